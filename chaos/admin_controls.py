@@ -1,8 +1,8 @@
-"""What an administrator may ask of a cluster, as faults do it: declared here, done by the harness.
+"""Administrative operations that faults need: declared here, implemented by the harness.
 
-Every call is one act, or one wish and its end, with a deadline of its own; a cluster that refuses
-or does not come to an end is an `ActFailed`. What answers is the cluster: callers look at its state
-for the proof. Brokers are named as nodes (`b1`).
+Each call is one request, or one request and the wait for its end, with a deadline of its own. It
+raises `ActFailed` if the cluster rejects the operation or does not finish it. For their proof,
+callers read the state of the cluster. Brokers are named as nodes (`b1`).
 """
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 Replicas = Mapping[int, Sequence[str]]
-"""Partition to its replicas, the preferred one first."""
+"""By partition, its replicas, the preferred one first."""
 
 Directories = Mapping[tuple[str, int], str]
-"""Log directory by node and partition."""
+"""By node and partition, a log directory."""
 
 
 class ActFailed(Exception):
-    """The cluster refused an administrative act, or did not finish it in time; with `UNHEEDED` in
-    the end of what it says, without a refusal."""
+    """The cluster rejected an administrative operation, or did not finish it in time. In the second
+    case the message ends with `UNHEEDED`."""
 
     UNHEEDED = "no refusal"
 
 
 class AdminControls(Protocol):
-    """Through the clients' listener, as any administrator's tool. Acts are noted as evidence."""
+    """An admin client at the clients' listener. Each operation becomes a row of `admin_ops`."""
 
     def topic_id(self, topic: str) -> str | None:
-        """The id of the topic that ZooKeeper holds under that name; None without one."""
+        """The id of the topic in ZooKeeper; None if there is none."""
         ...
 
     def create_topic(
@@ -39,88 +39,89 @@ class AdminControls(Protocol):
         replication_factor: int,
         config: Mapping[str, str] | None = None,
     ) -> str:
-        """Make a topic, and wait until all its partitions are led; its id."""
+        """Create a topic and wait until all partitions have leaders. Returns the topic id."""
         ...
 
     def delete_topic(self, topic: str, *, wait: bool = True) -> None:
-        """Ask for a topic's end and, on wish, wait until nothing in ZooKeeper is left of it."""
+        """Delete a topic. With `wait`, wait until ZooKeeper holds nothing of it."""
         ...
 
     def fill(self, topic: str, records: int) -> int:
-        """Write so many records of the lab's own with acks=all; how many were acknowledged."""
+        """Send so many records with acks=all. Returns the number of acknowledged ones."""
         ...
 
     def record_count(self, topic: str) -> int:
-        """Records between start and end of all partitions, as their leaders tell."""
+        """The number of records between the start and end offsets that the leaders report."""
         ...
 
     def offsets(self, topic: str) -> dict[int, tuple[int, int]]:
-        """Partition to its start and its end, as leaders tell them."""
+        """By partition, the log start offset and the end offset that the leader reports."""
         ...
 
     def delete_records(self, topic: str, before: Mapping[int, int]) -> dict[int, int]:
-        """Delete what lies before these offsets; partition to its low watermark then: no live
-        replica has anything below."""
+        """Delete the records before these offsets. Returns the low watermark by partition: no live
+        replica has a record below it."""
         ...
 
     def add_partitions(self, topic: str, total: int) -> None:
-        """Have so many partitions, all of them led."""
+        """Add partitions up to this number and wait until all have leaders."""
         ...
 
     def replicas(self, topic: str) -> dict[int, tuple[str, ...]]:
-        """The assignment as ZooKeeper has it; while a reassignment runs, old and new ones."""
+        """The assignment in ZooKeeper; during a reassignment, the old and the new replicas."""
         ...
 
     def reassign(self, topic: str, wanted: Replicas) -> None:
-        """Begin to move partitions to these replicas."""
+        """Begin a reassignment to these replicas."""
         ...
 
     def cancel_moves(self, topic: str, origin: Replicas) -> list[int]:
-        """Cancel what is under way of moves that began from `origin`; the partitions of which that
-        was accepted, in order."""
+        """Cancel the reassignments in progress that began from `origin`. Returns the partitions
+        whose cancellation was accepted, in order."""
         ...
 
     def await_reassigned(self, topic: str, wanted: Replicas, *, deadline_s: float) -> None:
-        """Wait until these are the replicas, all of them in sync, and nothing is under way."""
+        """Wait until these are the replicas, all in sync, and no reassignment is in progress."""
         ...
 
     def directories(self, topic: str) -> dict[tuple[str, int], tuple[list[str], str]]:
-        """By node and partition: the log directories of the node, and where the replica lies."""
+        """By node and partition: the node's log directories, and the one of the replica."""
         ...
 
     def move_logs(self, topic: str, wanted: Directories) -> None:
-        """Have replicas in these log directories, and wait until they are."""
+        """Move replicas to these log directories and wait until they are there."""
         ...
 
     def elect(self, topic: str, partitions: Sequence[int], *, unclean: bool) -> dict[int, str]:
-        """Ask for preferred or unclean leaders; partition to the error's name, empty for none."""
+        """Elect preferred or unclean leaders. Returns the error's name by partition, empty for
+        success."""
         ...
 
     def config(self, topic: str) -> dict[str, str]:
-        """The topic's own settings."""
+        """The topic's own settings, without defaults."""
         ...
 
     def set_config(self, topic: str, settings: Mapping[str, str | None]) -> None:
-        """Set some of them and wait until they stand; None leaves one to the brokers' default."""
+        """Change settings and wait until they are in effect; None restores a default."""
         ...
 
     def quotas(self, client: str | None) -> dict[str, str]:
-        """What a client id may take of each broker, by the quota's name; None is the default."""
+        """The quotas of a client id by name; None is the default client id."""
         ...
 
     def set_quotas(self, client: str | None, quotas: Mapping[str, float | None]) -> None:
-        """Set some of them and wait until they stand; None removes one."""
+        """Change quotas and wait until they are in effect; None removes a quota."""
         ...
 
     def decided_transactions(self) -> Sequence[str]:
-        """Transactional ids whose coordinator has their end in its log and still owes markers."""
+        """Transactional ids whose decision is logged while some of its markers are missing."""
         ...
 
     def release(self, node: str) -> str:
-        """The version that a broker runs, as of its next start."""
+        """The release that a broker runs, as of its next start."""
         ...
 
     def upgrade(self, node: str, *, step: int) -> str:
-        """From its next start on, a broker runs step 1 (newer code, older protocol between brokers)
-        or 2 (newer protocol too) of a rolling upgrade; answers the release it then is."""
+        """Let a broker run step 1 (newer code, older inter-broker protocol) or step 2 (newer
+        protocol) of a rolling upgrade, from its next start on. Returns its release then."""
         ...

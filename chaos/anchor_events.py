@@ -1,6 +1,7 @@
-"""Events of the cluster that a fault may wait for: elections, controllers, ISRs, decisions.
+"""Events of the cluster to which a fault may be anchored: elections, controllers, ISRs, decisions.
 
-Seeds do not repeat timing; a fault anchored to an event comes at the same point of the protocol.
+A seed does not repeat timing. A fault that is anchored to an event begins at the same point of the
+protocol in every run.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from urteil.chaos.observations import LabFailure
 POLL_S = 0.05
 
 EVENTS: dict[str, str] = {
-    "election": "the partition gets another leader, or one again after it had none",
-    "controller": "another broker is controller, or one again after there was none",
+    "election": "the partition gets another leader, or any leader after it had none",
+    "controller": "another broker becomes controller, or any broker after there was none",
     "isr_shrink": "the partition's ISR loses a member",
-    "isr_growth": "the partition's ISR gets a member",
-    "decision": "a transaction's end is in its coordinator's log, and not all of its markers are "
-    "written",
+    "isr_growth": "the partition's ISR gains a member",
+    "decision": "the decision of a transaction is in its coordinator's log, and markers are "
+    "missing",
 }
 
 
@@ -64,7 +65,7 @@ def _decision(
     return bool(controls.admin.decided_transactions()), None
 
 
-_CAME: dict[str, Callable[[Controls, FaultArguments, Hashable], tuple[bool, Hashable]]] = {
+_DETECTORS: dict[str, Callable[[Controls, FaultArguments, Hashable], tuple[bool, Hashable]]] = {
     "election": _election,
     "controller": _controller,
     "isr_shrink": _isr_shrink,
@@ -75,11 +76,11 @@ _CAME: dict[str, Callable[[Controls, FaultArguments, Hashable], tuple[bool, Hash
 
 @dataclass(slots=True)
 class EventWatch:
-    """Waits for the next event of one kind, from its making on, in a thread of its own.
+    """Waits for the next event of one kind in a thread of its own, from its construction on.
 
-    ZooKeeper, or a broker that is asked, may be silent for seconds: whoever plays a schedule must
-    not be held up by it. `came` is set once, by the first event. While nobody answers nothing is
-    seen; what changed meanwhile counts as soon as somebody does.
+    ZooKeeper or a broker may not respond for seconds, which must not block the nemesis. `came` is
+    set once, by the first event. A change during such a silence counts as soon as the cluster
+    responds again.
     """
 
     event: str
@@ -100,7 +101,7 @@ class EventWatch:
         seen, known = False, None
         while not self._stop.is_set():
             try:
-                came, now = _CAME[self.event](self.controls, self.arguments, known)
+                came, now = _DETECTORS[self.event](self.controls, self.arguments, known)
             except (LabFailure, ActFailed):
                 self._stop.wait(POLL_S)
                 continue

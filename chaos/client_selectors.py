@@ -1,4 +1,4 @@
-"""Clients by role, for the faults that act on them."""
+"""Selects clients by kind or name, for the faults that act on clients."""
 
 from __future__ import annotations
 
@@ -27,32 +27,32 @@ SELECTORS = (
 
 
 def select_clients(controls: ClientControls, arguments: FaultArguments) -> list[str]:
-    """The clients that the aim's target means now. NoTarget when nobody of the kind runs,
-    ValueError for a name that is neither kind nor client."""
+    """The clients that the target selects now. NoTarget if no client of the kind runs; ValueError
+    for a name that is neither a kind nor a client."""
     target = arguments.target
     if target.removesuffix("s") in KINDS:
-        found = running_clients(controls, KINDS[target.removesuffix("s")])
-        if not found:
+        candidates = running_clients(controls, KINDS[target.removesuffix("s")])
+        if not candidates:
             raise NoTarget(f"no {target.removesuffix('s')} runs")
-        return found if target.endswith("s") else [arguments.random().choice(found)]
+        return candidates if target.endswith("s") else [arguments.random().choice(candidates)]
     known = [name for kind in KINDS.values() for name in controls.names(kind)]
     names = [name.strip() for name in target.split(",")]
-    strange = [name for name in names if name not in known]
-    if strange:
-        raise ValueError(f"{strange[0]!r} is no client: {SELECTORS} ({', '.join(known)})")
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise ValueError(f"{unknown[0]!r} is no client: give {SELECTORS} ({', '.join(known)})")
     return names
 
 
 def check_target(target: str) -> None:
-    """ValueError for what cannot be a kind nor a client's name (`p1`, `p1.2`) in any run."""
+    """ValueError for a target that is neither a kind nor the form of a client's name (`p1.2`)."""
     names = [name.strip() for name in target.split(",")]
     if target.removesuffix("s") in KINDS or all(map(_NAME.fullmatch, names)):
         return
-    raise ValueError(f"{target!r} is no client: {SELECTORS}")
+    raise ValueError(f"{target!r} is no client: give {SELECTORS}")
 
 
 def running_clients(controls: ClientControls, kind: str) -> list[str]:
-    """Clients of a kind whose process runs, in order."""
+    """The clients of a kind whose processes run, sorted by name."""
     return [
         name
         for name in sorted(controls.names(kind))

@@ -1,9 +1,9 @@
-"""What chaos may do to a cluster and ask of it.
+"""The operations of a cluster that chaos may call.
 
-Faults and the nemesis are written against these protocols alone, so that they act the same on
-processes, containers and clusters that somebody else keeps. All calls block, may be made from any
-thread, and carry deadlines of their own. Nodes are named `b1`, `b2`, ... (brokers), `zk1`, ...
-(ZooKeeper) and `client` (where the workload's clients sit).
+Faults and the nemesis depend on these protocols alone, so that they act alike on processes, on
+containers and on external clusters. All calls block, are thread-safe and have deadlines of their
+own. Nodes are named `b1`, `b2`, ... (brokers), `zk1`, ... (ZooKeeper servers) and `client` (the
+place of the workload's clients).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class LinkControls(Protocol):
     """The network between the nodes. A one-way partition cuts `src->dst` and leaves `dst->src`."""
 
     def links(self) -> Sequence[Link]:
-        """Every directed link there is, in a fixed order."""
+        """Every directed link, in a fixed order."""
         ...
 
     def links_between(self, left: Sequence[str], right: Sequence[str]) -> Sequence[Link]:
@@ -44,15 +44,16 @@ class LinkControls(Protocol):
         ...
 
     def cut(self, links: Sequence[Link], *, answers_only: bool = False, owner: str = "") -> None:
-        """Stall the links: bytes stop both ways, connections stay and go on after healing.
+        """Stall the links: no byte passes either way; connections stay open and continue after
+        healing.
 
-        With `answers_only` requests still arrive, and are served for nobody. `owner` names the
-        injection, here and below: several may be at work on one link.
+        With `answers_only` requests still arrive, and their responses are lost. `owner` names the
+        injection, here and below, because several injections may act on one link.
         """
         ...
 
     def close(self, links: Sequence[Link], *, owner: str = "") -> None:
-        """Break the links: connections are closed and new ones refused until healing."""
+        """Break the links: close connections and refuse new ones until healing."""
         ...
 
     def latency(
@@ -70,182 +71,179 @@ class LinkControls(Protocol):
         streams: Sequence[str] = (DOWNSTREAM, UPSTREAM),
         owner: str = "",
     ) -> None:
-        """Put one of Toxiproxy's toxics on requests (UPSTREAM), answers (DOWNSTREAM) or both."""
+        """Put a toxic of Toxiproxy on requests (UPSTREAM), responses (DOWNSTREAM) or both."""
         ...
 
     def measure_transfer(
         self,
         link: Link,
         *,
-        questions: int = 1,
-        question_bytes: int = 0,
+        request_count: int = 1,
+        request_bytes: int = 0,
         dst_closes: bool = False,
         timeout_s: float = 5.0,
     ) -> Transfer:
-        """Ask `dst` so many questions over one connection, and count what comes back.
+        """Send `request_count` requests to `dst` over one connection and measure the responses.
 
-        `dst_closes` ends it by a frame that may not be, upon which `dst` closes; else this side
-        does. How long the end takes to arrive is `closing_ms`.
-
-        All at once; with `question_bytes` so large ones, each when the one before was answered. A
-        ZooKeeper server is asked one question whose answer is longer.
+        All requests are sent at once; with `request_bytes` they have that size and are sent one by
+        one. A ZooKeeper server gets one request with a longer response. With `dst_closes` an
+        invalid frame ends the connection, so that `dst` closes it; otherwise this side closes it.
+        `closing_ms` is the time until the end reaches the other side.
         """
         ...
 
     def heal(self, links: Sequence[Link], *, owner: str | None = None) -> None:
-        """Take every fault of `owner` off these links; without one, everybody's."""
+        """Remove every fault of `owner` from these links; without an owner, all faults."""
         ...
 
     def active(self) -> Mapping[Link, tuple[str, ...]]:
-        """Links under a fault now, with what was done to them: `closed`, or names of toxics, those
-        of a cut beginning with `cut_`."""
+        """The links under a fault, with `closed` or the names of their toxics. Names of a cut's
+        toxics begin with `cut_`."""
         ...
 
     def heal_all(self) -> None:
-        """Take every fault off every link and probe every proxy; repeatable.
+        """Remove every fault from every link and probe every proxy. Repeatable.
 
-        A Toxiproxy that hangs is restarted with its proxies. LabFailure when a link stays broken
-        although the node behind it answers.
+        A Toxiproxy that hangs is restarted with its proxies. LabFailure if a link stays broken
+        although its node responds.
         """
         ...
 
     def probe(self, link: Link, *, timeout_s: float = 1.0) -> Probe:
-        """Ask `dst` a question through the link: the proof that a cut or a delay acts, or not."""
+        """Send one request through the link, to prove that a cut or a delay acts."""
         ...
 
     def check(self) -> None:
-        """LabFailure when a Toxiproxy of the lab died or does not answer."""
+        """LabFailure if a Toxiproxy died or does not respond."""
         ...
 
 
 class ContainerControls(Protocol):
-    """What can be done to nodes in containers alone."""
+    """Operations on nodes that run in containers."""
 
     def unplug(self, node: str) -> None:
-        """Take the network by which nodes reach each other; repeatable."""
+        """Disconnect the node from the data network. Repeatable."""
         ...
 
     def plug(self, node: str) -> None:
-        """Give it back, with the same address; repeatable."""
+        """Reconnect the node with the same address. Repeatable."""
         ...
 
     def limits(self, node: str) -> Limits: ...
 
     def limit(self, node: str, *, cpus: float | None, memory_mb: int | None) -> Limits:
-        """Limit processors and memory while it runs; None leaves one as it is."""
+        """Limit processors and memory of a running node; None keeps a limit."""
         ...
 
     def unlimit(self, node: str) -> Limits:
-        """Take all limits off; repeatable."""
+        """Remove all limits. Repeatable."""
         ...
 
 
 class ZooKeeperAdmin(Protocol):
-    """What can be done in ZooKeeper itself. LabFailure where it does not answer."""
+    """Operations in ZooKeeper. LabFailure if ZooKeeper does not respond."""
 
     def session(self, broker: str) -> int | None:
-        """The session that holds the broker's registration; None when it is not registered."""
+        """The session that holds the broker's registration; None if it is not registered."""
         ...
 
     def end_session(self, session: int) -> None:
-        """Close another's session, as its expiry would: its ephemeral nodes go, its owner is told
-        that it expired. The owner may take it back before: ask `session`, and repeat."""
+        """Close a session of another client, with the effects of its expiry: ZooKeeper deletes its
+        ephemeral znodes. The owner may resume it first: check `session` and repeat."""
         ...
 
     def controller_term(self) -> ControllerTerm | None:
-        """Who controls, by `/controller`; None when nobody does."""
+        """The current term by `/controller`; None without a controller."""
         ...
 
     def delete_controller(self) -> None:
-        """Delete `/controller` by hand; repeatable."""
+        """Delete `/controller`. Repeatable."""
         ...
 
 
 class CommandControls(Protocol):
-    """The controller's requests to brokers, as the lab sends them. LabFailure where ZooKeeper or
-    the broker does not answer."""
+    """Requests of the controller that the lab builds and sends. LabFailure if ZooKeeper or the
+    broker does not respond."""
 
-    def metadata(self, node: str) -> bytes:
-        """UpdateMetadata with all that there is now, as the present controller would send it to
-        this life of a broker."""
+    def update_metadata_request(self, node: str) -> bytes:
+        """An UpdateMetadata with the complete current metadata, as the controller would send it to
+        the broker with its present broker epoch."""
         ...
 
-    def stop(self, node: str) -> bytes:
-        """StopReplica for what the broker shares with others, which it is told of when it shuts
-        down; likewise."""
+    def stop_replica_request(self, node: str) -> bytes:
+        """The StopReplica that a controlled shutdown sends for replicated partitions, likewise."""
         ...
 
     def send(self, node: str, command: bytes) -> str:
-        """Say it to the broker; the error it answers, empty for none."""
+        """Send the request to the broker. Returns the name of the error, empty for none."""
         ...
 
 
 class ClockControls(Protocol):
-    """Wall clocks of brokers that have their own."""
+    """Wall clocks of brokers with clocks of their own."""
 
     def set_offset(self, node: str, *, offset_s: float) -> None:
-        """Let it be so far ahead of the truth (behind: negative). The broker follows within a
-        second or two."""
+        """Set the clock ahead of true time (behind: negative). The broker follows within two
+        seconds."""
         ...
 
     def clock_offset_s(self, node: str) -> float:
-        """How far the time that the broker stamps on a record is ahead of the lab's."""
+        """How far the broker's LogAppendTime is ahead of the lab's clock."""
         ...
 
 
 class DiskControls(Protocol):
-    """The brokers' disks. LabFailure where the runtime cannot do what is asked."""
+    """The brokers' disks. LabFailure if the runtime does not support an operation."""
 
     def open_log_directories(self, node: str) -> AbstractContextManager[Sequence[Path]]:
-        """The log directories of a broker as folders of this machine.
+        """A context with the log directories of a broker as folders of this machine.
 
-        What the block changes in them is changed for the broker at its end. In containers of an
-        engine elsewhere they are copies: of a broker that runs there are none, and neither files
-        nor folders can be taken away.
+        Changes in the block reach the broker at its end. For a container engine on another machine
+        the folders are copies: the broker must not run, and nothing can be removed.
         """
         ...
 
     def limit_file_size(self, node: str, size_bytes: int | None) -> int | None:
-        """From now on the broker can make no file larger than that; None takes the limit away.
+        """Limit the size of the broker's files; None removes the limit.
 
-        Answers the limit as the operating system tells it.
+        Returns the limit that the kernel reports.
         """
         ...
 
     def make_read_only(self, node: str) -> Sequence[str]:
-        """Make the log directories read-only for the broker, until its process ends; how the
-        operating system tells of them then."""
+        """Make the log directories read-only for the broker until its process ends. Returns the
+        mount options that the kernel reports."""
         ...
 
     def delay_writes(self, node: str, delay_ms: int) -> None:
-        """From now on each write and sync of a log or checkpoint takes so much longer."""
+        """Delay each write and sync of logs and checkpoints."""
         ...
 
     def delayed_writes(self, node: str) -> int | None:
-        """How many were held back by now; None where none are."""
+        """The number of delayed writes so far; None if writes are not delayed."""
         ...
 
     def stop_delaying_writes(self, node: str) -> int:
-        """No more; how many were held back in all. Repeatable, then 0."""
+        """End the delay. Returns the number of delayed writes. Repeatable, then 0."""
         ...
 
 
 class ClientControls(Protocol):
-    """The clients of a run, by name. A killed one is followed by another session of its own name:
-    `p1` by `p1.2`."""
+    """The clients of a run by name. The next session of a killed client has a name of its own:
+    `p1.2` follows `p1`."""
 
     def names(self, kind: str) -> Sequence[str]:
-        """Clients of a kind that were started and did not end: producer, consumer or group."""
+        """The clients of a kind that were started and did not end."""
         ...
 
     def status(self, name: str) -> NodeStatus: ...
 
     def kill(self, name: str) -> NodeStatus:
-        """SIGKILL; returns when the process is gone. Written down as an act of the lab."""
+        """SIGKILL; returns when the process is gone. Recorded as an act of the lab."""
         ...
 
     def start_next_session(self, name: str) -> str:
-        """Start the next session of a client that was killed; its name. Repeatable."""
+        """Start the next session of a killed client. Returns its name. Repeatable."""
         ...
 
     def pause(self, name: str) -> NodeStatus: ...
@@ -253,27 +251,27 @@ class ClientControls(Protocol):
     def resume(self, name: str) -> NodeStatus: ...
 
     def pause_polling(self, name: str) -> None:
-        """Let a group member stand still between two polls while it goes on to heartbeat."""
+        """Stop a group member between two polls; it continues to heartbeat."""
         ...
 
     def resume_polling(self, name: str) -> None:
-        """Let it poll again."""
+        """Let the member poll again."""
         ...
 
     def join(self) -> str:
-        """Start one more group member; its name."""
+        """Start a group member. Returns its name."""
         ...
 
     def leave(self, name: str, *, deadline_s: float = 10.0) -> None:
-        """Let a group member leave in order and end."""
+        """Let a group member leave its group and end."""
         ...
 
     def journal_bytes(self, name: str) -> int:
-        """How much it wrote so far: a client that writes nothing got nowhere."""
+        """The size of the client's journal, which grows while the client works."""
         ...
 
     def assignments(self, name: str) -> int:
-        """How often it was given partitions so far."""
+        """How often the member received an assignment so far."""
         ...
 
 
@@ -295,7 +293,7 @@ class Controls(Protocol):
 
     @property
     def containers(self) -> ContainerControls:
-        """LabFailure when nodes are no containers."""
+        """LabFailure if nodes do not run in containers."""
         ...
 
     @property
@@ -306,22 +304,22 @@ class Controls(Protocol):
 
     @property
     def clocks(self) -> ClockControls:
-        """LabFailure when the brokers have no clocks of their own."""
+        """LabFailure if brokers have no clocks of their own."""
         ...
 
     @property
     def disks(self) -> DiskControls:
-        """LabFailure when nobody here reaches the brokers' disks."""
+        """LabFailure if this machine cannot reach the brokers' disks."""
         ...
 
     @property
     def admin(self) -> AdminControls:
-        """What an administrator may ask of the cluster."""
+        """Administrative operations."""
         ...
 
     @property
     def clients(self) -> ClientControls:
-        """LabFailure when no clients of the lab's own are at work."""
+        """LabFailure if the lab runs no clients."""
         ...
 
     def status(self, node: str) -> NodeStatus: ...
@@ -335,10 +333,10 @@ class Controls(Protocol):
         ...
 
     def start(self, node: str, *, deadline_s: float = 60.0) -> NodeStatus:
-        """Start a dead node and wait until it serves (a broker: registered in ZooKeeper).
+        """Start a dead node and wait until it serves (a broker: until it is registered).
 
-        Waits first for what the target needs gone (Apache Kafka: its own znode). NotHealthy when
-        the deadline passes or the process ends. Nothing happens to a node that runs.
+        Waits first until the target may start (Apache Kafka: until its old znode is gone).
+        NotHealthy if the deadline passes or the process ends. Does nothing for a running node.
         """
         ...
 
@@ -351,21 +349,21 @@ class Controls(Protocol):
         ...
 
     def allow_exit(self, node: str, *, allowed: bool = True) -> None:
-        """From now on the node may end by itself: that is a fault's doing, no failure of the lab.
+        """Let the node exit without a failure of the lab, because a fault may cause it.
 
-        Until its next `start`, or until it is no longer `allowed`.
+        Holds until the next `start`, or until a call with `allowed=False`.
         """
         ...
 
     def throttle_cpu(self, node: str, cpus: float) -> Limits:
-        """Leave a node so many processors; counted in what it answers, and by `cpu_throttling`.
+        """Limit a node to so many processors; the result and `cpu_throttling` count the effect.
 
-        A process is stopped for most of every period, a container limited by its control group.
+        A process is stopped for most of each period; a container is limited by its control group.
         """
         ...
 
     def restore_cpu(self, node: str) -> Limits:
-        """Give it all it wants again; repeatable."""
+        """Remove the limit. Repeatable."""
         ...
 
     def cpu_throttling(self, node: str) -> Limits: ...
@@ -373,23 +371,23 @@ class Controls(Protocol):
     def descriptors(self, node: str) -> Descriptors: ...
 
     def limit_descriptors(self, node: str, most: int) -> Descriptors:
-        """Let a running node open no file nor socket whose number is `most` or more."""
+        """Set the limit of open files of a running node to `most`."""
         ...
 
     def hold(self, fault: str, *, expiry_s: float) -> int:
-        """Say that a fault is about to begin, and when it must be gone at the latest.
+        """Announce a fault before it begins, with the time after which it must be undone.
 
-        Where the cluster outlives the lab, something beside it heals everything when a hold is
-        older than that, or when the lab dies. The answer is for `release`.
+        Beside a cluster that outlives the lab, a process heals everything when a hold expires or
+        the lab dies. The returned number is for `release`.
         """
         ...
 
     def release(self, hold: int) -> None:
-        """Say that it was healed."""
+        """Announce that the fault is healed."""
         ...
 
     def zookeeper_leader(self) -> str | None:
-        """The ZooKeeper server that leads the ensemble, or stands alone; None without one."""
+        """The ZooKeeper server that is leader or standalone; None without one."""
         ...
 
     def controller(self) -> str | None:
@@ -397,26 +395,27 @@ class Controls(Protocol):
         ...
 
     def registered(self) -> Sequence[str]:
-        """Brokers present in `/brokers/ids`."""
+        """The brokers in `/brokers/ids`."""
         ...
 
     def topics(self) -> Sequence[str]:
-        """Topics of ZooKeeper, internal ones too."""
+        """All topics in ZooKeeper, internal ones too."""
         ...
 
     def partitions(self, topic: str) -> Sequence[PartitionView]:
-        """All partitions of a topic in order; empty when there is no such topic."""
+        """All partitions of a topic in order; empty if the topic does not exist."""
         ...
 
     def partition(self, topic: str, partition: int) -> PartitionView | None: ...
 
     def await_healthy(self, *, deadline_s: float) -> float:
-        """Wait until every broker is registered, one is controller, and every partition is led
-        with a full ISR; resumes and starts nothing. Seconds waited; NotHealthy on the deadline.
+        """Wait until every broker is registered, one is controller, and every partition has a
+        leader and a full ISR. Starts and resumes no node. Returns the seconds waited; NotHealthy on
+        the deadline.
         """
         ...
 
     def check(self) -> None:
-        """LabFailure when a part of the lab that no fault may touch died (Toxiproxy, or a
-        ZooKeeper or broker that died by itself)."""
+        """LabFailure if a process died that no fault may have ended (a Toxiproxy, or a node that
+        exited by itself)."""
         ...

@@ -1,4 +1,4 @@
-"""Whom a fault is meant for, and with which options."""
+"""The target and the options of one fault."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ FLAGS = dict.fromkeys(("true", "yes", "1", "on"), True) | dict.fromkeys(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FaultArguments:
-    """Whom a fault is meant for: a selector, read against the cluster's state when it begins.
+    """`target` is a selector, evaluated against the cluster's state when the fault begins.
 
-    `topic` and `partition` say whose `leader` and `follower` are meant; `seed` feeds every random
-    choice, so that the same seed and the same state choose the same nodes. While the `leader` is a
-    dead node, the next is waited for, `election_deadline_s` at most.
+    `topic` and `partition` give the roles `leader` and `follower` their meaning. `seed` feeds every
+    random choice, so that the same seed and the same state select the same nodes. While the leader
+    is a dead node, the selector waits for the next one, at most `election_deadline_s`.
     """
 
     target: str
@@ -31,13 +31,13 @@ class FaultArguments:
     options: Mapping[str, Option] = field(default_factory=dict)
 
     def random(self) -> Random:
-        """A fresh generator: two calls choose alike."""
+        """A new generator: each call returns one in the same state."""
         return Random(self.seed)
 
     def number(
         self, option: str, default: float, *, least: float = -inf, most: float = inf
     ) -> float:
-        """A numeric option; ValueError when it is none that can be counted with, or beyond."""
+        """A numeric option. ValueError if it is no finite number or outside its bounds."""
         value, number = self.options.get(option, default), nan
         with contextlib.suppress(ValueError):
             number = nan if isinstance(value, bool) else float(value)
@@ -48,10 +48,10 @@ class FaultArguments:
         return number
 
     def flag(self, option: str, default: bool = False) -> bool:
-        """An option that is true or false; text from a command line counts too, and ValueError
-        when it says neither."""
+        """A boolean option, which may be text from a command line. ValueError if it is neither
+        true nor false."""
         value = self.options.get(option, default)
-        found = FLAGS.get(value.lower()) if isinstance(value, str) else bool(value)
-        if found is None:
+        parsed = FLAGS.get(value.lower()) if isinstance(value, str) else bool(value)
+        if parsed is None:
             raise ValueError(f"{option} is {value!r}: give true or false")
-        return found
+        return parsed

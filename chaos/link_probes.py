@@ -1,4 +1,4 @@
-"""Questions that any broker or ZooKeeper answers at once: what proves that a link works or not."""
+"""Requests that any broker or ZooKeeper server answers at once. They prove whether a link works."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from dataclasses import dataclass
 from urteil.chaos.observations import Link, Probe
 
 API_VERSIONS, METADATA, CORRELATION_ID, CLIENT_ID = 18, 3, 7, b"urteil-probe"
-LARGEST_ANSWER = 1 << 20
+LARGEST_RESPONSE = 1 << 20
 SERVES = b"Zookeeper version"
 
 
-def ask_broker(address: str, port: int, *, timeout_s: float) -> float:
-    """Milliseconds that ApiVersions (version 0) took; OSError when there was no answer.
+def probe_broker(address: str, port: int, *, timeout_s: float) -> float:
+    """The milliseconds of an ApiVersions request (version 0). OSError without a response.
 
     Source: Kafka protocol guide, request header version 1 and response header version 0.
     """
     begin = time.monotonic()
     answer = _kafka(address, port, API_VERSIONS, 0, b"", timeout_s)
     if len(answer) < 6:
-        raise ConnectionError("the answer is not one to ApiVersions")
+        raise ConnectionError("the response is not one to ApiVersions")
     return (time.monotonic() - begin) * 1000
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterMetadata:
-    """The cluster as one broker tells it to clients; `controller` is -1 when it knows none."""
+    """The cluster in one broker's Metadata response; `controller` is -1 if it is unknown."""
 
     brokers: frozenset[int]
     controller: int
 
 
-def ask_metadata(address: str, port: int, *, timeout_s: float) -> ClusterMetadata:
-    """Whom a broker names in Metadata (version 1, of no topic); OSError without an answer."""
+def fetch_metadata(address: str, port: int, *, timeout_s: float) -> ClusterMetadata:
+    """Send Metadata (version 1, no topic) to a broker. OSError without a response."""
     answer = _kafka(address, port, METADATA, 1, struct.pack(">i", 0), timeout_s)
     try:
         (count,) = struct.unpack_from(">i", answer)
@@ -45,30 +45,30 @@ def ask_metadata(address: str, port: int, *, timeout_s: float) -> ClusterMetadat
             at = _after_string(answer, _after_string(answer, at + 4) + 4)
         return ClusterMetadata(frozenset(brokers), struct.unpack_from(">i", answer, at)[0])
     except struct.error as error:
-        raise ConnectionError(f"the answer is not one to Metadata: {error}") from None
+        raise ConnectionError(f"the response is not one to Metadata: {error}") from None
 
 
 def _after_string(data: bytes, at: int) -> int:
-    """Where a nullable string ends."""
+    """The position after a nullable string."""
     return at + 2 + max(0, int(struct.unpack_from(">h", data, at)[0]))
 
 
 def _kafka(address: str, port: int, key: int, version: int, body: bytes, timeout_s: float) -> bytes:
-    """The body of a broker's answer to one request; OSError when there was none."""
+    """Send one request. Returns the body of the response; OSError without one."""
     head = struct.pack(">hhih", key, version, CORRELATION_ID, len(CLIENT_ID)) + CLIENT_ID
     deadline = time.monotonic() + timeout_s
     with _connect(address, port, timeout_s) as connection:
         connection.sendall(struct.pack(">i", len(head + body)) + head + body)
         size, correlation_id = struct.unpack(">ii", _read(connection, 8, deadline))
-        if correlation_id != CORRELATION_ID or not 4 <= size <= LARGEST_ANSWER:
-            raise ConnectionError(f"an answer of {size} bytes to request {correlation_id}")
+        if correlation_id != CORRELATION_ID or not 4 <= size <= LARGEST_RESPONSE:
+            raise ConnectionError(f"a response of {size} bytes to request {correlation_id}")
         return _read(connection, size - 4, deadline)
 
 
-def ask_zookeeper(address: str, port: int, *, timeout_s: float) -> float:
-    """Milliseconds that `srvr` took; OSError when there was no answer.
+def probe_zookeeper(address: str, port: int, *, timeout_s: float) -> float:
+    """The milliseconds of an `srvr` command. OSError without a response.
 
-    A server without a quorum answers too, that it does not serve: see `zookeeper_serves`.
+    A server without a quorum responds too, with an error: see `zookeeper_serves`.
     """
     begin = time.monotonic()
     _srvr(address, port, timeout_s)
@@ -76,7 +76,7 @@ def ask_zookeeper(address: str, port: int, *, timeout_s: float) -> float:
 
 
 def zookeeper_serves(address: str, port: int, *, timeout_s: float) -> bool:
-    """Whether a server is there and has a quorum (or stands alone)."""
+    """Whether a server responds and has a quorum (or is standalone)."""
     try:
         return _srvr(address, port, timeout_s) == SERVES
     except OSError:
@@ -84,11 +84,11 @@ def zookeeper_serves(address: str, port: int, *, timeout_s: float) -> bool:
 
 
 def zookeeper_leads(address: str, port: int, *, timeout_s: float) -> bool:
-    """Whether a server leads its ensemble, or stands alone."""
+    """Whether a server is leader or standalone."""
     try:
         with _connect(address, port, timeout_s) as connection:
             connection.sendall(b"srvr")
-            answer = b"".join(iter(lambda: connection.recv(LARGEST_ANSWER), b""))
+            answer = b"".join(iter(lambda: connection.recv(LARGEST_RESPONSE), b""))
     except OSError:
         return False
     return answer.partition(b"Mode: ")[2].split(b"\n")[0] in (b"leader", b"standalone")
@@ -102,13 +102,13 @@ def _srvr(address: str, port: int, timeout_s: float) -> bytes:
 
 
 def probe(link: Link, address: str, port: int, *, broker: bool, timeout_s: float) -> Probe:
-    """One question to `address`; why there was no answer is in `detail`."""
-    ask = ask_broker if broker else ask_zookeeper
+    """Send one request to `address`. Without a response, `detail` holds the reason."""
+    send = probe_broker if broker else probe_zookeeper
     try:
-        rtt_ms = ask(address, port, timeout_s=timeout_s)
+        rtt_ms = send(address, port, timeout_s=timeout_s)
     except OSError as error:
         reason = "timed out" if isinstance(error, TimeoutError) else str(error)
-        detail = f"{link}: no answer within {timeout_s:g} s ({reason})"
+        detail = f"{link}: no response within {timeout_s:g} s ({reason})"
         return Probe(link=link, answered=False, rtt_ms=None, detail=detail)
     detail = f"{link}: answered in {rtt_ms:.1f} ms"
     return Probe(link=link, answered=True, rtt_ms=rtt_ms, detail=detail)
@@ -123,12 +123,12 @@ def _connect(address: str, port: int, timeout_s: float) -> socket.socket:
 def _read(connection: socket.socket, size: int, deadline: float) -> bytes:
     data = b""
     while len(data) < size:
-        left_s = deadline - time.monotonic()
-        if left_s <= 0:
+        remaining_s = deadline - time.monotonic()
+        if remaining_s <= 0:
             raise TimeoutError("timed out")
-        connection.settimeout(left_s)
+        connection.settimeout(remaining_s)
         chunk = connection.recv(size - len(data))
         if not chunk:
-            raise ConnectionError("closed without an answer")
+            raise ConnectionError("closed without a response")
         data += chunk
     return data

@@ -1,7 +1,7 @@
-"""What one connection through a link carries: throughput, pieces, and how it ends.
+"""Measures a connection through a link: throughput, pieces, and how it ends.
 
-Brokers are asked ApiVersions many times, ZooKeeper servers `mntr` once; both answer at once and at
-some length, without a trace in the cluster.
+A transfer sends many ApiVersions requests to a broker, or one `mntr` command to a ZooKeeper server.
+Both answer at once and at length, without a trace in the cluster.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from urteil.chaos.observations import Link, Transfer
 
 MONITOR = b"mntr"
 BAD_FRAME = b"\xff\xff\xff\xff"
-"""No size that a frame may have: brokers close the connection."""
+"""An invalid frame size: brokers close the connection."""
 SMALLEST_REQUEST, LARGEST_REQUEST = 25, 30_000
 LARGEST_FRAME = 1 << 20
 HEAD_BYTES = 14
 
 
 def framed_request(size: int) -> bytes:
-    """ApiVersions version 0 in so many bytes: its client's name fills them up."""
+    """An ApiVersions request (version 0) of this size; the client id fills it up."""
     size = min(max(size, SMALLEST_REQUEST), LARGEST_REQUEST)
     name = b"u" * (size - HEAD_BYTES)
     return struct.pack(">ihhih", size - 4, API_VERSIONS, 0, 1, len(name)) + name
@@ -32,7 +32,7 @@ def framed_request(size: int) -> bytes:
 
 @dataclass(slots=True)
 class _Reader:
-    """Counts what arrives over one connection until a deadline."""
+    """Counts the data of one connection until a deadline."""
 
     connection: socket.socket
     deadline: float
@@ -44,11 +44,11 @@ class _Reader:
     _at: int = 0
 
     def read(self) -> bool:
-        """Take one piece; False at the end of the connection. OSError as sockets raise it."""
-        left_s = self.deadline - time.monotonic()
-        if left_s <= 0:
+        """Read one piece. False at the end of the connection; OSError as sockets raise it."""
+        remaining_s = self.deadline - time.monotonic()
+        if remaining_s <= 0:
             raise TimeoutError("timed out")
-        self.connection.settimeout(left_s)
+        self.connection.settimeout(remaining_s)
         piece = self.connection.recv(1 << 16)
         if piece:
             self.data += piece
@@ -58,7 +58,7 @@ class _Reader:
         return bool(piece)
 
     def read_answer(self) -> bool:
-        """Read until one more frame is whole; False when the connection ends before."""
+        """Read until one more frame is complete. False if the connection ends before."""
         while not self._frame():
             if not self.read():
                 return False
@@ -75,7 +75,7 @@ class _Reader:
         return True
 
     def read_to_end(self, began: float) -> float:
-        """Milliseconds until the connection ended, from `began` or what came last."""
+        """The milliseconds until the connection ended, from `began` or the last piece."""
         while self.read():
             began = time.monotonic()
         return (time.monotonic() - began) * 1000
@@ -86,15 +86,15 @@ def transfer(
     address: str,
     port: int,
     *,
-    asked: Sequence[bytes],
+    requests: Sequence[bytes],
     framed: bool,
     timeout_s: float,
     last: bytes = b"",
 ) -> Transfer:
-    """Ask one after the other, count the answers, then end the connection and wait for its end.
+    """Send the requests, count the responses, then end the connection and wait for its end.
 
-    A question of several frames has as many answers. What is not `framed` ends by itself; what is
-    ends upon `last`, or by this side.
+    Each of `requests` may hold several frames, with one response each. A protocol that is not
+    `framed` closes by itself; otherwise `last` or this side ends the connection.
     """
     began = time.monotonic()
     ended, closing_ms = "closed", None
@@ -104,7 +104,7 @@ def transfer(
             connection.settimeout(timeout_s)
             connection.connect((address, port))
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            if _ask(reader, asked, framed):
+            if _send_all(reader, requests, framed):
                 closing_ms = _close(reader, framed, last)
                 ended = "answered"
         except TimeoutError:
@@ -125,22 +125,22 @@ def transfer(
     )
 
 
-def _ask(reader: _Reader, asked: Sequence[bytes], framed: bool) -> bool:
-    """Whether everything was answered before the connection ended."""
-    for question in asked:
-        reader.connection.sendall(question)
-        for _ in range(_frames(question) if framed else 0):
+def _send_all(reader: _Reader, requests: Sequence[bytes], framed: bool) -> bool:
+    """Whether every request was answered before the connection ended."""
+    for request in requests:
+        reader.connection.sendall(request)
+        for _ in range(_frames(request) if framed else 0):
             if not reader.read_answer():
                 return False
     return True
 
 
-def _frames(question: bytes) -> int:
-    return len(question) // (4 + int(struct.unpack_from(">i", question)[0]))
+def _frames(request: bytes) -> int:
+    return len(request) // (4 + int(struct.unpack_from(">i", request)[0]))
 
 
 def _close(reader: _Reader, framed: bool, last: bytes) -> float:
-    began = time.monotonic()  # the other side may end before this one goes on
+    began = time.monotonic()  # the other side may close before this thread continues
     if last:
         reader.connection.sendall(last)
     elif framed:

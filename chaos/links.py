@@ -117,18 +117,20 @@ class Links:
         self,
         link: Link,
         *,
-        questions: int = 1,
-        question_bytes: int = 0,
+        request_count: int = 1,
+        request_bytes: int = 0,
         dst_closes: bool = False,
         timeout_s: float = 5.0,
     ) -> Transfer:
         address = self._plan.through(link)
         if link.dst not in self._plan.brokers:
-            return transfer(link, *address, asked=[MONITOR], framed=False, timeout_s=timeout_s)
-        whole = framed_request(question_bytes)
-        asked = [whole] * questions if question_bytes else [whole * questions]
+            return transfer(link, *address, requests=[MONITOR], framed=False, timeout_s=timeout_s)
+        request = framed_request(request_bytes)
+        requests = [request] * request_count if request_bytes else [request * request_count]
         last = BAD_FRAME if dst_closes else b""
-        return transfer(link, *address, asked=asked, framed=True, last=last, timeout_s=timeout_s)
+        return transfer(
+            link, *address, requests=requests, framed=True, last=last, timeout_s=timeout_s
+        )
 
     def close(self, links: Sequence[Link], *, owner: str = "") -> None:
         with self._lock:

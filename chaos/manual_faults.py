@@ -1,4 +1,4 @@
-"""Faults injected by hand, one at a time: what a test of somebody's own service asks for."""
+"""Single faults around a block of code, for tests of a user's own service."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ EXPIRY_S = 600.0
 class ManualFaults:
     """Injects faults around a block of code and writes them into faults.jsonl.
 
-    `seed` decides every random choice; the n-th fault of two tests with one seed chooses alike.
+    `seed` decides every random choice. With the same seed, the n-th fault of
+    two tests selects alike.
     """
 
     def __init__(self, controls: Controls, record: Path, *, seed: int = 1) -> None:
@@ -44,10 +45,10 @@ class ManualFaults:
     ) -> Iterator[Proof]:
         """Inject a fault for the length of a `with` block, then heal it and wait for health.
 
-        `target` is a role (`leader` and `follower` mean those of `topic` and `partition`) or a
-        node's name. On a cluster that outlives this process the fault is gone `expiry_s` later at
-        the latest. ValueError for an unknown name or option; LabFailure when the fault left no
-        proof that it acted; NotHealthy when the cluster is not whole again in time.
+        `target` is a role (`leader` and `follower` of `topic` and `partition`) or a node's name. On
+        a cluster that outlives this process the fault ends after `expiry_s` at the latest.
+        ValueError for an unknown name or option; LabFailure if the fault has no proof that it
+        acted; NotHealthy if the cluster does not recover in time.
         """
         if name not in FAULTS:
             raise ValueError(f"no fault named {name!r}; known: {', '.join(FAULTS)}")

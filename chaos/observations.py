@@ -1,4 +1,4 @@
-"""What a cluster under chaos is seen as: nodes, links, partitions, and failures of the lab."""
+"""States and measurements of a cluster, and the lab's failures."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from enum import Enum
 
 CLIENT = "client"
 DOWNSTREAM, UPSTREAM = "downstream", "upstream"
-"""Toxiproxy's streams of a connection: the answers, and the requests."""
+"""The streams of a connection in Toxiproxy: responses and requests."""
 
 
 class LabFailure(Exception):
-    """The lab itself failed (a Toxiproxy died, healing failed): the run is UNKNOWN, never PASS."""
+    """The lab failed (a Toxiproxy died, healing failed): the run is UNKNOWN, never PASS."""
 
 
 class NotHealthy(Exception):
-    """The cluster did not come back before its deadline; the message says what was missing."""
+    """The cluster did not recover before its deadline; the message names what is missing."""
 
 
 class NodeState(Enum):
@@ -37,8 +37,8 @@ class NodeStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """A broker that ended by itself, as it ran or while it was `starting`; `starts` says in which
-    of its lives."""
+    """A broker that exited by itself, while it ran or was `starting`; `starts` counts its starts
+    until then."""
 
     node: str
     starts: int
@@ -49,7 +49,7 @@ class Ended:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionView:
-    """A partition's state as ZooKeeper holds it; nodes by name, `leader` None without one."""
+    """A partition's state in ZooKeeper. Nodes by name; `leader` is None without a leader."""
 
     topic: str
     partition: int
@@ -61,7 +61,7 @@ class PartitionView:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Link:
-    """A directed link: requests from `src` to `dst`, and the answers to them."""
+    """A directed link: requests from `src` to `dst`, and their responses."""
 
     src: str
     dst: str
@@ -72,9 +72,9 @@ class Link:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What a node's control group allows it and counted; None is no limit.
+    """The limits of a node's control group and its counters; None is no limit.
 
-    `throttled` is how many of its scheduling periods ended early so far, out of `periods`.
+    In `throttled` of `periods` scheduling periods the node was throttled.
     """
 
     node: str
@@ -91,7 +91,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Descriptors:
-    """A node's file descriptors: a new one gets `lowest_free`, which must be below `limit`."""
+    """A node's file descriptors. The next one gets the number `lowest_free`, if below `limit`."""
 
     node: str
     open: int
@@ -104,7 +104,7 @@ class Descriptors:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """One question sent through a link's proxy. `rtt_ms` is None when no answer came in time."""
+    """One request through a link's proxy. `rtt_ms` is None without a response in time."""
 
     link: Link
     answered: bool
@@ -114,10 +114,10 @@ class Probe:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transfer:
-    """What one connection through a link carried, and how it ended.
+    """Measurement of one connection through a link.
 
-    `ended` is answered (every question was), closed, reset, timed out or refused; `seconds` passed
-    until the last piece; `closing_ms` from the end of one side to that of the other.
+    `ended` is answered (every request was), closed, reset, timed out or refused. `seconds` is the
+    time until the last piece, `closing_ms` the time from one side's close to the other side's.
     """
 
     link: Link
@@ -132,7 +132,7 @@ class Transfer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerTerm:
-    """One term of a controller: who, and the transaction that made its `/controller`."""
+    """One term of a controller: the broker, and the transaction that created `/controller`."""
 
     broker: str
     zxid: int

@@ -1,4 +1,4 @@
-"""From wishes and a seed to a schedule: the same seed gives the same faults at the same moments."""
+"""Turns fault requests of a scenario into a schedule; the same seed returns the same schedule."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHIFT_S = 0.8
 
 
 class FaultRequest(Protocol):
-    """What a scenario asks of one fault. A negative `duration_s` makes no sense."""
+    """A fault as a scenario declares it."""
 
     @property
     def fault(self) -> str: ...
@@ -42,12 +42,12 @@ class FaultRequest(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedFault:
-    """One fault of a schedule: what, whom, and when.
+    """One fault of a schedule, with its arguments and its moment.
 
-    It begins `at_s` seconds after the load began. With `after_acks`, `at_s` seconds after that
-    many records were acknowledged. With `after_event`, at the first such event from `at_s` on; when
-    none came `within_s` seconds, all the same (None: it waits as long as the load lasts). With
-    `alone`, no other fault acts meanwhile.
+    It begins `at_s` seconds after the load began; with `after_acks`, `at_s` seconds after that many
+    records were acknowledged; with `after_event`, at the first such event after `at_s`. If there is
+    none within `within_s` seconds, the fault begins anyway (None: it waits as long as the load
+    lasts). With `alone`, no other fault is active meanwhile.
     """
 
     fault: str
@@ -60,58 +60,60 @@ class PlannedFault:
     alone: bool = False
 
 
-def plan(
-    wishes: Sequence[FaultRequest], *, seed: int, topic: str, partition: int = 0
+def plan_schedule(
+    requests: Sequence[FaultRequest], *, seed: int, topic: str, partition: int = 0
 ) -> list[PlannedFault]:
-    """The schedule of `wishes` under `seed`, in order of their moments.
+    """The schedule of `requests` under `seed`, in order of their moments.
 
     Faults whose times overlap belong together and are shifted run_on_all, by up to SHIFT_S either
-    way. A wish with a `choice` was planned before: its moment stays, and that seeds its choices.
+    way. A request with a `choice` was planned before: its moment stays, and that seeds its choices.
     ValueError for an unknown fault, option or event, or a fault without a moment.
     """
-    ordered = sorted(wishes, key=moment)
+    ordered = sorted(requests, key=sort_key)
     shifts = _shifts(ordered, Random(f"{seed}/moments"))
     return [
-        planned(
-            wish,
-            shift_s=0.0 if wish.choice else shift_s,
-            choice=wish.choice or f"{seed}/{index}/{wish.fault}",
+        plan_fault(
+            request,
+            shift_s=0.0 if request.choice else shift_s,
+            choice=request.choice or f"{seed}/{index}/{request.fault}",
             topic=topic,
             partition=partition,
         )
-        for index, (wish, shift_s) in enumerate(zip(ordered, shifts, strict=True))
+        for index, (request, shift_s) in enumerate(zip(ordered, shifts, strict=True))
     ]
 
 
-def planned(
-    wish: FaultRequest, *, shift_s: float, choice: str, topic: str, partition: int = 0
+def plan_fault(
+    request: FaultRequest, *, shift_s: float, choice: str, topic: str, partition: int = 0
 ) -> PlannedFault:
-    """`wish` as it will be played. ValueError says what of it cannot be."""
-    check_fault(wish.fault)
-    if wish.at_s is None and wish.after_acks is None and wish.after_event is None:
-        raise ValueError(f"{wish.fault} has no moment: give at_s, after_acks or after_event")
-    if wish.after_acks is not None and wish.after_event is not None:
-        raise ValueError(f"{wish.fault} has two anchors: give after_acks or after_event")
-    if wish.after_event is not None and wish.after_event not in EVENTS:
-        raise ValueError(f"no event named {wish.after_event!r}; {_near(wish.after_event, EVENTS)}")
-    options = dict(wish.options)
+    """The planned fault of one request. ValueError for a request that cannot be played."""
+    check_fault(request.fault)
+    if request.at_s is None and request.after_acks is None and request.after_event is None:
+        raise ValueError(f"{request.fault} has no moment: give at_s, after_acks or after_event")
+    if request.after_acks is not None and request.after_event is not None:
+        raise ValueError(f"{request.fault} has two anchors: give after_acks or after_event")
+    if request.after_event is not None and request.after_event not in EVENTS:
+        raise ValueError(
+            f"no event named {request.after_event!r}; {_suggest(request.after_event, EVENTS)}"
+        )
+    options = dict(request.options)
     arguments = FaultArguments(
-        target=wish.target,
+        target=request.target,
         topic=str(options.pop("topic", topic)),
         partition=_number(options.pop("partition", partition)),
         seed=choice,
         options=options,
     )
-    FAULTS[wish.fault](arguments)
+    FAULTS[request.fault](arguments)
     return PlannedFault(
-        fault=wish.fault,
+        fault=request.fault,
         arguments=arguments,
-        at_s=round(max(0.0, (wish.at_s or 0.0) + shift_s), 3),
-        after_acks=wish.after_acks,
-        after_event=wish.after_event,
-        within_s=wish.within_s,
-        duration_s=wish.duration_s,
-        alone=wish.alone,
+        at_s=round(max(0.0, (request.at_s or 0.0) + shift_s), 3),
+        after_acks=request.after_acks,
+        after_event=request.after_event,
+        within_s=request.within_s,
+        duration_s=request.duration_s,
+        alone=request.alone,
     )
 
 
@@ -126,30 +128,34 @@ def _number(partition: Option) -> int:
 
 
 def check_fault(name: str) -> None:
-    """ValueError, with the nearest names, unless there is such a fault."""
+    """ValueError, with similar names, unless a fault has this name."""
     if name not in FAULTS:
-        raise ValueError(f"no fault named {name!r}; {_near(name, FAULTS)}")
+        raise ValueError(f"no fault named {name!r}; {_suggest(name, FAULTS)}")
 
 
-def _near(name: str, known: Iterable[str]) -> str:
+def _suggest(name: str, known: Iterable[str]) -> str:
     names = list(known)
     near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
     return f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(names)}"
 
 
-def moment(wish: FaultRequest | PlannedFault) -> tuple[int, float]:
-    """What schedules are in order of."""
-    return (wish.after_acks or 0, wish.at_s or 0.0)
+def sort_key(request: FaultRequest | PlannedFault) -> tuple[int, float]:
+    """The sort key of a schedule."""
+    return (request.after_acks or 0, request.at_s or 0.0)
 
 
-def _shifts(wishes: Sequence[FaultRequest], random: Random) -> list[float]:
-    """One shift a group of overlapping faults, so that their order within it stays."""
+def _shifts(requests: Sequence[FaultRequest], random: Random) -> list[float]:
+    """The shift of each fault. Overlapping faults share one, so that they keep their order."""
     shifts: list[float] = []
     end_s = anchor = -1.0
-    for wish in wishes:
-        begin_s = wish.at_s or 0.0
-        fresh = begin_s >= end_s or (wish.after_acks or 0) != anchor
-        shifts.append(random.uniform(-SHIFT_S, SHIFT_S) if fresh else shifts[-1])
-        end_s = begin_s + wish.duration_s if fresh else max(end_s, begin_s + wish.duration_s)
-        anchor = wish.after_acks or 0
+    for request in requests:
+        begin_s = request.at_s or 0.0
+        is_separate = begin_s >= end_s or (request.after_acks or 0) != anchor
+        shifts.append(random.uniform(-SHIFT_S, SHIFT_S) if is_separate else shifts[-1])
+        end_s = (
+            begin_s + request.duration_s
+            if is_separate
+            else max(end_s, begin_s + request.duration_s)
+        )
+        anchor = request.after_acks or 0
     return shifts

@@ -1,6 +1,7 @@
-"""What a schedule is drawn from: the weighted set, and how it is drawn.
+"""The declaration of a random schedule in a scenario: weighted faults, and how to draw from them.
 
-Apart from the drawing itself, so that whoever reads a scenario need not load every fault.
+Drawing is a module of its own (`random_schedule`), so that reading a scenario does not import every
+fault.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from urteil.chaos.fault_arguments import Option
 
 
 class WeightedFault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One member of the weighted set: a fault, whom it may hit, with which options.
+    """A fault that may be drawn, with its possible targets and options.
 
-    A list among `options` is drawn from. `duration_s` is the span of its length, the draw's own
-    where it is None. `brings` names events that follow it: others may be anchored there.
+    An option with several values gets one of them. `duration_s` is the range of its duration; None
+    is the range of the schedule. `brings` names the events that the fault causes: other faults may
+    be anchored to them.
     """
 
     fault: str
@@ -27,14 +29,14 @@ class WeightedFault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class RandomSchedule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a schedule is drawn.
+    """How a schedule is drawn from weighted faults.
 
-    `count` faults, or `per_minute` of load, or as many as fit into the load when neither is given;
-    at most `at_once` at any moment. The first begins `first_s` or later, lengths and the pauses
-    between one healing and the next begin are drawn from their spans. `anchors` weighs to what a
-    fault is tied: `time`, `acks`, or an event that a fault drawn just before brings about (else it
-    is time). `voids` names the promises that the scenario lets faults make void; a fault that
-    makes another one void is not drawn.
+    It has `count` faults, or `per_minute` of load, or as many as fit into the load if neither is
+    given; at most `at_once` are active. The first fault begins at `first_s` or later. Durations and
+    the pauses between a healing and the next begin are drawn from their ranges. `anchors` weighs
+    the anchors of faults: `time`, `acks`, or an event that the previous fault causes (without such
+    an event, time). `voids` names the promises that faults may void; a fault that voids another
+    promise is not drawn.
     """
 
     choices: tuple[WeightedFault, ...]

@@ -19,8 +19,8 @@ from urteil.chaos import client_selectors
 from urteil.chaos.faults import FAULTS
 from urteil.chaos.nemesis import Injection
 from urteil.chaos.node_selectors import check_target
-from urteil.chaos.random_schedule import TAIL_S, draw
-from urteil.chaos.schedule import PlannedFault, check_fault, moment, plan, planned
+from urteil.chaos.random_schedule import TAIL_S, draw_schedule
+from urteil.chaos.schedule import PlannedFault, check_fault, plan_fault, plan_schedule, sort_key
 from urteil.harness.scenario import ClusterSpec, FaultSpec, Scenario
 
 _SECOND_NS = 1_000_000_000
@@ -65,10 +65,10 @@ def settled(scenario: Scenario) -> Scenario:
     ValueError for faults that cannot be planned or drawn.
     """
     topic = scenario.workload.topics[0].name
-    faults = plan(scenario.faults, seed=scenario.seed, topic=topic)
+    faults = plan_schedule(scenario.faults, seed=scenario.seed, topic=topic)
     at_once, duration_s = scenario.at_once, scenario.duration_s
     if scenario.draw is not None:
-        drawn = draw(
+        drawn = draw_schedule(
             scenario.draw,
             seed=scenario.seed,
             load_s=scenario.duration_s,
@@ -80,7 +80,7 @@ def settled(scenario: Scenario) -> Scenario:
         )
         ends = [one.at_s + one.duration_s for one in drawn if one.after_acks is None]
         duration_s = max([duration_s, *(round(end + TAIL_S, 3) for end in ends)])
-        faults = sorted([*faults, *drawn], key=moment)
+        faults = sorted([*faults, *drawn], key=sort_key)
         at_once = at_once or scenario.draw.at_once
     specs = tuple(_spec(one, topic) for one in faults)
     return _replace(scenario, faults=specs, draw=None, at_once=at_once, duration_s=duration_s)
@@ -126,7 +126,7 @@ def schedule_of(
             Entry(
                 **msgspec.structs.asdict(_spec(one, topic)), played=played.get(one.arguments.seed)
             )
-            for one in plan(scenario.faults, seed=scenario.seed, topic=topic)
+            for one in plan_schedule(scenario.faults, seed=scenario.seed, topic=topic)
         ),
     )
 
@@ -229,13 +229,13 @@ def _check_entry(one: Entry, scenario: Scenario) -> None:
             raise ValueError(f"{name} is {value:g}: give 0 to 1,000,000")
     check_fault(one.fault)
     _check_target(one, FAULTS[one.fault].selectors, scenario.cluster)
-    planned(one, shift_s=0, choice=one.choice, topic=scenario.workload.topics[0].name)
+    plan_fault(one, shift_s=0, choice=one.choice, topic=scenario.workload.topics[0].name)
 
 
 def _check_target(one: Entry, told: str, size: ClusterSpec) -> None:
     """What targets of some faults mean, or whether they are asked, only the run can tell."""
     if "role" in told or "zk1" in told:
-        check_target(one.target, told, brokers=size.brokers, keepers=size.zookeepers)
+        check_target(one.target, told, brokers=size.brokers, zookeepers=size.zookeepers)
     elif "a client" in told and "client id" not in told:
         client_selectors.check_target(one.target)
     elif told == "all" and one.target != told:

@@ -1,4 +1,4 @@
-"""The faults by name, one a module. What a fault must say of itself: `Fault`."""
+"""All faults by name. Each fault is a module with one subclass of `Fault`."""
 
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.faults.add_broker import AddBroker

@@ -1,18 +1,18 @@
-"""Have a new, empty broker join and take its share."""
+"""A new, empty broker joins the cluster and receives replicas."""
 
 from __future__ import annotations
 
 from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.broker_drain import drain, held, move
+from urteil.chaos.faults.broker_drain import count_in_sync, drain, reassign
 from urteil.chaos.faults.fault import Fault, Proof, describe_stopped_nodes
 from urteil.chaos.faults.topic_fault import OWN_CLUSTER
 from urteil.chaos.log_directories import empty
 
 
 class AddBroker(Fault):
-    """The chosen broker is taken out of service first, and its disk emptied: what joins then is
-    new but for its id. Its share is what it had.
+    """The fault first drains the chosen broker, stops it and empties its disk. The broker that
+    then joins is new except for its id. It receives the replicas that it had before.
     """
 
     name = "add_broker"
@@ -31,9 +31,9 @@ class AddBroker(Fault):
             for log_dir in log_dirs:
                 empty(log_dir)
         joined = controls.start(node)
-        new = held(controls, node) == 0
-        move(controls, before)
-        now = held(controls, node)
+        new = count_in_sync(controls, node) == 0
+        reassign(controls, before)
+        now = count_in_sync(controls, node)
         acted = new and now > 0 and node in controls.registered()
         text = f"{node}: joined empty as pid {joined.pid}, {now} replicas in sync now"
         return Proof(acted=acted, text=text)
@@ -41,7 +41,7 @@ class AddBroker(Fault):
     def heal(self, controls: Controls) -> str:
         for node in self.targets:
             controls.start(node)
-        return f"{', '.join(self.targets)} stays"
+        return f"{', '.join(self.targets)} stays in the cluster"
 
     def find_residual_effects(self, controls: Controls) -> str:
         return describe_stopped_nodes(controls, self.targets)

@@ -1,4 +1,4 @@
-"""Give a topic more partitions while it is written and read."""
+"""A topic gets more partitions while clients write and read it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ BY = 2
 
 
 class AddPartitions(TopicFault):
-    """There is no way back: partitions stay."""
+    """Healing does not remove the new partitions, because Kafka cannot."""
 
     name = "add_partitions"
     about = "add partitions to a topic under load"
-    proves = "the partitions that ZooKeeper has of it before and after, all of them led"
-    options: ClassVar[dict[str, str]] = {"by": f"how many (default {BY})"}
+    proves = "the number of partitions in ZooKeeper before and after, all of them with a leader"
+    options: ClassVar[dict[str, str]] = {"by": f"number of new partitions (default {BY})"}
 
     def __init__(self, arguments: FaultArguments) -> None:
         super().__init__(arguments)

@@ -1,4 +1,4 @@
-"""Allow unclean elections for a topic that has lost the leader of a partition."""
+"""An administrator allows unclean elections for a topic with a leaderless partition."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from urteil.chaos.node_selectors import NoTarget
 
 
 class AllowUnclean(SettingFault):
-    """`unclean.leader.election.enable` of a topic, set while other faults have taken the partition
-    its leader; a broker that lives is to lead then, without being asked.
+    """Sets `unclean.leader.election.enable` of a topic while other faults keep the partition
+    without a leader. The controller must then elect a live broker without a further request.
     """
 
     name = "allow_unclean"
-    about = "allow unclean elections for a topic of which a partition has no leader"
+    about = "allow unclean elections for a topic while a partition has no leader"
     sample = ""
     options: ClassVar[dict[str, str]] = {
-        "leaderless_s": f"how long to wait until nobody leads (default {LEADERLESS_S:g})"
+        "leaderless_s": f"seconds to wait for a partition without leader (default {LEADERLESS_S:g})"
     }
 
     def __init__(self, arguments: FaultArguments) -> None:
@@ -40,5 +40,5 @@ class AllowUnclean(SettingFault):
 
         waits_s = self.arguments.number("leaderless_s", LEADERLESS_S)
         if not until(lambda: not is_led(), deadline_s=waits_s):
-            raise NoTarget(f"{topic}-{partition} has a leader: nothing is to be elected uncleanly")
+            raise NoTarget(f"{topic}-{partition} has a leader: no unclean election to allow")
         return super().begin(controls)

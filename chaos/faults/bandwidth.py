@@ -1,4 +1,4 @@
-"""Narrow links: what is sent waits for what was sent before."""
+"""Links with low bandwidth: data waits for earlier data."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from urteil.chaos.faults.degraded_links import CLIENTS, DegradedLinks
 from urteil.chaos.observations import Transfer
 
 ANSWER_BYTES = 300
-MOST_QUESTIONS = 2_000
+MOST_REQUESTS = 2_000
 
 
 class Bandwidth(DegradedLinks):
-    """So many kilobytes a second and connection, requests and answers each."""
+    """Limits each connection to `rate_kb_per_s` in each direction."""
 
     name = "bandwidth"
-    about = "narrow links: so many KB/s each way over every connection"
-    proves = "throughput of answers, measured before and after"
+    about = "limit the bandwidth of every connection, each way"
+    proves = "throughput of responses, measured before and after"
     options: ClassVar[dict[str, str]] = {
         "rate_kb_per_s": "kilobytes a second, 1 at least (default 20)",
         **CLIENTS,
@@ -28,19 +28,21 @@ class Bandwidth(DegradedLinks):
         super().__init__(arguments)
         self.rate = int(arguments.number("rate_kb_per_s", 20))
         if self.rate < 1:
-            raise ValueError(f"rate_kb_per_s={self.rate} is below 1; a partition lets nothing pass")
+            raise ValueError(
+                f"rate_kb_per_s={self.rate} is below 1: use the fault partition instead"
+            )
 
-    def questions(self) -> int:
-        """Half a second's worth of answers."""
-        return max(2, min(MOST_QUESTIONS, self.rate * 500 // ANSWER_BYTES))
+    def request_count(self) -> int:
+        """As many requests as have half a second of responses."""
+        return max(2, min(MOST_REQUESTS, self.rate * 500 // ANSWER_BYTES))
 
-    def spoil(self, controls: Controls) -> None:
+    def add_toxic(self, controls: Controls) -> None:
         controls.net.add_toxic(self.links, "bandwidth", {"rate": self.rate}, owner=self.owner)
 
-    def spoilt(self, before: Transfer, after: Transfer) -> bool:
+    def shows_effect(self, before: Transfer, after: Transfer) -> bool:
         return _kb_per_s(after) <= 1.3 * self.rate < _kb_per_s(before)
 
-    def told(self, before: Transfer, after: Transfer) -> str:
+    def describe(self, before: Transfer, after: Transfer) -> str:
         return f"{_kb_per_s(before):.0f} KB/s before, {_kb_per_s(after):.1f} KB/s now"
 
 

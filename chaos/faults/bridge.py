@@ -1,4 +1,4 @@
-"""Two halves that do not see each other, and one broker that sees both."""
+"""Two halves of the brokers cannot reach each other; one broker reaches both."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from urteil.chaos.observations import Link
 
 
 class Bridge(CutLinks):
-    """The target is the bridge; the seed deals the others into halves."""
+    """The target is the bridge. The seed divides the other brokers into halves."""
 
     name = "bridge"
-    about = "two halves of the brokers cut from each other, both with one broker that sees all"
+    about = "cut the brokers into two halves that are connected by one broker alone"
     selectors = "a role or a node that means one broker: the bridge"
     options: ClassVar[dict[str, str]] = {"close": "break connections rather than stall them"}
 
@@ -23,7 +23,9 @@ class Bridge(CutLinks):
         bridge = node_selectors.select_nodes(controls, self.arguments)
         others = [node for node in controls.brokers if node not in bridge]
         if len(bridge) != 1 or len(others) < 2:
-            raise NoTarget(f"a bridge is one of three brokers or more, not {', '.join(bridge)}")
+            raise NoTarget(
+                f"a bridge is one broker of a cluster of at least three, not {', '.join(bridge)}"
+            )
         self.arguments.random().shuffle(others)
         middle = len(others) // 2
         return list(controls.net.links_between(others[:middle], others[middle:]))

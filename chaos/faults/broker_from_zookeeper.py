@@ -1,4 +1,4 @@
-"""Brokers that lose ZooKeeper and keep their peers and their clients."""
+"""Brokers lose ZooKeeper and keep the other brokers and their clients."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ from urteil.chaos.observations import Link
 
 
 class BrokerFromZookeeper(CutLinks):
-    """Beyond the session's timeout the broker's registration goes, though it serves."""
+    """After the session timeout the broker loses its registration, although it still serves."""
 
     name = "broker_from_zookeeper"
-    about = "cut a broker from every ZooKeeper server, not from brokers nor clients"
+    about = "cut a broker from every ZooKeeper server, but not from brokers or clients"
     sample = "controller"
     options: ClassVar[dict[str, str]] = {"close": "break connections rather than stall them"}
 
     def choose(self, controls: Controls) -> list[Link]:
-        chosen, keepers = node_selectors.select_nodes(controls, self.arguments), controls.zookeepers
-        return [one for one in controls.net.links() if one.src in chosen and one.dst in keepers]
+        chosen, zookeepers = (
+            node_selectors.select_nodes(controls, self.arguments),
+            controls.zookeepers,
+        )
+        return [one for one in controls.net.links() if one.src in chosen and one.dst in zookeepers]

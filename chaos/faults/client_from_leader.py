@@ -1,4 +1,4 @@
-"""Clients that do not reach a broker which everybody else reaches."""
+"""Clients cannot reach a broker that every other node reaches."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from urteil.chaos.observations import CLIENT, Link
 
 
 class ClientFromLeader(CutLinks):
-    """The leader goes on leading: nobody is elected in its place, clients wait or give up."""
+    """The leader stays leader, since the cluster sees no failure. Clients wait or give up."""
 
     name = "client_from_leader"
-    about = "cut the clients from a broker that all the others still see: the leader, or a role"
+    about = "cut the clients from a broker that all other nodes still reach"
     options: ClassVar[dict[str, str]] = {
         "close": "break connections rather than stall them",
-        "answers_only": "requests arrive, their answers do not (default false)",
+        "answers_only": "requests arrive, their responses do not (default false)",
     }
 
     def choose(self, controls: Controls) -> list[Link]:

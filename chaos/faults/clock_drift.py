@@ -1,4 +1,4 @@
-"""A clock that runs too fast or too slow."""
+"""A broker's clock runs too fast or too slow."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ STEP_S = 0.25
 
 
 class ClockDrift(ClockFault):
-    """Let brokers' wall clocks run at another rate until healing, which sets them right.
+    """Brokers' wall clocks run at another rate until healing, which corrects them.
 
-    They are set anew in small steps; a broker sees one a second.
+    The fault sets the clocks in small steps. A broker reads a new step about once a second.
     """
 
     name = "clock_drift"
     about = "a broker's wall clock runs too fast or too slow until healing"
     options: ClassVar[dict[str, str]] = {
-        "rate": "seconds it counts in one, 0.1 to 10, not 1 (default 1.5)"
+        "rate": "seconds that the clock counts in one second, 0.1 to 10, not 1 (default 1.5)"
     }
 
     def __init__(self, arguments: FaultArguments) -> None:
@@ -31,9 +31,9 @@ class ClockDrift(ClockFault):
         self.drifts: list[RecurringSteps] = []
         self.rate = arguments.number("rate", 1.5)
         if not 0.1 <= self.rate <= 10 or self.rate == 1:
-            raise ValueError(f"rate={self.rate:g} is not between 0.1 and 10, or is 1")
+            raise ValueError(f"rate={self.rate:g}: give a number between 0.1 and 10 other than 1")
 
-    def turn(self, controls: Controls, node: str) -> None:
+    def set_clock(self, controls: Controls, node: str) -> None:
         begin_s = time.monotonic()
 
         def step() -> None:
@@ -47,9 +47,9 @@ class ClockDrift(ClockFault):
             while self.drifts:
                 self.drifts.pop().stop()
         finally:
-            told = super().heal(controls)
-        return told
+            healed = super().heal(controls)
+        return healed
 
-    def shown(self, before_s: float, now_s: float) -> bool:
+    def is_visible(self, before_s: float, now_s: float) -> bool:
         gained_s = now_s - before_s
         return abs(gained_s) > TOLERATED_S and (gained_s > 0) == (self.rate > 1)

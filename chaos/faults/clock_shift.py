@@ -1,4 +1,4 @@
-"""A clock that jumps: set forward or back by somebody, or by its time server."""
+"""A broker's clock jumps forward or back, as after a wrong correction by a time server."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from urteil.chaos.faults.clock_fault import TOLERATED_S, ClockFault
 
 
 class ClockShift(ClockFault):
-    """Set brokers' wall clocks forward or back while they run, and right again at healing."""
+    """Sets brokers' wall clocks forward or back while they run; healing corrects them."""
 
     name = "clock_shift"
-    about = "a broker's wall clock jumps forward or back, and back again at healing"
+    about = "a broker's wall clock jumps forward or back, and is corrected at healing"
     options: ClassVar[dict[str, str]] = {
-        "offset_s": "seconds ahead of the truth, negative for behind (default 300)"
+        "offset_s": "seconds ahead of true time, negative for behind (default 300)"
     }
 
-    def turn(self, controls: Controls, node: str) -> None:
+    def set_clock(self, controls: Controls, node: str) -> None:
         controls.clocks.set_offset(node, offset_s=self._offset_s())
 
-    def shown(self, before_s: float, now_s: float) -> bool:
+    def is_visible(self, before_s: float, now_s: float) -> bool:
         return abs(now_s - self._offset_s()) < TOLERATED_S < abs(now_s - before_s)
 
     def _offset_s(self) -> float:

@@ -1,4 +1,4 @@
-"""Somebody deletes `/controller` by hand: the controller lives, and its session too."""
+"""An administrator deletes `/controller`, although the controller and its session live."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ POLL_S = 0.02
 
 
 class ControllerDeleted(Fault):
-    """Delete the znode `/controller`, as operators do to force an election of the controller.
+    """Deletes the znode `/controller`, as operators do to force the election of a controller.
 
-    There is one controller: the target is not read.
+    The fault ignores its target, because there is only one controller.
     """
 
     name = "controller_deleted"
-    about = "/controller deleted by hand: the controller must resign, and one is elected"
+    about = "delete /controller: the controller must resign, and another election follows"
     family = "zookeeper"
-    proves = "/controller was made by a later transaction than the one that was deleted"
+    proves = "a later transaction created /controller after the deletion"
     selectors = "controller"
     on_targets = (URTEIL, KAFKA, MIX)
     sample = "controller"
@@ -30,22 +30,22 @@ class ControllerDeleted(Fault):
         before = controls.zookeeper_admin.controller_term()
         self.targets = (before.broker,) if before else ()
         controls.zookeeper_admin.delete_controller()
-        after = _elected(controls, before)
+        after = _await_election(controls, before)
         acted = before is not None and after != before
-        return Proof(acted=acted, text=f"/controller was {before or 'nobody'}, now {after}")
+        return Proof(acted=acted, text=f"/controller was {before or 'absent'}, now {after}")
 
     def heal(self, controls: Controls) -> str:
-        return f"the controller is {_elected(controls, None) or 'nobody'}"
+        return f"the controller is {_await_election(controls, None) or 'absent'}"
 
     def find_residual_effects(self, controls: Controls) -> str:
         return "" if controls.zookeeper_admin.controller_term() else "no broker is controller"
 
 
-def _elected(controls: Controls, before: ControllerTerm | None) -> ControllerTerm | None:
-    """Who controls by another term than `before`; whoever does when the deadline passed."""
+def _await_election(controls: Controls, before: ControllerTerm | None) -> ControllerTerm | None:
+    """The first term other than `before`, or the current one when the deadline passes."""
     deadline = time.monotonic() + ELECTED_S
-    while (found := controls.zookeeper_admin.controller_term()) in (None, before):
+    while (term := controls.zookeeper_admin.controller_term()) in (None, before):
         if time.monotonic() > deadline:
             break
         time.sleep(POLL_S)
-    return found
+    return term

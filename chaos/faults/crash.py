@@ -1,4 +1,4 @@
-"""SIGKILL, and a start at healing: memory is gone, the disk stays."""
+"""A node is killed by SIGKILL and starts again at healing. It keeps its disk."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from urteil.chaos.observations import NodeState, NodeStatus
 
 
 class Crash(Fault):
-    """Kill processes without warning; proof: their pids are gone."""
+    """Kills processes without warning. Proof: their process ids do not exist any more."""
 
     name = "crash"
     about = "SIGKILL of a node, started again at healing"
     family = "process"
-    proves = "the process id is gone; after healing another one serves"
-    gone = "gone"
+    proves = "the process id is gone; after healing the node serves under another"
+    ended_as = "gone"
 
     def end(self, controls: Controls, node: str) -> NodeStatus:
-        """End one node in this fault's way."""
+        """Ends one node, as this fault does."""
         return controls.kill(node)
 
     def begin(self, controls: Controls) -> Proof:
@@ -26,8 +26,8 @@ class Crash(Fault):
         pids = {node: controls.status(node).pid for node in victims}
         after = run_on_all(lambda node: self.end(controls, node), victims)
         dead = [status for status in after if status.state is NodeState.DEAD]
-        told = [f"{s.node}: pid {pids[s.node]} {self.gone}, exit {s.exit_code}" for s in dead]
-        return Proof(acted=bool(dead) and len(dead) == len(victims), text=", ".join(told))
+        ends = [f"{s.node}: pid {pids[s.node]} {self.ended_as}, exit {s.exit_code}" for s in dead]
+        return Proof(acted=bool(dead) and len(dead) == len(victims), text=", ".join(ends))
 
     def heal(self, controls: Controls) -> str:
         started = run_on_all(controls.start, self.targets)

@@ -15,16 +15,17 @@ from urteil.chaos.observations import NodeState
 
 
 class CrashLoop(Fault):
-    """SIGKILL, a start after a seeded pause, SIGKILL again after another, until it is healed."""
+    """Kills the node, starts it after a pause, kills it again after another pause, until healing.
+    The seed decides the pauses."""
 
     name = "crash_loop"
-    about = "SIGKILL and start of a node, again and again at seeded moments"
+    about = "kill and start a node again and again, at moments that the seed decides"
     family = "process"
     sample_s = 4.0
-    proves = "process ids that are gone, and how many lives the nodes had"
+    proves = "process ids that are gone, and the number of restarts"
     options: ClassVar[dict[str, str]] = {
-        "lowest_ms": "the shortest time between two acts (default 200)",
-        "highest_ms": "the longest (default 2000)",
+        "lowest_ms": "the shortest time between a kill and a start (default 200)",
+        "highest_ms": "the longest such time (default 2000)",
     }
     loop: RecurringSteps | None = None
 

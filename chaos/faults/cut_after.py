@@ -1,4 +1,4 @@
-"""Connections that end after so many bytes: in the middle of a request, or of an answer."""
+"""Connections that are cut after a number of bytes, in the middle of a request or a response."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ ANSWER_BYTES = 200
 
 
 class CutAfter(DegradedLinks):
-    """Every connection carries so many bytes more, then it is closed; so is each new one."""
+    """Each connection, open or new, carries `bytes` more bytes and is then closed."""
 
     name = "cut_after"
-    about = "every connection is cut after so many bytes, in the middle of a request or an answer"
-    proves = "bytes counted: what a transfer carried before the cut, against what it carries whole"
+    about = "cut every connection after a number of bytes, in the middle of a request or a response"
+    proves = "bytes that a transfer carried before the cut, compared to a complete one"
     options: ClassVar[dict[str, str]] = {
-        "bytes": "how many a connection carries, 25 to 500000 (default 5013)",
-        "answers_only": "count the answers' bytes rather than the requests' (default false)",
+        "bytes": "bytes that a connection carries, 25 to 500000 (default 5013)",
+        "answers_only": "count the bytes of responses instead of requests (default false)",
         **CLIENTS,
     }
 
@@ -32,42 +32,41 @@ class CutAfter(DegradedLinks):
         self.answers_only = arguments.flag("answers_only")
 
     def choose(self, controls: Controls) -> list[Link]:
-        """ZooKeeper has no long question: cut requests are shown between and to brokers alone."""
+        """Links to brokers, unless responses are cut: ZooKeeper has no long request that could be
+        cut."""
         chosen = super().choose(controls)
-        shown = [one for one in chosen if self.answers_only or one.dst in controls.brokers]
-        if not shown:
-            raise NoTarget(
-                f"{self.arguments.target} means no link to a broker; or say answers_only"
-            )
-        return shown
+        provable = [one for one in chosen if self.answers_only or one.dst in controls.brokers]
+        if not provable:
+            raise NoTarget(f"{self.arguments.target} selects no link to a broker: set answers_only")
+        return provable
 
-    def questions(self) -> int:
-        """More than the cut lets pass."""
-        each = ANSWER_BYTES if self.answers_only else self.question_bytes()
+    def request_count(self) -> int:
+        """More requests than the cut lets pass."""
+        each = ANSWER_BYTES if self.answers_only else self.request_bytes()
         return 3 * self.bytes // (2 * each) + 2
 
-    def question_bytes(self) -> int:
-        """Questions one by one, some twenty until the cut: the answers count them."""
+    def request_bytes(self) -> int:
+        """Large requests, sent one by one: about twenty until the cut, counted by responses."""
         return 0 if self.answers_only else max(self.bytes // 20, SMALLEST_REQUEST)
 
-    def spoil(self, controls: Controls) -> None:
+    def add_toxic(self, controls: Controls) -> None:
         streams = (DOWNSTREAM,) if self.answers_only else (UPSTREAM,)
         limit = {"bytes": self.bytes}
         controls.net.add_toxic(self.links, "limit_data", limit, streams=streams, owner=self.owner)
 
-    def spoilt(self, before: Transfer, after: Transfer) -> bool:
+    def shows_effect(self, before: Transfer, after: Transfer) -> bool:
         if self.answers_only:
             return before.received_bytes > after.received_bytes == self.bytes
-        whole, rest = divmod(self.bytes, self.question_bytes())
+        whole, rest = divmod(self.bytes, self.request_bytes())
         return after.ended in ("closed", "reset") and whole - (not rest) <= after.answers <= whole
 
-    def told(self, before: Transfer, after: Transfer) -> str:
+    def describe(self, before: Transfer, after: Transfer) -> str:
         if self.answers_only:
             return (
-                f"{before.received_bytes} bytes of answers before, {after.ended} after "
+                f"{before.received_bytes} bytes of responses before, {after.ended} after "
                 f"{after.received_bytes} now"
             )
-        size = self.question_bytes()
+        size = self.request_bytes()
         return (
             f"{before.answers} requests of {size} bytes before, {after.ended} after "
             f"{after.answers} now"

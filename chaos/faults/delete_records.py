@@ -1,4 +1,4 @@
-"""Delete the older records of a topic while it is written and read."""
+"""An administrator deletes the older records of a topic while clients write and read it."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ SHARE = 0.5
 
 
 class DeleteRecords(TopicFault):
-    """DeleteRecords of all partitions: their begins move under those who read there.
+    """DeleteRecords for all partitions: the log start offsets rise while consumers read there.
 
-    Healing deletes once more, of what was written meanwhile; what is gone stays gone.
+    Healing deletes again, among the records that were written meanwhile. Nothing restores them.
     """
 
     name = "delete_records"
     about = "delete the older records of every partition (DeleteRecords), and again at healing"
-    proves = "where partitions begin, before and after"
+    proves = "the log start offsets before and after"
     options: ClassVar[dict[str, str]] = {
-        "share": f"of what each partition holds, how much goes (default {SHARE:g})",
-        "once": "healing deletes nothing",
+        "share": f"share of each partition's records to delete (default {SHARE:g})",
+        "once": "do not delete again at healing",
     }
 
     def __init__(self, arguments: FaultArguments) -> None:
@@ -31,7 +31,7 @@ class DeleteRecords(TopicFault):
         self.share = arguments.number("share", SHARE, least=0, most=1)
 
     def voided_promises(self) -> frozenset[str]:
-        """What was acknowledged goes sooner than the topic said when it was sent."""
+        """Acknowledged records are deleted before the time that the topic promised."""
         return frozenset({"retention"})
 
     def begin(self, controls: Controls) -> Proof:
@@ -39,10 +39,10 @@ class DeleteRecords(TopicFault):
         self.targets = (topic,)
         self.replicas(controls.admin)
         before, now = self._delete(controls)
-        return Proof(acted=now != before, text=f"{topic} began at {before}, and at {now} now")
+        return Proof(acted=now != before, text=f"{topic}: log starts {before} before, {now} now")
 
     def _delete(self, controls: Controls) -> tuple[str, str]:
-        """Where the partitions began, and begin now."""
+        """The log start offsets before and after."""
         admin, topic = controls.admin, self.arguments.topic
         held = admin.offsets(topic)
         admin.delete_records(
@@ -53,9 +53,9 @@ class DeleteRecords(TopicFault):
 
     def heal(self, controls: Controls) -> str:
         if self.arguments.flag("once"):
-            return "what is gone stays gone"
+            return "deleted records stay deleted"
         before, now = self._delete(controls)
-        return f"{self.arguments.topic} began at {before}, and begins at {now} from now on"
+        return f"{self.arguments.topic} log starts {before} before, {now} now"
 
 
 def _starts(held: dict[int, tuple[int, int]]) -> str:

@@ -1,4 +1,4 @@
-"""A node that can open no more files nor sockets."""
+"""A node that cannot open any more files or sockets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from urteil.chaos.faults.fault import (
     run_on_all,
     until,
 )
-from urteil.chaos.faults.partition import PROBE_S, answers_again, silence_proven
+from urteil.chaos.faults.partition import PROBE_S, describe_answers, prove_silence
 from urteil.chaos.observations import Descriptors, LabFailure, Link, NodeState
 
 FIRST_OPENED = 8
@@ -26,17 +26,17 @@ LASTS_S = 1.0
 
 
 class OutOfDescriptors(Fault):
-    """The limit is lowered below what is open (prlimit(2)), and raised again at healing.
+    """Lowers the limit of open files (prlimit(2)) below the descriptors in use; healing raises it.
 
-    Below what it opened first, so that no connection that ends makes room for another.
-
-    A node may end for it (Apache Kafka does when it cannot write a checkpoint): it is started.
+    The limit is below the first descriptors that the process opened, so that the end of a
+    connection makes no room for another one. A node may exit (Apache Kafka does when it cannot
+    write a checkpoint); healing starts it.
     """
 
     name = "out_of_descriptors"
-    about = "let a node open no more files nor sockets: its limit falls below what it has open"
+    about = "lower a node's limit of open files below those in use: it can open no file or socket"
     family = "process"
-    proves = "a new connection, answered before and not after; descriptors open and their limit"
+    proves = "a new connection, answered before and not after; open descriptors and their limit"
     on_targets = (URTEIL, KAFKA, MIX)
 
     def __init__(self, arguments: FaultArguments) -> None:
@@ -45,20 +45,20 @@ class OutOfDescriptors(Fault):
 
     def begin(self, controls: Controls) -> Proof:
         self.targets = tuple(node_selectors.select_running(controls, self.arguments))
-        proof = silence_proven(
+        proof = prove_silence(
             controls,
-            self._doors(controls),
+            self._service_links(controls),
             lambda: run_on_all(lambda node: self._limit(controls, node), self.targets),
         )
         text = "; ".join(f"{node}: {was}" for node, was in self._before.items())
         return Proof(acted=proof.acted, text=f"before: {text}; {proof.text}")
 
     def heal(self, controls: Controls) -> str:
-        told = [self._give_back(controls, node) for node in self.targets]
-        doors = self._doors(controls)
-        run_on_all(lambda node: self._lives_or_ends(controls, node), self.targets)
-        told += run_on_all(lambda node: self._run_again(controls, node), self.targets)
-        return "; ".join(filter(None, [*told, answers_again(controls, doors)]))
+        texts = [self._restore_limit(controls, node) for node in self.targets]
+        links = self._service_links(controls)
+        run_on_all(lambda node: self._await_recovery_or_exit(controls, node), self.targets)
+        texts += run_on_all(lambda node: self._restart(controls, node), self.targets)
+        return "; ".join(filter(None, [*texts, describe_answers(controls, links)]))
 
     def find_residual_effects(self, controls: Controls) -> str:
         limits = {node: controls.descriptors(node).limit for node in self._before}
@@ -70,9 +70,9 @@ class OutOfDescriptors(Fault):
         now = self._before[node] = controls.descriptors(node)
         controls.limit_descriptors(node, min(now.lowest_free, FIRST_OPENED))
 
-    def _give_back(self, controls: Controls, node: str) -> str:
-        """The limit, to a process that lost it and lives. An engine may not know yet that one which
-        is gone ended."""
+    def _restore_limit(self, controls: Controls, node: str) -> str:
+        """Restore the limit of a live process. A container engine may report the end of a process
+        late."""
         if node not in self._before:
             return ""
         try:
@@ -82,31 +82,32 @@ class OutOfDescriptors(Fault):
                 raise
         return ""
 
-    def _lives_or_ends(self, controls: Controls, node: str) -> None:
-        """Return once the node is dead, or answered for LASTS_S: one that could not write under
-        the limit still answers while it ends. Silent for HEALED_S, it is cut off by others."""
-        (door,) = (link for link in self._doors(controls) if link.dst == node)
+    def _await_recovery_or_exit(self, controls: Controls, node: str) -> None:
+        """Wait until the node is dead or has answered for LASTS_S: a node that failed to write
+        still answers while it exits. A node that is silent for HEALED_S is cut off by other
+        faults."""
+        (link,) = (one for one in self._service_links(controls) if one.dst == node)
         answered_s = time.monotonic()
 
-        def is_plain() -> bool:
+        def is_decided() -> bool:
             nonlocal answered_s
             if _is_dead(controls, node):
                 return True
-            if not controls.net.probe(door, timeout_s=PROBE_S).answered:
+            if not controls.net.probe(link, timeout_s=PROBE_S).answered:
                 answered_s = time.monotonic()
             return time.monotonic() - answered_s > LASTS_S
 
-        until(is_plain, deadline_s=HEALED_S)
+        until(is_decided, deadline_s=HEALED_S)
 
-    def _run_again(self, controls: Controls, node: str) -> str:
-        """Start another in the place of one that ended."""
+    def _restart(self, controls: Controls, node: str) -> str:
+        """Start the node if it exited."""
         if _is_dead(controls, node):
-            return f"{node} ended and runs again as pid {controls.start(node).pid}"
+            return f"{node} exited and runs again as pid {controls.start(node).pid}"
         controls.allow_exit(node, allowed=False)
         return ""
 
-    def _doors(self, controls: Controls) -> list[Link]:
-        """A link to each node, by which a new connection comes."""
+    def _service_links(self, controls: Controls) -> list[Link]:
+        """One link to each node, for new connections."""
         links = {link.dst: link for link in controls.net.links() if link.dst in self.targets}
         return [links[node] for node in self.targets]
 

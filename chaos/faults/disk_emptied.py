@@ -1,4 +1,4 @@
-"""A disk that is replaced by an empty one."""
+"""A broker's disk is replaced by an empty one."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from urteil.chaos.observations import NodeState
 
 
 class DiskEmptied(Fault):
-    """Kill brokers and empty their log directories; they come back with nothing at healing.
+    """Kills brokers and empties their log directories; healing starts them without any log.
 
-    With a duration of 0 they are back as fast as their kind allows (KAFKA-14139: a replica that is
-    taken for in sync, though it has nothing any more).
+    With a duration of 0 they restart at once (KAFKA-14139: the controller counts a replica as in
+    sync although it lost its log).
     """
 
     name = "disk_emptied"
-    about = "SIGKILL, and the broker's disks are replaced by empty ones; started at healing"
+    about = "kill a broker and empty its disks; start it at healing"
     family = "disk"
-    proves = "process ids that are gone; folders that are empty; how many logs were lost"
+    proves = "process ids that are gone, empty folders, and the number of lost logs"
     on_targets = (URTEIL, KAFKA, MIX)
 
     def begin(self, controls: Controls) -> Proof:
@@ -48,7 +48,7 @@ class DiskEmptied(Fault):
         )
 
     def voided_promises(self) -> frozenset[str]:
-        """Even one may be the last in sync."""
+        """A single broker may hold the last in-sync replica."""
         return frozenset({"durability"})
 
     def heal(self, controls: Controls) -> str:

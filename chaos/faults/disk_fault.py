@@ -1,4 +1,4 @@
-"""What disk faults share: brokers that may end by them, and are started anew at healing."""
+"""The base class of faults that damage the disk of a running broker."""
 
 from __future__ import annotations
 
@@ -19,49 +19,52 @@ from urteil.chaos.observations import NodeState, NodeStatus
 
 
 class LiveDiskFault(Fault):
-    """A disk that turns bad under a broker that runs. A broker that loses its only log directory
-    ends; one that lives on is ended at healing, since it takes no directory back while it runs."""
+    """A disk that fails while its broker runs.
+
+    A broker that loses its only log directory exits. Healing ends a broker that survived, because
+    a running broker does not use a failed directory again.
+    """
 
     family = "disk"
     on_targets: ClassVar[tuple[str, ...]] = (URTEIL, KAFKA, MIX)
 
-    def hurt(self, controls: Controls, node: str) -> tuple[bool, str]:
-        """Do it to one broker: whether it acts, and what showed it."""
+    def damage_disk(self, controls: Controls, node: str) -> tuple[bool, str]:
+        """Damage the disk of one broker. Returns whether it acted, and the proof."""
         raise NotImplementedError
 
-    def mend(self, controls: Controls, node: str) -> None:
-        """Undo it; the broker is dead."""
+    def repair_disk(self, controls: Controls, node: str) -> None:
+        """Undo the damage while the broker is dead."""
 
-    hurting = False
+    is_active = False
 
     def begin(self, controls: Controls) -> Proof:
-        self.hurting = True
+        self.is_active = True
         victims = self.targets = tuple(node_selectors.select_running(controls, self.arguments))
         for node in victims:
             controls.allow_exit(node)
-        told = run_on_all(lambda node: self.hurt(controls, node), victims)
-        acted = all(one for one, _ in told)
-        return Proof(acted=acted, text="; ".join(text for _, text in told))
+        results = run_on_all(lambda node: self.damage_disk(controls, node), victims)
+        acted = all(acts for acts, _ in results)
+        return Proof(acted=acted, text="; ".join(text for _, text in results))
 
     def heal(self, controls: Controls) -> str:
-        if not self.hurting:
-            return "healed before"
-        ended = run_on_all(lambda node: self._ended(controls, node), self.targets)
+        if not self.is_active:
+            return "already healed"
+        ended = run_on_all(lambda node: self._end(controls, node), self.targets)
         for node in self.targets:
-            self.mend(controls, node)
+            self.repair_disk(controls, node)
         started = run_on_all(controls.start, self.targets)
-        self.hurting = False
+        self.is_active = False
         pairs = zip(ended, started, strict=True)
-        return ", ".join(f"{_told(old)}, now pid {new.pid}" for old, new in pairs)
+        return ", ".join(f"{_describe_end(old)}, now pid {new.pid}" for old, new in pairs)
 
     def find_residual_effects(self, controls: Controls) -> str:
         return describe_stopped_nodes(controls, self.targets)
 
-    def _ended(self, controls: Controls, node: str) -> NodeStatus:
+    def _end(self, controls: Controls, node: str) -> NodeStatus:
         now = controls.status(node)
         return now if now.state is NodeState.DEAD else controls.kill(node)
 
 
-def _told(status: NodeStatus) -> str:
+def _describe_end(status: NodeStatus) -> str:
     code = status.exit_code
     return f"{status.node} {'was ended' if code == -9 else f'had ended with {code}'}"

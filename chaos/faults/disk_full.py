@@ -1,4 +1,4 @@
-"""A full disk: no log of the broker can grow any more."""
+"""A full disk: no log of the broker can grow."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from urteil.chaos.log_directories import partitions, segments
 from urteil.chaos.observations import LabFailure
 
 ENDS_S = 1.0
-"""A broker that met the limit before it was lifted ends by then."""
+"""A broker that reached the limit before healing exits within this time."""
 
 
 class DiskFull(LiveDiskFault):
-    """The living process may make no file larger than its largest log is now (RLIMIT_FSIZE).
+    """Limits the size of files (RLIMIT_FSIZE) to the size of the broker's largest log.
 
-    Its next append there fails with EFBIG where a full disk says ENOSPC; small files, as
-    checkpoints are, can still be written, which a full disk may allow or not. At healing there is
-    room again: a broker that lives on with its only log directory just goes on.
+    The next append to that log fails with EFBIG, where a full disk returns ENOSPC. Small files such
+    as checkpoints can still be written; a full disk may allow that or not. Healing lifts the limit:
+    a broker with one log directory that survived continues.
     """
 
     name = "disk_full"
-    about = "no file of the broker may grow beyond its largest log: its next append fails"
+    about = "no file of the broker can grow beyond its largest log: the next append fails"
     proves = "the file size limit that the kernel keeps for the process, and the largest log"
     options: ClassVar[dict[str, str]] = {
-        "room_bytes": "how far the largest log may still grow (default 0)"
+        "room_bytes": "bytes that the largest log may still grow (default 0)"
     }
 
     def __init__(self, arguments: FaultArguments) -> None:
         super().__init__(arguments)
         self.room = int(arguments.number("room_bytes", 0, least=0))
         self.limited: set[str] = set()
-        """Of those with one log directory: of several, one may be given up by who lives on."""
+        """Limited brokers with one log directory. A broker with several may have given up one."""
 
     def heal(self, controls: Controls) -> str:
         alive = node_selectors.running_nodes(controls, self.targets)
-        if not self.hurting or not self.limited == set(alive) == set(self.targets):
+        if not self.is_active or not self.limited == set(alive) == set(self.targets):
             return super().heal(controls)
         try:
             for node in alive:
@@ -49,12 +49,12 @@ class DiskFull(LiveDiskFault):
                 raise
         if until(lambda: node_selectors.running_nodes(controls, alive) != alive, deadline_s=ENDS_S):
             return super().heal(controls)
-        self.hurting = False
+        self.is_active = False
         for node in alive:
             controls.allow_exit(node, allowed=False)
-        return f"room again for {', '.join(alive)}, which did not end"
+        return f"limit lifted for {', '.join(alive)}, which did not exit"
 
-    def hurt(self, controls: Controls, node: str) -> tuple[bool, str]:
+    def damage_disk(self, controls: Controls, node: str) -> tuple[bool, str]:
         with controls.disks.open_log_directories(node) as log_dirs:
             largest = max(
                 (
@@ -66,8 +66,8 @@ class DiskFull(LiveDiskFault):
                 default=0,
             )
         limit = largest + self.room
-        told = controls.disks.limit_file_size(node, limit)
+        limited_to = controls.disks.limit_file_size(node, limit)
         if len(log_dirs) == 1:
             self.limited.add(node)
-        text = f"{node}: files end at {told} bytes, its largest log has {largest}"
-        return told == limit, text
+        text = f"{node}: files are limited to {limited_to} bytes, its largest log has {largest}"
+        return limited_to == limit, text

@@ -1,4 +1,4 @@
-"""A file system that turned read-only, as after an error of its device."""
+"""A file system that turned read-only, as after a device error."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from urteil.chaos.faults.disk_fault import LiveDiskFault
 
 
 class DiskReadonly(LiveDiskFault):
-    """The log directories become read-only for the living process (in its own mount namespace).
+    """Remounts the log directories read-only in the mount namespace of the running broker.
 
-    Files that are open stay writable; whatever is opened, made or renamed from now on fails with
-    EROFS: checkpoints, which brokers write every five seconds, and new segments. Needs root.
+    Open files stay writable. Opening, creating or renaming a file fails with EROFS: checkpoints,
+    which brokers write every five seconds, and new segments. Needs root.
     """
 
     name = "disk_readonly"
-    about = "the broker's log directories turn read-only: what is opened from now on fails"
-    proves = "how the kernel says that they are mounted for the process"
+    about = "make the broker's log directories read-only: it can open no file for writing"
+    proves = "the mount options that the kernel reports for the process"
 
-    def hurt(self, controls: Controls, node: str) -> tuple[bool, str]:
-        told = controls.disks.make_read_only(node)
-        acted = bool(told) and all(one.endswith(" ro") for one in told)
-        return acted, f"{node}: {', '.join(told)}"
+    def damage_disk(self, controls: Controls, node: str) -> tuple[bool, str]:
+        mounts = controls.disks.make_read_only(node)
+        acted = bool(mounts) and all(one.endswith(" ro") for one in mounts)
+        return acted, f"{node}: {', '.join(mounts)}"

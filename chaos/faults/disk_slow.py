@@ -1,4 +1,4 @@
-"""A slow disk: every write to a log takes longer, and nothing fails."""
+"""A slow disk: each write to a log takes longer, and none fails."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from urteil.chaos.faults.fault import (
 DELAY_MS = 100
 MOST_MS = 10_000
 SEEN_S = 20.0
-"""Brokers write their checkpoints every five seconds, also when nobody sends."""
+"""Long enough for a checkpoint: brokers write them every five seconds, also without load."""
 
 
 class DiskSlow(Fault):
-    """Writes and syncs of the active segments and of the checkpoints are held back, one by one
-    (strace attached to the process). Segments that are rolled meanwhile are not, nor is what is
-    written by memory maps, as indexes are."""
+    """Delays each write and sync of active segments and checkpoints by strace, attached to the
+    process. Segments that are rolled meanwhile and memory-mapped files (indexes) are not
+    delayed."""
 
     name = "disk_slow"
-    about = "let every write and sync of a broker's logs and checkpoints take longer"
+    about = "delay each write and sync of a broker's logs and checkpoints"
     family = "disk"
-    proves = "writes that were held back, counted by who holds them"
+    proves = "the number of delayed writes, as strace counts them"
     on_targets: ClassVar[tuple[str, ...]] = (URTEIL, KAFKA, MIX)
     options: ClassVar[dict[str, str]] = {
-        "delay_ms": f"how much longer each one takes, 1 to {MOST_MS} (default {DELAY_MS})"
+        "delay_ms": f"delay of each write, 1 to {MOST_MS} (default {DELAY_MS})"
     }
 
     def __init__(self, arguments: FaultArguments) -> None:
@@ -49,15 +49,15 @@ class DiskSlow(Fault):
             lambda node: until(lambda: bool(disks.delayed_writes(node)), deadline_s=SEEN_S),
             self.targets,
         )
-        told = (f"{node}: {disks.delayed_writes(node)}" for node in self.targets)
-        text = f"writes held back for {self.delay_ms} ms, by now: {', '.join(told)}"
+        counts = (f"{node}: {disks.delayed_writes(node)}" for node in self.targets)
+        text = f"writes delayed by {self.delay_ms} ms so far: {', '.join(counts)}"
         return Proof(acted=bool(acted) and all(acted), text=text)
 
     def heal(self, controls: Controls) -> str:
         held = run_on_all(controls.disks.stop_delaying_writes, self.targets)
-        told = zip(self.targets, held, strict=True)
-        return f"writes held back in all: {', '.join(f'{node}: {count}' for node, count in told)}"
+        counts = zip(self.targets, held, strict=True)
+        return f"delayed writes in all: {', '.join(f'{node}: {count}' for node, count in counts)}"
 
     def find_residual_effects(self, controls: Controls) -> str:
-        held = [node for node in self.targets if controls.disks.delayed_writes(node) is not None]
-        return f"writes of {', '.join(held)} are held back" if held else ""
+        delayed = [node for node in self.targets if controls.disks.delayed_writes(node) is not None]
+        return f"writes of {', '.join(delayed)} are still delayed" if delayed else ""

@@ -1,4 +1,4 @@
-"""Prefer other leaders and have them elected, under load."""
+"""An administrator changes the preferred leaders and elects them under load."""
 
 from __future__ import annotations
 
@@ -11,53 +11,55 @@ DEADLINE_S = 30.0
 
 
 class ElectPreferred(TopicFault):
-    """The order of replicas is turned, no data moves; then the first of each is elected.
+    """Rotates the order of each partition's replicas, which moves no data, then elects the first.
 
-    Healing turns it back and elects again.
+    Healing restores the order and elects again.
     """
 
     name = "elect_preferred"
-    about = "turn the order of a topic's replicas and elect preferred leaders, there and back"
-    proves = "the leaders that ZooKeeper has of the partitions before and after"
+    about = "rotate a topic's replicas and elect the preferred leaders; undo both at healing"
+    proves = "the leaders of the partitions in ZooKeeper before and after"
     _first: Replicas | None = None
 
     def begin(self, controls: Controls) -> Proof:
         self.targets = (self.arguments.topic,)
         self._first = self.replicas(controls.admin)
         before = self._leaders(controls)
-        turned = {one: (*nodes[1:], nodes[0]) for one, nodes in self._first.items()}
-        acted = self._elect(controls, turned)
+        rotated = {one: (*nodes[1:], nodes[0]) for one, nodes in self._first.items()}
+        acted = self._elect(controls, rotated)
         now = self._leaders(controls)
-        told = (
+        moves = (
             f"{self.arguments.topic}-{one}: {before[one]}, then {now.get(one)}" for one in before
         )
-        return Proof(acted=acted and now != before, text="; ".join(told))
+        return Proof(acted=acted and now != before, text="; ".join(moves))
 
     def heal(self, controls: Controls) -> str:
         if self._first is None:
-            return "nothing was turned"
+            return "the order never changed"
         elected = self._elect(controls, self._first)
-        return "the leaders of before" if elected else "not all leaders of before"
+        return "the former leaders lead" if elected else "not all former leaders lead"
 
     def find_residual_effects(self, controls: Controls) -> str:
         return (
-            "" if controls.admin.replicas(self.arguments.topic) == self._first else "another order"
+            ""
+            if controls.admin.replicas(self.arguments.topic) == self._first
+            else "the order of replicas differs"
         )
 
     def _elect(self, controls: Controls, wanted: Replicas) -> bool:
-        """Whether the first replicas lead. One that is not in sync yet is asked for again."""
+        """Whether the first replicas lead. Repeats the election while one is out of sync."""
         admin, topic = controls.admin, self.arguments.topic
         admin.reassign(topic, wanted)
         admin.await_reassigned(topic, wanted, deadline_s=DEADLINE_S)
         first = {one: nodes[0] for one, nodes in wanted.items()}
 
-        def led() -> bool:
+        def is_elected() -> bool:
             if self._leaders(controls) == first:
                 return True
             admin.elect(topic, list(first), unclean=False)
             return self._leaders(controls) == first
 
-        return until(led, deadline_s=DEADLINE_S)
+        return until(is_elected, deadline_s=DEADLINE_S)
 
     def _leaders(self, controls: Controls) -> dict[int, str | None]:
         return {view.partition: view.leader for view in controls.partitions(self.arguments.topic)}

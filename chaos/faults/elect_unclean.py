@@ -1,4 +1,4 @@
-"""Elect whoever lives for a partition whose in-sync replicas are all away."""
+"""An administrator elects a live broker for a partition without any in-sync replica."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ TRIES = 4
 
 
 class ElectUnclean(TopicFault):
-    """An administrator gives up what the new leader lacks. Other faults must have taken the
-    partition its leader; there is no way back.
+    """The records that the new leader lacks are lost; healing cannot restore them. Other faults
+    must keep the partition without a leader.
     """
 
     name = "elect_unclean"
-    about = "ask for an unclean election of a partition that has no leader"
-    proves = "a leader from outside the in-sync replicas that ZooKeeper had"
+    about = "run an unclean election for a partition without a leader"
+    proves = "a leader that was not in the ISR in ZooKeeper"
     sample = ""
     options: ClassVar[dict[str, str]] = {
-        "leaderless_s": f"how long to wait until nobody leads (default {LEADERLESS_S:g})"
+        "leaderless_s": f"seconds to wait for a partition without leader (default {LEADERLESS_S:g})"
     }
 
     def voided_promises(self) -> frozenset[str]:
@@ -36,23 +36,23 @@ class ElectUnclean(TopicFault):
         self.targets = (f"{topic}-{partition}",)
         waits_s = self.arguments.number("leaderless_s", LEADERLESS_S)
         if not until(lambda: self._view(controls).leader is None, deadline_s=waits_s):
-            raise NoTarget(f"{topic}-{partition} has a leader: nothing is to be elected uncleanly")
+            raise NoTarget(f"{topic}-{partition} has a leader: no unclean election is possible")
         isr = self._view(controls).isr
-        answers: dict[int, str] = {}
+        errors: dict[int, str] = {}
         for _ in range(TRIES):
-            answers = controls.admin.elect(topic, [partition], unclean=True)
+            errors = controls.admin.elect(topic, [partition], unclean=True)
             if until(lambda: self._view(controls).leader is not None, deadline_s=ELECTED_S):
                 break
         leader = self._view(controls).leader
-        refused = answers.get(partition)
+        error = errors.get(partition)
         return Proof(
             acted=leader is not None and leader not in isr,
-            text=f"{topic}-{partition}: only {', '.join(isr) or 'nobody'} was in sync, "
-            f"{leader or 'nobody'} leads now" + (f" ({refused})" if refused else ""),
+            text=f"{topic}-{partition}: ISR was {', '.join(isr) or 'empty'}, "
+            f"{leader or 'no broker'} leads now" + (f" ({error})" if error else ""),
         )
 
     def heal(self, controls: Controls) -> str:
-        return "what the new leader lacked is lost"
+        return "records that the new leader lacked are lost"
 
     def _view(self, controls: Controls) -> PartitionView:
         view = controls.partition(self.arguments.topic, self.arguments.partition)

@@ -1,4 +1,4 @@
-"""Links that go and come back, at seeded moments, until they are healed."""
+"""Links that go down and up at random moments until healing."""
 
 from __future__ import annotations
 
@@ -8,26 +8,27 @@ from typing import ClassVar
 
 from urteil.chaos.controls import Controls
 from urteil.chaos.fault_arguments import FaultArguments
-from urteil.chaos.faults.degraded_links import CLIENTS, links_of
+from urteil.chaos.faults.degraded_links import CLIENTS, select_fault_links
 from urteil.chaos.faults.fault import Fault, Proof, describe_broken_links
-from urteil.chaos.faults.partition import answers_again, cut_and_prove
+from urteil.chaos.faults.partition import cut_and_prove, describe_answers
 from urteil.chaos.faults.recurring_steps import RecurringSteps
 from urteil.chaos.observations import Link
 
 
 class Flapping(Fault):
-    """Off at once, on and off again after seeded pauses; healing ends it with the links on."""
+    """Cuts the links at once, then restores and cuts them after random pauses. Healing restores
+    them."""
 
     name = "flapping"
-    about = "links that go and come back at seeded moments, again and again"
+    about = "cut and restore links again and again, at moments that the seed decides"
     family = "network"
-    proves = "a probe through each link, silent when it is first cut; how often it flapped"
+    proves = "a probe through each link without response at the first cut; the number of cuts"
     selectors = "all, a role, a node (their links with all nodes), or a pair left<->right"
     sample = "follower<->leader"
     sample_s = 2.5
     options: ClassVar[dict[str, str]] = {
-        "lowest_ms": "the shortest time that links stay as they are (default 300)",
-        "highest_ms": "the longest (default 1500)",
+        "lowest_ms": "the shortest time between a cut and a restore (default 300)",
+        "highest_ms": "the longest such time (default 1500)",
         "close": "break connections rather than stall them",
         **CLIENTS,
     }
@@ -42,7 +43,7 @@ class Flapping(Fault):
             raise ValueError("lowest_ms and highest_ms: 50 <= lowest_ms <= highest_ms <= 60000")
 
     def begin(self, controls: Controls) -> Proof:
-        self.links = tuple(links_of(controls, self))
+        self.links = tuple(select_fault_links(controls, self))
         self.targets = tuple(map(str, self.links))
         proof = cut_and_prove(
             controls, self.links, owner=self.owner, close=self.arguments.flag("close")
@@ -59,7 +60,7 @@ class Flapping(Fault):
             controls.net.heal(self.links, owner=self.owner)
         times = 1 + (self.flaps.done // 2 if self.flaps is not None else 0)
         often = "once" if times == 1 else f"{times} times"
-        return f"was off {often}; {answers_again(controls, self.links)}"
+        return f"was cut {often}; {describe_answers(controls, self.links)}"
 
     def find_residual_effects(self, controls: Controls) -> str:
         return describe_broken_links(controls, self.links)

@@ -1,4 +1,4 @@
-"""Cut a broker off from all other brokers, on wish also from ZooKeeper and from the clients."""
+"""Brokers that are cut from all other brokers, and optionally from ZooKeeper and the clients."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from urteil.chaos.observations import CLIENT, Link
 
 
 class Isolate(CutLinks):
-    """Cut every link between the chosen nodes and the rest, both ways.
+    """Cuts every link between the chosen nodes and the others, both ways.
 
-    The chosen nodes still see each other. `brokers=false` with `zookeeper=true` leaves a broker
-    with its peers and takes its session.
+    The chosen nodes still reach each other. With `brokers=false` and `zookeeper=true` a broker
+    keeps the other brokers and loses its session.
     """
 
     name = "isolate"
     about = "cut a node from all brokers, optionally from ZooKeeper and the clients"
     options: ClassVar[dict[str, str]] = {
-        "brokers": "from the other brokers (default true)",
-        "zookeeper": "from ZooKeeper too (default false)",
-        "clients": "from the clients too (default false)",
+        "brokers": "cut from the other brokers (default true)",
+        "zookeeper": "cut from ZooKeeper too (default false)",
+        "clients": "cut from the clients too (default false)",
         "close": "break connections rather than stall them",
     }
 

@@ -1,4 +1,4 @@
-"""SIGKILL of a client; a new session takes over at healing, unless nobody shall."""
+"""A client is killed by SIGKILL; healing starts its next session."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from urteil.chaos.observations import NodeState
 
 
 class KillClient(Fault):
-    """Kill clients in the middle of what they do: their open calls stay unknown for ever. Those
-    that are killed `for_good` have no successor that would end what they began."""
+    """Kills clients in the middle of their operations, whose outcome then stays unknown. With
+    `for_good` no next session starts, so no client ends what the killed one began."""
 
     name = "kill_client"
-    about = "SIGKILL of a producer, a reader or a group member; a new session takes over"
+    about = "kill a producer, a reader or a group member; its next session starts at healing"
     family = "clients"
-    proves = "the process id is gone; after healing another session of the client runs"
+    proves = "the process id is gone; after healing the client's next session runs"
     selectors = SELECTORS
-    options: ClassVar[dict[str, str]] = {"for_good": "nobody takes over"}
+    options: ClassVar[dict[str, str]] = {"for_good": "start no next session"}
     sample = ""
 
     def begin(self, controls: Controls) -> Proof:
@@ -29,17 +29,17 @@ class KillClient(Fault):
         after = [controls.clients.kill(name) for name in self.targets]
         gone = [status for status in after if status.exit_code == -signal.SIGKILL]
         text = ", ".join(f"{s.node}: pid {pids[s.node]} gone, exit {s.exit_code}" for s in gone)
-        return Proof(acted=len(gone) == len(self.targets), text=text or "nobody ran")
+        return Proof(acted=len(gone) == len(self.targets), text=text or "no client ran")
 
     def heal(self, controls: Controls) -> str:
         if self.arguments.flag("for_good"):
-            return f"nobody takes over from {', '.join(self.targets)}"
-        successors = [controls.clients.start_next_session(name) for name in self.targets]
-        return f"{', '.join(successors)} took over"
+            return f"{', '.join(self.targets)} has no next session"
+        sessions = [controls.clients.start_next_session(name) for name in self.targets]
+        return f"{', '.join(sessions)} started"
 
     def find_residual_effects(self, controls: Controls) -> str:
         if self.arguments.flag("for_good"):
             return ""
-        nexts = [controls.clients.start_next_session(name) for name in self.targets]
-        dead = [n for n in nexts if controls.clients.status(n).state is not NodeState.RUNNING]
+        sessions = [controls.clients.start_next_session(name) for name in self.targets]
+        dead = [n for n in sessions if controls.clients.status(n).state is not NodeState.RUNNING]
         return f"{', '.join(dead)} does not run" if dead else ""

@@ -1,4 +1,4 @@
-"""A broker restarts, and what its controller told it before arrives once more (KAFKA-7235)."""
+"""A broker restarts and then receives a request that its controller made before (KAFKA-7235)."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ COMMANDS = (UPDATE_METADATA, STOP_REPLICA)
 
 
 class LateCommand(Fault):
-    """SIGTERM, a start, and, when the broker is in sync again, a request that was packed before:
-    who led what then (UpdateMetadata), or the end of its replicas as it was told in its shutdown
-    (StopReplica). Both name the life that they are meant for, by which a broker refuses them."""
+    """Stops a broker, starts it, and sends it an old request when it is in sync again.
+
+    The request is the UpdateMetadata of before the restart, or the StopReplica of the controlled
+    shutdown. Both carry the broker epoch of the earlier start, so that the broker rejects them.
+    """
 
     name = "late_command"
-    about = "a broker restarts, then a controller's request to its life before arrives"
+    about = "restart a broker, then deliver a controller's request from before the restart"
     family = "process"
-    proves = "another process id serves, and what it answered to the request"
+    proves = "another process id serves, and its response to the request"
     options: ClassVar[dict[str, str]] = {
         "command": f"{UPDATE_METADATA} (the default) or {STOP_REPLICA}",
     }
@@ -32,23 +34,29 @@ class LateCommand(Fault):
         super().__init__(arguments)
         self.command = str(arguments.options.get("command", UPDATE_METADATA))
         if self.command not in COMMANDS:
-            raise ValueError(f"no command {self.command!r}: give {' or '.join(COMMANDS)}")
+            raise ValueError(f"unknown command {self.command!r}: give {' or '.join(COMMANDS)}")
 
     def begin(self, controls: Controls) -> Proof:
         self.targets = tuple(node_selectors.select_running(controls, self.arguments))
         command = self.command
-        told, acted = [], True
+        texts, acted = [], True
         for node in self.targets:
             old = controls.status(node).pid
-            pack = controls.commands.stop if command == STOP_REPLICA else controls.commands.metadata
-            late = pack(node)
+            build_request = (
+                controls.commands.stop_replica_request
+                if command == STOP_REPLICA
+                else controls.commands.update_metadata_request
+            )
+            request = build_request(node)
             controls.stop(node)
             new = controls.start(node).pid
-            until(partial(_in_sync, controls, node), deadline_s=SETTLES_S)
-            answer = controls.commands.send(node, late) or "no error"
+            until(partial(_is_in_sync, controls, node), deadline_s=SETTLES_S)
+            answer = controls.commands.send(node, request) or "no error"
             acted = acted and new != old
-            told.append(f"{node}: pid {old} ended, pid {new} answers to a late {command}: {answer}")
-        return Proof(acted=acted, text="; ".join(told))
+            texts.append(
+                f"{node}: pid {old} ended, pid {new} responds to a late {command}: {answer}"
+            )
+        return Proof(acted=acted, text="; ".join(texts))
 
     def heal(self, controls: Controls) -> str:
         for node in self.targets:
@@ -59,7 +67,7 @@ class LateCommand(Fault):
         return describe_stopped_nodes(controls, self.targets)
 
 
-def _in_sync(controls: Controls, node: str) -> bool:
-    """Whether it is in sync of all that it has."""
+def _is_in_sync(controls: Controls, node: str) -> bool:
+    """Whether every replica of the broker is in sync."""
     views = (view for topic in controls.topics() for view in controls.partitions(topic))
     return all(node in view.isr for view in views if node in view.replicas)

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from urteil.chaos.controls import Controls
 from urteil.chaos.fault_arguments import FaultArguments
-from urteil.chaos.faults.degraded_links import SHOWN_S, links_of
+from urteil.chaos.faults.degraded_links import SHOWN_S, select_fault_links
 from urteil.chaos.faults.fault import (
     HEALED_S,
     Fault,
@@ -18,20 +18,20 @@ from urteil.chaos.faults.fault import (
 from urteil.chaos.node_selectors import NoTarget
 from urteil.chaos.observations import Link
 
-MORE = 2
-"""Round trips of each link before: one alone may have met a busy moment."""
+REPEATS = 2
+"""Further measurements of each link before the fault: one alone may be slow by host load."""
 
 
 class Latency(Fault):
-    """Slow links down; proof: round trips measured before and after.
+    """Delays the links. Proof: round trips measured before and after.
 
-    `all` means every link of the cluster, a node or role all links from and to it.
+    `all` selects every link of the cluster; a node or role selects all links from and to it.
     """
 
     name = "latency"
     about = "delay with jitter on the links among all nodes, or of one node, or of a pair"
     family = "network"
-    proves = "round trips that take longer than before by most of the delay"
+    proves = "round trips longer than before by most of the delay"
     sample = "follower"
     selectors = "all, a role, a node, or a pair left->right"
     options: ClassVar[dict[str, str]] = {
@@ -50,13 +50,13 @@ class Latency(Fault):
 
     def begin(self, controls: Controls) -> Proof:
         latency_ms, jitter_ms = self.latency_ms, self.jitter_ms
-        self.links = tuple(links_of(controls, self))
+        self.links = tuple(select_fault_links(controls, self))
         self.targets = tuple(map(str, self.links))
         timeout_s = 2 + 4 * (latency_ms + jitter_ms) / 1000
         before = _round_trips(controls, self.links, timeout_s=timeout_s)
         if not before:
-            raise NoTarget("no far end of these links answers")
-        for _ in range(MORE):
+            raise NoTarget("no node behind these links responds")
+        for _ in range(REPEATS):
             again = _round_trips(controls, tuple(before), timeout_s=timeout_s)
             before = {link: min(ms, again.get(link, ms)) for link, ms in before.items()}
         controls.net.latency(
@@ -64,21 +64,23 @@ class Latency(Fault):
         )
         after: dict[Link, float] = {}
 
-        def slowed() -> bool:
-            """By the longest of each link's round trips: jitter may take the delay from one."""
+        def is_delayed() -> bool:
+            """Compares the longest round trip of each link, because jitter may shorten one."""
             for link, rtt_ms in _round_trips(controls, self.links, timeout_s=timeout_s).items():
                 after[link] = max(rtt_ms, after.get(link, 0.0))
             both = [link for link in after if link in before]
             late = [one for one in both if after[one] - before[one] >= 0.6 * latency_ms]
             return bool(both) and len(late) == len(both)
 
-        return Proof(acted=until(slowed, deadline_s=SHOWN_S), text=_text(before, after))
+        return Proof(
+            acted=until(is_delayed, deadline_s=SHOWN_S), text=_describe_round_trips(before, after)
+        )
 
     def heal(self, controls: Controls) -> str:
         controls.net.heal(self.links, owner=self.owner)
         now = _round_trips(controls, self.links, timeout_s=HEALED_S)
         fastest = f", fastest round trip {min(now.values()):.1f} ms" if now else ""
-        return f"{len(now)} of {len(self.links)} links answer{fastest}"
+        return f"{len(now)} of {len(self.links)} links respond{fastest}"
 
     def find_residual_effects(self, controls: Controls) -> str:
         return describe_broken_links(controls, self.links)
@@ -91,9 +93,9 @@ def _round_trips(
     return {p.link: p.rtt_ms for p in probes if p.answered and p.rtt_ms is not None}
 
 
-def _text(before: dict[Link, float], after: dict[Link, float]) -> str:
+def _describe_round_trips(before: dict[Link, float], after: dict[Link, float]) -> str:
     both = [link for link in after if link in before]
     if not both:
-        return "no probe was answered before and after"
+        return "no link responded both before and after"
     first, slow = min(before[link] for link in both), min(after[link] for link in both)
     return f"{len(both)} links: fastest round trip {first:.1f} ms before, {slow:.1f} ms after"

@@ -1,4 +1,4 @@
-"""Give a running node little processor time or memory; proof: what its control group says."""
+"""A running node gets little processor time or memory, by its control group."""
 
 from __future__ import annotations
 

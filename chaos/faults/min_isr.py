@@ -1,4 +1,4 @@
-"""Ask for more or fewer in-sync replicas of a topic, and set it back."""
+"""An administrator changes `min.insync.replicas` of a topic and restores it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ class MinIsr(SettingFault):
     """`min.insync.replicas` of a topic, changed while producers wait for acknowledgements."""
 
     name = "min_isr"
-    about = "change min.insync.replicas of a topic, and set it back"
+    about = "change min.insync.replicas of a topic, and restore it at healing"
     defaults: ClassVar[dict[str, float]] = {"min.insync.replicas": 1}
-    options: ClassVar[dict[str, str]] = {"min.insync.replicas": "the number meanwhile (default 1)"}
+    options: ClassVar[dict[str, str]] = {
+        "min.insync.replicas": "the value during the fault (default 1)"
+    }

@@ -1,4 +1,4 @@
-"""Move replicas between the log directories of their brokers while they are written and read."""
+"""Replicas move between the log directories of their brokers under load."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from urteil.chaos.node_selectors import NoTarget
 
 
 class MoveDirectories(TopicFault):
-    """AlterReplicaLogDirs (KIP-113): each replica to the next log directory of its broker, under
-    load; healing moves it back."""
+    """AlterReplicaLogDirs (KIP-113) moves each replica to the next log directory of its broker;
+    healing moves it back."""
 
     name = "move_directories"
-    about = "move a topic's replicas to another log directory of their brokers, and back at healing"
-    proves = "where the brokers say that replicas lie, before and after"
+    about = "move a topic's replicas to other log directories of their brokers, and back at healing"
+    proves = "the log directories that brokers report before and after"
     _first: Directories | None = None
 
     def begin(self, controls: Controls) -> Proof:
@@ -23,26 +23,29 @@ class MoveDirectories(TopicFault):
         self.targets = (topic,)
         self.replicas(admin)
         places = admin.directories(topic)
-        if any(len(all_of) < 2 for all_of, _ in places.values()):
-            raise NoTarget("a broker has one log directory alone: give it more")
-        before = {one: lies for one, (_, lies) in places.items()}
+        if any(len(all_directories) < 2 for all_directories, _ in places.values()):
+            raise NoTarget("a broker has only one log directory: start the cluster with several")
+        before = {one: directory for one, (_, directory) in places.items()}
         self._first = before
         wanted = {
-            one: all_of[(all_of.index(lies) + 1) % len(all_of)]
-            for one, (all_of, lies) in places.items()
+            one: all_directories[(all_directories.index(directory) + 1) % len(all_directories)]
+            for one, (all_directories, directory) in places.items()
         }
         admin.move_logs(topic, wanted)
-        now = {one: lies for one, (_, lies) in admin.directories(topic).items()}
-        return Proof(acted=now == wanted, text=f"{_told(topic, before)}; then {_told(topic, now)}")
+        now = {one: directory for one, (_, directory) in admin.directories(topic).items()}
+        return Proof(
+            acted=now == wanted,
+            text=f"{_list_directories(topic, before)}; then {_list_directories(topic, now)}",
+        )
 
     def heal(self, controls: Controls) -> str:
         if self._first is None:
-            return "nothing was moved"
+            return "no replica was moved"
         controls.admin.move_logs(self.arguments.topic, self._first)
-        return "all lie where they lay"
+        return "all replicas are back"
 
 
-def _told(topic: str, places: Directories) -> str:
+def _list_directories(topic: str, places: Directories) -> str:
     shown = (
         f"{topic}-{partition} of {node} in {path.rpartition('/')[2]}"
         for (node, partition), path in sorted(places.items())

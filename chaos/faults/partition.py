@@ -1,4 +1,4 @@
-"""Cut directed links: `follower->leader`, `b1<->b2`; connections stall and stay."""
+"""Directed links are cut (`follower->leader`, `b1<->b2`): connections stall and stay open."""
 
 from __future__ import annotations
 
@@ -29,45 +29,45 @@ def cut_and_prove(
     close: bool = False,
     answers_only: bool = False,
 ) -> Proof:
-    """Cut `links`, and prove it."""
+    """Cut `links` and prove it."""
     net = controls.net
     if close:
-        return silence_proven(controls, links, lambda: net.close(links, owner=owner))
-    return silence_proven(
+        return prove_silence(controls, links, lambda: net.close(links, owner=owner))
+    return prove_silence(
         controls, links, lambda: net.cut(links, answers_only=answers_only, owner=owner)
     )
 
 
-def silence_proven(controls: Controls, links: Sequence[Link], act: Callable[[], object]) -> Proof:
-    """Act; the proof is a probe through each link, answered before and silent after.
+def prove_silence(controls: Controls, links: Sequence[Link], act: Callable[[], object]) -> Proof:
+    """Call `act`. The proof is a probe through each link, answered before and silent after.
 
-    Links whose far end did not answer before (it is down) prove nothing and are passed over.
-    NoTarget, before it acts, when there is no other.
+    Links whose destination did not answer before (it is down) are ignored. NoTarget, before acting,
+    if no link remains.
     """
     before = {p.link: p for p in probe_all(controls, links, timeout_s=2 * PROBE_S)}
     if not any(probe.answered for probe in before.values()):
-        raise NoTarget("no far end of these links answers")
+        raise NoTarget("no destination of these links responds")
     act()
     after = probe_all(controls, links, timeout_s=PROBE_S)
-    told = [probe for probe in after if before[probe.link].answered]
-    silent = [probe for probe in told if not probe.answered]
-    text = "; ".join(_sentence(before[p.link], p) for p in told)
-    return Proof(acted=bool(silent) and len(silent) == len(told), text=text)
+    comparable = [probe for probe in after if before[probe.link].answered]
+    silent = [probe for probe in comparable if not probe.answered]
+    text = "; ".join(_sentence(before[p.link], p) for p in comparable)
+    return Proof(acted=bool(silent) and len(silent) == len(comparable), text=text)
 
 
-def answers_again(controls: Controls, links: Sequence[Link]) -> str:
-    """How many of the links carry answers now; a far end that is down under another fault, or
-    that another fault still cuts off, is silent."""
+def describe_answers(controls: Controls, links: Sequence[Link]) -> str:
+    """How many of the links carry responses now. A destination that another fault stopped or cut
+    off is silent."""
     after = probe_all(controls, links, timeout_s=PROBE_S)
     silent = [probe.link for probe in after if not probe.answered]
     down = describe_stopped_nodes(controls, sorted({link.dst for link in silent}))
-    told = f"{len(after) - len(silent)} of {len(after)} links answer"
-    return f"{told} ({down})" if down else told
+    text = f"{len(after) - len(silent)} of {len(after)} links respond"
+    return f"{text} ({down})" if down else text
 
 
 def _sentence(before: Probe, after: Probe) -> str:
     rtt = "" if before.rtt_ms is None else f" in {before.rtt_ms:.1f} ms"
-    now = "answers still" if after.answered else f"silent for {PROBE_S * 1000:.0f} ms"
+    now = "still answers" if after.answered else f"silent for {PROBE_S * 1000:.0f} ms"
     return f"{before.link} answered{rtt}, then {now}"
 
 
@@ -75,11 +75,11 @@ class CutLinks(Fault):
     """A fault whose whole effect is a set of cut links."""
 
     family = "network"
-    proves = "a probe through each link, answered before and silent after; answered once healed"
+    proves = "a probe through each link, answered before, silent after, answered again once healed"
     links: tuple[Link, ...] = ()
 
     def choose(self, controls: Controls) -> list[Link]:
-        """The links to cut, by the cluster's present state."""
+        """Select the links to cut by the current state of the cluster."""
         raise NotImplementedError
 
     def begin(self, controls: Controls) -> Proof:
@@ -92,14 +92,14 @@ class CutLinks(Fault):
 
     def heal(self, controls: Controls) -> str:
         controls.net.heal(self.links, owner=self.owner)
-        return answers_again(controls, self.links)
+        return describe_answers(controls, self.links)
 
     def find_residual_effects(self, controls: Controls) -> str:
         return describe_broken_links(controls, self.links)
 
 
 class Partition(CutLinks):
-    """Stall the requests of one side to the other, one way or both."""
+    """Stalls the requests of one side to the other, one way or both ways."""
 
     name = "partition"
     about = "cut directed links, one-way (left->right) or two-way (left<->right)"
@@ -108,14 +108,14 @@ class Partition(CutLinks):
     options: ClassVar[dict[str, str]] = {
         "direction": "one-way or two-way, instead of the arrow in the target",
         "close": "break connections rather than stall them",
-        "answers_only": "requests arrive, their answers do not (default false)",
+        "answers_only": "requests arrive, their responses do not (default false)",
     }
 
     def __init__(self, arguments: FaultArguments) -> None:
         super().__init__(arguments)
         self.direction = arguments.options.get("direction", "one-way")
         if self.direction not in ("one-way", "two-way"):
-            raise ValueError(f"direction is {self.direction!r}: give one-way or two-way")
+            raise ValueError(f"unknown direction {self.direction!r}: give one-way or two-way")
 
     def choose(self, controls: Controls) -> list[Link]:
         chosen = node_selectors.select_links(controls, self.arguments)

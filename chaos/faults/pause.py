@@ -1,4 +1,4 @@
-"""SIGSTOP and SIGCONT: a node falls silent, keeps its connections, and wakes with old views."""
+"""A node is stopped by SIGSTOP, keeps its connections, and continues with stale state."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from urteil.chaos.observations import NodeState
 
 
 class Pause(Fault):
-    """Stop every thread of a process; proof: the process state as the system tells it."""
+    """Stops every thread of a process. Proof: the process state that the kernel reports."""
 
     name = "pause"
     about = "SIGSTOP of a node, SIGCONT at healing"
     family = "process"
-    proves = "the process state is stopped as the system tells it; after healing it runs"
+    proves = "the kernel reports the process as stopped; after healing as running"
 
     def begin(self, controls: Controls) -> Proof:
         victims = self.targets = tuple(node_selectors.select_running(controls, self.arguments))

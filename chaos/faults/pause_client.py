@@ -1,4 +1,4 @@
-"""SIGSTOP of a client beyond its session, and SIGCONT: it wakes with old views."""
+"""A client is stopped by SIGSTOP beyond its session timeout, and continues with stale state."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from urteil.chaos.observations import NodeState
 
 
 class PauseClient(Fault):
-    """Stop every thread of a client. A group member that wakes after its session is a zombie: the
-    group went on without it, and it does not know."""
+    """Stops every thread of a client. A group member that continues after its session timeout is a
+    zombie: the group continued without it, and it has not noticed."""
 
     name = "pause_client"
     about = "SIGSTOP of a producer, a reader or a group member, SIGCONT at healing"
     family = "clients"
-    proves = "the process state as the system tells it"
+    proves = "the process state that the kernel reports"
     selectors = SELECTORS
     sample = ""
 
@@ -25,7 +25,7 @@ class PauseClient(Fault):
         states = {name: controls.clients.status(name).state for name in chosen}
         self.targets = tuple(name for name in chosen if states[name] is NodeState.RUNNING)
         if not self.targets:
-            raise NoTarget(f"{', '.join(chosen)}: nobody runs")
+            raise NoTarget(f"{', '.join(chosen)}: no client runs")
         after = [controls.clients.pause(name) for name in self.targets]
         stopped = [status for status in after if status.state is NodeState.PAUSED]
         text = ", ".join(f"{s.node}: pid {s.pid} is stopped" for s in stopped)

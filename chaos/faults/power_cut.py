@@ -1,4 +1,4 @@
-"""Power cuts: processes die, and what their machines had not flushed is gone from their disks."""
+"""A power cut: processes die, and their disks lose all data that was not flushed."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from urteil.chaos.observations import NodeState
 
 
 class PowerCut(Fault):
-    """Kill brokers at once; then cut or zero the end of every log that was not flushed.
+    """Kills brokers in parallel, then cuts or zeroes the unflushed end of every log.
 
-    The place is drawn from the seed and lies behind the recovery point, in the active segment;
-    its indexes and younger snapshots of producers are hurt alike.
+    The seed decides the position, which lies behind the recovery point in the active segment. The
+    segment's indexes and younger producer snapshots are damaged in the same way.
     """
 
     name = "power_cut"
-    about = "SIGKILL, then what was not flushed is cut or zeroed at a seeded place of every log"
+    about = "kill a broker, then cut or zero the unflushed end of each of its logs"
     family = "disk"
-    proves = "process ids that are gone; how many bytes of how many logs, and from which offset"
+    proves = "process ids that are gone; the number of bytes and logs lost, and the offsets"
     on_targets = (URTEIL, KAFKA, MIX)
 
     def begin(self, controls: Controls) -> Proof:
@@ -39,14 +39,22 @@ class PowerCut(Fault):
         after = run_on_all(controls.kill, victims)
         at_ns = time.monotonic_ns()
         dead = [status.node for status in after if status.state is NodeState.DEAD]
-        taken = dict(zip(dead, run_on_all(lambda n: self._take(controls, n), dead), strict=True))
-        text = "; ".join(_sentence(node, cuts) for node, cuts in taken.items())
+        losses = dict(
+            zip(dead, run_on_all(lambda n: self._lose_unflushed(controls, n), dead), strict=True)
+        )
+        text = "; ".join(_sentence(node, cuts) for node, cuts in losses.items())
         acted = bool(dead) and len(dead) == len(victims)
-        return Proof(acted=acted, text=text, harm=_harm(at_ns, taken))
+        return Proof(acted=acted, text=text, harm=_harm_json(at_ns, losses))
 
     def voided_promises(self) -> frozenset[str]:
-        alone = self.arguments.target in ("leader", "follower", "controller", "random", "minority")
-        return frozenset() if alone else frozenset({"durability"})
+        is_minority = self.arguments.target in (
+            "leader",
+            "follower",
+            "controller",
+            "random",
+            "minority",
+        )
+        return frozenset() if is_minority else frozenset({"durability"})
 
     def heal(self, controls: Controls) -> str:
         started = run_on_all(controls.start, self.targets)
@@ -55,7 +63,7 @@ class PowerCut(Fault):
     def find_residual_effects(self, controls: Controls) -> str:
         return describe_stopped_nodes(controls, self.targets)
 
-    def _take(self, controls: Controls, node: str) -> list[Cut]:
+    def _lose_unflushed(self, controls: Controls, node: str) -> list[Cut]:
         cuts: list[Cut] = []
         with controls.disks.open_log_directories(node) as log_dirs:
             for log_dir in log_dirs:
@@ -69,11 +77,13 @@ class PowerCut(Fault):
 
 def _sentence(node: str, cuts: list[Cut]) -> str:
     lost = sum(cut.lost_bytes for cut in cuts)
-    told = ", ".join(map(str, cuts[:3])) or "everything had been flushed"
-    more = f" and {len(cuts) - 3} logs more" if len(cuts) > 3 else ""
-    return f"{node} killed, {lost} unflushed bytes of {len(cuts)} logs gone: {told}{more}"
+    shown = ", ".join(map(str, cuts[:3])) or "everything had been flushed"
+    more = f" and {len(cuts) - 3} more logs" if len(cuts) > 3 else ""
+    return f"{node} killed, {lost} unflushed bytes of {len(cuts)} logs lost: {shown}{more}"
 
 
-def _harm(at_ns: int, taken: dict[str, list[Cut]]) -> str:
-    brokers = {node: {cut.folder: [cut.kept, None] for cut in cuts} for node, cuts in taken.items()}
+def _harm_json(at_ns: int, losses: dict[str, list[Cut]]) -> str:
+    brokers = {
+        node: {cut.folder: [cut.kept, None] for cut in cuts} for node, cuts in losses.items()
+    }
     return json.dumps({"at_ns": at_ns, "brokers": brokers})

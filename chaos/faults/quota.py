@@ -1,4 +1,4 @@
-"""Give clients a quota, and take it away."""
+"""Clients get a quota, which healing removes."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ ALL = "clients"
 
 
 class Quota(Fault):
-    """What a client id may write to each broker, or read from it, a second (KIP-13). Not where
-    others keep the cluster: quotas are for their clients too, and would outlive a lab that died."""
+    """The bytes per second that a client id may write to or read from each broker (KIP-13).
+
+    Not for external clusters: quotas would also apply to their own clients, and would outlive the
+    death of the lab.
+    """
 
     name = "quota"
-    about = "let clients write to a broker, or read from it, no more than so many bytes a second"
+    about = "limit the bytes a second that clients may write to or read from each broker"
     family = "administration"
     proves = "the quotas of the client id in ZooKeeper before and after"
     selectors = "clients (all that have no quota of their own), or a client id: p1, c1"
@@ -45,26 +48,31 @@ class Quota(Fault):
         self.targets = (self.arguments.target,)
         self._before = controls.admin.quotas(self._client)
         controls.admin.set_quotas(self._client, self._wanted)
-        found = controls.admin.quotas(self._client)
-        acted = found != self._before and all(
-            float(found.get(one, "nan")) == rate for one, rate in self._wanted.items()
+        current = controls.admin.quotas(self._client)
+        acted = current != self._before and all(
+            float(current.get(one, "nan")) == rate for one, rate in self._wanted.items()
         )
-        return Proof(acted=acted, text=f"{_told(self._before)} before, {_told(found)} now")
+        return Proof(
+            acted=acted,
+            text=f"{_describe_quotas(self._before)} before, {_describe_quotas(current)} now",
+        )
 
     def heal(self, controls: Controls) -> str:
         if self._before is None:
-            return "nothing was set"
+            return "no quota was set"
         had = {one: self._before.get(one) for one in self._wanted}
         back = {one: None if rate is None else float(rate) for one, rate in had.items()}
         controls.admin.set_quotas(self._client, back)
-        return f"{_told(self._before)} again"
+        return f"{_describe_quotas(self._before)} again"
 
     def find_residual_effects(self, controls: Controls) -> str:
-        found = controls.admin.quotas(self._client)
+        current = controls.admin.quotas(self._client)
         return (
-            "" if found == (self._before or {}) else f"{self.arguments.target} has {_told(found)}"
+            ""
+            if current == (self._before or {})
+            else f"{self.arguments.target} has {_describe_quotas(current)}"
         )
 
 
-def _told(quotas: dict[str, str]) -> str:
+def _describe_quotas(quotas: dict[str, str]) -> str:
     return ", ".join(f"{name}={rate}" for name, rate in sorted(quotas.items())) or "no quota"

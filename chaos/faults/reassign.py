@@ -1,4 +1,4 @@
-"""Move a topic's replicas to other brokers while it is written and read (KIP-455)."""
+"""A topic's replicas move to other brokers under load (KIP-455)."""
 
 from __future__ import annotations
 
@@ -14,17 +14,16 @@ BEGINS_S = 10.0
 
 
 class Reassign(TopicFault):
-    """The leader of every partition is replaced by a broker that has none of it, where there is
-    one; else the order of replicas is turned. Healing awaits the end, or with `cancel` cancels what
-    is under way still.
+    """Replaces the leader of each partition by a broker without a replica; if every broker has one,
+    rotates the replicas. Healing waits for the end, or with `cancel` cancels the remaining moves.
     """
 
     name = "reassign"
-    about = "move the replicas of a topic to other brokers, and await the end"
-    proves = "the replicas that ZooKeeper has of each partition before and after"
+    about = "move the replicas of a topic to other brokers; healing waits for the end"
+    proves = "the replicas of each partition in ZooKeeper before and after"
     options: ClassVar[dict[str, str]] = {
-        "deadline_s": f"for its end (default {DEADLINE_S:g})",
-        "cancel": "1: healing cancels it (default 0)",
+        "deadline_s": f"seconds until its end (default {DEADLINE_S:g})",
+        "cancel": "1 to cancel it at healing (default 0)",
     }
     _before: Replicas | None = None
     _wanted: Replicas | None = None
@@ -33,29 +32,36 @@ class Reassign(TopicFault):
         admin, topic = controls.admin, self.arguments.topic
         self.targets = (topic,)
         self._before = before = self.replicas(admin)
-        self._wanted = {one: self._moved(controls, one, nodes) for one, nodes in before.items()}
+        self._wanted = {
+            one: self._choose_replicas(controls, one, nodes) for one, nodes in before.items()
+        }
         admin.reassign(topic, self._wanted)
         acted = until(lambda: admin.replicas(topic) != before, deadline_s=BEGINS_S)
-        moves = (f"{one}: {_on(before[one])} to {_on(to)}" for one, to in self._wanted.items())
+        moves = (
+            f"{one}: {_join_names(before[one])} to {_join_names(to)}"
+            for one, to in self._wanted.items()
+        )
         return Proof(acted=acted, text=f"{topic} moves {'; '.join(moves)}")
 
     def heal(self, controls: Controls) -> str:
         if self._wanted is None or self._before is None:
-            return "nothing was moved"
+            return "no replica was moved"
         if self.arguments.number("cancel", 0):
-            done = controls.admin.cancel_moves(self.arguments.topic, self._before)
-            return f"{len(done)} of {len(self._before)} moves cancelled"
+            cancelled = controls.admin.cancel_moves(self.arguments.topic, self._before)
+            return f"{len(cancelled)} of {len(self._before)} moves cancelled"
         deadline_s = self.arguments.number("deadline_s", DEADLINE_S)
         controls.admin.await_reassigned(self.arguments.topic, self._wanted, deadline_s=deadline_s)
         return "all moved and in sync"
 
-    def _moved(self, controls: Controls, partition: int, nodes: tuple[str, ...]) -> tuple[str, ...]:
+    def _choose_replicas(
+        self, controls: Controls, partition: int, nodes: tuple[str, ...]
+    ) -> tuple[str, ...]:
         others = [node for node in controls.brokers if node not in nodes]
         if not others:
             return (*nodes[1:], nodes[0])
-        turn = self.arguments.random().randrange(len(others))
-        return (*nodes[1:], others[(turn + partition) % len(others)])
+        shift = self.arguments.random().randrange(len(others))
+        return (*nodes[1:], others[(shift + partition) % len(others)])
 
 
-def _on(nodes: tuple[str, ...] | object) -> str:
+def _join_names(nodes: tuple[str, ...] | object) -> str:
     return ",".join(nodes) if isinstance(nodes, tuple) else str(nodes)

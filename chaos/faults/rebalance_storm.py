@@ -1,4 +1,4 @@
-"""Members join and leave a group all the time: it rebalances more than it works."""
+"""Members join and leave a group without pause, so that it rebalances most of the time."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ POLL_S = 0.05
 
 
 class RebalanceStorm(Fault):
-    """One more member joins, the one before it leaves, and so on until healing."""
+    """A member joins, the previous one leaves, and so on until healing."""
 
     name = "rebalance_storm"
-    about = "group members join and leave in turn, from begin to healing"
+    about = "let group members join and leave in turn until healing"
     family = "clients"
-    proves = "the first one that joined was given partitions; how many came and went"
-    selectors = "the workload's group; its target is not asked"
+    proves = "the first new member got partitions; the number of members that joined and left"
+    selectors = "the workload's group; the target is ignored"
     options: ClassVar[dict[str, str]] = {
-        "every_ms": f"from a departure to the next join (default {EVERY_MS})"
+        "every_ms": f"milliseconds from a departure to the next join (default {EVERY_MS})"
     }
     sample = ""
 
@@ -34,29 +34,29 @@ class RebalanceStorm(Fault):
         super().__init__(arguments)
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
-        self._there: list[str] = []
+        self._present: list[str] = []
         self._joined = 0
         self._failure = ""
 
     def begin(self, controls: Controls) -> Proof:
         members = controls.clients
         self.targets = ("group",)
-        self._there = [members.join()]
+        self._present = [members.join()]
         self._joined = 1
-        given = self._was_given(members, self._there[0])
+        assigned = self._await_assignment(members, self._present[0])
         self._thread = threading.Thread(target=self._storm, args=(members,), daemon=True)
         self._thread.start()
-        told = "was given partitions" if given else "was given none"
-        return Proof(acted=given, text=f"{self._there[0]} joined and {told}")
+        result = "got partitions" if assigned else "got no partition"
+        return Proof(acted=assigned, text=f"{self._present[0]} joined and {result}")
 
     def _storm(self, members: ClientControls) -> None:
         every_s = self.arguments.number("every_ms", EVERY_MS) / 1000
         try:
             while not self._stop.wait(every_s):
-                self._there.append(members.join())
+                self._present.append(members.join())
                 self._joined += 1
-                self._was_given(members, self._there[-1])
-                members.leave(self._there.pop(0))
+                self._await_assignment(members, self._present[-1])
+                members.leave(self._present.pop(0))
         except Exception as failure:
             self._failure = f"{type(failure).__name__}: {failure}"
 
@@ -65,16 +65,16 @@ class RebalanceStorm(Fault):
         if self._thread is not None:
             self._thread.join(END_DEADLINE_S)
         if self._failure or (self._thread is not None and self._thread.is_alive()):
-            raise LabFailure(f"the storm did not end in order: {self._failure or 'it hangs'}")
-        while self._there:
-            controls.clients.leave(self._there.pop())
+            raise LabFailure(f"the members' thread did not end: {self._failure or 'it hangs'}")
+        while self._present:
+            controls.clients.leave(self._present.pop())
         return f"{self._joined} joined and left"
 
     def find_residual_effects(self, controls: Controls) -> str:
         return ""
 
-    def _was_given(self, members: ClientControls, name: str) -> bool:
-        """Wait until it has partitions; False at healing or on the deadline."""
+    def _await_assignment(self, members: ClientControls, name: str) -> bool:
+        """Wait until the member has partitions. False at healing or on the deadline."""
         deadline = time.monotonic() + JOINED_DEADLINE_S
         while not members.assignments(name):
             if self._stop.wait(POLL_S) or time.monotonic() > deadline:

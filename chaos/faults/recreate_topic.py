@@ -1,4 +1,4 @@
-"""Delete a topic while one of its replicas is down, and make it anew when that is back."""
+"""A topic is deleted while one of its replicas is down, and created again after its return."""
 
 from __future__ import annotations
 
@@ -6,22 +6,24 @@ from urteil.chaos.controls import Controls
 from urteil.chaos.faults.fault import Proof, describe_stopped_nodes, until
 from urteil.chaos.faults.topic_fault import TopicFault
 
-RECORDS, RECORDS_ANEW = 40, 7
+RECORDS, NEW_RECORDS = 40, 7
 ASKED_S = 10.0
 
 
 class RecreateTopic(TopicFault):
-    """A topic of its own: filled, wished away with a follower dead, so that the deletion waits for
-    it. Healing starts the follower, waits for the end of the old topic and makes one of that name,
-    which must have new records alone.
+    """Creates a topic of its own with records and deletes it while a follower is dead, so that the
+    deletion must wait. Healing starts the follower, waits for the end of the old topic and creates
+    another one of that name, which must hold only new records.
     """
 
     name = "recreate_topic"
-    about = "delete a topic while a replica of it is down, and make it anew after its return"
-    selectors = "anything: the topic is its own"
-    proves = "the wish stands in ZooKeeper while the replica is away; the ids of both topics"
+    about = "delete a topic while a replica is down; create it again when the replica is back"
+    selectors = "anything: the fault creates its own topic"
+    proves = (
+        "the deletion is pending in ZooKeeper while the replica is down; the ids of both topics"
+    )
     _old_id: str | None = None
-    _anew = ""
+    _new_id = ""
 
     def begin(self, controls: Controls) -> Proof:
         admin, topic = controls.admin, f"anew-{self.arguments.random().randrange(1 << 32):08x}"
@@ -39,27 +41,27 @@ class RecreateTopic(TopicFault):
         return Proof(
             acted=bool(followers) and filled == RECORDS and waits,
             text=f"{topic} (id {self._old_id}) has {filled} records, {self.targets[-1]} is dead, "
-            f"the deletion {'waits for it' if waits else 'is done without it'}",
+            f"the deletion {'waits for it' if waits else 'did not wait for it'}",
         )
 
     def heal(self, controls: Controls) -> str:
-        if self._anew or self._old_id is None:
-            return "the topic was made anew"
+        if self._new_id or self._old_id is None:
+            return "the topic was created again"
         admin, topic = controls.admin, self.targets[0]
         for node in self.targets[1:]:
             controls.start(node)
         admin.delete_topic(topic)
         factor = min(3, len(controls.brokers))
-        self._anew = admin.create_topic(topic, partitions=1, replication_factor=factor)
-        admin.fill(topic, RECORDS_ANEW)
-        until(lambda: admin.record_count(topic) == RECORDS_ANEW, deadline_s=ASKED_S)
-        return f"{topic} has the id {self._anew} and {admin.record_count(topic)} records"
+        self._new_id = admin.create_topic(topic, partitions=1, replication_factor=factor)
+        admin.fill(topic, NEW_RECORDS)
+        until(lambda: admin.record_count(topic) == NEW_RECORDS, deadline_s=ASKED_S)
+        return f"{topic} has the id {self._new_id} and {admin.record_count(topic)} records"
 
     def find_residual_effects(self, controls: Controls) -> str:
         topic = self.targets[0]
         if controls.admin.topic_id(topic) in (None, self._old_id):
-            return f"{topic} was not made anew"
+            return f"{topic} was not created again"
         count = controls.admin.record_count(topic)
-        if count != RECORDS_ANEW:
-            return f"{topic} has {count} records, {RECORDS_ANEW} were written to it"
+        if count != NEW_RECORDS:
+            return f"{topic} has {count} records, {NEW_RECORDS} were written to it"
         return describe_stopped_nodes(controls, self.targets[1:])

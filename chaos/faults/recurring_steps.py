@@ -1,4 +1,4 @@
-"""What faults share that act again and again, from a thread of their own, until they are healed."""
+"""Steps that a fault repeats from its own thread until it is healed."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ STOP_DEADLINE_S = 90.0
 
 
 class RecurringSteps:
-    """Takes one step after another, each after a pause drawn from the seed.
+    """Runs one step after another, each after a random pause.
 
-    A step that fails ends it; `stop` raises that failure.
+    A failing step ends the thread; `stop` raises the failure.
     """
 
     def __init__(
@@ -31,11 +31,11 @@ class RecurringSteps:
         self._thread.start()
 
     def stop(self) -> None:
-        """Returns when the step at work has ended; repeatable. Raises what made a step fail."""
+        """Return when the current step has ended. Raises the failure of a step. Repeatable."""
         self._stop.set()
         self._thread.join(STOP_DEADLINE_S)
         if self._thread.is_alive():
-            raise TimeoutError("a step of a recurring fault does not end")
+            raise TimeoutError("a step of a recurring fault did not end in time")
         if (failure := self._failure) is not None:
             self._failure = None
             raise failure

@@ -1,4 +1,4 @@
-"""Connections that are reset as soon as something is sent over them."""
+"""Connections are reset as soon as data arrives."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from urteil.chaos.observations import DOWNSTREAM, UPSTREAM, Transfer
 
 
 class Reset(DegradedLinks):
-    """TCP RST instead of delivery, for old connections their end."""
+    """TCP RST instead of delivery. It ends open connections."""
 
     name = "reset"
-    about = "connections are reset when data comes: requests, or the answers to what was served"
-    proves = "a transfer through each link, whole before and reset after"
+    about = "reset connections when requests arrive, or when responses return"
+    proves = "a transfer through each link, complete before and reset after"
     options: ClassVar[dict[str, str]] = {
-        "after_ms": "this long after the data came (default 0)",
-        "answers_only": "requests are served, their answers reset the connection (default false)",
+        "after_ms": "milliseconds after the data arrived (default 0)",
+        "answers_only": "requests are served; their responses reset the connection (default false)",
         **CLIENTS,
     }
 
@@ -26,16 +26,16 @@ class Reset(DegradedLinks):
         super().__init__(arguments)
         self.after_ms = int(arguments.number("after_ms", 0, least=0, most=4_000))
 
-    def spoil(self, controls: Controls) -> None:
+    def add_toxic(self, controls: Controls) -> None:
         streams = (DOWNSTREAM,) if self.arguments.flag("answers_only") else (UPSTREAM,)
         timeout = {"timeout": self.after_ms}
         controls.net.add_toxic(self.links, "reset_peer", timeout, streams=streams, owner=self.owner)
 
-    def spoilt(self, before: Transfer, after: Transfer) -> bool:
-        """What resets a connection inside a pod is seen as its end outside."""
+    def shows_effect(self, before: Transfer, after: Transfer) -> bool:
+        """Outside a pod, the reset of a connection inside it looks like a close."""
         return after.ended in ("reset", "closed") and not after.answers
 
-    def told(self, before: Transfer, after: Transfer) -> str:
+    def describe(self, before: Transfer, after: Transfer) -> str:
         return (
-            f"{before.answers} answer before, {after.ended} with {after.received_bytes} bytes now"
+            f"{before.answers} response before, {after.ended} with {after.received_bytes} bytes now"
         )

@@ -1,4 +1,4 @@
-"""Keep a topic's records for a shorter time, and set it back."""
+"""An administrator shortens the retention of a topic and restores it."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from urteil.chaos.faults.topic_fault import SettingFault
 
 
 class Retention(SettingFault):
-    """`retention.ms` with `segment.ms`: old segments go while they are read.
+    """`retention.ms` and `segment.ms`: brokers delete old segments while consumers read them.
 
-    Brokers look at `log.retention.check.interval.ms`, which scenarios set low.
+    Brokers check every `log.retention.check.interval.ms`, which scenarios set low.
     """
 
     name = "retention"
-    about = "shorten retention.ms and segment.ms of a topic, and set them back"
+    about = "shorten retention.ms and segment.ms of a topic; restore them at healing"
     defaults: ClassVar[dict[str, float]] = {"retention.ms": 2000, "segment.ms": 1000}
     options: ClassVar[dict[str, str]] = {
-        "retention.ms": "meanwhile (default 2000)",
-        "segment.ms": "meanwhile (default 1000)",
+        "retention.ms": "value during the fault (default 2000)",
+        "segment.ms": "value during the fault (default 1000)",
     }
 
     def voided_promises(self) -> frozenset[str]:
-        """What was acknowledged goes sooner than the topic said when it was sent."""
+        """Acknowledged records are deleted before the time that the topic promised."""
         return frozenset({"retention"})

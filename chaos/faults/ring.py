@@ -1,4 +1,4 @@
-"""A ring of majorities: every broker sees a majority, and no two see the same."""
+"""A ring of majorities: every broker reaches a majority, and no two brokers the same one."""
 
 from __future__ import annotations
 
@@ -11,28 +11,30 @@ from urteil.chaos.observations import Link
 
 
 class Ring(CutLinks):
-    """The seed seats the brokers in a ring; each asks its neighbours alone, so many that with
-    itself they are a majority."""
+    """The seed orders the brokers in a ring. Each broker reaches only as many neighbours as form a
+    majority with itself."""
 
     name = "ring"
-    about = "a ring of majorities: every broker asks a majority of them, no two the same one"
+    about = "cut links so that every broker reaches a majority, and no two brokers the same one"
     selectors = "all"
     sample = "all"
     options: ClassVar[dict[str, str]] = {"close": "break connections rather than stall them"}
 
     def choose(self, controls: Controls) -> list[Link]:
-        seats = list(controls.brokers)
+        ring = list(controls.brokers)
         if self.arguments.target != "all":
-            raise NoTarget(f"a ring is of all brokers, not of {self.arguments.target}")
-        if len(seats) < 3:
-            raise NoTarget(f"{len(seats)} brokers make no ring")
-        self.arguments.random().shuffle(seats)
-        cut = {Link(a, b) for a in seats for b in seats if b not in _seen(seats, a)}
+            raise NoTarget(
+                f"a ring includes all brokers: give the target all, not {self.arguments.target}"
+            )
+        if len(ring) < 3:
+            raise NoTarget(f"{len(ring)} brokers are too few for a ring of three")
+        self.arguments.random().shuffle(ring)
+        cut = {Link(a, b) for a in ring for b in ring if b not in _reachable(ring, a)}
         return [link for link in controls.net.links() if link in cut]
 
 
-def _seen(seats: list[str], node: str) -> set[str]:
-    """A majority in the ring's order with `node` in its middle, or just before it."""
-    count = len(seats) // 2 + 1
-    first = seats.index(node) - (count - 1) // 2
-    return {seats[(first + at) % len(seats)] for at in range(count)}
+def _reachable(ring: list[str], node: str) -> set[str]:
+    """A majority of consecutive brokers with `node` in the middle, or just before it."""
+    count = len(ring) // 2 + 1
+    first = ring.index(node) - (count - 1) // 2
+    return {ring[(first + at) % len(ring)] for at in range(count)}

@@ -1,4 +1,4 @@
-"""Restart brokers one after another, each only when the cluster is whole again."""
+"""Brokers restart one after another, each when the cluster is healthy again."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from urteil.chaos.faults.fault import Fault, Proof, describe_stopped_nodes
 
 
 class RollingRestart(Fault):
-    """SIGTERM and start, broker by broker; proof: every pid ended and another took its place."""
+    """Stops and starts broker by broker. Proof: every process id ended and a new one serves."""
 
     name = "rolling_restart"
-    about = "controlled restart of brokers, one by one, waiting for full ISRs in between"
+    about = "restart brokers one by one, and wait for full ISRs in between"
     family = "process"
-    proves = "every process id ended, and another took its place"
+    proves = "every process id ended, and a new one serves"
     sample = "controller"
     expiry_s = 600.0
     options: ClassVar[dict[str, str]] = {
         "kill": "SIGKILL instead of SIGTERM",
-        "deadline_s": "for the cluster to be whole before the next (default 60)",
+        "deadline_s": "seconds for the cluster to be healthy before the next restart (default 60)",
     }
 
     def begin(self, controls: Controls) -> Proof:
         self.targets = tuple(node_selectors.select_running(controls, self.arguments))
-        told, acted = [], True
+        texts, acted = [], True
         for node in self.targets:
             old = controls.status(node).pid
             ended = controls.kill(node) if self.arguments.flag("kill") else controls.stop(node)
             new = controls.start(node).pid
             acted = acted and new != old
-            told.append(f"{node}: pid {old} ended, exit {ended.exit_code}, now {new}")
+            texts.append(f"{node}: pid {old} ended, exit {ended.exit_code}, now {new}")
             controls.await_healthy(deadline_s=self.arguments.number("deadline_s", 60))
-        return Proof(acted=acted, text="; ".join(told))
+        return Proof(acted=acted, text="; ".join(texts))
 
     def heal(self, controls: Controls) -> str:
         for node in self.targets:

@@ -1,4 +1,4 @@
-"""A client's next session starts while the client itself still runs: two with one identity."""
+"""A client's next session starts while the client still runs: two clients with one identity."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from urteil.chaos.observations import NodeState
 
 
 class SecondSession(Fault):
-    """Start another session of clients that live, or sleep: of a transactional one, another
-    producer with its transactional id. At healing the older one is killed."""
+    """Starts the next session of running or paused clients. A transactional client's next session
+    has its transactional id. Healing kills the older session."""
 
     name = "second_session"
-    about = "a client's next session runs beside it, with the same transactional id"
+    about = "start a client's next session beside it, with the same transactional id"
     family = "clients"
-    proves = "both processes are there, and the new one runs"
+    proves = "both processes exist, and the new one runs"
     selectors = SELECTORS
     sample = ""
 
     def begin(self, controls: Controls) -> Proof:
         self.targets = tuple(select_clients(controls.clients, self.arguments))
-        seconds = [controls.clients.start_next_session(name) for name in self.targets]
-        both = [controls.clients.status(name) for name in (*self.targets, *seconds)]
+        sessions = [controls.clients.start_next_session(name) for name in self.targets]
+        both = [controls.clients.status(name) for name in (*self.targets, *sessions)]
         alive = [one for one in both if one.state is not NodeState.DEAD]
         text = ", ".join(f"{one.node} is {one.state.value} as pid {one.pid}" for one in alive)
-        new_run = all(controls.clients.status(n).state is NodeState.RUNNING for n in seconds)
-        return Proof(acted=new_run and len(alive) == len(both), text=text or "nobody ran")
+        new_run = all(controls.clients.status(n).state is NodeState.RUNNING for n in sessions)
+        return Proof(acted=new_run and len(alive) == len(both), text=text or "no client ran")
 
     def heal(self, controls: Controls) -> str:
         for name in self.targets:

@@ -1,4 +1,4 @@
-"""Bits that rot: one batch in a closed segment of one replica is not what was written."""
+"""Bit rot: one batch in a closed segment of one replica is damaged."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ BIT, CUT = "bit", "cut"
 
 
 class SegmentDamaged(Fault):
-    """Flip a bit of, or cut, a closed segment of one replica of the partition.
+    """Flips a bit of, or cuts, a closed segment of one replica of the partition.
 
-    By default the broker is killed before and started at healing: it did not shut down cleanly, so
-    recovery must find it, cut there and fetch it again. That is promised of what lies behind the
-    recovery point (which a truncation moves on Apache Kafka), so nothing else is damaged. With
-    `up` it keeps running and nobody is told: the damage stays until its replica is made anew, which
-    `repair` does at healing (kill, the log's folder removed, start).
+    By default the fault kills the broker first and starts it at healing. After this unclean
+    shutdown log recovery must detect the damage, truncate there and fetch the records again.
+    Recovery reads only data behind the recovery point (which a truncation moves on Apache Kafka),
+    so the fault damages no other data. With `up` the broker keeps running and does not notice: the
+    damage stays until `repair` replaces the replica at healing (kill, remove the folder, start).
     """
 
     name = "segment_damaged"
-    about = "a bit flipped in, or a cut of, a closed segment of one replica, the broker down or up"
+    about = "flip a bit in, or cut, a closed segment of one replica, with the broker down or up"
     family = "disk"
-    proves = "the file, the byte and the offsets of the batch; the checksum does not match"
+    proves = "the file, the byte and the offsets of the batch, whose checksum does not match"
     on_targets = (URTEIL, KAFKA, MIX)
     sample = ""
     options: ClassVar[dict[str, str]] = {
-        "how": "bit or cut (default by the seed; with up a bit)",
-        "up": "while the broker runs (default false)",
-        "repair": "with up: make the replica anew at healing (default true)",
+        "how": "bit or cut (default decided by the seed; with up a bit)",
+        "up": "damage the log while the broker runs (default false)",
+        "repair": "with up: replace the replica at healing (default true)",
     }
 
     def __init__(self, arguments: FaultArguments) -> None:
@@ -53,7 +53,7 @@ class SegmentDamaged(Fault):
         self.up = arguments.flag("up")
         how = str(arguments.options.get("how", ""))
         if how not in ("", BIT, CUT):
-            raise ValueError(f"how={how} is neither {BIT} nor {CUT}")
+            raise ValueError(f"how={how}: give {BIT} or {CUT}")
         self.how = how or (BIT if self.up else arguments.random().choice((BIT, CUT)))
         self.folder = f"{arguments.topic}-{arguments.partition}"
 
@@ -62,43 +62,44 @@ class SegmentDamaged(Fault):
         if not self.up:
             controls.kill(node)
         try:
-            return self._hurt(controls, node)
+            return self._damage_log(controls, node)
         except NoTarget as reason:
             if self.up:
                 raise
-            return Proof(acted=False, text=f"{node} was killed in vain: {reason}")
+            return Proof(acted=False, text=f"{node} was killed, but nothing was damaged: {reason}")
 
-    def _hurt(self, controls: Controls, node: str) -> Proof:
-        """Damage its log. NoTarget where it has none that can be."""
+    def _damage_log(self, controls: Controls, node: str) -> Proof:
+        """Damage the broker's log of the partition. NoTarget if there is no suitable batch."""
         with controls.disks.open_log_directories(node) as log_dirs:
-            found = [
+            folders = [
                 one for each in log_dirs for one in partitions(each) if one.name == self.folder
             ]
-            if not found:
+            if not folders:
                 raise NoTarget(f"{node} has no log of {self.folder}")
-            text, low, high = self._damage(found[0])
+            text, low, high = self._damage_batch(folders[0])
         harm = {"at_ns": time.monotonic_ns(), "brokers": {node: {self.folder: [low, high]}}}
         running = controls.status(node).state is NodeState.RUNNING
         return Proof(acted=running is self.up, text=f"{node}: {text}", harm=json.dumps(harm))
 
     def heal(self, controls: Controls) -> str:
-        told = []
+        texts = []
         for node in self.targets:
             if self.up and self.arguments.flag("repair", True):
-                self._forget(controls, node)
-            told.append(f"{node} runs as pid {controls.start(node).pid}")
-        return ", ".join(told)
+                self._remove_replica(controls, node)
+            texts.append(f"{node} runs as pid {controls.start(node).pid}")
+        return ", ".join(texts)
 
     def find_residual_effects(self, controls: Controls) -> str:
         return describe_stopped_nodes(controls, self.targets)
 
-    def _damage(self, folder: Path) -> tuple[str, int, int | None]:
-        """What was done, and the offsets that it concerns; recovery cuts from there to the end."""
+    def _damage_batch(self, folder: Path) -> tuple[str, int, int | None]:
+        """Returns a description, the first damaged offset, and the first intact one behind it;
+        None where recovery truncates the rest of the log."""
         random = self.arguments.random()
-        looked_at = 0 if self.up else recovery_points(folder.parent).get(folder.name, 0)
-        choices = [one for one in closed_batches(folder) if one[1].base >= looked_at]
+        recovered_from = 0 if self.up else recovery_points(folder.parent).get(folder.name, 0)
+        choices = [one for one in closed_batches(folder) if one[1].base >= recovered_from]
         if not choices:
-            behind = f" behind its recovery point, {looked_at}" if looked_at else ""
+            behind = f" behind its recovery point, {recovered_from}" if recovered_from else ""
             raise NoTarget(f"{folder.name} has no closed segment with a batch{behind}")
         segment, batch = random.choice(choices)
         offsets = f"the batch of offsets {batch.base} to {batch.last}"
@@ -111,8 +112,8 @@ class SegmentDamaged(Fault):
         text = f"{folder.name}/{segment.name} ends at byte {at}, in {offsets}"
         return text, batch.base, later[0] if self.up else None
 
-    def _forget(self, controls: Controls, node: str) -> None:
-        """The log's folder goes: the broker fetches it from the leader when it is back."""
+    def _remove_replica(self, controls: Controls, node: str) -> None:
+        """Kill the broker and remove the log's folder; after its start it fetches all records."""
         if controls.status(node).state is not NodeState.DEAD:
             controls.kill(node)
         with controls.disks.open_log_directories(node) as log_dirs:

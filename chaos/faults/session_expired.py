@@ -1,4 +1,4 @@
-"""A broker's ZooKeeper session ends although the broker lives, and finds out when it asks next."""
+"""A broker's ZooKeeper session ends while the broker runs."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ POLL_S = 0.05
 
 
 class SessionExpired(Fault):
-    """Close brokers' sessions by their ids and passwords, as ZooKeeper does when they expire.
+    """Closes brokers' sessions by id and password, with the same effect as their expiry.
 
-    Their registrations go, and `/controller` where one of them held it. Healing waits until they
-    have registered again.
+    ZooKeeper removes their registrations, and `/controller` if one of them is the controller.
+    Healing waits until the brokers are registered again.
     """
 
     name = "session_expired"
-    about = "the ZooKeeper session of a broker ends: its ephemeral nodes go while it lives"
+    about = "end a broker's ZooKeeper session: its ephemeral znodes vanish while it runs"
     family = "zookeeper"
-    proves = "the session that held the broker's registration holds it no more"
+    proves = "the session no longer holds the broker's registration"
     on_targets = (URTEIL, KAFKA, MIX)
     sample = "controller"
 
     def begin(self, controls: Controls) -> Proof:
         self.targets = tuple(node_selectors.select_nodes(controls, self.arguments))
         before = {node: controls.zookeeper_admin.session(node) for node in self.targets}
-        told = run_on_all(lambda node: _expire(controls, node, before[node]), self.targets)
-        acted = bool(told) and all(gone for gone, _ in told)
-        return Proof(acted=acted, text="; ".join(text for _, text in told))
+        results = run_on_all(lambda node: _expire(controls, node, before[node]), self.targets)
+        acted = bool(results) and all(gone for gone, _ in results)
+        return Proof(acted=acted, text="; ".join(text for _, text in results))
 
     def heal(self, controls: Controls) -> str:
         deadline = time.monotonic() + REGISTERED_S
@@ -44,13 +44,14 @@ class SessionExpired(Fault):
         return "registered again"
 
     def find_residual_effects(self, controls: Controls) -> str:
-        there = controls.registered()
-        absent = [node for node in self.targets if node not in there]
+        registered = controls.registered()
+        absent = [node for node in self.targets if node not in registered]
         return f"not registered: {', '.join(absent)}" if absent else ""
 
 
 def _expire(controls: Controls, node: str, session: int | None) -> tuple[bool, str]:
-    """Close the session until it holds nothing; the broker takes it back when it is quicker."""
+    """Close the session until it holds no registration. The broker may resume it first, so the
+    close is repeated."""
     if session is None:
         return False, f"{node} was not registered"
     deadline = time.monotonic() + DEADLINE_S

@@ -1,4 +1,4 @@
-"""SIGTERM and a start at healing: a controlled shutdown, leadership handed over before."""
+"""A node is stopped by SIGTERM (controlled shutdown) and starts again at healing."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from urteil.chaos.observations import NodeStatus
 
 
 class Shutdown(Crash):
-    """End processes politely; proof: their pids are gone, with the exit codes they left by."""
+    """Stops processes in order. Proof: their process ids are gone, and their exit codes."""
 
     name = "shutdown"
     about = "SIGTERM of a node (controlled shutdown), started again at healing"
-    proves = "the process id is gone, with its exit code; after healing another one serves"
-    gone = "ended"
+    proves = (
+        "the process id is gone, with its exit code; after healing the node serves under another"
+    )
+    ended_as = "ended"
 
     def end(self, controls: Controls, node: str) -> NodeStatus:
         return controls.stop(node)

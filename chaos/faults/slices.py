@@ -1,4 +1,4 @@
-"""Data in small slices: what was written at once arrives piece by piece."""
+"""Data arrives in small slices."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from urteil.chaos.observations import Transfer
 
 
 class Slices(DegradedLinks):
-    """Every request and answer is cut into slices that come one by one."""
+    """Splits every request and response into slices that arrive one by one."""
 
     name = "slices"
-    about = "requests and answers arrive in small slices with a pause between them"
-    proves = "pieces in which one answer arrives, and the largest of them, before and after"
+    about = "split requests and responses into small slices with a pause between them"
+    proves = "the number of pieces of one response, and the largest of them, before and after"
     options: ClassVar[dict[str, str]] = {
-        "bytes": "the size of a slice on average, 2 to 100000 (default 60)",
+        "bytes": "average size of a slice, 2 to 100000 (default 60)",
         "variation_bytes": "plus or minus, less than bytes (default 20)",
         "pause_us": "microseconds between two slices (default 1000)",
         **CLIENTS,
@@ -35,7 +35,7 @@ class Slices(DegradedLinks):
         if not 0 <= self.pause_us <= 1_000_000:
             raise ValueError(f"pause_us={self.pause_us} is not between 0 and 1000000")
 
-    def spoil(self, controls: Controls) -> None:
+    def add_toxic(self, controls: Controls) -> None:
         slicer = {
             "average_size": self.bytes,
             "size_variation": self.variation,
@@ -43,13 +43,13 @@ class Slices(DegradedLinks):
         }
         controls.net.add_toxic(self.links, "slicer", slicer, owner=self.owner)
 
-    def spoilt(self, before: Transfer, after: Transfer) -> bool:
-        """Two slices may be read as one when the reader is late."""
+    def shows_effect(self, before: Transfer, after: Transfer) -> bool:
+        """A slow reader may read two slices as one."""
         return after.ended == "answered" and after.pieces >= 2 * before.pieces
 
-    def told(self, before: Transfer, after: Transfer) -> str:
-        return f"{_pieces(before)} before, {_pieces(after)} now"
+    def describe(self, before: Transfer, after: Transfer) -> str:
+        return f"{_describe_pieces(before)} before, {_describe_pieces(after)} now"
 
 
-def _pieces(one: Transfer) -> str:
-    return f"{one.received_bytes} bytes in {one.pieces} (largest {one.largest_piece_bytes})"
+def _describe_pieces(one: Transfer) -> str:
+    return f"{one.received_bytes} bytes in {one.pieces} pieces (largest {one.largest_piece_bytes})"

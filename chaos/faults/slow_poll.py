@@ -1,4 +1,4 @@
-"""A group member that does not poll: it heartbeats, and its group must go on without it."""
+"""A group member that heartbeats but does not poll: its group must continue without it."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from urteil.chaos.client_selectors import select_clients
 from urteil.chaos.controls import ClientControls, Controls
 from urteil.chaos.faults.fault import Fault, Proof
 
-STILL_S = 1.5
-"""Longer than a member that polls and is given nothing writes nothing (`journal.IDLE_NS`)."""
+IDLE_S = 1.5
+"""Longer than the interval at which an idle member writes its journal (`journal.IDLE_NS`)."""
 DEADLINE_S = 10.0
 
 
 class SlowPoll(Fault):
-    """Let members stand still between two polls, past max.poll.interval.ms if it lasts."""
+    """Stops members between two polls, beyond max.poll.interval.ms if it lasts long enough."""
 
     name = "slow_poll"
-    about = "a group member stops polling but not its heartbeats, and goes on at healing"
+    about = "a group member stops polling but not its heartbeats, and polls again at healing"
     family = "clients"
-    proves = f"the member's journal did not grow for {STILL_S:g} s"
+    proves = f"the member's journal did not grow for {IDLE_S:g} s"
     selectors = "member (one, by the seed), members, a client"
     options: ClassVar[dict[str, str]] = {}
     sample = ""
@@ -31,14 +31,14 @@ class SlowPoll(Fault):
             select_clients(controls.clients, self.arguments),
             controls.clients.names("group"),
         )
-        if strange := [name for name in chosen if name not in members]:
-            raise ValueError(f"{strange[0]} is no group member: aim at member, members or g1, ...")
+        if unknown := [name for name in chosen if name not in members]:
+            raise ValueError(f"{unknown[0]} is no group member: aim at member, members or g1, ...")
         self.targets = tuple(chosen)
         for name in self.targets:
             controls.clients.pause_polling(name)
-        still = [name for name in self.targets if _stands_still(controls.clients, name)]
-        text = ", ".join(f"{name} wrote nothing for {STILL_S:g} s" for name in still)
-        return Proof(acted=len(still) == len(self.targets), text=text or "nobody stood still")
+        idle = [name for name in self.targets if _is_idle(controls.clients, name)]
+        text = ", ".join(f"{name} wrote nothing for {IDLE_S:g} s" for name in idle)
+        return Proof(acted=len(idle) == len(self.targets), text=text or "no member stopped polling")
 
     def heal(self, controls: Controls) -> str:
         for name in self.targets:
@@ -49,12 +49,12 @@ class SlowPoll(Fault):
         return ""
 
 
-def _stands_still(controls: ClientControls, name: str) -> bool:
-    """Whether it writes nothing for STILL_S, within DEADLINE_S: a poll may be under way."""
+def _is_idle(controls: ClientControls, name: str) -> bool:
+    """Whether the member writes nothing for IDLE_S, before DEADLINE_S: a poll may be running."""
     deadline = time.monotonic() + DEADLINE_S
     while time.monotonic() < deadline:
         before = controls.journal_bytes(name)
-        threading.Event().wait(STILL_S)
+        threading.Event().wait(IDLE_S)
         if controls.journal_bytes(name) == before:
             return True
     return False

@@ -1,4 +1,4 @@
-"""Make topics and delete them again, beside the load."""
+"""Topics are created and deleted beside the load."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ GONE_S = 30.0
 
 
 class TopicChurn(TopicFault):
-    """Topics of its own; half of them go at once, the others at healing."""
+    """Creates topics of its own and deletes half of them at once, the others at healing."""
 
     name = "topic_churn"
-    about = "create topics and delete them again while others are in use"
-    selectors = "anything: the topics are its own"
-    proves = "the ids that ZooKeeper gave the topics, and that those deleted are gone"
-    options: ClassVar[dict[str, str]] = {"count": f"topics to create (default {COUNT})"}
+    about = "create and delete topics while clients use other topics"
+    selectors = "anything: the fault creates its own topics"
+    proves = "the ids of the topics in ZooKeeper; those deleted are gone"
+    options: ClassVar[dict[str, str]] = {"count": f"number of topics to create (default {COUNT})"}
 
     def __init__(self, arguments: FaultArguments) -> None:
         super().__init__(arguments)
@@ -39,25 +39,25 @@ class TopicChurn(TopicFault):
         gone = names[::2]
         for name in gone:
             admin.delete_topic(name)
-        left = [name for name in gone if admin.topic_id(name)]
-        acted = bool(names) and len(set(ids)) == len(names) and all(ids) and not left
+        undeleted = [name for name in gone if admin.topic_id(name)]
+        acted = bool(names) and len(set(ids)) == len(names) and all(ids) and not undeleted
         return Proof(
             acted=acted,
-            text=f"{len(names)} topics of {PARTITIONS} partitions made (ids {', '.join(ids)}), "
+            text=f"{len(names)} topics of {PARTITIONS} partitions created (ids {', '.join(ids)}), "
             f"{len(gone)} of them deleted and gone",
         )
 
     def heal(self, controls: Controls) -> str:
-        """The others are wished away, no more: the deletion waits for every replica, and the
-        healing of a crash may come after this one."""
-        here = [name for name in self.targets if controls.admin.topic_id(name)]
-        for name in here:
+        """Delete the other topics without waiting: a deletion needs every replica, and the healing
+        of a crash may follow this healing."""
+        present = [name for name in self.targets if controls.admin.topic_id(name)]
+        for name in present:
             controls.admin.delete_topic(name, wait=False)
-        return f"{len(here)} more to be deleted"
+        return f"{len(present)} more topics marked for deletion"
 
     def find_residual_effects(self, controls: Controls) -> str:
-        until(lambda: not self._left(controls), deadline_s=GONE_S)
-        return ", ".join(self._left(controls))
+        until(lambda: not self._undeleted(controls), deadline_s=GONE_S)
+        return ", ".join(self._undeleted(controls))
 
-    def _left(self, controls: Controls) -> list[str]:
+    def _undeleted(self, controls: Controls) -> list[str]:
         return [name for name in self.targets if controls.admin.topic_id(name)]

@@ -1,4 +1,4 @@
-"""What administrative faults share: they act on a topic, through `Controls.admin`."""
+"""Base classes of faults that act on a topic as an administrator, by `Controls.admin`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from urteil.chaos.node_selectors import NoTarget
 
 POLL_S = 0.1
 OWN_CLUSTER = (URTEIL, KAFKA, MIX)
-"""Targets whose programs and disks are the lab's."""
+"""Targets whose processes and disks belong to the lab."""
 
 
 class TopicFault(Fault):
@@ -24,10 +24,10 @@ class TopicFault(Fault):
     expiry_s = 300.0
 
     def replicas(self, admin: AdminControls) -> dict[int, tuple[str, ...]]:
-        """As they stand; NoTarget when there is no such topic."""
+        """The current replicas by partition. NoTarget if the topic does not exist."""
         found = admin.replicas(self.arguments.topic)
         if not found:
-            raise NoTarget(f"there is no topic {self.arguments.topic!r}")
+            raise NoTarget(f"no topic {self.arguments.topic!r} exists")
         return found
 
     def find_residual_effects(self, controls: Controls) -> str:
@@ -35,15 +35,15 @@ class TopicFault(Fault):
 
 
 class SettingFault(TopicFault):
-    """Settings of a topic, changed and set back; proof: they stand in ZooKeeper."""
+    """Changes settings of a topic and restores them. Proof: the settings in ZooKeeper."""
 
     proves = "the settings of the topic in ZooKeeper before and after"
     defaults: ClassVar[dict[str, float]] = {}
 
     def __init__(self, arguments: FaultArguments) -> None:
         super().__init__(arguments)
-        asked = {name: arguments.number(name, default) for name, default in self.defaults.items()}
-        self.wanted = {name: str(round(value)) for name, value in asked.items()}
+        values = {name: arguments.number(name, default) for name, default in self.defaults.items()}
+        self.wanted = {name: str(round(value)) for name, value in values.items()}
         self._before: dict[str, str | None] | None = None
 
     def begin(self, controls: Controls) -> Proof:
@@ -53,21 +53,24 @@ class SettingFault(TopicFault):
         own = admin.config(topic)
         self._before = {name: own.get(name) for name in self.wanted}
         admin.set_config(topic, self.wanted)
-        found = {name: admin.config(topic).get(name) for name in self.wanted}
-        acted = found == self.wanted and found != self._before
-        return Proof(acted=acted, text=f"{topic}: {_told(self._before)} before, {_told(found)} now")
+        current = {name: admin.config(topic).get(name) for name in self.wanted}
+        acted = current == self.wanted and current != self._before
+        return Proof(
+            acted=acted,
+            text=f"{topic}: {_format(self._before)} before, {_format(current)} now",
+        )
 
     def heal(self, controls: Controls) -> str:
         if self._before is not None:
             controls.admin.set_config(self.arguments.topic, self._before)
-        return f"{_told(self._before or {})} again"
+        return f"{_format(self._before or {})} again"
 
     def find_residual_effects(self, controls: Controls) -> str:
         own = controls.admin.config(self.arguments.topic)
-        left = {name: own.get(name) for name in self.wanted}
-        return "" if left == self._before else f"{self.arguments.topic} has {_told(left)}"
+        current = {name: own.get(name) for name in self.wanted}
+        return "" if current == self._before else f"{self.arguments.topic} has {_format(current)}"
 
 
-def _told(settings: dict[str, str | None]) -> str:
+def _format(settings: dict[str, str | None]) -> str:
     shown = (f"{name}={'default' if v is None else v}" for name, v in settings.items())
     return ", ".join(shown)

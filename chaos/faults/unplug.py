@@ -1,4 +1,4 @@
-"""Take the network from a node, as if its cable were pulled; give it back at healing."""
+"""A node loses its network, as if its cable were pulled, until healing."""
 
 from __future__ import annotations
 
@@ -14,33 +14,35 @@ from urteil.chaos.faults.fault import (
     describe_broken_links,
     run_on_all,
 )
-from urteil.chaos.faults.partition import silence_proven
+from urteil.chaos.faults.partition import prove_silence
 from urteil.chaos.observations import Link
 
 
 class Unplug(Fault):
-    """Nobody reaches the nodes and they reach nobody; packets vanish, connections hang.
+    """Disconnects nodes in both directions: packets vanish and connections hang.
 
-    Proof: probes through the links to and from them, answered before and silent after.
+    Proof: probes through the links to and from the nodes, answered before and silent after.
     """
 
     name = "unplug"
-    about = "take the data network from a node's container, plugged in again at healing"
+    about = "disconnect a node's container from the data network; reconnect it at healing"
     family = "container"
-    proves = "probes over all its links, answered before and silent after; answered once plugged in"
+    proves = (
+        "probes through all its links, answered before, silent after, answered again at the end"
+    )
     on_runtimes = (DOCKER,)
     on_targets = (URTEIL, KAFKA, MIX)
 
     def begin(self, controls: Controls) -> Proof:
         boxes = controls.containers
         self.targets = tuple(node_selectors.select_nodes(controls, self.arguments))
-        return silence_proven(
+        return prove_silence(
             controls, self._links(controls), lambda: run_on_all(boxes.unplug, self.targets)
         )
 
     def heal(self, controls: Controls) -> str:
         run_on_all(controls.containers.plug, self.targets)
-        return f"{', '.join(self.targets)} plugged in again"
+        return f"{', '.join(self.targets)} connected again"
 
     def find_residual_effects(self, controls: Controls) -> str:
         return describe_broken_links(controls, self._links(controls))

@@ -1,4 +1,4 @@
-"""A rolling upgrade: newer code first, the newer protocol between brokers after it."""
+"""A rolling upgrade: newer code first, then the newer inter-broker protocol."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ STEPS = (1, 2)
 
 
 class Upgrade(Fault):
-    """Broker by broker, each stopped in order and started as the next release once the cluster is
-    whole. The cluster must have begun as the release before (`ClusterSpec.older`).
+    """Stops each broker and starts it as the next release, one by one, when the cluster is healthy.
+    The cluster must have started as the previous release (`ClusterSpec.older`).
     """
 
     name = "upgrade"
-    about = "rolling upgrade of all brokers from the release before, in two steps"
+    about = "rolling upgrade of all brokers from the previous release, in two steps"
     family = "administration"
     proves = "every process id ended, and the release of every broker before and after"
     sample = ""
     expiry_s = 1800.0
     on_targets = OWN_CLUSTER
     options: ClassVar[dict[str, str]] = {
-        "deadline_s": f"for the cluster to be whole before the next (default {DEADLINE_S:g})"
+        "deadline_s": f"seconds until the cluster must be healthy again (default {DEADLINE_S:g})"
     }
 
     def begin(self, controls: Controls) -> Proof:
@@ -37,12 +37,12 @@ class Upgrade(Fault):
             for node in self.targets:
                 self._restart(controls, node, step)
         after = {node: controls.admin.release(node) for node in self.targets}
-        told = [f"{node}: {before[node]}, then {after[node]}" for node in self.targets]
-        acted = bool(told) and all(
+        texts = [f"{node}: {before[node]}, then {after[node]}" for node in self.targets]
+        acted = bool(texts) and all(
             before[node] != after[node] and controls.status(node).pid != pids[node]
             for node in self.targets
         )
-        return Proof(acted=acted, text="; ".join(told))
+        return Proof(acted=acted, text="; ".join(texts))
 
     def _restart(self, controls: Controls, node: str, step: int) -> None:
         controls.stop(node)

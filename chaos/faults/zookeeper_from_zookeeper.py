@@ -1,4 +1,4 @@
-"""ZooKeeper servers cut from each other, with their clients on both sides."""
+"""ZooKeeper servers are cut from each other; brokers reach both sides."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from urteil.chaos.observations import Link
 
 
 class ZookeeperFromZookeeper(CutLinks):
-    """An ensemble of three or more falls apart; brokers still see every server."""
+    """Partitions an ensemble of three or more servers; brokers still reach every server."""
 
     name = "zookeeper_from_zookeeper"
-    about = "cut ZooKeeper servers from the rest of their ensemble, not from the brokers"
+    about = "cut ZooKeeper servers from the rest of their ensemble, but not from the brokers"
     selectors = "zookeeper_leader, zookeeper_minority, zookeeper_majority or zk1, ..."
     sample = "zookeeper_leader"
     options: ClassVar[dict[str, str]] = {"close": "break connections rather than stall them"}
@@ -24,7 +24,5 @@ class ZookeeperFromZookeeper(CutLinks):
         inside = node_selectors.select_nodes(controls, self.arguments)
         outside = [node for node in controls.zookeepers if node not in inside]
         if not outside or not set(inside) <= set(controls.zookeepers):
-            raise NoTarget(
-                f"{self.arguments.target} leaves no other ZooKeeper server to be cut from"
-            )
+            raise NoTarget(f"{self.arguments.target} selects all ZooKeeper servers: leave one out")
         return list(controls.net.links_between(inside, outside))

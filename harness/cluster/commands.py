@@ -32,7 +32,7 @@ class Commands:
         self._state = state
         self._address = address
 
-    def metadata(self, node: str) -> bytes:
+    def update_metadata_request(self, node: str) -> bytes:
         epoch = self._state.controller_epoch()
         by_topic = [(topic, self._state.partitions(topic)) for topic in self._state.topics()]
         topics = [
@@ -42,7 +42,7 @@ class Commands:
         brokers = [_broker(one) for one in self._state.registrations().items()]
         return frame(UPDATE_METADATA, 1, self._head(node, epoch) + _array(topics) + _array(brokers))
 
-    def stop(self, node: str) -> bytes:
+    def stop_replica_request(self, node: str) -> bytes:
         topics = []
         for topic in self._state.topics():
             views = self._state.partitions(topic)

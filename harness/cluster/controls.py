@@ -10,7 +10,7 @@ from typing import Protocol
 
 from urteil.chaos.admin_controls import AdminControls
 from urteil.chaos.controls import ClientControls, ClockControls, ContainerControls, DiskControls
-from urteil.chaos.link_probes import ask_broker, ask_metadata, zookeeper_leads, zookeeper_serves
+from urteil.chaos.link_probes import fetch_metadata, probe_broker, zookeeper_leads, zookeeper_serves
 from urteil.chaos.links import Links
 from urteil.chaos.observations import (
     Descriptors,
@@ -277,7 +277,7 @@ class ClusterControls:
         registered = set(self._state.registered())
         for node in self.brokers:
             try:
-                told = ask_metadata(*self._plan.for_clients(node), timeout_s=PROBE_S)
+                told = fetch_metadata(*self._plan.for_clients(node), timeout_s=PROBE_S)
             except OSError as error:
                 return f"{node} does not answer clients: {error}"
             known = {f"b{number}" for number in told.brokers}
@@ -329,7 +329,7 @@ class ClusterControls:
             serves = zookeeper_serves(*address, timeout_s=PROBE_S)
             return "" if serves else f"{node} does not serve"
         try:
-            ask_broker(*address, timeout_s=PROBE_S)
+            probe_broker(*address, timeout_s=PROBE_S)
         except OSError as error:
             return f"{node} does not answer: {error}"
         return ""

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from urteil.chaos.nemesis import Injection, Nemesis
 from urteil.chaos.observations import LabFailure
-from urteil.chaos.schedule import plan
+from urteil.chaos.schedule import plan_schedule
 from urteil.harness import crowd
 from urteil.harness.clients.leadership_rotation import leadership_rounds
 from urteil.harness.clients.workload import Workload
@@ -161,7 +161,9 @@ class Play:
         controls.attend(workload.controls())
         nemesis = Nemesis(
             controls,
-            plan(scenario.faults, seed=scenario.seed, topic=scenario.workload.topics[0].name),
+            plan_schedule(
+                scenario.faults, seed=scenario.seed, topic=scenario.workload.topics[0].name
+            ),
             record=self.run_dir / "faults.jsonl",
             acked=workload.acked,
             log=self.log,

@@ -37,7 +37,7 @@ class PaperNet:
         self.cluster = cluster
         self.broken: set[Link] = set()
         self.delays: dict[Link, int] = {}
-        self.spoilt: dict[Link, dict[str, str | int]] = {}
+        self.degraded: dict[Link, dict[str, str | int]] = {}
 
     def links(self) -> Sequence[Link]:
         brokers, keepers = self.cluster.brokers, self.cluster.zookeepers
@@ -54,7 +54,7 @@ class PaperNet:
         return [link for link in mine if clients or link.src != CLIENT]
 
     def cut(self, links: Sequence[Link], *, answers_only: bool = False, owner: str = "") -> None:
-        if not self.cluster.toothless:
+        if not self.cluster.without_effect:
             self.broken |= set(links)
 
     close = cut
@@ -62,7 +62,7 @@ class PaperNet:
     def latency(
         self, links: Sequence[Link], *, latency_ms: int, jitter_ms: int = 0, owner: str = ""
     ) -> None:
-        if not self.cluster.toothless:
+        if not self.cluster.without_effect:
             self.delays |= dict.fromkeys(links, latency_ms)
 
     def add_toxic(
@@ -74,23 +74,23 @@ class PaperNet:
         streams: Sequence[str] = (),
         owner: str = "",
     ) -> None:
-        if not self.cluster.toothless:
-            self.spoilt |= {key: {"kind": kind, **attributes} for key in links}
+        if not self.cluster.without_effect:
+            self.degraded |= {key: {"kind": kind, **attributes} for key in links}
 
     def measure_transfer(
         self,
         link: Link,
         *,
-        questions: int = 1,
-        question_bytes: int = 0,
+        request_count: int = 1,
+        request_bytes: int = 0,
         dst_closes: bool = False,
         timeout_s: float = 5.0,
     ) -> Transfer:
         """Answers of 200 bytes at once, but for what the link's toxic does."""
-        toxic = self.spoilt.get(link, {})
-        size = 200 * questions
+        toxic = self.degraded.get(link, {})
+        size = 200 * request_count
         whole = Transfer(
-            link=link, ended="answered", received_bytes=size, answers=questions, pieces=1,
+            link=link, ended="answered", received_bytes=size, answers=request_count, pieces=1,
             largest_piece_bytes=size, seconds=0.001, closing_ms=1.0,
         )  # fmt: skip
         match toxic.get("kind"):
@@ -101,21 +101,21 @@ class PaperNet:
             case "reset_peer":
                 return replace(whole, ended="reset", answers=0, received_bytes=0)
             case "limit_data":
-                passed = int(toxic["bytes"]) // (question_bytes or 25)
+                passed = int(toxic["bytes"]) // (request_bytes or 25)
                 return replace(whole, ended="closed", answers=passed)
             case "slicer":
                 return replace(whole, pieces=1 + size // int(toxic["average_size"]))
         return whole
 
     def active(self) -> dict[Link, tuple[str, ...]]:
-        spoilt = dict.fromkeys([*self.delays, *self.spoilt], ("spoilt",))
-        return {**spoilt, **dict.fromkeys(self.broken, ("cut_upstream",))}
+        degraded = dict.fromkeys([*self.delays, *self.degraded], ("degraded",))
+        return {**degraded, **dict.fromkeys(self.broken, ("cut_upstream",))}
 
     def heal(self, links: Sequence[Link], *, owner: str | None = None) -> None:
         self.broken -= set(links)
         for link in links:
             self.delays.pop(link, None)
-            self.spoilt.pop(link, None)
+            self.degraded.pop(link, None)
 
     def heal_all(self) -> None:
         self.heal(self.links())
@@ -148,7 +148,7 @@ class PaperBoxes:
         return self.found.get(node, Limits(node=node, cpus=None, memory_mb=None))
 
     def limit(self, node: str, *, cpus: float | None, memory_mb: int | None) -> Limits:
-        if not self.cluster.toothless:
+        if not self.cluster.without_effect:
             self.found[node] = Limits(node=node, cpus=cpus, memory_mb=memory_mb)
         return self.limits(node)
 
@@ -158,14 +158,14 @@ class PaperBoxes:
 
 
 class PaperCluster:
-    """Three brokers that elect nobody; `toothless` makes every fault without effect."""
+    """Three brokers that elect nobody; `without_effect` makes every fault without effect."""
 
-    def __init__(self, *, toothless: bool = False, zookeepers: int = 1) -> None:
+    def __init__(self, *, without_effect: bool = False, zookeepers: int = 1) -> None:
         self.brokers = ("b1", "b2", "b3")
         self.zookeepers = tuple(f"zk{number}" for number in range(1, zookeepers + 1))
         self.states = dict.fromkeys((*self.brokers, *self.zookeepers), NodeState.RUNNING)
         self.starts = dict.fromkeys(self.states, 1)
-        self.toothless = toothless
+        self.without_effect = without_effect
         self.net = PaperNet(self)
         self.containers = PaperBoxes(self)
         self.disks = PaperDisks(self)
@@ -187,7 +187,7 @@ class PaperCluster:
 
     def _become(self, act: str, node: str, state: NodeState) -> NodeStatus:
         self.acts.append(f"{act} {node}")
-        if not self.toothless:
+        if not self.without_effect:
             self.states[node] = state
         return self.status(node)
 
@@ -213,7 +213,7 @@ class PaperCluster:
         self.acts.append(f"allow_exit {node} {allowed}")
 
     def throttle_cpu(self, node: str, cpus: float) -> Limits:
-        if not self.toothless:
+        if not self.without_effect:
             self.starved[node] = cpus
         return Limits(node=node, cpus=self.starved.get(node), memory_mb=None)
 
@@ -229,7 +229,7 @@ class PaperCluster:
         return Descriptors(node=node, open=30, lowest_free=30, limit=self.most[node])
 
     def limit_descriptors(self, node: str, most: int) -> Descriptors:
-        if not self.toothless:
+        if not self.without_effect:
             self.most[node] = most
         return self.descriptors(node)
 

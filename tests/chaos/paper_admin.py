@@ -30,8 +30,8 @@ class PaperAdmin:
         self.epoch = 1
 
     @property
-    def toothless(self) -> bool:
-        return self.cluster.toothless
+    def without_effect(self) -> bool:
+        return self.cluster.without_effect
 
     def topic_id(self, topic: str) -> str | None:
         self._finish()
@@ -45,7 +45,7 @@ class PaperAdmin:
         replication_factor: int,
         config: Mapping[str, str] | None = None,
     ) -> str:
-        if self.toothless:
+        if self.without_effect:
             return ""
         self._finish()
         assert topic not in self.ids
@@ -62,7 +62,7 @@ class PaperAdmin:
 
     def _finish(self) -> None:
         """Deletions wait for all replicas."""
-        if set(self.cluster.registered()) == set(self.cluster.brokers) and not self.toothless:
+        if set(self.cluster.registered()) == set(self.cluster.brokers) and not self.without_effect:
             for topic in self.going:
                 self.ids.pop(topic, None)
                 self.cluster.views.pop(topic, None)
@@ -79,12 +79,12 @@ class PaperAdmin:
         return {one: (self.starts.get(one, 0), 100) for one in self.replicas(topic)}
 
     def delete_records(self, topic: str, before: Mapping[int, int]) -> dict[int, int]:
-        if not self.toothless:
+        if not self.without_effect:
             self.starts |= before
         return dict(before)
 
     def add_partitions(self, topic: str, total: int) -> None:
-        if self.toothless:
+        if self.without_effect:
             return
         views = self.cluster.views[topic]
         for one in range(len(views), total):
@@ -94,7 +94,7 @@ class PaperAdmin:
         return {view.partition: view.replicas for view in self.cluster.partitions(topic)}
 
     def reassign(self, topic: str, wanted: Replicas) -> None:
-        if self.toothless:
+        if self.without_effect:
             return
         for one, nodes in wanted.items():
             view, to = self.cluster.views[topic][one], tuple(nodes)
@@ -113,11 +113,11 @@ class PaperAdmin:
         return {one: (["/data/1", "/data/2"], self.places.get(one, "/data/1")) for one in held}
 
     def move_logs(self, topic: str, wanted: Directories) -> None:
-        if not self.toothless:
+        if not self.without_effect:
             self.places |= wanted
 
     def elect(self, topic: str, partitions: Sequence[int], *, unclean: bool) -> dict[int, str]:
-        if self.toothless:
+        if self.without_effect:
             return dict.fromkeys(partitions, "refused")
         for one in partitions:
             view = self.cluster.views[topic][one]
@@ -129,7 +129,7 @@ class PaperAdmin:
         return dict(self.settings.get(topic, {}))
 
     def set_config(self, topic: str, settings: Mapping[str, str | None]) -> None:
-        if self.toothless:
+        if self.without_effect:
             return
         merged = {**self.config(topic), **settings}
         self.settings[topic] = {k: v for k, v in merged.items() if v is not None}
@@ -138,7 +138,7 @@ class PaperAdmin:
         return dict(self.limits.get(client, {}))
 
     def set_quotas(self, client: str | None, quotas: Mapping[str, float | None]) -> None:
-        if self.toothless:
+        if self.without_effect:
             return
         merged = {**self.quotas(client), **quotas}
         self.limits[client] = {k: f"{v}" for k, v in merged.items() if v is not None}
@@ -150,7 +150,7 @@ class PaperAdmin:
         return self.releases[node]
 
     def upgrade(self, node: str, *, step: int) -> str:
-        if not self.toothless:
+        if not self.without_effect:
             self.releases[node] = f"new, step {step}"
         return self.releases[node]
 

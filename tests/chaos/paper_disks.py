@@ -62,17 +62,17 @@ class PaperDisks:
         yield [self.folder(node)]
 
     def limit_file_size(self, node: str, size_bytes: int | None) -> int | None:
-        if size_bytes is None or self.cluster.toothless:
+        if size_bytes is None or self.cluster.without_effect:
             self.limits.pop(node, None)
         else:
             self.limits[node] = size_bytes
         return self.limits.get(node)
 
     def make_read_only(self, node: str) -> Sequence[str]:
-        return [f"data is mounted {'rw' if self.cluster.toothless else 'ro'}"]
+        return [f"data is mounted {'rw' if self.cluster.without_effect else 'ro'}"]
 
     def delay_writes(self, node: str, delay_ms: int) -> None:
-        self.held[node] = 0 if self.cluster.toothless else 3
+        self.held[node] = 0 if self.cluster.without_effect else 3
 
     def delayed_writes(self, node: str) -> int | None:
         return self.held.get(node)
@@ -94,14 +94,14 @@ class PaperZooKeeperAdmin:
 
     def end_session(self, session: int) -> None:
         for node, held in self.sessions.items():
-            if held == session and not self.cluster.toothless:
+            if held == session and not self.cluster.without_effect:
                 self.sessions[node] += 10
 
     def controller_term(self) -> ControllerTerm | None:
         return ControllerTerm(broker="b1", zxid=self.zxid)
 
     def delete_controller(self) -> None:
-        self.zxid += not self.cluster.toothless
+        self.zxid += not self.cluster.without_effect
 
 
 class PaperCommands:
@@ -110,13 +110,13 @@ class PaperCommands:
     def __init__(self, cluster: PaperCluster) -> None:
         self.cluster = cluster
 
-    def metadata(self, node: str) -> bytes:
+    def update_metadata_request(self, node: str) -> bytes:
         return str(self.cluster.status(node).pid).encode()
 
-    stop = metadata
+    stop_replica_request = update_metadata_request
 
     def send(self, node: str, command: bytes) -> str:
-        return "" if command == self.metadata(node) else "StaleBrokerEpochError"
+        return "" if command == self.update_metadata_request(node) else "StaleBrokerEpochError"
 
 
 class PaperClocks:
@@ -127,7 +127,7 @@ class PaperClocks:
         self.ahead: dict[str, float] = {}
 
     def set_offset(self, node: str, *, offset_s: float) -> None:
-        if not self.cluster.toothless:
+        if not self.cluster.without_effect:
             self.ahead[node] = offset_s
 
     def clock_offset_s(self, node: str) -> float:

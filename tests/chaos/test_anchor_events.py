@@ -1,4 +1,4 @@
-"""Faults wait for what happens in the cluster."""
+"""Events are seen once, also after a silence of the cluster, and faults begin at them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Moving(PaperCluster):
             assert self.asked.acquire(timeout=60)
 
 
-def test_the_next_election_is_another_leader_or_one_after_none() -> None:
+def test_next_election_is_another_leader_or_one_after_none() -> None:
     cluster = Moving()
     watch = EventWatch("election", cluster, AIM)
     cluster.await_asked()
@@ -63,7 +63,7 @@ def test_the_next_election_is_another_leader_or_one_after_none() -> None:
     assert watch.came.wait(60)
 
 
-def test_a_shrinking_isr_and_another_controller_are_seen() -> None:
+def test_isr_changes_and_new_controllers_are_events() -> None:
     cluster = Moving()
     shrink = EventWatch("isr_shrink", cluster, AIM)
     cluster.await_asked()
@@ -87,7 +87,7 @@ def test_a_shrinking_isr_and_another_controller_are_seen() -> None:
     assert change.came.wait(60)
 
 
-def test_a_decision_is_seen_until_all_its_markers_are_written(
+def test_decision_is_an_event_until_its_markers_are_written(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     cluster, asked = Moving(), threading.Semaphore(0)
@@ -111,7 +111,7 @@ def test_a_decision_is_seen_until_all_its_markers_are_written(
     assert watch.came.wait(60)
 
 
-def test_what_changed_while_zookeeper_was_silent_counts_afterwards() -> None:
+def test_change_during_a_silence_of_zookeeper_is_an_event() -> None:
     cluster = Moving()
     watch = EventWatch("election", cluster, AIM)
     cluster.await_asked()
@@ -123,7 +123,7 @@ def test_what_changed_while_zookeeper_was_silent_counts_afterwards() -> None:
     assert watch.came.wait(60)
 
 
-def test_a_fault_begins_at_the_next_election(tmp_path: Path) -> None:
+def test_fault_begins_at_the_next_election(tmp_path: Path) -> None:
     cluster = Moving()
     faults = schedule(
         FaultSpec(fault="pause", target="b1", after_event="election", at_s=0, duration_s=0)
@@ -139,7 +139,7 @@ def test_a_fault_begins_at_the_next_election(tmp_path: Path) -> None:
     assert rows(tmp_path)[0]["acted"]
 
 
-def test_an_event_that_does_not_come_is_waited_for_so_long_and_no_longer(tmp_path: Path) -> None:
+def test_fault_begins_after_within_s_without_event(tmp_path: Path) -> None:
     faults = schedule(
         FaultSpec(fault="pause", target="b1", after_event="controller", at_s=0, within_s=0.2,
                   duration_s=0)
@@ -148,7 +148,7 @@ def test_an_event_that_does_not_come_is_waited_for_so_long_and_no_longer(tmp_pat
     assert rows(tmp_path)[0]["acted"]
 
 
-def test_what_never_comes_is_a_fault_that_did_not_act(
+def test_fault_without_its_event_did_not_act(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("urteil.chaos.nemesis.PATIENCE_S", 0.1)
@@ -159,7 +159,7 @@ def test_what_never_comes_is_a_fault_that_did_not_act(
     assert row["proof"] == "never began: no election came"
 
 
-def test_no_more_faults_at_once_than_allowed(tmp_path: Path) -> None:
+def test_at_once_limits_active_faults(tmp_path: Path) -> None:
     wishes = [
         FaultSpec(fault="pause", target=f"b{n}", at_s=0, duration_s=0.1, choice=f"{n}")
         for n in (1, 2, 3)
@@ -172,5 +172,5 @@ def test_no_more_faults_at_once_than_allowed(tmp_path: Path) -> None:
     assert all(after[0] >= before[1] for before, after in pairwise(told))
 
 
-def test_every_event_is_told_about() -> None:
+def test_every_event_has_a_detector() -> None:
     assert all(EVENTS.values())

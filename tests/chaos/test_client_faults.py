@@ -1,4 +1,4 @@
-"""Faults that act on clients, on paper: whom they mean, what proves them, what healing leaves."""
+"""Faults of clients, on paper clients: selection, proof and healing."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from urteil.chaos.observations import LabFailure, NodeState, NodeStatus
 
 
 class PaperClients:
-    """Clients that only remember what was done to them; `deaf` ones do nothing of it."""
+    """Clients that record all calls. With `without_effect` the calls change nothing."""
 
-    def __init__(self, *, deaf: bool = False) -> None:
+    def __init__(self, *, without_effect: bool = False) -> None:
         self.states = dict.fromkeys(("p1", "p2", "g1", "g2"), NodeState.RUNNING)
         self.acts: list[str] = []
-        self.deaf = deaf
+        self.without_effect = without_effect
         self.journals = dict.fromkeys(self.states, 0)
 
     def names(self, kind: str) -> list[str]:
@@ -34,7 +34,7 @@ class PaperClients:
 
     def _become(self, act: str, name: str, state: NodeState) -> NodeStatus:
         self.acts.append(f"{act} {name}")
-        if not self.deaf:
+        if not self.without_effect:
             self.states[name] = state
         return self.status(name)
 
@@ -66,7 +66,7 @@ class PaperClients:
         self._become("leave", name, NodeState.DEAD)
 
     def journal_bytes(self, name: str) -> int:
-        self.journals[name] += self.deaf
+        self.journals[name] += self.without_effect
         return self.journals[name]
 
     def assignments(self, name: str) -> int:
@@ -82,7 +82,7 @@ def arguments(target: str, **options: Any) -> FaultArguments:
 
 
 @pytest.mark.parametrize("name", ["kill_client", "pause_client", "slow_poll"])
-def test_it_acts_on_whom_it_means_and_heals(name: str) -> None:
+def test_fault_acts_on_its_targets_and_heals(name: str) -> None:
     cluster = controls()
     fault = FAULTS[name](arguments("members"))
     proof = fault.begin(cluster)
@@ -102,7 +102,7 @@ def test_two_sessions_run_until_the_older_one_is_killed() -> None:
     assert cluster.clients.names("producer") == ["p2", "p1.2"]
 
 
-def test_one_that_sleeps_gets_a_second_session_beside_it() -> None:
+def test_paused_client_gets_a_second_session() -> None:
     cluster = controls()
     cluster.clients.pause("p1")
     proof = FAULTS["second_session"](arguments("p1")).begin(cluster)
@@ -111,18 +111,18 @@ def test_one_that_sleeps_gets_a_second_session_beside_it() -> None:
 
 
 @pytest.mark.parametrize("name", ["kill_client", "pause_client"])
-def test_without_effect_there_is_no_proof(name: str) -> None:
-    assert not FAULTS[name](arguments("producer")).begin(controls(deaf=True)).acted
+def test_fault_without_effect_did_not_act(name: str) -> None:
+    assert not FAULTS[name](arguments("producer")).begin(controls(without_effect=True)).acted
 
 
-def test_a_killed_client_is_followed_by_a_session_of_its_own() -> None:
+def test_killed_client_gets_a_next_session() -> None:
     cluster = controls()
     fault = FAULTS["kill_client"](arguments("g1"))
     fault.begin(cluster)
-    assert fault.heal(cluster) == "g1.2 took over"
+    assert fault.heal(cluster) == "g1.2 started"
 
 
-def test_one_of_a_kind_is_chosen_by_the_seed() -> None:
+def test_seed_selects_one_client_of_a_kind() -> None:
     chosen = set()
     for seed in range(20):
         fault = FAULTS["pause_client"](FaultArguments(target="producer", seed=str(seed)))
@@ -131,27 +131,27 @@ def test_one_of_a_kind_is_chosen_by_the_seed() -> None:
     assert chosen == {"p1", "p2"}
 
 
-def test_whom_nobody_knows_is_told() -> None:
-    with pytest.raises(ValueError, match=r"'g9' is no client: producer.*g1, g2"):
+def test_unknown_client_is_rejected() -> None:
+    with pytest.raises(ValueError, match=r"'g9' is no client: give producer.*g1, g2"):
         FAULTS["kill_client"](arguments("g9")).begin(controls())
     with pytest.raises(NoTarget, match="no reader runs"):
         FAULTS["kill_client"](arguments("readers")).begin(controls())
 
 
-def test_a_storm_ends_with_everybody_gone_who_joined() -> None:
+def test_storm_ends_with_all_new_members_gone() -> None:
     cluster = controls()
     fault = FAULTS["rebalance_storm"](arguments("members", every_ms=1))
     assert fault.begin(cluster).acted
     while cluster.clients.acts.count("leave g5") == 0:
         pass
-    told = fault.heal(cluster)
+    text = fault.heal(cluster)
     acts = cluster.clients.acts
     joined = [act.split()[1] for act in acts if act.startswith("join")]
     assert {act.split()[1] for act in acts if act.startswith("leave")} == set(joined)
-    assert told == f"{len(joined)} joined and left"
+    assert text == f"{len(joined)} joined and left"
 
 
-def test_a_storm_that_fails_is_the_labs_fault() -> None:
+def test_failing_storm_is_a_failure_of_the_lab() -> None:
     cluster = controls()
     fault = FAULTS["rebalance_storm"](arguments("members", every_ms=1))
     fault.begin(cluster)
@@ -161,39 +161,39 @@ def test_a_storm_that_fails_is_the_labs_fault() -> None:
         fault.heal(cluster)
 
 
-def test_who_is_killed_for_good_has_no_successor() -> None:
+def test_client_killed_for_good_has_no_next_session() -> None:
     cluster = controls()
     fault = FAULTS["kill_client"](arguments("p1,p2", for_good=True))
     assert fault.begin(cluster).acted
-    assert fault.heal(cluster) == "nobody takes over from p1, p2"
+    assert fault.heal(cluster) == "p1, p2 has no next session"
     assert not fault.find_residual_effects(cluster)
     assert "p1.2" not in cluster.clients.states
 
 
-def test_healing_what_never_began_does_nothing() -> None:
+def test_healing_without_begin_does_nothing() -> None:
     for name in ("kill_client", "pause_client", "slow_poll", "rebalance_storm"):
         FAULTS[name](arguments("members")).heal(controls())
 
 
-def test_a_member_that_polls_and_is_given_nothing_does_not_stand_still(
+def test_idle_member_that_polls_is_not_stopped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It writes a line a second then."""
+    """An idle member writes a line a second."""
     monkeypatch.setattr(slow_poll, "DEADLINE_S", 2.0)
     cluster = controls()
     monkeypatch.setattr(cluster.clients, "journal_bytes", lambda _name: int(time.monotonic()))
     assert not FAULTS["slow_poll"](arguments("member")).begin(cluster).acted
 
 
-def test_only_members_are_told_to_stand_still() -> None:
-    """Others would die of the signal, and write nothing for that."""
+def test_slow_poll_accepts_only_group_members() -> None:
+    """Other clients would die of the signal, and their silence would look like a proof."""
     cluster = controls()
     with pytest.raises(ValueError, match="p1 is no group member"):
         FAULTS["slow_poll"](arguments("p1,g1")).begin(cluster)
     assert not cluster.clients.acts
 
 
-def test_a_client_that_ended_by_itself_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_client_that_exited_by_itself_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = controls()
 
     def ended(name: str) -> NodeStatus:
@@ -203,15 +203,15 @@ def test_a_client_that_ended_by_itself_is_no_proof(monkeypatch: pytest.MonkeyPat
     assert not FAULTS["kill_client"](arguments("p1")).begin(cluster).acted
 
 
-def test_for_good_may_be_said_in_text() -> None:
+def test_for_good_may_be_text() -> None:
     cluster = controls()
     fault = FAULTS["kill_client"](arguments("p1", for_good="false"))
     fault.begin(cluster)
-    assert fault.heal(cluster) == "p1.2 took over"
+    assert fault.heal(cluster) == "p1.2 started"
 
 
-def test_a_client_that_another_fault_paused_is_not_paused_again() -> None:
-    """Nor woken by the healing of the second."""
+def test_client_that_another_fault_paused_is_not_paused_again() -> None:
+    """The healing of the second fault does not resume it either."""
     cluster = controls()
     cluster.clients.pause("p1")
     fault = FAULTS["pause_client"](arguments("p1,p2"))
@@ -219,5 +219,5 @@ def test_a_client_that_another_fault_paused_is_not_paused_again() -> None:
     assert fault.targets == ("p2",)
     fault.heal(cluster)
     assert cluster.clients.states["p1"] is NodeState.PAUSED
-    with pytest.raises(NoTarget, match="p1: nobody runs"):
+    with pytest.raises(NoTarget, match="p1: no client runs"):
         FAULTS["pause_client"](arguments("p1")).begin(cluster)

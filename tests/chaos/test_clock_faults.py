@@ -10,22 +10,22 @@ from urteil.chaos.faults import FAULTS, clock_fault
 from urteil.chaos.faults.fault import until
 
 
-@pytest.mark.parametrize(("option", "clock_offset_s"), [({}, 300.0), ({"offset_s": -60}, -60.0)])
-def test_a_clock_is_wrong_until_it_is_healed(
-    option: dict[str, float], clock_offset_s: float, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("option", "offset_s"), [({}, 300.0), ({"offset_s": -60}, -60.0)])
+def test_shifted_clock_is_wrong_until_healing(
+    option: dict[str, float], offset_s: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(clock_fault, "SHOWN_S", 0.05)
+    monkeypatch.setattr(clock_fault, "DEADLINE_S", 0.05)
     cluster = PaperCluster()
     fault = FAULTS["clock_shift"](FaultArguments(target="b1", options=option))
-    assert fault.begin(cluster).text.endswith(f"{clock_offset_s:+.1f} s now")
-    assert cluster.clocks.ahead == {"b1": clock_offset_s}
-    assert fault.find_residual_effects(cluster) == f"b1 is {clock_offset_s:+.1f} s ahead"
+    assert fault.begin(cluster).text.endswith(f"{offset_s:+.1f} s now")
+    assert cluster.clocks.ahead == {"b1": offset_s}
+    assert fault.find_residual_effects(cluster) == f"b1 is {offset_s:+.1f} s ahead"
     fault.heal(cluster)
     assert fault.find_residual_effects(cluster) == ""
 
 
 @pytest.mark.parametrize(("rate", "sign"), [(10, 1), (0.1, -1)])
-def test_a_clock_drifts_until_it_is_healed(rate: float, sign: int) -> None:
+def test_clock_drifts_until_healing(rate: float, sign: int) -> None:
     cluster = PaperCluster()
     fault = FAULTS["clock_drift"](FaultArguments(target="b1", options={"rate": rate}))
     assert fault.begin(cluster).acted
@@ -38,6 +38,6 @@ def test_a_clock_drifts_until_it_is_healed(rate: float, sign: int) -> None:
 
 
 @pytest.mark.parametrize("rate", [0, 1, 11])
-def test_a_rate_that_is_none_is_refused(rate: float) -> None:
-    with pytest.raises(ValueError, match=f"rate={rate} is not between"):
+def test_invalid_rate_is_rejected(rate: float) -> None:
+    with pytest.raises(ValueError, match=f"rate={rate}: give a number between"):
         FAULTS["clock_drift"](FaultArguments(target="b1", options={"rate": rate}))

@@ -38,7 +38,7 @@ def _whole(segment: Path, batch: log_directories.Batch) -> bool:
 
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("flushed", [0, 20, 21, 30])
-def test_a_power_cut_takes_a_suffix_of_what_was_not_flushed(
+def test_power_cut_loses_a_suffix_of_unflushed_data(
     tmp_path: Path, seed: int, flushed: int
 ) -> None:
     write_log(tmp_path / "t-0")
@@ -56,7 +56,7 @@ def _row(offset: int, magic: int) -> Row:
     return Row(offset, 1000 if magic else -1, None, b"v%d" % offset)
 
 
-def test_batches_of_every_format_are_found(tmp_path: Path) -> None:
+def test_batches_of_every_format_are_read(tmp_path: Path) -> None:
     plain, newest = old_messages(0, 0, [_row(4, 0)]), batch(10, 3)
     wrapped = [old_messages(magic, 1, [_row(at, magic), _row(at + 1, magic)])
                for magic, at in ((0, 5), (1, 8))]  # fmt: skip
@@ -69,7 +69,7 @@ def test_batches_of_every_format_are_found(tmp_path: Path) -> None:
     assert [one.position for one in found] == [0, *list(accumulate(map(len, parts)))[:-1]]
 
 
-def test_a_power_cut_takes_old_messages_too(tmp_path: Path) -> None:
+def test_power_cut_loses_messages_of_old_formats(tmp_path: Path) -> None:
     log = tmp_path / "t-0"
     log.mkdir()
     data = b"".join(old_messages(0, 1, [_row(at, 0), _row(at + 1, 0)]) for at in range(0, 20, 2))
@@ -80,13 +80,13 @@ def test_a_power_cut_takes_old_messages_too(tmp_path: Path) -> None:
     assert log_directories.cut_power(log, 20, Random(3)) is None
 
 
-def test_what_was_flushed_whole_stays(tmp_path: Path) -> None:
+def test_flushed_log_survives_a_power_cut(tmp_path: Path) -> None:
     write_log(tmp_path / "t-0")
     assert log_directories.cut_power(tmp_path / "t-0", 40, Random(1)) is None
     assert log_directories.cut_power(tmp_path / "none", 0, Random(1)) is None
 
 
-def test_indexes_and_snapshots_go_with_the_active_segment_alone(tmp_path: Path) -> None:
+def test_power_cut_damages_companions_of_the_active_segment_only(tmp_path: Path) -> None:
     write_log(tmp_path / "t-0")
     closed = {path: path.read_bytes() for path in (tmp_path / "t-0").glob(f"{0:020d}.*")}
     snapshot = tmp_path / "t-0" / f"{ACTIVE_BASE:020d}.snapshot"
@@ -107,7 +107,7 @@ def test_recovery_points_and_logs_are_read_as_brokers_write_them(tmp_path: Path)
     assert [one.name for one in log_directories.partitions(tmp_path)] == ["a.b_c-12", "t-0"]
 
 
-def test_one_seed_cuts_alike_and_says_what_it_took() -> None:
+def test_equal_seeds_cut_alike_and_report_the_loss() -> None:
     told = []
     for _ in range(2):
         fault, cluster = FAULTS["power_cut"](arguments("all")), PaperCluster()
@@ -121,7 +121,7 @@ def test_one_seed_cuts_alike_and_says_what_it_took() -> None:
     assert FAULTS["power_cut"](arguments("leader")).voided_promises() == frozenset()
 
 
-def test_a_gone_disk_comes_back_with_what_it_had() -> None:
+def test_missing_disk_returns_with_its_logs() -> None:
     cluster = PaperCluster()
     fault = FAULTS["disk_gone"](arguments("leader"))
     data = cluster.disks.folder("b2")
@@ -132,7 +132,7 @@ def test_a_gone_disk_comes_back_with_what_it_had() -> None:
     assert [one.name for one in log_directories.partitions(data)] == ["t-0"]
 
 
-def test_an_emptied_disk_has_nothing_and_may_void_durability() -> None:
+def test_emptied_disk_has_no_log_and_voids_durability() -> None:
     cluster = PaperCluster()
     fault = FAULTS["disk_emptied"](arguments("leader"))
     proof = fault.begin(cluster)
@@ -143,7 +143,7 @@ def test_an_emptied_disk_has_nothing_and_may_void_durability() -> None:
 
 @pytest.mark.parametrize("how", ["bit", "cut"])
 @pytest.mark.parametrize("up", [False, True])
-def test_damage_hits_one_batch_of_a_closed_segment(how: str, up: bool) -> None:
+def test_damage_affects_one_batch_of_a_closed_segment(how: str, up: bool) -> None:
     cluster = PaperCluster()
     log = cluster.disks.folder("b2") / "t-0"
     write_recovery_points(log.parent, t_0=28 if up else 0)  # up, nobody looks
@@ -164,14 +164,14 @@ def test_damage_hits_one_batch_of_a_closed_segment(how: str, up: bool) -> None:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_of_a_broker_that_is_down_only_what_recovery_looks_at_is_damaged(seed: int) -> None:
+def test_damage_of_a_stopped_broker_is_within_reach_of_recovery(seed: int) -> None:
     """What lies below the recovery point stays as it is, and would be served for ever."""
     proof = FAULTS["segment_damaged"](arguments("leader", f"{seed}")).begin(PaperCluster())
     ((low, _),) = json.loads(proof.harm or "")["brokers"]["b2"].values()
     assert low in (12, 16)
 
 
-def test_what_was_flushed_whole_is_not_damaged_while_its_broker_is_down() -> None:
+def test_flushed_log_of_a_stopped_broker_is_not_damaged() -> None:
     cluster = PaperCluster()
     write_recovery_points(cluster.disks.folder("b2"), t_0=20)
     proof = FAULTS["segment_damaged"](arguments("leader")).begin(cluster)
@@ -179,7 +179,7 @@ def test_what_was_flushed_whole_is_not_damaged_while_its_broker_is_down() -> Non
     assert "no closed segment with a batch behind its recovery point" in proof.text
 
 
-def test_without_a_closed_segment_there_is_nothing_to_damage(tmp_path: Path) -> None:
+def test_log_without_closed_segment_cannot_be_damaged(tmp_path: Path) -> None:
     cluster = PaperCluster()
     for path in (cluster.disks.folder("b2") / "t-0").glob(f"{ACTIVE_BASE:020d}.*"):
         path.unlink()
@@ -190,16 +190,16 @@ def test_without_a_closed_segment_there_is_nothing_to_damage(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("name", "option", "told"),
     [
-        ("segment_damaged", {"how": "fire"}, "how=fire is neither bit nor cut"),
+        ("segment_damaged", {"how": "fire"}, "how=fire: give bit or cut"),
         ("disk_gone", {"disk": 2}, "disk=2 is not between 1 and 1"),
     ],
 )
-def test_wrong_options_are_told(name: str, option: dict[str, str], told: str) -> None:
+def test_invalid_options_are_rejected(name: str, option: dict[str, str], told: str) -> None:
     with pytest.raises(ValueError, match=told):
         FAULTS[name](arguments("leader", **option)).begin(PaperCluster())
 
 
-class LateEnd(PaperDisks):
+class LateExit(PaperDisks):
     """The broker has met the limit, and ends when there is room again, or right before."""
 
     before = False
@@ -214,9 +214,9 @@ class LateEnd(PaperDisks):
 
 
 @pytest.mark.parametrize("before", [False, True])
-def test_a_broker_that_ends_by_a_full_disk_while_it_is_healed_is_started(before: bool) -> None:
+def test_broker_that_exits_during_healing_of_a_full_disk_is_started(before: bool) -> None:
     fault, cluster = FAULTS["disk_full"](arguments("b1")), PaperCluster()
-    cluster.disks = LateEnd(cluster)
+    cluster.disks = LateExit(cluster)
     cluster.disks.before = before
     assert fault.begin(cluster).acted
     assert "now pid" in fault.heal(cluster)

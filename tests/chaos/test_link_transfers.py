@@ -22,7 +22,7 @@ Asker = Callable[..., Transfer]
 
 @pytest.fixture
 def ask() -> Iterator[Asker]:
-    """A transfer of three questions of 60 bytes, one by one, to a server that treats them so."""
+    """A transfer of three requests of 60 bytes, one by one, to a server with this behaviour."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def ask(serve: Serve, timeout_s: float = 30.0) -> Transfer:
@@ -34,7 +34,7 @@ def ask() -> Iterator[Asker]:
             threading.Thread(target=run, daemon=True).start()
             asked = [framed_request(60)] * 3
             return transfer(
-                LINK, *server.getsockname(), asked=asked, framed=True, timeout_s=timeout_s
+                LINK, *server.getsockname(), requests=asked, framed=True, timeout_s=timeout_s
             )
 
         yield ask
@@ -46,7 +46,7 @@ def answer(connection: socket.socket, times: int) -> None:
         connection.sendall(ANSWER)
 
 
-def test_everything_is_answered(ask: Asker) -> None:
+def test_all_requests_are_answered(ask: Asker) -> None:
     def serve(connection: socket.socket) -> None:
         answer(connection, 3)
         assert connection.recv(1) == b""
@@ -57,7 +57,7 @@ def test_everything_is_answered(ask: Asker) -> None:
     assert (found.closing_ms or 0) > 90
 
 
-def test_a_connection_that_is_closed_early(ask: Asker) -> None:
+def test_early_close_is_reported(ask: Asker) -> None:
     def serve(connection: socket.socket) -> None:
         answer(connection, 1)
         connection.shutdown(socket.SHUT_WR)
@@ -68,7 +68,7 @@ def test_a_connection_that_is_closed_early(ask: Asker) -> None:
     assert (found.ended, found.answers, found.closing_ms) == ("closed", 1, None)
 
 
-def test_a_connection_that_is_reset(ask: Asker) -> None:
+def test_reset_is_reported(ask: Asker) -> None:
     def serve(connection: socket.socket) -> None:
         connection.recv(60)
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -76,7 +76,7 @@ def test_a_connection_that_is_reset(ask: Asker) -> None:
     assert ask(serve).ended == "reset"
 
 
-def test_a_server_that_is_silent(ask: Asker) -> None:
+def test_silence_times_out(ask: Asker) -> None:
     gone = threading.Event()
     found = ask(lambda _connection: gone.wait(60) and None, timeout_s=0.5)
     gone.set()
@@ -86,12 +86,12 @@ def test_a_server_that_is_silent(ask: Asker) -> None:
 def test_pieces_are_counted(ask: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
     taken, read = threading.Semaphore(0), link_transfers._Reader.read
 
-    def read_and_tell(reader: link_transfers._Reader) -> bool:
+    def read_and_signal(reader: link_transfers._Reader) -> bool:
         found = read(reader)
         taken.release()
         return found
 
-    monkeypatch.setattr(link_transfers._Reader, "read", read_and_tell)
+    monkeypatch.setattr(link_transfers._Reader, "read", read_and_signal)
 
     def serve(connection: socket.socket) -> None:
         connection.recv(60)
@@ -103,15 +103,15 @@ def test_pieces_are_counted(ask: Asker, monkeypatch: pytest.MonkeyPatch) -> None
     assert (found.pieces, found.largest_piece_bytes) == (4, 26)
 
 
-def test_nobody_listens() -> None:
+def test_refused_connection_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = server.getsockname()
-    found = transfer(LINK, *address, asked=[MONITOR], framed=False, timeout_s=0.5)
+    found = transfer(LINK, *address, requests=[MONITOR], framed=False, timeout_s=0.5)
     assert found.ended == "refused"
 
 
 @pytest.mark.parametrize("size", [25, 26, 1000, 30_000])
-def test_questions_have_the_size_asked_for(size: int) -> None:
+def test_requests_have_the_requested_size(size: int) -> None:
     question = framed_request(size)
     assert len(question) == size
     assert struct.unpack_from(">i", question)[0] == size - 4

@@ -56,7 +56,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         lab.close()
 
 
-def test_a_cut_stalls_one_direction_and_heals(lab: Lab) -> None:
+def test_cut_stalls_one_direction_and_heals(lab: Lab) -> None:
     there, back = Link("b1", "zk1"), Link("b2", "zk1")
     lab.links.cut([there])
     assert not lab.links.probe(there, timeout_s=0.5).answered
@@ -67,7 +67,7 @@ def test_a_cut_stalls_one_direction_and_heals(lab: Lab) -> None:
     assert lab.links.active() == {}
 
 
-def test_a_stalled_connection_goes_on_after_healing(lab: Lab) -> None:
+def test_stalled_connection_continues_after_healing(lab: Lab) -> None:
     link = Link("b1", "zk1")
     address = (lab.plan.seen("b1", "zk1"), lab.plan.ports.zookeeper)
     with socket.create_connection(address, 5) as connection:
@@ -82,9 +82,7 @@ def test_a_stalled_connection_goes_on_after_healing(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("order", [("first", "second"), ("second", "first"), (None,)])
-def test_a_toxiproxy_survives_faults_that_overlapped(
-    lab: Lab, order: tuple[str | None, ...]
-) -> None:
+def test_toxiproxy_survives_overlapping_faults(lab: Lab, order: tuple[str | None, ...]) -> None:
     """A connection that the first of two toxics has closed, while the second still held its data,
     kept a chain of its own; Toxiproxy 2.12 then panicked at the next toxic."""
     link, other = Link("b1", "zk1"), Link("b1", "zk2")
@@ -106,7 +104,7 @@ def test_a_toxiproxy_survives_faults_that_overlapped(
     until(lambda: lab.links.probe(other).answered)
 
 
-def test_what_stays_on_a_link_still_acts_when_an_earlier_fault_is_gone(lab: Lab) -> None:
+def test_fault_still_acts_after_healing_of_an_earlier_one(lab: Lab) -> None:
     link = Link("b2", "zk2")
     lab.links.latency([link], latency_ms=10, owner="first")
     lab.links.latency([link], latency_ms=150, owner="second")
@@ -117,7 +115,7 @@ def test_what_stays_on_a_link_still_acts_when_an_earlier_fault_is_gone(lab: Lab)
     until(lambda: 0 < (lab.links.probe(link).rtt_ms or 0) < 150)  # none was, with that latency
 
 
-def test_latency_shows_in_the_round_trip(lab: Lab) -> None:
+def test_latency_lengthens_the_round_trip(lab: Lab) -> None:
     link = Link("b2", "zk2")
     lab.links.latency([link], latency_ms=150)
     lab.links.latency([link], latency_ms=100)
@@ -126,7 +124,7 @@ def test_latency_shows_in_the_round_trip(lab: Lab) -> None:
     until(lambda: 0 < (lab.links.probe(link).rtt_ms or 0) < 100)
 
 
-def test_closing_refuses_until_healed(lab: Lab) -> None:
+def test_closed_link_refuses_connections_until_healing(lab: Lab) -> None:
     link = Link("b2", "zk3")
     lab.links.close([link])
     assert "refused" in lab.links.probe(link).detail
@@ -135,7 +133,7 @@ def test_closing_refuses_until_healed(lab: Lab) -> None:
     until(lambda: lab.links.probe(link).answered)
 
 
-def test_a_leader_cut_from_its_followers_is_replaced(lab: Lab) -> None:
+def test_leader_cut_from_its_followers_is_replaced(lab: Lab) -> None:
     old = until(lab.leader)
     others = [node for node in lab.plan.zookeepers if node != old]
     lab.links.cut(lab.links.between([old], others))
@@ -144,7 +142,7 @@ def test_a_leader_cut_from_its_followers_is_replaced(lab: Lab) -> None:
     until(lambda: all(lab.mode(node) for node in lab.plan.zookeepers))
 
 
-def test_a_server_that_hangs_is_started_anew_with_its_faults(lab: Lab) -> None:
+def test_hanging_toxiproxy_is_restarted_with_its_faults(lab: Lab) -> None:
     """Toxiproxy's API hangs on a proxy whose peer does not read."""
     full, other = Link("b1", "b2"), Link("b1", "zk1")
     deaf = socket.create_server((lab.plan.address("b2"), lab.plan.ports.internal))
@@ -159,7 +157,7 @@ def test_a_server_that_hangs_is_started_anew_with_its_faults(lab: Lab) -> None:
         until(lambda: lab.links.probe(other).answered)
 
 
-def test_a_dead_toxiproxy_fails_the_lab(lab: Lab) -> None:
+def test_dead_toxiproxy_is_a_failure_of_the_lab(lab: Lab) -> None:
     lab.links.check()
     lab.runtime.kill("toxiproxy-b2")
     with pytest.raises(LabFailure, match="beside b2 died"):

@@ -14,12 +14,12 @@ from urteil.chaos.faults import FAULTS
 from urteil.chaos.nemesis import Nemesis
 from urteil.chaos.node_selectors import NoTarget
 from urteil.chaos.observations import LabFailure, Link, NodeState, NodeStatus, NotHealthy
-from urteil.chaos.schedule import PlannedFault, plan
+from urteil.chaos.schedule import PlannedFault, plan_schedule
 from urteil.harness.scenario import FaultSpec
 
 
 def schedule(*faults: FaultSpec) -> list[PlannedFault]:
-    return plan(faults, seed=1, topic="t")
+    return plan_schedule(faults, seed=1, topic="t")
 
 
 def nemesis(
@@ -32,7 +32,7 @@ def rows(tmp: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in (tmp / "faults.jsonl").read_text().splitlines()]
 
 
-def test_faults_overlap_and_heal_in_the_order_of_their_moments(tmp_path: Path) -> None:
+def test_faults_overlap_and_heal_in_order(tmp_path: Path) -> None:
     cluster = PaperCluster()
     cut = FaultSpec(fault="partition", target="followers->leader", at_s=0.0, duration_s=0.2)
     kill = FaultSpec(fault="crash", target="leader", at_s=0.1, duration_s=0.3)
@@ -48,14 +48,14 @@ def test_faults_overlap_and_heal_in_the_order_of_their_moments(tmp_path: Path) -
     assert not player.problems
 
 
-def test_a_fault_waits_for_its_acknowledgements(tmp_path: Path) -> None:
+def test_fault_waits_for_its_acknowledgements(tmp_path: Path) -> None:
     faults = schedule(FaultSpec(fault="crash", target="leader", after_acks=10, duration_s=0))
     player = nemesis(PaperCluster(), tmp_path, faults, acks=10)
     player.play(duration_s=0.0)
     assert rows(tmp_path)[0]["acted"]
 
 
-def test_a_role_that_nobody_has_is_a_fault_that_did_not_act(tmp_path: Path) -> None:
+def test_fault_without_target_did_not_act(tmp_path: Path) -> None:
     cluster = PaperCluster()
     cluster.view = None
     faults = schedule(FaultSpec(fault="crash", target="follower", at_s=0, duration_s=0))
@@ -65,7 +65,7 @@ def test_a_role_that_nobody_has_is_a_fault_that_did_not_act(tmp_path: Path) -> N
     assert not player.problems
 
 
-def test_healing_ends_what_is_active_and_wakes_only_our_victims(tmp_path: Path) -> None:
+def test_healing_ends_active_faults_and_starts_only_their_targets(tmp_path: Path) -> None:
     cluster = PaperCluster()
     faults = schedule(FaultSpec(fault="crash", target="leader", at_s=0, duration_s=99))
     player = nemesis(cluster, tmp_path, faults)
@@ -77,7 +77,7 @@ def test_healing_ends_what_is_active_and_wakes_only_our_victims(tmp_path: Path) 
     assert rows(tmp_path)[0]["healed_ns"] is not None
 
 
-def test_a_failure_of_the_lab_is_a_problem(tmp_path: Path) -> None:
+def test_failure_of_the_lab_is_a_problem(tmp_path: Path) -> None:
     cluster = PaperCluster()
     cluster.lab_failure = "the Toxiproxy of b1 died"
     player = nemesis(cluster, tmp_path, [])
@@ -85,7 +85,7 @@ def test_a_failure_of_the_lab_is_a_problem(tmp_path: Path) -> None:
     assert player.problems == ["after healing: the Toxiproxy of b1 died"]
 
 
-def test_a_cluster_that_stays_sick_is_a_problem(tmp_path: Path) -> None:
+def test_cluster_that_does_not_recover_is_a_problem(tmp_path: Path) -> None:
     class Sick(PaperCluster):
         def await_healthy(self, *, deadline_s: float) -> float:
             raise NotHealthy("t-0 has no leader")
@@ -95,7 +95,7 @@ def test_a_cluster_that_stays_sick_is_a_problem(tmp_path: Path) -> None:
     assert "t-0 has no leader" in player.problems[0]
 
 
-def test_a_role_that_nobody_has_while_others_act_is_waited_for(tmp_path: Path) -> None:
+def test_fault_without_target_waits_for_other_faults_to_heal(tmp_path: Path) -> None:
     """And keeps none of them from healing."""
     first = FaultSpec(fault="pause", target="b1,b2,b3", at_s=0, duration_s=0.2, choice="a")
     later = FaultSpec(fault="crash", target="leader", at_s=0, duration_s=0, choice="b")
@@ -107,7 +107,7 @@ def test_a_role_that_nobody_has_while_others_act_is_waited_for(tmp_path: Path) -
     assert not player.problems
 
 
-def test_a_fault_that_must_act_alone_does(tmp_path: Path) -> None:
+def test_exclusive_fault_acts_alone(tmp_path: Path) -> None:
     specs = [
         FaultSpec(fault="pause", target="b1", at_s=0, duration_s=0.1, choice="a"),
         FaultSpec(fault="crash", target="all", at_s=0, duration_s=0.1, choice="b", alone=True),
@@ -120,7 +120,7 @@ def test_a_fault_that_must_act_alone_does(tmp_path: Path) -> None:
     assert all(other[1] <= begin or healed <= other[0] for other in told.values())  # type: ignore[operator]
 
 
-def test_healing_by_hand_ends_the_faults_and_not_the_play(tmp_path: Path) -> None:
+def test_manual_healing_ends_faults_but_not_the_load(tmp_path: Path) -> None:
     cluster, told = PaperCluster(), []
     early = FaultSpec(fault="crash", target="leader", at_s=0.0, duration_s=60)
     late = FaultSpec(fault="pause", target="b1", at_s=50.0, duration_s=60)
@@ -135,7 +135,7 @@ def test_healing_by_hand_ends_the_faults_and_not_the_play(tmp_path: Path) -> Non
     assert cluster.held == {0: False}
 
 
-def test_a_broker_that_was_killed_in_vain_is_started_again(tmp_path: Path) -> None:
+def test_broker_killed_without_effect_is_started_again(tmp_path: Path) -> None:
     """It was killed to damage what it has, and has nothing of it; others act meanwhile."""
     cluster = PaperCluster()
     pause = FaultSpec(fault="pause", target="b1", at_s=0, duration_s=0.4, choice="a")
@@ -152,7 +152,7 @@ def test_a_broker_that_was_killed_in_vain_is_started_again(tmp_path: Path) -> No
     assert "b3 has no log of t-5" in str(told["proof"])
 
 
-def test_a_node_may_end_only_by_a_fault_that_acts() -> None:
+def test_node_may_exit_only_by_an_active_fault() -> None:
     cluster = PaperCluster()
     fault = FAULTS["out_of_descriptors"](FaultArguments(target="b1", topic="t"))
     cluster.net.cut(cluster.net.links_of("b1"))
@@ -183,7 +183,7 @@ NO_KEEPER = FaultSpec(fault="pause", target="zk1", at_s=0.0, duration_s=0.4, cho
 
 
 @pytest.mark.parametrize("cut_off", [CUT_OFF, NO_KEEPER], ids=["cut", "paused"])
-def test_a_broker_is_started_once_it_reaches_zookeeper_again(
+def test_broker_is_started_when_it_reaches_zookeeper_again(
     tmp_path: Path, cut_off: FaultSpec
 ) -> None:
     cluster = Registering()
@@ -196,7 +196,7 @@ def test_a_broker_is_started_once_it_reaches_zookeeper_again(
     assert not player.problems
 
 
-def test_who_reaches_one_zookeeper_is_started_in_time(tmp_path: Path) -> None:
+def test_broker_that_reaches_one_zookeeper_is_started_in_time(tmp_path: Path) -> None:
     cluster = PaperCluster(zookeepers=3)
     cut = FaultSpec(fault="partition", target="b2->zk1,zk2", at_s=0, duration_s=0.6, choice="a")
     kill = FaultSpec(fault="crash", target="b2", at_s=0.1, duration_s=0.1, choice="b")
@@ -206,7 +206,7 @@ def test_who_reaches_one_zookeeper_is_started_in_time(tmp_path: Path) -> None:
     assert healed_ns(killed) < healed_ns(cut_row)
 
 
-def test_brokers_are_not_waited_for_that_nobody_will_let_through(tmp_path: Path) -> None:
+def test_broker_is_started_although_no_healing_will_reconnect_it(tmp_path: Path) -> None:
     """What cut them off is healed by no fault that acts: the play goes on to its end."""
     cluster = Registering()
     kills = [
@@ -222,7 +222,7 @@ def test_brokers_are_not_waited_for_that_nobody_will_let_through(tmp_path: Path)
 
 
 @pytest.mark.parametrize("first", ["crash", "broker_from_zookeeper"])
-def test_at_the_end_links_heal_before_brokers_start(tmp_path: Path, first: str) -> None:
+def test_final_healing_heals_links_before_it_starts_brokers(tmp_path: Path, first: str) -> None:
     cluster = Registering()
     kill = FaultSpec(fault="crash", target="b2", at_s=0.0, duration_s=60, choice="b")
     faults = sorted(schedule(CUT_OFF, kill), key=lambda one: one.fault != first)
@@ -234,7 +234,7 @@ def test_at_the_end_links_heal_before_brokers_start(tmp_path: Path, first: str) 
     assert not player.problems
 
 
-def test_links_are_healed_though_a_broker_does_not_start_before(tmp_path: Path) -> None:
+def test_links_heal_although_a_broker_does_not_start(tmp_path: Path) -> None:
     cluster = Registering()
     player = nemesis(cluster, tmp_path, [])
     player._begin(schedule(FaultSpec(fault="crash", target="b2", at_s=0, duration_s=9))[0])
@@ -244,7 +244,7 @@ def test_links_are_healed_though_a_broker_does_not_start_before(tmp_path: Path) 
     assert cluster.states["b2"] is NodeState.RUNNING
 
 
-def test_no_fault_begins_that_nobody_would_heal_and_the_others_are_healed(tmp_path: Path) -> None:
+def test_fault_without_hold_does_not_begin_and_others_heal(tmp_path: Path) -> None:
     """The guard beside the cluster died."""
 
     class Unguarded(PaperCluster):

@@ -18,7 +18,7 @@ def chosen(target: str, seed: str = "1", cluster: PaperCluster | None = None) ->
     )
 
 
-def test_roles_are_read_from_the_state() -> None:
+def test_roles_follow_the_cluster_state() -> None:
     assert chosen("leader") == ["b2"]
     assert chosen("controller") == ["b1"]
     assert chosen("followers") == ["b1", "b3"]
@@ -28,43 +28,43 @@ def test_roles_are_read_from_the_state() -> None:
     assert chosen("b3, zk1") == ["b3", "zk1"]
 
 
-def test_a_follower_is_in_sync_when_one_is() -> None:
+def test_follower_is_in_sync_if_one_is() -> None:
     assert {chosen("follower", str(seed))[0] for seed in range(20)} == {"b3"}
 
 
-def test_a_minority_is_less_than_half_and_seeds_differ() -> None:
+def test_minority_is_less_than_half_and_depends_on_the_seed() -> None:
     picks = {tuple(chosen("minority", str(seed))) for seed in range(40)}
     assert picks == {("b1",), ("b2",), ("b3",)}
 
 
-def test_the_same_seed_chooses_the_same() -> None:
+def test_equal_seeds_select_equal_nodes() -> None:
     assert len({chosen("random", "5")[0] for _ in range(10)}) == 1
     assert len({chosen("random", str(seed))[0] for seed in range(40)}) == 3
 
 
-def test_a_bystander_does_not_control() -> None:
+def test_bystander_is_not_the_controller() -> None:
     assert {chosen("bystander", str(seed))[0] for seed in range(20)} == {"b2", "b3"}
 
 
-def test_a_role_that_nobody_has_is_told() -> None:
+def test_role_without_node_is_no_target() -> None:
     cluster = PaperCluster()
     assert cluster.view is not None
     cluster.view = replace(cluster.view, leader=None)
-    with pytest.raises(node_selectors.NoTarget, match="t-0 has no leader"):
+    with pytest.raises(node_selectors.NoTarget, match="t-0 has no running leader"):
         node_selectors.select_nodes(
             cluster, FaultArguments(target="leader", topic="t", election_deadline_s=0.2)
         )
 
 
-def test_without_a_topic_the_first_one_is_meant_or_none_is_there() -> None:
+def test_first_topic_is_the_default() -> None:
     cluster = PaperCluster()
     assert node_selectors.select_nodes(cluster, FaultArguments(target="leader")) == ["b2"]
     cluster.views.clear()
-    with pytest.raises(node_selectors.NoTarget, match=r"no topic is there .* aim at a node by"):
+    with pytest.raises(node_selectors.NoTarget, match=r"no topic exists.* aim at a node by"):
         node_selectors.select_nodes(cluster, FaultArguments(target="leader"))
 
 
-def test_a_dead_leader_is_waited_for() -> None:
+def test_selection_waits_for_a_new_leader() -> None:
     cluster = PaperCluster()
     cluster.kill("b2")
     assert cluster.view is not None
@@ -73,12 +73,12 @@ def test_a_dead_leader_is_waited_for() -> None:
     assert chosen("leader", cluster=cluster) == ["b3"]
 
 
-def test_a_name_that_is_no_node_is_an_error() -> None:
+def test_unknown_name_is_rejected() -> None:
     with pytest.raises(ValueError, match="b9 is neither a role"):
         chosen("b9")
 
 
-def test_the_roles_of_many() -> None:
+def test_roles_of_several_nodes() -> None:
     assert chosen("isr") == ["b2", "b3"]
     picks = {tuple(chosen("majority", str(seed))) for seed in range(40)}
     assert picks == {("b1", "b2"), ("b1", "b3"), ("b2", "b3")}
@@ -91,11 +91,11 @@ def test_the_roles_of_many() -> None:
     ("text", "expected"),
     [("urteil-group", 1098296611), ("polygenelubricants", 0), ("a\U0001f600", 1866116)],
 )
-def test_the_hash_is_javas(text: str, expected: int) -> None:
+def test_java_hash_matches_java(text: str, expected: int) -> None:
     """`String.hashCode` in a JVM; the second one's is Integer.MIN_VALUE."""
     assert node_selectors.java_hash(text) == expected
 
 
-def test_a_coordinator_is_the_leader_of_its_partition() -> None:
+def test_coordinator_is_the_leader_of_its_partition() -> None:
     with pytest.raises(node_selectors.NoTarget, match="__consumer_offsets does not exist"):
         chosen("coordinator")

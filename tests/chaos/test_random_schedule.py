@@ -1,4 +1,4 @@
-"""What a seed draws: the same always, never more at once than asked, no promise made void."""
+"""Random schedules: repeatable, within `at_once`, without voided promises."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.faults import FAULTS
 from urteil.chaos.faults.fault import Fault
-from urteil.chaos.random_schedule import ANCHORS, TAIL_S, draw
+from urteil.chaos.random_schedule import ANCHORS, TAIL_S, draw_schedule
 from urteil.chaos.schedule import PlannedFault
 from urteil.chaos.weighted_faults import RandomSchedule, WeightedFault
 
@@ -36,58 +36,60 @@ draws = st.builds(
 )
 
 
-def drawn(asked: RandomSchedule, seed: int = 1, **more: Any) -> list[PlannedFault]:
+def drawn(declaration: RandomSchedule, seed: int = 1, **more: Any) -> list[PlannedFault]:
     given = {"load_s": 30.0, "rate_records_per_s": 100.0, "topic": "t"} | more
-    return draw(asked, seed=seed, **given)
+    return draw_schedule(declaration, seed=seed, **given)
 
 
-@given(asked=draws, seed=st.integers(0, 10_000))
+@given(declaration=draws, seed=st.integers(0, 10_000))
 @settings(max_examples=80, deadline=None)
-def test_the_same_seed_draws_the_same(asked: RandomSchedule, seed: int) -> None:
-    assert drawn(asked, seed) == drawn(asked, seed)
+def test_equal_seeds_draw_equal_schedules(declaration: RandomSchedule, seed: int) -> None:
+    assert drawn(declaration, seed) == drawn(declaration, seed)
 
 
-@given(asked=draws, seed=st.integers(0, 10_000))
+@given(declaration=draws, seed=st.integers(0, 10_000))
 @settings(max_examples=80, deadline=None)
-def test_what_is_drawn_is_what_was_asked_for(asked: RandomSchedule, seed: int) -> None:
-    found = drawn(asked, seed)
-    by_name = {one.fault: one for one in asked.choices}
-    if asked.count is not None:
-        assert len(found) == asked.count
+def test_drawn_schedule_follows_its_declaration(declaration: RandomSchedule, seed: int) -> None:
+    found = drawn(declaration, seed)
+    by_name = {one.fault: one for one in declaration.choices}
+    if declaration.count is not None:
+        assert len(found) == declaration.count
     for one in found:
         choice = by_name[one.fault]
-        low, high = choice.duration_s or asked.duration_s
+        low, high = choice.duration_s or declaration.duration_s
         assert low - 0.001 <= one.duration_s <= high + 0.001
         assert one.arguments.target in choice.targets
         assert set(one.arguments.options) == set(choice.options)
     assert len({one.arguments.seed for one in found}) == len(found)
 
 
-@given(asked=draws, seed=st.integers(0, 10_000))
+@given(declaration=draws, seed=st.integers(0, 10_000))
 @settings(max_examples=80, deadline=None)
-def test_never_more_at_once_than_asked(asked: RandomSchedule, seed: int) -> None:
-    timed = [one for one in drawn(asked, seed) if one.after_acks is None and not one.after_event]
+def test_at_once_limits_active_faults(declaration: RandomSchedule, seed: int) -> None:
+    timed = [
+        one for one in drawn(declaration, seed) if one.after_acks is None and not one.after_event
+    ]
     for one in timed:
         meanwhile = [
             other
             for other in timed
             if other.at_s <= one.at_s + 1e-6 < other.at_s + other.duration_s - 0.002
         ]
-        assert len(meanwhile) <= asked.at_once
+        assert len(meanwhile) <= declaration.at_once
 
 
 @given(seed=st.integers(0, 10_000))
 @settings(max_examples=40, deadline=None)
-def test_without_a_count_the_load_is_filled_and_its_end_left_calm(seed: int) -> None:
+def test_schedule_without_count_fills_the_load_except_its_end(seed: int) -> None:
     found = drawn(RandomSchedule(choices=(KILL, CUT)), seed, load_s=60.0)
     assert len(found) >= 4
     assert max(one.at_s + one.duration_s for one in found) <= 60 - TAIL_S + 0.001
 
 
-def test_what_must_act_alone_is_drawn_so() -> None:
-    asked = RandomSchedule(choices=(ALL, CUT), count=8, at_once=3)
+def test_exclusive_fault_overlaps_no_other() -> None:
+    declaration = RandomSchedule(choices=(ALL, CUT), count=8, at_once=3)
     for seed in range(30):
-        found = drawn(asked, seed)
+        found = drawn(declaration, seed)
         for one in found:
             meanwhile = [
                 other
@@ -98,25 +100,25 @@ def test_what_must_act_alone_is_drawn_so() -> None:
             assert not one.alone or meanwhile == [one]
 
 
-def test_seeds_differ_and_weights_count() -> None:
-    asked = RandomSchedule(choices=(KILL, CUT), count=3)
-    assert len({str(drawn(asked, seed)) for seed in range(50)}) == 50
-    faults = [one.fault for seed in range(300) for one in drawn(asked, seed)]
+def test_seeds_differ_and_weights_decide_frequencies() -> None:
+    declaration = RandomSchedule(choices=(KILL, CUT), count=3)
+    assert len({str(drawn(declaration, seed)) for seed in range(50)}) == 50
+    faults = [one.fault for seed in range(300) for one in drawn(declaration, seed)]
     assert 0.6 < faults.count("crash") / len(faults) < 0.73
 
 
-def test_an_event_is_waited_for_where_something_brings_it_about() -> None:
-    asked = RandomSchedule(choices=(KILL, CUT), count=6, at_once=2, anchors={"election": 1.0})
-    found = [one for seed in range(30) for one in drawn(asked, seed)]
-    tied = [one for one in found if one.after_event]
-    assert tied
-    assert all(one.after_event == "election" and one.within_s for one in tied)
+def test_fault_is_anchored_to_an_event_of_a_drawn_fault() -> None:
+    declaration = RandomSchedule(choices=(KILL, CUT), count=6, at_once=2, anchors={"election": 1.0})
+    found = [one for seed in range(30) for one in drawn(declaration, seed)]
+    anchored = [one for one in found if one.after_event]
+    assert anchored
+    assert all(one.after_event == "election" and one.within_s for one in anchored)
     alone = RandomSchedule(choices=(KILL, CUT), count=6, at_once=1, anchors={"election": 1.0})
     assert not [one for seed in range(30) for one in drawn(alone, seed) if one.after_event]
 
 
 class Meteor(Fault):
-    """Nothing is left of `all`."""
+    """Voids durability if its target is `all`."""
 
     name = "meteor"
     about = "for tests"
@@ -125,27 +127,27 @@ class Meteor(Fault):
         return frozenset({"durability"} if self.arguments.target == "all" else ())
 
 
-def test_what_voids_a_promise_is_drawn_only_where_the_scenario_says_so(
+def test_fault_that_voids_a_promise_needs_permission(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(FAULTS, "meteor", Meteor)
     everywhere = WeightedFault(fault="meteor", targets=("random", "all"))
-    asked = RandomSchedule(choices=(everywhere, KILL), count=9)
-    assert {one.fault for seed in range(30) for one in drawn(asked, seed)} == {"crash"}
-    said = RandomSchedule(choices=(everywhere, KILL), count=9, voids=("durability",))
-    assert {one.fault for one in drawn(said)} == {"crash", "meteor"}
-    with pytest.raises(ValueError, match="nothing can be drawn"):
+    declaration = RandomSchedule(choices=(everywhere, KILL), count=9)
+    assert {one.fault for seed in range(30) for one in drawn(declaration, seed)} == {"crash"}
+    permissive = RandomSchedule(choices=(everywhere, KILL), count=9, voids=("durability",))
+    assert {one.fault for one in drawn(permissive)} == {"crash", "meteor"}
+    with pytest.raises(ValueError, match="no fault can be drawn"):
         drawn(RandomSchedule(choices=(everywhere,)))
 
 
-def test_what_needs_containers_is_drawn_in_containers_alone() -> None:
-    asked = RandomSchedule(choices=(WeightedFault(fault="unplug"), KILL), count=9)
-    assert {one.fault for one in drawn(asked)} == {"crash"}
-    assert {one.fault for one in drawn(asked, runtime="docker")} == {"crash", "unplug"}
+def test_container_fault_is_drawn_only_for_containers() -> None:
+    declaration = RandomSchedule(choices=(WeightedFault(fault="unplug"), KILL), count=9)
+    assert {one.fault for one in drawn(declaration)} == {"crash"}
+    assert {one.fault for one in drawn(declaration, runtime="docker")} == {"crash", "unplug"}
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"),
+    ("declaration", "message"),
     [
         (RandomSchedule(choices=(WeightedFault(fault="crsh"),)), "did you mean crash"),
         (
@@ -153,14 +155,14 @@ def test_what_needs_containers_is_drawn_in_containers_alone() -> None:
             "takes no option foo",
         ),
         (RandomSchedule(choices=(WeightedFault(fault="crash", weight=0),)), "weight above 0"),
-        (RandomSchedule(choices=(KILL,), pause_s=(3, 1)), "no span"),
-        (RandomSchedule(choices=(KILL,), at_once=0), "at least 1"),
+        (RandomSchedule(choices=(KILL,), pause_s=(3, 1)), "no range"),
+        (RandomSchedule(choices=(KILL,), at_once=0), "give 1 or more"),
         (RandomSchedule(choices=(KILL,), anchors={"moon": 1}), "not moon"),
     ],
 )
-def test_what_cannot_be_drawn_from_is_refused(asked: RandomSchedule, told: str) -> None:
-    with pytest.raises(ValueError, match=told):
-        drawn(asked)
+def test_invalid_declaration_is_rejected(declaration: RandomSchedule, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        drawn(declaration)
 
 
 @pytest.mark.parametrize(
@@ -175,5 +177,5 @@ def test_what_cannot_be_drawn_from_is_refused(asked: RandomSchedule, told: str) 
         ("crash", "all", set()),
     ],
 )
-def test_faults_say_what_they_void(fault: str, target: str, voids: set[str]) -> None:
+def test_faults_return_voided_promises(fault: str, target: str, voids: set[str]) -> None:
     assert FAULTS[fault](FaultArguments(target=target, topic="t")).voided_promises() == voids

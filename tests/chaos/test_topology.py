@@ -13,7 +13,7 @@ PORTS = Ports(
 )
 
 
-def test_every_directed_link_is_planned_once() -> None:
+def test_every_directed_link_has_one_plan() -> None:
     plan = LoopbackPlan(77, PORTS, brokers=3, zookeepers=3)
     links = plan.links()
     assert len(links) == len(set(links)) == 3 * 2 + 3 * 3 + 3 * 2 + 3
@@ -23,7 +23,7 @@ def test_every_directed_link_is_planned_once() -> None:
     assert Link(CLIENT, "b3") in links
 
 
-def test_no_two_proxies_or_nodes_share_an_address() -> None:
+def test_addresses_of_proxies_and_nodes_are_distinct() -> None:
     plan = LoopbackPlan(77, PORTS, brokers=9, zookeepers=5)
     listens = [proxy.listen for link in plan.links() for proxy in plan.proxies(link)]
     own = [f"{plan.address(node)}:{port}" for node in plan.nodes for port in range(1, 9)]
@@ -31,7 +31,7 @@ def test_no_two_proxies_or_nodes_share_an_address() -> None:
     assert len(set(listens + own + apis)) == len(listens) + len(own) + len(apis)
 
 
-def test_names_lead_through_the_links_of_who_asks() -> None:
+def test_names_resolve_to_the_links_of_the_resolving_node() -> None:
     plan = LoopbackPlan(77, PORTS, brokers=2, zookeepers=1)
     hosts = dict(reversed(line.split()) for line in plan.hosts_file("b1").splitlines())
     proxy = plan.proxies(Link("b1", "b2"))[0]
@@ -82,7 +82,7 @@ def test_secured_layout_leaves_the_lab_a_listener_of_its_own() -> None:
     assert listens == [*plan.bootstrap(), "127.0.0.1:9092"]
 
 
-def test_claims_side_by_side_get_networks_of_their_own() -> None:
+def test_concurrent_claims_get_different_networks() -> None:
     claims = [Claim() for _ in range(5)]
     try:
         assert len({claim.octet for claim in claims}) == 5
@@ -92,6 +92,6 @@ def test_claims_side_by_side_get_networks_of_their_own() -> None:
 
 
 @pytest.mark.parametrize(("brokers", "zookeepers"), [(0, 1), (1, 0), (100, 1)])
-def test_sizes_without_room_are_refused(brokers: int, zookeepers: int) -> None:
+def test_sizes_out_of_range_are_rejected(brokers: int, zookeepers: int) -> None:
     with pytest.raises(ValueError, match="1 to 99"):
         LoopbackPlan(77, PORTS, brokers=brokers, zookeepers=zookeepers)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from urteil.chaos.nemesis import Injection
-from urteil.chaos.schedule import plan
+from urteil.chaos.schedule import plan_schedule
 from urteil.chaos.weighted_faults import RandomSchedule, WeightedFault
 from urteil.harness.scenario import FaultSpec, Scenario
 from urteil.harness.scenarios import SCENARIOS
@@ -37,7 +37,7 @@ def test_what_is_settled_is_played_as_it_is(name: str, seed: int) -> None:
     assert whole == seeded(SCENARIOS[name], seed)
     assert settled(whole) == whole
     assert whole.draw is None
-    planned = plan(whole.faults, seed=seed + 1, topic=whole.workload.topics[0].name)
+    planned = plan_schedule(whole.faults, seed=seed + 1, topic=whole.workload.topics[0].name)
     assert [(p.fault, p.at_s, p.arguments.seed) for p in planned] == [
         (f.fault, f.at_s, f.choice) for f in whole.faults
     ]
@@ -57,7 +57,7 @@ def test_a_saved_schedule_comes_back_whole(
 
 def test_what_was_played_stands_beside_what_was_planned(tmp_path: Path) -> None:
     whole = seeded(SCENARIOS["leader-crash"], 3)
-    (planned,) = plan(whole.faults, seed=3, topic="urteil")
+    (planned,) = plan_schedule(whole.faults, seed=3, topic="urteil")
     injection = Injection(
         fault="crash",
         targets=("b2",),
@@ -127,20 +127,23 @@ LATE = "[[faults]]\nfault='latency'\ntarget='leader'\nat_s=1\noptions="
         (CRASH + "at_s=1\ntarget='leeder'", "did you mean leader?"),
         (CRASH + "at_s=1\noptions={foo=1}", "takes no option foo"),
         (CRASH + "at_s=1\ntarget='follower->leader'", "is a pair of links: give a role or a node"),
-        (CRASH + "at_s=1\ntarget='leader,b1'", "a role stands alone"),
-        (CUT, "'random' is no pair: write left->right or left<->right"),
+        (CRASH + "at_s=1\ntarget='leader,b1'", "a role cannot be part of the list"),
+        (CUT, "'random' is no pair: give left->right or left<->right"),
         (CUT + "target='b1->b2->b3'", "'b1->b2->b3' is no pair"),
-        (CUT + "target='b1->b2'\noptions={direction='both'}", "direction is 'both': give one-way"),
+        (
+            CUT + "target='b1->b2'\noptions={direction='both'}",
+            "unknown direction 'both': give one-way",
+        ),
         (CUT + "target='b1->b2'\noptions={close='maybe'}", "close is 'maybe': give true or false"),
         ("[[faults]]\nfault='ring'\nat_s=1", "'random' is not all"),
-        ("[[faults]]\nfault='kill_client'\nat_s=1", "'random' is no client: producer, member"),
+        ("[[faults]]\nfault='kill_client'\nat_s=1", "'random' is no client: give producer, member"),
         (LATE + "{latency_ms='x'}", "latency_ms must be a number, not x"),
         (LATE + "{latency_ms=inf}", "latency_ms must be a number, not inf"),
         (LATE + "{latency_ms=0}", "latency_ms=0 is not between 1 and 60000"),
         (LATE + "{latency_ms=100, jitter_ms=200}", "jitter_ms=200 is not between 0 and latency_ms"),
         (LATE + "{partition='x'}", "partition is 'x': give 0 or more"),
         (LATE + "{partition=-1}", "partition is -1.0: give 0 or more"),
-        ("[[faults]]\nfault='late_command'\nat_s=1\noptions={command='x'}", "no command 'x'"),
+        ("[[faults]]\nfault='late_command'\nat_s=1\noptions={command='x'}", "unknown command 'x'"),
         (TOPIC + "'delete_records'\noptions={share=2}", "share=2 is not between 0 and 1"),
         (TOPIC + "'add_partitions'\noptions={by=0}", "by=0 is not between 1 and 1000"),
         (TOPIC + "'topic_churn'\noptions={count=-1}", "count=-1 is not between 1 and 1000"),

@@ -71,7 +71,7 @@ def test_the_shown_effects_are_of_the_size_asked(controls: Controls) -> None:
     sizes = {"bandwidth": {"rate": 50}, "slow_close": {"delay": 400}, "limit_data": {"bytes": 1000}}
     for kind, attributes in sizes.items():
         controls.net.add_toxic([pair], kind, attributes, streams=[DOWNSTREAM], owner="test")
-        found = controls.net.measure_transfer(pair, questions=60, dst_closes=True)
+        found = controls.net.measure_transfer(pair, request_count=60, dst_closes=True)
         controls.net.heal([pair], owner="test")
         match kind:
             case "slow_close":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from urteil.chaos.schedule import plan
+from urteil.chaos.schedule import plan_schedule
 from urteil.harness.scenario import Scenario
 from urteil.harness.scenarios import SCENARIOS
 
@@ -16,7 +16,7 @@ ALL = pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=list(SCENARIOS
 def test_its_faults_can_be_planned(scenario: Scenario) -> None:
     topic = scenario.workload.topics[0].name
     for seed in range(5):
-        assert len(plan(scenario.faults, seed=seed, topic=topic)) == len(scenario.faults)
+        assert len(plan_schedule(scenario.faults, seed=seed, topic=topic)) == len(scenario.faults)
 
 
 @ALL

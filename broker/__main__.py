@@ -9,17 +9,17 @@ import signal
 import sys
 from pathlib import Path
 
-from urteil.broker.server import garbage
-from urteil.broker.server.broker import Broker
-from urteil.broker.server.broker_id import identified
-from urteil.broker.server.clock import Clock
-from urteil.broker.server.config import BrokerConfig, load_config
-from urteil.broker.server.config_values import ConfigError, known_keys
-from urteil.broker.server.log_lines import log_to
-from urteil.broker.server.loggers import join_families
-from urteil.broker.server.machine import Machine
-from urteil.broker.server.properties import load_properties
-from urteil.broker.server.stacks import tell_on_sigquit
+from urteil.broker import garbage_collection
+from urteil.broker.base.clock import Clock
+from urteil.broker.broker import Broker
+from urteil.broker.broker_id import identified
+from urteil.broker.config.broker_config import BrokerConfig, load_config
+from urteil.broker.config.log_levels import join_families
+from urteil.broker.config.property_file import load_properties
+from urteil.broker.config.values import ConfigError, known_keys
+from urteil.broker.environment import Machine
+from urteil.broker.process_log import log_to
+from urteil.broker.stack_dump import tell_on_sigquit
 from urteil.broker.zookeeper.registration import AlreadyRegistered
 
 log = logging.getLogger("main")
@@ -103,8 +103,8 @@ async def serve(config: BrokerConfig) -> int:
             log.critical("cannot start: %s", error)
         return 1
     broker = starting.result()
-    garbage.begin()
-    collecting = loop.create_task(garbage.collect(lambda: broker.is_busy))
+    garbage_collection.begin()
+    collecting = loop.create_task(garbage_collection.collect(lambda: broker.is_busy))
     await waiting
     collecting.cancel()
     await broker.stop()

@@ -29,7 +29,9 @@ FIRST = (
     "tests/harness/cluster/",
     "tests/urteil/",
     "tests/interop/",
-    "tests/broker/server/",
+    "tests/broker/test_",
+    "tests/broker/metrics/",
+    "tests/broker/net/",
     "tests/broker/security/",
 )
 """What takes longest begins first: of several processes none ends alone with it."""

@@ -32,7 +32,7 @@ from urteil.broker.wire.messages import (
 )
 
 if TYPE_CHECKING:
-    from urteil.broker.server.broker import Broker
+    from urteil.broker.broker import Broker
 
 Result = CreateAclsResponse.AclCreationResult
 Wanted = DescribeAclsRequest | DeleteAclsRequest.DeleteAclsFilter

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from urteil.broker.api.config_rights import config_denial
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.base.offload import paced
+from urteil.broker.broker import Broker
+from urteil.broker.config.incremental_changes import Change
+from urteil.broker.config.incremental_changes import Operation as Alter
+from urteil.broker.controller.config_administration import Alteration, Answer
 from urteil.broker.security.acls import Operation
-from urteil.broker.server.broker import Broker
-from urteil.broker.server.config_admin import Alteration, Answer
-from urteil.broker.server.config_changes import Change
-from urteil.broker.server.config_changes import Operation as Alter
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (

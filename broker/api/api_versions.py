@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from urteil.broker.api.registry import SERVED, RequestContext, handler
-from urteil.broker.server.broker import Broker
+from urteil.broker.broker import Broker
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import ApiVersionsRequest, ApiVersionsResponse

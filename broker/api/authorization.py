@@ -12,7 +12,7 @@ from urteil.broker.security.authorizer import Asker
 from urteil.broker.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from urteil.broker.server.broker import Broker
+    from urteil.broker.broker import Broker
 
 
 def may(

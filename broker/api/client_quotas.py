@@ -8,11 +8,11 @@ from urteil.broker.api.authorization import may_cluster
 from urteil.broker.api.refusals import SAID
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.base.offload import paced
-from urteil.broker.quotas.admin import ANY, EXACT, Component
+from urteil.broker.broker import Broker
+from urteil.broker.config.incremental_changes import Refused
+from urteil.broker.quotas.alterations import ANY, EXACT, Component
 from urteil.broker.quotas.table import Entity
 from urteil.broker.security.acls import Operation
-from urteil.broker.server.broker import Broker
-from urteil.broker.server.config_changes import Refused
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (

@@ -6,12 +6,17 @@ from typing import TYPE_CHECKING
 
 from urteil.broker.api.authorization import may, may_cluster
 from urteil.broker.api.registry import RequestContext
+from urteil.broker.controller.config_administration import (
+    BROKER,
+    BROKER_LOGGER,
+    CLIENT_METRICS,
+    TOPIC,
+)
 from urteil.broker.security.acls import Operation, ResourceType
-from urteil.broker.server.config_admin import BROKER, BROKER_LOGGER, CLIENT_METRICS, TOPIC
 from urteil.broker.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from urteil.broker.server.broker import Broker
+    from urteil.broker.broker import Broker
 
 
 def config_denial(

@@ -11,10 +11,10 @@ from uuid import UUID
 from urteil.broker.api.authorization import require_cluster
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.base.offload import in_turns
+from urteil.broker.broker import Broker
+from urteil.broker.replication.metadata_cache import States, states_in, told_in
 from urteil.broker.replication.role_changes import states_of
 from urteil.broker.security.acls import Operation
-from urteil.broker.server.broker import Broker
-from urteil.broker.server.metadata_cache import States, states_in, told_in
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from urteil.broker.api.authorization import require_cluster
 from urteil.broker.api.registry import RequestContext, handler
+from urteil.broker.broker import Broker
 from urteil.broker.security.acls import Operation
-from urteil.broker.server.broker import Broker
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.messages import ControlledShutdownRequest, ControlledShutdownResponse
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from urteil.broker.api.authorization import topic_rights
 from urteil.broker.api.quotas import mutations_of
 from urteil.broker.api.registry import RequestContext, handler
-from urteil.broker.server.broker import Broker
+from urteil.broker.broker import Broker
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.messages import CreatePartitionsRequest, CreatePartitionsResponse
 

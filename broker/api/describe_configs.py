@@ -9,19 +9,24 @@ from urteil.broker.api.config_rights import config_denial
 from urteil.broker.api.refusals import SAID
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.api.topic_names import is_valid
-from urteil.broker.security.acls import Operation
-from urteil.broker.server.broker import Broker
-from urteil.broker.server.config_admin import BROKER, BROKER_LOGGER, CLIENT_METRICS, TOPIC
-from urteil.broker.server.config_changes import Refused
-from urteil.broker.server.config_values import ConfigError, parse_int
-from urteil.broker.server.config_view import (
+from urteil.broker.broker import Broker
+from urteil.broker.config.descriptions import (
     LOGGER,
     Setting,
     broker_settings,
     cluster_wide_settings,
     topic_settings,
 )
-from urteil.broker.server.loggers import levels
+from urteil.broker.config.incremental_changes import Refused
+from urteil.broker.config.log_levels import levels
+from urteil.broker.config.values import ConfigError, parse_int
+from urteil.broker.controller.config_administration import (
+    BROKER,
+    BROKER_LOGGER,
+    CLIENT_METRICS,
+    TOPIC,
+)
+from urteil.broker.security.acls import Operation
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import DescribeConfigsRequest, DescribeConfigsResponse

@@ -7,12 +7,12 @@ from dataclasses import replace
 from urteil.broker.api.authorization import may_cluster
 from urteil.broker.api.registry import RequestContext, RequestRefused, handler
 from urteil.broker.base.offload import paced
+from urteil.broker.base.purgatory import Delayed
+from urteil.broker.broker import Broker
 from urteil.broker.controller.leader_elections import Elected
 from urteil.broker.controller.partition_requests import elected
 from urteil.broker.controller.refusal import Refusal
 from urteil.broker.security.acls import Operation
-from urteil.broker.server.broker import Broker
-from urteil.broker.server.purgatory import Delayed
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import ElectLeadersRequest, ElectLeadersResponse

@@ -10,6 +10,16 @@ from urteil.broker.api.leader_hints import FetchHints
 from urteil.broker.api.quotas import fetch_at_once, fetch_wait_ms
 from urteil.broker.api.registry import RequestContext, RequestRefused, handler
 from urteil.broker.base.offload import paced
+from urteil.broker.broker import Broker
+from urteil.broker.config.java_classes import RACK_AWARE
+from urteil.broker.replication.fetch_session import FetchSession, Topic, asked_for
+from urteil.broker.replication.fetch_sessions import (
+    FINAL_EPOCH,
+    INITIAL_EPOCH,
+    LEAST_SESSION,
+    MAX_SESSION,
+    NO_SESSION,
+)
 from urteil.broker.replication.fetch_target import FetchTarget
 from urteil.broker.replication.nearest_replica import NearestReplica
 from urteil.broker.replication.partition_read import (
@@ -20,16 +30,6 @@ from urteil.broker.replication.partition_read import (
 )
 from urteil.broker.replication.replica_manager import NOT_HERE
 from urteil.broker.security.acls import Operation, ResourceType
-from urteil.broker.server.broker import Broker
-from urteil.broker.server.config_classes import RACK_AWARE
-from urteil.broker.server.fetch_session import FetchSession, Topic, asked_for
-from urteil.broker.server.fetch_sessions import (
-    FINAL_EPOCH,
-    INITIAL_EPOCH,
-    LEAST_SESSION,
-    MAX_SESSION,
-    NO_SESSION,
-)
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.batches import (
     CorruptBatch,

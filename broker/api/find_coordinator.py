@@ -9,15 +9,15 @@ from urteil.broker.api.refusals import SAID
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.base.offload import paced
 from urteil.broker.groups.coordinator import OFFSETS_TOPIC
+from urteil.broker.net.channels import Endpoint
 from urteil.broker.security.acls import Operation, ResourceType
-from urteil.broker.server.channels import Endpoint
 from urteil.broker.transactions.coordinator import TRANSACTIONS_TOPIC
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import FindCoordinatorRequest, FindCoordinatorResponse
 
 if TYPE_CHECKING:
-    from urteil.broker.server.broker import Broker
+    from urteil.broker.broker import Broker
 
 GROUP, TRANSACTION, SHARE_GROUP = 0, 1, 2
 MANY_FROM = 4

@@ -25,7 +25,7 @@ from urteil.broker.wire.messages import (
 )
 
 if TYPE_CHECKING:
-    from urteil.broker.server.broker import Broker
+    from urteil.broker.broker import Broker
 
 CLASSIC = "classic"
 UNASKED = -(1 << 31)

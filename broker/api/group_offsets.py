@@ -20,7 +20,7 @@ from urteil.broker.wire.messages import (
 )
 
 if TYPE_CHECKING:
-    from urteil.broker.server.broker import Broker
+    from urteil.broker.broker import Broker
 
 Told = TypeVar("Told")
 Position = tuple[int, int, str | None, ErrorCode]

@@ -23,7 +23,7 @@ from urteil.broker.wire.messages import (
 )
 
 if TYPE_CHECKING:
-    from urteil.broker.server.broker import Broker
+    from urteil.broker.broker import Broker
 
 NEEDS_KNOWN_ID_FROM = 4
 CAN_SKIP_ASSIGNMENT_FROM = 9

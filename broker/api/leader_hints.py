@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from urteil.broker.api.registry import RequestContext
-from urteil.broker.server.broker import Broker
-from urteil.broker.server.channels import Endpoint
+from urteil.broker.broker import Broker
+from urteil.broker.net.channels import Endpoint
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import FetchResponse, ProduceResponse
 

@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 from urteil.broker.api.authorization import may_cluster, those_allowed
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.base.offload import paced
+from urteil.broker.broker import Broker
 from urteil.broker.replication.offset_lookup import (
     EARLIEST,
     EARLIEST_LOCAL,
@@ -20,7 +21,6 @@ from urteil.broker.replication.offset_lookup import (
 )
 from urteil.broker.replication.partition_read import ISOLATIONS
 from urteil.broker.security.acls import Operation, ResourceType
-from urteil.broker.server.broker import Broker
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (

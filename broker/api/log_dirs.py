@@ -9,10 +9,10 @@ from pathlib import Path
 from urteil.broker.api.authorization import may_cluster, require_cluster
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.base.offload import paced
+from urteil.broker.broker import Broker
 from urteil.broker.log.log_directory import LogDirectory
 from urteil.broker.log.partition_log import PartitionLog
 from urteil.broker.security.acls import Operation
-from urteil.broker.server.broker import Broker
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (

@@ -16,7 +16,7 @@ from urteil.broker.wire.messages import OffsetCommitRequest, OffsetFetchRequest
 from urteil.broker.zookeeper.consumer_offsets import read_offset, write_offset
 
 if TYPE_CHECKING:
-    from urteil.broker.server.broker import Broker
+    from urteil.broker.broker import Broker
 
 Position = tuple[int, int, str | None, ErrorCode]
 """Offset, leader epoch and metadata, of which there are none here, error."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from urteil.broker.api.authorization import may_cluster
 from urteil.broker.api.refusals import SAID
 from urteil.broker.api.registry import CloseConnection, RequestContext, handler
+from urteil.broker.broker import Broker
 from urteil.broker.controller import features
 from urteil.broker.security.acls import Operation
-from urteil.broker.server.broker import Broker
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (

@@ -13,7 +13,7 @@ from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import OffsetCommitRequest, TxnOffsetCommitRequest
 
 if TYPE_CHECKING:
-    from urteil.broker.server.broker import Broker
+    from urteil.broker.broker import Broker
 
 Topic = (
     OffsetCommitRequest.OffsetCommitRequestTopic

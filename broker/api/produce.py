@@ -9,12 +9,12 @@ from urteil.broker.api.leader_hints import ProduceHints
 from urteil.broker.api.registry import CloseConnection, RequestContext, handler
 from urteil.broker.api.topic_names import is_internal
 from urteil.broker.base.offload import paced
+from urteil.broker.broker import Broker
 from urteil.broker.log.log_results import AppendResult
 from urteil.broker.log.transaction_verification import Guard
 from urteil.broker.replication.partition import refusal
 from urteil.broker.replication.replica_manager import VALID_ACKS, TopicPartition
 from urteil.broker.security.acls import Operation, ResourceType
-from urteil.broker.server.broker import Broker
 from urteil.broker.transactions.verification import Claim, refused_by_coordinator
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.batches import (

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from urteil.broker.api.registry import RequestContext
-from urteil.broker.quotas.mutations import Mutations
+from urteil.broker.controller.mutation_quota import Mutations
 from urteil.broker.quotas.table import Quota
 from urteil.broker.quotas.throttle import Throttle
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.messages import FetchRequest
 
 if TYPE_CHECKING:
-    from urteil.broker.server.broker import Broker
+    from urteil.broker.broker import Broker
 
 FREE = frozenset(
     (

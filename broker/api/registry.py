@@ -16,7 +16,7 @@ from urteil.broker.wire.messages import REQUESTS
 from urteil.broker.wire.schema import Message
 
 if TYPE_CHECKING:
-    from urteil.broker.server.broker import Broker
+    from urteil.broker.broker import Broker
 
 
 class CloseConnection(Exception):

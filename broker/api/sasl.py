@@ -4,7 +4,7 @@ or is not asked who it is. What comes before that is `server/gate.py`'s."""
 from __future__ import annotations
 
 from urteil.broker.api.registry import RequestContext, handler
-from urteil.broker.server.broker import Broker
+from urteil.broker.broker import Broker
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (

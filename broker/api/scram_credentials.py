@@ -6,9 +6,9 @@ from urteil.broker.api.authorization import may_cluster
 from urteil.broker.api.refusals import not_authorized
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.base.offload import paced
+from urteil.broker.broker import Broker
 from urteil.broker.security.acls import Operation
-from urteil.broker.server.broker import Broker
-from urteil.broker.server.scram_admin import Described, Outcome, Upsertion
+from urteil.broker.security.scram_alterations import Described, Outcome, Upsertion
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (

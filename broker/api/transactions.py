@@ -25,7 +25,7 @@ from urteil.broker.wire.messages import (
 )
 
 if TYPE_CHECKING:
-    from urteil.broker.server.broker import Broker
+    from urteil.broker.broker import Broker
 
 BATCHED_FROM = 4  # AddPartitionsToTxn of brokers, for several transactions
 FENCED_FROM = 2  # the version from which PRODUCER_FENCED is known

@@ -18,7 +18,7 @@ from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 
 if TYPE_CHECKING:
-    from urteil.broker.server.broker import Broker
+    from urteil.broker.broker import Broker
 
 LOADING_FROM = 2  # older producers may crash of COORDINATOR_LOAD_IN_PROGRESS (KAFKA-7296)
 ABORTABLE_FROM = 4  # the version from which TRANSACTION_ABORTABLE is known

@@ -14,7 +14,7 @@ from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 
 if TYPE_CHECKING:
-    from urteil.broker.server.broker import Broker
+    from urteil.broker.broker import Broker
 
 Result = WriteTxnMarkersResponse.WritableTxnMarkerResult
 

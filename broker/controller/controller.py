@@ -9,21 +9,21 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
+from urteil.broker.base.clock import Clock
+from urteil.broker.base.remote_time import waiting
+from urteil.broker.config.broker_config import BrokerConfig
 from urteil.broker.controller import partition_requests, topic_requests
 from urteil.broker.controller.context import Context
 from urteil.broker.controller.election import Election, Won
+from urteil.broker.controller.election_counters import Elections
 from urteil.broker.controller.leader_elections import Elected
+from urteil.broker.controller.mutation_quota import Take, unlimited
 from urteil.broker.controller.senders import Sends
 from urteil.broker.controller.states import TopicPartition
 from urteil.broker.controller.store import ControllerFenced
 from urteil.broker.controller.tenure import Tenure, TenureOptions
 from urteil.broker.controller.topic_admin import TopicAdmin
-from urteil.broker.metrics.elections import Elections
-from urteil.broker.quotas.mutations import Take, unlimited
 from urteil.broker.security.acls import Allowed, everything
-from urteil.broker.server.clock import Clock
-from urteil.broker.server.config import BrokerConfig
-from urteil.broker.server.stopwatch import waiting
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
     AllocateProducerIdsRequest,

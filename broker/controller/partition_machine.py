@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Mapping
 
 from urteil.broker.controller import elections
 from urteil.broker.controller.context import Context
+from urteil.broker.controller.election_counters import Elections
 from urteil.broker.controller.requests import RequestBatch
 from urteil.broker.controller.states import TopicPartition
 from urteil.broker.controller.store import Store
-from urteil.broker.metrics.elections import Elections
 from urteil.broker.zookeeper.configs import EntityConfigs
 from urteil.broker.zookeeper.znodes import PartitionState
 

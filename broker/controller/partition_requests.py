@@ -11,12 +11,12 @@ from typing import TypeVar
 
 from urteil.broker.base.offload import paced
 from urteil.broker.controller.leader_elections import Elected
+from urteil.broker.controller.mutation_quota import Take
 from urteil.broker.controller.reassignment import Assignment
 from urteil.broker.controller.refusal import Refusal
 from urteil.broker.controller.states import TopicPartition
 from urteil.broker.controller.topic_admin import Outcome
 from urteil.broker.controller.topic_requests import Office, missing
-from urteil.broker.quotas.mutations import Take
 from urteil.broker.security.acls import Allowed, Operation
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from urteil.broker.controller.requests import Request
-from urteil.broker.server.channels import Endpoint
+from urteil.broker.net.channels import Endpoint
 from urteil.broker.wire.primitives import WireError
 from urteil.broker.zookeeper.znodes import BrokerInfo
 

@@ -19,6 +19,7 @@ from urteil.broker.controller import alter_partition
 from urteil.broker.controller.admin_nodes import AdminNodes
 from urteil.broker.controller.context import NO_LEADER, Context
 from urteil.broker.controller.desk import Desk
+from urteil.broker.controller.election_counters import Elections
 from urteil.broker.controller.leader_elections import Elected, LeaderElections
 from urteil.broker.controller.log_dir_events import LogDirEvents
 from urteil.broker.controller.partition_machine import PartitionMachine
@@ -30,7 +31,6 @@ from urteil.broker.controller.senders import Senders, Sends
 from urteil.broker.controller.states import TopicPartition
 from urteil.broker.controller.store import Store
 from urteil.broker.controller.topic_deletion import TopicDeletion
-from urteil.broker.metrics.elections import Elections
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
     AllocateProducerIdsRequest,

@@ -12,7 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
+from urteil.broker.config.values import ConfigError
 from urteil.broker.controller.assignment import AssignmentError, assign_replicas
+from urteil.broker.controller.mutation_quota import Take, unlimited
 from urteil.broker.controller.new_partitions import new_partitions
 from urteil.broker.controller.refusal import Refusal, Refused, impossible
 from urteil.broker.controller.topic_configs import (
@@ -20,8 +22,6 @@ from urteil.broker.controller.topic_configs import (
     validate_topic_configs,
     without_nulls,
 )
-from urteil.broker.quotas.mutations import Take, unlimited
-from urteil.broker.server.config_values import ConfigError
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.primitives import ZERO_UUID
 from urteil.broker.zookeeper import znodes

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from urteil.broker.config.values import ConfigError, topic_keys
 from urteil.broker.log.log_config import LogConfig
-from urteil.broker.server.config_values import ConfigError, topic_keys
 
 
 class InvalidTopicConfig(ValueError):

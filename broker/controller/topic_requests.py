@@ -10,14 +10,14 @@ from typing import Protocol
 from uuid import UUID
 
 from urteil.broker.base.offload import paced
+from urteil.broker.base.remote_time import waiting
+from urteil.broker.config.broker_config import BrokerConfig
+from urteil.broker.config.descriptions import topic_settings
+from urteil.broker.config.live_properties import LiveProperties
+from urteil.broker.controller.mutation_quota import Take
 from urteil.broker.controller.tenure import Tenure
 from urteil.broker.controller.topic_admin import OVER_QUOTA, NewTopic, Outcome, TopicAdmin
-from urteil.broker.quotas.mutations import Take
 from urteil.broker.security.acls import Allowed, Operation
-from urteil.broker.server.config import BrokerConfig
-from urteil.broker.server.config_view import topic_settings
-from urteil.broker.server.live_properties import LiveProperties
-from urteil.broker.server.stopwatch import waiting
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
     CreateTopicsRequest,

@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections.abc import Iterable, Sequence
 
+from urteil.broker.base.clock import Clock
 from urteil.broker.groups import records
 from urteil.broker.groups.coordinator import GroupCoordinator
 from urteil.broker.groups.group import Group
@@ -16,7 +17,6 @@ from urteil.broker.groups.pending import Committed
 from urteil.broker.groups.shard import Shard
 from urteil.broker.groups.states import GroupState
 from urteil.broker.groups.subscriptions import CONSUMER, subscribed_topics
-from urteil.broker.server.clock import Clock
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.schema import Message
 

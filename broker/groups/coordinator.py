@@ -9,6 +9,11 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TypeVar
 
+from urteil.broker.base.clock import Clock
+from urteil.broker.base.coordinator_partition import partition_for
+from urteil.broker.base.remote_time import waiting
+from urteil.broker.base.tasks import Tasks
+from urteil.broker.config.broker_config import BrokerConfig
 from urteil.broker.groups import records
 from urteil.broker.groups.group import Group
 from urteil.broker.groups.loading import load_shard
@@ -17,13 +22,8 @@ from urteil.broker.groups.shard import Shard
 from urteil.broker.groups.snapshot import snapshot
 from urteil.broker.groups.states import GroupState
 from urteil.broker.log.transaction_verification import Guard
+from urteil.broker.replication.metadata_cache import MetadataCache
 from urteil.broker.replication.replica_manager import ACKS_ALL, ReplicaManager
-from urteil.broker.server.clock import Clock
-from urteil.broker.server.config import BrokerConfig
-from urteil.broker.server.metadata_cache import MetadataCache
-from urteil.broker.server.placement import partition_for
-from urteil.broker.server.stopwatch import waiting
-from urteil.broker.server.tasks import Tasks
 from urteil.broker.wire.batches import NO_PRODUCER_ID, Compression, build_batch
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.schema import Message

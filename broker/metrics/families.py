@@ -19,13 +19,13 @@ from urteil.broker.metrics.text import Family, Labels, Sample, counter, gauge, q
 from urteil.broker.quotas.table import Quota
 
 if TYPE_CHECKING:
+    from urteil.broker.broker import Broker
     from urteil.broker.controller.controller import Controller
     from urteil.broker.log.log_manager import LogManager
     from urteil.broker.log.partition_log import PartitionLog
-    from urteil.broker.metrics.traffic import Traffic
     from urteil.broker.quotas.throttle import Throttle
     from urteil.broker.replication.replica_manager import ReplicaManager
-    from urteil.broker.server.broker import Broker
+    from urteil.broker.replication.traffic import Traffic
 
 
 def blocks(broker: Broker) -> Iterator[str]:

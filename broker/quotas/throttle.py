@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from urteil.broker.quotas.rates import Average, Rate, TokenBucket, Windows, told_ms
+from urteil.broker.base.rates import Average, Rate, TokenBucket, Windows, told_ms
+from urteil.broker.config.live_properties import LiveProperties
 from urteil.broker.quotas.table import Limit, Quota, QuotaTable
-from urteil.broker.server.live_properties import LiveProperties
 
 MAX_COUNTED = 10_000
 T = TypeVar("T")

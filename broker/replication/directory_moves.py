@@ -13,8 +13,8 @@ from urteil.broker.replication.partition import Partition
 from urteil.broker.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
+    from urteil.broker.base.clock import Clock
     from urteil.broker.log.log_manager import LogManager
-    from urteil.broker.server.clock import Clock
 
 log = logging.getLogger("moves")
 

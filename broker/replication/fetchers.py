@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from urteil.broker.net.channels import Endpoint
 from urteil.broker.replication.fetch_session_client import FetchSessionClient
 from urteil.broker.replication.followed_partition import FollowedPartition
 from urteil.broker.replication.partition import Partition
 from urteil.broker.replication.replication_throttle import Throttle
-from urteil.broker.server.channels import Endpoint
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
     FetchRequest,
@@ -22,9 +22,9 @@ from urteil.broker.wire.messages import (
 )
 
 if TYPE_CHECKING:
-    from urteil.broker.server.channels import Channels
-    from urteil.broker.server.clock import Clock
-    from urteil.broker.server.config import BrokerConfig
+    from urteil.broker.base.clock import Clock
+    from urteil.broker.config.broker_config import BrokerConfig
+    from urteil.broker.net.channels import Channels
 
 log = logging.getLogger("fetcher")
 

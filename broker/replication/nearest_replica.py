@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from urteil.broker.replication.partition import Partition
 
 if TYPE_CHECKING:
-    from urteil.broker.server.metadata_cache import MetadataCache
+    from urteil.broker.replication.metadata_cache import MetadataCache
 
 LEADER = -1
 

@@ -12,12 +12,12 @@ from collections.abc import Callable
 from uuid import UUID
 
 from urteil.broker.base.offload import finished, in_turns
+from urteil.broker.base.purgatory import Watchers
 from urteil.broker.log.batch_checks import Batches, Rejection
 from urteil.broker.log.partition_log import AppendResult, PartitionLog
 from urteil.broker.log.transaction_verification import TRUSTED, Guard
 from urteil.broker.replication.follower_state import FollowerState
 from urteil.broker.replication.isr_state import IsrState
-from urteil.broker.server.purgatory import Watchers
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import LeaderAndIsrRequest
 

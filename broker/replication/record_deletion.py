@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from urteil.broker.server.purgatory import Delayed
+from urteil.broker.base.purgatory import Delayed
 from urteil.broker.wire.errors import ErrorCode
 
 if TYPE_CHECKING:

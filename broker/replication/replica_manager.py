@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from urteil.broker.base.offload import PACE, Offload, finished, paced
-from urteil.broker.metrics.traffic import Traffic
+from urteil.broker.base.purgatory import Delayed, Purgatory
 from urteil.broker.replication.directory_moves import DirectoryMoves
 from urteil.broker.replication.fetch_target import FetchTarget
 from urteil.broker.replication.fetchers import Fetchers
@@ -26,19 +26,19 @@ from urteil.broker.replication.partition_read import (
     why_not,
 )
 from urteil.broker.replication.replication_throttle import Throttle, is_listed
-from urteil.broker.server.purgatory import Delayed, Purgatory
+from urteil.broker.replication.traffic import Traffic
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import FetchRequest
 from urteil.broker.wire.primitives import ZERO_UUID
 
 if TYPE_CHECKING:
+    from urteil.broker.base.clock import Clock
+    from urteil.broker.config.broker_config import BrokerConfig
     from urteil.broker.log.log_manager import LogManager
     from urteil.broker.log.partition_log import AppendResult
     from urteil.broker.log.transaction_verification import Guard
-    from urteil.broker.server.channels import Channels
-    from urteil.broker.server.clock import Clock
-    from urteil.broker.server.config import BrokerConfig
-    from urteil.broker.server.metadata_cache import MetadataCache
+    from urteil.broker.net.channels import Channels
+    from urteil.broker.replication.metadata_cache import MetadataCache
 
 log = logging.getLogger("replicas")
 

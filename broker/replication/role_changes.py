@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from urteil.broker.base.offload import STEP, Steps
+from urteil.broker.net.channels import Endpoint
 from urteil.broker.replication.partition import Partition, State
 from urteil.broker.replication.replica_manager import ReplicaManager
-from urteil.broker.server.channels import Endpoint
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
     LeaderAndIsrRequest,
@@ -28,7 +28,7 @@ from urteil.broker.wire.messages import (
 from urteil.broker.wire.primitives import ZERO_UUID
 
 if TYPE_CHECKING:
-    from urteil.broker.server.metadata_cache import MetadataCache
+    from urteil.broker.replication.metadata_cache import MetadataCache
 
 log = logging.getLogger("control")
 

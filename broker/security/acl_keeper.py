@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from urteil.broker.security.acl_table import AclTable, VersionedAcls
-from urteil.broker.security.acls import AclFilter, Entry, Pattern, PatternType
-from urteil.broker.zookeeper.acls import (
+from urteil.broker.security.acl_znodes import (
     CHANGE_PREFIX,
     PLACES,
     AclStore,
@@ -17,6 +16,7 @@ from urteil.broker.zookeeper.acls import (
     encode_change,
     place_of,
 )
+from urteil.broker.security.acls import AclFilter, Entry, Pattern, PatternType
 from urteil.broker.zookeeper.notices import Notices
 from urteil.broker.zookeeper.session import Session
 

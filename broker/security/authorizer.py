@@ -19,7 +19,6 @@ from urteil.broker.security.acls import (
     ResourceType,
 )
 from urteil.broker.security.principals import Principal, parse_principal
-from urteil.broker.server.config_values import ConfigError
 from urteil.broker.wire.messages import REQUESTS
 
 SUPER_USERS = "super.users"
@@ -41,17 +40,15 @@ class Asker:
 
 
 def parse_super_users(text: str | None) -> frozenset[Principal]:
-    """`User:alice;User:bob`. Raises ConfigError."""
+    """`User:alice;User:bob`. Raises ValueError."""
     try:
         return frozenset(parse_principal(one.strip()) for one in (text or "").split(";") if one)
     except ValueError as error:
-        raise ConfigError(
-            f"Invalid value {text} for configuration {SUPER_USERS}: {error}"
-        ) from None
+        raise ValueError(f"Invalid value {text} for configuration {SUPER_USERS}: {error}") from None
 
 
 def make_authorizer(properties: Mapping[str, str], acls: AclTable) -> Authorizer:
-    """As the broker's properties want it. Raises ConfigError."""
+    """The authorizer that the broker's properties describe. Raises ValueError."""
     everyone = properties.get(ALLOW_EVERYONE, "").strip().lower() == "true"
     super_users = parse_super_users(properties.get(SUPER_USERS))
     return Authorizer(acls, super_users, allow_everyone=everyone)

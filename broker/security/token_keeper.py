@@ -8,12 +8,12 @@ import logging
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from urteil.broker.security.delegation import NO_TIME, Token, TokenTable
 from urteil.broker.security.principals import Principal
-from urteil.broker.server.live_properties import LiveProperties
+from urteil.broker.security.token_znodes import CHANGE_PREFIX, CHANGES, TokenStore
 from urteil.broker.wire.errors import ErrorCode
-from urteil.broker.zookeeper.delegation_tokens import CHANGE_PREFIX, CHANGES, TokenStore
 from urteil.broker.zookeeper.notices import Notices
 from urteil.broker.zookeeper.session import Session
 
@@ -179,14 +179,14 @@ def _long(value: int) -> int:
 
 
 def make_token_keeper(
-    zk: Session, properties: LiveProperties, now_ms: Callable[[], int]
+    zk: Session, setting: Callable[[str], Any], now_ms: Callable[[], int]
 ) -> TokenKeeper:
-    """As the broker's properties want it. Raises ConfigError."""
+    """Build the keeper from `delegation.token.*`; `setting` returns a typed value."""
     prefix = "delegation.token."
-    secret = properties.value(f"{prefix}secret.key") or properties.value(f"{prefix}master.key")
+    secret = setting(f"{prefix}secret.key") or setting(f"{prefix}master.key")
     times = TokenTimes(
-        max_lifetime_ms=properties.value(f"{prefix}max.lifetime.ms"),
-        expiry_ms=properties.value(f"{prefix}expiry.time.ms"),
-        check_interval_ms=properties.value(f"{prefix}expiry.check.interval.ms"),
+        max_lifetime_ms=setting(f"{prefix}max.lifetime.ms"),
+        expiry_ms=setting(f"{prefix}expiry.time.ms"),
+        check_interval_ms=setting(f"{prefix}expiry.check.interval.ms"),
     )
     return TokenKeeper(zk, secret or "", times, now_ms)

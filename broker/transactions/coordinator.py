@@ -13,16 +13,16 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
+from urteil.broker.base.clock import Clock
+from urteil.broker.base.coordinator_partition import partition_for
+from urteil.broker.base.tasks import Tasks
+from urteil.broker.config.broker_config import BrokerConfig
 from urteil.broker.log.log_iteration import walk
+from urteil.broker.replication.metadata_cache import MetadataCache
 from urteil.broker.replication.replica_manager import ReplicaManager
-from urteil.broker.server.clock import Clock
-from urteil.broker.server.config import BrokerConfig
-from urteil.broker.server.metadata_cache import MetadataCache
-from urteil.broker.server.placement import partition_for
-from urteil.broker.server.producer_ids import ProducerIds
-from urteil.broker.server.tasks import Tasks
 from urteil.broker.transactions import records
 from urteil.broker.transactions.markers import Marker, Markers
+from urteil.broker.transactions.producer_ids import ProducerIds
 from urteil.broker.transactions.shard import Shard
 from urteil.broker.transactions.state import (
     NO_EPOCH,

@@ -6,10 +6,10 @@ import asyncio
 import struct
 from collections.abc import Sequence
 
+from urteil.broker.base.clock import Clock
+from urteil.broker.config.broker_config import BrokerConfig
 from urteil.broker.groups.coordinator import OFFSETS_TOPIC, GroupCoordinator
 from urteil.broker.replication.replica_manager import ReplicaManager
-from urteil.broker.server.clock import Clock
-from urteil.broker.server.config import BrokerConfig
 from urteil.broker.transactions.markers import Marker, Order, Outcome
 from urteil.broker.wire.batches import build_batch
 from urteil.broker.wire.errors import ErrorCode

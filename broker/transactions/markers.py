@@ -10,9 +10,9 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from urteil.broker.server.channels import Channels
-from urteil.broker.server.metadata_cache import MetadataCache
-from urteil.broker.server.purgatory import Delayed
+from urteil.broker.base.purgatory import Delayed
+from urteil.broker.net.channels import Channels
+from urteil.broker.replication.metadata_cache import MetadataCache
 from urteil.broker.transactions.state import TopicPartition
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import WriteTxnMarkersRequest, WriteTxnMarkersResponse

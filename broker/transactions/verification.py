@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from urteil.broker.base.clock import Clock
+from urteil.broker.config.broker_config import BrokerConfig
 from urteil.broker.log.log_results import AppendResult
 from urteil.broker.log.transaction_verification import TRUSTED, Guard
+from urteil.broker.net.channels import Channels
+from urteil.broker.replication.metadata_cache import MetadataCache
 from urteil.broker.replication.partition import refusal
 from urteil.broker.replication.replica_manager import ReplicaManager, TopicPartition
-from urteil.broker.server.channels import Channels
-from urteil.broker.server.clock import Clock
-from urteil.broker.server.config import BrokerConfig
-from urteil.broker.server.metadata_cache import MetadataCache
 from urteil.broker.transactions.coordinator import TRANSACTIONS_TOPIC, TransactionCoordinator
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse

@@ -7,7 +7,7 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Iterator
 
-from urteil.broker.server.tasks import Tasks
+from urteil.broker.base.tasks import Tasks
 from urteil.broker.zookeeper.session import LOST, NoNodeError, Session, SessionClosed
 
 log = logging.getLogger("notices")

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from urteil.broker.server.properties import load_properties
+from urteil.broker.config.property_file import load_properties
 
 PREFIX = "KAFKA_"
 NOT_SETTINGS = {

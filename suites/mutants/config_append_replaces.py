@@ -25,4 +25,4 @@ def apply(mark: Mark) -> None:
 
         return changed
 
-    replace("urteil.broker.server.config_changes:_list_changed", make)
+    replace("urteil.broker.config.incremental_changes:_list_changed", make)

@@ -21,4 +21,4 @@ def apply(mark: Mark) -> None:
 
         return report
 
-    replace("urteil.broker.server.directory_failures:DirectoryFailures._tell_controller", make)
+    replace("urteil.broker.replication.directory_failures:DirectoryFailures._tell_controller", make)

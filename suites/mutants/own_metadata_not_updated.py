@@ -45,4 +45,4 @@ def apply(mark: Mark) -> None:
 
     replace(f"{CONTROL}._lead", make_lead)
     replace(f"{CONTROL}._follow", make_follow)
-    replace("urteil.broker.server.metadata_cache:MetadataCache.update", make_update)
+    replace("urteil.broker.replication.metadata_cache:MetadataCache.update", make_update)

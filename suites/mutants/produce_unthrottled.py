@@ -21,4 +21,4 @@ def apply(mark: Mark) -> None:
 
         return wait_of
 
-    replace("urteil.broker.server.dispatch:wait_of", make)
+    replace("urteil.broker.api.dispatch:wait_of", make)

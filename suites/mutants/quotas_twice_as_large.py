@@ -20,4 +20,4 @@ def apply(mark: Mark) -> None:
 
         return throttle
 
-    replace("urteil.broker.quotas.rates:Rate.throttle_ms", make)
+    replace("urteil.broker.base.rates:Rate.throttle_ms", make)

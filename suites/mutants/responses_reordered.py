@@ -33,4 +33,4 @@ def apply(mark: Mark) -> None:
 
         return serve
 
-    replace("urteil.broker.server.connection:Connection._serve", make)
+    replace("urteil.broker.net.connection:Connection._serve", make)

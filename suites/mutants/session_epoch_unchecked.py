@@ -23,4 +23,4 @@ def apply(mark: Mark) -> None:
 
         return find
 
-    replace("urteil.broker.server.fetch_sessions:FetchSessions.find", make)
+    replace("urteil.broker.replication.fetch_sessions:FetchSessions.find", make)

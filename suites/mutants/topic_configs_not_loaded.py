@@ -16,4 +16,4 @@ def apply(mark: Mark) -> None:
     async def know(settings: Any, topics: Any) -> None:
         mark.hit()
 
-    replace("urteil.broker.server.topic_settings:TopicSettings.know", lambda _: know)
+    replace("urteil.broker.config.topic_settings:TopicSettings.know", lambda _: know)

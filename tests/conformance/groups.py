@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.conformance.fetching import fetch
 from tests.conformance.side import Side
-from urteil.broker.server.placement import partition_for
+from urteil.broker.base.coordinator_partition import partition_for
 from urteil.broker.wire.batches import iter_batches, iter_records
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from urteil.broker.server.config_values import ConfigKey, known_keys
+from urteil.broker.config.values import ConfigKey, known_keys
 
 BASE = {"broker.id": "1", "zookeeper.connect": "zk:2181"}
 

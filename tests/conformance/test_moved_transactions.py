@@ -14,7 +14,7 @@ from tests.conformance.moves import is_gone, led_elsewhere
 from tests.conformance.side import Side
 from tests.conformance.test_partitions import alter, partitions
 from tests.conformance.transactions import Txn, add, begin, coordinator, end, init_request, settled
-from urteil.broker.server.placement import partition_for
+from urteil.broker.base.coordinator_partition import partition_for
 from urteil.broker.wire.batches import iter_batches, iter_records
 from urteil.broker.wire.messages import (
     DeleteTopicsRequest,

@@ -22,9 +22,9 @@ from tests.conformance.property_files import (
     variables,
 )
 from tests.conformance.property_probe import OK, Reading, definitions, read_all
-from urteil.broker.server.config import BrokerConfig, load_config
-from urteil.broker.server.config_values import ConfigError, known_keys
-from urteil.broker.server.properties import load_properties
+from urteil.broker.config.broker_config import BrokerConfig, load_config
+from urteil.broker.config.property_file import load_properties
+from urteil.broker.config.values import ConfigError, known_keys
 
 ENVIRONMENT = {"URTEIL_X": "7", "URTEIL_EMPTY": "", "URTEIL_NESTED": "${env:URTEIL_X}"}
 OURS = "urteil."

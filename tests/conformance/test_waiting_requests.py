@@ -14,7 +14,7 @@ from tests.conformance.moves import led_elsewhere
 from tests.conformance.records import batch, produce
 from tests.conformance.side import Side
 from tests.conformance.test_partitions import alter, elect, partitions
-from urteil.broker.server.placement import partition_for
+from urteil.broker.base.coordinator_partition import partition_for
 from urteil.broker.wire.messages import (
     DeleteTopicsRequest,
     DescribeGroupsRequest,

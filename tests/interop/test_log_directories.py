@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka import Producer
 from kazoo.exceptions import NoNodeError
 
-from tests.broker.server.nodes import until
+from tests.broker.nodes import until
 from tests.conformance.records import NOW_MS, batch, produce
 from tests.conformance.side import Side
 from tests.interop.contents import Contents, contents

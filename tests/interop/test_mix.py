@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.broker.server.nodes import until
-from tests.broker.server.traffic import Traffic, read_all
+from tests.broker.nodes import until
+from tests.broker.traffic import Traffic, read_all
 from tests.conformance.records import batch, produce
 from tests.conformance.side import Side
 from tests.interop.groups import GROUPS, commit, committed

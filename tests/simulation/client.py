@@ -12,8 +12,8 @@ from uuid import UUID
 
 from tests.simulation.cluster import BROKERS, EPOCH_MS, PORT, process
 from tests.simulation.loop import SimulatedLoop
-from urteil.broker.server.channels import Channels, Endpoint
-from urteil.broker.server.hosts import Resolver
+from urteil.broker.net.channels import Channels, Endpoint
+from urteil.broker.net.host_names import Resolver
 from urteil.broker.wire.batches import build_batch, iter_batches, iter_records
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (

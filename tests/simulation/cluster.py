@@ -16,9 +16,9 @@ from tests.simulation.session import SimulatedSession
 from tests.simulation.storage import Disk, DiskStorage
 from tests.simulation.zookeeper import HOST, Ensemble
 from urteil.broker.base.offload import Offload
-from urteil.broker.server.broker import Broker
-from urteil.broker.server.config import load_config
-from urteil.broker.server.machine import Machine
+from urteil.broker.broker import Broker
+from urteil.broker.config.broker_config import load_config
+from urteil.broker.environment import Machine
 from urteil.broker.zookeeper.znodes import decode_state
 
 BROKERS = (1, 2, 3)

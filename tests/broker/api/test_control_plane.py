@@ -11,13 +11,13 @@ from uuid import UUID
 import pytest
 
 from tests.broker.api.asking import context
-from tests.broker.server.raw import run
+from tests.broker.net.raw import run
 from tests.broker.zookeeper.server import until
 from urteil.broker.api.control_plane import leader_and_isr, stop_replica, update_metadata
 from urteil.broker.api.metadata import metadata
+from urteil.broker.base.tasks import Tasks
+from urteil.broker.replication.metadata_cache import MetadataCache
 from urteil.broker.replication.role_changes import RoleChanges
-from urteil.broker.server.metadata_cache import MetadataCache
-from urteil.broker.server.tasks import Tasks
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (

@@ -6,10 +6,10 @@ from types import SimpleNamespace
 from typing import Any
 
 from tests.broker.api.asking import context
-from tests.broker.server.raw import run
+from tests.broker.net.raw import run
 from urteil.broker.api.describe_configs import describe_configs
-from urteil.broker.server.config_admin import TOPIC
-from urteil.broker.server.live_properties import LiveProperties
+from urteil.broker.config.live_properties import LiveProperties
+from urteil.broker.controller.config_administration import TOPIC
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import DescribeConfigsRequest

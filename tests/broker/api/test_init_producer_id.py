@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.broker.api.asking import context
-from tests.broker.server.raw import run
+from tests.broker.net.raw import run
 from urteil.broker.api import init_producer_id
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode

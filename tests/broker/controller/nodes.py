@@ -14,11 +14,11 @@ from typing import Any
 
 from tests.broker.zookeeper.server import ZooKeeperServer, expire, until
 from tests.ports import free_port
+from urteil.broker.base.clock import Clock
+from urteil.broker.config.broker_config import load_config
 from urteil.broker.controller.controller import Controller
-from urteil.broker.server.channels import Channels
-from urteil.broker.server.clock import Clock
-from urteil.broker.server.config import load_config
-from urteil.broker.server.hosts import Resolver
+from urteil.broker.net.channels import Channels
+from urteil.broker.net.host_names import Resolver
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.framing import decode_request_header, encode_response
 from urteil.broker.wire.messages import (

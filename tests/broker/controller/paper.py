@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 from urteil.broker.controller.context import Context
+from urteil.broker.controller.election_counters import Elections
 from urteil.broker.controller.states import TopicPartition
 from urteil.broker.controller.tenure import Tenure, TenureOptions
-from urteil.broker.metrics.elections import Elections
-from urteil.broker.server.channels import Endpoint
+from urteil.broker.net.channels import Endpoint
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
     AlterPartitionRequest,

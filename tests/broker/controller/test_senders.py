@@ -8,7 +8,7 @@ from typing import Any
 from tests.broker.controller.nodes import run
 from urteil.broker.controller.requests import Request
 from urteil.broker.controller.senders import Senders
-from urteil.broker.server.channels import Endpoint
+from urteil.broker.net.channels import Endpoint
 from urteil.broker.wire.messages import StopReplicaRequest, StopReplicaResponse
 from urteil.broker.zookeeper.znodes import BrokerEndpoint, BrokerInfo
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from urteil.broker.base.clock import Clock
 from urteil.broker.groups.administration import GroupAdministration
 from urteil.broker.groups.group import Group, GroupState
 from urteil.broker.groups.member import Member
@@ -17,7 +18,6 @@ from urteil.broker.groups.pending import Committed
 from urteil.broker.groups.records import OffsetCommitKey, OffsetCommitValue
 from urteil.broker.groups.shard import Shard
 from urteil.broker.groups.subscriptions import subscribed_topics
-from urteil.broker.server.clock import Clock
 from urteil.broker.wire.errors import ErrorCode
 
 NOW_MS, RETENTION_MS = 1_000_000, 1_000

@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
+from tests.broker.net.raw import run
 from tests.broker.replication.hosting import Hosting
-from tests.broker.server.raw import run
 from tests.waiting import LONG_S
+from urteil.broker.base.clock import Clock
 from urteil.broker.groups.administration import GroupAdministration
 from urteil.broker.groups.coordinator import OFFSETS_TOPIC, GroupCoordinator
 from urteil.broker.groups.group import Group
@@ -28,7 +29,6 @@ from urteil.broker.groups.records import (
 from urteil.broker.groups.states import GroupState
 from urteil.broker.log.transaction_verification import TRUSTED
 from urteil.broker.replication.partition import Partition
-from urteil.broker.server.clock import Clock
 from urteil.broker.transactions.local_markers import LocalMarkers
 from urteil.broker.transactions.markers import Marker
 from urteil.broker.wire.batches import build_batch

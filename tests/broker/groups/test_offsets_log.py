@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from urteil.broker.base.coordinator_partition import java_hash, partition_for
 from urteil.broker.groups.group import Group
 from urteil.broker.groups.pending import Committed
 from urteil.broker.groups.records import (
@@ -21,7 +22,6 @@ from urteil.broker.groups.records import (
 )
 from urteil.broker.groups.shard import Shard
 from urteil.broker.groups.states import GroupState
-from urteil.broker.server.placement import java_hash, partition_for
 from urteil.broker.wire.primitives import WireError
 
 

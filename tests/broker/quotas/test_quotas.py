@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from urteil.broker.quotas.admin import Component, check_filter
+from urteil.broker.base.rates import Rate, TokenBucket, Windows
+from urteil.broker.config.incremental_changes import Refused
+from urteil.broker.controller.mutation_quota import Mutations
+from urteil.broker.quotas.alterations import Component, check_filter
 from urteil.broker.quotas.configs import entity_at, place
-from urteil.broker.quotas.mutations import Mutations
-from urteil.broker.quotas.rates import Rate, TokenBucket, Windows
 from urteil.broker.quotas.table import Entity, Limit, Quota, QuotaTable, entity
 from urteil.broker.quotas.throttle import MAX_COUNTED, Throttle
-from urteil.broker.server.config_changes import Refused
 
 
 class Clock:

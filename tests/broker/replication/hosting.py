@@ -12,9 +12,9 @@ from tests.broker.log.damage import Unsynced
 from urteil.broker.base.offload import Offload, finished
 from urteil.broker.log.log_manager import LogManager
 from urteil.broker.log.storage import Storage
+from urteil.broker.replication.metadata_cache import MetadataCache
 from urteil.broker.replication.replica_manager import ReplicaManager
 from urteil.broker.replication.role_changes import RoleChanges
-from urteil.broker.server.metadata_cache import MetadataCache
 from urteil.broker.wire.messages import (
     LeaderAndIsrRequest,
     LeaderAndIsrResponse,

@@ -11,8 +11,8 @@ from types import SimpleNamespace
 import pytest
 
 from tests.broker.log.helpers import NOW_MS, batch, read_all
+from tests.broker.net.raw import run
 from tests.broker.replication.hosting import Hosting
-from tests.broker.server.raw import run
 from urteil.broker.log.partition_log import PartitionLog
 from urteil.broker.replication import directory_moves
 from urteil.broker.replication.directory_moves import THROTTLE

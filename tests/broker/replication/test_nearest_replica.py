@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.broker.replication.plain import Plain, state
+from urteil.broker.replication.metadata_cache import MetadataCache
 from urteil.broker.replication.nearest_replica import LEADER, NearestReplica
 from urteil.broker.replication.partition_read import FetchTerms, read_partition
-from urteil.broker.server.metadata_cache import MetadataCache
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import FetchRequest, UpdateMetadataRequest
 

@@ -13,13 +13,13 @@ from types import SimpleNamespace
 from typing import Any
 
 from tests.broker.log.damage import Unsynced
+from tests.broker.net.raw import run
 from tests.broker.replication.hosting import TOPIC_ID, Hosting
 from tests.broker.replication.plain import records
-from tests.broker.server.raw import run
 from urteil.broker.base.offload import finished
 from urteil.broker.log.storage import Buffer, File
+from urteil.broker.replication.directory_failures import DirectoryFailures
 from urteil.broker.replication.partition_read import FetchTerms
-from urteil.broker.server.directory_failures import DirectoryFailures
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import FetchRequest, StopReplicaRequest
 from urteil.broker.zookeeper.session import ConnectionLoss

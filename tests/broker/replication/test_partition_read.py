@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.broker.net.raw import run
 from tests.broker.replication.hosting import Hosting
 from tests.broker.replication.plain import Plain, state
-from tests.broker.server.raw import run
 from urteil.broker.base.offload import Offload
 from urteil.broker.log.storage import File
 from urteil.broker.replication.offset_lookup import (

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from tests.broker.log.helpers import NOW_MS, batch
+from tests.broker.net.raw import run
 from tests.broker.replication.hosting import Hosting
-from tests.broker.server.raw import run
 from urteil.broker.replication.record_deletion import DeletionResult, RecordDeletion
 from urteil.broker.wire.errors import ErrorCode
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.broker.net.raw import run
 from tests.broker.replication.hosting import Hosting
 from tests.broker.replication.plain import records
-from tests.broker.server.raw import run
 from urteil.broker.replication.fetch_target import FetchTarget
 from urteil.broker.replication.partition_read import FetchTerms
 from urteil.broker.replication.replication_throttle import Rate, Throttle, is_listed

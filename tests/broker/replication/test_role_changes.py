@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.broker.net.raw import run
 from tests.broker.replication.hosting import Hosting
-from tests.broker.server.raw import run
 from urteil.broker.wire.batches import build_batch
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import UpdateMetadataRequest

@@ -8,7 +8,7 @@ import socket
 import subprocess
 from pathlib import Path
 
-from tests.broker.server.nodes import until
+from tests.broker.nodes import until
 from tests.ports import free_port
 from urteil.harness.parts.part import MissingPart, apt_install, can_apt
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.broker.nodes import Nodes
 from tests.broker.security.certificates import LOCAL, pem_file
-from tests.broker.server.nodes import Nodes
 from tests.broker.zookeeper.server import ZooKeeperServer
 from tests.ports import free_port
 from urteil.broker.security.scram import HASHES, credential

@@ -10,7 +10,18 @@ import pytest
 
 from tests.broker.zookeeper.server import ZooKeeperServer, until
 from tests.broker.zookeeper.test_session import run, session
+from urteil.broker.acl_session import AclSession
+from urteil.broker.config.broker_config import load_config
+from urteil.broker.config.values import ConfigError
+from urteil.broker.environment import Machine
 from urteil.broker.security.acl_keeper import AclKeeper
+from urteil.broker.security.acl_znodes import (
+    CHANGE_PREFIX,
+    acl_path,
+    decode_change,
+    encode_change,
+    place_of,
+)
 from urteil.broker.security.acls import (
     AclFilter,
     Entry,
@@ -19,17 +30,6 @@ from urteil.broker.security.acls import (
     PatternType,
     Permission,
     ResourceType,
-)
-from urteil.broker.server.acl_session import AclSession
-from urteil.broker.server.config import load_config
-from urteil.broker.server.config_values import ConfigError
-from urteil.broker.server.machine import Machine
-from urteil.broker.zookeeper.acls import (
-    CHANGE_PREFIX,
-    acl_path,
-    decode_change,
-    encode_change,
-    place_of,
 )
 from urteil.broker.zookeeper.notices import Notices
 from urteil.broker.zookeeper.session import ConnectionLoss, Session

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.broker.nodes import STEADY, Nodes, until
 from tests.broker.security.kdc import REALM, Kdc, kcat, program
-from tests.broker.server.nodes import STEADY, Nodes, until
 from tests.broker.zookeeper.server import ZooKeeperServer
 from tests.ports import free_port
 from urteil.broker.security.exchange import BrokenExchange

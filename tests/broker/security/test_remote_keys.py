@@ -14,15 +14,15 @@ from typing import Any
 
 import pytest
 
+from tests.broker.nodes import until
 from tests.broker.security.certificates import LOCAL, pem_file
 from tests.broker.security.test_oauthbearer import NOW_S, key_set, signed
-from tests.broker.server.nodes import until
+from urteil.broker.config.listener_overrides import ListenerSettings
+from urteil.broker.config.values import ConfigError
+from urteil.broker.net.sasl_mechanisms import load_offer
 from urteil.broker.security.oauthbearer import TokenRefused
 from urteil.broker.security.remote_keys import MAX_BYTES, RemoteKeys, fetch
 from urteil.broker.security.tokens import SignedValidator
-from urteil.broker.server.config_values import ConfigError
-from urteil.broker.server.listener_settings import ListenerSettings
-from urteil.broker.server.sasl_offer import load_offer
 from urteil.harness.cluster.certificates import Authority
 
 NOTHING = '{"keys": []}'

@@ -28,9 +28,9 @@ from confluent_kafka.admin import (
 )
 from kafka import KafkaAdminClient
 
+from tests.broker.nodes import until
 from tests.broker.security.certificates import pem_file
 from tests.broker.security.secure_nodes import SecureNodes
-from tests.broker.server.nodes import until
 from tests.broker.zookeeper.server import ZooKeeperServer
 from urteil.harness.parts.kafka import kafka_tool
 

@@ -14,18 +14,18 @@ import pytest
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
+from tests.broker.net.raw import framed, run
 from tests.broker.security.certificates import LOCAL, java_chain, pem_file
-from tests.broker.server.raw import framed, run
 from tests.ports import free_port
+from urteil.broker.config.listeners import Listener
+from urteil.broker.config.values import ConfigError
 from urteil.broker.log.storage import Storage
+from urteil.broker.net.channels import Channels, Endpoint
+from urteil.broker.net.connection import WRITE_HIGH_BYTES, Connection
+from urteil.broker.net.host_names import Resolver
+from urteil.broker.net.listener_security import Entrance
+from urteil.broker.net.socket_server import SocketServer
 from urteil.broker.security.tls import TlsMaterial
-from urteil.broker.server.channels import Channels, Endpoint
-from urteil.broker.server.config_values import ConfigError
-from urteil.broker.server.connection import WRITE_HIGH_BYTES, Connection
-from urteil.broker.server.entrance import Entrance
-from urteil.broker.server.hosts import Resolver
-from urteil.broker.server.listeners import Listener
-from urteil.broker.server.sockets import SocketServer
 from urteil.broker.wire.framing import encode_response
 from urteil.broker.wire.messages import ApiVersionsRequest, ApiVersionsResponse
 from urteil.harness.cluster.certificates import PASSWORD, Authority, Issued

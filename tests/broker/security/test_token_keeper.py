@@ -12,13 +12,13 @@ from tests.broker.zookeeper.test_session import run, session
 from urteil.broker.security.delegation import Token
 from urteil.broker.security.principals import Principal
 from urteil.broker.security.token_keeper import TokenKeeper, TokenTimes
-from urteil.broker.wire.errors import ErrorCode
-from urteil.broker.zookeeper.delegation_tokens import (
+from urteil.broker.security.token_znodes import (
     TOKENS,
     decode_token,
     encode_token,
     token_path,
 )
+from urteil.broker.wire.errors import ErrorCode
 
 ANN, BOB = Principal("User", "ann"), Principal("User", "bob, a=b")
 TIMES = TokenTimes(max_lifetime_ms=10_000, expiry_ms=5_000, check_interval_ms=20)

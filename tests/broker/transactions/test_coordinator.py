@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.broker.net.raw import run
 from tests.broker.replication.hosting import Hosting
-from tests.broker.server.raw import run
 from tests.waiting import LONG_S
 from urteil.broker.replication.partition import Partition
 from urteil.broker.transactions.coordinator import TRANSACTIONS_TOPIC, TransactionCoordinator

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.broker.server.nodes import Nodes
+from tests.broker.nodes import Nodes
 from tests.broker.waits.bystander import Bystander, Client, framed
 from tests.broker.waits.test_records import LONGEST_WAIT_S
 from tests.broker.zookeeper.server import ZooKeeperServer

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.broker.server.nodes import Nodes
+from tests.broker.nodes import Nodes
 from tests.broker.waits.batches import MIB, tiny_records, zeros
 from tests.broker.waits.bystander import Bystander, Client
 from tests.broker.waits.old_messages import old_messages, old_zeros

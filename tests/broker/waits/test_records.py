@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.broker.server.nodes import Nodes
+from tests.broker.nodes import Nodes
 from tests.broker.waits.batches import MIB, NOW_MS, tiny_records, zeros
 from tests.broker.waits.bystander import Bystander, Client, framed
 from tests.broker.zookeeper.server import ZooKeeperServer

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.broker.server.nodes import Nodes
+from tests.broker.nodes import Nodes
 from tests.broker.waits.bystander import Bystander, Client, framed
 from tests.broker.waits.wide_requests import wide_requests
 from tests.broker.zookeeper.server import ZooKeeperServer

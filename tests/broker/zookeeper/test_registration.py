@@ -8,7 +8,7 @@ import pytest
 
 from tests.broker.zookeeper.server import ZooKeeperServer, expire, until
 from tests.broker.zookeeper.test_session import run, session
-from urteil.broker.server.clock import Clock
+from urteil.broker.base.clock import Clock
 from urteil.broker.zookeeper import znodes
 from urteil.broker.zookeeper.configs import EntityConfigs
 from urteil.broker.zookeeper.producer_ids import take_block

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from tests.broker.conftest import chroot, zookeeper
-from tests.broker.server.nodes import STEADY, Nodes
+from tests.broker.nodes import STEADY, Nodes
 from tests.broker.zookeeper.server import ZooKeeperServer
 from tests.ports import free_port
 from urteil.harness.clients.spec import ClientSpec

@@ -1,0 +1,1 @@
+"""Settings: the property file, tables of keys, dynamic settings, their checks and views."""

@@ -1,0 +1,154 @@
+"""This broker's dynamic configuration: read before it serves, followed from then on."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+
+from urteil.broker.config.cross_checks import check_rules
+from urteil.broker.config.live_properties import LiveProperties
+from urteil.broker.config.reconfiguration import (
+    LISTENERS,
+    check_names,
+    check_value,
+    is_password,
+    not_now,
+    validate,
+)
+from urteil.broker.config.values import ConfigError
+from urteil.broker.security.passwords import KEY_FACTORY, PasswordEncoder
+from urteil.broker.zookeeper.configs import BROKERS, EVERY_BROKER, EntityConfigs
+
+log = logging.getLogger("config")
+
+NO_SECRET = "Password encoder secret not configured"
+
+
+class DynamicBroker:
+    """Owns what is in effect: keeps `properties` as `/config/brokers` has it (KIP-226).
+
+    Settings there that may not be, or that do not go with the others, are told in the log and
+    passed over: the broker keeps what it has.
+    """
+
+    def __init__(self, broker_id: int, properties: LiveProperties, configs: EntityConfigs) -> None:
+        self._broker_id = broker_id
+        self._properties = properties
+        self._configs = configs
+        self._check: Callable[[LiveProperties], None] = lambda _: None
+        self._told: Callable[[], None] = lambda: None
+        configs.on_change(self._changed, BROKERS)
+
+    def follow(self, check: Callable[[LiveProperties], None], told: Callable[[], None]) -> None:
+        """`check` raises ConfigError for properties that its owner could not take on; `told` is
+        called when an administrator set any, be they as before: files may be other."""
+        self._check, self._told = check, told
+
+    def validate(self, settings: Mapping[str, str], *, per_broker: bool) -> None:
+        """Whether they may become all that is set for this broker, or for all. Raises
+        ConfigError."""
+        validate(self._properties, settings, per_broker=per_broker)
+        layer = "own" if per_broker else "cluster_wide"
+        try:
+            self._check(LiveProperties(self._properties.merged(**{layer: settings})))
+        except ConfigError as error:
+            raise not_now(str(error)) from None
+
+    async def load(self) -> None:
+        """Take on what stands. Waits for ZooKeeper.
+
+        Passwords of an old secret are written again with the new one.
+        """
+        self._changed(EVERY_BROKER, await self._configs.readable(BROKERS, EVERY_BROKER))
+        mine = str(self._broker_id)
+        standing = await self._configs.readable(BROKERS, mine)
+        self._changed(mine, standing)
+        known = {name: one for name, one in self._properties.own.items() if is_password(name)}
+        if known and _encoder(self._properties, "password.encoder.old.secret"):
+            await self._configs.write(BROKERS, mine, standing | self.encoded(known))
+
+    def entity(self, resource_name: str) -> str:
+        """The name in ZooKeeper of what clients call `1`, or `` for all brokers."""
+        return resource_name or EVERY_BROKER
+
+    def decoded(self, settings: Mapping[str, str], *, per_broker: bool) -> dict[str, str]:
+        """As an administrator gave them, without those that may not be."""
+        return {
+            name: plain
+            for name, value in settings.items()
+            if _is_usable(name, value, per_broker=per_broker)
+            and (plain := self._decode(name, value)) is not None
+        }
+
+    def encoded(self, settings: Mapping[str, str]) -> dict[str, str]:
+        """As they are written to ZooKeeper. Raises ConfigError."""
+        return {name: self._encode(name, value) for name, value in settings.items()}
+
+    def _encode(self, name: str, value: str) -> str:
+        if not is_password(name):
+            return value
+        encoder = _encoder(self._properties, "password.encoder.secret")
+        if encoder is None:
+            raise ConfigError(NO_SECRET)
+        try:
+            return encoder.encode(value)
+        except ValueError as error:
+            raise ConfigError(str(error)) from None
+
+    def _decode(self, name: str, value: str) -> str | None:
+        """None, told in the log, for a password that cannot be read."""
+        if not is_password(name):
+            return value
+        why = NO_SECRET
+        for secret in ("password.encoder.secret", "password.encoder.old.secret"):
+            encoder = _encoder(self._properties, secret)
+            if encoder is None:
+                continue
+            try:
+                return encoder.decode(value)
+            except ValueError as error:
+                why = str(error)
+        log.error("the password %s cannot be read and is ignored: %s", name, why)
+        return None
+
+    def _changed(self, entity: str, settings: Mapping[str, str]) -> None:
+        if entity not in (EVERY_BROKER, str(self._broker_id)):
+            return
+        per_broker = entity != EVERY_BROKER
+        layer = "own" if per_broker else "cluster_wide"
+        usable = self.decoded(settings, per_broker=per_broker)
+        try:
+            merged = LiveProperties(self._properties.merged(**{layer: usable}))
+            check_rules(merged)
+            self._check(merged)
+        except ConfigError as error:
+            log.error("settings of broker %s are not taken: %s", entity, error)
+            return
+        self._properties.replace(**{layer: usable})
+        self._told()
+
+
+def _encoder(properties: LiveProperties, secret: str) -> PasswordEncoder | None:
+    """By `password.encoder.*`; None without the secret."""
+    key = properties.value(secret)
+    if not key:
+        return None
+    return PasswordEncoder(
+        secret=key,
+        key_factory=properties.value("password.encoder.keyfactory.algorithm") or KEY_FACTORY,
+        cipher=properties.value("password.encoder.cipher.algorithm"),
+        key_bits=properties.value("password.encoder.key.length"),
+        iterations=properties.value("password.encoder.iterations"),
+    )
+
+
+def _is_usable(name: str, value: str, *, per_broker: bool) -> bool:
+    try:
+        check_names([name], per_broker=per_broker)
+        check_value(name, value)
+        if name in LISTENERS:
+            raise ConfigError(f"{name} is read from the file alone")
+    except ConfigError as error:
+        log.error("a dynamic setting of this broker is ignored: %s", error)
+        return False
+    return True

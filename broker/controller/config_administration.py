@@ -1,0 +1,209 @@
+"""Changing settings while the cluster runs (`ConfigAdminManager` and `ZkAdminManager`).
+
+Any broker changes topics and what is set for all brokers; its own settings a broker changes alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from urteil.broker.base.offload import paced
+from urteil.broker.config.dynamic_settings import DynamicBroker
+from urteil.broker.config.incremental_changes import Change, Refused, apply_changes, check_changes
+from urteil.broker.config.live_properties import LiveProperties
+from urteil.broker.config.log_levels import alter_levels
+from urteil.broker.config.values import (
+    ConfigError,
+    ConfigKey,
+    known_keys,
+    parse_int,
+    topic_keys,
+)
+from urteil.broker.controller.topic_configs import InvalidTopicConfig, validate_topic_configs
+from urteil.broker.replication.metadata_cache import MetadataCache
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.zookeeper.configs import BROKERS, TOPICS, EntityConfigs
+from urteil.broker.zookeeper.session import NodeTooLarge
+
+KeyOf = Callable[[str], ConfigKey | None]
+Denial = Callable[[int, str], ErrorCode]
+"""The error of a resource, by kind and name, that must not be changed; NONE for others."""
+
+TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS = 2, 4, 8, 16
+"""`ConfigResource.Type`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alteration:
+    """What is asked of one resource. `whole`: the changes are all that is to be set."""
+
+    kind: int
+    name: str
+    changes: Sequence[Change]
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of it."""
+
+    error: ErrorCode = ErrorCode.NONE
+    message: str | None = None
+
+
+class ConfigAdmin:
+    """Reads, changes, validates and writes; one change at a time, so that none is lost here."""
+
+    def __init__(
+        self,
+        broker_id: int,
+        properties: LiveProperties,
+        configs: EntityConfigs,
+        dynamic: DynamicBroker,
+        metadata: MetadataCache,
+        timeout_ms: int,
+    ) -> None:
+        self._broker_id = broker_id
+        self._properties = properties
+        self._configs = configs
+        self._dynamic = dynamic
+        self._metadata = metadata
+        self._timeout_s = timeout_ms / 1000
+        self._turn = asyncio.Lock()
+
+    async def alter(
+        self,
+        alterations: Sequence[Alteration],
+        denial: Denial = lambda _kind, _name: ErrorCode.NONE,
+        *,
+        validate_only: bool,
+    ) -> list[Answer]:
+        """One answer each, in their order. A resource that comes twice is not changed at all;
+        `denial` tells of one that whoever asks may not change.
+
+        REQUEST_TIMED_OUT when ZooKeeper is away for longer than `request.timeout.ms`; a change may
+        have been made then. Apache Kafka waits on.
+        """
+        times = Counter((one.kind, one.name) for one in alterations)
+        answers = []
+        async for one in paced(alterations, 20):
+            if times[one.kind, one.name] > 1:
+                why = "Each resource must appear at most once."
+                answers.append(Answer(ErrorCode.INVALID_REQUEST, why))
+                continue
+            try:
+                await self._alter(one, denial, validate_only=validate_only)
+                answers.append(Answer())
+            except Refused as refused:
+                answers.append(Answer(refused.error, refused.message))
+        return answers
+
+    async def _alter(self, asked: Alteration, denial: Denial, *, validate_only: bool) -> None:
+        check_changes(asked.changes)
+        if asked.kind == BROKER and asked.name:
+            check_broker(asked.name, self._broker_id)
+        error = denial(asked.kind, asked.name)
+        if error is not ErrorCode.NONE:
+            raise Refused(error, None)
+        try:
+            async with asyncio.timeout(self._timeout_s), self._turn:
+                if asked.kind == TOPIC:
+                    await self._alter_topic(asked, validate_only=validate_only)
+                elif asked.kind == BROKER_LOGGER and not asked.whole:
+                    changes = asked.changes
+                    alter_levels(asked.name, changes, self._broker_id, validate_only=validate_only)
+                elif asked.kind == BROKER:
+                    await self._alter_broker(asked, validate_only=validate_only)
+                else:
+                    raise _unknown_kind(asked)
+        except TimeoutError:
+            raise Refused(ErrorCode.REQUEST_TIMED_OUT, "ZooKeeper cannot be reached") from None
+        except NodeTooLarge as wrong:
+            raise Refused(ErrorCode.INVALID_REQUEST, str(wrong)) from None
+
+    async def _alter_topic(self, asked: Alteration, *, validate_only: bool) -> None:
+        topic = asked.name
+        if not topic:
+            raise Refused(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
+        settings = await self._changed(TOPICS, topic, asked, _topic_key)
+        if topic not in self._metadata.topics:
+            raise Refused(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{topic}' does not exist."
+            )
+        try:
+            validate_topic_configs(settings.items(), self._properties)
+        except InvalidTopicConfig as wrong:
+            raise Refused(ErrorCode.INVALID_CONFIG, str(wrong)) from None
+        except ConfigError as wrong:
+            raise _invalid("TOPIC", topic, wrong) from None
+        if not validate_only:
+            await self._configs.write(TOPICS, topic, settings)
+
+    async def _changed(
+        self, kind: str, entity: str, asked: Alteration, key_of: KeyOf
+    ) -> dict[str, str]:
+        standing: Mapping[str, str] = {}
+        if not asked.whole:
+            standing = await self._configs.read(kind, entity)
+            if kind == BROKERS:
+                standing = self._dynamic.decoded(standing, per_broker=asked.name != "")
+        return apply_changes(standing, asked.changes, key_of)
+
+    async def _alter_broker(self, asked: Alteration, *, validate_only: bool) -> None:
+        per_broker = asked.name != ""
+        for change in asked.changes:
+            if change.operation not in range(4):
+                raise Refused(
+                    ErrorCode.INVALID_REQUEST, f"Unknown operations type {change.operation}"
+                )
+        entity = self._dynamic.entity(asked.name)
+        settings = await self._changed(BROKERS, entity, asked, known_keys().get)
+        try:
+            self._dynamic.validate(settings, per_broker=per_broker)
+        except ConfigError as wrong:
+            raise Refused(ErrorCode.INVALID_REQUEST, str(wrong)) from None
+        if validate_only:
+            return
+        try:
+            encoded = self._dynamic.encoded(settings)
+        except ConfigError as wrong:
+            raise _invalid("BROKER", asked.name, wrong) from None
+        await self._configs.write(BROKERS, entity, encoded)
+
+
+def check_broker(name: str, broker_id: int) -> None:
+    """Raises Refused unless `name` is this broker."""
+    number = parse_int(name)
+    if number is None:
+        raise Refused(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
+    if number != broker_id:
+        raise Refused(
+            ErrorCode.INVALID_REQUEST,
+            f"Unexpected broker id, expected {broker_id}, but received {name}",
+        )
+
+
+def _topic_key(name: str) -> ConfigKey | None:
+    found = topic_keys().get(name)
+    return found[0] if found else None
+
+
+def _invalid(kind: str, name: str, wrong: ConfigError) -> Refused:
+    return Refused(
+        ErrorCode.INVALID_CONFIG,
+        f"Invalid config value for resource ConfigResource(type={kind}, name='{name}'): {wrong}",
+    )
+
+
+def _unknown_kind(asked: Alteration) -> Refused:
+    if asked.kind == CLIENT_METRICS:
+        why = (
+            "AlterConfigs is only supported for topics and brokers, but resource type is "
+            "CLIENT_METRICS"
+        )
+    else:
+        why = f"Unknown resource type {asked.kind}"
+    return Refused(ErrorCode.INVALID_REQUEST, why)

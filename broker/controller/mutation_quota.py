@@ -1,0 +1,53 @@
+"""What one request may change by the controller (KIP-599)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+
+class MutationThrottle(Protocol):
+    """The counter of mutations by user and client id (`quotas.throttle.Throttle`)."""
+
+    def change(self, user: str, client_id: str, partitions: int) -> None: ...
+
+    def debt_ms(self, user: str, client_id: str) -> int | None: ...
+
+
+class Mutations:
+    """Partitions that a request makes and unmakes, counted as it goes on.
+
+    `is_strict`: what comes while there is a debt is refused; older clients, who do not know that
+    error, only wait. `wait_ms` is what the one who asks is told then.
+    """
+
+    def __init__(
+        self, throttle: MutationThrottle, user: str, client_id: str, *, is_strict: bool
+    ) -> None:
+        self._throttle = throttle
+        self._who = (user, client_id)
+        self._is_strict = is_strict
+        self.wait_ms = 0
+
+    def take(self, partitions: int) -> bool:
+        """Whether they may be changed."""
+        if self._is_strict and self._is_in_debt():
+            return False
+        self._throttle.change(*self._who, partitions)
+        if not self._is_strict:
+            self._is_in_debt()
+        return True
+
+    def _is_in_debt(self) -> bool:
+        debt_ms = self._throttle.debt_ms(*self._who)
+        self.wait_ms = max(self.wait_ms, debt_ms or 0)
+        return debt_ms is not None
+
+
+Take = Callable[[int], bool]
+"""Whether so many partitions may be made or unmade now."""
+
+
+def unlimited(_partitions: int) -> bool:
+    """Where nobody counts."""
+    return True

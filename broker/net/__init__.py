@@ -1,0 +1,1 @@
+"""The network: sockets, connections, limits, TLS and SASL, and channels to other brokers."""

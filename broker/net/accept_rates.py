@@ -1,0 +1,89 @@
+"""How fast connections may come (`ConnectionQuotas`, KIP-612)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict, deque
+from collections.abc import Callable
+
+from urteil.broker.base.rates import Rate, Windows
+from urteil.broker.config.live_properties import LiveProperties
+from urteil.broker.net.connection import Connection
+
+RATE = "max.connection.creation.rate"
+UNLIMITED = 2**31 - 1
+
+
+class ConnectionRates:
+    """Lets in the connections of a listener one after the other, no faster than
+    `max.connection.creation.rate` of the broker and of the listener allow.
+
+    Whoever comes too fast waits unread, each for a window of the quotas at most; `backlog` of a
+    listener may wait, the next are sent away. The broker's rate does not hold up other brokers.
+    """
+
+    def __init__(
+        self,
+        properties: LiveProperties,
+        backlog: int,
+        is_broker: Callable[[Connection], bool],
+        admit: Callable[[Connection], None],
+    ) -> None:
+        """`admit` is told whose turn it is, of those that had to wait."""
+        count = properties.value("quota.window.num")
+        self._windows = Windows(count, properties.value("quota.window.size.seconds") * 1000)
+        self._properties = properties
+        self._backlog = backlog
+        self._is_broker = is_broker
+        self._admit = admit
+        self._rates: dict[str, Rate] = defaultdict(lambda: Rate(self._windows))
+        self._queues: dict[str, deque[Connection]] = defaultdict(deque)
+
+    def arrive(self, connection: Connection) -> bool:
+        """Whether it is its turn now; one that has to wait is held, or closed already."""
+        queue = self._queues[connection.listener]
+        if not queue:
+            wait_ms = self._wait_ms(connection)
+            if not wait_ms:
+                return True
+            self._come_back(connection.listener, wait_ms)
+        if len(queue) >= self._backlog:
+            connection.close()
+        else:
+            connection.hold()
+            queue.append(connection)
+        return False
+
+    def leave(self, connection: Connection) -> None:
+        queue = self._queues[connection.listener]
+        if connection in queue:
+            queue.remove(connection)  # if it was the first, the next one has its turn
+
+    def _come_back(self, listener: str, wait_ms: float) -> None:
+        asyncio.get_running_loop().call_later(wait_ms / 1000, self._next, listener)
+
+    def _next(self, listener: str) -> None:
+        """The first one has waited for its turn; those after it count from now on."""
+        queue, wait_ms = self._queues[listener], 0.0
+        while queue and not wait_ms:
+            self._admit(queue.popleft())
+            wait_ms = self._wait_ms(queue[0]) if queue else 0.0
+        if wait_ms:
+            self._come_back(listener, wait_ms)
+
+    def _wait_ms(self, connection: Connection) -> float:
+        """Counts it; how long until the rates are kept again."""
+        own = self._properties.get(f"listener.name.{connection.listener.lower()}.{RATE}")
+        limits = {} if own is None else {connection.listener: int(own)}
+        if not self._is_broker(connection):
+            limits[""] = int(self._properties.value(RATE))
+        now_ms = asyncio.get_running_loop().time() * 1000
+        waits = (self._held_up_ms(name, limit, now_ms) for name, limit in limits.items())
+        return max(waits, default=0.0)
+
+    def _held_up_ms(self, name: str, limit: int, now_ms: float) -> float:
+        if limit >= UNLIMITED:
+            return 0.0
+        rate, longest_ms = self._rates[name], float(self._windows.size_ms)
+        rate.record(1, now_ms)
+        return min(rate.throttle_ms(limit, now_ms), longest_ms) if limit else longest_ms

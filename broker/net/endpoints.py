@@ -1,0 +1,52 @@
+"""The addresses that a broker registers, once its sockets are bound."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterable
+
+from urteil.broker.config.listeners import Listener
+from urteil.broker.config.values import ConfigError
+from urteil.broker.zookeeper.znodes import BrokerEndpoint
+
+
+def endpoints(
+    listeners: Iterable[Listener], bound_port: Callable[[str], int]
+) -> tuple[BrokerEndpoint, ...]:
+    """Of the advertised listeners: port 0 is the one that was bound, and no host is this machine's
+    name. Raises ConfigError when it has none."""
+    return tuple(
+        BrokerEndpoint(
+            listener=one.name,
+            protocol=one.protocol,
+            host=one.advertised_host or own_name(),
+            port=one.advertised_port or bound_port(one.name),
+        )
+        for one in listeners
+        if one.is_advertised
+    )
+
+
+def advertised(listeners: Iterable[Listener]) -> tuple[str, ...]:
+    """HOST:PORT of each advertised listener whose property names both."""
+    return tuple(
+        f"{one.advertised_host}:{one.advertised_port}"
+        for one in listeners
+        if one.is_advertised and one.advertised_host and one.advertised_port
+    )
+
+
+def own_name() -> str:
+    """As `InetAddress.getLocalHost().getCanonicalHostName()`."""
+    name = socket.gethostname()
+    try:
+        address = socket.gethostbyname(name)
+    except OSError as error:
+        raise ConfigError(
+            f"this machine's name, {name}, has no address ({error}): name a host in "
+            "advertised.listeners"
+        ) from None
+    try:
+        return socket.gethostbyaddr(address)[0]
+    except OSError:
+        return address

@@ -1,0 +1,168 @@
+"""How one listener lets clients in: by TLS or not, and whom it takes them for."""
+
+from __future__ import annotations
+
+import logging
+import ssl
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from urteil.broker.base.one_per_turn import OneATurn
+from urteil.broker.config.listener_overrides import ListenerSettings
+from urteil.broker.config.listeners import Listener
+from urteil.broker.config.values import ConfigError, known_keys
+from urteil.broker.net.connection import Connection
+from urteil.broker.net.sasl_handshake import Gate
+from urteil.broker.net.sasl_mechanisms import SaslOffer, load_offer
+from urteil.broker.security.exchange import Login
+from urteil.broker.security.mapping_rules import MappingRules
+from urteil.broker.security.principals import ANONYMOUS, USER, Principal
+from urteil.broker.security.scram import Find
+
+log = logging.getLogger("security")
+
+_OF_TLS = tuple(name for name in known_keys() if name.startswith("ssl."))
+_FILES = ("ssl.keystore.location", "ssl.truststore.location")
+
+
+class Entrance:
+    """The security of a listener that is not PLAINTEXT.
+
+    `reload` takes on what settings and files say now; connections that stand keep what they have.
+    `is_inter_broker`: this broker is also a client of its peers' listeners of that name.
+    """
+
+    def __init__(
+        self,
+        listener: Listener,
+        *,
+        is_inter_broker: bool,
+        find: Callable[[str], Find] = lambda _: lambda *_: None,
+        now_ms: Callable[[], float] = float,
+    ) -> None:
+        """`find` gives the credentials of a SASL mechanism."""
+        self.name = listener.name
+        self.protocol = listener.protocol
+        self._is_inter_broker = is_inter_broker
+        self._find = find
+        self._now_ms = now_ms
+        self._offer: SaslOffer | None = None
+        self._peer_mechanism = ""
+        self._stamp: object = None
+        self._material: Any = None
+        self._rules = MappingRules("DEFAULT")
+        self.for_clients: ssl.SSLContext | None = None
+        self.to_peers: ssl.SSLContext | None = None
+        self.handshakes = OneATurn()
+
+    @property
+    def uses_tls(self) -> bool:
+        return self.protocol.endswith("SSL")
+
+    def reload(self, properties: Mapping[str, str]) -> None:
+        """Raises ConfigError, and keeps what it has."""
+        settings = ListenerSettings(properties, self.name)
+        offer = self._offered(settings)
+        self._reload_tls(settings)
+        self._offer = offer
+        self._peer_mechanism = settings.value("sasl.mechanism.inter.broker.protocol")
+
+    def _reload_tls(self, settings: ListenerSettings) -> None:
+        stamp = self._stamp_of(settings)
+        if not self.uses_tls or stamp == self._stamp:
+            return
+        material, for_clients, to_peers = self._made(settings)
+        rules = self._ruled(settings)
+        if self._material is not None:
+            log.info("listener %s: keys and certificates are read again", self.name)
+        self._material, self._rules, self._stamp = material, rules, stamp
+        self.for_clients, self.to_peers = for_clients, to_peers
+
+    def check(self, properties: Mapping[str, str]) -> None:
+        """Whether `reload` could take on these while connections stand. Raises ConfigError."""
+        settings = ListenerSettings(properties, self.name)
+        self._offered(settings)
+        if not self.uses_tls or self._stamp_of(settings) == self._stamp:
+            return
+        from urteil.broker.security.replacement import check_replacement
+
+        material, _, _ = self._made(settings)
+        try:
+            check_replacement(
+                self._material,
+                material,
+                allows_names=settings.value("ssl.allow.dn.changes"),
+                allows_hosts=settings.value("ssl.allow.san.changes"),
+                by_peers=self._is_inter_broker,
+            )
+        except ValueError as error:
+            raise ConfigError(str(error)) from None
+
+    def guard(self, connection: Connection) -> None:
+        """Let its peer say who it is before all else, where that is asked."""
+        if self._offer is not None:
+            Gate(connection, self._offer, self._find, self._now_ms)
+
+    def login(self, host: str) -> tuple[str, Login] | None:
+        """By which mechanism and how this broker shows a peer at `host` who it is; None where no
+        peer asks."""
+        if self._offer is None:
+            return None
+        return self._peer_mechanism, self._offer.login(self._peer_mechanism, host)
+
+    def _offered(self, settings: ListenerSettings) -> SaslOffer | None:
+        if not self.protocol.startswith("SASL"):
+            return None
+        mechanism = settings.value("sasl.mechanism.inter.broker.protocol")
+        return load_offer(settings, mechanism if self._is_inter_broker else None, self._now_ms)
+
+    def principal(self, tls: ssl.SSLObject | None) -> Principal:
+        """Of a peer that TLS let in. Raises ValueError when no rule gives it a name."""
+        certificate = None if tls is None else tls.getpeercert(binary_form=True)
+        if not certificate or self.protocol != "SSL":
+            return ANONYMOUS
+        from urteil.broker.security.tls import subject
+
+        return Principal(USER, self._rules.user(subject(certificate)))
+
+    def _stamp_of(self, settings: ListenerSettings) -> object:
+        values = [settings.value(name) for name in _OF_TLS]
+        return values, [_state(settings.value(name)) for name in _FILES]
+
+    def _made(
+        self, settings: ListenerSettings
+    ) -> tuple[Any, ssl.SSLContext, ssl.SSLContext | None]:
+        from urteil.broker.security.replacement import check_own_trust
+        from urteil.broker.security.tls import TlsMaterial
+
+        auth = settings.own("ssl.client.auth")
+        if self.protocol == "SASL_SSL" and auth is None:
+            auth = "none"  # who is asked for a password is asked for a certificate on demand only
+        try:
+            material = TlsMaterial.load(settings, auth)
+            made = material.server_context()
+            to_peers = material.client_context() if self._is_inter_broker else None
+            if self._is_inter_broker:
+                check_own_trust(material)
+        except ValueError as error:
+            raise ConfigError(f"listener {self.name}: {error}") from None
+        return material, made, to_peers
+
+    def _ruled(self, settings: ListenerSettings) -> MappingRules:
+        rules = settings.value("ssl.principal.mapping.rules")
+        try:
+            return MappingRules(rules)
+        except ValueError as error:
+            raise ConfigError(
+                f"Invalid value {rules} for configuration ssl.principal.mapping.rules: {error}"
+            ) from None
+
+
+def _state(path: str | None) -> object:
+    """What changes when a file is replaced or written."""
+    try:
+        found = Path(path).stat() if path else None
+    except OSError:
+        return None
+    return found and (found.st_mtime_ns, found.st_size, found.st_ino)

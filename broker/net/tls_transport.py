@@ -1,0 +1,169 @@
+"""TLS between a socket's transport and a connection, on the loop and without copies kept.
+
+The loops' own `start_tls` may lose what a client sends before its first turn, and a server made
+with a context keeps it for good and shows no connection before its handshake.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from urteil.broker.base.one_per_turn import OneATurn
+
+READ_BYTES = 256 * 1024
+RECORD_BYTES = 16 * 1024
+
+
+class TlsTransport(asyncio.Transport, asyncio.Protocol):
+    """The server's side of TLS: a protocol to `raw`, a transport to `above`.
+
+    `ready` is called once the handshake is through, or with what was wrong; what comes later goes
+    to `above`. What was received is decrypted at once or, while reading is paused, stays where it
+    is: one chunk of the socket's. What is written is encrypted at once, and the limits of `raw`
+    hold. A step of a handshake takes a millisecond of signing: each waits for its turn among the
+    `handshakes` of all clients.
+    """
+
+    def __init__(
+        self,
+        raw: asyncio.Transport,
+        context: ssl.SSLContext,
+        above: asyncio.Protocol,
+        ready: Callable[[Exception | None], None],
+        handshakes: OneATurn,
+    ) -> None:
+        super().__init__()
+        self._raw = raw
+        self._above = above
+        self._ready = ready
+        self._received, self._to_send = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls = context.wrap_bio(self._received, self._to_send, server_side=True)
+        self._handshakes = handshakes
+        self._is_waiting = False  # for a turn
+        self._is_ready = False
+        self._is_reading = True
+        raw.set_protocol(self)
+
+    # -- the socket's side ----------------------------------------------------------------------
+
+    def data_received(self, data: bytes) -> None:
+        self._received.write(data)
+        if self._is_ready:
+            self._decrypt()
+        elif not self._is_waiting:
+            self._is_waiting = True
+            self._handshakes.put(self._go_on)
+
+    def _go_on(self) -> None:
+        """With the handshake, and with what came right behind it."""
+        if not self._is_waiting or self._raw.is_closing():
+            return
+        self._is_waiting = False
+        self._shake_hands()
+        if self._is_ready:
+            self._decrypt()
+
+    def _shake_hands(self) -> None:
+        try:
+            self._tls.do_handshake()
+        except ssl.SSLWantReadError:
+            self._flush()
+            return
+        except ssl.SSLError as error:
+            self._flush()  # the alert that tells the peer why
+            self._ready(error)
+            self._raw.close()
+            return
+        self._flush()
+        self._is_ready = True
+        self._ready(None)
+
+    def _decrypt(self) -> None:
+        pieces, is_over = [], False
+        try:
+            while self._is_reading and not self._raw.is_closing():
+                piece = self._tls.read(READ_BYTES)
+                if not piece:
+                    is_over = True
+                    break
+                pieces.append(piece)
+        except ssl.SSLWantReadError:
+            pass
+        except ssl.SSLError:  # the peer's farewell too
+            is_over = True
+        self._flush()
+        if pieces:
+            self._above.data_received(pieces[0] if len(pieces) == 1 else b"".join(pieces))
+        if is_over and not self._above.eof_received():
+            self.close()
+
+    def eof_received(self) -> bool:
+        self._go_on()  # what it said last
+        if not self._is_ready:
+            self._ready(ConnectionResetError("the peer hung up"))
+        return bool(self._above.eof_received())
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._above.connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        self._above.pause_writing()
+
+    def resume_writing(self) -> None:
+        self._above.resume_writing()
+
+    # -- the connection's side ------------------------------------------------------------------
+
+    def write(self, data: Any) -> None:
+        self.writelines((data,))
+
+    def writelines(self, list_of_data: Iterable[Any]) -> None:
+        if self._raw.is_closing():
+            return
+        buffers = list(list_of_data)
+        if len(buffers) > 1 and sum(map(len, buffers)) <= RECORD_BYTES:
+            buffers = [b"".join(buffers)]
+        for one in buffers:
+            if len(one):
+                self._tls.write(one)
+        self._flush()
+
+    def _flush(self) -> None:
+        if self._to_send.pending:
+            self._raw.write(self._to_send.read())
+
+    def pause_reading(self) -> None:
+        self._is_reading = False
+        self._raw.pause_reading()
+
+    def resume_reading(self) -> None:
+        self._is_reading = True
+        self._raw.resume_reading()
+        asyncio.get_running_loop().call_soon(self._decrypt)
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        self._raw.set_write_buffer_limits(high, low)
+
+    def get_write_buffer_size(self) -> int:
+        return self._raw.get_write_buffer_size()
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return self._tls if name == "ssl_object" else self._raw.get_extra_info(name, default)
+
+    def is_closing(self) -> bool:
+        return self._raw.is_closing()
+
+    def close(self) -> None:
+        """Say farewell, send what was written, and do not wait for the peer's."""
+        if self._is_ready and not self._raw.is_closing():
+            with contextlib.suppress(ssl.SSLError):  # the peer's farewell is not here yet
+                self._tls.unwrap()
+            self._flush()
+        self._raw.close()
+
+    def abort(self) -> None:
+        self._raw.abort()

@@ -1,0 +1,189 @@
+"""Describing and altering quotas (`ZkAdminManager`); any broker does it."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from urteil.broker.config.incremental_changes import Refused
+from urteil.broker.quotas.configs import QuotaConfigs
+from urteil.broker.quotas.table import CLIENT, IP, OF_CLIENTS, USER, Entity, Quota
+from urteil.broker.security.sanitizing import sanitize
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.zookeeper.operations import is_node_name
+
+EXACT, DEFAULT, ANY = 0, 1, 2
+"""How a component of a filter matches."""
+
+WHOLE = {Quota.PRODUCE: ("LONG", 64), Quota.FETCH: ("LONG", 64), Quota.CONNECTION: ("INT", 32)}
+"""Quotas of whole numbers, with their types and how many bits these have; the others take
+fractions."""
+
+EPSILON = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """One component of a filter."""
+
+    type: str
+    how: int
+    name: str | None
+
+    def fits(self, entity: Entity) -> bool:
+        if not entity.has(self.type):
+            return False
+        return self.how == ANY or entity.name(self.type) == self.wanted
+
+    @property
+    def wanted(self) -> str | None:
+        return None if self.how == DEFAULT else self.name
+
+
+def check_filter(components: Sequence[Component]) -> None:
+    """Raises Refused."""
+    seen: list[str] = []
+    for one in components:
+        if one.type in seen:
+            what = "client" if one.type == CLIENT else one.type
+            raise _invalid(f"Duplicate {what} filter component entity type")
+        if not one.type:
+            raise _invalid("Unexpected empty filter component entity type")
+        if one.type not in (USER, CLIENT, IP):
+            why = f"Custom entity type '{one.type}' not supported"
+            raise Refused(ErrorCode.UNSUPPORTED_VERSION, why)
+        seen.append(one.type)
+    if IP in seen and len(seen) > 1:
+        raise _invalid(
+            "Invalid entity filter component combination, IP filter component should not be used "
+            "with user or clientId filter component."
+        )
+
+
+class QuotaAdmin:
+    """One change at a time, of credentials too, so that none is lost here."""
+
+    def __init__(self, configs: QuotaConfigs) -> None:
+        self._configs = configs
+
+    async def describe(
+        self, components: Sequence[Component], *, strict: bool
+    ) -> dict[Entity, dict[Quota, float]]:
+        """As ZooKeeper has them. `strict`: entities without any other component. Raises Refused."""
+        check_filter(components)
+        _check_names(one.wanted for one in components if _reads_exactly(components, strict=strict))
+        about = {one.type for one in components}
+        found = {}
+        for entity, settings in (await self._configs.standing()).items():
+            types = {type for type, _ in entity.parts}
+            if about and (IP in about) != (IP in types):
+                continue
+            if not all(one.fits(entity) for one in components) or (strict and types != about):
+                continue
+            kinds = (Quota.CONNECTION,) if entity.has(IP) else OF_CLIENTS
+            quotas = {kind: float(settings[kind]) for kind in kinds if kind in settings}
+            if quotas:
+                found[entity] = quotas
+        return found
+
+    async def alter(
+        self, entity: Entity, changes: Mapping[str, float | None], *, validate_only: bool
+    ) -> None:
+        """Set quotas, and remove those that are None. Raises Refused."""
+        await check_entity(entity)
+        _check_names(name for _, name in entity.parts)
+        kinds = (Quota.CONNECTION,) if entity.has(IP) else OF_CLIENTS
+        async with self._configs.turn:
+            settings = await self._configs.read(entity)
+            for key, value in changes.items():
+                if value is None:
+                    settings.pop(key, None)
+                elif key not in kinds:
+                    raise _invalid(f"Invalid configuration key {key}")
+                else:
+                    settings[key] = _written(Quota(key), value)
+            if not validate_only:
+                await self._configs.write(entity, settings)
+
+
+def _reads_exactly(components: Sequence[Component], *, strict: bool) -> bool:
+    """Whether Apache Kafka looks for one entity, instead of through all."""
+    if not components or any(one.how == ANY for one in components):
+        return False
+    return strict or len(components) > 1 or components[0].type == IP
+
+
+def _check_names(names: Iterable[str | None]) -> None:
+    """Raises Refused for what ZooKeeper can have no node of."""
+    if not all(name is None or is_node_name(sanitize(name)) for name in names):
+        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, None)
+
+
+async def check_entity(entity: Entity) -> None:
+    """Raises Refused for nobody. Waits for who knows the names of hosts."""
+    if not entity.parts:
+        raise _invalid("Invalid empty client quota entity")
+    for type, name in entity.parts:
+        if type not in (USER, CLIENT, IP):
+            raise _invalid(f"Unhandled client quota entity type: {type}")
+        if name == "":
+            raise _invalid(f"Empty {type} not supported")
+    if entity.has(IP):
+        if len(entity.parts) > 1:
+            raise _invalid(
+                "Invalid quota entity combination, IP entity should not be used with user/client "
+                "ID entity."
+            )
+        name = entity.name(IP)
+        if name is not None and not await _is_address(name):
+            raise _invalid(f"{sanitize(name)} is not a valid IP or resolvable host.")
+
+
+async def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+        return True
+    except ValueError:
+        pass
+    try:
+        await asyncio.get_running_loop().getaddrinfo(name, None)
+    except (OSError, UnicodeError):  # the latter of an empty or too long label
+        return False
+    return True
+
+
+def _written(quota: Quota, value: float) -> str:
+    if quota not in WHOLE:
+        return double_text(value)
+    kind, bits = WHOLE[quota]
+    whole = _whole(value + EPSILON, bits)
+    if abs(whole - value) > EPSILON:
+        raise _invalid(f"Configuration {quota} must be a {kind} value")
+    return str(whole)
+
+
+def _whole(value: float, bits: int) -> int:
+    """As Java makes a whole number of one: 0 of NaN, the nearest there is of one too large."""
+    if math.isnan(value):
+        return 0
+    limit = 2 ** (bits - 1)
+    return int(min(max(value, -limit), limit - 1))
+
+
+def double_text(value: float) -> str:
+    """As Java writes a double (`Double.toString`), which others read from ZooKeeper."""
+    if not math.isfinite(value):
+        return repr(value).replace("nan", "NaN").replace("inf", "Infinity")
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return format(Decimal(repr(value)), "f")
+    sign, digits, _ = Decimal(repr(value)).normalize().as_tuple()
+    rest = "".join(map(str, digits[1:])) or "0"
+    return f"{'-' * sign}{digits[0]}.{rest}E{Decimal(repr(value)).adjusted()}"
+
+
+def _invalid(why: str) -> Refused:
+    return Refused(ErrorCode.INVALID_REQUEST, why)

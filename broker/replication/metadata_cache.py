@@ -1,0 +1,175 @@
+"""What the controller last said about the cluster: topics, partitions, live brokers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+from urteil.broker.base.offload import PACE, STEP, Steps, finished
+from urteil.broker.base.purgatory import Watchers
+from urteil.broker.net.channels import Endpoint
+from urteil.broker.wire.messages import UpdateMetadataRequest
+from urteil.broker.wire.primitives import ZERO_UUID
+
+NO_LEADER = -1
+LEADER_DURING_DELETE = -2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionState:
+    """One partition as the controller spread it."""
+
+    controller_epoch: int
+    leader: int
+    leader_epoch: int
+    isr: tuple[int, ...]
+    partition_epoch: int
+    replicas: tuple[int, ...]
+    offline_replicas: tuple[int, ...]
+
+
+States = list[tuple[str, UUID, int, PartitionState]]
+"""Partitions by topic, its id (zero if unknown) and their number."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveBroker:
+    """A registered broker: its rack and where each of its listeners is advertised."""
+
+    id: int
+    rack: str | None
+    endpoints: dict[str, tuple[str, int]]
+
+    def endpoint(self, listener: str) -> Endpoint | None:
+        found = self.endpoints.get(listener)
+        return None if found is None else Endpoint(self.id, found[0], found[1])
+
+
+class MetadataCache:
+    """Changed only by UpdateMetadata, but for what `forget` is told; every broker has its own,
+    possibly stale, view."""
+
+    def __init__(self) -> None:
+        self.topics: dict[str, dict[int, PartitionState]] = {}
+        self.topic_ids: dict[str, UUID] = {}
+        self.topic_names: dict[UUID, str] = {}
+        self.brokers: dict[int, LiveBroker] = {}
+        self.controller_id: int | None = None
+        self.on_update = Watchers()
+        self.terms = (-1, -1)  # of this broker's registration and of the controller: their epochs
+        self._told = asyncio.Event()
+
+    async def first_word(self, timeout_s: float) -> None:
+        """Wait until the controller has spoken once, for so long at most: a client that is shown
+        an empty cluster may ask again in minutes only."""
+        if self._told.is_set():
+            return
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._told.wait()
+        except TimeoutError:
+            self._told.set()  # waited once; who is cut off says what it knows from now on
+
+    def update(
+        self, request: UpdateMetadataRequest, states: States | None = None
+    ) -> list[tuple[str, int]]:
+        """Take in one UpdateMetadata, whose `states_in` may be given; returns the partitions it
+        deleted."""
+        if states is None:
+            states = finished(states_in(request))
+        self.controller_id = request.controller_id if request.controller_id >= 0 else None
+        self.brokers = {broker.id: _live(broker) for broker in request.live_brokers}
+        deleted = []
+        self.terms = (request.broker_epoch, request.controller_epoch)
+        for topic, topic_id, index, state in states:
+            if topic_id != ZERO_UUID:
+                self._name(topic, topic_id)
+            if state.leader == LEADER_DURING_DELETE:
+                self._remove(topic, index)
+                deleted.append((topic, index))
+            else:
+                self.topics.setdefault(topic, {})[index] = state
+        self._told.set()
+        self.on_update.notify()
+        return deleted
+
+    def _name(self, topic: str, topic_id: UUID) -> None:
+        old = self.topic_ids.get(topic)
+        if old is not None and old != topic_id:
+            self.topic_names.pop(old, None)
+            self.topics.pop(topic, None)  # it may have had more partitions
+        self.topic_ids[topic] = topic_id
+        self.topic_names[topic_id] = topic
+
+    def forget(self, topics: Mapping[str, UUID]) -> list[str]:
+        """Forget topics, by name and id, that others know to be deleted; returns which were here.
+        One that was made anew has another id, and stays."""
+        here = [name for name, topic_id in topics.items() if self.topic_ids.get(name) == topic_id]
+        for topic in here:
+            for partition in list(self.topics.get(topic, ())):
+                self._remove(topic, partition)
+        return here
+
+    def _remove(self, topic: str, partition: int) -> None:
+        partitions = self.topics.get(topic, {})
+        partitions.pop(partition, None)
+        if not partitions:
+            self.topics.pop(topic, None)
+            topic_id = self.topic_ids.pop(topic, None)
+            if topic_id is not None:
+                self.topic_names.pop(topic_id, None)
+
+    def partition(self, topic: str, partition: int) -> PartitionState | None:
+        return self.topics.get(topic, {}).get(partition)
+
+    def endpoint(self, broker_id: int, listener: str) -> Endpoint | None:
+        """Where a live broker is reached by that listener, or None."""
+        broker = self.brokers.get(broker_id)
+        return None if broker is None else broker.endpoint(listener)
+
+    def live_endpoints(self, listener: str) -> list[Endpoint]:
+        """The live brokers that have the listener, by id."""
+        found = (self.brokers[one].endpoint(listener) for one in sorted(self.brokers))
+        return [endpoint for endpoint in found if endpoint is not None]
+
+
+def _live(broker: UpdateMetadataRequest.UpdateMetadataBroker) -> LiveBroker:
+    endpoints = {point.listener: (point.host, point.port) for point in broker.endpoints}
+    if not endpoints and broker.v0_host:
+        endpoints = {"PLAINTEXT": (broker.v0_host, broker.v0_port)}
+    return LiveBroker(id=broker.id, rack=broker.rack or None, endpoints=endpoints)
+
+
+def told_in(
+    request: UpdateMetadataRequest,
+) -> Iterator[tuple[str, UUID, UpdateMetadataRequest.UpdateMetadataPartitionState]]:
+    """Every partition of a request of any version, with its topic's id (zero if unknown)."""
+    for state in request.ungrouped_partition_states:
+        yield state.topic_name, ZERO_UUID, state
+    for topic in request.topic_states:
+        for state in topic.partition_states:
+            yield topic.topic_name, topic.topic_id, state
+
+
+def states_in(request: UpdateMetadataRequest) -> Steps[States]:
+    """The same as `MetadataCache` keeps them: of 100,000 partitions this takes time."""
+    states: States = []
+    for topic, topic_id, state in told_in(request):
+        states.append((topic, topic_id, state.partition_index, _partition(state)))
+        if len(states) % PACE == 0:
+            yield STEP
+    return states
+
+
+def _partition(state: UpdateMetadataRequest.UpdateMetadataPartitionState) -> PartitionState:
+    return PartitionState(
+        controller_epoch=state.controller_epoch,
+        leader=state.leader,
+        leader_epoch=state.leader_epoch,
+        isr=tuple(state.isr),
+        partition_epoch=state.zk_version,
+        replicas=tuple(state.replicas),
+        offline_replicas=tuple(state.offline_replicas),
+    )

@@ -1,1 +1,0 @@
-"""Sockets, delayed operations, configuration, and the broker that wires the rooms together."""

@@ -1,0 +1,50 @@
+"""Work that many clients ask for at once is done one piece a turn of the loop."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+
+import pytest
+
+from urteil.broker.base.one_per_turn import OneATurn
+
+PIECES = 5
+
+
+def test_pieces_run_in_order_with_a_turn_for_others_after_each() -> None:
+    async def scenario() -> list[str]:
+        turns, seen = OneATurn(), list[str]()
+        for number in range(PIECES):
+            turns.put(partial(seen.append, str(number)))
+        for _ in range(PIECES):
+            await asyncio.sleep(0)
+            seen.append("other")
+        return seen
+
+    seen = asyncio.run(scenario())
+    assert seen == [one for number in range(PIECES) for one in (str(number), "other")]
+
+
+def test_piece_that_fails_does_not_keep_back_the_next(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> list[str]:
+        turns, seen = OneATurn(), list[str]()
+        turns.put(lambda: seen.remove("absent"))
+        turns.put(lambda: seen.append("next"))
+        for _ in range(3):
+            await asyncio.sleep(0)
+        return seen
+
+    assert asyncio.run(scenario()) == ["next"]
+    assert "ValueError" in caplog.text
+
+
+def test_piece_that_is_put_while_another_runs_comes_after_it() -> None:
+    async def scenario() -> list[str]:
+        turns, seen = OneATurn(), list[str]()
+        turns.put(lambda: (seen.append("first"), turns.put(lambda: seen.append("second")))[0])
+        for _ in range(3):
+            await asyncio.sleep(0)
+        return seen
+
+    assert asyncio.run(scenario()) == ["first", "second"]

@@ -1,0 +1,39 @@
+"""Loggers under the names that Apache Kafka's administrators know."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+TELLS = """
+import json, logging
+from urteil.broker.config.incremental_changes import Change, Operation
+from urteil.broker.config.log_levels import alter_levels, join_families, levels
+from urteil.broker.zookeeper import session
+names = ("groups", "controller", "urteil.broker.log.cleaner", "control", "zookeeper", "asyncio")
+for name in names:
+    logging.getLogger(name)
+logging.root.setLevel("INFO")
+join_families()
+def told():
+    return {name: level for name, level in levels().items() if name in names}
+seen = [told()]
+for name, level in (("kafka", "DEBUG"), ("kafka.log", "WARN"), ("state.change.logger", "ERROR")):
+    change = Change(name=name, operation=Operation.SET, value=level)
+    alter_levels("1", [change], 1, validate_only=False)
+    seen.append(told())
+print(json.dumps(seen))
+"""
+
+
+def test_a_level_is_inherited_by_apache_kafkas_names() -> None:
+    """In a process of its own: loggers are the whole process's."""
+    argv = [sys.executable, "-c", TELLS]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=240)
+    first, everything, log, changes = json.loads(done.stdout)
+    assert set(first.values()) == {"INFO"}
+    of_kafka = ("groups", "controller", "urteil.broker.log.cleaner")
+    assert everything == first | dict.fromkeys(of_kafka, "DEBUG")
+    assert log == everything | {"urteil.broker.log.cleaner": "WARN"}
+    assert changes == log | {"control": "ERROR"}

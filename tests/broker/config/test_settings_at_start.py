@@ -1,0 +1,50 @@
+"""What was set for a broker is in effect from its first answer on, also what was set meanwhile."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.broker.nodes import Nodes, until
+from tests.broker.zookeeper.server import ZooKeeperServer
+from tests.conformance.configs import BROKER, SET, TOPIC, change, values
+from tests.conformance.side import Side
+from urteil.broker.wire.messages import MetadataRequest
+
+KEYS = ("message.max.bytes", "log.retention.ms", "log.segment.bytes")
+
+
+def test_settings_stand_at_the_first_answer(
+    tmp_path: Path, zookeeper: ZooKeeperServer, chroot: str
+) -> None:
+    with Nodes(tmp_path, zookeeper, chroot, 1, log_segment_bytes="5000") as nodes:
+        side = Side("ours", nodes.bootstrap)
+        until(lambda: _knows(side, "t"), "a topic is made by asking")
+        assert change(side, BROKER, "", ("message.max.bytes", SET, "1000"))[0][2] == "NONE"
+        assert change(side, TOPIC, "t", ("segment.ms", SET, "9999"))[0][2] == "NONE"
+        nodes.kill(1)
+        by_hand = {"version": 1, "config": {"log.retention.ms": "7000"}}
+        nodes.zk.create("/config/brokers/1", json.dumps(by_hand).encode())
+        side.close()
+        nodes.start(1)
+        until(lambda: _listens(side), "the broker listens")
+        wanted = {"message.max.bytes": "1000", "log.retention.ms": "7000"}
+        assert values(side, BROKER, "1", *KEYS) == {**wanted, "log.segment.bytes": "5000"}
+        until(lambda: _knows(side, "t"), "the topic is known again")
+        keys = ("max.message.bytes", "retention.ms", "segment.ms")
+        assert list(values(side, TOPIC, "t", *keys).values()) == ["1000", "7000", "9999"]
+        side.close()
+
+
+def _knows(side: Side, topic: str) -> bool:
+    asked = MetadataRequest.MetadataRequestTopic(name=topic)
+    answer = side.get(MetadataRequest(topics=[asked], allow_auto_topic_creation=True), 4)
+    return bool(answer.topics[0].error_code == 0)
+
+
+def _listens(side: Side) -> bool:
+    try:
+        side.connect(1).close()
+    except ConnectionError:
+        return False
+    return True

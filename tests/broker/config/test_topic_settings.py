@@ -1,0 +1,226 @@
+"""Settings of topics: read once, followed, forgotten with the topic."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from types import SimpleNamespace
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from tests.broker.api.asking import context
+from tests.broker.net.raw import run
+from tests.broker.zookeeper.server import until
+from urteil.broker.api.control_plane import stop_replica, update_metadata
+from urteil.broker.base.offload import STEP, Steps
+from urteil.broker.config import topic_settings
+from urteil.broker.config.topic_settings import TopicSettings
+from urteil.broker.log.log_config import LogConfig
+from urteil.broker.replication.metadata_cache import LEADER_DURING_DELETE, MetadataCache
+from urteil.broker.wire.api_keys import ApiKey
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import (
+    StopReplicaRequest,
+    StopReplicaResponse,
+    UpdateMetadataRequest,
+)
+
+
+class Configs:
+    """What stands in ZooKeeper; `tell` is its notice of a change."""
+
+    def __init__(self) -> None:
+        self.standing: dict[str, dict[str, str]] = {}
+        self.tell: Callable[[str, dict[str, str]], None] = lambda topic, overrides: None
+
+    def on_change(self, callback: Callable[[str, dict[str, str]], None]) -> None:
+        self.tell = callback
+
+    async def overrides_of(self, topics: list[str]) -> dict[str, dict[str, str]]:
+        return {topic: self.standing.get(topic, {}) for topic in topics}
+
+
+def settings() -> tuple[TopicSettings, Any, list[tuple[str, Mapping[str, str]]]]:
+    configs: Any = Configs()
+    told: list[tuple[str, Mapping[str, str]]] = []
+    return TopicSettings(configs, lambda *change: told.append(change)), configs, told
+
+
+def test_changes_of_known_topics_are_taken() -> None:
+    async def scenario() -> None:
+        known, configs, told = settings()
+        await known.know(["t"])
+        configs.tell("t", {"a": "1"})
+        assert known.overrides("t") == {"a": "1"}
+        assert told == [("t", {"a": "1"})]
+
+    run(scenario())
+
+
+def test_a_late_notice_of_a_deleted_topic_does_not_stand_for_its_successor() -> None:
+    async def scenario() -> None:
+        known, configs, _ = settings()
+        configs.tell("t", {})
+        configs.standing["t"] = {"min.insync.replicas": "2"}
+        await known.know(["t"])
+        assert known.overrides("t") == {"min.insync.replicas": "2"}
+
+    run(scenario())
+
+
+def test_a_change_while_others_are_read_is_not_lost() -> None:
+    """One topic was read, another not yet (the connection to ZooKeeper is made anew)."""
+
+    async def scenario() -> None:
+        known, configs, _ = settings()
+        configs.standing["t"] = {"retention.ms": "1000"}
+        read = configs.overrides_of
+
+        async def slowly(topics: list[str]) -> dict[str, dict[str, str]]:
+            configs.overrides_of = read
+            found: dict[str, dict[str, str]] = await read(topics)
+            configs.standing["t"] = {"retention.ms": "-1"}
+            configs.tell("t", configs.standing["t"])
+            return found
+
+        configs.overrides_of = slowly
+        await known.know(["t", "u"])
+        assert known.overrides("t") == {"retention.ms": "-1"}
+
+    run(scenario())
+
+
+def test_what_cannot_be_read_yet_loses_nothing_and_acknowledges_nothing_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """ZooKeeper is away while a replica comes here: by the defaults old records would go, and
+    one replica would do for acks=all."""
+    monkeypatch.setattr(topic_settings, "READ_TIMEOUT_S", 0.01)
+
+    async def scenario() -> None:
+        known, configs, told = settings()
+        configs.standing["t"] = {"retention.ms": "1000"}
+        read, answers = configs.overrides_of, asyncio.Event()
+
+        async def late(topics: list[str]) -> dict[str, dict[str, str]]:
+            await answers.wait()
+            found: dict[str, dict[str, str]] = await read(topics)
+            return found
+
+        configs.overrides_of = late
+        await known.know(["t", "gone"])
+        meanwhile = LogConfig.from_properties({}, known.overrides("t"))
+        assert meanwhile.retention_ms == meanwhile.retention_bytes == -1
+        assert not meanwhile.compacts
+        assert meanwhile.min_insync_replicas > 1000
+        known.forget("gone")
+        answers.set()
+        await until(lambda: told, "what was read late")
+        assert known.overrides("t") == {"retention.ms": "1000"}
+        assert known.overrides("gone") == {}
+        assert told == [("t", {"retention.ms": "1000"})]
+
+    run(scenario())
+
+
+def test_a_log_that_stays_without_a_role_keeps_to_its_topics_settings() -> None:
+    async def scenario() -> None:
+        known, configs, told = settings()
+        configs.standing["t"] = {"retention.ms": "-1"}
+        await known.know(["t"])
+
+        async def registered() -> None:
+            return None
+
+        stopped = StopReplicaResponse.StopReplicaPartitionError(topic_name="t", partition_index=0)
+        here = [SimpleNamespace(topic="t")]
+
+        def stop(_request: StopReplicaRequest) -> Steps[StopReplicaResponse]:
+            yield STEP
+            return StopReplicaResponse(partition_errors=[stopped])
+
+        broker: Any = SimpleNamespace(
+            authorizer=None,
+            registration=SimpleNamespace(registered=registered),
+            control=SimpleNamespace(
+                turn=asyncio.Lock(),
+                stop_replica=stop,
+            ),
+            logs=SimpleNamespace(logs=lambda: here),
+            replicas=SimpleNamespace(partitions={}),
+            topic_settings=known,
+        )
+        request = StopReplicaRequest(controller_id=1)
+        await stop_replica(broker, context(ApiKey.STOP_REPLICA, 4), request)
+        assert known.overrides("t") == {"retention.ms": "-1"}
+        configs.tell("t", {"retention.ms": "5"})
+        assert told == [("t", {"retention.ms": "5"})]
+        here.clear()
+        await stop_replica(broker, context(ApiKey.STOP_REPLICA, 4), request)
+        assert known.overrides("t") == {}
+
+    run(scenario())
+
+
+def deletion() -> UpdateMetadataRequest:
+    state = UpdateMetadataRequest.UpdateMetadataPartitionState(
+        partition_index=0, leader=LEADER_DURING_DELETE
+    )
+    topic = UpdateMetadataRequest.UpdateMetadataTopicState(
+        topic_name="t", topic_id=UUID(int=5), partition_states=[state]
+    )
+    return UpdateMetadataRequest(controller_id=1, topic_states=[topic])
+
+
+def test_a_broker_without_a_replica_forgets_a_deleted_topic_as_well() -> None:
+    """It read all topics at its start; the next one of that name may be placed here."""
+
+    async def scenario() -> None:
+        known, configs, _ = settings()
+        configs.standing["t"] = {"min.insync.replicas": "2"}
+        await known.know(["t"])
+
+        async def registered() -> None:
+            return None
+
+        async def topics_deleted(_partitions: object) -> None:
+            return None
+
+        broker: Any = SimpleNamespace(
+            authorizer=None,
+            groups=SimpleNamespace(
+                tasks=SimpleNamespace(spawn=lambda coroutine: coroutine.close())
+            ),
+            group_administration=SimpleNamespace(topics_deleted=topics_deleted),
+            registration=SimpleNamespace(registered=registered),
+            control=SimpleNamespace(
+                turn=asyncio.Lock(), fence=lambda *_: ErrorCode.NONE, heed=lambda _: None
+            ),
+            metadata=MetadataCache(),
+            topic_settings=known,
+        )
+        await update_metadata(broker, context(ApiKey.UPDATE_METADATA, 8), deletion())
+        configs.standing["t"] = {}
+        await known.know(["t"])
+        assert known.overrides("t") == {}
+
+    run(scenario())
+
+
+def test_values_that_may_not_be_are_passed_over() -> None:
+    """Whoever wrote them: the others stand, and logs can be made."""
+
+    async def scenario() -> None:
+        known, configs, told = settings()
+        sound = {"min.insync.replicas": "2", "of.a.plugin": "x"}
+        bad = {"retention.ms": "a week", "segment.bytes": "1", "compression.type": "zip"}
+        configs.standing["t"] = {**sound, **bad}
+        await known.know(["t"])
+        assert known.overrides("t") == sound
+        configs.tell("t", {**bad, "flush.ms": "5"})
+        assert known.overrides("t") == {"flush.ms": "5"}
+        assert told == [("t", {"flush.ms": "5"})]
+
+    run(scenario())

@@ -1,0 +1,149 @@
+"""Answers with parts of files: sent from the file, in order, whatever becomes of it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.broker.net.raw import framed, run, serving
+from urteil.broker.log.storage import LENT_FROM_BYTES, File, FileRange, Storage
+from urteil.broker.net.connection import Connection
+
+DATA = random.Random(5).randbytes(3_000_000)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> File:
+    opened = Storage().open(tmp_path / "00.log", create=True)
+    opened.write_at([DATA], len(DATA), 0)
+    return opened
+
+
+def lent(file: File, size: int, position: int = 0) -> FileRange:
+    found = file.lend(size, position)
+    assert isinstance(found, FileRange)
+    return found
+
+
+def from_file(file: File, size: int) -> list[Any]:
+    return [size.to_bytes(4, "big"), lent(file, size), b""]
+
+
+def descriptors() -> list[str]:
+    """What the process has open, by name; what loops keep for themselves ends some time later."""
+    names = []
+    for one in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(FileNotFoundError):
+            names.append(os.readlink(f"/proc/self/fd/{one}"))
+    return sorted(name for name in names if name.startswith(("socket:", "/")))
+
+
+def test_little_is_read_and_much_is_lent(file: File) -> None:
+    assert file.lend(LENT_FROM_BYTES - 1, 7) == DATA[7 : LENT_FROM_BYTES + 6]
+    assert len(lent(file, LENT_FROM_BYTES)) == LENT_FROM_BYTES
+
+
+def test_ranges_and_small_answers_come_in_order_to_a_reader_that_is_slow(file: File) -> None:
+    sizes = [2_500_000, 0, 0, 1_500_000, 0, 2_999_999]
+
+    async def answer(_: Connection, frame: memoryview) -> list[Any]:
+        size = sizes[frame[0]]
+        return from_file(file, size) if size else [framed(b"small" * 50_000)]
+
+    async def scenario() -> None:
+        async with serving(answer) as (port, _):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=4096)
+            writer.write(b"".join(framed(bytes([n])) for n in range(len(sizes))))
+            for size in sizes:
+                expected = DATA[:size] if size else b"small" * 50_000
+                length = int.from_bytes(await reader.readexactly(4), "big")
+                assert await asyncio.wait_for(reader.readexactly(length), 10) == expected
+            writer.close()
+
+    run(scenario())
+
+
+def test_a_file_that_was_closed_and_removed_is_still_sent(file: File) -> None:
+    async def answer(_: Connection, frame: memoryview) -> list[Any]:
+        buffers = from_file(file, 2_000_000)
+        file.path.unlink()
+        file.close()
+        return buffers
+
+    async def scenario() -> None:
+        async with serving(answer) as (port, _):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(framed(b"x"))
+            assert await asyncio.wait_for(reader.readexactly(2_000_004), 10) == (
+                (2_000_000).to_bytes(4, "big") + DATA[:2_000_000]
+            )
+            writer.close()
+
+    run(scenario())
+    assert not [name for name in descriptors() if name.startswith(str(file.path))]
+
+
+def test_a_file_that_was_cut_ends_the_connection(file: File) -> None:
+    async def answer(_: Connection, frame: memoryview) -> list[Any]:
+        buffers = from_file(file, 2_000_000)
+        file.truncate(1000)
+        return buffers
+
+    async def scenario() -> None:
+        async with serving(answer) as (port, _):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(framed(b"x"))
+            assert len(await asyncio.wait_for(reader.read(-1), 10)) == 1004
+            writer.close()
+
+    run(scenario())
+
+
+def test_a_reader_that_stops_is_idle_and_one_that_is_slow_is_not(file: File) -> None:
+    size, parts = 3_000_000, 8  # more than the system keeps
+
+    async def answer(_: Connection, frame: memoryview) -> list[Any]:
+        return [(size * parts).to_bytes(4, "big"), *(lent(file, size) for _ in range(parts))]
+
+    async def scenario() -> None:
+        async with serving(answer, max_idle_ms=2_000) as (port, server):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=4096)
+            writer.write(framed(b"x"))
+            await reader.readexactly(4)
+            for _ in range(parts):
+                await asyncio.sleep(0.3)  # a slow reader: in all longer than one may be idle
+                assert await reader.readexactly(size) == DATA
+            writer.write(framed(b"x"))
+            async with asyncio.timeout(20):
+                while server.connections:
+                    await asyncio.sleep(0.01)
+            writer.close()
+
+    run(scenario())
+
+
+def test_a_reader_that_hangs_up_in_the_middle_leaves_no_descriptor(file: File) -> None:
+    async def answer(_: Connection, frame: memoryview) -> list[Any]:
+        return from_file(file, 3_000_000)
+
+    async def scenario() -> None:
+        async with serving(answer) as (port, server):
+            gc.collect()  # what earlier tests left open shall not be closed meanwhile
+            before = descriptors()
+            reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=4096)
+            for _ in range(5):
+                writer.write(framed(b"x"))
+            await reader.readexactly(100)
+            writer.transport.abort()
+            async with asyncio.timeout(10):
+                while server.connections or descriptors() != before:
+                    await asyncio.sleep(0.01)
+
+    run(scenario())

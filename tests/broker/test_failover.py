@@ -1,0 +1,78 @@
+"""Three brokers lose their leaders one after another, and nothing that was acknowledged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.broker.nodes import Nodes, until
+from tests.broker.traffic import Traffic, read_all
+from tests.broker.zookeeper.server import ZooKeeperServer
+
+PARTITIONS, TOPICS = 3, ("orders",)
+
+
+@pytest.fixture
+def nodes(tmp_path: Path, zookeeper: ZooKeeperServer, chroot: str) -> Iterator[Nodes]:
+    config = {
+        "default_replication_factor": "3",
+        "num_partitions": str(PARTITIONS),
+        "min_insync_replicas": "2",
+    }
+    with Nodes(tmp_path, zookeeper, chroot, 3, **config) as started:
+        yield started
+
+
+def full_isr(nodes: Nodes) -> bool:
+    return all(nodes.isr_size("orders", index) == 3 for index in range(PARTITIONS))
+
+
+@pytest.mark.timeout(300)
+def test_leaders_die_and_nothing_acknowledged_is_lost(nodes: Nodes) -> None:
+    with Traffic(nodes.bootstrap, TOPICS) as traffic:
+        traffic.await_more(300)
+        for _ in range(2):
+            leader = nodes.state("orders", 0)["leader"]
+            nodes.kill(leader)
+            traffic.await_more(300)
+            # what was under way to other leaders may have made up the number
+            until(lambda: nodes.state("orders", 0)["leader"] != leader, "another leader")  # noqa: B023
+            nodes.start(leader)
+            until(lambda: full_isr(nodes), "ISR full again")
+        leader = nodes.state("orders", 0)["leader"]
+        assert nodes.stop(leader) == 0
+        assert "controlled shutdown succeeded" in nodes.log(leader).read_text()
+        traffic.await_more(300)
+        nodes.start(leader)
+        until(lambda: full_isr(nodes), "ISR full again")
+    found = read_all(nodes.bootstrap, TOPICS, PARTITIONS)
+    assert {v: w for v, w in traffic.acknowledged.items() if found.get(v) != [w]} == {}
+
+
+@pytest.mark.timeout(300)
+def test_a_restart_within_the_session_registers_again(nodes: Nodes) -> None:
+    with Traffic(nodes.bootstrap, TOPICS) as traffic:
+        traffic.await_more(100)
+        before = nodes.registration(2)
+        nodes.kill(2)
+        nodes.start(2)
+        until(lambda: nodes.registration(2) not in (None, before), "registered anew")
+        until(lambda: full_isr(nodes), "ISR full again")
+        traffic.await_more(100)
+    found = read_all(nodes.bootstrap, TOPICS, PARTITIONS)
+    assert {v: w for v, w in traffic.acknowledged.items() if found.get(v) != [w]} == {}
+
+
+def test_a_broker_that_goes_down_in_order_keeps_its_high_watermarks(nodes: Nodes) -> None:
+    """The controller stops its replicas first. Alone afterwards, below min ISR, it could not learn
+    them anew."""
+    with Traffic(nodes.bootstrap, TOPICS) as traffic:
+        traffic.await_more(100)
+    nodes.stop(1)
+    checkpoint = nodes.log(1).with_name("data1") / "replication-offset-checkpoint"
+    rows = [line.split() for line in checkpoint.read_text().splitlines()[2:]]
+    known = {int(partition): int(offset) for topic, partition, offset in rows if topic == "orders"}
+    assert len(known) == PARTITIONS
+    assert min(known.values()) > 0

@@ -1,0 +1,66 @@
+"""Full garbage collections wait until no large request is being answered."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import weakref
+from collections.abc import Iterator
+
+import pytest
+
+from urteil.broker import garbage_collection
+
+
+class Node:
+    """One that refers to itself is garbage that only a collection finds."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+@pytest.fixture(autouse=True)
+def thresholds(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    before = gc.get_threshold()
+    monkeypatch.setattr(garbage_collection, "LOOK_S", 0.0)
+    garbage_collection.begin()
+    yield
+    gc.set_threshold(*before)
+    gc.unfreeze()
+
+
+def old_garbage() -> weakref.ref[Node]:
+    """A cycle that has passed into the oldest generation, and as many collections as Python
+    waits for."""
+    made = Node()
+    found = weakref.ref(made)
+    for _ in range(garbage_collection.OLD + 2):
+        gc.collect(1)
+    return found
+
+
+async def collected(found: weakref.ref[Node], *, is_busy: bool) -> bool:
+    task = asyncio.create_task(garbage_collection.collect(lambda: is_busy))
+    for _ in range(5):
+        await asyncio.sleep(0)
+        old_garbage()
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+    return found() is None
+
+
+def test_old_garbage_is_collected_while_no_large_request_is_under_way() -> None:
+    assert asyncio.run(collected(old_garbage(), is_busy=False))
+
+
+def test_old_garbage_stays_while_a_large_request_is_under_way() -> None:
+    assert not asyncio.run(collected(old_garbage(), is_busy=True))
+
+
+def test_growing_heap_starts_no_full_collection_by_itself() -> None:
+    before = gc.get_stats()[2]["collections"]
+    kept = [Node() for _ in range(100_000)]
+    assert gc.get_stats()[2]["collections"] == before
+    assert len(kept) == 100_000

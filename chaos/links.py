@@ -1,4 +1,4 @@
-"""The living links: a Toxiproxy server beside every node and what is done to its proxies."""
+"""The links of a running cluster: a Toxiproxy server beside every node, and its proxies."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from urteil.chaos.toxiproxy import Toxic, ToxiproxyFailed, ToxiproxyServer, Toxi
 
 T = TypeVar("T")
 STREAMS = (DOWNSTREAM, UPSTREAM)
-"""Answers stall first: one that is lost after its request was served is the harder case, which a
-cut that lets it pass would seldom make."""
+"""Responses stall first, so that a cut often loses the response of a request that was served: the
+harder case for clients."""
 
 START_DEADLINE_S = 10.0
 HEAL_DEADLINE_S = 15.0
@@ -35,10 +35,10 @@ POLL_S = 0.02
 
 
 class Processes(Protocol):
-    """Where the Toxiproxy servers run."""
+    """The runtime of the Toxiproxy servers."""
 
     def start_toxiproxy(self, node: str, host: str, port: int, config: str) -> None:
-        """Start the server beside `node` with proxies as `config` (Toxiproxy's JSON) lists them."""
+        """Start the server beside `node` with the proxies of `config` (Toxiproxy's JSON)."""
         ...
 
     def kill_toxiproxy(self, node: str) -> None:
@@ -61,7 +61,7 @@ class Links:
         self.restarts = 0
 
     def start(self, *, closed: Sequence[Link] = ()) -> None:
-        """Start all servers, some links closed until they are healed.
+        """Start all servers. The links of `closed` stay closed until they are healed.
 
         LabFailure unless every other proxy listens before the deadline.
         """
@@ -69,7 +69,7 @@ class Links:
             self._closed.setdefault(link, set()).add("")
         for node in self._servers:
             self._launch(node)
-        _each(self._await_proxies, self._servers)
+        _run_in_parallel(self._await_proxies, self._servers)
 
     def links(self) -> Sequence[Link]:
         return self._plan.links()
@@ -87,7 +87,7 @@ class Links:
 
     def cut(self, links: Sequence[Link], *, answers_only: bool = False, owner: str = "") -> None:
         for stream in STREAMS[:1] if answers_only else STREAMS:
-            name = _named(f"cut_{stream}", owner)
+            name = _toxic_name(f"cut_{stream}", owner)
             stall = Toxic(name=name, type="bandwidth", stream=stream, attributes={"rate": 0})
             self._add(links, stall)
 
@@ -95,7 +95,7 @@ class Links:
         self, links: Sequence[Link], *, latency_ms: int, jitter_ms: int = 0, owner: str = ""
     ) -> None:
         delays = {"latency": latency_ms, "jitter": jitter_ms}
-        name = _named("latency_upstream", owner)
+        name = _toxic_name("latency_upstream", owner)
         self._add(links, Toxic(name=name, type="latency", stream="upstream", attributes=delays))
 
     def add_toxic(
@@ -108,7 +108,7 @@ class Links:
         owner: str = "",
     ) -> None:
         for stream in streams:
-            name = _named(f"{kind}_{stream}", owner)
+            name = _toxic_name(f"{kind}_{stream}", owner)
             self._add(
                 links, Toxic(name=name, type=kind, stream=stream, attributes=dict(attributes))
             )
@@ -142,35 +142,35 @@ class Links:
         with self._lock:
             for link in links:
                 self._forget(link, owner)
-            _each(lambda item: self._heal_source(*item), _grouped(links).items())
+            _run_in_parallel(lambda item: self._heal_source(*item), _by_source(links).items())
 
     def _forget(self, link: Link, owner: str | None) -> None:
-        """What shall be left on a link when `owner`, or everybody, is gone from it."""
+        """Remove the faults of `owner`, or all faults, from the intended state of a link."""
         toxics = self._toxics.pop(link, [])
         closed = self._closed.pop(link, set())
         if owner is None:
             return
-        if left := [one for one in toxics if one.name.partition(".")[2] != owner]:
-            self._toxics[link] = left
+        if remaining := [one for one in toxics if one.name.partition(".")[2] != owner]:
+            self._toxics[link] = remaining
         if closed - {owner}:
             self._closed[link] = closed - {owner}
 
     def heal_all(self) -> None:
         with self._lock:
             self.heal(self.links())
-            _each(self._verify_source, self._servers)
+            _run_in_parallel(self._verify_source, self._servers)
 
     def probe(self, link: Link, *, timeout_s: float = 1.0) -> Probe:
-        return self._ask(link, self._plan.through(link), timeout_s)
+        return self._probe_at(link, self._plan.through(link), timeout_s)
 
     def check(self) -> None:
         for node in self._servers:
             if not self._processes.toxiproxy_alive(node):
                 raise LabFailure(f"the Toxiproxy beside {node} died")
-        _each(lambda server: server.version(), self._servers.values())
+        _run_in_parallel(lambda server: server.version(), self._servers.values())
 
     def active(self) -> dict[Link, tuple[str, ...]]:
-        """Links under a fault now, with what was done to them."""
+        """See `LinkControls.active`."""
         with self._lock:
             found = {
                 link: tuple(one.name for one in toxics) for link, toxics in self._toxics.items()
@@ -178,12 +178,12 @@ class Links:
             return {**found, **{link: ("closed",) for link in self._closed}}
 
     def _add(self, links: Sequence[Link], toxic: Toxic) -> None:
-        """Add a toxic to all links at once, in place of an older one of its name."""
+        """Add a toxic to all links in parallel; it replaces a toxic of the same name."""
         with self._lock:
             older = [link for link in links if toxic.name in self._names(link)]
             for link in older:
                 self._toxics[link] = [one for one in self._toxics[link] if one.name != toxic.name]
-            _each(lambda item: self._heal_source(*item), _grouped(older).items())
+            _run_in_parallel(lambda item: self._heal_source(*item), _by_source(older).items())
             for link in links:
                 self._toxics[link] = [*self._toxics.get(link, []), toxic]
             self._on_proxies(links, lambda server, name: server.add_toxic(name, toxic))
@@ -194,7 +194,7 @@ class Links:
     def _on_proxies(
         self, links: Iterable[Link], act: Callable[[ToxiproxyServer, str], None]
     ) -> None:
-        """Act on every proxy of the links. A server that hangs is started anew as it shall be."""
+        """Act on every proxy of the links. A server that hangs is restarted."""
 
         def on_source(item: tuple[str, list[Link]]) -> None:
             node, its_links = item
@@ -204,10 +204,10 @@ class Links:
             except ToxiproxyStuck:
                 self._restart(node)
 
-        _each(on_source, _grouped(links).items())
+        _run_in_parallel(on_source, _by_source(links).items())
 
     def _heal_source(self, node: str, links: Sequence[Link]) -> None:
-        """Heal the proxies of one server by what it reports, restart it when it hangs."""
+        """Bring the proxies of one server to their intended state; restart it if it hangs."""
         server = self._servers[node]
         try:
             states = server.proxies()
@@ -215,14 +215,14 @@ class Links:
                 state = states.get(proxy.name)
                 if state is None:
                     raise LabFailure(f"the proxy {proxy.name} vanished")
-                server.keep(state, self._names(proxy.link))
+                server.remove_toxics_except(state, self._names(proxy.link))
                 if not state.enabled and proxy.link not in self._closed:
                     server.set_enabled(proxy.name, True)
         except ToxiproxyStuck:
             self._restart(node)
 
     def _restart(self, node: str) -> None:
-        """A new server with the same proxies and the faults they shall have; connections break."""
+        """Start another server with the same proxies and faults. Its connections break."""
         self._processes.kill_toxiproxy(node)
         self.restarts += 1
         self._launch(node)
@@ -235,7 +235,7 @@ class Links:
                 server.set_enabled(proxy.name, link not in self._closed)
 
     def _verify_source(self, node: str) -> None:
-        """Every proxy of a healed server is clean and carries an answer if one is to be had."""
+        """LabFailure unless every proxy of a healed server is clean and works."""
         if not self._processes.toxiproxy_alive(node):
             raise LabFailure(f"the Toxiproxy beside {node} died")
         for state in self._servers[node].proxies().values():
@@ -246,12 +246,12 @@ class Links:
                 self._verify(link)
 
     def _verify(self, link: Link) -> None:
-        """Wait until the link carries an answer; restart its Toxiproxy once when it hangs."""
+        """Wait until the link carries a response; restart its Toxiproxy once if it hangs."""
         began = time.monotonic()
         restarted = False
         while not (through := self.probe(link, timeout_s=VERIFY_S)).answered:
-            if not self._direct(link).answered:
-                return  # the node itself does not answer: nothing to say about the link
+            if not self._probe_directly(link).answered:
+                return  # the node does not respond: the link cannot be judged
             waited_s = time.monotonic() - began
             if waited_s > HEAL_DEADLINE_S:
                 raise LabFailure(f"a healed link stays broken: {through.detail}")
@@ -259,20 +259,20 @@ class Links:
                 restarted = True
                 self._restart(link.src)
 
-    def _direct(self, link: Link) -> Probe:
-        return self._ask(link, self._plan.direct(link.dst), VERIFY_S)
+    def _probe_directly(self, link: Link) -> Probe:
+        return self._probe_at(link, self._plan.direct(link.dst), VERIFY_S)
 
-    def _ask(self, link: Link, address: Address, timeout_s: float) -> Probe:
+    def _probe_at(self, link: Link, address: Address, timeout_s: float) -> Probe:
         broker = link.dst in self._plan.brokers
         return probe(link, *address, broker=broker, timeout_s=timeout_s)
 
     def _proxies_of(self, node: str) -> list[ProxyPlan]:
         links = [link for link in self.links() if link.src == node]
         of_links = [proxy for link in links for proxy in self._plan.proxies(link)]
-        return [*self._plan.doors(node), *of_links]
+        return [*self._plan.entry_proxies(node), *of_links]
 
     def _launch(self, node: str) -> None:
-        """Start the server; proxies with a fault wait disabled until they have their toxics."""
+        """Start the server. Proxies with a fault stay disabled until they have their toxics."""
         config = [
             {
                 "name": one.name,
@@ -289,39 +289,39 @@ class Links:
         return link not in self._toxics and link not in self._closed
 
     def _await_proxies(self, node: str) -> None:
-        """Wait until the server of `node` answers with its proxies, open where they shall be."""
+        """Wait until the server of `node` reports its proxies in their intended state."""
         wanted = {one.name: self._open_at_start(one.link) for one in self._proxies_of(node)}
         deadline = time.monotonic() + START_DEADLINE_S
-        while problem := self._differs(node, wanted):
+        while problem := self._describe_difference(node, wanted):
             if time.monotonic() > deadline or not self._processes.toxiproxy_alive(node):
                 raise LabFailure(f"the Toxiproxy beside {node} does not serve: {problem}")
             time.sleep(POLL_S)
 
-    def _differs(self, node: str, wanted: dict[str, bool]) -> str:
-        """How the server's proxies are not as `wanted` (name to enabled); empty when they are."""
+    def _describe_difference(self, node: str, wanted: dict[str, bool]) -> str:
+        """How the server's proxies differ from `wanted` (enabled by name); empty if they agree."""
         try:
             states = self._servers[node].proxies()
         except ToxiproxyFailed as error:
             return str(error)
         found = {name: state.enabled for name, state in states.items()}
         wrong = sorted(name for name, enabled in wanted.items() if found.get(name) != enabled)
-        return f"proxies that are not as they shall be: {wrong}" if wrong else ""
+        return f"proxies in the wrong state: {wrong}" if wrong else ""
 
 
-def _named(what: str, owner: str) -> str:
-    """A toxic's name on its proxy: one of every kind for every injection."""
+def _toxic_name(what: str, owner: str) -> str:
+    """The name of a toxic: unique by kind and injection."""
     return f"{what}.{owner}" if owner else what
 
 
-def _grouped(links: Iterable[Link]) -> dict[str, list[Link]]:
+def _by_source(links: Iterable[Link]) -> dict[str, list[Link]]:
     groups: dict[str, list[Link]] = {}
     for link in links:
         groups.setdefault(link.src, []).append(link)
     return groups
 
 
-def _each(act: Callable[[T], object], items: Iterable[T]) -> None:
-    """Act on all items at once; the first failure is raised when all have ended."""
+def _run_in_parallel(act: Callable[[T], object], items: Iterable[T]) -> None:
+    """Call `act` for all items in parallel. Raises the first failure when all have ended."""
     listed = list(items)
     if not listed:
         return

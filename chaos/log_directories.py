@@ -1,7 +1,7 @@
-"""A broker's log directory as Kafka lays it out, read and hurt from outside.
+"""Reads and damages a broker's log directory in Kafka's format, without the broker's code.
 
-Formats: `CheckpointFile`, "Record Batch" in Kafka's documentation. Nothing here needs the broker's
-code, so it serves every target; all paths are of a node that does not run, unless said otherwise.
+Formats: `CheckpointFile` and "Record Batch" in Kafka's documentation. The functions work for every
+target. They expect a stopped node unless they say otherwise.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ _HEAD, _LAST_DELTA = struct.Struct(">qiib"), struct.Struct(">i")
 _BEFORE_LENGTH = 12
 _LAST_DELTA_AT = 23
 _SMALLEST = (26, 34, 61)
-"""How many bytes the smallest batch of magic 0, 1 and 2 has."""
+"""The size in bytes of the smallest batch of magic 0, 1 and 2."""
 _CODEC = 0x07
 _FOLDER = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<partition>\d+)")
-_LEAVING = ("-delete", "-future", "-stray")
+_IGNORED_SUFFIXES = ("-delete", "-future", "-stray")
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One batch of a segment: where it lies in the file and which offsets it holds."""
+    """One batch of a segment: its position in the file and its offsets."""
 
     position: int
     size: int
@@ -40,31 +40,33 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cut:
-    """What was taken from one partition's log: `kept` is the first offset that is gone."""
+class LogLoss:
+    """The data that one replica log lost. `first_lost` is the first lost offset."""
 
     folder: str
-    kept: int
+    first_lost: int
     lost_bytes: int
     zeroed: bool
 
     def __str__(self) -> str:
         how = "zeroed" if self.zeroed else "cut"
-        return f"{self.folder} {how} from offset {self.kept} on ({self.lost_bytes} bytes)"
+        return f"{self.folder} {how} from offset {self.first_lost} on ({self.lost_bytes} bytes)"
 
 
 def partitions(log_dir: Path) -> list[Path]:
-    """The folders of partitions in a log directory, without those that wait for their deletion."""
+    """The partition folders of a log directory, without those that are being deleted."""
     return [
         path
         for path in sorted(log_dir.iterdir())
-        if path.is_dir() and _FOLDER.fullmatch(path.name) and not path.name.endswith(_LEAVING)
+        if path.is_dir()
+        and _FOLDER.fullmatch(path.name)
+        and not path.name.endswith(_IGNORED_SUFFIXES)
     ]
 
 
 def empty(log_dir: Path) -> list[str]:
-    """Delete all that a log directory holds, but not the folder, which is its broker's own; the
-    names of the logs that are gone."""
+    """Delete the content of a log directory, but not the folder itself. Returns the names of the
+    deleted logs."""
     names = [folder.name for folder in partitions(log_dir)]
     for path in list(log_dir.iterdir()):
         if path.is_dir():
@@ -75,7 +77,7 @@ def empty(log_dir: Path) -> list[str]:
 
 
 def recovery_points(log_dir: Path) -> dict[str, int]:
-    """Folder name to the offset below which everything was flushed; 0 is not written down."""
+    """By folder name, the offset below which all data was flushed; absent for 0."""
     path = log_dir / RECOVERY_POINTS
     lines = path.read_text(errors="replace").splitlines()[2:] if path.exists() else []
     rows = [line.split() for line in lines]
@@ -84,15 +86,18 @@ def recovery_points(log_dir: Path) -> dict[str, int]:
 
 
 def segments(folder: Path) -> list[Path]:
-    """The segments of a partition in order; the last one is active."""
+    """The segments of a partition in order; the last one is the active segment."""
     return sorted(path for path in folder.glob("*.log") if path.stem.isdecimal())
 
 
 def batches(segment: Path) -> Iterator[Batch]:
-    """The batches of a segment up to the first that is none. A message of magic 0 or 1 tells its
-    last offset alone: if it holds others, these begin behind the batch before it."""
+    """The batches of a segment up to the first invalid one.
+
+    A compressed message of magic 0 or 1 names only its last offset. Its offsets begin behind the
+    previous batch.
+    """
     data = segment.read_bytes()
-    at, following = 0, int(segment.stem)
+    at, next_offset = 0, int(segment.stem)
     while at + min(_SMALLEST) <= len(data):
         base, length, _, magic = _HEAD.unpack_from(data, at)
         size = length + _BEFORE_LENGTH
@@ -102,35 +107,35 @@ def batches(segment: Path) -> Iterator[Batch]:
         if magic == len(_SMALLEST) - 1:
             last += _LAST_DELTA.unpack_from(data, at + _LAST_DELTA_AT)[0]
         elif data[at + _HEAD.size] & _CODEC:
-            base = min(following, base)
+            base = min(next_offset, base)
         yield Batch(at, size, base, last)
-        at, following = at + size, last + 1
+        at, next_offset = at + size, last + 1
 
 
-def cut_power(folder: Path, recovery_point: int, random: Random) -> Cut | None:
-    """Take from one partition what a power cut takes: from a random byte of the active segment on,
-    which is cut there or zeroed to its end; its indexes and younger snapshots go alike.
+def cut_power(folder: Path, recovery_point: int, random: Random) -> LogLoss | None:
+    """Remove the data of one partition that a power cut loses.
 
-    What lies below the recovery point, and closed segments, which are flushed when they are rolled,
-    stay. None when everything had been flushed.
+    The active segment is cut or zeroed from a random byte on; its indexes and younger snapshots
+    alike. Data below the recovery point stays, and so do closed segments, which are flushed when
+    they are rolled. None if all data was flushed.
     """
-    found = segments(folder)
-    if not found:
+    files = segments(folder)
+    if not files:
         return None
-    active = found[-1]
-    risked = [batch for batch in batches(active) if batch.base >= recovery_point]
-    if not risked:
+    active = files[-1]
+    unflushed = [batch for batch in batches(active) if batch.base >= recovery_point]
+    if not unflushed:
         return None
     size = active.stat().st_size
-    at = random.randrange(risked[0].position, size)
+    at = random.randrange(unflushed[0].position, size)
     zeroed = random.random() < 0.5
-    _lose(active, at, zeroed=zeroed)
-    _hurt_companions(folder, int(active.stem), random)
-    kept = next((batch.base for batch in risked if batch.end > at), risked[-1].last + 1)
-    return Cut(folder=folder.name, kept=kept, lost_bytes=size - at, zeroed=zeroed)
+    _truncate(active, at, zeroed=zeroed)
+    _damage_companions(folder, int(active.stem), random)
+    first_lost = next((batch.base for batch in unflushed if batch.end > at), unflushed[-1].last + 1)
+    return LogLoss(folder=folder.name, first_lost=first_lost, lost_bytes=size - at, zeroed=zeroed)
 
 
-def _lose(path: Path, at: int, *, zeroed: bool) -> None:
+def _truncate(path: Path, at: int, *, zeroed: bool) -> None:
     with path.open("r+b") as file:
         size = file.seek(0, 2)
         file.truncate(at)
@@ -138,13 +143,15 @@ def _lose(path: Path, at: int, *, zeroed: bool) -> None:
             file.truncate(size)
 
 
-def _hurt_companions(folder: Path, base: int, random: Random) -> None:
-    """Indexes of the segment at `base`, and snapshots of producers from behind its begin."""
-    hurt = [folder / f"{base:020d}{suffix}" for suffix in (".index", ".timeindex", ".txnindex")]
-    hurt += [path for path in sorted(folder.glob("*.snapshot")) if int(path.stem) > base]
-    for path in hurt:
+def _damage_companions(folder: Path, base: int, random: Random) -> None:
+    """Damage the indexes of the segment at `base` and the producer snapshots behind its base."""
+    companions = [
+        folder / f"{base:020d}{suffix}" for suffix in (".index", ".timeindex", ".txnindex")
+    ]
+    companions += [path for path in sorted(folder.glob("*.snapshot")) if int(path.stem) > base]
+    for path in companions:
         if path.exists() and (size := path.stat().st_size):
-            _lose(path, random.randrange(size), zeroed=random.random() < 0.5)
+            _truncate(path, random.randrange(size), zeroed=random.random() < 0.5)
 
 
 def closed_batches(folder: Path) -> list[tuple[Path, Batch]]:
@@ -153,9 +160,9 @@ def closed_batches(folder: Path) -> list[tuple[Path, Batch]]:
 
 
 def flip_bit(segment: Path, batch: Batch, random: Random) -> int:
-    """Flip one bit near the end of a batch, in its last record's value; the byte's position.
+    """Flip one bit near the end of a batch, in its last record's value. Returns the position.
 
-    Works on a running broker too: the file is changed in place.
+    Also works with a running broker, because the file is changed in place.
     """
     at = batch.end - random.randint(2, 16)
     with segment.open("r+b") as file:
@@ -167,7 +174,7 @@ def flip_bit(segment: Path, batch: Batch, random: Random) -> int:
 
 
 def cut_segment(segment: Path, batch: Batch, random: Random) -> int:
-    """End a segment's file in the middle of a batch; the position where it ends now."""
+    """Truncate a segment in the middle of a batch. Returns the new end of the file."""
     at = batch.position + random.randrange(1, batch.size)
-    _lose(segment, at, zeroed=False)
+    _truncate(segment, at, zeroed=False)
     return at

@@ -1,7 +1,7 @@
 """A cluster's network on the loopback of one machine.
 
-A cluster takes one network 127.N.0.0/16. `127.N.S.D` is node D as node S sees it: for S = D the
-node's own address, else an address at which the Toxiproxy beside S listens for D.
+A cluster uses one network 127.N.0.0/16. `127.N.S.D` is the address of node D for node S: for S = D
+the node's own address, otherwise an address of the Toxiproxy beside S, which leads to D.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ LOWEST_PORT, HIGHEST_PORT = 20_000, 32_000
 PORTS = ("internal", "client", "zookeeper", "peer", "election", "toxiproxy", "metrics", "users")
 TOXIPROXY_INDEX, CLAIM_INDEX = 250, 254
 CLAIM_PORT = 32_100
-"""The port that every claim of one network binds, so that two can never share it."""
+"""Every claim binds this port, so that two clusters never share a network."""
 
 
 class Claim:
-    """Holds a free network, its second octet and its ports, for as long as it is open."""
+    """Reserves a free network and its ports until it is closed."""
 
     def __init__(self) -> None:
         rng = random.SystemRandom()
@@ -46,9 +46,9 @@ class Claim:
 
 
 def _bind_all(address: str, base: int) -> list[socket.socket]:
-    """Sockets that hold the network, or none when it or a port is taken.
+    """Bind all ports. Returns the sockets, or none if the network or a port is in use.
 
-    A port that some program holds on every address cannot be bound on this one either.
+    This also fails for a port that another program has bound on all addresses.
     """
     sockets: list[socket.socket] = []
     for port in (CLAIM_PORT, *(base + at for at in range(len(PORTS)))):
@@ -57,14 +57,14 @@ def _bind_all(address: str, base: int) -> list[socket.socket]:
         try:
             one.bind((address, port))
         except OSError:
-            for taken in sockets:
-                taken.close()
+            for bound in sockets:
+                bound.close()
             return []
     return sockets
 
 
 class LoopbackPlan(Plan):
-    """Nodes are processes of this machine: the lab reaches all that they reach."""
+    """The plan for nodes that are processes of this machine, with the same network as the lab."""
 
     def __init__(
         self, octet: int, ports: Ports, *, brokers: int, zookeepers: int, layout: Layout = USUAL
@@ -107,8 +107,8 @@ class LoopbackPlan(Plan):
         fixed = self.fixed_ports().get((zookeeper, self.ports.zookeeper))
         return (LOCALHOST, fixed) if fixed else super().zookeeper_for_users(zookeeper)
 
-    def doors(self, node: str) -> tuple[ProxyPlan, ...]:
-        """Those of the clients' Toxiproxy that lead fixed ports to the ZooKeepers."""
+    def entry_proxies(self, node: str) -> tuple[ProxyPlan, ...]:
+        """Proxies of the clients' Toxiproxy from fixed ports to the ZooKeeper servers."""
         if node != CLIENT:
             return ()
         return tuple(

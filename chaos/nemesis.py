@@ -38,7 +38,7 @@ class Injection:
     harm: str | None = None
 
     def row(self) -> dict[str, object]:
-        """The row as faults.jsonl holds it; lists are JSON texts, as in the evidence."""
+        """The row of faults.jsonl. Lists are JSON texts, as in the evidence."""
         return {
             "fault": self.fault,
             "targets": json.dumps(list(self.targets)),
@@ -62,7 +62,7 @@ class _Active:
 
 @dataclass(slots=True)
 class _Waiting:
-    """A fault before its begin; `due_at` None until the moment is known that it is anchored to."""
+    """A fault before its begin. `due_at` is None until its anchor has occurred."""
 
     planned: PlannedFault
     due_at: float | None = None
@@ -73,12 +73,13 @@ class _Waiting:
 class Nemesis:
     """Plays one schedule, in the thread that calls it.
 
-    `acked` counts the records acknowledged so far; `record` is the file faults.jsonl, rewritten
-    whole at every change so that it is readable at any moment. `problems` are failures of the lab:
-    any entry makes the run UNKNOWN. A fault that could not act is no problem of the lab: its row
-    says `acted` false. While `at_once` faults are active, others that are due wait, and so does one
-    that must act alone, or whose role nobody has while others act. When `heal_asked` says so,
-    all is healed, no fault begins any more, and `healed_by_hand` is told why not, or nothing.
+    `acked` returns the number of records acknowledged so far. `record` is the file faults.jsonl; it
+    is replaced at every change, so that it is readable at any moment. `problems` are failures of
+    the lab: any entry makes the run UNKNOWN. A fault that could not act is no problem of the lab;
+    its row has `acted` false. A due fault waits while `at_once` faults are active, while it must
+    act alone, and while no node has its role because of other faults. When `heal_requested` returns
+    True, the nemesis heals everything and begins no further fault; it calls `on_manual_heal` with
+    the reason of a failed healing, or an empty text.
     """
 
     controls: Controls
@@ -87,8 +88,8 @@ class Nemesis:
     acked: Callable[[], int]
     log: Callable[[str], None] = lambda _line: None
     at_once: int | None = None
-    heal_asked: Callable[[], bool] = lambda: False
-    healed_by_hand: Callable[[str], None] = lambda _why_not: None
+    heal_requested: Callable[[], bool] = lambda: False
+    on_manual_heal: Callable[[str], None] = lambda _failure: None
     injections: list[Injection] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     healed: bool = False
@@ -96,15 +97,14 @@ class Nemesis:
     _stop: threading.Event = field(default_factory=threading.Event)
 
     def stop(self) -> None:
-        """End `play` early, from any thread; what is active is healed by `heal` as ever."""
+        """End `play` early, from any thread. `heal` still heals the active faults."""
         self._stop.set()
 
     def play(self, *, duration_s: float, quiet_s: float = 0.0) -> None:
         """Play the schedule for at least `duration_s`, and `quiet_s` after the last healing.
 
-        Returns when both passed and every fault has begun and was healed. A fault anchored to what
-        does not come (acknowledgements, an event) is given up after PATIENCE_S more and did not
-        act.
+        Returns when both have passed and every fault has begun and was healed. A fault whose anchor
+        (acknowledgements, an event) does not occur within PATIENCE_S more does not act.
         """
         began = time.monotonic()
         waiting = [_Waiting(planned) for planned in self.schedule]
@@ -121,11 +121,13 @@ class Nemesis:
         checked = last = began
         while not self._stop.is_set():
             now = time.monotonic()
-            if self.heal_asked():
-                self._heal_by_hand(waiting)
+            if self.heal_requested():
+                self._heal_manually(waiting)
                 last = time.monotonic()
                 continue
-            self._arm(waiting, began, now, give_up=now > began + duration_s + PATIENCE_S)
+            self._resolve_anchors(
+                waiting, began, now, give_up=now > began + duration_s + PATIENCE_S
+            )
             if self._step(waiting, now):
                 last = time.monotonic()
                 continue
@@ -137,14 +139,14 @@ class Nemesis:
             self._stop.wait(TICK_S)
 
     def heal(self, *, deadline_s: float) -> float | None:
-        """Heal whatever is active, every link and node; wait until the cluster is whole.
+        """Heal all active faults, every link and every node; wait until the cluster is healthy.
 
-        Seconds that the cluster took after healing, or None when it did not come back or the lab
-        could not heal: then `problems` says why. Repeatable, raises nothing of its own.
+        Returns the recovery time in seconds; None if the cluster did not recover or healing failed,
+        with the reason in `problems`. Repeatable; raises no exception.
         """
         self._end_all()
         try:
-            self._wake()
+            self._restore_nodes()
             self.controls.check()
             self.healed = True
             return self.controls.await_healthy(deadline_s=deadline_s)
@@ -155,70 +157,72 @@ class Nemesis:
         return None
 
     def _end_all(self) -> None:
-        """Heal what is active; what is to be started needs what the others took away."""
+        """Heal active faults; those that start nodes last, because nodes need their links."""
         for one in sorted(reversed(self._active), key=lambda one: bool(self._dead(one))):
             self._end(one)
 
     def _dead(self, one: _Active) -> list[str]:
-        """The nodes that it ended, which its healing starts."""
+        """The dead nodes that the fault ended, which its healing starts."""
         nodes = {*self.controls.zookeepers, *self.controls.brokers} & {*one.injection.targets}
-        return self._those(nodes, NodeState.DEAD)
+        return self._nodes_in(nodes, NodeState.DEAD)
 
-    def _those(self, nodes: Collection[str], *states: NodeState) -> list[str]:
-        """The nodes in one of the states; none where they cannot be asked."""
+    def _nodes_in(self, nodes: Collection[str], *states: NodeState) -> list[str]:
+        """The nodes in one of the states; none if the lab cannot read the states."""
         try:
             return [node for node in nodes if self.controls.status(node).state in states]
         except LabFailure:
             return []
 
-    def _held_up(self, one: _Active) -> bool:
-        """Whether it would start a broker that other faults keep from ZooKeeper: it would end again
-        or be waited for in vain, and nobody could heal the others meanwhile."""
+    def _is_blocked(self, one: _Active) -> bool:
+        """Whether its healing would start a broker that other faults cut from ZooKeeper. The start
+        would fail or block the healing of those faults."""
         brokers = [node for node in self._dead(one) if node in self.controls.brokers]
-        keepers = self.controls.zookeepers
-        if not brokers or not keepers:
+        zookeepers = self.controls.zookeepers
+        if not brokers or not zookeepers:
             return False
         cut = {link for link, done in self.controls.net.active().items() if any(map(_cuts, done))}
-        away = self._those(keepers, NodeState.DEAD, NodeState.PAUSED)
-        there = [keeper for keeper in keepers if keeper not in away]
-        return any(cut.issuperset(Link(node, keeper) for keeper in there) for node in brokers)
+        away = self._nodes_in(zookeepers, NodeState.DEAD, NodeState.PAUSED)
+        reachable = [node for node in zookeepers if node not in away]
+        return any(cut.issuperset(Link(broker, node) for node in reachable) for broker in brokers)
 
-    def _wake(self) -> None:
-        """Whatever is paused, cut or dead by a fault of ours; nodes that start need their links."""
+    def _restore_nodes(self) -> None:
+        """Resume, reconnect and start all nodes that a fault affected; links first."""
         nodes = (*self.controls.zookeepers, *self.controls.brokers)
         for node in nodes:
             if self.controls.status(node).state is NodeState.PAUSED:
                 self.controls.resume(node)
         self.controls.net.heal_all()
         states = {node: self.controls.status(node).state for node in nodes}
-        dead = [n for n in nodes if states[n] is NodeState.DEAD and self._killed(n)]
+        dead = [n for n in nodes if states[n] is NodeState.DEAD and self._was_target(n)]
         for node in dead:
             self.controls.start(node)
         if dead:
-            self.controls.net.heal_all()  # what leads to them could not be probed before
+            self.controls.net.heal_all()  # links to dead nodes could not be probed before
 
-    def _killed(self, node: str) -> bool:
-        """Whether a fault of ours was aimed at the node: one that died by itself stays dead."""
+    def _was_target(self, node: str) -> bool:
+        """Whether a fault had the node as its target. A node that exited by itself stays dead."""
         return any(node in injection.targets for injection in self.injections)
 
-    def _heal_by_hand(self, waiting: list[_Waiting]) -> None:
+    def _heal_manually(self, waiting: list[_Waiting]) -> None:
         self._end_all()
         for late in waiting:
-            self._never(late.planned, "everything was healed by hand")
+            self._record_unstarted(late.planned, "all faults were healed on request")
             if late.watch is not None:
                 late.watch.close()
         waiting.clear()
-        why_not = ""
+        failure_text = ""
         try:
-            self._wake()
+            self._restore_nodes()
         except Exception as failure:
-            why_not = f"{type(failure).__name__}: {failure}"
-            self._problem(f"healing by hand failed: {why_not}")
-        self.log("everything was healed by hand")
-        self.healed_by_hand(why_not)
+            failure_text = f"{type(failure).__name__}: {failure}"
+            self._problem(f"healing on request failed: {failure_text}")
+        self.log("all faults were healed on request")
+        self.on_manual_heal(failure_text)
 
-    def _arm(self, waiting: list[_Waiting], began: float, now: float, *, give_up: bool) -> None:
-        """Find out whose moment is known by now."""
+    def _resolve_anchors(
+        self, waiting: list[_Waiting], began: float, now: float, *, give_up: bool
+    ) -> None:
+        """Set `due_at` of the faults whose anchor has occurred."""
         unknown = [one for one in waiting if one.due_at is None]
         acked = self.acked() if any(one.planned.after_acks is not None for one in unknown) else 0
         for one in unknown:
@@ -231,10 +235,10 @@ class Nemesis:
                 one.due_at = now + planned.at_s
             if one.due_at is None and give_up:
                 waiting.remove(one)
-                self._never(planned, _missed(planned, acked))
+                self._record_unstarted(planned, _describe_missing_anchor(planned, acked))
 
     def _await_event(self, one: _Waiting, from_at: float, now: float) -> None:
-        """Set a watch from the fault's moment on; due once it saw the event, or time is up."""
+        """Watch for the event from the fault's moment on. Due after the event or `within_s`."""
         if now < from_at:
             return
         planned = one.planned
@@ -250,14 +254,16 @@ class Nemesis:
             )
 
     def _step(self, waiting: list[_Waiting], now: float) -> bool:
-        """Do the one thing that is due longest; False when nothing is."""
-        able = [one for one in waiting if self._room(one.planned)]
-        begin = min(able, key=lambda w: math.inf if w.due_at is None else w.due_at, default=None)
+        """Begin or heal the fault that is due longest. False if none is due."""
+        beginnable = [one for one in waiting if self._may_begin(one.planned)]
+        begin = min(
+            beginnable, key=lambda w: math.inf if w.due_at is None else w.due_at, default=None
+        )
         over = [one for one in self._active if one.heal_at <= now]
-        able_to = [one for one in over if not self._held_up(one)]
-        if not able_to and len(over) == len(self._active):
-            able_to = over  # there is nobody to wait for
-        heal = min(able_to, key=lambda a: a.heal_at, default=None)
+        healable = [one for one in over if not self._is_blocked(one)]
+        if not healable and len(over) == len(self._active):
+            healable = over  # no other fault will be healed first
+        heal = min(healable, key=lambda a: a.heal_at, default=None)
         begin_at = math.inf
         if begin is not None and begin.due_at is not None:
             begin_at = begin.due_at
@@ -272,14 +278,14 @@ class Nemesis:
             return False
         return True
 
-    def _room(self, planned: PlannedFault) -> bool:
+    def _may_begin(self, planned: PlannedFault) -> bool:
         if (planned.alone and self._active) or any(one.alone for one in self._active):
             return False
         return self.at_once is None or len(self._active) < self.at_once
 
     def _begin(self, planned: PlannedFault) -> bool:
-        """Begin a fault. False when nobody has the role while other faults act: once they are
-        healed somebody may, so they must not be kept waiting for it."""
+        """Begin a fault. False if no node has the role while other faults are active: a node may
+        have it after they are healed."""
         others = bool(self._active)
         arguments = (
             replace(planned.arguments, election_deadline_s=0.0) if others else planned.arguments
@@ -306,8 +312,8 @@ class Nemesis:
         heal_at = time.monotonic() + planned.duration_s
         self._active.append(_Active(fault, injection, heal_at, hold, planned.alone))
         self._write()
-        said = "acts" if proof.acted else "DID NOT ACT"
-        self.log(f"{planned.fault} {', '.join(injection.targets)} {said}: {proof.text}")
+        verdict = "acts" if proof.acted else "DID NOT ACT"
+        self.log(f"{planned.fault} {', '.join(injection.targets)} {verdict}: {proof.text}")
         return True
 
     def _end(self, active: _Active) -> None:
@@ -324,7 +330,7 @@ class Nemesis:
         self._write()
         self.log(f"{injection.fault} {', '.join(injection.targets)} healed")
 
-    def _never(self, planned: PlannedFault, why: str) -> None:
+    def _record_unstarted(self, planned: PlannedFault, why: str) -> None:
         now_ns = time.monotonic_ns()
         self.injections.append(
             Injection(
@@ -357,11 +363,11 @@ class Nemesis:
 
 
 def _cuts(done: str) -> bool:
-    """Whether nothing passes a link to which that was done (`LinkControls.active`)."""
+    """Whether this fault on a link (`LinkControls.active`) lets nothing pass."""
     return done.startswith(("cut_", "closed"))
 
 
-def _missed(planned: PlannedFault, acked: int) -> str:
+def _describe_missing_anchor(planned: PlannedFault, acked: int) -> str:
     if planned.after_event is not None:
         return f"no {planned.after_event} came"
-    return f"only {acked} acknowledgements, it waited for more"
+    return f"there were only {acked} acknowledgements"

@@ -1,12 +1,12 @@
-"""The network of a cluster as a plan: addresses, names and one proxy a directed link.
+"""The planned network of a cluster: addresses, names, and one proxy for each directed link.
 
-Every node has an address of its own, and one for every other node at which the Toxiproxy beside it
-listens for that node, at the same ports as the node's own. Every process resolves the names `b1`,
-`zk1`, ... by its own hosts file, so that names lead through the links of the process that asks.
-Clients need no names: brokers advertise for them where the clients' Toxiproxy listens.
+Every node has an address of its own, and one for every other node, where the Toxiproxy beside it
+listens in that node's place, at the same ports. Every process resolves the names `b1`, `zk1`, ...
+by its own hosts file, so that names lead through its own links. Clients need no names: brokers
+advertise the addresses of the clients' Toxiproxy.
 
-What the lab itself asks (a node past all proxies, a node through a link, a Toxiproxy) may be
-reached elsewhere than the nodes reach it: the methods that say so answer with host and port.
+The lab may reach a node, a link or a Toxiproxy at another address than the nodes do. The methods
+for the lab return host and port.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ Address = tuple[str, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
-    """The ports that every node of a cluster uses, `toxiproxy` that of the API beside it.
+    """The ports of every node of a cluster.
 
-    `metrics` is where a broker that can shows its metrics by HTTP; no proxy leads there. `users`
-    and `network` are a broker's further listeners for clients, where a `Layout` has them.
+    `toxiproxy` is the API of the Toxiproxy beside a node. `metrics` is a broker's HTTP port for
+    metrics, without a proxy. `users` and `network` are further listeners of brokers, if the
+    `Layout` has them.
     """
 
     internal: int
@@ -44,12 +45,12 @@ class Ports:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """Where people reach a cluster that stands for them.
+    """Options of a cluster's network for its users.
 
     Broker ids count from `first_broker_id`. With `port`, clients on this machine reach the first
-    broker at that port of 127.0.0.1, and the other brokers, the ZooKeepers and the brokers' metrics
-    at the ports after it. With `secured`, brokers have a listener for users beside the lab's own.
-    With `network`, they have one for other containers, on a container network of that name.
+    broker at that port of 127.0.0.1, and the other brokers, the ZooKeeper servers and the brokers'
+    metrics at the next ports. With `secured`, brokers have a listener for users beside the lab's
+    own. With `network`, they have a listener for other containers on that container network.
     """
 
     first_broker_id: int = 1
@@ -63,7 +64,7 @@ USUAL = Layout()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProxyPlan:
-    """One proxy of a Toxiproxy; `link` is None for one that no fault may touch."""
+    """One proxy of a Toxiproxy. `link` is None if no fault may use it."""
 
     name: str
     link: Link | None
@@ -72,7 +73,7 @@ class ProxyPlan:
 
 
 class Plan(ABC):
-    """Who sits where, and which proxies that takes."""
+    """The addresses of a cluster's nodes, and the proxies between them."""
 
     def __init__(
         self, ports: Ports, *, brokers: int, zookeepers: int, layout: Layout = USUAL
@@ -92,48 +93,49 @@ class Plan(ABC):
 
     @abstractmethod
     def seen(self, src: str, dst: str) -> str:
-        """The address under which `src` reaches `dst`."""
+        """The address at which `src` reaches `dst`."""
 
     @abstractmethod
     def toxiproxy_listens(self, node: str) -> Address:
-        """Where the API of the Toxiproxy beside `node` listens."""
+        """The address of the API of the Toxiproxy beside `node`."""
 
     @abstractmethod
     def toxiproxy(self, node: str) -> Address:
-        """Where the lab reaches that API."""
+        """The address of that API for the lab."""
 
     @abstractmethod
     def direct(self, node: str) -> Address:
-        """Where the lab asks a node itself: a broker's client listener, a ZooKeeper's port."""
+        """The address of a node for the lab, without a proxy: a broker's client listener or a
+        ZooKeeper server's port."""
 
     @abstractmethod
     def through(self, link: Link) -> Address:
-        """Where the lab asks `link.dst` through the link, as `link.src` does."""
+        """The address of `link.dst` for the lab, through the link."""
 
     @abstractmethod
     def reached(self, broker: str, port: int) -> Address:
-        """Where clients reach a port of a broker, which advertises it: through their links."""
+        """The advertised address of a broker's port for clients, through their links."""
 
     def for_clients(self, broker: str) -> Address:
-        """Where the lab's own clients reach a broker."""
+        """The address of a broker for the lab's own clients."""
         return self.reached(broker, self.ports.client)
 
     @property
     def client_ports(self) -> tuple[int, ...]:
-        """Ports of a broker that clients reach; the first is that of the lab's own clients."""
+        """The ports of a broker for clients; the first is for the lab's own clients."""
         further = (
             (self.ports.users, self.layout.secured),
             (self.ports.network, bool(self.layout.network)),
         )
-        return (self.ports.client, *(port for port, is_there in further if is_there))
+        return (self.ports.client, *(port for port, exists in further if exists))
 
     @property
     def users_port(self) -> int:
-        """The port of a broker for the people's clients on this machine."""
+        """The port of a broker for users' clients on this machine."""
         return self.ports.users if self.layout.secured else self.ports.client
 
     def fixed_ports(self) -> dict[tuple[str, int], int]:
-        """The layout's ports on this machine, each for a node and a port of it; empty without."""
+        """The fixed ports on this machine by node and port; empty without `Layout.port`."""
         if self.layout.port is None:
             return {}
         inside = [
@@ -144,7 +146,7 @@ class Plan(ABC):
         return {one: self.layout.port + at for at, one in enumerate(inside)}
 
     def index(self, node: str) -> int:
-        """A number of the node's own, 1 to 201: brokers from 1, ZooKeepers from 101."""
+        """The number of a node, 1 to 201: brokers from 1, ZooKeeper servers from 101."""
         if node == CLIENT:
             return CLIENT_INDEX
         if node.startswith("zk"):
@@ -152,11 +154,11 @@ class Plan(ABC):
         return int(node[1:]) - self.layout.first_broker_id + 1
 
     def metrics_listen(self, broker: str) -> Address:
-        """Where a broker shows its metrics."""
+        """The address at which a broker serves metrics."""
         return self.address(broker), self.ports.metrics
 
     def metrics(self, broker: str) -> Address:
-        """Where the lab, and people, reach them."""
+        """The address of a broker's metrics for the lab and for users."""
         return self.metrics_listen(broker)
 
     def bootstrap(self) -> list[str]:
@@ -168,17 +170,17 @@ class Plan(ABC):
         return ["{}:{}".format(*self.reached(node, port)) for node in self.brokers]
 
     def zookeeper_for_users(self, zookeeper: str) -> Address:
-        """Where people on this machine reach a ZooKeeper, past all proxies that a fault touches."""
+        """The address of a ZooKeeper server for users, which no fault affects."""
         return self.direct(zookeeper)
 
     def hosts_file(self, node: str) -> str:
-        """Names as `node` resolves them; the machine's own name leads to the node itself."""
+        """The hosts file of `node`; the machine's own name leads to the node itself."""
         names = [f"{self.seen(node, other)} {other}" for other in (*self.brokers, *self.zookeepers)]
         own = dict.fromkeys(self.own_names())
         return "\n".join([*names, *(f"{self.address(node)} {name}" for name in own)]) + "\n"
 
     def own_names(self) -> list[str]:
-        """What the machine that a node runs on is called there."""
+        """The names of the machine on which a node runs."""
         return ["localhost"]
 
     def zookeeper_connect(self) -> str:
@@ -186,11 +188,11 @@ class Plan(ABC):
         return ",".join(f"{node}:{self.ports.zookeeper}" for node in self.zookeepers)
 
     def zookeeper_direct(self) -> str:
-        """The ensemble for the lab itself: past all proxies."""
+        """The addresses of the ensemble for the lab, without proxies."""
         return ",".join("{}:{}".format(*self.direct(node)) for node in self.zookeepers)
 
     def service_port(self, node: str) -> int:
-        """The port at which a node answers the lab's questions."""
+        """The port at which a node answers requests of the lab."""
         return self.ports.client if node in self.brokers else self.ports.zookeeper
 
     def links(self) -> tuple[Link, ...]:
@@ -205,7 +207,7 @@ class Plan(ABC):
         )
 
     def ports_of(self, link: Link) -> tuple[int, ...]:
-        """Ports of `link.dst` that `link.src` reaches; the first is the one that answers probes."""
+        """The ports of `link.dst` for `link.src`; probes use the first."""
         if link.dst in self.brokers:
             return self.client_ports if link.src == CLIENT else (self.ports.internal,)
         if link.src in self.zookeepers:
@@ -213,7 +215,7 @@ class Plan(ABC):
         return (self.ports.zookeeper,)
 
     def proxies(self, link: Link) -> tuple[ProxyPlan, ...]:
-        """The proxies of one link, one a port."""
+        """The proxies of one link, one for each port."""
         return tuple(
             ProxyPlan(
                 name=f"{link.src}-{link.dst}-{port}",
@@ -224,8 +226,8 @@ class Plan(ABC):
             for port in self.ports_of(link)
         )
 
-    def doors(self, node: str) -> tuple[ProxyPlan, ...]:
-        """Proxies of the Toxiproxy beside `node` by which the lab comes in, if it must."""
+    def entry_proxies(self, node: str) -> tuple[ProxyPlan, ...]:
+        """Proxies of the Toxiproxy beside `node` by which the lab enters the network, if needed."""
         return ()
 
     def _listen(self, link: Link, port: int) -> str:

@@ -1,8 +1,8 @@
 """A typed layer over toxiproxy-python with a deadline on every call.
 
-toxiproxy-python keeps host and port on its API class (one subclass a server here), answers errors
-of the server with KeyError or not at all (every answer is checked here), and would send loopback
-calls through HTTP_PROXY (switched off here).
+toxiproxy-python keeps host and port on its API class, reports errors of the server as KeyError or
+not at all, and sends loopback calls through HTTP_PROXY. So this module makes a subclass for each
+server, checks every response, and disables proxies.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ NO_PROXY = {"http": None, "https": None, "all": None}
 
 
 class ToxiproxyFailed(LabFailure):
-    """The server refused a call, is gone, or did not answer in time."""
+    """The server rejected a call, is dead, or did not respond in time."""
 
 
 class ToxiproxyStuck(ToxiproxyFailed):
-    """No answer before the deadline: the server's lock is held by a peer that does not read."""
+    """The server did not respond before the deadline: a peer that does not read blocks it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Toxic:
-    """One toxic on one stream: `upstream` is what the source sends, `downstream` the answers."""
+    """One toxic on one stream: `upstream` carries requests, `downstream` responses."""
 
     name: str
     type: str
@@ -51,12 +51,12 @@ class ProxyState:
     toxics: tuple[Toxic, ...]
 
     def chain(self, stream: str) -> list[str]:
-        """The names of a stream's toxics, in the order in which its data pass them."""
+        """The names of a stream's toxics, in the order in which data passes them."""
         return [one.name for one in self.toxics if one.stream == stream]
 
 
 class ToxiproxyServer:
-    """The API of one Toxiproxy server; every call raises ToxiproxyFailed unless it succeeded."""
+    """The API of one Toxiproxy server; every failed call raises ToxiproxyFailed."""
 
     def __init__(self, host: str, port: int, *, deadline_s: float = DEADLINE_S) -> None:
         self.address = f"{host}:{port}"
@@ -86,23 +86,23 @@ class ToxiproxyServer:
         }
         self._call("post", f"/proxies/{proxy}/toxics", json=body)
 
-    def keep(self, proxy: ProxyState, names: Collection[str]) -> None:
-        """Let only the toxics of these names stay.
+    def remove_toxics_except(self, proxy: ProxyState, names: Collection[str]) -> None:
+        """Remove all toxics of the proxy except those with these names.
 
-        A connection that one of its toxics has closed keeps its whole chain. When that loses any
-        but its last toxic, those behind are never reached again, hold the connection for ever, and
-        the server panics as soon as the next toxic is added (2.12.0, link.go). So toxics go from
-        the end, and where one that stays stands behind one that goes, the proxy is made anew: its
-        connections end.
+        A connection that a toxic has closed keeps its chain of toxics. If a toxic other than the
+        last one is removed from that chain, those behind it hold the connection forever, and the
+        server panics when the next toxic is added (2.12.0, link.go). So toxics are removed from the
+        end. If a remaining toxic is behind a removed one, the proxy is recreated, which ends its
+        connections.
         """
         if any(_stays_behind(proxy.chain(stream), names) for stream in (UPSTREAM, DOWNSTREAM)):
-            self._make_anew(proxy, names)
+            self._recreate(proxy, names)
             return
         for toxic in reversed(proxy.toxics):
             if toxic.name not in names:
                 self.remove_toxic(proxy.name, toxic.name)
 
-    def _make_anew(self, proxy: ProxyState, names: Collection[str]) -> None:
+    def _recreate(self, proxy: ProxyState, names: Collection[str]) -> None:
         self._call("delete", f"/proxies/{proxy.name}", timeout=REMOVE_DEADLINE_S)
         self.create(proxy.name, listen=proxy.listen, upstream=proxy.upstream, enabled=False)
         for toxic in proxy.toxics:
@@ -111,10 +111,10 @@ class ToxiproxyServer:
         self.set_enabled(proxy.name, proxy.enabled)
 
     def remove_toxic(self, proxy: str, toxic: str) -> None:
-        """Nothing happens when the proxy has no such toxic.
+        """Remove a toxic if the proxy has it.
 
-        For every connection that its client closed while it was stalled, Toxiproxy waits 5 s here
-        under its lock. So a short deadline: what takes longer is started anew.
+        For every connection whose client closed it while it was stalled, Toxiproxy waits 5 s under
+        its lock. So the deadline is short, and a server that takes longer is restarted.
         """
         path = f"/proxies/{proxy}/toxics/{toxic}"
         try:
@@ -137,9 +137,9 @@ class ToxiproxyServer:
         except requests.Timeout as error:
             raise ToxiproxyStuck(f"Toxiproxy {self.address} hangs: {method} {path}") from error
         except requests.RequestException as error:
-            raise ToxiproxyFailed(f"Toxiproxy {self.address} is gone: {error}") from error
+            raise ToxiproxyFailed(f"Toxiproxy {self.address} is dead: {error}") from error
         except (InvalidToxic, ProxyExists) as error:
-            raise ToxiproxyFailed(f"Toxiproxy {self.address} refused {path}: {error}") from error
+            raise ToxiproxyFailed(f"Toxiproxy {self.address} rejected {path}: {error}") from error
         if answer.status_code == 503:
             raise ToxiproxyStuck(f"Toxiproxy {self.address} gave up: {method} {path}")
         if not answer.ok:
@@ -148,9 +148,9 @@ class ToxiproxyServer:
 
 
 def _stays_behind(chain: list[str], names: Collection[str]) -> bool:
-    """Whether one of `names` stands in the chain behind one that is none of them."""
-    stays = [name in names for name in chain]
-    return stays != sorted(stays, reverse=True)
+    """Whether a toxic of `names` is behind another toxic in the chain."""
+    kept = [name in names for name in chain]
+    return kept != sorted(kept, reverse=True)
 
 
 def _proxy_state(value: dict[str, Any]) -> ProxyState:

@@ -32,7 +32,7 @@ class Limit(Fault):
     name = "limit"
     about = "limit the processor time and memory of a node's container while it runs"
     family = "container"
-    proves = "the limits of its control group as the engine tells them, before, during and after"
+    proves = "the limits that the container engine reports before, during and after the fault"
     on_runtimes = (DOCKER,)
     on_targets = (URTEIL, KAFKA, MIX)
     options: ClassVar[dict[str, str]] = {

@@ -17,7 +17,7 @@ from urteil.chaos.faults.fault import (
     describe_stopped_nodes,
     run_on_all,
 )
-from urteil.chaos.log_directories import Cut, cut_power, partitions, recovery_points
+from urteil.chaos.log_directories import LogLoss, cut_power, partitions, recovery_points
 from urteil.chaos.observations import NodeState
 
 
@@ -63,8 +63,8 @@ class PowerCut(Fault):
     def find_residual_effects(self, controls: Controls) -> str:
         return describe_stopped_nodes(controls, self.targets)
 
-    def _lose_unflushed(self, controls: Controls, node: str) -> list[Cut]:
-        cuts: list[Cut] = []
+    def _lose_unflushed(self, controls: Controls, node: str) -> list[LogLoss]:
+        cuts: list[LogLoss] = []
         with controls.disks.open_log_directories(node) as log_dirs:
             for log_dir in log_dirs:
                 points = recovery_points(log_dir)
@@ -75,15 +75,15 @@ class PowerCut(Fault):
         return cuts
 
 
-def _sentence(node: str, cuts: list[Cut]) -> str:
+def _sentence(node: str, cuts: list[LogLoss]) -> str:
     lost = sum(cut.lost_bytes for cut in cuts)
     shown = ", ".join(map(str, cuts[:3])) or "everything had been flushed"
     more = f" and {len(cuts) - 3} more logs" if len(cuts) > 3 else ""
     return f"{node} killed, {lost} unflushed bytes of {len(cuts)} logs lost: {shown}{more}"
 
 
-def _harm_json(at_ns: int, losses: dict[str, list[Cut]]) -> str:
+def _harm_json(at_ns: int, losses: dict[str, list[LogLoss]]) -> str:
     brokers = {
-        node: {cut.folder: [cut.kept, None] for cut in cuts} for node, cuts in losses.items()
+        node: {cut.folder: [cut.first_lost, None] for cut in cuts} for node, cuts in losses.items()
     }
     return json.dumps({"at_ns": at_ns, "brokers": brokers})

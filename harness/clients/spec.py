@@ -55,7 +55,7 @@ class FinalPass(msgspec.Struct, frozen=True, kw_only=True):
 class ClientSpec(msgspec.Struct, frozen=True, kw_only=True):
     """One client process. `rate_records_per_s` is its own share; 0 sends nothing. A producer with
     `records` sends so many as fast as it can. `reads` is the isolation of a
-    client that has not the workload's. `doors` are the brokers' listeners for users, by id."""
+    client that has not the workload's. `user_listeners` are those of the brokers, by id."""
 
     run: str
     client: str
@@ -71,7 +71,7 @@ class ClientSpec(msgspec.Struct, frozen=True, kw_only=True):
     flush_deadline_s: float = 15.0
     final: FinalPass | None = None
     reads: str = ""
-    doors: tuple[str, ...] = ()
+    user_listeners: tuple[str, ...] = ()
 
     @property
     def isolation(self) -> str:

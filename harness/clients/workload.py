@@ -99,7 +99,7 @@ class Workload:
         topics: Sequence[TopicFact],
         run_id: str,
         *,
-        doors: Sequence[str] = (),
+        user_listeners: Sequence[str] = (),
         spawn: Spawn = spawn_process,
     ) -> None:
         self._scenario = scenario
@@ -107,7 +107,7 @@ class Workload:
         self._bootstrap = tuple(bootstrap)
         self._topics = tuple(topics)
         self._run_id = run_id
-        self._doors = tuple(doors)
+        self._user_listeners = tuple(user_listeners)
         self._clients = Clients(run_dir, spawn)
         load = scenario.workload
         in_transactions = load.kind == "transactions"
@@ -141,7 +141,7 @@ class Workload:
         if load.kind == "mixed":
             self._members = int(load.options.get("members", "2"))
         self._probes = ["probe"] if load.options.get("probe", "1") != "0" else []
-        self._visitors = ["visitor"] if self._doors else []
+        self._visitors = ["visitor"] if self._user_listeners else []
         self._tails = Tails([self._journal(name) for name in self._producers])
         self._problems: list[str] = []
         self._lab_clients = LabClients(run_dir, self._clients, self._start_one)
@@ -436,7 +436,7 @@ class Workload:
             flush_deadline_s=FLUSH_DEADLINE_S,
             final=final,
             reads=reads,
-            doors=self._doors,
+            user_listeners=self._user_listeners,
         )
 
 

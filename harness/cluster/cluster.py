@@ -130,7 +130,7 @@ class Cluster:
         return self.plan.bootstrap()
 
     @property
-    def doors(self) -> list[str]:
+    def user_listeners(self) -> list[str]:
         """The brokers' listeners for users, past all proxies, by id; none unless asked for."""
         if not self.spec.users:
             return []

@@ -15,8 +15,8 @@ from kafka.errors import for_code
 
 from urteil.chaos.observations import LabFailure, PartitionView
 from urteil.harness.cluster.state import ClusterState
-from urteil.harness.protocol.connection import Wire
-from urteil.harness.protocol.framing import frame, text
+from urteil.harness.protocol.connection import Connection
+from urteil.harness.protocol.framing import encode_request, encode_string
 
 UPDATE_METADATA, STOP_REPLICA = (6, 5), (5, 1)
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -36,11 +36,13 @@ class Commands:
         epoch = self._state.controller_epoch()
         by_topic = [(topic, self._state.partitions(topic)) for topic in self._state.topics()]
         topics = [
-            text(topic) + _array(_partition(view, epoch) for view in views)
+            encode_string(topic) + _array(_partition(view, epoch) for view in views)
             for topic, views in by_topic
         ]
         brokers = [_broker(one) for one in self._state.registrations().items()]
-        return frame(UPDATE_METADATA, 1, self._head(node, epoch) + _array(topics) + _array(brokers))
+        return encode_request(
+            UPDATE_METADATA, 1, self._head(node, epoch) + _array(topics) + _array(brokers)
+        )
 
     def stop_replica_request(self, node: str) -> bytes:
         topics = []
@@ -48,15 +50,15 @@ class Commands:
             views = self._state.partitions(topic)
             shared = [v for v in views if node in v.replicas and len(v.replicas) > 1]
             if shared:
-                topics.append(text(topic) + _ints([view.partition for view in shared]))
+                topics.append(encode_string(topic) + _ints([view.partition for view in shared]))
         head = self._head(node, self._state.controller_epoch())
-        return frame(STOP_REPLICA, 1, head + struct.pack(">?", False) + _array(topics))
+        return encode_request(STOP_REPLICA, 1, head + struct.pack(">?", False) + _array(topics))
 
     def send(self, node: str, command: bytes) -> str:
         host, port = self._address(node)
         try:
-            with closing(Wire(f"{host}:{port}", ANSWER_S)) as wire:
-                (error,) = struct.unpack_from(">h", wire.ask(command), 4)
+            with closing(Connection(f"{host}:{port}", ANSWER_S)) as wire:
+                (error,) = struct.unpack_from(">h", wire.call(command), 4)
         except (OSError, struct.error) as failure:
             raise LabFailure(f"{node} does not answer a controller: {failure}") from failure
         return str(for_code(error).__name__) if error else ""
@@ -86,11 +88,15 @@ def _broker(named: tuple[str, dict[str, Any]]) -> bytes:
         host, _, port = address.rpartition(":")
         protocol = PROTOCOLS.index(protocols[listener])
         endpoints.append(
-            struct.pack(">i", int(port)) + text(host.strip("[]")) + text(listener)
+            struct.pack(">i", int(port)) + encode_string(host.strip("[]")) + encode_string(listener)
             + struct.pack(">h", protocol)
         )  # fmt: skip
     rack = registration.get("rack")
-    return struct.pack(">i", _id(node)) + _array(endpoints) + (text(rack) if rack else b"\xff\xff")
+    return (
+        struct.pack(">i", _id(node))
+        + _array(endpoints)
+        + (encode_string(rack) if rack else b"\xff\xff")
+    )
 
 
 def _array(parts: Iterable[bytes]) -> bytes:

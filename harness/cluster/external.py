@@ -297,7 +297,7 @@ class ExternalCluster:
         start_reaper()
 
     @property
-    def doors(self) -> list[str]:
+    def user_listeners(self) -> list[str]:
         """Nobody made a listener for users there."""
         return []
 

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 
 from kafka.errors import KafkaConnectionError, KafkaError, UnknownError
 
-from urteil.harness.protocol.connection import Wire
-from urteil.harness.protocol.framing import Answer, frame, text
+from urteil.harness.protocol.connection import Connection
+from urteil.harness.protocol.framing import ResponseReader, encode_request, encode_string
 
 ALTER_CLIENT_QUOTAS = (49, 0)
 TIMEOUT_S = 5.0
@@ -20,19 +20,24 @@ _ONE, _NULL = struct.pack(">i", 1), struct.pack(">h", -1)
 
 def alter_request(client: str | None, quotas: Mapping[str, float | None]) -> bytes:
     """Of one client id, None being the default; a quota of None is removed."""
-    body = _ONE + _ONE + text("client-id") + (_NULL if client is None else text(client))
+    body = (
+        _ONE
+        + _ONE
+        + encode_string("client-id")
+        + (_NULL if client is None else encode_string(client))
+    )
     body += struct.pack(">i", len(quotas))
     for name, value in quotas.items():
-        body += text(name) + struct.pack(">d?", value or 0.0, value is None)
-    return frame(ALTER_CLIENT_QUOTAS, 1, body + b"\0")
+        body += encode_string(name) + struct.pack(">d?", value or 0.0, value is None)
+    return encode_request(ALTER_CLIENT_QUOTAS, 1, body + b"\0")
 
 
 def read_error(data: bytes) -> int:
     """Of the one client id."""
-    answer = Answer(data)
-    answer.take(">i")
-    answer.take(">i")
-    return answer.take(">h")
+    answer = ResponseReader(data)
+    answer.read(">i")
+    answer.read(">i")
+    return answer.read(">h")
 
 
 def alter_quotas(
@@ -42,9 +47,9 @@ def alter_quotas(
     refused: KafkaError = KafkaConnectionError("no broker answers")
     for address in addresses:
         try:
-            wire = Wire(address, TIMEOUT_S)
+            wire = Connection(address, TIMEOUT_S)
             try:
-                error = read_error(wire.ask(alter_request(client, quotas)))
+                error = read_error(wire.call(alter_request(client, quotas)))
             finally:
                 wire.close()
         except (OSError, struct.error):

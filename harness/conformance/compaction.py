@@ -13,7 +13,7 @@ from kafka.protocol.producer import InitProducerIdRequest
 from urteil.harness.conformance.question import Brokers, Question, by_all, check, name_of
 from urteil.harness.conformance.reassignments import elect, reassign
 from urteil.harness.conformance.records import appended, fetch, parts_of, produce, written
-from urteil.harness.protocol.produce_requests import sole_batch
+from urteil.harness.protocol.produce_requests import single_record_batch
 
 Told = tuple[int, str]
 SEGMENT_MS, CLEANED_S = 200, 9.0
@@ -45,11 +45,13 @@ def _cleaned(brokers: Brokers, name: str) -> Told:
         leader, InitProducerIdRequest[0](transactional_id=None, transaction_timeout_ms=1)
     )
     check("InitProducerId", given.error_code)
-    mine = partial(sole_batch, producer_id=given.producer_id, epoch=0)
+    mine = partial(single_record_batch, producer_id=given.producer_id, epoch=0)
     written(brokers, leader, name, mine(b"k", b"mine", _now_ms(), sequence=0))
-    written(brokers, leader, name, sole_batch(b"k", b"another's", _now_ms()))
+    written(brokers, leader, name, single_record_batch(b"k", b"another's", _now_ms()))
     threading.Event().wait(2 * SEGMENT_MS / 1000)
-    written(brokers, leader, name, sole_batch(b"last", b"", _now_ms()))  # in the next segment
+    written(
+        brokers, leader, name, single_record_batch(b"last", b"", _now_ms())
+    )  # in the next segment
     deadline = time.monotonic() + CLEANED_S
     while _records(brokers, leader, name).get(0) and time.monotonic() < deadline:
         threading.Event().wait(POLL_S)

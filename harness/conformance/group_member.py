@@ -17,7 +17,7 @@ from kafka.protocol.consumer import (
 )
 
 from urteil.harness.conformance.question import Brokers, check, together
-from urteil.harness.protocol.framing import text
+from urteil.harness.protocol.framing import encode_string
 
 SESSION_MS, REBALANCE_MS = 6_000, 2_000
 CONSUMER = "consumer"
@@ -28,7 +28,7 @@ NO_POSITIONS = "none"
 
 def subscription(topic: str) -> bytes:
     """What a consumer of one topic tells its group (version 0)."""
-    return struct.pack(">hi", 0, 1) + text(topic) + struct.pack(">i", -1)
+    return struct.pack(">hi", 0, 1) + encode_string(topic) + struct.pack(">i", -1)
 
 
 @dataclass(slots=True, kw_only=True)

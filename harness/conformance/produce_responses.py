@@ -19,7 +19,7 @@ from urteil.harness.conformance.records import (
     parts_of,
     produce,
 )
-from urteil.harness.protocol.produce_requests import sole_batch
+from urteil.harness.protocol.produce_requests import single_record_batch
 
 Told = tuple[int, str]
 CREATED, STAMPED = ("CreateTime", "LogAppendTime")
@@ -37,7 +37,7 @@ def _sequences(brokers: Brokers, name: str) -> Told:
     check("InitProducerId", given.error_code)
     told = []
     for epoch, sequence in ((0, 0), (0, 1), (0, 0), (0, 5), (1, 3), (1, 0), (0, 2)):
-        data = sole_batch(
+        data = single_record_batch(
             b"k", b"v", BASE_MS, producer_id=given.producer_id, epoch=epoch, sequence=sequence
         )
         part = appended(produce(brokers, leader, name, 0, data))

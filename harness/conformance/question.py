@@ -18,7 +18,7 @@ from kafka.protocol.admin import CreateTopicsRequest
 from kafka.protocol.api_header import ResponseClassRegistry
 from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
 
-from urteil.harness.protocol.connection import Wire
+from urteil.harness.protocol.connection import Connection
 
 OF_GROUP, OF_TRANSACTIONS = 0, 1
 SPREADS_S, POLL_S = 3.0, 0.05
@@ -54,28 +54,28 @@ class Brokers:
         """Whether, when a request that has no answer and Metadata are sent at once, the first
         answer is that to the latter. Raises OSError where the connection is closed."""
         frames = [_frame(request, 1), _frame(_about(), 2)]
-        with closing(Wire(self._addresses[node], self._timeout_s)) as wire:
-            data = wire.ask(b"".join(frames))
+        with closing(Connection(self._addresses[node], self._timeout_s)) as connection:
+            data = connection.call(b"".join(frames))
         return bool(struct.unpack_from(">i", data)[0] == 2)
 
     def raw(self, node: int, frame: bytes) -> bytes:
         """The answer to a whole frame, without its size. Raises OSError when there is none."""
-        with closing(Wire(self._addresses[node], self._timeout_s)) as wire:
-            return wire.ask(frame)
+        with closing(Connection(self._addresses[node], self._timeout_s)) as connection:
+            return connection.call(frame)
 
     def order(self, node: int, requests: Sequence[Any]) -> list[int]:
         """Which of several requests that are sent at once is answered first, second ..."""
         frames = [_frame(request, number) for number, request in enumerate(requests)]
-        with closing(Wire(self._addresses[node], self._timeout_s)) as wire:
-            return [struct.unpack_from(">i", data)[0] for data in wire.ask_all(frames)]
+        with closing(Connection(self._addresses[node], self._timeout_s)) as connection:
+            return [struct.unpack_from(">i", data)[0] for data in connection.call_all(frames)]
 
     def throttled_ms(self, node: int, client_id: str) -> int:
         """How long a broker has this client wait."""
         return int(self.ask(node, _about(), client_id).throttle_time_ms)
 
     def _ask(self, address: str, request: Any, client_id: str = "examiner") -> Any:
-        with closing(Wire(address, self._timeout_s)) as wire:
-            data = wire.ask(_frame(request, 1, client_id))
+        with closing(Connection(address, self._timeout_s)) as connection:
+            data = connection.call(_frame(request, 1, client_id))
         return ResponseClassRegistry.get_response_class(request.header).decode(data, header=True)
 
     def metadata(self, node: int, topic: str, version: int = 7) -> Any:

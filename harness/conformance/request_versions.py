@@ -33,7 +33,7 @@ from urteil.harness.conformance.records import (
     produce,
     written,
 )
-from urteil.harness.protocol.framing import frame
+from urteil.harness.protocol.framing import encode_request
 
 Told = tuple[int, str]
 ASKED = range(4, 13)
@@ -83,7 +83,7 @@ def _offered(brokers: Brokers, name: str) -> Told:
     node = brokers.nodes[0]
     first = told(node)
     node, found = by_all(brokers, told, first)
-    data = brokers.raw(node, frame((API_VERSIONS, NEVER), 1, NO_TAGS))
+    data = brokers.raw(node, encode_request((API_VERSIONS, NEVER), 1, NO_TAGS))
     error, entries, key = struct.unpack_from(">hih", data, 4)
     refused = f"{name_of(error)} {entries} of {key}"
     return node, f"{first.split()[0]}, {'the same' if found == first else 'others'}, {refused}"

@@ -94,7 +94,10 @@ def _broker(plan: Plan, name: str) -> BrokerNode:
 
 def _proxies(plan: Plan, node: str) -> str:
     links = [link for link in plan.links() if link.src == node]
-    proxies = [*plan.doors(node), *(proxy for link in links for proxy in plan.proxies(link))]
+    proxies = [
+        *plan.entry_proxies(node),
+        *(proxy for link in links for proxy in plan.proxies(link)),
+    ]
     wanted = [
         {"name": one.name, "listen": one.listen, "upstream": one.upstream, "enabled": True}
         for one in proxies

@@ -3,7 +3,7 @@
 Every node is a pod: one network namespace with an address of its own on the run's data network, in
 which the node and its Toxiproxy run. `127.77.S.D` is node D as node S sees it, on the loopback of
 S's pod, where the Toxiproxy beside S listens for D. The lab is outside: it comes in by published
-ports of the pods, some of which lead to doors, proxies that no fault touches.
+ports of the pods, some of which lead to entries, proxies that no fault touches.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CLIENT_PORT, USERS_PORT = 20_000, 21_000
 NETWORK_PORT, NETWORK_ZOOKEEPER = 19_091, 2_180
 """Where it listens for other containers: this and the number of a broker, or of a ZooKeeper."""
 DOOR = 30_000
-"""Where a pod's door to its own node listens; those to other nodes at this and their number."""
+"""Where a pod's proxy to its own node listens; those to other nodes at this and their number."""
 
 
 class PodPlan(Plan):
@@ -78,9 +78,9 @@ class PodPlan(Plan):
     def metrics(self, broker: str) -> Address:
         return self.published[broker, self.ports.metrics]
 
-    def doors(self, node: str) -> tuple[ProxyPlan, ...]:
+    def entry_proxies(self, node: str) -> tuple[ProxyPlan, ...]:
         if node == CLIENT:
-            return self._network_doors()
+            return self._network_entry_proxies()
         own = f"{self.address(node)}:{self.service_port(node)}"
         links = [link for link in self.links() if link.src == node]
         return (
@@ -97,7 +97,7 @@ class PodPlan(Plan):
             ports = [port for port in self.client_ports if port != self.ports.network]
             inside = [self._inside(broker, port) for broker in self.brokers for port in ports]
         else:
-            inside = [int(door.listen.rpartition(":")[2]) for door in self.doors(node)]
+            inside = [int(proxy.listen.rpartition(":")[2]) for proxy in self.entry_proxies(node)]
         if node in self.brokers:
             inside.append(self.ports.metrics)
         return [self.ports.toxiproxy, *inside]
@@ -124,12 +124,12 @@ class PodPlan(Plan):
         }
         return bases[port] + self.index(broker)
 
-    def _network_doors(self) -> tuple[ProxyPlan, ...]:
+    def _network_entry_proxies(self) -> tuple[ProxyPlan, ...]:
         if not self.layout.network:
             return ()
         return tuple(
             ProxyPlan(
-                name=f"door-{zookeeper}",
+                name=f"proxy-{zookeeper}",
                 link=None,
                 listen=f"{EVERYWHERE}:{NETWORK_ZOOKEEPER + int(zookeeper[2:])}",
                 upstream=f"{self.address(zookeeper)}:{self.ports.zookeeper}",
@@ -144,5 +144,5 @@ class PodPlan(Plan):
 
 
 def _door(node: str, port: int, upstream: str) -> ProxyPlan:
-    name = f"door-{node}-{port}"
+    name = f"proxy-{node}-{port}"
     return ProxyPlan(name=name, link=None, listen=f"{EVERYWHERE}:{port}", upstream=upstream)

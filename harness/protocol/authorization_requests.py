@@ -1,7 +1,8 @@
-"""Requests of somebody who proves who it is, and of an administrator of rights, byte by byte.
+"""Requests of a client that authenticates, and of an administrator of ACLs.
 
 SaslHandshake 1, SaslAuthenticate 0, Fetch 4, Produce 3, FindCoordinator 0, DescribeAcls 1,
-CreateAcls 1, DeleteAcls 1, AlterUserScramCredentials 0: so it is known which broker answered what.
+CreateAcls 1, DeleteAcls 1, AlterUserScramCredentials 0. They are packed byte by byte, so that each
+response comes from a known broker.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ import secrets
 import struct
 from dataclasses import dataclass
 
-from urteil.harness.protocol.connection import Wire
-from urteil.harness.protocol.framing import Answer, frame, text
+from urteil.harness.protocol.connection import Connection
+from urteil.harness.protocol.framing import ResponseReader, encode_request, encode_string
 from urteil.harness.protocol.produce_requests import produce_request
 
 HANDSHAKE, AUTHENTICATE, FETCH, FIND_COORDINATOR = (17, 1), (36, 0), (1, 4), (10, 0)
@@ -32,13 +33,13 @@ LITERAL, PREFIXED = 3, 4
 AUTHENTICATION_FAILED = 58
 
 
-class Refused(Exception):
-    """The broker does not take the peer for whom it says it is."""
+class AuthenticationFailed(Exception):
+    """The broker rejected the credentials."""
 
 
 @dataclass(frozen=True, slots=True)
 class Acl:
-    """One entry for one principal, from any address unless it names one."""
+    """One ACL of one principal, for any host by default."""
 
     principal: str
     type: int
@@ -48,132 +49,151 @@ class Acl:
     host: str = "*"
 
     def encoded(self, permission: int) -> bytes:
-        head = struct.pack(">b", self.type) + text(self.name) + struct.pack(">b", self.pattern)
-        who = text(self.principal) + text(self.host)
-        return head + who + struct.pack(">bb", self.operation, permission)
+        head = struct.pack(">b", self.type) + encode_string(self.name)
+        head += struct.pack(">b", self.pattern)
+        principal = encode_string(self.principal) + encode_string(self.host)
+        return head + principal + struct.pack(">bb", self.operation, permission)
 
 
-def log_in(address: str, user: str, password: str, timeout_s: float) -> Wire:
-    """A connection of that user's. Raises Refused, OSError and struct.error."""
-    wire = Wire(address, timeout_s)
+def authenticate(address: str, user: str, password: str, timeout_s: float) -> Connection:
+    """Connect and authenticate by SCRAM. Raises AuthenticationFailed, OSError, struct.error."""
+    connection = Connection(address, timeout_s)
     try:
-        answer = Answer(wire.ask(frame(HANDSHAKE, 1, text(MECHANISM))))
-        if error := answer.take(">h"):
+        answer = ResponseReader(
+            connection.call(encode_request(HANDSHAKE, 1, encode_string(MECHANISM)))
+        )
+        if error := answer.read(">h"):
             raise ConnectionError(f"the handshake: error {error}")
-        _prove(wire, user, password)
+        _authenticate_scram(connection, user, password)
     except BaseException:
-        wire.close()
+        connection.close()
         raise
-    return wire
+    return connection
 
 
-def _prove(wire: Wire, user: str, password: str) -> None:
-    """SCRAM (RFC 5802): who proves itself is not told before its own proof was taken."""
+def _authenticate_scram(connection: Connection, user: str, password: str) -> None:
+    """The client's half of SCRAM (RFC 5802). The server's signature is not verified."""
     bare = f"n={user},r={secrets.token_hex(12)}"
-    first = _show(wire, f"n,,{bare}".encode()).decode()
-    said = dict(part.partition("=")[::2] for part in first.split(","))
-    salt, count = base64.b64decode(said["s"]), int(said["i"])
+    first = _send_token(connection, f"n,,{bare}".encode()).decode()
+    fields = dict(part.partition("=")[::2] for part in first.split(","))
+    salt, count = base64.b64decode(fields["s"]), int(fields["i"])
     salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, count)
     key = hmac.digest(salted, b"Client Key", "sha256")
-    without_proof = f"c=biws,r={said['r']}"
+    without_proof = f"c=biws,r={fields['r']}"
     signed = f"{bare},{first},{without_proof}".encode()
     signature = hmac.digest(hashlib.sha256(key).digest(), signed, "sha256")
     proof = bytes(a ^ b for a, b in zip(key, signature, strict=True))
-    _show(wire, f"{without_proof},p={base64.b64encode(proof).decode()}".encode())
+    _send_token(connection, f"{without_proof},p={base64.b64encode(proof).decode()}".encode())
 
 
-def _show(wire: Wire, token: bytes) -> bytes:
-    answer = Answer(wire.ask(frame(AUTHENTICATE, 1, struct.pack(">i", len(token)) + token)))
-    error = answer.take(">h")
+def _send_token(connection: Connection, token: bytes) -> bytes:
+    answer = ResponseReader(
+        connection.call(encode_request(AUTHENTICATE, 1, struct.pack(">i", len(token)) + token))
+    )
+    error = answer.read(">h")
     if error == AUTHENTICATION_FAILED:
-        raise Refused
+        raise AuthenticationFailed
     if error:
         raise ConnectionError(f"authentication: error {error}")
-    answer.text()
-    return answer.blob()
+    answer.read_string()
+    return answer.read_bytes()
 
 
-def fetch(wire: Wire, topic: str, partition: int) -> int:
-    """Error of a fetch from the start of a partition that waits for nothing."""
-    body = struct.pack(">iiiibi", -1, 0, 0, 4096, 0, 1) + text(topic)
+def fetch(connection: Connection, topic: str, partition: int) -> int:
+    """The error of a fetch from the start of a partition, without waiting."""
+    body = struct.pack(">iiiibi", -1, 0, 0, 4096, 0, 1) + encode_string(topic)
     body += struct.pack(">iiqi", 1, partition, 0, 4096)
-    answer = Answer(wire.ask(frame(FETCH, 1, body)))
-    answer.take(">i")
-    answer.take(">i")
-    answer.text()
-    answer.take(">i")
-    answer.take(">i")
-    return answer.take(">h")
+    answer = ResponseReader(connection.call(encode_request(FETCH, 1, body)))
+    answer.read(">i")
+    answer.read(">i")
+    answer.read_string()
+    answer.read(">i")
+    answer.read(">i")
+    return answer.read(">h")
 
 
-def produce(wire: Wire, topic: str, partition: int, batch: bytes, timeout_ms: int) -> int:
-    """Error of a batch with acks=all."""
-    answer = Answer(wire.ask(produce_request(1, topic, partition, batch, timeout_ms)))
-    answer.take(">i")
-    answer.text()
-    answer.take(">i")
-    answer.take(">i")
-    return answer.take(">h")
+def produce(
+    connection: Connection, topic: str, partition: int, batch: bytes, timeout_ms: int
+) -> int:
+    """The error of a Produce request with acks=all."""
+    answer = ResponseReader(
+        connection.call(produce_request(1, topic, partition, batch, timeout_ms))
+    )
+    answer.read(">i")
+    answer.read_string()
+    answer.read(">i")
+    answer.read(">i")
+    return answer.read(">h")
 
 
-def find_group(wire: Wire, group: str) -> int:
-    return Answer(wire.ask(frame(FIND_COORDINATOR, 1, text(group)))).take(">h")
+def find_group(connection: Connection, group: str) -> int:
+    return ResponseReader(
+        connection.call(encode_request(FIND_COORDINATOR, 1, encode_string(group)))
+    ).read(">h")
 
 
-def find_transactional_id(wire: Wire, transactional_id: str) -> int:
-    body = text(transactional_id) + struct.pack(">b", 1)
-    answer = Answer(wire.ask(frame(FIND_ANY_COORDINATOR, 1, body)))
-    answer.take(">i")
-    return answer.take(">h")
+def find_transactional_id(connection: Connection, transactional_id: str) -> int:
+    body = encode_string(transactional_id) + struct.pack(">b", 1)
+    answer = ResponseReader(connection.call(encode_request(FIND_ANY_COORDINATOR, 1, body)))
+    answer.read(">i")
+    return answer.read(">h")
 
 
-def describe_acls(wire: Wire) -> int:
-    """Error of asking for the ACLs of a topic that is not there."""
-    body = struct.pack(">b", TOPIC) + text("nothing") + struct.pack(">bhhbb", LITERAL, -1, -1, 1, 1)
-    answer = Answer(wire.ask(frame(DESCRIBE_ACLS, 1, body)))
-    answer.take(">i")
-    return answer.take(">h")
+def describe_acls(connection: Connection) -> int:
+    """The error of a DescribeAcls request for a topic that does not exist."""
+    body = (
+        struct.pack(">b", TOPIC)
+        + encode_string("nothing")
+        + struct.pack(">bhhbb", LITERAL, -1, -1, 1, 1)
+    )
+    answer = ResponseReader(connection.call(encode_request(DESCRIBE_ACLS, 1, body)))
+    answer.read(">i")
+    return answer.read(">h")
 
 
-def told_acls(wire: Wire, principal: str) -> list[tuple[Acl, int]]:
-    """What a broker tells of a principal's entries, each with its permission. KeyError for an
+def list_acls(connection: Connection, principal: str) -> list[tuple[Acl, int]]:
+    """The ACLs of a principal at one broker, with their permission types. KeyError for an
     error."""
-    body = struct.pack(">bhb", ANY, -1, ANY) + text(principal) + struct.pack(">hbb", -1, ANY, ANY)
-    answer = Answer(wire.ask(frame(DESCRIBE_ACLS, 1, body)))
-    answer.take(">i")
-    if error := answer.take(">h"):
+    body = (
+        struct.pack(">bhb", ANY, -1, ANY)
+        + encode_string(principal)
+        + struct.pack(">hbb", -1, ANY, ANY)
+    )
+    answer = ResponseReader(connection.call(encode_request(DESCRIBE_ACLS, 1, body)))
+    answer.read(">i")
+    if error := answer.read(">h"):
         raise KeyError(error)
-    answer.text()
-    found = []
-    for _ in range(answer.take(">i")):
-        type, name, pattern = answer.take(">b"), answer.text(), answer.take(">b")
-        for _ in range(answer.take(">i")):
-            who, host = answer.text(), answer.text()
-            acl = Acl(who, type, name, answer.take(">b"), pattern, host)
-            found.append((acl, answer.take(">b")))
-    return found
+    answer.read_string()
+    acls = []
+    for _ in range(answer.read(">i")):
+        type, name, pattern = answer.read(">b"), answer.read_string(), answer.read(">b")
+        for _ in range(answer.read(">i")):
+            principal, host = answer.read_string(), answer.read_string()
+            acl = Acl(principal, type, name, answer.read(">b"), pattern, host)
+            acls.append((acl, answer.read(">b")))
+    return acls
 
 
-def create_acl(wire: Wire, acl: Acl, permission: int) -> int:
+def create_acl(connection: Connection, acl: Acl, permission: int) -> int:
     body = struct.pack(">i", 1) + acl.encoded(permission)
-    return _first_error(wire.ask(frame(CREATE_ACLS, 1, body)))
+    return _first_error(connection.call(encode_request(CREATE_ACLS, 1, body)))
 
 
-def delete_acl(wire: Wire, acl: Acl, permission: int) -> int:
-    """The error of the filter that picks this one alone."""
+def delete_acl(connection: Connection, acl: Acl, permission: int) -> int:
+    """The error of a filter that matches only this ACL."""
     body = struct.pack(">i", 1) + acl.encoded(permission)
-    return _first_error(wire.ask(frame(DELETE_ACLS, 1, body)))
+    return _first_error(connection.call(encode_request(DELETE_ACLS, 1, body)))
 
 
 def _first_error(answer: bytes) -> int:
-    read = Answer(answer)
-    read.take(">i")
-    read.take(">i")
-    return read.take(">h")
+    read = ResponseReader(answer)
+    read.read(">i")
+    read.read(">i")
+    return read.read(">h")
 
 
-def set_password(wire: Wire, user: str, password: str | None) -> int:
-    """The error of a user's new password, or of its credential's removal (None)."""
+def set_password(connection: Connection, user: str, password: str | None) -> int:
+    """The error of a new password, or with None of the removal of the credential."""
     if password is None:
         body = b"\x02" + _compact(user.encode()) + struct.pack(">b", SCRAM_SHA_256) + b"\0\x01\0"
     else:
@@ -182,13 +202,13 @@ def set_password(wire: Wire, user: str, password: str | None) -> int:
         body = b"\x01\x02" + _compact(user.encode())
         body += struct.pack(">bi", SCRAM_SHA_256, ITERATIONS)
         body += _compact(salt) + _compact(salted) + b"\0\0"
-    content = struct.pack(">hhi", *ALTER_SCRAM, 1) + text("visitor") + b"\0" + body
-    answer = Answer(wire.ask(struct.pack(">i", len(content)) + content))
-    answer.take(">b")  # the header's tags
-    answer.take(">i")
-    answer.take(">b")  # one result
-    answer.skip(answer.take(">b") - 1)
-    return answer.take(">h")
+    content = struct.pack(">hhi", *ALTER_SCRAM, 1) + encode_string("visitor") + b"\0" + body
+    answer = ResponseReader(connection.call(struct.pack(">i", len(content)) + content))
+    answer.read(">b")  # the tagged fields of the header
+    answer.read(">i")
+    answer.read(">b")  # one result
+    answer.skip(answer.read(">b") - 1)
+    return answer.read(">h")
 
 
 def _compact(data: bytes) -> bytes:

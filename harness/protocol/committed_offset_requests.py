@@ -1,7 +1,7 @@
-"""Requests about positions that are forgotten, packed byte by byte, each to a group's coordinator.
+"""Requests about committed offsets, each sent to the coordinator of a group.
 
 FindCoordinator 0, OffsetCommit 2, OffsetFetch 2, OffsetDelete 0, DeleteGroups 0. A group without
-members takes positions from anybody.
+members accepts commits of any client.
 """
 
 from __future__ import annotations
@@ -9,24 +9,24 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
-from urteil.harness.protocol.framing import Answer, frame, text
+from urteil.harness.protocol.framing import ResponseReader, encode_request, encode_string
 
 FIND_COORDINATOR, OFFSET_COMMIT, OFFSET_FETCH = (10, 0), (8, 2), (9, 2)
 OFFSET_DELETE, DELETE_GROUPS = (47, 0), (42, 0)
 _ONE = struct.pack(">i", 1)
 
 
-def find_request(group: str) -> bytes:
-    return frame(FIND_COORDINATOR, 1, text(group))
+def find_coordinator_request(group: str) -> bytes:
+    return encode_request(FIND_COORDINATOR, 1, encode_string(group))
 
 
-def read_find(data: bytes) -> tuple[int, str]:
+def read_find_coordinator(data: bytes) -> tuple[int, str]:
     """Error and address of the coordinator."""
-    answer = Answer(data)
-    error = answer.take(">h")
-    answer.take(">i")
-    host = answer.text()
-    return error, f"{host}:{answer.take('>i')}"
+    answer = ResponseReader(data)
+    error = answer.read(">h")
+    answer.read(">i")
+    host = answer.read_string()
+    return error, f"{host}:{answer.read('>i')}"
 
 
 def commit_request(
@@ -37,77 +37,84 @@ def commit_request(
     retention_ms: int = -1,
     member: tuple[int, str] = (-1, ""),
 ) -> bytes:
-    """One position for each partition, by nobody or a member (generation and id), without a text;
-    to be kept for so long, or for as long as brokers keep them."""
+    """OffsetCommit 2 of one offset for each partition, without metadata.
+
+    `member` is generation and member id; the default is a client outside of the group.
+    `retention_ms` is the retention of the offsets; -1 is the brokers' default.
+    """
     generation, member_id = member
-    body = text(group) + struct.pack(">i", generation) + text(member_id)
+    body = encode_string(group) + struct.pack(">i", generation) + encode_string(member_id)
     body += struct.pack(">q", retention_ms)
-    body += _ONE + text(topic) + struct.pack(">i", len(partitions))
+    body += _ONE + encode_string(topic) + struct.pack(">i", len(partitions))
     for partition in partitions:
-        body += struct.pack(">iq", partition, offset) + text("")
-    return frame(OFFSET_COMMIT, 1, body)
+        body += struct.pack(">iq", partition, offset) + encode_string("")
+    return encode_request(OFFSET_COMMIT, 1, body)
 
 
 def read_commit(data: bytes) -> int:
     """The first error."""
-    return _first_error(Answer(data))
+    return _first_error(ResponseReader(data))
 
 
 def fetch_request(group: str, topic: str, partitions: Sequence[int]) -> bytes:
-    return frame(OFFSET_FETCH, 1, text(group) + _places(topic, partitions))
+    return encode_request(OFFSET_FETCH, 1, encode_string(group) + _partitions(topic, partitions))
 
 
 def read_fetch(data: bytes) -> tuple[int, dict[int, int | None]]:
-    """The first error, and positions by partition; None where there is none."""
-    answer = Answer(data)
-    found: dict[int, int | None] = {}
+    """The first error, and the committed offsets by partition; None if there is none."""
+    answer = ResponseReader(data)
+    offsets: dict[int, int | None] = {}
     errors = []
-    for _ in range(answer.take(">i")):
-        answer.text()
-        for _ in range(answer.take(">i")):
-            partition, offset = answer.take(">i"), answer.take(">q")
-            answer.text()
-            errors.append(answer.take(">h"))
-            found[partition] = None if offset < 0 else offset
-    errors.append(answer.take(">h"))
-    return next(filter(None, errors), 0), found
+    for _ in range(answer.read(">i")):
+        answer.read_string()
+        for _ in range(answer.read(">i")):
+            partition, offset = answer.read(">i"), answer.read(">q")
+            answer.read_string()
+            errors.append(answer.read(">h"))
+            offsets[partition] = None if offset < 0 else offset
+    errors.append(answer.read(">h"))
+    return next(filter(None, errors), 0), offsets
 
 
-def delete_request(group: str, topic: str, partitions: Sequence[int]) -> bytes:
-    """Of some positions."""
-    return frame(OFFSET_DELETE, 1, text(group) + _places(topic, partitions))
+def offset_delete_request(group: str, topic: str, partitions: Sequence[int]) -> bytes:
+    """OffsetDelete 0 of some partitions."""
+    return encode_request(OFFSET_DELETE, 1, encode_string(group) + _partitions(topic, partitions))
 
 
 def read_delete(data: bytes) -> int:
     """The first error."""
-    answer = Answer(data)
-    error = answer.take(">h")
-    answer.take(">i")
+    answer = ResponseReader(data)
+    error = answer.read(">h")
+    answer.read(">i")
     return error or _first_error(answer)
 
 
 def delete_group_request(group: str) -> bytes:
-    """Of a group with all its positions."""
-    return frame(DELETE_GROUPS, 1, _ONE + text(group))
+    """DeleteGroups 0 of one group."""
+    return encode_request(DELETE_GROUPS, 1, _ONE + encode_string(group))
 
 
 def read_delete_group(data: bytes) -> int:
-    answer = Answer(data)
-    answer.take(">i")
-    answer.take(">i")
-    answer.text()
-    return answer.take(">h")
+    answer = ResponseReader(data)
+    answer.read(">i")
+    answer.read(">i")
+    answer.read_string()
+    return answer.read(">h")
 
 
-def _places(topic: str, partitions: Sequence[int]) -> bytes:
-    return _ONE + text(topic) + struct.pack(f">i{len(partitions)}i", len(partitions), *partitions)
+def _partitions(topic: str, partitions: Sequence[int]) -> bytes:
+    return (
+        _ONE
+        + encode_string(topic)
+        + struct.pack(f">i{len(partitions)}i", len(partitions), *partitions)
+    )
 
 
-def _first_error(answer: Answer) -> int:
+def _first_error(answer: ResponseReader) -> int:
     errors = []
-    for _ in range(answer.take(">i")):
-        answer.text()
-        for _ in range(answer.take(">i")):
-            answer.take(">i")
-            errors.append(answer.take(">h"))
+    for _ in range(answer.read(">i")):
+        answer.read_string()
+        for _ in range(answer.read(">i")):
+            answer.read(">i")
+            errors.append(answer.read(">h"))
     return next(filter(None, errors), 0)

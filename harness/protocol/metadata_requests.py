@@ -1,8 +1,9 @@
-"""What the probe asks and is answered, byte by byte, so that it is known which broker answered.
+"""Requests that read the state of partitions from a chosen broker.
 
-Metadata 8, ListOffsets 5 (the first that tells a leader that does not know its end, KIP-207) and 7
-(the first that finds the largest time, KIP-734), OffsetForLeaderEpoch 2 and Fetch 9 (which name the
-epoch that the asker takes for the leader's), InitProducerId 0.
+Metadata 8; ListOffsets 5, the first version with an error for a leader that does not know its high
+watermark yet (KIP-207); ListOffsets 7, the first that finds the largest timestamp (KIP-734);
+OffsetForLeaderEpoch 2 and Fetch 9, which carry the leader epoch that the client knows;
+InitProducerId 0.
 """
 
 from __future__ import annotations
@@ -10,7 +11,12 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
-from urteil.harness.protocol.framing import Answer, frame, text
+from urteil.harness.protocol.framing import (
+    ResponseReader,
+    encode_compact_string,
+    encode_request,
+    encode_string,
+)
 
 LATEST, EARLIEST, NEWEST = -1, -2, -3
 METADATA, LIST_OFFSETS, EPOCH_END, FETCH = (3, 8), (2, 5), (23, 2), (1, 9)
@@ -29,146 +35,157 @@ Slot = tuple[str, int]
 
 
 def metadata_request(correlation: int, topics: Sequence[str]) -> bytes:
-    """The whole frame of Metadata 8, which creates no topic."""
-    names = b"".join(text(topic) for topic in topics)
-    return frame(METADATA, correlation, struct.pack(">i", len(topics)) + names + b"\0\0\0")
+    """The frame of Metadata 8. It creates no topic."""
+    names = b"".join(encode_string(topic) for topic in topics)
+    return encode_request(METADATA, correlation, struct.pack(">i", len(topics)) + names + b"\0\0\0")
 
 
-def offsets_request(
+def list_offsets_request(
     correlation: int, slots: Sequence[Slot], timestamp_ms: int, *, committed: bool = False
 ) -> bytes:
-    """The whole frame of ListOffsets 5 as a consumer that reads uncommitted, or committed, asks."""
+    """The frame of ListOffsets 5, with isolation read_uncommitted or read_committed."""
     body = struct.pack(">ibi", -1, int(committed), len(slots))
     for topic, partition in slots:
-        body += text(topic) + struct.pack(">iiiq", 1, partition, -1, timestamp_ms)
-    return frame(LIST_OFFSETS, correlation, body)
+        body += encode_string(topic) + struct.pack(">iiiq", 1, partition, -1, timestamp_ms)
+    return encode_request(LIST_OFFSETS, correlation, body)
 
 
-def newest_request(correlation: int, slots: Sequence[Slot]) -> bytes:
-    """The whole frame of ListOffsets 7 for the record with the largest time. Names are short, and
-    topics and their partitions few (`_compact`)."""
+def largest_timestamp_request(correlation: int, slots: Sequence[Slot]) -> bytes:
+    """The frame of ListOffsets 7 for the record with the largest timestamp.
+
+    Topics and partitions must be fewer than 127, names shorter than 127 bytes.
+    """
     by_topic: dict[str, list[int]] = {}
     for topic, partition in slots:
         by_topic.setdefault(topic, []).append(partition)
     body = struct.pack(">ibB", -1, 0, len(by_topic) + 1)
     for topic, partitions in by_topic.items():
-        body += _compact(topic) + struct.pack(">B", len(partitions) + 1)
+        body += encode_compact_string(topic) + struct.pack(">B", len(partitions) + 1)
         for partition in partitions:
             body += struct.pack(">iiqB", partition, -1, NEWEST, 0)
         body += b"\0"
-    content = struct.pack(">hhi", *LIST_NEWEST, correlation) + text("probe") + b"\0" + body + b"\0"
+    content = (
+        struct.pack(">hhi", *LIST_NEWEST, correlation)
+        + encode_string("probe")
+        + b"\0"
+        + body
+        + b"\0"
+    )
     return struct.pack(">i", len(content)) + content
 
 
-def _compact(value: str) -> bytes:
-    """A compact string of fewer than 127 bytes."""
-    return struct.pack(">B", len(value.encode()) + 1) + value.encode()
-
-
 def read_metadata(frame: bytes) -> tuple[dict[str, int], list[tuple[str, int, int, int, int]]]:
-    """Brokers by address, and (topic, partition, leader, leader epoch, how many are in sync)."""
-    answer = Answer(frame)
-    answer.take(">i")
+    """Broker ids by address, and (topic, partition, leader, leader epoch, size of the ISR)."""
+    answer = ResponseReader(frame)
+    answer.read(">i")
     brokers: dict[str, int] = {}
-    for _ in range(answer.take(">i")):
-        node, host = answer.take(">i"), answer.text()
-        brokers[f"{host}:{answer.take('>i')}"] = node
-        answer.text()
-    answer.text()
-    answer.take(">i")
+    for _ in range(answer.read(">i")):
+        node, host = answer.read(">i"), answer.read_string()
+        brokers[f"{host}:{answer.read('>i')}"] = node
+        answer.read_string()
+    answer.read_string()
+    answer.read(">i")
     found = []
-    for _ in range(answer.take(">i")):
-        answer.take(">h")
-        topic = answer.text()
-        answer.take(">b")
-        for _ in range(answer.take(">i")):
-            answer.take(">h")
-            partition, leader, epoch = (answer.take(">i") for _ in range(3))
-            _, in_sync, _ = answer.ids(), answer.ids(), answer.ids()
+    for _ in range(answer.read(">i")):
+        answer.read(">h")
+        topic = answer.read_string()
+        answer.read(">b")
+        for _ in range(answer.read(">i")):
+            answer.read(">h")
+            partition, leader, epoch = (answer.read(">i") for _ in range(3))
+            _, in_sync, _ = (
+                answer.read_int_array(),
+                answer.read_int_array(),
+                answer.read_int_array(),
+            )
             found.append((topic, partition, leader, epoch, len(in_sync)))
-        answer.take(">i")
+        answer.read(">i")
     return brokers, found
 
 
-def read_offsets(frame: bytes) -> list[tuple[str, int, int, int, int, int]]:
+def read_list_offsets(frame: bytes) -> list[tuple[str, int, int, int, int, int]]:
     """(topic, partition, error, timestamp, offset, leader epoch)."""
-    answer = Answer(frame)
-    answer.take(">i")
+    answer = ResponseReader(frame)
+    answer.read(">i")
     found = []
-    for _ in range(answer.take(">i")):
-        topic = answer.text()
-        for _ in range(answer.take(">i")):
-            partition, error = answer.take(">i"), answer.take(">h")
-            timestamp_ms, offset = answer.take(">q"), answer.take(">q")
-            found.append((topic, partition, error, timestamp_ms, offset, answer.take(">i")))
+    for _ in range(answer.read(">i")):
+        topic = answer.read_string()
+        for _ in range(answer.read(">i")):
+            partition, error = answer.read(">i"), answer.read(">h")
+            timestamp_ms, offset = answer.read(">q"), answer.read(">q")
+            found.append((topic, partition, error, timestamp_ms, offset, answer.read(">i")))
     return found
 
 
-def read_newest(frame: bytes) -> list[tuple[str, int, int, int, int, int]]:
-    """The same of an answer to `newest_request`."""
-    answer = Answer(frame)
-    answer.take(">B")  # the header's tags
-    answer.take(">i")
+def read_largest_timestamp(frame: bytes) -> list[tuple[str, int, int, int, int, int]]:
+    """As `read_list_offsets`, for `largest_timestamp_request`."""
+    answer = ResponseReader(frame)
+    answer.read(">B")  # the tagged fields of the header
+    answer.read(">i")
     found = []
-    for _ in range(answer.take(">B") - 1):
-        topic = answer.short()
-        for _ in range(answer.take(">B") - 1):
-            partition, error = answer.take(">i"), answer.take(">h")
-            timestamp_ms, offset = answer.take(">q"), answer.take(">q")
-            found.append((topic, partition, error, timestamp_ms, offset, answer.take(">i")))
-            answer.take(">B")
-        answer.take(">B")
+    for _ in range(answer.read(">B") - 1):
+        topic = answer.read_compact_string()
+        for _ in range(answer.read(">B") - 1):
+            partition, error = answer.read(">i"), answer.read(">h")
+            timestamp_ms, offset = answer.read(">q"), answer.read(">q")
+            found.append((topic, partition, error, timestamp_ms, offset, answer.read(">i")))
+            answer.read(">B")
+        answer.read(">B")
     return found
 
 
 def epoch_end_request(correlation: int, slot: Slot, current: int, epoch: int) -> bytes:
-    """The whole frame of OffsetForLeaderEpoch 2 to whoever leads in the epoch `current`."""
+    """The frame of OffsetForLeaderEpoch 2 for the leader of the epoch `current`."""
     topic, partition = slot
-    body = struct.pack(">i", 1) + text(topic) + struct.pack(">iiii", 1, partition, current, epoch)
-    return frame(EPOCH_END, correlation, body)
+    body = (
+        struct.pack(">i", 1)
+        + encode_string(topic)
+        + struct.pack(">iiii", 1, partition, current, epoch)
+    )
+    return encode_request(EPOCH_END, correlation, body)
 
 
 def read_epoch_end(frame: bytes) -> tuple[int, int, int]:
-    """Error, epoch and its end offset of the one partition in an answer."""
-    answer = Answer(frame)
-    answer.take(">i")
-    answer.take(">i")
-    answer.text()
-    answer.take(">i")
-    error = answer.take(">h")
-    answer.take(">i")
-    return error, answer.take(">i"), answer.take(">q")
+    """Error, epoch and end offset of a response with one partition."""
+    answer = ResponseReader(frame)
+    answer.read(">i")
+    answer.read(">i")
+    answer.read_string()
+    answer.read(">i")
+    error = answer.read(">h")
+    answer.read(">i")
+    return error, answer.read(">i"), answer.read(">q")
 
 
 def producer_id_request(correlation: int) -> bytes:
-    """The whole frame of InitProducerId 0 for a producer without transactions."""
-    return frame(INIT_PRODUCER_ID, correlation, struct.pack(">hi", -1, 0))
+    """The frame of InitProducerId 0 for a producer without transactional id."""
+    return encode_request(INIT_PRODUCER_ID, correlation, struct.pack(">hi", -1, 0))
 
 
 def read_producer_id(frame: bytes) -> tuple[int, int]:
     """Error and producer id."""
-    answer = Answer(frame)
-    answer.take(">i")
-    return answer.take(">h"), answer.take(">q")
+    answer = ResponseReader(frame)
+    answer.read(">i")
+    return answer.read(">h"), answer.read(">q")
 
 
 def fetch_request(correlation: int, slot: Slot, current: int, offset: int) -> bytes:
-    """The whole frame of Fetch 9 without a session, which waits for nothing."""
+    """The frame of Fetch 9 without session and without waiting."""
     topic, partition = slot
-    body = struct.pack(">iiiibiii", -1, 0, 0, FETCH_BYTES, 0, 0, -1, 1) + text(topic)
+    body = struct.pack(">iiiibiii", -1, 0, 0, FETCH_BYTES, 0, 0, -1, 1) + encode_string(topic)
     body += struct.pack(">iiiqqi", 1, partition, current, offset, -1, FETCH_BYTES)
-    return frame(FETCH, correlation, body + struct.pack(">i", 0))
+    return encode_request(FETCH, correlation, body + struct.pack(">i", 0))
 
 
 def read_fetch_error(frame: bytes) -> int:
-    """The error of the one partition in an answer, or that of the whole answer."""
-    answer = Answer(frame)
-    answer.take(">i")
-    whole = answer.take(">h")
-    answer.take(">i")
-    if whole or not answer.take(">i"):
-        return whole
-    answer.text()
-    answer.take(">i")
-    answer.take(">i")
-    return answer.take(">h")
+    """The error of a response with one partition, or its top-level error."""
+    answer = ResponseReader(frame)
+    answer.read(">i")
+    top_level_error = answer.read(">h")
+    answer.read(">i")
+    if top_level_error or not answer.read(">i"):
+        return top_level_error
+    answer.read_string()
+    answer.read(">i")
+    answer.read(">i")
+    return answer.read(">h")

@@ -11,11 +11,11 @@ from crc32c import crc32c
 
 NOT_LEADER_OR_FOLLOWER = 6
 UNKNOWN_TOPIC_OR_PARTITION = 3
-ELSEWHERE = (NOT_LEADER_OR_FOLLOWER, UNKNOWN_TOPIC_OR_PARTITION)
+NOT_HERE = (NOT_LEADER_OR_FOLLOWER, UNKNOWN_TOPIC_OR_PARTITION)
 PRODUCE, VERSION = 0, 3
 
 
-def sole_batch(
+def single_record_batch(
     key: bytes,
     value: bytes,
     timestamp_ms: int,
@@ -24,28 +24,36 @@ def sole_batch(
     epoch: int = -1,
     sequence: int = -1,
 ) -> bytes:
-    """A batch of one record, as a producer sends it; -1 is a producer without idempotence."""
-    body = b"\x00" + b"\x00" + b"\x00" + varint(len(key)) + key + varint(len(value)) + value
-    record = varint(len(body) + 1) + body + varint(0)
+    """A batch of one record, as a producer sends it. -1 means a producer without idempotence."""
+    body = (
+        b"\x00"
+        + b"\x00"
+        + b"\x00"
+        + encode_varint(len(key))
+        + key
+        + encode_varint(len(value))
+        + value
+    )
+    record = encode_varint(len(body) + 1) + body + encode_varint(0)
     producer = (producer_id, epoch, sequence)
     tail = struct.pack(">hiqqqhii", 0, 0, timestamp_ms, timestamp_ms, *producer, 1) + record
     return struct.pack(">qiibI", 0, len(tail) + 9, -1, 2, crc32c(tail)) + tail
 
 
-def varint(value: int) -> bytes:
-    """A zigzag varint of a non-negative number."""
-    left, out = value << 1, bytearray()
-    while left > 0x7F:
-        out.append(left & 0x7F | 0x80)
-        left >>= 7
-    out.append(left)
+def encode_varint(value: int) -> bytes:
+    """A zigzag encode_varint of a non-negative number."""
+    rest, out = value << 1, bytearray()
+    while rest > 0x7F:
+        out.append(rest & 0x7F | 0x80)
+        rest >>= 7
+    out.append(rest)
     return bytes(out)
 
 
 def produce_request(
     correlation_id: int, topic: str, partition: int, batch: bytes, timeout_ms: int
 ) -> bytes:
-    """The whole frame, acks=all."""
+    """The frame of Produce 3 with acks=all."""
     name = topic.encode()
     body = struct.pack(">hhih3s", PRODUCE, VERSION, correlation_id, 3, b"raw")
     body += struct.pack(">hhii", -1, -1, timeout_ms, 1)
@@ -54,8 +62,8 @@ def produce_request(
     return struct.pack(">i", len(body)) + body
 
 
-def read_answer(frame: bytes, topic: str) -> tuple[int, int]:
-    """Error code and base offset of the one partition in an answer."""
+def read_produce_response(frame: bytes, topic: str) -> tuple[int, int]:
+    """Error code and base offset of a response with one partition."""
     at = 4 + 4 + 2 + len(topic.encode()) + 4 + 4
     error, offset = struct.unpack_from(">hq", frame, at)
     return int(error), int(offset)

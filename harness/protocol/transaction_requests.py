@@ -1,9 +1,9 @@
-"""Requests of a transactional producer, packed byte by byte: the oldest versions of each.
+"""Requests of a transactional producer, packed byte by byte.
 
 FindCoordinator 1, InitProducerId 0, AddPartitionsToTxn 0, AddOffsetsToTxn 0, Produce 3, EndTxn 0,
-WriteTxnMarkers 0 (as a coordinator sends it), and TxnOffsetCommit 3, the first that tells in which
-generation, and as whom (KIP-447). A client of our own can then do what no library does, and send an
-old request late.
+WriteTxnMarkers 0 (as a coordinator sends it), and TxnOffsetCommit 3, the first version with
+generation and member id (KIP-447). The lab's client can so send an old request late, as no library
+does.
 """
 
 from __future__ import annotations
@@ -13,99 +13,103 @@ from dataclasses import dataclass, field
 
 from crc32c import crc32c
 
-from urteil.harness.protocol.produce_requests import varint
+from urteil.harness.protocol.framing import encode_compact_string, encode_string
+from urteil.harness.protocol.produce_requests import encode_varint
 
 INIT_PRODUCER_ID, ADD_PARTITIONS, PRODUCE, END_TXN = (22, 0), (24, 0), (0, 3), (26, 0)
 FIND_COORDINATOR, ADD_OFFSETS, COMMIT_OFFSETS = (10, 1), (25, 0), (28, 3)
 WRITE_MARKERS = (27, 0)
 OFFSET_COMMIT, STABLE_OFFSETS = (8, 2), (9, 7)
-"""Of a group, outside of any transaction."""
-OF_GROUP, OF_TRANSACTIONS = 0, 1
+"""Requests of a group, outside of any transaction."""
+GROUP_COORDINATOR, TRANSACTION_COORDINATOR = 0, 1
 TRANSACTIONAL = 0x10
 
 
 @dataclass(slots=True)
 class Producer:
-    """A transactional id with what InitProducerId gave it, and its next sequence by partition."""
+    """A transactional id with its producer id, its epoch and the next sequence by partition."""
 
     transactional_id: str
     producer_id: int = -1
     epoch: int = -1
     sequences: dict[tuple[str, int], int] = field(default_factory=dict)
 
-    def who(self) -> bytes:
-        """The three fields that most requests begin with."""
-        return text(self.transactional_id) + struct.pack(">qh", self.producer_id, self.epoch)
+    def identity_fields(self) -> bytes:
+        """Transactional id, producer id and epoch, with which most requests begin."""
+        return encode_string(self.transactional_id) + struct.pack(
+            ">qh", self.producer_id, self.epoch
+        )
 
 
-def text(value: str) -> bytes:
-    return struct.pack(">h", len(value.encode())) + value.encode()
-
-
-def frame(api: tuple[int, int], body: bytes) -> bytes:
-    """A whole request with its size."""
-    content = struct.pack(">hhi", *api, 1) + text("late") + body
+def encode_request(api: tuple[int, int], body: bytes) -> bytes:
+    """A complete frame with a request header of version 1."""
+    content = struct.pack(">hhi", *api, 1) + encode_string("late") + body
     return struct.pack(">i", len(content)) + content
 
 
-def find_request(key: str, kind: int) -> bytes:
-    """Who coordinates a group or a transactional id; the first to ask has their topic made."""
-    return frame(FIND_COORDINATOR, text(key) + struct.pack(">b", kind))
+def find_coordinator_request(key: str, kind: int) -> bytes:
+    """The coordinator of a group or a transactional id. The first request creates their topic."""
+    return encode_request(FIND_COORDINATOR, encode_string(key) + struct.pack(">b", kind))
 
 
-def init_request(transactional_id: str, timeout_ms: int) -> bytes:
-    return frame(INIT_PRODUCER_ID, text(transactional_id) + struct.pack(">i", timeout_ms))
+def init_producer_id_request(transactional_id: str, timeout_ms: int) -> bytes:
+    return encode_request(
+        INIT_PRODUCER_ID, encode_string(transactional_id) + struct.pack(">i", timeout_ms)
+    )
 
 
-def add_request(producer: Producer, topic: str, partition: int) -> bytes:
-    body = producer.who() + struct.pack(">i", 1) + text(topic) + struct.pack(">ii", 1, partition)
-    return frame(ADD_PARTITIONS, body)
+def add_partitions_request(producer: Producer, topic: str, partition: int) -> bytes:
+    body = (
+        producer.identity_fields()
+        + struct.pack(">i", 1)
+        + encode_string(topic)
+        + struct.pack(">ii", 1, partition)
+    )
+    return encode_request(ADD_PARTITIONS, body)
 
 
 def add_offsets_request(producer: Producer, group: str) -> bytes:
-    return frame(ADD_OFFSETS, producer.who() + text(group))
+    return encode_request(ADD_OFFSETS, producer.identity_fields() + encode_string(group))
 
 
-def offsets_request(
+def txn_offset_commit_request(
     producer: Producer, member: tuple[str, int, str], topic: str, partition: int, offset: int
 ) -> bytes:
-    """One position of a member: its group, generation and id. Names are short (`compact`)."""
+    """Commit an offset for a member (group, generation, id). Names have fewer than 127 bytes."""
     group, generation, member_id = member
-    body = b"\0" + compact(producer.transactional_id) + compact(group)
+    body = b"\0" + encode_compact_string(producer.transactional_id) + encode_compact_string(group)
     body += struct.pack(">qhi", producer.producer_id, producer.epoch, generation)
-    body += compact(member_id) + b"\0\x02" + compact(topic) + b"\x02"
-    body += struct.pack(">iqi", partition, offset, -1) + compact("") + b"\0\0\0"
-    return frame(COMMIT_OFFSETS, body)
+    body += encode_compact_string(member_id) + b"\0\x02" + encode_compact_string(topic) + b"\x02"
+    body += struct.pack(">iqi", partition, offset, -1) + encode_compact_string("") + b"\0\0\0"
+    return encode_request(COMMIT_OFFSETS, body)
 
 
-def compact(value: str) -> bytes:
-    """A compact string of fewer than 127 bytes."""
-    encoded = value.encode()
-    return bytes([len(encoded) + 1]) + encoded
+def end_txn_request(producer: Producer, *, commit: bool) -> bytes:
+    return encode_request(END_TXN, producer.identity_fields() + struct.pack(">b", commit))
 
 
-def end_request(producer: Producer, *, commit: bool) -> bytes:
-    return frame(END_TXN, producer.who() + struct.pack(">b", commit))
-
-
-def marker_request(
+def write_markers_request(
     producer: Producer, topic: str, partition: int, *, commit: bool, coordinator_epoch: int
 ) -> bytes:
-    """The end of a transaction in one partition, by a coordinator of this epoch."""
+    """The marker of a transaction in one partition, from a coordinator of this epoch."""
     body = struct.pack(">iqhb", 1, producer.producer_id, producer.epoch, commit)
-    body += struct.pack(">i", 1) + text(topic) + struct.pack(">ii", 1, partition)
-    return frame(WRITE_MARKERS, body + struct.pack(">i", coordinator_epoch))
+    body += struct.pack(">i", 1) + encode_string(topic) + struct.pack(">ii", 1, partition)
+    return encode_request(WRITE_MARKERS, body + struct.pack(">i", coordinator_epoch))
 
 
 def produce_request(producer: Producer, topic: str, partition: int, batch: bytes) -> bytes:
-    body = text(producer.transactional_id) + struct.pack(">hii", -1, 5_000, 1) + text(topic)
-    return frame(PRODUCE, body + struct.pack(">iii", 1, partition, len(batch)) + batch)
+    body = (
+        encode_string(producer.transactional_id)
+        + struct.pack(">hii", -1, 5_000, 1)
+        + encode_string(topic)
+    )
+    return encode_request(PRODUCE, body + struct.pack(">iii", 1, partition, len(batch)) + batch)
 
 
 def batch(producer: Producer, sequence: int, key: bytes, value: bytes, timestamp_ms: int) -> bytes:
-    """One record in a transaction."""
-    body = b"\x00\x00\x00" + varint(len(key)) + key + varint(len(value)) + value
-    record = varint(len(body) + 1) + body + varint(0)
+    """A transactional batch of one record."""
+    body = b"\x00\x00\x00" + encode_varint(len(key)) + key + encode_varint(len(value)) + value
+    record = encode_varint(len(body) + 1) + body + encode_varint(0)
     tail = struct.pack(
         ">hiqqqhii", TRANSACTIONAL, 0, timestamp_ms, timestamp_ms, producer.producer_id,
         producer.epoch, sequence, 1,
@@ -113,16 +117,16 @@ def batch(producer: Producer, sequence: int, key: bytes, value: bytes, timestamp
     return struct.pack(">qiibI", 0, len(tail) + 9, -1, 2, crc32c(tail)) + tail
 
 
-def error_of(api: tuple[int, int], answer: bytes, topic: str) -> int:
-    """The one error code of an answer; topics and partitions are one each."""
+def read_error(api: tuple[int, int], answer: bytes, topic: str) -> int:
+    """The error code of a response with one topic and one partition."""
     if api == ADD_PARTITIONS:
         at = 4 + 4 + 4 + 2 + len(topic.encode()) + 4 + 4
     elif api in (PRODUCE, OFFSET_COMMIT):
         at = 4 + 4 + 2 + len(topic.encode()) + 4 + 4
     elif api == STABLE_OFFSETS:
         at = 4 + 1 + 4 + 1
-        if answer[at - 1] > 1:  # else no topic is told of, but an error of the whole
-            at += len(compact(topic)) + 1 + 4 + 8 + 4
+        if answer[at - 1] > 1:  # otherwise there is no topic, but a top-level error
+            at += len(encode_compact_string(topic)) + 1 + 4 + 8 + 4
             at += answer[at] or 1  # a compact string: its length and one, or null
     elif api == COMMIT_OFFSETS:
         at = 4 + 1 + 4 + 1 + 1 + len(topic.encode()) + 1 + 4
@@ -132,13 +136,13 @@ def error_of(api: tuple[int, int], answer: bytes, topic: str) -> int:
     return int(error)
 
 
-def read_init(answer: bytes) -> tuple[int, int]:
+def read_init_producer_id(answer: bytes) -> tuple[int, int]:
     """Producer id and epoch."""
     producer_id, epoch = struct.unpack_from(">qh", answer, 4 + 4 + 2)
     return int(producer_id), int(epoch)
 
 
-def read_offset(answer: bytes, topic: str) -> int:
-    """The base offset that Produce answered."""
+def read_base_offset(answer: bytes, topic: str) -> int:
+    """The base offset of a Produce response."""
     (offset,) = struct.unpack_from(">q", answer, 4 + 4 + 2 + len(topic.encode()) + 4 + 4 + 2)
     return int(offset)

@@ -1,5 +1,6 @@
-"""Requests that nobody grants, packed byte by byte: each tells its error, and would change nothing
-that a run is about if it were carried out.
+"""Requests of users without permission. Each function returns the error.
+
+Even if a broker executed the request, nothing that the run uses would change.
 
 ListOffsets 1, DeleteRecords 0, CreateTopics 1, AlterConfigs 0, DescribeConfigs 0, InitProducerId 0,
 Heartbeat 0, OffsetFetch 2, DescribeGroups 0, DeleteGroups 0, StopReplica 0.
@@ -9,8 +10,8 @@ from __future__ import annotations
 
 import struct
 
-from urteil.harness.protocol.connection import Wire
-from urteil.harness.protocol.framing import Answer, frame, text
+from urteil.harness.protocol.connection import Connection
+from urteil.harness.protocol.framing import ResponseReader, encode_request, encode_string
 
 LIST_OFFSETS, DELETE_RECORDS, CREATE_TOPICS = (2, 1), (21, 0), (19, 1)
 ALTER_CONFIGS, DESCRIBE_CONFIGS, INIT_PRODUCER_ID = (33, 0), (32, 0), (22, 0)
@@ -21,99 +22,101 @@ OF_TOPIC = 2
 ONE, NONE = struct.pack(">i", 1), struct.pack(">i", -1)
 
 
-def _ask(wire: Wire, api: tuple[int, int], body: bytes) -> Answer:
-    return Answer(wire.ask(frame(api, 1, body)))
+def _call(connection: Connection, api: tuple[int, int], body: bytes) -> ResponseReader:
+    return ResponseReader(connection.call(encode_request(api, 1, body)))
 
 
-def list_offsets(wire: Wire, topic: str) -> int:
-    """Where partition 0 ends."""
-    body = struct.pack(">i", -1) + ONE + text(topic) + ONE + struct.pack(">iq", 0, -1)
-    answer = _ask(wire, LIST_OFFSETS, body)
-    return _of_partition(answer)
+def list_offsets(connection: Connection, topic: str) -> int:
+    """ListOffsets of partition 0."""
+    body = struct.pack(">i", -1) + ONE + encode_string(topic) + ONE + struct.pack(">iq", 0, -1)
+    answer = _call(connection, LIST_OFFSETS, body)
+    return _read_partition_error(answer)
 
 
-def delete_records(wire: Wire, topic: str) -> int:
-    """None of partition 0."""
-    body = ONE + text(topic) + ONE + struct.pack(">iqi", 0, 0, TIMEOUT_MS)
-    answer = _ask(wire, DELETE_RECORDS, body)
-    answer.take(">i")
-    answer.take(">i")
-    answer.text()
-    answer.take(">i")
-    answer.take(">i")
-    answer.take(">q")
-    return answer.take(">h")
+def delete_records(connection: Connection, topic: str) -> int:
+    """DeleteRecords of partition 0 before offset 0, which deletes nothing."""
+    body = ONE + encode_string(topic) + ONE + struct.pack(">iqi", 0, 0, TIMEOUT_MS)
+    answer = _call(connection, DELETE_RECORDS, body)
+    answer.read(">i")
+    answer.read(">i")
+    answer.read_string()
+    answer.read(">i")
+    answer.read(">i")
+    answer.read(">q")
+    return answer.read(">h")
 
 
-def create_topic(wire: Wire, topic: str) -> int:
-    """As a trial alone."""
-    body = ONE + text(topic) + struct.pack(">ihiii?", 1, 1, 0, 0, TIMEOUT_MS, True)
-    answer = _ask(wire, CREATE_TOPICS, body)
-    answer.take(">i")
-    answer.text()
-    return answer.take(">h")
+def create_topic(connection: Connection, topic: str) -> int:
+    """With validate_only."""
+    body = ONE + encode_string(topic) + struct.pack(">ihiii?", 1, 1, 0, 0, TIMEOUT_MS, True)
+    answer = _call(connection, CREATE_TOPICS, body)
+    answer.read(">i")
+    answer.read_string()
+    return answer.read(">h")
 
 
-def alter_configs(wire: Wire, topic: str) -> int:
-    """As a trial alone."""
-    body = ONE + struct.pack(">b", OF_TOPIC) + text(topic) + struct.pack(">i?", 0, True)
-    return _first(_ask(wire, ALTER_CONFIGS, body))
+def alter_configs(connection: Connection, topic: str) -> int:
+    """With validate_only."""
+    body = ONE + struct.pack(">b", OF_TOPIC) + encode_string(topic) + struct.pack(">i?", 0, True)
+    return _read_first_error(_call(connection, ALTER_CONFIGS, body))
 
 
-def describe_configs(wire: Wire, topic: str) -> int:
-    body = ONE + struct.pack(">b", OF_TOPIC) + text(topic) + NONE
-    return _first(_ask(wire, DESCRIBE_CONFIGS, body))
+def describe_configs(connection: Connection, topic: str) -> int:
+    body = ONE + struct.pack(">b", OF_TOPIC) + encode_string(topic) + NONE
+    return _read_first_error(_call(connection, DESCRIBE_CONFIGS, body))
 
 
-def init_producer_id(wire: Wire, transactional_id: str) -> int:
-    body = text(transactional_id) + struct.pack(">i", TIMEOUT_MS)
-    answer = _ask(wire, INIT_PRODUCER_ID, body)
-    answer.take(">i")
-    return answer.take(">h")
+def init_producer_id(connection: Connection, transactional_id: str) -> int:
+    body = encode_string(transactional_id) + struct.pack(">i", TIMEOUT_MS)
+    answer = _call(connection, INIT_PRODUCER_ID, body)
+    answer.read(">i")
+    return answer.read(">h")
 
 
-def heartbeat(wire: Wire, group: str) -> int:
-    """Of nobody."""
-    return _ask(wire, HEARTBEAT, text(group) + struct.pack(">i", 1) + text("nobody")).take(">h")
+def heartbeat(connection: Connection, group: str) -> int:
+    """Heartbeat of an unknown member."""
+    return _call(
+        connection, HEARTBEAT, encode_string(group) + struct.pack(">i", 1) + encode_string("nobody")
+    ).read(">h")
 
 
-def fetch_positions(wire: Wire, group: str) -> int:
-    """All of a group that has none."""
-    answer = _ask(wire, OFFSET_FETCH, text(group) + NONE)
-    if answer.take(">i"):
-        raise ValueError("a group that nobody has has positions")
-    return answer.take(">h")
+def fetch_positions(connection: Connection, group: str) -> int:
+    """OffsetFetch of all offsets of a group without offsets."""
+    answer = _call(connection, OFFSET_FETCH, encode_string(group) + NONE)
+    if answer.read(">i"):
+        raise ValueError("the response has committed offsets of an unknown group")
+    return answer.read(">h")
 
 
-def describe_group(wire: Wire, group: str) -> int:
-    answer = _ask(wire, DESCRIBE_GROUPS, ONE + text(group))
-    answer.take(">i")
-    return answer.take(">h")
+def describe_group(connection: Connection, group: str) -> int:
+    answer = _call(connection, DESCRIBE_GROUPS, ONE + encode_string(group))
+    answer.read(">i")
+    return answer.read(">h")
 
 
-def delete_group(wire: Wire, group: str) -> int:
-    answer = _ask(wire, DELETE_GROUPS, ONE + text(group))
-    answer.take(">i")
-    answer.take(">i")
-    answer.text()
-    return answer.take(">h")
+def delete_group(connection: Connection, group: str) -> int:
+    answer = _call(connection, DELETE_GROUPS, ONE + encode_string(group))
+    answer.read(">i")
+    answer.read(">i")
+    answer.read_string()
+    return answer.read(">h")
 
 
-def stop_replicas(wire: Wire) -> int:
-    """None, as a controller that is none any more."""
-    return _ask(wire, STOP_REPLICA, struct.pack(">ii?i", 1, 0, False, 0)).take(">h")
+def stop_replicas(connection: Connection) -> int:
+    """StopReplica without partitions, from a former controller."""
+    return _call(connection, STOP_REPLICA, struct.pack(">ii?i", 1, 0, False, 0)).read(">h")
 
 
-def _of_partition(answer: Answer) -> int:
-    answer.take(">i")
-    answer.text()
-    answer.take(">i")
-    answer.take(">i")
-    return answer.take(">h")
+def _read_partition_error(answer: ResponseReader) -> int:
+    answer.read(">i")
+    answer.read_string()
+    answer.read(">i")
+    answer.read(">i")
+    return answer.read(">h")
 
 
-def _first(answer: Answer) -> int:
-    """Error of the first result, which stands after the throttle time."""
-    answer.take(">i")
-    answer.take(">i")
-    return answer.take(">h")
+def _read_first_error(answer: ResponseReader) -> int:
+    """The error of the first result, behind the throttle time."""
+    answer.read(">i")
+    answer.read(">i")
+    return answer.read(">h")

@@ -124,7 +124,7 @@ class Play:
             cluster.bootstrap,
             self.facts.topics,
             self.facts.run,
-            doors=cluster.doors,
+            user_listeners=cluster.user_listeners,
         )
         self._stacks.sources.append(workload.tellers)
         try:
@@ -168,8 +168,8 @@ class Play:
             acked=workload.acked,
             log=self.log,
             at_once=scenario.at_once,
-            heal_asked=self._healing.asked,
-            healed_by_hand=self._healing.answer,
+            heal_requested=self._healing.asked,
+            on_manual_heal=self._healing.answer,
         )
         self._save_schedule()
         began_ns = time.monotonic_ns()

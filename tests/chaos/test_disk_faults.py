@@ -48,8 +48,8 @@ def test_power_cut_loses_a_suffix_of_unflushed_data(
     assert first.stat().st_size == LOG_BYTES
     assert active.stat().st_size == (LOG_BYTES if cut.zeroed else LOG_BYTES - cut.lost_bytes)
     whole = [one.base for one in log_directories.batches(active) if _whole(active, one)]
-    assert whole == list(range(ACTIVE_BASE, cut.kept, 4))
-    assert cut.kept >= max(flushed, ACTIVE_BASE)
+    assert whole == list(range(ACTIVE_BASE, cut.first_lost, 4))
+    assert cut.first_lost >= max(flushed, ACTIVE_BASE)
 
 
 def _row(offset: int, magic: int) -> Row:
@@ -76,7 +76,7 @@ def test_power_cut_loses_messages_of_old_formats(tmp_path: Path) -> None:
     (log / f"{0:020d}.log").write_bytes(data)
     cut = log_directories.cut_power(log, 8, Random(3))
     assert cut is not None
-    assert cut.kept in range(8, 20, 2)
+    assert cut.first_lost in range(8, 20, 2)
     assert log_directories.cut_power(log, 20, Random(3)) is None
 
 

@@ -125,8 +125,8 @@ def test_manual_healing_ends_faults_but_not_the_load(tmp_path: Path) -> None:
     early = FaultSpec(fault="crash", target="leader", at_s=0.0, duration_s=60)
     late = FaultSpec(fault="pause", target="b1", at_s=50.0, duration_s=60)
     player = nemesis(cluster, tmp_path, schedule(early, late))
-    player.heal_asked = lambda: "kill b2" in cluster.acts and not told
-    player.healed_by_hand = told.append
+    player.heal_requested = lambda: "kill b2" in cluster.acts and not told
+    player.on_manual_heal = told.append
     player.play(duration_s=0.0)
     assert told == [""]
     assert cluster.states["b2"] is NodeState.RUNNING

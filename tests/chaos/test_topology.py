@@ -61,12 +61,12 @@ def test_fixed_port_lays_out_brokers_zookeepers_and_metrics_in_a_row() -> None:
     plan = LoopbackPlan(77, PORTS, brokers=2, zookeepers=2, layout=Layout(port=9092))
     assert plan.bootstrap() == ["127.0.0.1:9092", "127.0.0.1:9093"]
     assert [plan.proxies(Link(CLIENT, one))[0].listen for one in plan.brokers] == plan.bootstrap()
-    doors = {one.upstream: one.listen for one in plan.doors(CLIENT)}
-    assert doors == {
+    proxies = {one.upstream: one.listen for one in plan.entry_proxies(CLIENT)}
+    assert proxies == {
         f"{plan.address(one)}:{PORTS.zookeeper}": "{}:{}".format(*plan.zookeeper_for_users(one))
         for one in plan.zookeepers
     }
-    assert sorted(doors.values()) == ["127.0.0.1:9094", "127.0.0.1:9095"]
+    assert sorted(proxies.values()) == ["127.0.0.1:9094", "127.0.0.1:9095"]
     assert [plan.metrics(one) for one in plan.brokers] == [
         ("127.0.0.1", 9096),
         ("127.0.0.1", 9097),

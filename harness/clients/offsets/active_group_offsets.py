@@ -18,7 +18,7 @@ from urteil.harness.clients.spec import ClientSpec
 from urteil.harness.history.journal import Commit, CommitEntry, JournalWriter
 from urteil.harness.protocol import committed_offset_requests as wire
 from urteil.harness.protocol import group_requests
-from urteil.harness.protocol.connection import Wire
+from urteil.harness.protocol.connection import Connection
 
 EVERY_S = 0.4
 SILENT_NS = 15_000_000_000
@@ -55,11 +55,13 @@ class Reader(Forgetter):
             Commit(number, self._heard_ns, None, None, entries, None, self._name, True)
         )
 
-    def _begin(self, at: Wire, group: str) -> None:
-        asked = group_requests.join_request(group, "", group_requests.subscription_to(self._topic))
-        generation, member_id = group_requests.read_join(at.ask(asked))
-        mine = group_requests.assignment_of(self._topic, 0)
-        at.ask(group_requests.sync_request(group, generation, member_id, mine))
+    def _begin(self, at: Connection, group: str) -> None:
+        asked = group_requests.join_request(
+            group, "", group_requests.encode_subscription(self._topic)
+        )
+        generation, member_id = group_requests.read_join(at.call(asked))
+        mine = group_requests.encode_assignment(self._topic, 0)
+        at.call(group_requests.sync_request(group, generation, member_id, mine))
         self._heard_ns = time.monotonic_ns()
         self._member = member = generation, member_id
         self._write(
@@ -69,11 +71,11 @@ class Reader(Forgetter):
             ),
         )  # fmt: skip
 
-    def _beat(self, at: Wire, group: str) -> None:
+    def _beat(self, at: Connection, group: str) -> None:
         assert self._member is not None
         asked_ns = time.monotonic_ns()
         beat = group_requests.heartbeat_request(group, *self._member)
-        if not group_requests.read_heartbeat(at.ask(beat)):
+        if not group_requests.read_heartbeat(at.call(beat)):
             self._heard_ns = asked_ns
 
 

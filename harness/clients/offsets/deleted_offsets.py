@@ -26,7 +26,7 @@ from urteil.harness.history.journal import (
     JournalWriter,
 )
 from urteil.harness.protocol import committed_offset_requests as wire
-from urteil.harness.protocol.connection import Wire
+from urteil.harness.protocol.connection import Connection
 
 GROUPS, ROUNDS = 2, 3
 """So many are in use at a time, so often: what was deleted long ago must stay away, too."""
@@ -65,11 +65,11 @@ class Forgetter:
             del self._left[group]
         self._visit(self._random.choice(self._groups), self._ask)
 
-    def _visit(self, group: str, act: Callable[[Wire, str], None]) -> bool:
+    def _visit(self, group: str, act: Callable[[Connection, str], None]) -> bool:
         """Whether it came to its end, at the group's coordinator."""
         timeout_s = self._spec.workload.request_timeout_ms / 1000
         try:
-            at = Wire(self._coordinator(group, timeout_s), timeout_s)
+            at = Connection(self._coordinator(group, timeout_s), timeout_s)
             try:
                 act(at, group)
             finally:
@@ -79,23 +79,25 @@ class Forgetter:
         return True
 
     def _coordinator(self, group: str, timeout_s: float) -> str:
-        at = Wire(self._random.choice(self._spec.bootstrap), timeout_s)
+        at = Connection(self._random.choice(self._spec.bootstrap), timeout_s)
         try:
-            error, address = wire.read_find(at.ask(wire.find_request(group)))
+            error, address = wire.read_find_coordinator(
+                at.call(wire.find_coordinator_request(group))
+            )
         finally:
             at.close()
         if error:
             raise Unknown(f"error {error}")
         return address
 
-    def _commit_and_forget(self, at: Wire, group: str) -> None:
+    def _commit_and_forget(self, at: Connection, group: str) -> None:
         here = self._topic, self._partitions
         self._write(at, group, here[1], wire.read_commit,
                     lambda number: wire.commit_request(group, *here, number))  # fmt: skip
         self._ask(at, group)
         first = self._partitions[:1]
         self._write(at, group, first, wire.read_delete,
-                    lambda _: wire.delete_request(group, self._topic, first),
+                    lambda _: wire.offset_delete_request(group, self._topic, first),
                     deletes=True)  # fmt: skip
         self._ask(at, group)
         self._write(at, group, here[1], wire.read_delete_group,
@@ -104,7 +106,7 @@ class Forgetter:
 
     def _write(
         self,
-        at: Wire,
+        at: Connection,
         group: str,
         partitions: Sequence[int],
         read: Callable[[bytes], int],
@@ -119,7 +121,7 @@ class Forgetter:
         self._journal.write(begun)
         told: str | None = None
         try:
-            error = read(at.ask(request(number)))
+            error = read(at.call(request(number)))
             told = f"error {error}" if error else None
         except BROKEN as failure:
             told = type(failure).__name__
@@ -133,10 +135,10 @@ class Forgetter:
         self._number += 1
         return self._number
 
-    def _ask(self, at: Wire, group: str, until_ns: int | None = None) -> None:
+    def _ask(self, at: Connection, group: str, until_ns: int | None = None) -> None:
         """An answer that comes later than `until_ns` is not kept."""
         invoke_ns = time.monotonic_ns()
-        data = at.ask(wire.fetch_request(group, self._topic, self._partitions))
+        data = at.call(wire.fetch_request(group, self._topic, self._partitions))
         error, found = wire.read_fetch(data)
         complete_ns = time.monotonic_ns()
         if error:

@@ -19,7 +19,7 @@ from urteil.harness.clients.offsets.deleted_offsets import Forgetter
 from urteil.harness.clients.spec import ClientSpec
 from urteil.harness.history.journal import Commit, CommitEntry, Committed, JournalWriter
 from urteil.harness.protocol import committed_offset_requests as wire
-from urteil.harness.protocol.connection import Wire
+from urteil.harness.protocol.connection import Connection
 
 EVERY_NS = 400_000_000
 ROUND_S = 0.05
@@ -68,7 +68,7 @@ class Keeper(Forgetter):
         keep_ns = FOR_EVER_NS if retention_ms < 0 else retention_ms * 1_000_000
         until_ns = time.monotonic_ns() + keep_ns
 
-        def commit(at: Wire, group: str) -> None:
+        def commit(at: Connection, group: str) -> None:
             self._write(
                 at, group, self._partitions, wire.read_commit,
                 lambda number: wire.commit_request(

@@ -14,8 +14,8 @@ import struct
 from urteil.harness.clients.client_main import Stop, run_client
 from urteil.harness.clients.spec import ClientSpec, group_times
 from urteil.harness.history.journal import JournalWriter
-from urteil.harness.protocol.connection import Wire
-from urteil.harness.protocol.framing import Answer, frame, text
+from urteil.harness.protocol.connection import Connection
+from urteil.harness.protocol.framing import ResponseReader, encode_request, encode_string
 from urteil.harness.protocol.group_requests import PROTOCOL, PROTOCOL_TYPE
 
 JOIN = (11, 4)
@@ -27,15 +27,19 @@ RETRY_S = 0.1
 def join_request(group: str, session_ms: int) -> bytes:
     """JoinGroup 4, the first that is told an id before it is a member, by who has none."""
     times = struct.pack(">ii", session_ms, session_ms)
-    protocols = struct.pack(">i", 1) + text(PROTOCOL) + struct.pack(">i", 0)
-    return frame(JOIN, 1, text(group) + times + text("") + text(PROTOCOL_TYPE) + protocols)
+    protocols = struct.pack(">i", 1) + encode_string(PROTOCOL) + struct.pack(">i", 0)
+    return encode_request(
+        JOIN,
+        1,
+        encode_string(group) + times + encode_string("") + encode_string(PROTOCOL_TYPE) + protocols,
+    )
 
 
 def read_join(data: bytes) -> int:
     """The error."""
-    answer = Answer(data)
-    answer.take(">i")
-    return answer.take(">h")
+    answer = ResponseReader(data)
+    answer.read(">i")
+    return answer.read(">h")
 
 
 def pass_by(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
@@ -52,11 +56,11 @@ def pass_by(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
 def _asks(spec: ClientSpec, address: str, request: bytes) -> bool:
     """Whether this broker gave it an id."""
     try:
-        wire = Wire(address, spec.workload.request_timeout_ms / 1000)
+        wire = Connection(address, spec.workload.request_timeout_ms / 1000)
     except OSError:
         return False
     try:
-        return read_join(wire.ask(request)) == MEMBER_ID_REQUIRED
+        return read_join(wire.call(request)) == MEMBER_ID_REQUIRED
     except (OSError, struct.error):
         return False
     finally:

@@ -35,15 +35,15 @@ from urteil.harness.history.journal import Access, JournalWriter, Right
 from urteil.harness.protocol import authorization_requests as wire
 from urteil.harness.protocol import unauthorized_changes as acts
 from urteil.harness.protocol import unauthorized_requests as forbidden
-from urteil.harness.protocol.authorization_requests import Acl, Refused
-from urteil.harness.protocol.connection import Wire
-from urteil.harness.protocol.produce_requests import sole_batch
+from urteil.harness.protocol.authorization_requests import Acl, AuthenticationFailed
+from urteil.harness.protocol.connection import Connection
+from urteil.harness.protocol.produce_requests import single_record_batch
 
 Told = TypeVarTuple("Told")
 VISITED, GROUP = "urteil-visited", "urteil-visited"
 BESIDE = f"{VISITED}-too", GROUP[:-3]
 """A topic and a group of which no right speaks, neither by its name nor by its prefix."""
-ELSEWHERE = "192.0.2.1"
+NOT_HERE = "192.0.2.1"
 ROOT = "root"
 PASSWORDS = {"visitor": "visitor's own", "stranger": "stranger's own"}
 GUEST = ("one of the guest's", "another of the guest's")
@@ -67,14 +67,14 @@ class Try:
 
     what: str
     acl: Acl
-    ask: Callable[[Wire, int], int]
+    ask: Callable[[Connection, int], int]
     implied: bool = False
 
 
 def tries(user: str, timeout_ms: int) -> list[Try]:
     """Of one user; `ask` takes a connection and a number, by which partitions take turns."""
     who = f"User:{user}"
-    batch = sole_batch(b"k", b"v", time.time_ns() // 1_000_000)
+    batch = single_record_batch(b"k", b"v", time.time_ns() // 1_000_000)
     return [
         Try("Read Topic", Acl(who, wire.TOPIC, VISITED, wire.READ),
             lambda at, n: wire.fetch(at, VISITED, n % 3)),
@@ -170,7 +170,7 @@ class Visits:
     def __init__(self, spec: ClientSpec, node: int, address: str, journal: JournalWriter) -> None:
         self._node, self._address, self._journal = node, address, journal
         self._timeout_s = spec.workload.request_timeout_ms / 1000
-        self._wires: dict[str, Wire] = {}
+        self._wires: dict[str, Connection] = {}
         self._tries = {user: tries(user, spec.workload.request_timeout_ms) for user in PASSWORDS}
         self._number = 0
 
@@ -194,7 +194,7 @@ class Visits:
         at_ns = time.monotonic_ns()
         try:
             error = attempt.ask(self._wire(user), self._number)
-        except (Refused, *BROKEN) as failure:
+        except (AuthenticationFailed, *BROKEN) as failure:
             self._hang_up(user)
             self._note(at_ns, subject(user, attempt.what), "info", type(failure).__name__)
             return
@@ -202,10 +202,10 @@ class Visits:
         told = DENIED.get(error, f"error {error}") if error else None
         self._note(at_ns, subject(user, attempt.what), outcome, told)
 
-    def _wire(self, user: str) -> Wire:
+    def _wire(self, user: str) -> Connection:
         if user not in self._wires:
             password = PASSWORDS.get(user, ROOT)
-            self._wires[user] = wire.log_in(self._address, user, password, self._timeout_s)
+            self._wires[user] = wire.authenticate(self._address, user, password, self._timeout_s)
         return self._wires[user]
 
     def _hang_up(self, user: str) -> None:
@@ -216,8 +216,8 @@ class Visits:
         """What the broker itself knows of the visitor's rights."""
         at_ns = time.monotonic_ns()
         try:
-            told = wire.told_acls(self._wire(ROOT), "User:visitor")
-        except (Refused, *BROKEN):
+            told = wire.list_acls(self._wire(ROOT), "User:visitor")
+        except (AuthenticationFailed, *BROKEN):
             self._hang_up(ROOT)
             return
         for one in self._tries["visitor"]:
@@ -229,8 +229,8 @@ class Visits:
         at_ns = time.monotonic_ns()
         outcome, told = "ok", None
         try:
-            wire.log_in(self._address, "guest", password, self._timeout_s).close()
-        except Refused:
+            wire.authenticate(self._address, "guest", password, self._timeout_s).close()
+        except AuthenticationFailed:
             outcome, told = "denied", "SASL_AUTHENTICATION_FAILED"
         except BROKEN as failure:
             outcome, told = "info", type(failure).__name__
@@ -266,7 +266,7 @@ class Administrator:
             admin.close()
         for user, password in {**PASSWORDS, ROOT: ROOT}.items():
             self._until(wire.set_password, user, password)
-        for acl in [replace(one.acl, host=ELSEWHERE) for one in tries("stranger", 0)]:
+        for acl in [replace(one.acl, host=NOT_HERE) for one in tries("stranger", 0)]:
             self._until(wire.create_acl, acl, wire.ALLOW)
         for kind in (wire.DENY, wire.ALLOW):
             for acl in forbidden_for_good("stranger"):
@@ -337,10 +337,10 @@ class Administrator:
         self._act(changes, lambda at: wire.set_password(at, "guest", password))
         self._password = chosen
 
-    def _act(self, changes: list[tuple[str, bool]], ask: Callable[[Wire], int]) -> None:
+    def _act(self, changes: list[tuple[str, bool]], ask: Callable[[Connection], int]) -> None:
         """Every attempt is a change of its own: one that was not answered may take effect late."""
 
-        def once(at: Wire) -> int:
+        def once(at: Connection) -> int:
             invoke_ns, outcome, told = time.monotonic_ns(), "info", None
             try:
                 error = ask(at)
@@ -357,14 +357,14 @@ class Administrator:
 
         self._until(once)
 
-    def _until(self, ask: Callable[[Wire, *Told], int], *told: *Told) -> None:
+    def _until(self, ask: Callable[[Connection, *Told], int], *told: *Told) -> None:
         """Ask one broker after the other until one answers without an error."""
         addresses = list(self._spec.bootstrap)
         self._random.shuffle(addresses)
         while not self._stop.asked():
             for address in addresses:
                 try:
-                    at = Wire(address, self._timeout_s)
+                    at = Connection(address, self._timeout_s)
                 except OSError:
                     continue
                 try:
@@ -401,7 +401,7 @@ def visit(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
 
     threads = [
         threading.Thread(target=run, args=(Visits(spec, node, address, journal),), daemon=True)
-        for node, address in enumerate(spec.doors, 1)
+        for node, address in enumerate(spec.user_listeners, 1)
     ]
     for thread in threads:
         thread.start()

@@ -17,13 +17,13 @@ from urteil.harness.clients.client_main import Stop, run_client
 from urteil.harness.clients.payload import Encoder
 from urteil.harness.clients.spec import ClientSpec
 from urteil.harness.history.journal import Fail, Info, JournalWriter, Ok, Send
-from urteil.harness.protocol.connection import Wire
+from urteil.harness.protocol.connection import Connection
 from urteil.harness.protocol.produce_requests import (
-    ELSEWHERE,
+    NOT_HERE,
     NOT_LEADER_OR_FOLLOWER,
     produce_request,
-    read_answer,
-    sole_batch,
+    read_produce_response,
+    single_record_batch,
 )
 
 REFUSALS = {"crc": 2, "large": 10, "old": 32, "new": 32}
@@ -36,13 +36,13 @@ LIMITS = {
 EVERY_MS = 500
 
 
-def spoiled_batch(key: bytes, value: bytes, timestamp_ms: int) -> bytes:
+def corrupt_batch(key: bytes, value: bytes, timestamp_ms: int) -> bytes:
     """A batch of one record whose last byte was changed after the CRC was taken.
 
     The last byte of the value is padding: the record still names its send, and its own checksum
     shows the damage.
     """
-    spoiled = bytearray(sole_batch(key, value, timestamp_ms))
+    spoiled = bytearray(single_record_batch(key, value, timestamp_ms))
     spoiled[-2] ^= 0xFF
     return bytes(spoiled)
 
@@ -59,7 +59,7 @@ def lying_batch(
     away_ms = {"old": -2 * limit, "new": 2 * limit}.get(lie, 0)
     timestamp_ms = time.time_ns() // 1_000_000 + away_ms
     value = encoder.encode(op, key.encode(), partition, timestamp_ms)
-    batch = spoiled_batch if lie == "crc" else sole_batch
+    batch = corrupt_batch if lie == "crc" else single_record_batch
     return batch(key.encode(), value, timestamp_ms), timestamp_ms
 
 
@@ -91,16 +91,16 @@ class Liar:
             except OSError as failure:
                 unknown = unknown or type(failure).__name__
                 continue
-            if error not in ELSEWHERE:
+            if error not in NOT_HERE:
                 certain = error == REFUSALS[lie] and not unknown
                 self._note(op, partition, error, offset, attempts, unknown, certain=certain)
                 return
         self._note(op, partition, NOT_LEADER_OR_FOLLOWER, -1, attempts, unknown or "NoLeader")
 
     def _ask(self, address: str, frame: bytes, topic: str) -> tuple[int, int]:
-        wire = Wire(address, self._spec.workload.request_timeout_ms / 1000)
+        wire = Connection(address, self._spec.workload.request_timeout_ms / 1000)
         try:
-            return read_answer(wire.ask(frame), topic)
+            return read_produce_response(wire.call(frame), topic)
         finally:
             wire.close()
 

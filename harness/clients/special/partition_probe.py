@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from urteil.harness.clients.client_main import Stop, run_client
 from urteil.harness.clients.spec import ClientSpec
 from urteil.harness.history.journal import JournalWriter, OffsetAnswer, View
-from urteil.harness.protocol.connection import Wire
+from urteil.harness.protocol.connection import Connection
 from urteil.harness.protocol.metadata_requests import (
     EARLIEST,
     EPOCH_END,
@@ -31,15 +31,15 @@ from urteil.harness.protocol.metadata_requests import (
     Slot,
     epoch_end_request,
     fetch_request,
+    largest_timestamp_request,
+    list_offsets_request,
     metadata_request,
-    newest_request,
-    offsets_request,
     producer_id_request,
     read_epoch_end,
     read_fetch_error,
+    read_largest_timestamp,
+    read_list_offsets,
     read_metadata,
-    read_newest,
-    read_offsets,
     read_producer_id,
 )
 
@@ -57,14 +57,14 @@ class Asker:
         self._stable = spec.isolation == "read_committed"
         self._random = random.Random(f"{spec.seed}/{address}")
         self._since_ms = time.time_ns() // 1_000_000
-        self._wire: Wire | None = None
+        self._wire: Connection | None = None
         self._number = 0
         self._led: dict[Slot, int] = {}
 
     def ask(self) -> None:
         """One round; a connection that failed is opened anew in the next."""
         try:
-            self._wire = self._wire or Wire(self._address, self._timeout_s)
+            self._wire = self._wire or Connection(self._address, self._timeout_s)
             node = self._views(self._wire)
             if node is not None:
                 self._ends(self._wire, node, LATEST)
@@ -84,10 +84,10 @@ class Asker:
             self._wire.close()
             self._wire = None
 
-    def _views(self, wire: Wire) -> int | None:
+    def _views(self, wire: Connection) -> int | None:
         self._number += 1
         topics = sorted({topic for topic, _ in self._slots})
-        brokers, found = read_metadata(wire.ask(metadata_request(self._number, topics)))
+        brokers, found = read_metadata(wire.call(metadata_request(self._number, topics)))
         node = brokers.get(self._address)
         if node is not None:
             at_ns = time.monotonic_ns()
@@ -98,14 +98,14 @@ class Asker:
                 self._journal.write(View(at_ns, node, *told))
         return node
 
-    def _ends(self, wire: Wire, node: int, asked_ms: int, *, committed: bool = False) -> None:
+    def _ends(self, wire: Connection, node: int, asked_ms: int, *, committed: bool = False) -> None:
         end = "stable" if committed else "latest"
         query = end if asked_ms == LATEST else f"time:{asked_ms}"
         self._list(wire, node, query, self._slots, asked_ms, committed=committed)
 
     def _list(
         self,
-        wire: Wire,
+        wire: Connection,
         node: int,
         query: str,
         slots: Sequence[Slot],
@@ -116,21 +116,23 @@ class Asker:
         """ListOffsets: what was told is journaled as the answer to `query`."""
         self._number += 1
         invoke_ns = time.monotonic_ns()
-        frame = wire.ask(offsets_request(self._number, slots, asked_ms, committed=committed))
+        frame = wire.call(list_offsets_request(self._number, slots, asked_ms, committed=committed))
         complete_ns = time.monotonic_ns()
-        found = read_offsets(frame)
+        found = read_list_offsets(frame)
         self._told(invoke_ns, complete_ns, query, node, LIST_OFFSETS[1], found)
         return found
 
-    def _newest(self, wire: Wire, node: int) -> None:
+    def _newest(self, wire: Connection, node: int) -> None:
         """Which record has the largest time, of what this broker leads."""
         if not self._led:
             return
         self._number += 1
         invoke_ns = time.monotonic_ns()
-        frame = wire.ask(newest_request(self._number, sorted(self._led)))
+        frame = wire.call(largest_timestamp_request(self._number, sorted(self._led)))
         complete_ns = time.monotonic_ns()
-        self._told(invoke_ns, complete_ns, "max", node, LIST_NEWEST[1], read_newest(frame))
+        self._told(
+            invoke_ns, complete_ns, "max", node, LIST_NEWEST[1], read_largest_timestamp(frame)
+        )
 
     def _told(
         self,
@@ -147,21 +149,21 @@ class Asker:
                              _name(error), version, epoch, timestamp_ms)
             )  # fmt: skip
 
-    def _old_epochs(self, wire: Wire, node: int) -> None:
+    def _old_epochs(self, wire: Connection, node: int) -> None:
         """Where an epoch ended that is over, of what this broker leads."""
         for slot, current in self._led.items():
             if current < 1:
                 continue
             self._number += 1
             asked, invoke_ns = self._random.randrange(current), time.monotonic_ns()
-            frame = wire.ask(epoch_end_request(self._number, slot, current, asked))
+            frame = wire.call(epoch_end_request(self._number, slot, current, asked))
             error, epoch, offset = read_epoch_end(frame)
             self._journal.write(
                 OffsetAnswer(invoke_ns, time.monotonic_ns(), f"epoch:{asked} in {current}", *slot,
                              offset, node, _name(error), EPOCH_END[1], epoch)
             )  # fmt: skip
 
-    def _begins(self, wire: Wire, node: int) -> None:
+    def _begins(self, wire: Connection, node: int) -> None:
         """Where a partition begins, and that nothing is there before."""
         if not self._led:
             return
@@ -173,18 +175,18 @@ class Asker:
             self._number += 1
             slot, invoke_ns = (topic, p), time.monotonic_ns()
             current = self._led[slot]
-            frame = wire.ask(fetch_request(self._number, slot, current, start - 1))
+            frame = wire.call(fetch_request(self._number, slot, current, start - 1))
             refused = _name(read_fetch_error(frame))
             self._journal.write(
                 OffsetAnswer(invoke_ns, time.monotonic_ns(), f"before:{start}", topic, p, start - 1,
                              node, refused, FETCH[1], current)
             )  # fmt: skip
 
-    def _producer_id(self, wire: Wire, node: int) -> None:
+    def _producer_id(self, wire: Connection, node: int) -> None:
         """Another producer's id, which nobody else has or gets."""
         self._number += 1
         invoke_ns = time.monotonic_ns()
-        error, found = read_producer_id(wire.ask(producer_id_request(self._number)))
+        error, found = read_producer_id(wire.call(producer_id_request(self._number)))
         self._journal.write(
             OffsetAnswer(invoke_ns, time.monotonic_ns(), "producer", *self._slots[0], found, node,
                          _name(error), INIT_PRODUCER_ID[1])

@@ -30,12 +30,12 @@ from urteil.harness.clients.payload import Encoder
 from urteil.harness.clients.spec import ClientSpec
 from urteil.harness.clients.special.invalid_batches import EVERY_MS
 from urteil.harness.history.journal import Info, JournalWriter, Ok, Send
-from urteil.harness.protocol.connection import Wire
+from urteil.harness.protocol.connection import Connection
 from urteil.harness.protocol.produce_requests import (
-    ELSEWHERE,
+    NOT_HERE,
     produce_request,
-    read_answer,
-    sole_batch,
+    read_produce_response,
+    single_record_batch,
 )
 
 UNDER_WAY = 5
@@ -48,7 +48,7 @@ RETRY_S = 0.1
 LATE_EVERY = 4
 """Rounds from one repetition of the oldest batches to the next."""
 
-Answer = tuple[int, int]
+ProduceResult = tuple[int, int]
 
 
 @dataclass(slots=True)
@@ -60,7 +60,7 @@ class Batch:
     value: bytes
     timestamp_ms: int
     sent: int = 0
-    answer: Answer | None = None
+    answer: ProduceResult | None = None
 
 
 class Repeater:
@@ -171,13 +171,13 @@ class Repeater:
                 answers = self._ask(address, frames, topic)
             except OSError:
                 continue
-            if answers[0][0] not in ELSEWHERE:
+            if answers[0][0] not in NOT_HERE:
                 for n, answer in zip(which, answers, strict=True):
                     batches[n].answer = answer
                 return
 
     def _frame(self, topic: str, partition: int, batch: Batch, sequence: int) -> bytes:
-        data = sole_batch(
+        data = single_record_batch(
             batch.key,
             batch.value,
             batch.timestamp_ms,
@@ -187,10 +187,10 @@ class Repeater:
         )
         return produce_request(batch.op, topic, partition, data, self._timeout_ms)
 
-    def _ask(self, address: str, frames: Sequence[bytes], topic: str) -> list[Answer]:
-        wire = Wire(address, self._timeout_ms / 1000)
+    def _ask(self, address: str, frames: Sequence[bytes], topic: str) -> list[ProduceResult]:
+        wire = Connection(address, self._timeout_ms / 1000)
         try:
-            return [read_answer(answer, topic) for answer in wire.ask_all(frames)]
+            return [read_produce_response(answer, topic) for answer in wire.call_all(frames)]
         finally:
             wire.close()
 
@@ -198,9 +198,9 @@ class Repeater:
         """A producer id of whichever broker answers; every sequence begins anew."""
         for address in self._spec.bootstrap:
             try:
-                wire = Wire(address, self._timeout_ms / 1000)
+                wire = Connection(address, self._timeout_ms / 1000)
                 try:
-                    answer = wire.ask(init_producer_id())
+                    answer = wire.call(init_producer_id())
                 finally:
                     wire.close()
             except OSError:

@@ -33,22 +33,22 @@ from urteil.harness.history.journal import (
     TxnCommit,
     TxnEnd,
 )
-from urteil.harness.protocol.connection import Wire
+from urteil.harness.protocol.connection import Connection
 from urteil.harness.protocol.transaction_requests import (
     ADD_PARTITIONS,
     END_TXN,
     INIT_PRODUCER_ID,
     PRODUCE,
     Producer,
-    add_request,
+    add_partitions_request,
     batch,
-    end_request,
-    error_of,
-    init_request,
-    marker_request,
+    end_txn_request,
+    init_producer_id_request,
     produce_request,
-    read_init,
-    read_offset,
+    read_base_offset,
+    read_error,
+    read_init_producer_id,
+    write_markers_request,
 )
 
 EVERY_S = 0.5
@@ -66,7 +66,7 @@ PASSING = frozenset({3, 5, 6, 7, 14, 15, 16, 51})
 
 TAKEN, REFUSED = "error 0", "error 48"
 """The latter is INVALID_TXN_STATE: nobody says that the transaction has its partition."""
-ELSEWHERE = ("error 3", "error 6")
+NOT_HERE = ("error 3", "error 6")
 SHUT_OUT = ("error 47", "error 90")
 """INVALID_PRODUCER_EPOCH, PRODUCER_FENCED: any other answer, or none, leaves the outcome open."""
 
@@ -92,7 +92,7 @@ class LateEnd:
         """Two transactions; the end of the first arrives in the second."""
         if self._producer.epoch < 0:
             self._initialise()
-        late = end_request(self._producer, commit=commit)
+        late = end_txn_request(self._producer, commit=commit)
         number = self._begin()
         self._send(number, self._first)
         if commit:
@@ -111,13 +111,13 @@ class LateEnd:
             return
         self._send(number, self._second)
         self._journal.write(TxnCommit(number, time.monotonic_ns()))
-        self._ask(END_TXN, end_request(self._producer, commit=True))
+        self._ask(END_TXN, end_txn_request(self._producer, commit=True))
         self._over(number, "committed", late_ns)
 
     def _abort(self, number: int, late_ns: int) -> None:
         """It was committed in the meantime: the abort is refused, and the producer is of no use."""
         try:
-            self._ask(END_TXN, end_request(self._producer, commit=False))
+            self._ask(END_TXN, end_txn_request(self._producer, commit=False))
         except Refused as refused:
             self._producer = Producer(self._producer.transactional_id)
             ended = TxnEnd(number, time.monotonic_ns(), "unknown", str(refused), late_ns)
@@ -131,15 +131,15 @@ class LateEnd:
             self._initialise()
         number = self._begin()
         self._send(number, self._first)
-        self._ask(ADD_PARTITIONS, add_request(self._producer, *self._second))
+        self._ask(ADD_PARTITIONS, add_partitions_request(self._producer, *self._second))
         op, _, late = self._record(number, self._second)
-        self._ask(END_TXN, end_request(self._producer, commit=False))
+        self._ask(END_TXN, end_txn_request(self._producer, commit=False))
         self._over(number, "aborted", None)
         number = self._begin()
         self._send(number, self._first)
         was_taken = self._deliver(op, late)
         self._journal.write(TxnCommit(number, time.monotonic_ns()))
-        self._ask(END_TXN, end_request(self._producer, commit=True))
+        self._ask(END_TXN, end_txn_request(self._producer, commit=True))
         self._over(number, "committed", None)
         if was_taken:
             self._producer = Producer(self._producer.transactional_id)
@@ -153,12 +153,12 @@ class LateEnd:
         deadline, outcome, told, asked = time.monotonic() + OVERDUE_S, "unknown", None, False
         try:
             while time.monotonic() < deadline:  # which changes nothing in an open transaction
-                self._ask(ADD_PARTITIONS, add_request(self._producer, *self._first))
+                self._ask(ADD_PARTITIONS, add_partitions_request(self._producer, *self._first))
                 time.sleep(RETRY_S)
             self._send(number, self._second)
             asked = True
             self._journal.write(TxnCommit(number, time.monotonic_ns()))
-            self._ask(END_TXN, end_request(self._producer, commit=True))
+            self._ask(END_TXN, end_txn_request(self._producer, commit=True))
             outcome = "committed"
         except Refused as refused:
             told = str(refused)
@@ -173,7 +173,7 @@ class LateEnd:
         self._renew()
         number, old = self._begin(), self._producer
         self._send(number, self._first)
-        late = end_request(old, commit=True)
+        late = end_txn_request(old, commit=True)
         op, _, record = self._record(number, self._second)
         self._renew()
         self._over(number, "aborted", None)
@@ -185,7 +185,7 @@ class LateEnd:
         self._mark(self._producer, OLDER_EPOCH)
         self._send(number, self._second)
         self._deliver(op, record)
-        self._ask(END_TXN, end_request(self._producer, commit=False))
+        self._ask(END_TXN, end_txn_request(self._producer, commit=False))
         self._over(number, "aborted", None)
 
     def rest(self, stop: Stop) -> None:
@@ -194,15 +194,15 @@ class LateEnd:
         stop.wait(REST_S)
         number, outcome, told = self._begin(), "aborted", None
         try:
-            self._ask(ADD_PARTITIONS, add_request(self._producer, *self._first))
-            self._ask(END_TXN, end_request(self._producer, commit=False))
+            self._ask(ADD_PARTITIONS, add_partitions_request(self._producer, *self._first))
+            self._ask(END_TXN, end_txn_request(self._producer, commit=False))
         except Refused as refused:
             outcome, told = "unknown", str(refused)
         self._journal.write(TxnEnd(number, time.monotonic_ns(), outcome, told, None))
 
     def _mark(self, producer: Producer, coordinator_epoch: int) -> None:
         """A commit of what is open in its first partition, to whoever leads that."""
-        request = marker_request(
+        request = write_markers_request(
             producer, *self._first, commit=True, coordinator_epoch=coordinator_epoch
         )
         for address in self._spec.bootstrap:
@@ -229,10 +229,10 @@ class LateEnd:
             except OSError as failure:
                 told = type(failure).__name__
                 break
-            told = f"error {error_of(PRODUCE, answer, topic)}"
+            told = f"error {read_error(PRODUCE, answer, topic)}"
             if told == TAKEN:
-                offset = read_offset(answer, topic)
-            if told not in ELSEWHERE:
+                offset = read_base_offset(answer, topic)
+            if told not in NOT_HERE:
                 break
         outcome = Ok if told == TAKEN else Fail if told == REFUSED else Info
         error = None if told == TAKEN else told
@@ -245,9 +245,9 @@ class LateEnd:
     def _initialise(self, timeout_ms: int | None = None) -> None:
         began_ns = time.monotonic_ns()
         timeout_ms = timeout_ms or transaction_timeout_ms(self._spec.workload)
-        request = init_request(self._producer.transactional_id, timeout_ms)
+        request = init_producer_id_request(self._producer.transactional_id, timeout_ms)
         answer = self._ask(INIT_PRODUCER_ID, request)
-        self._producer.producer_id, self._producer.epoch = read_init(answer)
+        self._producer.producer_id, self._producer.epoch = read_init_producer_id(answer)
         self._init_ns = (began_ns, time.monotonic_ns())
 
     def _begin(self) -> int:
@@ -265,7 +265,7 @@ class LateEnd:
         """One record, its partition told to the coordinator first."""
         one = self._producer
         topic, partition = slot
-        self._ask(ADD_PARTITIONS, add_request(one, topic, partition))
+        self._ask(ADD_PARTITIONS, add_partitions_request(one, topic, partition))
         op, now_ms, request = self._record(txn, slot)
         sequence = one.sequences.get(slot, 0)
         told = (None, one.producer_id, one.epoch, sequence, now_ms)
@@ -276,7 +276,7 @@ class LateEnd:
             self._journal.write(Info(op, now_ns, str(refused), -1, True, partition, None, *told))
             raise
         one.sequences[slot] = sequence + 1
-        offset = read_offset(answer, topic)
+        offset = read_base_offset(answer, topic)
         self._journal.write(Ok(op, time.monotonic_ns(), None, -1, True, partition, offset, *told))
 
     def _record(self, txn: int, slot: tuple[str, int]) -> tuple[int, int, bytes]:
@@ -302,7 +302,7 @@ class LateEnd:
                 except OSError as failure:
                     told = type(failure).__name__
                     continue
-                error = error_of(api, answer, self._first[0])
+                error = read_error(api, answer, self._first[0])
                 if not error:
                     return answer
                 told = f"error {error}"
@@ -312,9 +312,9 @@ class LateEnd:
         raise Refused(told)
 
     def _once(self, address: str, request: bytes) -> bytes:
-        wire = Wire(address, self._spec.workload.request_timeout_ms / 1000)
+        wire = Connection(address, self._spec.workload.request_timeout_ms / 1000)
         try:
-            return wire.ask(request)
+            return wire.call(request)
         finally:
             wire.close()
 

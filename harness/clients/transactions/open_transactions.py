@@ -7,8 +7,13 @@ import threading
 import time
 from collections.abc import Collection, Sequence
 
-from urteil.harness.protocol.connection import Wire
-from urteil.harness.protocol.metadata_requests import LATEST, Slot, offsets_request, read_offsets
+from urteil.harness.protocol.connection import Connection
+from urteil.harness.protocol.metadata_requests import (
+    LATEST,
+    Slot,
+    list_offsets_request,
+    read_list_offsets,
+)
 
 ASK_S = 2.0
 POLL_S = 0.2
@@ -47,15 +52,17 @@ def ends(bootstrap: Sequence[str], slots: Collection[Slot]) -> dict[Slot, int]:
 
 def _ends(address: str, slots: Sequence[Slot], *, committed: bool) -> dict[Slot, int]:
     try:
-        wire = Wire(address, ASK_S)
+        wire = Connection(address, ASK_S)
     except OSError:
         return {}
     try:
-        frame = wire.ask(offsets_request(1, slots, LATEST, committed=committed))
+        frame = wire.call(list_offsets_request(1, slots, LATEST, committed=committed))
     except (OSError, struct.error):
         return {}
     finally:
         wire.close()
     return {
-        (topic, p): offset for topic, p, error, _, offset, _ in read_offsets(frame) if not error
+        (topic, p): offset
+        for topic, p, error, _, offset, _ in read_list_offsets(frame)
+        if not error
     }

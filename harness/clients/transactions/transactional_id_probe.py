@@ -14,8 +14,12 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from urteil.harness.history.journal import INITIALISE
-from urteil.harness.protocol.connection import Wire
-from urteil.harness.protocol.transaction_requests import INIT_PRODUCER_ID, error_of, init_request
+from urteil.harness.protocol.connection import Connection
+from urteil.harness.protocol.transaction_requests import (
+    INIT_PRODUCER_ID,
+    init_producer_id_request,
+    read_error,
+)
 
 ASK_S = 5.0
 POLL_S = 0.2
@@ -44,7 +48,7 @@ def _once(bootstrap: Sequence[str], transactional_id: str, timeout_ms: int) -> d
     """Ask every broker until one answers as coordinator."""
     outcome, told = "info", "no coordinator answered"
     for address in bootstrap:
-        error = _ask(address, init_request(transactional_id, timeout_ms))
+        error = _ask(address, init_producer_id_request(transactional_id, timeout_ms))
         if error == 0:
             outcome, told = "ok", ""
             break
@@ -61,11 +65,11 @@ def _once(bootstrap: Sequence[str], transactional_id: str, timeout_ms: int) -> d
 
 def _ask(address: str, request: bytes) -> int | None:
     try:
-        wire = Wire(address, ASK_S)
+        wire = Connection(address, ASK_S)
     except OSError:
         return None
     try:
-        return error_of(INIT_PRODUCER_ID, wire.ask(request), "")
+        return read_error(INIT_PRODUCER_ID, wire.call(request), "")
     except (OSError, struct.error):
         return None
     finally:

@@ -36,12 +36,12 @@ from urteil.harness.protocol.committed_offset_requests import commit_request
 from urteil.harness.protocol.group_requests import (
     JOIN,
     SYNC,
-    assignment_of,
+    encode_assignment,
     join_request,
     read_join,
-    read_stable,
+    read_stable_offset,
     read_sync,
-    stable_request,
+    stable_offset_request,
     sync_request,
 )
 from urteil.harness.protocol.transaction_requests import (
@@ -49,15 +49,15 @@ from urteil.harness.protocol.transaction_requests import (
     COMMIT_OFFSETS,
     END_TXN,
     FIND_COORDINATOR,
-    OF_GROUP,
-    OF_TRANSACTIONS,
+    GROUP_COORDINATOR,
     OFFSET_COMMIT,
     STABLE_OFFSETS,
+    TRANSACTION_COORDINATOR,
     Producer,
     add_offsets_request,
-    end_request,
-    find_request,
-    offsets_request,
+    end_txn_request,
+    find_coordinator_request,
+    txn_offset_commit_request,
 )
 
 EVERY_S = 0.5
@@ -80,16 +80,18 @@ class Zombie(LateEnd):
         self._is_present = spec.workload.options.get("present_offsets", "0") != "0"
         self._member_id = ""
         self._generation: int | None = None
-        self._assignment = assignment_of(*self._first)
+        self._assignment = encode_assignment(*self._first)
 
     def haunt(self) -> None:
         """A generation, the next one, and a transaction in each. Refused where the cluster does
         not let it come so far: then nothing was tried."""
         try:
             if self._producer.epoch < 0:
-                self._ask(FIND_COORDINATOR, find_request(self._group, OF_GROUP))
+                self._ask(
+                    FIND_COORDINATOR, find_coordinator_request(self._group, GROUP_COORDINATOR)
+                )
                 name = self._producer.transactional_id
-                self._ask(FIND_COORDINATOR, find_request(name, OF_TRANSACTIONS))
+                self._ask(FIND_COORDINATOR, find_coordinator_request(name, TRANSACTION_COORDINATOR))
                 self._initialise()
             self._recall()
             generation, latest = self._join(), self._join()
@@ -133,7 +135,7 @@ class Zombie(LateEnd):
         """A transaction with this position, or with one that is its number."""
         number, outcome, told = self._begin(), "unknown", None
         offset = number if offset is None else offset
-        request = offsets_request(
+        request = txn_offset_commit_request(
             self._producer, (self._group, generation, self._member_id), *self._first, offset
         )
         position = [CommitEntry(*self._first, offset, offset)]
@@ -146,7 +148,7 @@ class Zombie(LateEnd):
             if told is None:
                 self._look()
                 self._journal.write(TxnCommit(number, time.monotonic_ns()))
-            self._ask(END_TXN, end_request(self._producer, commit=told is None))
+            self._ask(END_TXN, end_txn_request(self._producer, commit=told is None))
             outcome = "committed" if told is None else "aborted"
         except Refused as refused:
             told = str(refused)
@@ -158,8 +160,8 @@ class Zombie(LateEnd):
         """Where the group stands, by what no open transaction may change."""
         invoke_ns, offset, told = time.monotonic_ns(), None, None
         try:
-            answer = self._ask(STABLE_OFFSETS, stable_request(self._group, *self._first))
-            offset = read_stable(answer, self._first[0])
+            answer = self._ask(STABLE_OFFSETS, stable_offset_request(self._group, *self._first))
+            offset = read_stable_offset(answer, self._first[0])
         except Refused as refused:
             told = str(refused)
         outcome = "ok" if told is None else "fail" if told == UNSTABLE else "info"

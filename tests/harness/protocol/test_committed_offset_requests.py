@@ -10,7 +10,7 @@ import pytest
 
 from urteil.broker.wire import messages as m
 from urteil.broker.wire.schema import Message
-from urteil.harness.protocol import committed_offset_requests as wire
+from urteil.harness.protocol import committed_offset_requests as requests
 
 _COMMITTED, _FETCHED = m.OffsetCommitResponse, m.OffsetFetchResponse
 _DELETED = m.OffsetDeleteResponse
@@ -19,30 +19,31 @@ _DELETED = m.OffsetDeleteResponse
 @pytest.mark.parametrize(
     ("frame", "request_type", "answer", "read", "told"),
     [
-        (wire.find_request("g"), m.FindCoordinatorRequest,
-         m.FindCoordinatorResponse(error_code=15, node_id=2, host="h", port=9), wire.read_find,
+        (requests.find_coordinator_request("g"), m.FindCoordinatorRequest,
+         m.FindCoordinatorResponse(error_code=15, node_id=2, host="h", port=9),
+         requests.read_find_coordinator,
          (15, "h:9")),
-        (wire.commit_request("g", "t", [0, 2], 7), m.OffsetCommitRequest,
+        (requests.commit_request("g", "t", [0, 2], 7), m.OffsetCommitRequest,
          _COMMITTED(topics=[_COMMITTED.OffsetCommitResponseTopic(name="t", partitions=[
              _COMMITTED.OffsetCommitResponsePartition(partition_index=0),
              _COMMITTED.OffsetCommitResponsePartition(partition_index=2, error_code=16)])]),
-         wire.read_commit, 16),
-        (wire.fetch_request("g", "t", [0, 2]), m.OffsetFetchRequest,
+         requests.read_commit, 16),
+        (requests.fetch_request("g", "t", [0, 2]), m.OffsetFetchRequest,
          _FETCHED(error_code=14, topics=[_FETCHED.OffsetFetchResponseTopic(name="t", partitions=[
              _FETCHED.OffsetFetchResponsePartition(
                  partition_index=one, committed_offset=offset, metadata="")
              for one, offset in ((0, 7), (2, -1))])]),
-         wire.read_fetch, (14, {0: 7, 2: None})),
-        (wire.delete_request("g", "t", [0]), m.OffsetDeleteRequest,
+         requests.read_fetch, (14, {0: 7, 2: None})),
+        (requests.offset_delete_request("g", "t", [0]), m.OffsetDeleteRequest,
          _DELETED(topics=[_DELETED.OffsetDeleteResponseTopic(name="t", partitions=[
              _DELETED.OffsetDeleteResponsePartition(partition_index=0, error_code=86)])]),
-         wire.read_delete, 86),
-        (wire.delete_request("g", "t", [0]), m.OffsetDeleteRequest,
-         _DELETED(error_code=69), wire.read_delete, 69),
-        (wire.delete_group_request("g"), m.DeleteGroupsRequest,
+         requests.read_delete, 86),
+        (requests.offset_delete_request("g", "t", [0]), m.OffsetDeleteRequest,
+         _DELETED(error_code=69), requests.read_delete, 69),
+        (requests.delete_group_request("g"), m.DeleteGroupsRequest,
          m.DeleteGroupsResponse(results=[
              m.DeleteGroupsResponse.DeletableGroupResult(group_id="g", error_code=68)]),
-         wire.read_delete_group, 68),
+         requests.read_delete_group, 68),
     ],
 )  # fmt: skip
 def test_what_is_asked_for_and_told(

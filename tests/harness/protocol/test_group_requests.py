@@ -39,7 +39,7 @@ def _answer(message: Any, version: int, *, flexible: bool = False) -> bytes:
 
 
 def test_where_a_group_stands_by_stable_positions() -> None:
-    request = group_requests.stable_request("group", TOPIC, 3)
+    request = group_requests.stable_offset_request("group", TOPIC, 3)
     told = OffsetFetchRequest.decode(7, memoryview(_body(request, flexible=True)), 0)[0]
     assert (told.group_id, told.require_stable) == ("group", True)
     (topic,) = told.topics
@@ -55,13 +55,13 @@ def test_an_answer_about_stable_positions(metadata: str | None, error: int) -> N
     )
     topic = kinds.OffsetFetchResponseTopic(name=TOPIC, partitions=[partition])
     answer = _answer(kinds(topics=[topic]), 7, flexible=True)
-    assert txn.error_of(txn.STABLE_OFFSETS, answer, TOPIC) == error
-    assert group_requests.read_stable(answer, TOPIC) == 17
+    assert txn.read_error(txn.STABLE_OFFSETS, answer, TOPIC) == error
+    assert group_requests.read_stable_offset(answer, TOPIC) == 17
 
 
 def test_an_error_of_the_whole_answer() -> None:
     answer = _answer(OffsetFetchResponse(topics=[], error_code=16), 7, flexible=True)
-    assert txn.error_of(txn.STABLE_OFFSETS, answer, TOPIC) == 16
+    assert txn.read_error(txn.STABLE_OFFSETS, answer, TOPIC) == 16
 
 
 @pytest.mark.parametrize(("asked", "retention_ms"), [({}, -1), ({"retention_ms": 5000}, 5000)])
@@ -75,7 +75,7 @@ def test_a_commit_by_nobody(asked: dict[str, int], retention_ms: int) -> None:
     partition = kinds.OffsetCommitResponsePartition(partition_index=3, error_code=25)
     topic = kinds.OffsetCommitResponseTopic(name=TOPIC, partitions=[partition])
     answer = _answer(kinds(topics=[topic]), 2)
-    assert txn.error_of(txn.OFFSET_COMMIT, answer, TOPIC) == 25
+    assert txn.read_error(txn.OFFSET_COMMIT, answer, TOPIC) == 25
 
 
 def test_who_joins_without_an_id_is_told_one() -> None:
@@ -91,7 +91,7 @@ def test_who_joins_without_an_id_is_told_one() -> None:
 
 def test_a_marker_of_a_coordinator() -> None:
     producer = txn.Producer("id", producer_id=7, epoch=3)
-    request = txn.marker_request(producer, TOPIC, 2, commit=True, coordinator_epoch=-1)
+    request = txn.write_markers_request(producer, TOPIC, 2, commit=True, coordinator_epoch=-1)
     (marker,) = WriteTxnMarkersRequest.decode(0, memoryview(_body(request)), 0)[0].markers
     told = (marker.producer_id, marker.producer_epoch, marker.coordinator_epoch)
     assert (told, marker.transaction_result) == ((7, 3, -1), True)

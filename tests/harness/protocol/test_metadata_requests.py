@@ -6,9 +6,9 @@ import struct
 
 from urteil.broker.wire import messages
 from urteil.harness.protocol.metadata_requests import (
-    newest_request,
+    largest_timestamp_request,
     producer_id_request,
-    read_newest,
+    read_largest_timestamp,
     read_producer_id,
 )
 
@@ -21,7 +21,7 @@ def _parts(frame: bytes, *, tags: int = 0) -> tuple[int, bytes]:
 
 
 def test_the_newest_record_is_asked_for_and_told() -> None:
-    version, body = _parts(newest_request(3, [("a", 0), ("b", 1), ("a", 2)]), tags=1)
+    version, body = _parts(largest_timestamp_request(3, [("a", 0), ("b", 1), ("a", 2)]), tags=1)
     asked, end = messages.ListOffsetsRequest.decode(version, body, 0)
     assert end == len(body)
     assert (asked.replica_id, asked.isolation_level) == (-1, 0)
@@ -41,7 +41,7 @@ def test_the_newest_record_is_asked_for_and_told() -> None:
         topic(name="b", partitions=[partition(partition_index=1, error_code=6)]),
     ]  # fmt: skip
     answer = messages.ListOffsetsResponse(topics=told)
-    found = read_newest(struct.pack(">iB", 3, 0) + b"".join(answer.encode(version)))
+    found = read_largest_timestamp(struct.pack(">iB", 3, 0) + b"".join(answer.encode(version)))
     assert found == [("a", 0, 0, 5, 7, 2), ("b", 1, 6, -1, -1, -1)]
 
 

@@ -16,7 +16,7 @@ from urteil.broker.wire.messages import (
 )
 from urteil.harness.clients.payload import Encoder, decode
 from urteil.harness.protocol.group_requests import (
-    assignment_of,
+    encode_assignment,
     join_request,
     read_join,
     read_sync,
@@ -29,15 +29,15 @@ from urteil.harness.protocol.transaction_requests import (
     PRODUCE,
     Producer,
     add_offsets_request,
-    add_request,
+    add_partitions_request,
     batch,
-    end_request,
-    error_of,
-    init_request,
-    offsets_request,
+    end_txn_request,
+    init_producer_id_request,
     produce_request,
-    read_init,
-    read_offset,
+    read_base_offset,
+    read_error,
+    read_init_producer_id,
+    txn_offset_commit_request,
 )
 
 ONE = Producer("g-late1", 4711, 3)
@@ -56,23 +56,23 @@ def test_a_batch_is_transactional_and_whole() -> None:
 
 def test_requests_are_framed_and_name_their_producer() -> None:
     who = b"\x00\x07g-late1" + struct.pack(">qh", 4711, 3)
-    for request in (add_request(ONE, "t", 1), end_request(ONE, commit=True)):
+    for request in (add_partitions_request(ONE, "t", 1), end_txn_request(ONE, commit=True)):
         assert int.from_bytes(request[:4], "big") == len(request) - 4
         assert who in request
-    assert end_request(ONE, commit=True)[-1] == 1
-    assert end_request(ONE, commit=False)[-1] == 0
-    assert init_request("id", 9).endswith(b"\x00\x02id\x00\x00\x00\x09")
+    assert end_txn_request(ONE, commit=True)[-1] == 1
+    assert end_txn_request(ONE, commit=False)[-1] == 0
+    assert init_producer_id_request("id", 9).endswith(b"\x00\x02id\x00\x00\x00\x09")
     assert produce_request(ONE, "t", 1, b"xyz").endswith(b"\x00\x00\x00\x03xyz")
 
 
 def test_answers_are_read() -> None:
-    assert read_init(struct.pack(">iihqh", 1, 0, 0, 4711, 3)) == (4711, 3)
-    assert error_of(END_TXN, struct.pack(">iih", 1, 0, 48), "t") == 48
+    assert read_init_producer_id(struct.pack(">iihqh", 1, 0, 0, 4711, 3)) == (4711, 3)
+    assert read_error(END_TXN, struct.pack(">iih", 1, 0, 48), "t") == 48
     added = struct.pack(">iii", 1, 0, 1) + b"\x00\x01t" + struct.pack(">iih", 1, 0, 51)
-    assert error_of(ADD_PARTITIONS, added, "t") == 51
+    assert read_error(ADD_PARTITIONS, added, "t") == 51
     told = struct.pack(">ii", 1, 1) + b"\x00\x01t" + struct.pack(">iihq", 1, 0, 0, 99)
-    assert error_of(PRODUCE, told, "t") == 0
-    assert read_offset(told, "t") == 99
+    assert read_error(PRODUCE, told, "t") == 0
+    assert read_base_offset(told, "t") == 99
 
 
 def body_of(frame: bytes) -> bytes:
@@ -81,7 +81,7 @@ def body_of(frame: bytes) -> bytes:
 
 
 def test_a_position_is_sent_by_a_member_of_a_generation() -> None:
-    body = body_of(offsets_request(ONE, ("g", 7, "m"), "t", 2, 99))
+    body = body_of(txn_offset_commit_request(ONE, ("g", 7, "m"), "t", 2, 99))
     assert body[:1] == b"\0"  # no tagged fields in the header
     found, end = TxnOffsetCommitRequest.decode(3, body, 1)
     assert end == len(body)
@@ -97,7 +97,7 @@ def test_a_position_is_sent_by_a_member_of_a_generation() -> None:
     told = of_topic(name="t", partitions=[of_partition(partition_index=2, error_code=22)])
     refused = TxnOffsetCommitResponse(topics=[told])
     answer = struct.pack(">ib", 1, 0) + b"".join(refused.encode(3))
-    assert error_of(COMMIT_OFFSETS, answer, "t") == 22
+    assert read_error(COMMIT_OFFSETS, answer, "t") == 22
 
 
 def test_the_only_member_of_a_group_joins_it_and_assigns_itself_a_partition() -> None:
@@ -107,7 +107,7 @@ def test_the_only_member_of_a_group_joins_it_and_assigns_itself_a_partition() ->
     assert (joins.group_id, joins.member_id, len(joins.protocols)) == ("g", "m", 1)
     told = JoinGroupResponse(generation_id=7, protocol_name="range", leader="m", member_id="m")
     assert read_join(struct.pack(">i", 1) + b"".join(told.encode(2))) == (7, "m")
-    mine = assignment_of("t", 2)
+    mine = encode_assignment("t", 2)
     assert mine == b"\0\0" + b"\0\0\0\1" + b"\0\1t" + b"\0\0\0\1" + b"\0\0\0\2" + b"\xff" * 4
     for given in (mine, None):
         body = body_of(sync_request("g", 7, "m", given))

@@ -20,7 +20,7 @@ class _Broker:
         self.request, self.answer = request, answer
         self.asked: Message | None = None
 
-    def ask(self, frame: bytes) -> bytes:
+    def call(self, frame: bytes) -> bytes:
         length, _, version, _, name = struct.unpack_from(">ihhih", frame)
         assert length == len(frame) - 4
         body = frame[14 + name :]

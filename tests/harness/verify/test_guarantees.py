@@ -20,7 +20,7 @@ from urteil.harness.verify.synthetic import END_NS, S, Shape
 COUNTED = {"g0", "g_single"}
 """Never a failure."""
 
-OF_TRANSACTIONS = {
+TRANSACTION_COORDINATOR = {
     *("torn_txn", "precommitted_read", "zombie_write", "hanging_txn", "offsets_not_atomic"),
     *("unprocessed", "processed_twice", "g1c", *COUNTED),
 }
@@ -31,7 +31,7 @@ NEED_A_FAULT_OF_THEIR_OWN = {
     *("latest_value_lost", "stale_value_visible", "resurrected_key", "tombstone_too_early"),
     *("compacted_too_early", "offset_renumbered", "unauthorised", "quota_exceeded"),
     *("wrong_answer", "unexpected_exit"),
-    *OF_TRANSACTIONS,
+    *TRANSACTION_COORDINATOR,
 }
 
 

@@ -11,10 +11,10 @@ from tests.harness.clients.specs import spec_of
 from urteil.harness.clients.offsets import active_group_offsets, deleted_offsets
 from urteil.harness.clients.offsets.active_group_offsets import SILENT_NS, Reader
 from urteil.harness.history.journal import Commit, CommitRead, Committed
-from urteil.harness.protocol.framing import text
+from urteil.harness.protocol.framing import encode_string
 
 OFFSET_COMMIT, OFFSET_FETCH, JOIN, HEARTBEAT, SYNC = 8, 9, 11, 12, 14
-TOPIC = struct.pack(">i", 1) + text("t") + struct.pack(">ii", 1, 0)
+TOPIC = struct.pack(">i", 1) + encode_string("t") + struct.pack(">ii", 1, 0)
 UNKNOWN_MEMBER_ID = 25
 
 
@@ -23,17 +23,23 @@ class _Broker:
 
     now_ns, beats = 0, 0
 
-    def ask(self, request: bytes) -> bytes:
+    def call(self, request: bytes) -> bytes:
         self.now_ns += 10_000_000
         (api,) = struct.unpack_from(">h", request, 4)
         return (
             b"\0\0\0\1"
             + {
-                JOIN: struct.pack(">ihi", 0, 0, 3) + text("range") + text("m") + text("m"),
+                JOIN: struct.pack(">ihi", 0, 0, 3)
+                + encode_string("range")
+                + encode_string("m")
+                + encode_string("m"),
                 SYNC: struct.pack(">ihi", 0, 0, 0),
                 HEARTBEAT: struct.pack(">ih", 0, self.beats),
                 OFFSET_COMMIT: TOPIC + struct.pack(">h", 0),
-                OFFSET_FETCH: TOPIC + struct.pack(">q", 17) + text("") + struct.pack(">hh", 0, 0),
+                OFFSET_FETCH: TOPIC
+                + struct.pack(">q", 17)
+                + encode_string("")
+                + struct.pack(">hh", 0, 0),
             }[api]
         )
 

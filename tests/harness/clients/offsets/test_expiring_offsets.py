@@ -11,11 +11,11 @@ from tests.harness.clients.specs import spec_of
 from urteil.harness.clients.offsets import deleted_offsets, expiring_offsets
 from urteil.harness.clients.offsets.expiring_offsets import LATE_NS, Keeper
 from urteil.harness.history.journal import Commit, CommitRead, Committed
-from urteil.harness.protocol.framing import text
+from urteil.harness.protocol.framing import encode_string
 
 MS = 1_000_000
 OFFSET_COMMIT = 8
-TOPIC = struct.pack(">i", 1) + text("t") + struct.pack(">ii", 1, 0)
+TOPIC = struct.pack(">i", 1) + encode_string("t") + struct.pack(">ii", 1, 0)
 
 
 class _Stop:
@@ -28,13 +28,17 @@ class _Broker:
 
     now_ns, told = 0, 17
 
-    def ask(self, request: bytes) -> bytes:
+    def call(self, request: bytes) -> bytes:
         self.now_ns += 10 * MS
         (api,) = struct.unpack_from(">h", request, 4)
         if api == OFFSET_COMMIT:
             return b"\0\0\0\1" + TOPIC + struct.pack(">h", 0)
         return (
-            b"\0\0\0\1" + TOPIC + struct.pack(">q", self.told) + text("") + struct.pack(">hh", 0, 0)
+            b"\0\0\0\1"
+            + TOPIC
+            + struct.pack(">q", self.told)
+            + encode_string("")
+            + struct.pack(">hh", 0, 0)
         )
 
 

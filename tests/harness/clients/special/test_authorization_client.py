@@ -65,7 +65,8 @@ def test_what_is_granted_is_seen_and_what_is_not_is_denied(nodes: Guarded, tmp_p
     journal_file = tmp_path / "visitor.jsonl"
     spec = ClientSpec(
         run="r", client="visitor", session=1, kind="visitor", bootstrap=tuple(nodes.bootstrap),
-        journal=str(journal_file), topics=(), workload=WorkloadSpec(), doors=(nodes.door,), seed=4,
+        journal=str(journal_file), topics=(), workload=WorkloadSpec(),
+        user_listeners=(nodes.door,), seed=4,
     )  # fmt: skip
     with JournalWriter(journal_file) as journal:
         administrator = Administrator(spec, journal, Never())  # type: ignore[arg-type]

@@ -14,24 +14,28 @@ from tests.harness.clients.specs import spec_of
 from urteil.harness.clients.client_main import Stop
 from urteil.harness.clients.payload import Encoder, decode
 from urteil.harness.clients.spec import ClientSpec
-from urteil.harness.clients.special.invalid_batches import lies, lying_batch, spoiled_batch
+from urteil.harness.clients.special.invalid_batches import corrupt_batch, lies, lying_batch
 from urteil.harness.clients.special.resent_batches import (
     FIRST_SEQUENCE,
     LAST_SEQUENCE,
     LATE_EVERY,
     OUT_OF_ORDER,
     UNDER_WAY,
-    Answer,
+    ProduceResult,
     Repeater,
 )
 from urteil.harness.history.journal import Info, JournalReader, JournalWriter, Ok
-from urteil.harness.protocol.produce_requests import produce_request, read_answer, sole_batch
+from urteil.harness.protocol.produce_requests import (
+    produce_request,
+    read_produce_response,
+    single_record_batch,
+)
 from urteil.harness.scenario import TopicFact, TopicSpec, WorkloadSpec
 
 
 def test_a_spoiled_batch_is_well_formed_but_for_its_crc() -> None:
     value = Encoder("run", "raw1", 100).encode(7, b"k", 2, 1_000)
-    batch = MemoryRecords(spoiled_batch(b"k", value, 1_000)).next_batch()
+    batch = MemoryRecords(corrupt_batch(b"k", value, 1_000)).next_batch()
     assert not batch.validate_crc()
     (record,) = batch
     payload = decode("run", record.value, record.key)
@@ -69,12 +73,12 @@ def test_the_request_is_framed() -> None:
 
 def test_the_answer_is_read() -> None:
     answer = bytes.fromhex("00000009 00000001 0001 74 00000001 00000001 0002 ffffffffffffffff")
-    assert read_answer(answer, "t") == (2, -1)
+    assert read_produce_response(answer, "t") == (2, -1)
 
 
 def test_a_sole_batch_names_its_producer() -> None:
     batch = MemoryRecords(
-        sole_batch(b"k", b"value", 1_000, producer_id=42, epoch=3, sequence=7)
+        single_record_batch(b"k", b"value", 1_000, producer_id=42, epoch=3, sequence=7)
     ).next_batch()
     assert batch.validate_crc()
     assert (batch.producer_id, batch.producer_epoch, batch.base_sequence) == (42, 3, 7)
@@ -83,8 +87,8 @@ def test_a_sole_batch_names_its_producer() -> None:
 
 
 class _Broker:
-    """Answers every Produce of a repeater as a broker with this memory of batches would, which
-    knows what comes after the last sequence, if it `wraps`."""
+    """Answers every Produce of a repeater like a broker that remembers so many batches; with `wraps`
+    sequences continue at 0 after the largest."""
 
     def __init__(self, remembers: int, *, wraps: bool = True) -> None:
         self.remembers = remembers
@@ -118,7 +122,9 @@ def _played(tmp_path: Path, broker: _Broker, monkeypatch: pytest.MonkeyPatch) ->
         workload=WorkloadSpec(topics=(TopicSpec(name="t", partitions=1),), delivery_timeout_ms=500),
     )
 
-    def ask(self: Repeater, address: str, frames: Sequence[bytes], topic: str) -> list[Answer]:
+    def ask(
+        self: Repeater, address: str, frames: Sequence[bytes], topic: str
+    ) -> list[ProduceResult]:
         empty = len(produce_request(0, topic, 0, b"", 500))
         found = [MemoryRecords(frame[empty:]).next_batch() for frame in frames]
         return [broker.answer(one.producer_epoch, one.base_sequence) for one in found]
@@ -162,7 +168,9 @@ def test_an_idle_producers_batches_come_again(
     asked: list[tuple[bytes, ...]] = []
     producers: list[int] = []
 
-    def ask(self: Repeater, address: str, frames: Sequence[bytes], topic: str) -> list[Answer]:
+    def ask(
+        self: Repeater, address: str, frames: Sequence[bytes], topic: str
+    ) -> list[ProduceResult]:
         asked.append(tuple(frames))
         return [(0, 0)] * len(frames)
 

@@ -131,7 +131,7 @@ def test_manual_healing_ends_faults_but_not_the_load(tmp_path: Path) -> None:
     assert told == [""]
     assert cluster.states["b2"] is NodeState.RUNNING
     assert "healed" in str(rows(tmp_path)[0]["proof"])
-    assert "by hand" in str(rows(tmp_path)[1]["proof"])
+    assert "on request" in str(rows(tmp_path)[1]["proof"])
     assert cluster.held == {0: False}
 
 

@@ -87,7 +87,7 @@ def test_a_sole_batch_names_its_producer() -> None:
 
 
 class _Broker:
-    """Answers every Produce of a repeater like a broker that remembers so many batches; with `wraps`
+    """Answers every Produce like a broker that remembers so many batches. With `wraps` the
     sequences continue at 0 after the largest."""
 
     def __init__(self, remembers: int, *, wraps: bool = True) -> None:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from uuid import UUID
 
 from urteil.broker.acl_session import AclSession
+from urteil.broker.api.broker_parts import BrokerParts
 from urteil.broker.api.dispatch import Dispatcher
 from urteil.broker.api.registry import load_handlers
 from urteil.broker.base.clock import Clock
@@ -32,7 +33,7 @@ from urteil.broker.net.channels import Channels
 from urteil.broker.net.connection_limits import ConnectionLimits
 from urteil.broker.net.endpoints import advertised, endpoints
 from urteil.broker.net.host_names import Resolver
-from urteil.broker.net.secure_listeners import Security
+from urteil.broker.net.listener_security import SecureListeners
 from urteil.broker.net.socket_server import SocketServer
 from urteil.broker.quotas.alterations import QuotaAdmin
 from urteil.broker.quotas.configs import QuotaConfigs
@@ -65,21 +66,11 @@ from urteil.broker.zookeeper.znodes import BrokerInfo
 log = logging.getLogger("broker")
 
 
-class Broker:
-    """Everything a handler can reach. The attributes are complete once `start` returned."""
+class Broker(BrokerParts):
+    """The attributes are complete once `start` returned."""
 
-    broker_id: int
-    cluster_id: str
-    logs: LogManager
     cleaner: Cleaner
-    replicas: ReplicaManager
-    control: RoleChanges
     failures: DirectoryFailures
-    groups: GroupCoordinator
-    group_administration: GroupAdministration
-    local_markers: LocalMarkers
-    transactions: TransactionCoordinator
-    verifier: Verifier
 
     def __init__(
         self,
@@ -108,7 +99,7 @@ class Broker:
         self._resolver = Resolver(config.urteil_hosts_file)
         self.metadata = MetadataCache()
         self.users = ScramUsers()
-        self.security = Security(config, self.users, self.clock.now_ms)
+        self.security = SecureListeners(config, self.users, self.clock.now_ms)
         self.channels = Channels(
             f"broker-{config.broker_id}",
             self._resolver,

@@ -32,7 +32,7 @@ from urteil.broker.wire.messages import (
 )
 
 if TYPE_CHECKING:
-    from urteil.broker.broker import Broker
+    from urteil.broker.api.broker_parts import BrokerParts
 
 Result = CreateAclsResponse.AclCreationResult
 Wanted = DescribeAclsRequest | DeleteAclsRequest.DeleteAclsFilter
@@ -41,7 +41,7 @@ OFF = "No Authorizer is configured."
 
 @handler(ApiKey.DESCRIBE_ACLS, 0, 3)
 async def describe_acls(
-    broker: Broker, context: RequestContext, request: DescribeAclsRequest
+    broker: BrokerParts, context: RequestContext, request: DescribeAclsRequest
 ) -> DescribeAclsResponse:
     """What a filter picks. One with something unknown in it closes the connection."""
     wanted = _filter(request)
@@ -76,7 +76,7 @@ async def describe_acls(
 
 @handler(ApiKey.CREATE_ACLS, 0, 3, creations="results")
 async def create_acls(
-    broker: Broker, context: RequestContext, request: CreateAclsRequest
+    broker: BrokerParts, context: RequestContext, request: CreateAclsRequest
 ) -> CreateAclsResponse:
     """One answer an ACL; those of one resource are written together."""
     for one in request.creations:
@@ -108,7 +108,7 @@ async def create_acls(
 
 
 async def _add(
-    broker: Broker, keeper: AclKeeper, pattern: Pattern, entries: Sequence[Entry]
+    broker: BrokerParts, keeper: AclKeeper, pattern: Pattern, entries: Sequence[Entry]
 ) -> Result:
     """None of them where a principal has no type, REQUEST_TIMED_OUT when ZooKeeper is away for
     longer than `request.timeout.ms`."""
@@ -163,7 +163,7 @@ def _entry(one: CreateAclsRequest.AclCreation) -> Entry:
 
 @handler(ApiKey.DELETE_ACLS, 0, 3, filters="filter_results")
 async def delete_acls(
-    broker: Broker, context: RequestContext, request: DeleteAclsRequest
+    broker: BrokerParts, context: RequestContext, request: DeleteAclsRequest
 ) -> DeleteAclsResponse:
     """What each filter removed."""
     filters = [_filter(one) for one in request.filters]

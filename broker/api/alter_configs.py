@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from urteil.broker.api.broker_parts import BrokerParts
 from urteil.broker.api.config_rights import config_denial
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.base.offload import paced
-from urteil.broker.broker import Broker
 from urteil.broker.config.incremental_changes import Change
 from urteil.broker.config.incremental_changes import Operation as Alter
 from urteil.broker.controller.config_administration import Alteration, Answer
@@ -24,7 +24,7 @@ from urteil.broker.wire.messages import (
 
 @handler(ApiKey.INCREMENTAL_ALTER_CONFIGS, 0, 1)
 async def incremental_alter_configs(
-    broker: Broker, context: RequestContext, request: IncrementalAlterConfigsRequest
+    broker: BrokerParts, context: RequestContext, request: IncrementalAlterConfigsRequest
 ) -> IncrementalAlterConfigsResponse:
     """Change single settings; the others stay as they are."""
     asked = [
@@ -54,7 +54,7 @@ async def incremental_alter_configs(
 
 @handler(ApiKey.ALTER_CONFIGS, 0, 2)
 async def alter_configs(
-    broker: Broker, context: RequestContext, request: AlterConfigsRequest
+    broker: BrokerParts, context: RequestContext, request: AlterConfigsRequest
 ) -> AlterConfigsResponse:
     """Replace all settings of a resource."""
     asked = [
@@ -83,7 +83,11 @@ async def alter_configs(
 
 
 async def _alter(
-    broker: Broker, context: RequestContext, asked: Sequence[Alteration], *, validate_only: bool
+    broker: BrokerParts,
+    context: RequestContext,
+    asked: Sequence[Alteration],
+    *,
+    validate_only: bool,
 ) -> list[Answer]:
     def denial(kind: int, name: str) -> ErrorCode:
         return config_denial(broker, context, Operation.ALTER_CONFIGS, kind, name)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from urteil.broker.api.broker_parts import BrokerParts
 from urteil.broker.api.registry import SERVED, RequestContext, handler
-from urteil.broker.broker import Broker
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import ApiVersionsRequest, ApiVersionsResponse
@@ -15,7 +15,7 @@ _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 @handler(ApiKey.API_VERSIONS, 0, 4)
 async def api_versions(
-    broker: Broker, context: RequestContext, request: ApiVersionsRequest
+    broker: BrokerParts, context: RequestContext, request: ApiVersionsRequest
 ) -> ApiVersionsResponse:
     """Every served API with its range; INVALID_REQUEST for a client with a malformed name."""
     if context.version >= 3 and not (

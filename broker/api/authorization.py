@@ -12,11 +12,11 @@ from urteil.broker.security.authorizer import Asker
 from urteil.broker.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from urteil.broker.broker import Broker
+    from urteil.broker.api.broker_parts import BrokerParts
 
 
 def may(
-    broker: Broker,
+    broker: BrokerParts,
     context: RequestContext,
     operation: Operation,
     type: ResourceType,
@@ -32,20 +32,20 @@ def may(
 
 
 def may_cluster(
-    broker: Broker, context: RequestContext, operation: Operation, *, quiet: bool = False
+    broker: BrokerParts, context: RequestContext, operation: Operation, *, quiet: bool = False
 ) -> bool:
     """Whether it may be done to the cluster as a whole."""
     return may(broker, context, operation, ResourceType.CLUSTER, CLUSTER_NAME, quiet=quiet)
 
 
-def require_cluster(broker: Broker, context: RequestContext, operation: Operation) -> None:
+def require_cluster(broker: BrokerParts, context: RequestContext, operation: Operation) -> None:
     """Raises RequestRefused where it may not be done to the cluster."""
     if not may_cluster(broker, context, operation):
         raise RequestRefused(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
 
 
 def may_any(
-    broker: Broker, context: RequestContext, operation: Operation, type: ResourceType
+    broker: BrokerParts, context: RequestContext, operation: Operation, type: ResourceType
 ) -> bool:
     """Whether it may be done to any resource of that type at all."""
     authorizer = broker.authorizer
@@ -53,7 +53,7 @@ def may_any(
 
 
 def those_allowed(
-    broker: Broker,
+    broker: BrokerParts,
     context: RequestContext,
     operation: Operation,
     type: ResourceType,
@@ -73,21 +73,21 @@ def those_allowed(
     }
 
 
-def operations(broker: Broker, context: RequestContext, type: ResourceType, name: str) -> int:
+def operations(broker: BrokerParts, context: RequestContext, type: ResourceType, name: str) -> int:
     """A bit for each operation that may be done to the resource (KIP-430)."""
     if broker.authorizer is None:
         return sum(1 << operation for operation in SUPPORTED[type])
     return broker.authorizer.operations(_asker(context), type, name)
 
 
-def cluster_operations(broker: Broker, context: RequestContext) -> int:
+def cluster_operations(broker: BrokerParts, context: RequestContext) -> int:
     """As `operations`; nothing is told of the cluster without the right to describe it."""
     if not may_cluster(broker, context, Operation.DESCRIBE):
         return 0
     return operations(broker, context, ResourceType.CLUSTER, CLUSTER_NAME)
 
 
-def topic_rights(broker: Broker, context: RequestContext) -> Allowed:
+def topic_rights(broker: BrokerParts, context: RequestContext) -> Allowed:
     """What may be done to topics by the controller, for whom the one who asks is a stranger."""
 
     def allowed(operation: Operation, topics: Collection[str]) -> Collection[str]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 
 from urteil.broker.api.authorization import may_cluster
+from urteil.broker.api.broker_parts import BrokerParts
 from urteil.broker.api.refusals import SAID
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.base.offload import paced
-from urteil.broker.broker import Broker
 from urteil.broker.config.incremental_changes import Refused
 from urteil.broker.quotas.alterations import ANY, EXACT, Component
 from urteil.broker.quotas.table import Entity
@@ -27,7 +27,7 @@ Answer = AlterClientQuotasResponse.EntryData
 
 @handler(ApiKey.DESCRIBE_CLIENT_QUOTAS, 0, 1)
 async def describe_client_quotas(
-    broker: Broker, context: RequestContext, request: DescribeClientQuotasRequest
+    broker: BrokerParts, context: RequestContext, request: DescribeClientQuotasRequest
 ) -> DescribeClientQuotasResponse:
     components = [
         Component(one.entity_type, one.match_type, one.match)
@@ -73,7 +73,7 @@ def _refused(error: ErrorCode, message: str | None) -> DescribeClientQuotasRespo
 
 @handler(ApiKey.ALTER_CLIENT_QUOTAS, 0, 1)
 async def alter_client_quotas(
-    broker: Broker, context: RequestContext, request: AlterClientQuotasRequest
+    broker: BrokerParts, context: RequestContext, request: AlterClientQuotasRequest
 ) -> AlterClientQuotasResponse:
     """One answer an entity, however often it is named; errors of one do not keep the others from
     being altered."""
@@ -100,7 +100,7 @@ async def alter_client_quotas(
 
 
 async def _altered(
-    broker: Broker,
+    broker: BrokerParts,
     entity: Entity,
     entry: AlterClientQuotasRequest.EntryData,
     *,

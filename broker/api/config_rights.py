@@ -16,11 +16,11 @@ from urteil.broker.security.acls import Operation, ResourceType
 from urteil.broker.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from urteil.broker.broker import Broker
+    from urteil.broker.api.broker_parts import BrokerParts
 
 
 def config_denial(
-    broker: Broker, context: RequestContext, operation: Operation, kind: int, name: str
+    broker: BrokerParts, context: RequestContext, operation: Operation, kind: int, name: str
 ) -> ErrorCode:
     """The error of a resource whose settings are forbidden, NONE for the others."""
     if kind == TOPIC and not may(broker, context, operation, ResourceType.TOPIC, name):

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from uuid import UUID
 
 from urteil.broker.api.authorization import require_cluster
+from urteil.broker.api.broker_parts import BrokerParts
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.base.offload import in_turns
-from urteil.broker.broker import Broker
 from urteil.broker.replication.metadata_cache import States, states_in, told_in
 from urteil.broker.replication.role_changes import states_of
 from urteil.broker.security.acls import Operation
@@ -30,7 +30,7 @@ from urteil.broker.zookeeper.znodes import TOPICS
 
 @handler(ApiKey.LEADER_AND_ISR, 0, 7)
 async def leader_and_isr(
-    broker: Broker, context: RequestContext, request: LeaderAndIsrRequest
+    broker: BrokerParts, context: RequestContext, request: LeaderAndIsrRequest
 ) -> LeaderAndIsrResponse:
     """Take the roles, once the settings of topics that are new here were read."""
     require_cluster(broker, context, Operation.CLUSTER_ACTION)
@@ -46,7 +46,7 @@ async def leader_and_isr(
 
 @handler(ApiKey.STOP_REPLICA, 0, 4)
 async def stop_replica(
-    broker: Broker, context: RequestContext, request: StopReplicaRequest
+    broker: BrokerParts, context: RequestContext, request: StopReplicaRequest
 ) -> StopReplicaResponse:
     """Give up replicas. A topic that is gone may come again with other settings; a log that stays
     goes by its topic's."""
@@ -63,7 +63,7 @@ async def stop_replica(
 
 @handler(ApiKey.UPDATE_METADATA, 0, 8)
 async def update_metadata(
-    broker: Broker, context: RequestContext, request: UpdateMetadataRequest
+    broker: BrokerParts, context: RequestContext, request: UpdateMetadataRequest
 ) -> UpdateMetadataResponse:
     """Take in the controller's view of the cluster."""
     require_cluster(broker, context, Operation.CLUSTER_ACTION)
@@ -74,7 +74,7 @@ async def update_metadata(
 
 
 def _updated(
-    broker: Broker, request: UpdateMetadataRequest, states: States
+    broker: BrokerParts, request: UpdateMetadataRequest, states: States
 ) -> UpdateMetadataResponse:
     error = broker.control.fence(request.controller_epoch, request.broker_epoch)
     if error is not ErrorCode.NONE:
@@ -98,7 +98,7 @@ def _updated(
     return UpdateMetadataResponse()
 
 
-async def _forget_deleted(broker: Broker, known: Mapping[str, UUID]) -> None:
+async def _forget_deleted(broker: BrokerParts, known: Mapping[str, UUID]) -> None:
     """This broker registered anew, or the controller is another one: nobody tells what was deleted
     meanwhile. Of what was known before, what is not in ZooKeeper then is gone."""
     await broker.zk.sync(TOPICS)

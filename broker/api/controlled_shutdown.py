@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from urteil.broker.api.authorization import require_cluster
+from urteil.broker.api.broker_parts import BrokerParts
 from urteil.broker.api.registry import RequestContext, handler
-from urteil.broker.broker import Broker
 from urteil.broker.security.acls import Operation
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.messages import ControlledShutdownRequest, ControlledShutdownResponse
@@ -12,7 +12,7 @@ from urteil.broker.wire.messages import ControlledShutdownRequest, ControlledShu
 
 @handler(ApiKey.CONTROLLED_SHUTDOWN, 0, 3)
 async def controlled_shutdown(
-    broker: Broker, context: RequestContext, request: ControlledShutdownRequest
+    broker: BrokerParts, context: RequestContext, request: ControlledShutdownRequest
 ) -> ControlledShutdownResponse:
     require_cluster(broker, context, Operation.CLUSTER_ACTION)
     return await broker.controller.controlled_shutdown(request)

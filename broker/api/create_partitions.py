@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from urteil.broker.api.authorization import topic_rights
+from urteil.broker.api.broker_parts import BrokerParts
 from urteil.broker.api.quotas import mutations_of
 from urteil.broker.api.registry import RequestContext, handler
-from urteil.broker.broker import Broker
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.messages import CreatePartitionsRequest, CreatePartitionsResponse
 
@@ -16,7 +16,7 @@ STRICT_FROM = 3  # the version from which THROTTLING_QUOTA_EXCEEDED is known
 
 @handler(ApiKey.CREATE_PARTITIONS, 0, 3)
 async def create_partitions(
-    broker: Broker, context: RequestContext, request: CreatePartitionsRequest
+    broker: BrokerParts, context: RequestContext, request: CreatePartitionsRequest
 ) -> CreatePartitionsResponse:
     allowed = topic_rights(broker, context)
     mutations = mutations_of(broker, context, strict_from=STRICT_FROM)

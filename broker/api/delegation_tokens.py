@@ -26,7 +26,7 @@ from urteil.broker.wire.messages import (
 )
 
 if TYPE_CHECKING:
-    from urteil.broker.broker import Broker
+    from urteil.broker.api.broker_parts import BrokerParts
 
 Described = DescribeDelegationTokenResponse.DescribedDelegationToken
 Renewer = DescribeDelegationTokenResponse.DescribedDelegationTokenRenewer
@@ -35,7 +35,7 @@ Change = Callable[[Principal, bytes, int], Awaitable[Told]]
 
 @handler(ApiKey.CREATE_DELEGATION_TOKEN, 0, 3)
 async def create_delegation_token(
-    broker: Broker, context: RequestContext, request: CreateDelegationTokenRequest
+    broker: BrokerParts, context: RequestContext, request: CreateDelegationTokenRequest
 ) -> CreateDelegationTokenResponse:
     """For another one than who asks by the right to CREATE_TOKENS of that user (KIP-373)."""
     asker = owner = context.principal
@@ -84,7 +84,7 @@ def _refused(error: ErrorCode, owner: Principal, asker: Principal) -> CreateDele
 
 @handler(ApiKey.RENEW_DELEGATION_TOKEN, 0, 2)
 async def renew_delegation_token(
-    broker: Broker, context: RequestContext, request: RenewDelegationTokenRequest
+    broker: BrokerParts, context: RequestContext, request: RenewDelegationTokenRequest
 ) -> RenewDelegationTokenResponse:
     error, ends_ms = await _ended(
         broker, context, broker.tokens.renew, request.hmac, request.renew_period_ms
@@ -94,7 +94,7 @@ async def renew_delegation_token(
 
 @handler(ApiKey.EXPIRE_DELEGATION_TOKEN, 0, 2)
 async def expire_delegation_token(
-    broker: Broker, context: RequestContext, request: ExpireDelegationTokenRequest
+    broker: BrokerParts, context: RequestContext, request: ExpireDelegationTokenRequest
 ) -> ExpireDelegationTokenResponse:
     error, ends_ms = await _ended(
         broker, context, broker.tokens.expire, request.hmac, request.expiry_time_period_ms
@@ -103,7 +103,7 @@ async def expire_delegation_token(
 
 
 async def _ended(
-    broker: Broker, context: RequestContext, change: Change, hmac: bytes, period_ms: int
+    broker: BrokerParts, context: RequestContext, change: Change, hmac: bytes, period_ms: int
 ) -> Told:
     """What comes of a new end, where who asks may name one."""
     refusal = _refusal(broker, context)
@@ -114,7 +114,7 @@ async def _ended(
 
 @handler(ApiKey.DESCRIBE_DELEGATION_TOKEN, 0, 3)
 async def describe_delegation_token(
-    broker: Broker, context: RequestContext, request: DescribeDelegationTokenRequest
+    broker: BrokerParts, context: RequestContext, request: DescribeDelegationTokenRequest
 ) -> DescribeDelegationTokenResponse:
     """One's own, and those that one may DESCRIBE, or DESCRIBE_TOKENS of their owners."""
     error = _refusal(broker, context)
@@ -153,7 +153,7 @@ def _described(token: Token, hmac: bytes) -> Described:
     )
 
 
-def _refusal(broker: Broker, context: RequestContext) -> ErrorCode:
+def _refusal(broker: BrokerParts, context: RequestContext) -> ErrorCode:
     """Tokens are for those who proved who they are, and not by a token."""
     anonymous = context.protocol == "SSL" and context.principal == ANONYMOUS
     by_token = context.principal.token_authenticated
@@ -164,5 +164,7 @@ def _refusal(broker: Broker, context: RequestContext) -> ErrorCode:
     return ErrorCode.NONE
 
 
-def _may(broker: Broker, context: RequestContext, operation: Operation, user: Principal) -> bool:
+def _may(
+    broker: BrokerParts, context: RequestContext, operation: Operation, user: Principal
+) -> bool:
     return may(broker, context, operation, ResourceType.USER, str(user))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from urteil.broker.api.authorization import those_allowed
+from urteil.broker.api.broker_parts import BrokerParts
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.api.topic_names import is_internal
-from urteil.broker.broker import Broker
 from urteil.broker.replication.record_deletion import DeletionResult, RecordDeletion
 from urteil.broker.replication.replica_manager import TopicPartition
 from urteil.broker.security.acls import Operation, ResourceType
@@ -18,7 +18,7 @@ from urteil.broker.wire.messages import DeleteRecordsRequest, DeleteRecordsRespo
 
 @handler(ApiKey.DELETE_RECORDS, 0, 2, topics="topics")
 async def delete_records(
-    broker: Broker, context: RequestContext, request: DeleteRecordsRequest
+    broker: BrokerParts, context: RequestContext, request: DeleteRecordsRequest
 ) -> DeleteRecordsResponse:
     """Low watermarks, or errors; of a partition named twice the last offset counts."""
     refused: dict[TopicPartition, DeletionResult] = {}
@@ -37,7 +37,7 @@ async def delete_records(
     return _response(answers | refused)
 
 
-def _refuse(broker: Broker, key: TopicPartition, allowed: Collection[str]) -> ErrorCode:
+def _refuse(broker: BrokerParts, key: TopicPartition, allowed: Collection[str]) -> ErrorCode:
     if key[0] not in allowed:
         return ErrorCode.TOPIC_AUTHORIZATION_FAILED
     if broker.metadata.partition(*key) is None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 
+from urteil.broker.api.broker_parts import BrokerParts
 from urteil.broker.api.config_rights import config_denial
 from urteil.broker.api.refusals import SAID
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.api.topic_names import is_valid
-from urteil.broker.broker import Broker
 from urteil.broker.config.descriptions import (
     LOGGER,
     Setting,
@@ -40,7 +40,7 @@ Synonym = DescribeConfigsResponse.DescribeConfigsSynonym
 
 @handler(ApiKey.DESCRIBE_CONFIGS, 0, 4, resources="results")
 async def describe_configs(
-    broker: Broker, context: RequestContext, request: DescribeConfigsRequest
+    broker: BrokerParts, context: RequestContext, request: DescribeConfigsRequest
 ) -> DescribeConfigsResponse:
     """The values in effect, their sources and synonyms; secrets as null. A kind that there is not
     refuses the whole request."""
@@ -107,7 +107,7 @@ def _all_refused(
 
 
 async def _entries(
-    broker: Broker, resource: Resource, request: DescribeConfigsRequest
+    broker: BrokerParts, resource: Resource, request: DescribeConfigsRequest
 ) -> Sequence[Entry]:
     kind, name = resource.resource_type, resource.resource_name
     if kind == TOPIC:
@@ -127,7 +127,7 @@ async def _entries(
     raise Refused(ErrorCode.INVALID_REQUEST, _no_metrics(name))
 
 
-async def _topic(broker: Broker, name: str) -> Iterable[Setting]:
+async def _topic(broker: BrokerParts, name: str) -> Iterable[Setting]:
     """REQUEST_TIMED_OUT when ZooKeeper is away for longer than `request.timeout.ms`."""
     if not is_valid(name):
         raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"bad topic name {name}")

@@ -26,7 +26,7 @@ from urteil.broker.wire.primitives import WireError
 from urteil.broker.wire.schema import Message
 
 if TYPE_CHECKING:
-    from urteil.broker.broker import Broker
+    from urteil.broker.api.broker_parts import BrokerParts
 
 log = logging.getLogger("dispatch")
 
@@ -42,7 +42,7 @@ class Dispatcher:
     `requests` counts what was answered, `large` is how many large requests are being answered.
     """
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: BrokerParts) -> None:
         self._broker = broker
         self.requests = RequestCounts()
         self.large = 0

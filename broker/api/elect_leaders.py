@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from urteil.broker.api.authorization import may_cluster
+from urteil.broker.api.broker_parts import BrokerParts
 from urteil.broker.api.registry import RequestContext, RequestRefused, handler
 from urteil.broker.base.offload import paced
 from urteil.broker.base.purgatory import Delayed
-from urteil.broker.broker import Broker
 from urteil.broker.controller.leader_elections import Elected
 from urteil.broker.controller.partition_requests import elected
 from urteil.broker.controller.refusal import Refusal
@@ -23,7 +23,7 @@ Partitions = list[tuple[str, int]]
 
 @handler(ApiKey.ELECT_LEADERS, 0, 2)
 async def elect_leaders(
-    broker: Broker, context: RequestContext, request: ElectLeadersRequest
+    broker: BrokerParts, context: RequestContext, request: ElectLeadersRequest
 ) -> ElectLeadersResponse:
     """Answered when this broker itself knows the new leaders, at most after `timeout_ms`."""
     asked = await _asked(request)
@@ -54,7 +54,7 @@ async def _asked(request: ElectLeadersRequest) -> Partitions | None:
     return [place async for place in paced(places)]
 
 
-async def _known_here(broker: Broker, outcomes: Elected, timeout_ms: int) -> Elected:
+async def _known_here(broker: BrokerParts, outcomes: Elected, timeout_ms: int) -> Elected:
     """REQUEST_TIMED_OUT for leaders of whom the controller did not tell in time."""
 
     leaders = {

@@ -6,19 +6,21 @@ from collections.abc import Sequence
 from typing import Any
 
 from urteil.broker.api.authorization import may_cluster, those_allowed
+from urteil.broker.api.broker_parts import BrokerParts
 from urteil.broker.api.leader_hints import FetchHints
 from urteil.broker.api.quotas import fetch_at_once, fetch_wait_ms
 from urteil.broker.api.registry import RequestContext, RequestRefused, handler
 from urteil.broker.base.offload import paced
-from urteil.broker.broker import Broker
 from urteil.broker.config.java_classes import RACK_AWARE
-from urteil.broker.replication.fetch_session import FetchSession, Topic, asked_for
 from urteil.broker.replication.fetch_sessions import (
     FINAL_EPOCH,
     INITIAL_EPOCH,
     LEAST_SESSION,
     MAX_SESSION,
     NO_SESSION,
+    FetchSession,
+    Topic,
+    asked_for,
 )
 from urteil.broker.replication.fetch_target import FetchTarget
 from urteil.broker.replication.nearest_replica import NearestReplica
@@ -51,7 +53,9 @@ PARTITION_BYTES = 40  # about what an answer says of a partition beside its reco
 
 
 @handler(ApiKey.FETCH, 0, 17)
-async def fetch(broker: Broker, context: RequestContext, request: FetchRequest) -> FetchResponse:
+async def fetch(
+    broker: BrokerParts, context: RequestContext, request: FetchRequest
+) -> FetchResponse:
     """Read up to the reader's bound, waiting for min_bytes up to max_wait_ms.
 
     Within a session, to begin one, or without (KIP-227, `FetchManager.newContext`).
@@ -78,7 +82,7 @@ async def fetch(broker: Broker, context: RequestContext, request: FetchRequest) 
 class _Asking:
     """One request under way."""
 
-    def __init__(self, broker: Broker, context: RequestContext, request: FetchRequest) -> None:
+    def __init__(self, broker: BrokerParts, context: RequestContext, request: FetchRequest) -> None:
         self.by_id = context.version >= IDS_FROM
         self._broker = broker
         self._context = context
@@ -236,7 +240,7 @@ def _forbidden(wanted: FetchTarget) -> FetchTarget:
     return FetchTarget(wanted.topic, None, wanted.request, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 
-def _terms(broker: Broker, context: RequestContext, request: FetchRequest) -> FetchTerms:
+def _terms(broker: BrokerParts, context: RequestContext, request: FetchRequest) -> FetchTerms:
     version = context.version
     read_committed = request.isolation_level == READ_COMMITTED
     max_bytes = min(request.max_bytes, broker.config.fetch_max_bytes)
@@ -259,7 +263,7 @@ def _terms(broker: Broker, context: RequestContext, request: FetchRequest) -> Fe
 
 
 def _nearest(
-    broker: Broker, context: RequestContext, request: FetchRequest
+    broker: BrokerParts, context: RequestContext, request: FetchRequest
 ) -> NearestReplica | None:
     if not request.rack_id or broker.config.replica_selector_class != RACK_AWARE:
         return None

@@ -17,7 +17,7 @@ from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import FindCoordinatorRequest, FindCoordinatorResponse
 
 if TYPE_CHECKING:
-    from urteil.broker.broker import Broker
+    from urteil.broker.api.broker_parts import BrokerParts
 
 GROUP, TRANSACTION, SHARE_GROUP = 0, 1, 2
 MANY_FROM = 4
@@ -27,7 +27,7 @@ NOWHERE = Endpoint(-1, "", -1)
 
 @handler(ApiKey.FIND_COORDINATOR, 0, 6, coordinator_keys="coordinators")
 async def find_coordinator(
-    broker: Broker, context: RequestContext, request: FindCoordinatorRequest
+    broker: BrokerParts, context: RequestContext, request: FindCoordinatorRequest
 ) -> FindCoordinatorResponse:
     """Before version 4 one key, from then on many."""
     if context.version >= MANY_FROM:
@@ -45,7 +45,7 @@ async def find_coordinator(
 
 
 async def _find(
-    broker: Broker, context: RequestContext, key_type: int, key: str
+    broker: BrokerParts, context: RequestContext, key_type: int, key: str
 ) -> FindCoordinatorResponse.Coordinator:
     error = _forbidden(broker, context, key_type, key)
     if error is not ErrorCode.NONE:
@@ -71,7 +71,7 @@ async def _find(
     return _answer(key, ErrorCode.NONE, endpoint=endpoint)
 
 
-def _forbidden(broker: Broker, context: RequestContext, key_type: int, key: str) -> ErrorCode:
+def _forbidden(broker: BrokerParts, context: RequestContext, key_type: int, key: str) -> ErrorCode:
     if key_type == GROUP:
         allowed = may(broker, context, Operation.DESCRIBE, ResourceType.GROUP, key)
         return ErrorCode.NONE if allowed else ErrorCode.GROUP_AUTHORIZATION_FAILED

@@ -25,7 +25,7 @@ from urteil.broker.wire.messages import (
 )
 
 if TYPE_CHECKING:
-    from urteil.broker.broker import Broker
+    from urteil.broker.api.broker_parts import BrokerParts
 
 CLASSIC = "classic"
 UNASKED = -(1 << 31)
@@ -33,7 +33,7 @@ UNASKED = -(1 << 31)
 
 @handler(ApiKey.LIST_GROUPS, 0, 5)
 async def list_groups(
-    broker: Broker, context: RequestContext, request: ListGroupsRequest
+    broker: BrokerParts, context: RequestContext, request: ListGroupsRequest
 ) -> ListGroupsResponse:
     """The groups that this broker coordinates and that pass the filters, whatever their case."""
     error, groups = broker.group_administration.listed()
@@ -58,14 +58,14 @@ async def list_groups(
 
 
 def _may_describe(
-    broker: Broker, context: RequestContext, group_id: str, *, quiet: bool = False
+    broker: BrokerParts, context: RequestContext, group_id: str, *, quiet: bool = False
 ) -> bool:
     return may(broker, context, Operation.DESCRIBE, ResourceType.GROUP, group_id, quiet=quiet)
 
 
 @handler(ApiKey.DESCRIBE_GROUPS, 0, 5, groups="groups")
 async def describe_groups(
-    broker: Broker, context: RequestContext, request: DescribeGroupsRequest
+    broker: BrokerParts, context: RequestContext, request: DescribeGroupsRequest
 ) -> DescribeGroupsResponse:
     """Those that may not be described come first."""
     denied, described = [], []
@@ -85,7 +85,7 @@ async def describe_groups(
 
 
 def _described(
-    broker: Broker, group_id: str, allowed: int
+    broker: BrokerParts, group_id: str, allowed: int
 ) -> DescribeGroupsResponse.DescribedGroup:
     error, group = broker.group_administration.described(group_id)
     if group is None:
@@ -123,7 +123,7 @@ def _member(
 
 @handler(ApiKey.DELETE_GROUPS, 0, 2, groups_names="results")
 async def delete_groups(
-    broker: Broker, context: RequestContext, request: DeleteGroupsRequest
+    broker: BrokerParts, context: RequestContext, request: DeleteGroupsRequest
 ) -> DeleteGroupsResponse:
     results = []
     names = list(dict.fromkeys(request.groups_names))
@@ -140,7 +140,7 @@ async def delete_groups(
 
 @handler(ApiKey.OFFSET_DELETE, 0, 0)
 async def offset_delete(
-    broker: Broker, context: RequestContext, request: OffsetDeleteRequest
+    broker: BrokerParts, context: RequestContext, request: OffsetDeleteRequest
 ) -> OffsetDeleteResponse:
     """An error for the whole group, or one for each partition."""
     if not may(broker, context, Operation.DELETE, ResourceType.GROUP, request.group_id):

@@ -20,7 +20,7 @@ from urteil.broker.wire.messages import (
 )
 
 if TYPE_CHECKING:
-    from urteil.broker.broker import Broker
+    from urteil.broker.api.broker_parts import BrokerParts
 
 Told = TypeVar("Told")
 Position = tuple[int, int, str | None, ErrorCode]
@@ -38,7 +38,7 @@ UNSTABLE: Position = (-1, -1, "", ErrorCode.UNSTABLE_OFFSET_COMMIT)
 
 @handler(ApiKey.OFFSET_COMMIT, 0, 9, topics="topics")
 async def offset_commit(
-    broker: Broker, context: RequestContext, request: OffsetCommitRequest
+    broker: BrokerParts, context: RequestContext, request: OffsetCommitRequest
 ) -> OffsetCommitResponse:
     """Partitions that cannot be committed are answered so, the others stored together."""
     if not may(broker, context, Operation.READ, ResourceType.GROUP, request.group_id):
@@ -75,7 +75,7 @@ async def offset_commit(
 
 @handler(ApiKey.OFFSET_FETCH, 0, 9, topics="topics", groups="groups")
 async def offset_fetch(
-    broker: Broker, context: RequestContext, request: OffsetFetchRequest
+    broker: BrokerParts, context: RequestContext, request: OffsetFetchRequest
 ) -> OffsetFetchResponse:
     """One group, from version 8 several."""
     if context.version >= 8:
@@ -115,7 +115,7 @@ def _response(found: Found, error: ErrorCode) -> OffsetFetchResponse:
 
 
 def _group(
-    broker: Broker,
+    broker: BrokerParts,
     context: RequestContext,
     group: OffsetFetchRequest.OffsetFetchRequestGroup,
     require_stable: bool,
@@ -152,7 +152,7 @@ def _told(kind: Callable[..., Told], positions: dict[int, Position]) -> list[Tol
 
 
 def _allowed_positions(
-    broker: Broker,
+    broker: BrokerParts,
     context: RequestContext,
     group_id: str,
     wanted: Wanted | None,
@@ -177,7 +177,7 @@ def _allowed_positions(
 
 
 def _positions(
-    broker: Broker, group_id: str, wanted: Wanted | None, require_stable: bool
+    broker: BrokerParts, group_id: str, wanted: Wanted | None, require_stable: bool
 ) -> tuple[Found, ErrorCode]:
     """Committed positions by topic and partition; `wanted` None means all there are.
 

@@ -23,7 +23,7 @@ from urteil.broker.wire.messages import (
 )
 
 if TYPE_CHECKING:
-    from urteil.broker.broker import Broker
+    from urteil.broker.api.broker_parts import BrokerParts
 
 NEEDS_KNOWN_ID_FROM = 4
 CAN_SKIP_ASSIGNMENT_FROM = 9
@@ -32,7 +32,7 @@ NO_GENERATION = -1
 
 @handler(ApiKey.JOIN_GROUP, 0, 9)
 async def join_group(
-    broker: Broker, context: RequestContext, request: JoinGroupRequest
+    broker: BrokerParts, context: RequestContext, request: JoinGroupRequest
 ) -> JoinGroupResponse:
     """Answered when the group's rebalance completes."""
     if not may(broker, context, Operation.READ, ResourceType.GROUP, request.group_id):
@@ -84,7 +84,7 @@ async def join_group(
 
 @handler(ApiKey.SYNC_GROUP, 0, 5)
 async def sync_group(
-    broker: Broker, context: RequestContext, request: SyncGroupRequest
+    broker: BrokerParts, context: RequestContext, request: SyncGroupRequest
 ) -> SyncGroupResponse:
     """Answered when the leader's assignment was stored."""
     if not may(broker, context, Operation.READ, ResourceType.GROUP, request.group_id):
@@ -110,7 +110,7 @@ async def sync_group(
 
 @handler(ApiKey.HEARTBEAT, 0, 4)
 async def heartbeat(
-    broker: Broker, context: RequestContext, request: HeartbeatRequest
+    broker: BrokerParts, context: RequestContext, request: HeartbeatRequest
 ) -> HeartbeatResponse:
     if not may(broker, context, Operation.READ, ResourceType.GROUP, request.group_id):
         return HeartbeatResponse(error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
@@ -122,7 +122,7 @@ async def heartbeat(
 
 @handler(ApiKey.LEAVE_GROUP, 0, 5)
 async def leave_group(
-    broker: Broker, context: RequestContext, request: LeaveGroupRequest
+    broker: BrokerParts, context: RequestContext, request: LeaveGroupRequest
 ) -> LeaveGroupResponse:
     """Before version 3 the error of the one member is that of the answer."""
     if not may(broker, context, Operation.READ, ResourceType.GROUP, request.group_id):

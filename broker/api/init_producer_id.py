@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 
 from urteil.broker.api.authorization import may, may_any, may_cluster
+from urteil.broker.api.broker_parts import BrokerParts
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.api.transaction_errors import fenced_as
-from urteil.broker.broker import Broker
 from urteil.broker.security.acls import Operation, ResourceType
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
@@ -20,7 +20,7 @@ BLOCK_TIMEOUT_S = 3.0
 
 @handler(ApiKey.INIT_PRODUCER_ID, 0, 5)
 async def init_producer_id(
-    broker: Broker, context: RequestContext, request: InitProducerIdRequest
+    broker: BrokerParts, context: RequestContext, request: InitProducerIdRequest
 ) -> InitProducerIdResponse:
     """A fresh producer id with epoch 0, or what the coordinator gives for a transactional id.
 
@@ -57,7 +57,7 @@ async def init_producer_id(
 
 
 def _forbidden(
-    broker: Broker, context: RequestContext, request: InitProducerIdRequest
+    broker: BrokerParts, context: RequestContext, request: InitProducerIdRequest
 ) -> ErrorCode:
     """Idempotence needs a right of its own, or that to write to any topic (KIP-679)."""
     if request.transactional_id is not None:

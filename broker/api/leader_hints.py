@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from urteil.broker.api.broker_parts import BrokerParts
 from urteil.broker.api.registry import RequestContext
-from urteil.broker.broker import Broker
 from urteil.broker.net.channels import Endpoint
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import FetchResponse, ProduceResponse
@@ -14,7 +14,7 @@ _MOVED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 
 class _Hints:
-    def __init__(self, broker: Broker, context: RequestContext, since_version: int) -> None:
+    def __init__(self, broker: BrokerParts, context: RequestContext, since_version: int) -> None:
         self._broker = broker
         self._context = context
         self._told = context.version >= since_version
@@ -45,7 +45,7 @@ class _Hints:
 class ProduceHints(_Hints):
     """Hints in the shape of ProduceResponse."""
 
-    def __init__(self, broker: Broker, context: RequestContext) -> None:
+    def __init__(self, broker: BrokerParts, context: RequestContext) -> None:
         super().__init__(broker, context, since_version=10)
 
     def leader(
@@ -64,7 +64,7 @@ class ProduceHints(_Hints):
 class FetchHints(_Hints):
     """Hints in the shape of FetchResponse."""
 
-    def __init__(self, broker: Broker, context: RequestContext) -> None:
+    def __init__(self, broker: BrokerParts, context: RequestContext) -> None:
         super().__init__(broker, context, since_version=16)
 
     def leader(

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 
 from urteil.broker.api.authorization import may_cluster, those_allowed
+from urteil.broker.api.broker_parts import BrokerParts
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.base.offload import paced
-from urteil.broker.broker import Broker
 from urteil.broker.replication.offset_lookup import (
     EARLIEST,
     EARLIEST_LOCAL,
@@ -40,7 +40,7 @@ Asked = ListOffsetsRequest.ListOffsetsPartition
 
 @handler(ApiKey.LIST_OFFSETS, 0, 9)
 async def list_offsets(
-    broker: Broker, context: RequestContext, request: ListOffsetsRequest
+    broker: BrokerParts, context: RequestContext, request: ListOffsetsRequest
 ) -> ListOffsetsResponse:
     """One offset a partition (version 0: several). A partition asked twice is INVALID_REQUEST,
     from version 1 on."""
@@ -66,7 +66,9 @@ async def list_offsets(
     return ListOffsetsResponse(topics=answers)
 
 
-def _described(broker: Broker, context: RequestContext, topics: Sequence[str]) -> Collection[str]:
+def _described(
+    broker: BrokerParts, context: RequestContext, topics: Sequence[str]
+) -> Collection[str]:
     return those_allowed(broker, context, Operation.DESCRIBE, ResourceType.TOPIC, topics)
 
 
@@ -75,7 +77,7 @@ SPOKEN_FROM = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATE
 
 
 async def _answer(
-    broker: Broker, version: int, request: ListOffsetsRequest, topic: str, asked: Asked
+    broker: BrokerParts, version: int, request: ListOffsetsRequest, topic: str, asked: Asked
 ) -> Answer:
     if asked.timestamp < 0 and version < SPOKEN_FROM.get(asked.timestamp, NEVER):
         return _refused(asked, ErrorCode.UNSUPPORTED_VERSION)
@@ -116,7 +118,7 @@ def _refused(asked: Asked, error: ErrorCode) -> Answer:
 
 @handler(ApiKey.OFFSET_FOR_LEADER_EPOCH, 0, 4, topics="topics")
 async def offset_for_leader_epoch(
-    broker: Broker, context: RequestContext, request: OffsetForLeaderEpochRequest
+    broker: BrokerParts, context: RequestContext, request: OffsetForLeaderEpochRequest
 ) -> OffsetForLeaderEpochResponse:
     """Where leader epochs ended, as this leader knows (KIP-101, KIP-279)."""
     names = [topic.topic for topic in request.topics]
@@ -139,7 +141,7 @@ async def offset_for_leader_epoch(
 
 
 def _epoch_end(
-    broker: Broker,
+    broker: BrokerParts,
     topic: str,
     asked: OffsetForLeaderEpochRequest.OffsetForLeaderPartition,
     *,

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from urteil.broker.api.authorization import may_cluster, require_cluster
+from urteil.broker.api.broker_parts import BrokerParts
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.base.offload import paced
-from urteil.broker.broker import Broker
 from urteil.broker.log.log_directory import LogDirectory
 from urteil.broker.log.partition_log import PartitionLog
 from urteil.broker.security.acls import Operation
@@ -30,7 +30,7 @@ Described = DescribeLogDirsResponse.DescribeLogDirsPartition
 
 @handler(ApiKey.DESCRIBE_LOG_DIRS, 0, 4)
 async def describe_log_dirs(
-    broker: Broker, context: RequestContext, request: DescribeLogDirsRequest
+    broker: BrokerParts, context: RequestContext, request: DescribeLogDirsRequest
 ) -> DescribeLogDirsResponse:
     """Every directory with the replicas asked for; null topics mean all, none mean none."""
     if not may_cluster(broker, context, Operation.DESCRIBE):
@@ -45,7 +45,7 @@ async def describe_log_dirs(
 
 
 def _describe(
-    broker: Broker, path: Path, wanted: set[tuple[str, int]] | None
+    broker: BrokerParts, path: Path, wanted: set[tuple[str, int]] | None
 ) -> DescribeLogDirsResponse.DescribeLogDirsResult:
     directory = next((one for one in broker.logs.directories if one.path == path), None)
     try:
@@ -72,7 +72,7 @@ def _describe(
 
 
 def _replicas(
-    broker: Broker, directory: LogDirectory, wanted: set[tuple[str, int]] | None
+    broker: BrokerParts, directory: LogDirectory, wanted: set[tuple[str, int]] | None
 ) -> Iterator[tuple[str, Described]]:
     for key, plog in directory.logs.items():
         if wanted is None or key in wanted:
@@ -88,7 +88,7 @@ def _replicas(
             )
 
 
-def _lag(broker: Broker, key: tuple[str, int], plog: PartitionLog, *, is_future: bool) -> int:
+def _lag(broker: BrokerParts, key: tuple[str, int], plog: PartitionLog, *, is_future: bool) -> int:
     """Behind the replica's own log, or behind what is committed (`getLogEndOffsetLag`)."""
     hosted = broker.replicas.partition(*key)
     if hosted is None:
@@ -100,7 +100,7 @@ def _lag(broker: Broker, key: tuple[str, int], plog: PartitionLog, *, is_future:
 
 @handler(ApiKey.ALTER_REPLICA_LOG_DIRS, 0, 2, dirs="results")
 async def alter_replica_log_dirs(
-    broker: Broker, context: RequestContext, request: AlterReplicaLogDirsRequest
+    broker: BrokerParts, context: RequestContext, request: AlterReplicaLogDirsRequest
 ) -> AlterReplicaLogDirsResponse:
     """Begin the moves; of a replica that is named twice the last directory counts."""
     require_cluster(broker, context, Operation.ALTER)

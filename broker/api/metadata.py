@@ -12,10 +12,10 @@ from urteil.broker.api.authorization import (
     operations,
     those_allowed,
 )
+from urteil.broker.api.broker_parts import BrokerParts
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.api.topic_names import is_internal, is_valid
 from urteil.broker.base.offload import paced
-from urteil.broker.broker import Broker
 from urteil.broker.replication.metadata_cache import MetadataCache, PartitionState
 from urteil.broker.security.acls import Operation, ResourceType
 from urteil.broker.wire.api_keys import ApiKey
@@ -37,7 +37,7 @@ FIRST_WORD_S = 5.0
 
 @handler(ApiKey.METADATA, 0, 12, topics="topics")
 async def metadata(
-    broker: Broker, context: RequestContext, request: MetadataRequest
+    broker: BrokerParts, context: RequestContext, request: MetadataRequest
 ) -> MetadataResponse:
     """Brokers of the listener asked by, and topics; unknown names may be created."""
     if context.version < IDS_FROM and any(map(_is_by_id, request.topics or ())):
@@ -75,14 +75,14 @@ async def metadata(
 
 
 def _described(
-    broker: Broker, context: RequestContext, names: Iterable[str], *, quiet: bool = False
+    broker: BrokerParts, context: RequestContext, names: Iterable[str], *, quiet: bool = False
 ) -> Collection[str]:
     return those_allowed(
         broker, context, Operation.DESCRIBE, ResourceType.TOPIC, names, quiet=quiet
     )
 
 
-def _with_operations(broker: Broker, context: RequestContext, topic: Topic) -> Topic:
+def _with_operations(broker: BrokerParts, context: RequestContext, topic: Topic) -> Topic:
     """Nothing is told of a topic that may not be described."""
     if topic.error_code in (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.UNKNOWN_TOPIC_ID):
         return topic
@@ -104,7 +104,9 @@ def _refused(request: MetadataRequest, error: ErrorCode) -> MetadataResponse:
     )
 
 
-async def _asked(broker: Broker, context: RequestContext, request: MetadataRequest) -> list[Topic]:
+async def _asked(
+    broker: BrokerParts, context: RequestContext, request: MetadataRequest
+) -> list[Topic]:
     """Each topic once. Where any is asked for by id, names do not count."""
     asked = request.topics or ()
     ids = dict.fromkeys(one.topic_id for one in asked if one.topic_id != ZERO_UUID)
@@ -131,7 +133,7 @@ async def _asked(broker: Broker, context: RequestContext, request: MetadataReque
     ]
 
 
-def _not_to_create(broker: Broker, context: RequestContext, missing: list[str]) -> list[str]:
+def _not_to_create(broker: BrokerParts, context: RequestContext, missing: list[str]) -> list[str]:
     """Which of them may not be made by the one who asks."""
     if not missing or may_cluster(broker, context, Operation.CREATE, quiet=True):
         return []
@@ -139,7 +141,9 @@ def _not_to_create(broker: Broker, context: RequestContext, missing: list[str]) 
     return [name for name in missing if name not in allowed]
 
 
-async def _create(broker: Broker, missing: list[str], *, allowed: bool) -> dict[str, ErrorCode]:
+async def _create(
+    broker: BrokerParts, missing: list[str], *, allowed: bool
+) -> dict[str, ErrorCode]:
     errors = {
         name: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if is_valid(name)
@@ -152,7 +156,7 @@ async def _create(broker: Broker, missing: list[str], *, allowed: bool) -> dict[
     return errors
 
 
-async def _by_ids(broker: Broker, context: RequestContext, ids: Iterable[UUID]) -> list[Topic]:
+async def _by_ids(broker: BrokerParts, context: RequestContext, ids: Iterable[UUID]) -> list[Topic]:
     """An id is no secret; the name is, of a topic that may not be described."""
     cache = broker.metadata
     names = {one: name for one in ids if (name := cache.topic_names.get(one)) in cache.topics}
@@ -170,7 +174,7 @@ async def _by_ids(broker: Broker, context: RequestContext, ids: Iterable[UUID]) 
     return [*unknown, *await _known(broker, context, known), *forbidden]
 
 
-async def _known(broker: Broker, context: RequestContext, names: Iterable[str]) -> list[Topic]:
+async def _known(broker: BrokerParts, context: RequestContext, names: Iterable[str]) -> list[Topic]:
     """Topics that are known now, all as they are now."""
     cache = broker.metadata
     told = [
@@ -222,7 +226,7 @@ def _reachable(cache: MetadataCache, listener: str, ids: Iterable[int]) -> tuple
 
 @handler(ApiKey.DESCRIBE_CLUSTER, 0, 1)
 async def describe_cluster(
-    broker: Broker, context: RequestContext, request: DescribeClusterRequest
+    broker: BrokerParts, context: RequestContext, request: DescribeClusterRequest
 ) -> DescribeClusterResponse:
     """Cluster id, controller, brokers. There are no controller endpoints with ZooKeeper."""
     if request.endpoint_type != BROKER_ENDPOINTS:

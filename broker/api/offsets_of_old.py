@@ -16,13 +16,13 @@ from urteil.broker.wire.messages import OffsetCommitRequest, OffsetFetchRequest
 from urteil.broker.zookeeper.consumer_offsets import read_offset, write_offset
 
 if TYPE_CHECKING:
-    from urteil.broker.broker import Broker
+    from urteil.broker.api.broker_parts import BrokerParts
 
 Position = tuple[int, int, str | None, ErrorCode]
 """Offset, leader epoch and metadata, of which there are none here, error."""
 
 
-async def commit(broker: Broker, request: OffsetCommitRequest, positions: Positions) -> Told:
+async def commit(broker: BrokerParts, request: OffsetCommitRequest, positions: Positions) -> Told:
     """A partition that is named twice is written twice."""
     told = {name: list(answers) for name, answers in positions.refused.items()}
     for topic in request.topics:
@@ -36,7 +36,7 @@ async def commit(broker: Broker, request: OffsetCommitRequest, positions: Positi
     return told
 
 
-async def _write(broker: Broker, group: str, place: tuple[str, int], offset: int) -> ErrorCode:
+async def _write(broker: BrokerParts, group: str, place: tuple[str, int], offset: int) -> ErrorCode:
     try:
         await write_offset(broker.zk, group, *place, offset)
     except ValueError:
@@ -45,7 +45,7 @@ async def _write(broker: Broker, group: str, place: tuple[str, int], offset: int
 
 
 async def fetch(
-    broker: Broker, context: RequestContext, request: OffsetFetchRequest
+    broker: BrokerParts, context: RequestContext, request: OffsetFetchRequest
 ) -> dict[str, dict[int, Position]]:
     topics = request.topics or ()
     forbidden = {name: ErrorCode.TOPIC_AUTHORIZATION_FAILED for name in (t.name for t in topics)}
@@ -67,7 +67,7 @@ async def fetch(
     return found
 
 
-async def _read(broker: Broker, group: str, topic: str, index: int) -> Position:
+async def _read(broker: BrokerParts, group: str, topic: str, index: int) -> Position:
     offset = None
     if broker.metadata.partition(topic, index) is not None:
         try:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from urteil.broker.api.authorization import may_cluster
+from urteil.broker.api.broker_parts import BrokerParts
 from urteil.broker.api.refusals import SAID
 from urteil.broker.api.registry import CloseConnection, RequestContext, handler
-from urteil.broker.broker import Broker
 from urteil.broker.controller import features
 from urteil.broker.security.acls import Operation
 from urteil.broker.wire.api_keys import ApiKey
@@ -24,7 +24,7 @@ from urteil.broker.wire.messages import (
 
 @handler(ApiKey.UPDATE_FEATURES, 0, 1)
 async def update_features(
-    broker: Broker, context: RequestContext, request: UpdateFeaturesRequest
+    broker: BrokerParts, context: RequestContext, request: UpdateFeaturesRequest
 ) -> UpdateFeaturesResponse:
     if not may_cluster(broker, context, Operation.ALTER):
         error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
@@ -34,7 +34,7 @@ async def update_features(
 
 @handler(ApiKey.ENVELOPE, 0, 0)
 async def envelope(
-    broker: Broker, context: RequestContext, request: EnvelopeRequest
+    broker: BrokerParts, context: RequestContext, request: EnvelopeRequest
 ) -> EnvelopeResponse:
     """Nobody forwards requests here."""
     raise CloseConnection
@@ -42,14 +42,14 @@ async def envelope(
 
 @handler(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0, 0)
 async def consumer_group_heartbeat(
-    broker: Broker, context: RequestContext, request: ConsumerGroupHeartbeatRequest
+    broker: BrokerParts, context: RequestContext, request: ConsumerGroupHeartbeatRequest
 ) -> ConsumerGroupHeartbeatResponse:
     return ConsumerGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
 
 
 @handler(ApiKey.CONSUMER_GROUP_DESCRIBE, 0, 0, group_ids="groups")
 async def consumer_group_describe(
-    broker: Broker, context: RequestContext, request: ConsumerGroupDescribeRequest
+    broker: BrokerParts, context: RequestContext, request: ConsumerGroupDescribeRequest
 ) -> ConsumerGroupDescribeResponse:
     return ConsumerGroupDescribeResponse(
         groups=[

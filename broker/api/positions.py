@@ -13,7 +13,7 @@ from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import OffsetCommitRequest, TxnOffsetCommitRequest
 
 if TYPE_CHECKING:
-    from urteil.broker.broker import Broker
+    from urteil.broker.api.broker_parts import BrokerParts
 
 Topic = (
     OffsetCommitRequest.OffsetCommitRequestTopic
@@ -35,7 +35,7 @@ class Positions:
 
     def __init__(
         self,
-        broker: Broker,
+        broker: BrokerParts,
         context: RequestContext,
         topics: Sequence[Topic],
         retention_ms: int = BROKERS_RETENTION,
@@ -61,7 +61,7 @@ class Positions:
         found = self.refused.setdefault(topic.name, [])
         found.extend((one.partition_index, error) for one in topic.partitions)
 
-    def _take(self, broker: Broker, topic: Topic) -> None:
+    def _take(self, broker: BrokerParts, topic: Topic) -> None:
         for one in topic.partitions:
             place = (topic.name, one.partition_index)
             if broker.metadata.partition(*place) is None:

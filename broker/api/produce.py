@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from urteil.broker.api.authorization import may, those_allowed
+from urteil.broker.api.broker_parts import BrokerParts
 from urteil.broker.api.leader_hints import ProduceHints
 from urteil.broker.api.registry import CloseConnection, RequestContext, handler
 from urteil.broker.api.topic_names import is_internal
 from urteil.broker.base.offload import paced
-from urteil.broker.broker import Broker
 from urteil.broker.log.log_results import AppendResult
 from urteil.broker.log.transaction_verification import Guard
 from urteil.broker.replication.partition import refusal
@@ -58,7 +58,7 @@ MORE_THAN_ONE_PRODUCER = refusal(
 
 @handler(ApiKey.PRODUCE, 0, 11)
 async def produce(
-    broker: Broker, context: RequestContext, request: ProduceRequest
+    broker: BrokerParts, context: RequestContext, request: ProduceRequest
 ) -> ProduceResponse | None:
     """Append and answer by acks; with acks=0 an error can only close the connection."""
     entries: dict[TopicPartition, memoryview] = {}
@@ -103,7 +103,9 @@ async def produce(
     return await _response(broker, context, request, answers)
 
 
-def _whole(broker: Broker, context: RequestContext, request: ProduceRequest) -> AppendResult | None:
+def _whole(
+    broker: BrokerParts, context: RequestContext, request: ProduceRequest
+) -> AppendResult | None:
     """What befalls all partitions for the first batch of one: it cannot be told from garbage, or
     is part of a transaction that may not be written (`RequestUtils.hasTransactionalRecords`)."""
     name = request.transactional_id
@@ -128,7 +130,9 @@ def _is_transactional(records: memoryview) -> bool:
     return has_transactional_bit(records)
 
 
-def _forbidden(broker: Broker, context: RequestContext, request: ProduceRequest) -> Collection[str]:
+def _forbidden(
+    broker: BrokerParts, context: RequestContext, request: ProduceRequest
+) -> Collection[str]:
     """Topics that may not be written to."""
     if broker.authorizer is None:
         return ()
@@ -144,7 +148,7 @@ def _partitions(request: ProduceRequest) -> Iterator[tuple[TopicPartition, memor
 
 
 async def _verify(
-    broker: Broker,
+    broker: BrokerParts,
     context: RequestContext,
     request: ProduceRequest,
     transactional: dict[TopicPartition, BatchHeader],
@@ -196,7 +200,7 @@ def _check(records: memoryview, version: int) -> BatchHeader | AppendResult | No
 
 
 async def _response(
-    broker: Broker, context: RequestContext, request: ProduceRequest, answers: Answers
+    broker: BrokerParts, context: RequestContext, request: ProduceRequest, answers: Answers
 ) -> ProduceResponse:
     """A topic, and a partition in it, is answered once, however often the request has it."""
     hints = ProduceHints(broker, context)

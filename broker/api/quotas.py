@@ -12,7 +12,7 @@ from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.messages import FetchRequest
 
 if TYPE_CHECKING:
-    from urteil.broker.broker import Broker
+    from urteil.broker.api.broker_parts import BrokerParts
 
 FREE = frozenset(
     (
@@ -23,13 +23,13 @@ FREE = frozenset(
 )  # fmt: skip
 
 
-def mutations_of(broker: Broker, context: RequestContext, *, strict_from: int) -> Mutations:
+def mutations_of(broker: BrokerParts, context: RequestContext, *, strict_from: int) -> Mutations:
     """What a request may change by the controller."""
     is_strict = context.version >= strict_from
     return Mutations(broker.throttle, *_who(context), is_strict=is_strict)
 
 
-def fetch_wait_ms(broker: Broker, context: RequestContext, size_bytes: int) -> int:
+def fetch_wait_ms(broker: BrokerParts, context: RequestContext, size_bytes: int) -> int:
     """How long to wait for an answer of that size, which is not given then; 0 for it now."""
     throttle = broker.throttle
     if not throttle.is_limited(Quota.FETCH):
@@ -41,7 +41,7 @@ def fetch_wait_ms(broker: Broker, context: RequestContext, size_bytes: int) -> i
     return wait_ms
 
 
-def fetch_at_once(broker: Broker, context: RequestContext, max_bytes: int) -> int:
+def fetch_at_once(broker: BrokerParts, context: RequestContext, max_bytes: int) -> int:
     """No more than can be given without a wait, where nothing was taken before."""
     if not broker.throttle.is_limited(Quota.FETCH):
         return max_bytes

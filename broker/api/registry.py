@@ -16,7 +16,7 @@ from urteil.broker.wire.messages import REQUESTS
 from urteil.broker.wire.schema import Message
 
 if TYPE_CHECKING:
-    from urteil.broker.broker import Broker
+    from urteil.broker.api.broker_parts import BrokerParts
 
 
 class CloseConnection(Exception):
@@ -47,7 +47,7 @@ class RequestContext:
         return self.header.api_version
 
 
-Handler = Callable[["Broker", RequestContext, Any], Awaitable[Any]]
+Handler = Callable[["BrokerParts", RequestContext, Any], Awaitable[Any]]
 
 
 @dataclass(frozen=True, slots=True)

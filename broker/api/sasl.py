@@ -1,10 +1,10 @@
 """SaslHandshake and SaslAuthenticate where they make no sense any more: the peer is known already,
-or is not asked who it is. What comes before that is `server/gate.py`'s."""
+or is not asked who it is. What comes before that is `net/sasl_handshake.py`'s."""
 
 from __future__ import annotations
 
+from urteil.broker.api.broker_parts import BrokerParts
 from urteil.broker.api.registry import RequestContext, handler
-from urteil.broker.broker import Broker
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
@@ -17,14 +17,14 @@ from urteil.broker.wire.messages import (
 
 @handler(ApiKey.SASL_HANDSHAKE, 0, 1)
 async def sasl_handshake(
-    broker: Broker, context: RequestContext, request: SaslHandshakeRequest
+    broker: BrokerParts, context: RequestContext, request: SaslHandshakeRequest
 ) -> SaslHandshakeResponse:
     return SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)
 
 
 @handler(ApiKey.SASL_AUTHENTICATE, 0, 2)
 async def sasl_authenticate(
-    broker: Broker, context: RequestContext, request: SaslAuthenticateRequest
+    broker: BrokerParts, context: RequestContext, request: SaslAuthenticateRequest
 ) -> SaslAuthenticateResponse:
     return SaslAuthenticateResponse(
         error_code=ErrorCode.ILLEGAL_SASL_STATE,

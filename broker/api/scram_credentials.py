@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from urteil.broker.api.authorization import may_cluster
+from urteil.broker.api.broker_parts import BrokerParts
 from urteil.broker.api.refusals import not_authorized
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.base.offload import paced
-from urteil.broker.broker import Broker
 from urteil.broker.security.acls import Operation
 from urteil.broker.security.scram_alterations import Described, Outcome, Upsertion
 from urteil.broker.wire.api_keys import ApiKey
@@ -23,7 +23,7 @@ NOT_ALLOWED = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
 @handler(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, 0, 0)
 async def describe_user_scram_credentials(
-    broker: Broker, context: RequestContext, request: DescribeUserScramCredentialsRequest
+    broker: BrokerParts, context: RequestContext, request: DescribeUserScramCredentialsRequest
 ) -> DescribeUserScramCredentialsResponse:
     users = None
     if request.users is not None:
@@ -57,7 +57,7 @@ def _described(
 
 @handler(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, 0, 0)
 async def alter_user_scram_credentials(
-    broker: Broker, context: RequestContext, request: AlterUserScramCredentialsRequest
+    broker: BrokerParts, context: RequestContext, request: AlterUserScramCredentialsRequest
 ) -> AlterUserScramCredentialsResponse:
     changes = [Upsertion(one.name, one.mechanism) async for one in paced(request.deletions)]
     changes += [

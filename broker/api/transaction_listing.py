@@ -24,14 +24,14 @@ from urteil.broker.wire.messages import (
 )
 
 if TYPE_CHECKING:
-    from urteil.broker.broker import Broker
+    from urteil.broker.api.broker_parts import BrokerParts
 
 TITLES = {state.title: state for state in TxnState}
 
 
 @handler(ApiKey.DESCRIBE_TRANSACTIONS, 0, 0, transactional_ids="transaction_states")
 async def describe_transactions(
-    broker: Broker, context: RequestContext, request: DescribeTransactionsRequest
+    broker: BrokerParts, context: RequestContext, request: DescribeTransactionsRequest
 ) -> DescribeTransactionsResponse:
     return DescribeTransactionsResponse(
         transaction_states=[_described(broker, context, one) for one in request.transactional_ids]
@@ -39,7 +39,7 @@ async def describe_transactions(
 
 
 def _described(
-    broker: Broker, context: RequestContext, transactional_id: str
+    broker: BrokerParts, context: RequestContext, transactional_id: str
 ) -> DescribeTransactionsResponse.TransactionState:
     """Of its topics those that may be described."""
     mine = (ResourceType.TRANSACTIONAL_ID, transactional_id)
@@ -72,7 +72,7 @@ def _described(
 
 @handler(ApiKey.LIST_TRANSACTIONS, 0, 1)
 async def list_transactions(
-    broker: Broker, context: RequestContext, request: ListTransactionsRequest
+    broker: BrokerParts, context: RequestContext, request: ListTransactionsRequest
 ) -> ListTransactionsResponse:
     """Those that this broker coordinates and that pass all filters."""
     error, known = broker.transactions.transactions()
@@ -112,7 +112,7 @@ def _passes(txn: TxnMetadata, request: ListTransactionsRequest, now_ms: int) -> 
 
 @handler(ApiKey.DESCRIBE_PRODUCERS, 0, 0, topics="topics")
 async def describe_producers(
-    broker: Broker, context: RequestContext, request: DescribeProducersRequest
+    broker: BrokerParts, context: RequestContext, request: DescribeProducersRequest
 ) -> DescribeProducersResponse:
     """What a replica remembers of producers that have written lately; followers answer as well."""
     names = [topic.name for topic in request.topics]
@@ -138,7 +138,7 @@ async def describe_producers(
 
 
 def _producers(
-    broker: Broker, topic: str, index: int
+    broker: BrokerParts, topic: str, index: int
 ) -> DescribeProducersResponse.PartitionResponse:
     try:
         check_name(topic)

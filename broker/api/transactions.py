@@ -25,7 +25,7 @@ from urteil.broker.wire.messages import (
 )
 
 if TYPE_CHECKING:
-    from urteil.broker.broker import Broker
+    from urteil.broker.api.broker_parts import BrokerParts
 
 BATCHED_FROM = 4  # AddPartitionsToTxn of brokers, for several transactions
 FENCED_FROM = 2  # the version from which PRODUCER_FENCED is known
@@ -36,7 +36,7 @@ Results = list[AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult]
 
 @handler(ApiKey.ADD_PARTITIONS_TO_TXN, 0, 5)
 async def add_partitions_to_txn(
-    broker: Broker, context: RequestContext, request: AddPartitionsToTxnRequest
+    broker: BrokerParts, context: RequestContext, request: AddPartitionsToTxnRequest
 ) -> AddPartitionsToTxnResponse:
     """One transaction of a client, or from version 4 on several of brokers, which mostly verify.
 
@@ -83,13 +83,13 @@ async def add_partitions_to_txn(
     return AddPartitionsToTxnResponse(results_by_transaction=results)
 
 
-def _may_write(broker: Broker, context: RequestContext, transactional_id: str) -> bool:
+def _may_write(broker: BrokerParts, context: RequestContext, transactional_id: str) -> bool:
     mine = (ResourceType.TRANSACTIONAL_ID, transactional_id)
     return may(broker, context, Operation.WRITE, *mine)
 
 
 async def _add(
-    broker: Broker,
+    broker: BrokerParts,
     transactional_id: str,
     producer_id: int,
     producer_epoch: int,
@@ -109,7 +109,7 @@ async def _add(
 
 
 async def _known(
-    broker: Broker, topics: Topics, allowed: Collection[str] | None = None
+    broker: BrokerParts, topics: Topics, allowed: Collection[str] | None = None
 ) -> tuple[list[TopicPartition], dict[TopicPartition, ErrorCode]]:
     known: list[TopicPartition] = []
     errors: dict[TopicPartition, ErrorCode] = {}
@@ -157,7 +157,7 @@ async def _results(errors: Mapping[TopicPartition, ErrorCode]) -> Results:
 
 @handler(ApiKey.ADD_OFFSETS_TO_TXN, 0, 4)
 async def add_offsets_to_txn(
-    broker: Broker, context: RequestContext, request: AddOffsetsToTxnRequest
+    broker: BrokerParts, context: RequestContext, request: AddOffsetsToTxnRequest
 ) -> AddOffsetsToTxnResponse:
     """The partition of the offsets topic that keeps the group joins the transaction."""
     if not _may_write(broker, context, request.transactional_id):
@@ -177,7 +177,7 @@ async def add_offsets_to_txn(
 
 @handler(ApiKey.END_TXN, 0, 4)
 async def end_txn(
-    broker: Broker, context: RequestContext, request: EndTxnRequest
+    broker: BrokerParts, context: RequestContext, request: EndTxnRequest
 ) -> EndTxnResponse:
     if not _may_write(broker, context, request.transactional_id):
         return EndTxnResponse(error_code=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)

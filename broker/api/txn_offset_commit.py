@@ -18,7 +18,7 @@ from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 
 if TYPE_CHECKING:
-    from urteil.broker.broker import Broker
+    from urteil.broker.api.broker_parts import BrokerParts
 
 LOADING_FROM = 2  # older producers may crash of COORDINATOR_LOAD_IN_PROGRESS (KAFKA-7296)
 ABORTABLE_FROM = 4  # the version from which TRANSACTION_ABORTABLE is known
@@ -28,7 +28,7 @@ Storable = Mapping[tuple[str, int], OffsetCommitValue]
 
 @handler(ApiKey.TXN_OFFSET_COMMIT, 0, 4, topics="topics")
 async def txn_offset_commit(
-    broker: Broker, context: RequestContext, request: TxnOffsetCommitRequest
+    broker: BrokerParts, context: RequestContext, request: TxnOffsetCommitRequest
 ) -> TxnOffsetCommitResponse:
     """Partitions that cannot be committed are answered so, the others stored together."""
     mine = (ResourceType.TRANSACTIONAL_ID, request.transactional_id)
@@ -60,7 +60,10 @@ async def txn_offset_commit(
 
 
 async def _commit(
-    broker: Broker, context: RequestContext, request: TxnOffsetCommitRequest, storable: Storable
+    broker: BrokerParts,
+    context: RequestContext,
+    request: TxnOffsetCommitRequest,
+    storable: Storable,
 ) -> ErrorCode:
     if not request.group_id:
         return ErrorCode.INVALID_GROUP_ID

@@ -14,14 +14,14 @@ from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 
 if TYPE_CHECKING:
-    from urteil.broker.broker import Broker
+    from urteil.broker.api.broker_parts import BrokerParts
 
 Result = WriteTxnMarkersResponse.WritableTxnMarkerResult
 
 
 @handler(ApiKey.WRITE_TXN_MARKERS, 0, 1, markers="markers")
 async def write_txn_markers(
-    broker: Broker, context: RequestContext, request: WriteTxnMarkersRequest
+    broker: BrokerParts, context: RequestContext, request: WriteTxnMarkersRequest
 ) -> WriteTxnMarkersResponse:
     """For the coordinators of transactions, and for who may alter the cluster (`abort`)."""
     if not may_cluster(broker, context, Operation.ALTER, quiet=True) and not may_cluster(
@@ -49,7 +49,7 @@ async def write_txn_markers(
     return WriteTxnMarkersResponse(markers=[_result(*one) for one in told.items()])
 
 
-def _is_nobodys(broker: Broker, marker: Marker, places: Iterable[tuple[str, int]]) -> bool:
+def _is_nobodys(broker: BrokerParts, marker: Marker, places: Iterable[tuple[str, int]]) -> bool:
     """Of no producer or epoch (-1): Apache Kafka cannot make such a batch, and refuses all."""
     return -1 in (marker.producer_id, marker.producer_epoch) and any(
         broker.replicas.hosted(*one)[0] is not None for one in places

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from urteil.broker.controller.context import Context
 from urteil.broker.controller.states import PartitionStatus
@@ -19,22 +19,37 @@ from urteil.broker.metrics.text import Family, Labels, Sample, counter, gauge, q
 from urteil.broker.quotas.table import Quota
 
 if TYPE_CHECKING:
-    from urteil.broker.broker import Broker
+    from urteil.broker.base.clock import Clock
     from urteil.broker.controller.controller import Controller
+    from urteil.broker.log.cleaner.cleaner import Cleaner
     from urteil.broker.log.log_manager import LogManager
     from urteil.broker.log.partition_log import PartitionLog
+    from urteil.broker.metrics.requests import RequestCounts
     from urteil.broker.quotas.throttle import Throttle
     from urteil.broker.replication.replica_manager import ReplicaManager
     from urteil.broker.replication.traffic import Traffic
 
 
-def blocks(broker: Broker) -> Iterator[str]:
+class MetricSources(Protocol):
+    """The parts of a broker that a scrape reads; `began_s` is when it began to serve, on the loop."""
+
+    began_s: float
+    clock: Clock
+    cleaner: Cleaner
+    controller: Controller
+    logs: LogManager
+    replicas: ReplicaManager
+    requests: RequestCounts
+    throttle: Throttle
+
+
+def blocks(broker: MetricSources) -> Iterator[str]:
     """All metrics of a broker that was started, in pieces."""
     for family in families(broker):
         yield from family.blocks()
 
 
-def families(broker: Broker) -> Iterator[Family]:
+def families(broker: MetricSources) -> Iterator[Family]:
     """Each is read when it is asked for."""
     yield from _controller(broker.controller)
     yield from _replicas(broker.replicas)

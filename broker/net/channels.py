@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from urteil.broker.net.host_names import Resolver
-from urteil.broker.net.listener_security import Entrance
+from urteil.broker.net.listener_security import ListenerSecurity
 from urteil.broker.net.sasl_client import log_in
 from urteil.broker.wire.framing import RequestHeader, decode_response, encode_request
 from urteil.broker.wire.primitives import WireError
@@ -42,7 +42,7 @@ class Channels:
         self,
         client_id: str,
         resolver: Resolver,
-        entrance: Entrance | None = None,
+        entrance: ListenerSecurity | None = None,
         setup_timeout_ms: int = 10_000,
     ) -> None:
         """`entrance`: of the listener by which peers are reached, where it is not PLAINTEXT;
@@ -91,7 +91,7 @@ class _Channel:
         node: Endpoint,
         client_id: str,
         resolver: Resolver,
-        entrance: Entrance | None,
+        entrance: ListenerSecurity | None,
         setup_timeout_s: float,
     ) -> None:
         self._setup_timeout_s = setup_timeout_s

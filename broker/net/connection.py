@@ -15,7 +15,7 @@ from urteil.broker.net.waiting_transport import Held
 from urteil.broker.security.principals import ANONYMOUS
 
 if TYPE_CHECKING:
-    from urteil.broker.net.listener_security import Entrance
+    from urteil.broker.net.listener_security import ListenerSecurity
 
 log = logging.getLogger("connection")
 
@@ -64,7 +64,7 @@ class Connection(asyncio.Protocol):
         answer: Answer,
         on_open: Callable[[Connection], None],
         on_close: Callable[[Connection], None],
-        entrance: Entrance | None = None,
+        entrance: ListenerSecurity | None = None,
         admit: Callable[[Connection], bool] = lambda _: True,
     ) -> None:
         self.listener = listener

@@ -1,4 +1,9 @@
-"""How one listener lets clients in: by TLS or not, and whom it takes them for."""
+"""SecureListeners of listeners: TLS contexts, SASL mechanisms and the principals of certificates.
+
+A broker has one `ListenerSecurity` for each listener that is not PLAINTEXT. `SecureListeners` holds
+them and reloads keys, certificates and mechanisms after a change of settings. Open connections keep
+what they were opened with.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from urteil.broker.base.one_per_turn import OneATurn
+from urteil.broker.config.broker_config import BrokerConfig
 from urteil.broker.config.listener_overrides import ListenerSettings
-from urteil.broker.config.listeners import Listener
+from urteil.broker.config.listeners import PLAINTEXT, Listener
+from urteil.broker.config.live_properties import LiveProperties
 from urteil.broker.config.values import ConfigError, known_keys
 from urteil.broker.net.connection import Connection
 from urteil.broker.net.sasl_handshake import Gate
@@ -19,6 +26,7 @@ from urteil.broker.security.exchange import Login
 from urteil.broker.security.mapping_rules import MappingRules
 from urteil.broker.security.principals import ANONYMOUS, USER, Principal
 from urteil.broker.security.scram import Find
+from urteil.broker.security.scram_users import ScramUsers
 
 log = logging.getLogger("security")
 
@@ -26,7 +34,7 @@ _OF_TLS = tuple(name for name in known_keys() if name.startswith("ssl."))
 _FILES = ("ssl.keystore.location", "ssl.truststore.location")
 
 
-class Entrance:
+class ListenerSecurity:
     """The security of a listener that is not PLAINTEXT.
 
     `reload` takes on what settings and files say now; connections that stand keep what they have.
@@ -166,3 +174,42 @@ def _state(path: str | None) -> object:
     except OSError:
         return None
     return found and (found.st_mtime_ns, found.st_size, found.st_ino)
+
+
+log = logging.getLogger("security")
+
+
+class SecureListeners:
+    """Follows the dynamic configuration: keys and certificates are replaced without a restart."""
+
+    def __init__(
+        self, config: BrokerConfig, users: ScramUsers, now_ms: Callable[[], float]
+    ) -> None:
+        self._properties = config.properties
+        self.entrances = {
+            one.name: ListenerSecurity(
+                one,
+                is_inter_broker=one.name == config.inter_broker_listener,
+                find=users.of,
+                now_ms=now_ms,
+            )
+            for one in config.listeners
+            if one.protocol != PLAINTEXT
+        }
+
+    def reload(self) -> None:
+        """Take on what settings and files say now. Raises ConfigError."""
+        for one in self.entrances.values():
+            one.reload(self._properties)
+
+    def check(self, properties: LiveProperties) -> None:
+        """Whether they could be taken on. Raises ConfigError."""
+        for one in self.entrances.values():
+            one.check(properties)
+
+    def take_on(self) -> None:
+        """As `reload`; what cannot be is told in the log, and what stands stays."""
+        try:
+            self.reload()
+        except ConfigError as error:
+            log.error("%s", error)

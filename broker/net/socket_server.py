@@ -12,7 +12,7 @@ from urteil.broker.config.listeners import Listener
 from urteil.broker.net.connection import Answer, Connection
 from urteil.broker.net.connection_limits import ConnectionLimits
 from urteil.broker.net.host_names import Resolver
-from urteil.broker.net.listener_security import Entrance
+from urteil.broker.net.listener_security import ListenerSecurity
 from urteil.broker.net.request_memory import MeteredConnection, RequestMemory
 
 log = logging.getLogger("sockets")
@@ -28,7 +28,7 @@ class SocketServer:
         max_idle_ms: int,
         backlog: int,
         answer: Answer,
-        entrances: Mapping[str, Entrance] | None = None,
+        entrances: Mapping[str, ListenerSecurity] | None = None,
         limits: ConnectionLimits | None = None,
         max_queued_bytes: int = -1,
     ) -> None:

@@ -25,4 +25,4 @@ def apply(mark: Mark) -> None:
 
         return update
 
-    replace("urteil.broker.replication.fetch_session:FetchSession.update", make)
+    replace("urteil.broker.replication.fetch_sessions:FetchSession.update", make)

@@ -22,4 +22,4 @@ def apply(mark: Mark) -> None:
 
         return still
 
-    replace("urteil.broker.replication.fetch_session:_Cached.still", make)
+    replace("urteil.broker.replication.fetch_sessions:_Cached.still", make)

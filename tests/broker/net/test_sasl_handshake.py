@@ -15,7 +15,7 @@ from urteil.broker.config.listeners import Listener
 from urteil.broker.config.values import ConfigError
 from urteil.broker.net.connection import Connection
 from urteil.broker.net.host_names import Resolver
-from urteil.broker.net.listener_security import Entrance
+from urteil.broker.net.listener_security import ListenerSecurity
 from urteil.broker.net.socket_server import SocketServer
 from urteil.broker.security.scram import Known, credential, user_of
 from urteil.broker.wire.framing import RequestHeader, decode_response, encode_request
@@ -47,9 +47,9 @@ def find(mechanism: str) -> Any:
     return found
 
 
-def entrance(*, is_inter_broker: bool = False, **more: str) -> Entrance:
+def entrance(*, is_inter_broker: bool = False, **more: str) -> ListenerSecurity:
     listener = Listener("X", "", 1, "", 1, "SASL_PLAINTEXT")
-    made = Entrance(listener, is_inter_broker=is_inter_broker, find=find)
+    made = ListenerSecurity(listener, is_inter_broker=is_inter_broker, find=find)
     made.reload(properties(**more))
     return made
 

@@ -7,9 +7,8 @@ from pathlib import Path
 from uuid import UUID
 
 from tests.broker.replication.plain import TOPIC_ID, Plain, state
-from urteil.broker.replication.fetch_session import FetchSession, asked_for
 from urteil.broker.replication.fetch_session_client import FetchSessionClient
-from urteil.broker.replication.fetch_sessions import SAFE_MS, FetchSessions
+from urteil.broker.replication.fetch_sessions import SAFE_MS, FetchSession, FetchSessions, asked_for
 from urteil.broker.replication.fetch_target import FetchTarget
 from urteil.broker.replication.followed_partition import FollowedPartition
 from urteil.broker.replication.partition_read import FetchTerms, PartitionRead, read_partition

@@ -23,7 +23,7 @@ from urteil.broker.log.storage import Storage
 from urteil.broker.net.channels import Channels, Endpoint
 from urteil.broker.net.connection import WRITE_HIGH_BYTES, Connection
 from urteil.broker.net.host_names import Resolver
-from urteil.broker.net.listener_security import Entrance
+from urteil.broker.net.listener_security import ListenerSecurity
 from urteil.broker.net.socket_server import SocketServer
 from urteil.broker.security.tls import TlsMaterial
 from urteil.broker.wire.framing import encode_response
@@ -51,8 +51,8 @@ def properties(**more: str) -> dict[str, str]:
 
 def entrance(
     *, is_inter_broker: bool = False, of: dict[str, str] | None = None, **more: str
-) -> Entrance:
-    made = Entrance(Listener("X", "", 1, "", 1, "SSL"), is_inter_broker=is_inter_broker)
+) -> ListenerSecurity:
+    made = ListenerSecurity(Listener("X", "", 1, "", 1, "SSL"), is_inter_broker=is_inter_broker)
     made.reload(of or properties(**more))
     return made
 

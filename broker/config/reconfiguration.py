@@ -123,9 +123,7 @@ def _check_listeners(now: LiveProperties, then: Mapping[str, str], changed: Sequ
     for one in parse_listeners(typed(now), now)[0]:
         if one.name in after and before[one.name] != after[one.name]:
             name = f"ListenerName({one.name})"
-            raise not_now(
-                f"SecureListeners protocol cannot be updated for existing listener {name}"
-            )
+            raise not_now(f"Security protocol cannot be updated for existing listener {name}")
     _refuse(list(changed), "This broker changes its listeners only at a restart, by its file: Set")
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class MetricSources(Protocol):
-    """The parts of a broker that a scrape reads; `began_s` is when it began to serve, on the loop."""
+    """The parts of a broker that a scrape reads; it has served since `began_s` of the loop."""
 
     began_s: float
     clock: Clock

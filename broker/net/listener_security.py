@@ -1,4 +1,4 @@
-"""SecureListeners of listeners: TLS contexts, SASL mechanisms and the principals of certificates.
+"""Security of listeners: TLS contexts, SASL mechanisms and the principals of certificates.
 
 A broker has one `ListenerSecurity` for each listener that is not PLAINTEXT. `SecureListeners` holds
 them and reloads keys, certificates and mechanisms after a change of settings. Open connections keep

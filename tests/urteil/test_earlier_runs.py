@@ -1,0 +1,81 @@
+"""Run folders of earlier releases can still be judged, reported and played again.
+
+`earlier_runs/` holds packed run folders, each named after its scenario and the day on which it was
+played. A folder is complete but for journals, logs and disks, which no later step reads.
+`min-isr-2026-11-27`: the mutant `ack_ignores_min_isr`, seed 33, 12 records a second.
+
+The commands run from this checkout, and at night from the wheel, installed into an empty
+environment without PySpark: a file that the wheel lacks fails there.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from urteil.harness.scenarios import SCENARIOS
+from urteil.harness.schedule import load_schedule
+
+ROOT = Path(__file__).parents[2]
+PACKED = Path(__file__).parent / "earlier_runs" / "min-isr-2026-11-27.tar.xz"
+
+
+@pytest.fixture(params=["checkout", pytest.param("wheel", marks=pytest.mark.thorough)])
+def urteil(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The command: this checkout's, or the wheel's in an environment with the locked versions."""
+    if request.param == "checkout":
+        return Path(sys.executable).with_name("urteil")
+    folder = tmp_path_factory.mktemp("wheel")
+    _run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder, cwd=ROOT)
+    (wheel,) = folder.glob("*.whl")
+    uv, python = Path(sys.executable).with_name("uv"), folder / "env/bin/python"
+    _run(uv, "venv", "--quiet", "--python", sys.executable, folder / "env", cwd=folder)
+    locked = ("--constraint", ROOT / "requirements.lock")
+    _run(uv, "pip", "install", "--quiet", "--python", python, *locked, wheel, cwd=folder)
+    return python.with_name("urteil")
+
+
+@pytest.fixture
+def earlier_run(tmp_path: Path) -> Path:
+    with tarfile.open(PACKED) as packed:
+        packed.extractall(tmp_path, filter="data")
+    return tmp_path / "run"
+
+
+def _run(*command: str | Path, cwd: Path, expected: int = 0) -> str:
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    assert done.returncode == expected, done.stdout + done.stderr
+    return done.stdout
+
+
+def _verdict(result: Path) -> dict[str, object]:
+    """The verdict, and of each guarantee its status, counts and findings."""
+    read = json.loads(result.read_text())
+    kept = ("status", "opportunities", "violations", "permitted")
+    guarantees = {
+        one["name"]: [one[key] for key in kept]
+        + [[(f["sub_kind"], f["topic"], f["partition"], f["offset"]) for f in one["findings"]]]
+        for one in read["guarantees"]
+    }
+    return {"verdict": read["verdict"], "guarantees": guarantees}
+
+
+def test_earlier_run_is_judged_and_reported_as_before(urteil: Path, earlier_run: Path) -> None:
+    result = earlier_run / "result.json"
+    before = _verdict(result)
+    result.unlink()
+    output = _run(urteil, "verify", earlier_run, cwd=earlier_run.parent, expected=1)
+    assert "ack_below_min_isr: 102 violations" in output
+    assert _verdict(result) == before
+    _run(urteil, "report", earlier_run, cwd=earlier_run.parent)
+    assert "ack_below_min_isr" in (earlier_run / "report.html").read_text()
+
+
+def test_schedule_of_an_earlier_run_is_read(earlier_run: Path) -> None:
+    schedule = load_schedule(earlier_run / "schedule.json", SCENARIOS["min-isr"])
+    assert [(one.fault, one.target) for one in schedule.faults] == [("crash", "followers")]

@@ -6,9 +6,9 @@ are read by an engine only.
 
 from __future__ import annotations
 
-import functools
 import json
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from urteil.harness.history.schema import SCHEMAS
+from urteil.harness.verify.part_cache import (
+    is_small,
+    once_a_version,
+    once_a_version_of_any_size,
+)
 from urteil.harness.verify.soundness import cells
 
 Row = dict[str, Any]
@@ -23,7 +28,12 @@ Row = dict[str, Any]
 
 def files(run_dir: Path, table: str) -> list[Path]:
     """The Parquet part files of `table`, in name order; empty when the run has none."""
-    return sorted((run_dir / "evidence" / table).glob("*.parquet"))
+    folder = run_dir / "evidence" / table
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return []
+    return [folder / name for name in sorted(names) if name.endswith(".parquet")]
 
 
 OPTIONAL: dict[str, frozenset[str]] = {
@@ -70,11 +80,44 @@ def rows(run_dir: Path, table: str) -> list[Row]:
 
 
 def rows_of(part: Path, table: str) -> list[Row]:
-    """All rows of one part file, as they are."""
+    """All rows of one part file, as they are, with the columns of its schema. The caller may change
+    them."""
+    return [dict(row) for row in _decoded(part, table)]
+
+
+@once_a_version
+def _decoded(part: Path, table: str) -> list[Row]:
     names = SCHEMAS[table].names
-    return [
-        {name: row.get(name) for name in names} for row in pq.ParquetFile(part).read().to_pylist()
-    ]
+    rows = pq.ParquetFile(part).read(use_threads=False).to_pylist()
+    return [{name: row.get(name) for name in names} for row in rows]
+
+
+def samples(run_dir: Path, metrics: Collection[str]) -> Iterator[Row]:
+    """The samples of some metrics. Of a large part only these are decoded."""
+    for part in files(run_dir, "samples"):
+        if is_small(part):
+            yield from (row for row in rows_of(part, "samples") if row["metric"] in metrics)
+        else:
+            yield from pq.read_table(part, filters=[("metric", "in", [*metrics])]).to_pylist()
+
+
+def batches(part: Path, columns: Sequence[str], rows: int = 65_536) -> Iterator[pa.RecordBatch]:
+    """Some columns of a part, so many rows at a time; nothing where it lacks one of them."""
+    if is_small(part):
+        table = _selected(part, tuple(columns))
+        yield from table.to_batches() if table is not None else ()
+        return
+    file = pq.ParquetFile(part)
+    if set(columns) <= set(file.schema_arrow.names):
+        yield from file.iter_batches(rows, columns=list(columns))
+
+
+@once_a_version
+def _selected(part: Path, columns: tuple[str, ...]) -> pa.Table | None:
+    file = pq.ParquetFile(part)
+    if not set(columns) <= set(file.schema_arrow.names):
+        return None
+    return file.read(list(columns), use_threads=False)
 
 
 def row_count(run_dir: Path, table: str) -> int:
@@ -82,14 +125,9 @@ def row_count(run_dir: Path, table: str) -> int:
     return sum(int(footer(part).num_rows) for part in files(run_dir, table))
 
 
+@once_a_version_of_any_size
 def footer(part: Path) -> pq.FileMetaData:
-    """What a part file tells of itself, read once as long as nobody writes it anew."""
-    about = part.stat()
-    return _footer(part, about.st_ino, about.st_size, about.st_mtime_ns)
-
-
-@functools.lru_cache(maxsize=512)
-def _footer(part: Path, *_version: int) -> pq.FileMetaData:
+    """The metadata at the end of a part file."""
     return pq.read_metadata(part)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +32,9 @@ from urteil.harness.verify.soundness.numbers import numbers
 from urteil.harness.verify.soundness.sound import Sound, sound
 from urteil.harness.verify.soundness.strangers import strangers
 from urteil.harness.verify.soundness.unread import unread
-from urteil.harness.verify.threads import threads
+from urteil.harness.verify.threads import map_in_order, threads
 from urteil.harness.verify.words import counted
 
-WORKERS = 2
 TIMED = frozenset(
     {"future_read", "stale_append", "ack_below_min_isr", "no_progress", "latest_went_back"}
     | {"two_leaders", "slow_recovery", "retained_too_short", "compacted_too_early"}
@@ -198,9 +198,9 @@ def _judged(
     run_dir = found.run_dir
     with watch("verify/derived tables"):
         derived = prepare(run_dir, scenario, facts)
-    with threads(1) as pool:
+    with threads(1) if canary else nullcontext() as pool:
         asked = (run_dir, scenario, facts, derived, watch)
-        song = pool.apply_async(_song, asked) if canary else None
+        song = pool.apply_async(_song, asked) if pool else None
         judged, ticks = examine(running, run_dir, derived, watch)
         tally = running.query(f"{_TALLY} UNION ALL {whole.TALLY} ORDER BY what, n")
     doubts = _tears(found, facts, tally)
@@ -349,12 +349,11 @@ def _examined(
     present = {table for table in SCHEMAS if evidence.files(run_dir, table)}
     present = {table for table in present if evidence.row_count(run_dir, table)}
     places = Places(derived)
-    with threads(WORKERS) as pool:
-        judged = pool.map(
-            lambda guarantee: check(engine, guarantee, places, present),
-            GUARANTEES.values(),
-            chunksize=1,
-        )
+    judged = map_in_order(
+        engine.workers,
+        lambda guarantee: check(engine, guarantee, places, present),
+        GUARANTEES.values(),
+    )
     return judged, ticks
 
 

@@ -416,9 +416,8 @@ def write_run(
     save(run_dir / "scenario.json", asked)
     save(run_dir / "run.json", told)
     for name, content in rows.items():
-        evidence.write_rows(
-            run_dir / "evidence" / name, SCHEMAS[name], [{"run": RUN} | row for row in content]
-        )
+        whole = [row if "run" in row else {"run": RUN} | row for row in content]
+        evidence.write_rows(run_dir / "evidence" / name, SCHEMAS[name], whole)
 
 
 def write_large(run_dir: Path, shape: Shape) -> None:

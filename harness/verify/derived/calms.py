@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from urteil.harness.clients.spec import GROUP_TIMES
 from urteil.harness.scenario import IMPORTED, RunFacts, Scenario
@@ -222,10 +221,7 @@ def beats_of(run_dir: Path, wanted: set[Who], numbers: Mapping[Key, int]) -> dic
     names = pa.array(sorted({client for client, _ in wanted if client is not None}), pa.string())
     parts = evidence.files(run_dir, "polls") if wanted else []
     for part in parts:
-        file = pq.ParquetFile(part)
-        if not set(_COLUMNS.split()) <= set(file.schema_arrow.names):
-            continue
-        for batch in file.iter_batches(ROWS, columns=_COLUMNS.split()):
+        for batch in evidence.batches(part, _COLUMNS.split(), ROWS):
             mine = batch.filter(pc.is_in(batch["client"].cast(pa.string()), names))
             _take(found, mine, numbers)
     return found

@@ -23,8 +23,6 @@ from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from pathlib import Path
 
-import pyarrow.parquet as pq
-
 from urteil.harness.scenario import Scenario
 from urteil.harness.verify import evidence
 from urteil.harness.verify.derived.coordinators import Coordinators
@@ -161,7 +159,8 @@ def _positions(run_dir: Path, derived: Derived) -> dict[Key, Position]:
 def _rows(run_dir: Path, table: str) -> Iterator[Row]:
     columns = _COLUMNS.split() + (["txn"] if table == "commits" else [])
     for part in evidence.files(run_dir, table):
-        yield from pq.read_table(part, columns=columns).to_pylist()
+        for batch in evidence.batches(part, columns):
+            yield from batch.to_pylist()
 
 
 class Markers:

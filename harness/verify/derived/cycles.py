@@ -31,6 +31,7 @@ from urteil.harness.verify.derived.digraph import (
     successors,
 )
 from urteil.harness.verify.evidence import Row
+from urteil.harness.verify.part_cache import once_a_version_of_any_size
 
 Txn = tuple[str, int, int]
 """Client, session, number. A node of the graph is its place among all sorted transactions."""
@@ -174,23 +175,26 @@ def _rows(run_dir: Path, table: str, *more: str) -> Iterator[tuple[Any, ...]]:
     """
     columns = ["client", "session", "txn", "topic_id", "partition", "offset", "value_id", *more]
     for part in evidence.files(run_dir, table):
-        file = pq.ParquetFile(part)
-        for batch in file.iter_batches(row_groups=_within(file), columns=columns):
+        if not (groups := _within(part)):
+            continue
+        for batch in pq.ParquetFile(part).iter_batches(row_groups=groups, columns=columns):
             rows = batch.filter(batch["txn"].is_valid())
             for row in zip(*(rows[name].to_pylist() for name in columns), strict=True):
                 yield row[:3], row[3:5], *row[5:]
 
 
-def _within(file: pq.ParquetFile) -> list[int]:
+@once_a_version_of_any_size
+def _within(part: Path) -> list[int]:
     """The row groups that may have rows within transactions, by their statistics."""
-    if "txn" not in file.schema_arrow.names:
+    told = evidence.footer(part)
+    if "txn" not in told.schema.names:
         return []
-    column = file.schema_arrow.names.index("txn")
-    groups = [file.metadata.row_group(n) for n in range(file.num_row_groups)]
-    told = [group.column(column).statistics for group in groups]
+    column = told.schema.names.index("txn")
+    groups = [told.row_group(n) for n in range(told.num_row_groups)]
+    statistics = [group.column(column).statistics for group in groups]
     return [
         n
-        for n, (group, one) in enumerate(zip(groups, told, strict=True))
+        for n, (group, one) in enumerate(zip(groups, statistics, strict=True))
         if one is None or not one.has_null_count or one.null_count < group.num_rows
     ]
 

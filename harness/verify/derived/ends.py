@@ -7,10 +7,7 @@ ends meanwhile is not judged while a fault acts that is not its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-
-import pyarrow.parquet as pq
 
 from urteil.harness.history.lives import EXIT_CODE, STARTING, STARTS, WHILE
 from urteil.harness.verify import evidence
@@ -25,7 +22,7 @@ _KILLED = (-9, -15, 137, 143, 0)
 def ends(run_dir: Path, small: Small) -> list[Row]:
     """A row a life of a broker, with its `exit_code` where it ended by itself."""
     found: list[Row] = []
-    for row in _samples(run_dir):
+    for row in evidence.samples(run_dir, (STARTS, EXIT_CODE)):
         if row["value"] is None:
             continue
         broker, told = str(row["source"]), int(row["value"])
@@ -37,12 +34,6 @@ def ends(run_dir: Path, small: Small) -> list[Row]:
         if told not in _KILLED and not (kind == STARTING and _disturbed(small, broker, row)):
             found.append({"at_ns": row["at_ns"], "broker": broker, "kind": kind, "exit_code": told})
     return found
-
-
-def _samples(run_dir: Path) -> Iterator[Row]:
-    wanted = [("metric", "in", [STARTS, EXIT_CODE])]
-    for part in evidence.files(run_dir, "samples"):
-        yield from pq.read_table(part, filters=wanted).to_pylist()
 
 
 def _disturbed(small: Small, broker: str, row: Row) -> bool:

@@ -14,8 +14,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
-
 from urteil.harness.history.leftovers import GONE_FILE, METRIC
 from urteil.harness.scenario import RunFacts, Scenario
 from urteil.harness.verify import evidence
@@ -130,15 +128,14 @@ def _set_aside(run_dir: Path, small: Small, scenario: Scenario, end_ns: int) -> 
         for row in sorted(small.states, key=lambda row: int(row["zxid"]))
         if str(row["path"]).startswith("/brokers/ids/") and row["version"] != -1
     }
-    for part in evidence.files(run_dir, "samples"):
-        for row in pq.read_table(part, filters=[("metric", "=", METRIC)]).to_pylist():
-            path = str(cells.labels(row).get("path"))
-            broker = int(str(row["source"]).removeprefix("b"))
-            since_ns = started.get(f"/brokers/ids/{broker}")
-            if since_ns is not None and row["value"] is not None:
-                age_s = min(row["value"], (end_ns - since_ns) / SECOND_NS)
-                limit_s = _delay_ms(path, small, scenario) / 1000 + SLACK_S
-                yield _row(SET_ASIDE, None, broker, path, age_s, limit_s)
+    for row in evidence.samples(run_dir, (METRIC,)):
+        path = str(cells.labels(row).get("path"))
+        broker = int(str(row["source"]).removeprefix("b"))
+        since_ns = started.get(f"/brokers/ids/{broker}")
+        if since_ns is not None and row["value"] is not None:
+            age_s = min(row["value"], (end_ns - since_ns) / SECOND_NS)
+            limit_s = _delay_ms(path, small, scenario) / 1000 + SLACK_S
+            yield _row(SET_ASIDE, None, broker, path, age_s, limit_s)
 
 
 def _delay_ms(path: str, small: Small, scenario: Scenario) -> int:

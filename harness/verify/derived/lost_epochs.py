@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from urteil.harness.verify import evidence
 from urteil.harness.verify.derived.timeline import CLOCK_SLACK_NS, Span
@@ -72,10 +71,7 @@ def began(run_dir: Path, topic_id: str, partition: int, lost: list[Reign]) -> di
 def _batches(run_dir: Path, table: str, topic_id: str, partition: int) -> Iterator[pa.RecordBatch]:
     columns = list(_COLUMNS[table])
     for part in evidence.files(run_dir, table):
-        file = pq.ParquetFile(part)
-        if not {*columns} <= {*file.schema_arrow.names}:
-            continue
-        for batch in file.iter_batches(_ROWS, columns=columns):
+        for batch in evidence.batches(part, columns, _ROWS):
             here = pc.equal(batch["topic_id"].cast(pa.string()), topic_id)
             yield batch.filter(pc.and_(here, pc.equal(batch["partition"], partition)))
 

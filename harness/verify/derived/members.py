@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import pyarrow.parquet as pq
+import pyarrow as pa
 
 from urteil.harness.verify import evidence
 from urteil.harness.verify.evidence import Row
+from urteil.harness.verify.part_cache import once_a_version
 
 GROUPS = 62
 """So many groups are told apart by bits of a BIGINT; those beyond share them, and are judged as one
@@ -35,8 +36,17 @@ def members(run_dir: Path) -> tuple[list[Row], list[Row]]:
 def _told(run_dir: Path) -> Iterator[tuple[str, int, str]]:
     for table in ("clients", "assignments", "commits"):
         for part in evidence.files(run_dir, table):
-            if set(_COLUMNS) <= set(pq.read_schema(part).names):
-                once = pq.read_table(part, columns=_COLUMNS).group_by(_COLUMNS).aggregate([])
-                for row in once.to_pylist():
-                    if None not in row.values():
-                        yield str(row["client"]), int(row["session"]), str(row["group"])
+            yield from _told_in(part)
+
+
+@once_a_version
+def _told_in(part: Path) -> frozenset[tuple[str, int, str]]:
+    found: set[tuple[str, int, str]] = set()
+    for batch in evidence.batches(part, _COLUMNS):
+        once = pa.Table.from_batches([batch]).group_by(_COLUMNS).aggregate([])
+        found |= {
+            (str(row["client"]), int(row["session"]), str(row["group"]))
+            for row in once.to_pylist()
+            if None not in row.values()
+        }
+    return frozenset(found)

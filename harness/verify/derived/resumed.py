@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from urteil.harness.verify import evidence
 from urteil.harness.verify.derived.timeline import FOREVER_NS
@@ -118,6 +117,4 @@ def _moved(run_dir: Path) -> Mapping[Moved, list[tuple[int, int]]]:
 
 def _batches(run_dir: Path, table: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
     for part in evidence.files(run_dir, table):
-        file = pq.ParquetFile(part)
-        if set(columns) <= set(file.schema_arrow.names):
-            yield from file.iter_batches(ROWS, columns=columns)
+        yield from evidence.batches(part, columns, ROWS)

@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
-
 from urteil.harness.verify import evidence
 from urteil.harness.verify.derived.timeline import CLOCK_SLACK_NS, FOREVER_NS, Span
 from urteil.harness.verify.evidence import Row
@@ -34,17 +32,15 @@ def views(
     """Rows of the derived table `views`: a leader, its epoch and how many are in sync, as one
     broker told them, since the run's begin; a time before that is that of another clock."""
     found: dict[tuple[int, int, int], Row] = {}
-    for part in evidence.files(run_dir, "samples"):
-        table = pq.read_table(part, filters=[("metric", "in", list(TOLD))])
-        for row in table.to_pylist():
-            place = _place(row, numbers, topic_ids)
-            if place is None or not _told(row, begin_ns):
-                continue
-            p, broker = place
-            view = found.setdefault(
-                (p, broker, row["at_ns"]), {"p": p, "broker": broker, "at_ns": row["at_ns"]}
-            )
-            view[TOLD[row["metric"]]] = int(row["value"])
+    for row in evidence.samples(run_dir, TOLD):
+        place = _place(row, numbers, topic_ids)
+        if place is None or not _told(row, begin_ns):
+            continue
+        p, broker = place
+        view = found.setdefault(
+            (p, broker, row["at_ns"]), {"p": p, "broker": broker, "at_ns": row["at_ns"]}
+        )
+        view[TOLD[row["metric"]]] = int(row["value"])
     return [view for view in found.values() if "leader" in view]
 
 

@@ -38,6 +38,9 @@ class Engine(Protocol):
     versions: dict[str, str]
     """What answers, for the `versions` of a result."""
 
+    workers: int
+    """How many questions it answers side by side."""
+
     def view(self, name: str, folder: Path, schema: pa.Schema | None = None) -> None:
         """Make `folder`'s Parquet files a view; with none there, an empty view of `schema`."""
         ...
@@ -93,6 +96,9 @@ KEPT_ROWS = 50_000
 _XXHASH64 = "CREATE MACRO xxhash64(x) AS CAST(hash(x) >> 1 AS BIGINT)"
 """A hash as Spark has one, though of another value."""
 
+FEW_ROWS = 5_000
+"""Up to so many rows of evidence, starting threads takes longer than they save."""
+
 LARGE_ROWS = 10_000_000
 """Beyond so many rows of evidence DuckDB's answers are kept as files: of those, a question reads
 the columns it needs, where tables that outgrew the memory are written and read again whole."""
@@ -110,12 +116,18 @@ class Duck:
     scatter = ""
     gather = ""
 
-    def __init__(self, work: Path, *, threads: int = 2, rows: int = 0) -> None:
-        limits = {"threads": threads, "memory_limit": f"{memory_mb()}MiB"}
-        spill = {"temp_directory": str(work / "spill"), "default_null_order": NULL_ORDER}
+    def __init__(
+        self,
+        work: Path,
+        *,
+        threads: int = 2,
+        rows: int = 0,
+        database: duckdb.DuckDBPyConnection | None = None,
+    ) -> None:
+        """`database` is one that others use, too; without it the engine opens its own."""
         work.mkdir(parents=True, exist_ok=True)
-        self._connection = duckdb.connect(config=limits | spill)
-        self._connection.execute(_XXHASH64)
+        self._connection = database.cursor() if database else connect(work, threads=threads)
+        self.workers = threads
         self.versions = {"duckdb": duckdb.__version__}
         self._asked: set[duckdb.DuckDBPyConnection] = set()
         self.work = work
@@ -123,25 +135,23 @@ class Duck:
         _OPEN.add(self)
 
     def view(self, name: str, folder: Path, schema: pa.Schema | None = None) -> None:
-        cursor = self._connection.cursor()
         files = sorted(folder.glob("*.parquet"))
-        if not files:
-            cursor.execute(_empty(name, schema or ()))
-            return
         found = f"read_parquet('{_quoted(folder)}/*.parquet')"
         columns = [f'CAST("{f.name}" AS {_SPARK[f.type]}) AS "{f.name}"' for f in schema or ()]
-        kind = "TABLE" if _rows(files) <= KEPT_ROWS else "VIEW"
+        kind = "TABLE" if fits_in_memory(files) else "VIEW"
         source = f"SELECT {', '.join(columns) or '*'} FROM {found}"
-        cursor.execute(f"CREATE OR REPLACE {kind} {name} AS {source}")
+        query = f"CREATE OR REPLACE {kind} {name} AS {source}" if files else ""
+        with self._cursor() as cursor:
+            cursor.execute(query or _empty(name, schema or ()))
 
     def table(self, name: str, rows: pa.Table) -> None:
-        cursor = self._connection.cursor()
-        if not rows.num_rows:
-            cursor.execute(_empty(name, rows.schema))
-            return
-        cursor.register("given_rows", rows)
-        cursor.execute(f"CREATE OR REPLACE TABLE {name} AS SELECT * FROM given_rows")
-        cursor.unregister("given_rows")
+        with self._cursor() as cursor:
+            if not rows.num_rows:
+                cursor.execute(_empty(name, rows.schema))
+                return
+            cursor.register("given_rows", rows)
+            cursor.execute(f"CREATE OR REPLACE TABLE {name} AS SELECT * FROM given_rows")
+            cursor.unregister("given_rows")
 
     def keep(self, name: str, query: str, cut: Cut | None = None) -> None:
         if self._large:
@@ -149,7 +159,7 @@ class Duck:
             self.view(name, self.work / name)
             return
         with self._cursor() as cursor:
-            cursor.execute(f"CREATE OR REPLACE TABLE {name} AS {to_duckdb(query)}")
+            cursor.execute(parse(cursor, f"CREATE OR REPLACE TABLE {name} AS {query}"))
 
     def store(self, query: str, folder: Path, cut: Cut | None = None) -> None:
         shutil.rmtree(folder, ignore_errors=True)
@@ -184,6 +194,20 @@ class Duck:
     def close(self) -> None:
         _OPEN.discard(self)
         self._connection.close()
+
+
+def connect(work: Path, *, threads: int) -> duckdb.DuckDBPyConnection:
+    """A new database in memory, which spills to `work`, and speaks as our queries expect it."""
+    limits = {"threads": threads, "memory_limit": f"{memory_mb()}MiB"}
+    spill = {"temp_directory": str(work / "spill"), "default_null_order": NULL_ORDER}
+    connection = duckdb.connect(config=limits | spill)
+    connection.execute(_XXHASH64)
+    return connection
+
+
+def fits_in_memory(files: Sequence[Path]) -> bool:
+    """Whether DuckDB keeps the rows of these files in its memory."""
+    return _rows(files) <= KEPT_ROWS
 
 
 def _empty(name: str, schema: Iterable[pa.Field]) -> str:
@@ -229,6 +253,7 @@ class Spark:
     name = "spark"
     scatter = "DISTRIBUTE BY bucket"
     gather = "DISTRIBUTE BY s.value_id"
+    workers = 2
 
     def __init__(self, session: Any, work: Path, *, owned: bool, rows: int = 0) -> None:
         self._session = session
@@ -315,7 +340,7 @@ def open_engine(
     """The engine by name: `duckdb`, or `spark` on `session`, else on one of its own."""
     rows = sum(evidence.row_count(run_dir, table) for table in ("sends", "reads", "replicas"))
     if engine == "duckdb":
-        return Duck(work, rows=rows)
+        return Duck(work, rows=rows, threads=2 if rows > FEW_ROWS else 1)
     if engine != "spark":
         raise ValueError(f"no engine named {engine}: spark or duckdb")
     mine = session if session is not None else spark.start(master, rows=rows)

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from urteil.harness.history.schema import SCHEMAS
 from urteil.harness.scenario import IMPORTED, RunFacts
 from urteil.harness.verify import evidence
+from urteil.harness.verify.part_cache import once_a_version, once_a_version_of_any_size
 
 ROWS = 131_072
 ENOUGH = 4
@@ -80,6 +81,7 @@ def leapt(run_dir: Path, facts: RunFacts) -> list[str]:
     ]
 
 
+@once_a_version_of_any_size
 def _spans(part: Path, column: str) -> list[tuple[int, int]]:
     """The least and the greatest value of a column, where the part's statistics tell them."""
     told = evidence.footer(part)
@@ -107,6 +109,7 @@ def went_back(run_dir: Path) -> list[str]:
     return told
 
 
+@once_a_version
 def _steps_back(part: Path, *columns: str) -> list[int]:
     """By how many ns times went back, at each step."""
     names = ["client", "topic_id", "session", *columns]

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import deque
 from pathlib import Path
 
-import pyarrow.parquet as pq
-
 from urteil.harness.crowd import METRIC
 from urteil.harness.verify import evidence
 from urteil.harness.verify.result import GuaranteeResult
@@ -47,8 +45,5 @@ def crowded(run_dir: Path) -> str | None:
 
 
 def _looks(run_dir: Path) -> list[tuple[int, float]]:
-    found = []
-    for part in evidence.files(run_dir, "samples"):
-        table = pq.read_table(part, filters=[("metric", "=", METRIC)]).select(["at_ns", "value"])
-        found += [tuple(row.values()) for row in table.to_pylist() if None not in row.values()]
-    return sorted(found)
+    looks = [(row["at_ns"], row["value"]) for row in evidence.samples(run_dir, (METRIC,))]
+    return sorted(look for look in looks if None not in look)

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from urteil.harness.verify import evidence
 from urteil.harness.verify.engines.engine import Engine
+from urteil.harness.verify.part_cache import once_a_version
 from urteil.harness.verify.result import GuaranteeResult, Status
 from urteil.harness.verify.soundness import bounds
 from urteil.harness.verify.soundness.cells import AGAIN
@@ -109,5 +110,9 @@ def lacking(engine: Engine, run_dir: Path, judged: Sequence[GuaranteeResult]) ->
 
 
 def _nulls(run_dir: Path, asked: Question) -> int:
-    parts = map(pq.ParquetFile, evidence.files(run_dir, asked.table))
-    return sum(bounds.nulls(part, asked.column) for part in parts)
+    return sum(_nulls_in(part, asked.column) for part in evidence.files(run_dir, asked.table))
+
+
+@once_a_version
+def _nulls_in(part: Path, column: str) -> int:
+    return bounds.nulls(pq.ParquetFile(part), column)

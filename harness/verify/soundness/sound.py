@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from urteil.harness.history.schema import SCHEMAS
 from urteil.harness.verify import evidence
 from urteil.harness.verify.evidence import OPTIONAL, Row
+from urteil.harness.verify.part_cache import once_a_version
 from urteil.harness.verify.soundness import bounds, cells
 
 ROWS = 65_536
@@ -60,7 +61,7 @@ def _sound(run_dir: Path, work: Path, *, deep: bool) -> Sound:
         for part in _once(run_dir, table, known.get(table), found):
             have = _schema_of(part, run_dir, table, found, deep=deep)
             if have is not None:
-                told = _columns(part, table, have)
+                told = _columns(part, table)
                 plan[part] = None if have.equals(schema) and not told else have
                 if told:
                     found.tear(table, f"{part.relative_to(run_dir)}: {'; '.join(told)}")
@@ -78,14 +79,19 @@ def _tell_cells(found: Sound) -> None:
     for table in sorted(cells.NEEDED.keys() | cells.JSON.keys()):
         for part in evidence.files(found.run_dir, table):
             name = str(part.relative_to(found.run_dir))
-            rows = _labels(part) if table == "samples" else evidence.rows_of(part, table)
-            for sentence in cells.odd(table, name, rows):
+            for sentence in _odd_cells(part, table, name):
                 found.tear(table, sentence)
+
+
+@once_a_version
+def _odd_cells(part: Path, table: str, name: str) -> tuple[str, ...]:
+    rows = _labels(part) if table == "samples" else evidence.rows_of(part, table)
+    return tuple(cells.odd(table, name, rows))
 
 
 def _labels(part: Path) -> list[Row]:
     """Those of a part of `samples`, each once: its rows grow with the load."""
-    column = pq.read_table(part, columns=["labels"])["labels"]
+    column = pq.ParquetFile(part).read(["labels"], use_threads=False)["labels"]
     return [{"labels": one} for one in pc.unique(column).to_pylist()]
 
 
@@ -161,15 +167,22 @@ def _schema_of(
 ) -> pa.Schema | None:
     """The part's columns; None, and told, where it is no whole Parquet file."""
     try:
-        have = pq.read_schema(part)
-        if deep:
-            for batch in pq.ParquetFile(part).iter_batches(ROWS):
-                batch.validate(full=True)
-        if twice := sorted({name for name in have.names if have.names.count(name) > 1}):
-            raise ValueError(f"it has {', '.join(twice)} twice")
+        have = _readable(part, deep=deep)
     except (pa.ArrowException, OSError, ValueError) as error:
         found.tear(table, _unreadable(part.relative_to(run_dir), error))
         return None
+    return have
+
+
+@once_a_version
+def _readable(part: Path, *, deep: bool) -> pa.Schema:
+    """The part's columns. Raises ArrowException, OSError or ValueError where it is not readable."""
+    file = pq.ParquetFile(part)
+    have = file.schema_arrow
+    for batch in file.iter_batches(ROWS) if deep else ():
+        batch.validate(full=True)
+    if twice := sorted({name for name in have.names if have.names.count(name) > 1}):
+        raise ValueError(f"it has {', '.join(twice)} twice")
     return have
 
 
@@ -178,9 +191,11 @@ def _unreadable(name: Path, error: Exception | str) -> str:
     return f"{name} is no whole Parquet file ({text}): collect the evidence again"
 
 
-def _columns(part: Path, table: str, have: pa.Schema) -> list[str]:
+@once_a_version
+def _columns(part: Path, table: str) -> list[str]:
     """What is wrong with the columns of a part."""
-    ours = {column.name: column for column in SCHEMAS[table]}
+    file = pq.ParquetFile(part)
+    have, ours = file.schema_arrow, {column.name: column for column in SCHEMAS[table]}
     told = []
     if lost := [name for name in ours if name not in {*have.names, *OPTIONAL[table]}]:
         told.append(f"it has no {', '.join(lost)} as this version of Urteil writes it")
@@ -189,7 +204,6 @@ def _columns(part: Path, table: str, have: pa.Schema) -> list[str]:
         for name, column in ours.items()
         if name in have.names and not evidence.castable(have.field(name), column)
     ]
-    file = pq.ParquetFile(part)
     if far := bounds.wild(file, table, SCHEMAS[table]):
         numbers = ", ".join(map(str, far.values()))
         told.append(

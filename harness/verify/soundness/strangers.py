@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 from urteil.harness.history.schema import SCHEMAS
 from urteil.harness.scenario import RunFacts
 from urteil.harness.verify import evidence
+from urteil.harness.verify.part_cache import once_a_version
 from urteil.harness.verify.soundness import bounds
 from urteil.harness.verify.soundness.cells import AGAIN
 
@@ -17,9 +18,14 @@ def strangers(run_dir: Path, facts: RunFacts) -> dict[str, str]:
     """Tables with rows of several runs, each with the sentence that says so."""
     told = {}
     for table in SCHEMAS:
-        parts = map(pq.ParquetFile, evidence.files(run_dir, table))
-        runs = {end for part in parts for end in bounds.ends(part, "run")}
+        runs = {run for part in evidence.files(run_dir, table) for run in _runs(part)}
         if len(runs) > 1:
             others = ", ".join(sorted(map(str, runs - {facts.run})))
             told[table] = f"evidence/{table}: rows of several runs, of {others} among them: {AGAIN}"
     return told
+
+
+@once_a_version
+def _runs(part: Path) -> frozenset[str]:
+    """The first and the last name of a run in a part, in the order of text."""
+    return frozenset(bounds.ends(pq.ParquetFile(part), "run"))

@@ -8,13 +8,17 @@ import pytest
 
 from tests.harness.verify.made import asked_for
 from tests.harness.verify.shared_answers import open_shared
-from urteil.harness.verify import judgement
+from tests.harness.verify.shared_parts import content_version, write_shared
+from urteil.harness.verify import evidence, judgement, part_cache
 
 
 @pytest.fixture(autouse=True)
 def _shared_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Judgements in this process share DuckDB's answers over the same rows."""
+    """Judgements in this process share DuckDB's answers over the same rows, and what the same part
+    files hold."""
     monkeypatch.setattr(judgement, "open_engine", open_shared)
+    monkeypatch.setattr(part_cache, "version", content_version)
+    monkeypatch.setattr(evidence, "write_rows", write_shared)
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,11 @@ Tables = dict[str, list[dict[str, Any]]]
 
 def healthy(shape: Shape = ONE) -> Tables:
     """Healthy tables with every column, also the run's."""
+    return {name: [dict(row) for row in rows] for name, rows in _healthy(shape).items()}
+
+
+@functools.cache
+def _healthy(shape: Shape) -> Tables:
     return {
         name: [{"run": RUN} | row for row in rows]
         for name, rows in add_group(synthetic.healthy(shape), shape).items()

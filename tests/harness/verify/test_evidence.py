@@ -17,3 +17,10 @@ def test_a_part_that_is_written_anew_is_counted_anew(tmp_path: Path) -> None:
         )
         counts.append(evidence.row_count(tmp_path, "polls"))
     assert counts == [3, 5, 2]
+
+
+def test_changed_rows_do_not_change_what_the_next_caller_reads(tmp_path: Path) -> None:
+    evidence.write_rows(tmp_path / "evidence" / "faults", SCHEMAS["faults"], [{"fault": "crash"}])
+    (first,) = evidence.rows(tmp_path, "faults")
+    first["fault"] = "latency"
+    assert [row["fault"] for row in evidence.rows(tmp_path, "faults")] == ["crash"]

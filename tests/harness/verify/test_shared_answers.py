@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import shutil
+from itertools import count
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from tests.harness.verify import shared_answers
+from tests.harness.verify import shared_answers, shared_parts
 from tests.harness.verify.made import healthy, judged
-from urteil.harness.verify import judgement
+from urteil.harness.verify import evidence, judgement, part_cache
 from urteil.harness.verify.engines.engine import Duck, open_engine
 from urteil.harness.verify.result import Result, Verdict
 
@@ -37,10 +40,14 @@ def changed(change: str) -> Any:
 def test_every_result_is_that_of_an_engine_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Twice in a row, so that every answer of the second time is a shared one."""
+    """Twice in a row, so that every answer of the second time is a shared one; the others are
+    judged without any cache."""
     shared = [told(judged(tmp_path / f"{n}", changed(change)))
               for n, change in enumerate([*CHANGES, *CHANGES])]  # fmt: skip
     monkeypatch.setattr(judgement, "open_engine", open_engine)
+    monkeypatch.setattr(evidence, "write_rows", shared_parts.write_rows)
+    numbers = count()
+    monkeypatch.setattr(part_cache, "version", lambda part: (next(numbers),))
     own = [told(judged(tmp_path / f"own {change}", changed(change))) for change in CHANGES]
     assert shared == own + own
     assert {verdict for verdict, *_ in own} == {Verdict.PASS, Verdict.FAIL, Verdict.UNKNOWN}
@@ -69,3 +76,42 @@ def test_a_table_with_other_rows_is_another_question(tmp_path: Path) -> None:
         finally:
             engine.close()
             shutil.rmtree(tmp_path / "work", ignore_errors=True)
+
+
+def test_a_table_made_anew_in_one_judgement_has_its_new_rows(tmp_path: Path) -> None:
+    engine = shared_answers.SharedDuck(tmp_path)
+    try:
+        for rows in ([1, 2, 3], [4], [1, 2, 3]):
+            engine.table("numbers", pa.table({"n": pa.array(rows, pa.int64())}))
+            engine.keep("doubled", "SELECT n.n * 2 AS n FROM numbers n")
+            assert engine.query("SELECT SUM(d.n) AS n FROM doubled d") == [{"n": 2 * sum(rows)}]
+    finally:
+        engine.close()
+
+
+def test_tables_unused_for_longest_are_dropped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shared_answers, "MOST_TABLES", 2)
+    for number in (1, 2, 3, 4, 1):
+        engine = shared_answers.SharedDuck(tmp_path)
+        try:
+            engine.table("numbers", pa.table({"n": pa.array([number], pa.int64())}))
+            query = f"SELECT n.n + {number} AS n FROM numbers n"
+            assert engine.query(query) == [{"n": 2 * number}]
+            assert engine.query(f"{query} LIMIT 1") == [{"n": 2 * number}]
+        finally:
+            engine.close()
+        assert len(shared_answers.store().tables) <= 2
+
+
+@pytest.mark.parametrize("value", [None, 0, False, "", 1, True, 1.0, "1"])
+def test_rows_of_another_value_are_another_file(value: Any, tmp_path: Path) -> None:
+    """Values that Python calls equal among them."""
+    kind = {bool: pa.bool_(), str: pa.string(), float: pa.float64()}.get(type(value), pa.int64())
+    schema = pa.schema([pa.field("a", kind)])
+    shared_parts.write_shared(tmp_path / "shared", schema, [{"a": value}])
+    shared_parts.write_rows(tmp_path / "own", schema, [{"a": value}])
+    shared, own = (pq.read_table(tmp_path / name / "part-0.parquet") for name in ("shared", "own"))
+    assert shared.equals(own)
+    assert shared["a"].to_pylist() == [value]

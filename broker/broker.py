@@ -259,7 +259,7 @@ class Broker(BrokerParts):
         self.cleaner = Cleaner(
             self.logs.cleanable,
             CleanerSettings.from_properties(self.config.properties),
-            self.logs.checkpoint_cleaned,
+            self.logs.checkpoint_cleaner_offsets,
             background=self._clean_beside,
         )
 

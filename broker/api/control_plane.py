@@ -84,7 +84,7 @@ def _updated(
     if known and (request.broker_epoch, request.controller_epoch) != broker.metadata.terms:
         broker.groups.tasks.spawn(_forget_deleted(broker, known))
     deleted = broker.metadata.update(request, states)
-    broker.control.heed((topic, state) for topic, _, state in told_in(request))
+    broker.control.apply_metadata((topic, state) for topic, _, state in told_in(request))
     if deleted:
         broker.groups.tasks.spawn(broker.group_administration.topics_deleted(deleted))
     others = (name for name, one in known.items() if broker.metadata.topic_ids.get(name) != one)

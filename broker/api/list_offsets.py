@@ -15,9 +15,9 @@ from urteil.broker.replication.offset_lookup import (
     LATEST,
     LATEST_TIERED,
     MAX_TIMESTAMP,
-    epoch_end,
+    find_epoch_end,
     find_offset,
-    offsets_before,
+    list_offsets_before,
 )
 from urteil.broker.replication.partition_read import ISOLATIONS
 from urteil.broker.security.acls import Operation, ResourceType
@@ -100,7 +100,7 @@ async def _answer(
     if found.error is not ErrorCode.NONE:
         return _refused(asked, found.error)
     if version == 0:
-        offsets = offsets_before(
+        offsets = list_offsets_before(
             partition, asked.timestamp, asked.max_num_offsets, broker.clock.now_ms()
         )
         return Answer(partition_index=asked.partition_index, old_style_offsets=offsets)
@@ -154,7 +154,7 @@ def _epoch_end(
     partition, error = broker.replicas.hosted(topic, asked.partition)
     epoch = end_offset = -1
     if partition is not None:
-        error, epoch, end_offset = epoch_end(
+        error, epoch, end_offset = find_epoch_end(
             partition, asked.leader_epoch, asked.current_leader_epoch
         )
     return OffsetForLeaderEpochResponse.EpochEndOffset(

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 
 from urteil.broker.groups.shard import Shard
-from urteil.broker.log.log_iteration import walk
+from urteil.broker.log.log_iteration import iter_log_batches
 from urteil.broker.log.partition_log import PartitionLog
 from urteil.broker.log.producer_states import read_marker
 from urteil.broker.wire.batches import UNREADABLE, BatchHeader, iter_stored_records
@@ -23,7 +23,7 @@ async def load_shard(
     A record that cannot be read, or the rest of a batch, is logged and left out: it shall not keep
     every group of its partition from its coordinator.
     """
-    async for header, batch in walk(partition_log):
+    async for header, batch in iter_log_batches(partition_log):
         if not is_wanted():
             return
         try:

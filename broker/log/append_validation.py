@@ -12,14 +12,14 @@ from urteil.broker.log import batch_checks
 from urteil.broker.log.batch_checks import Batches, Rejection
 from urteil.broker.log.log_config import LogConfig
 from urteil.broker.log.record_errors import RecordErrors
-from urteil.broker.log.upconversion import admit_messages
+from urteil.broker.log.upconversion import convert_messages
 from urteil.broker.wire.batch_header import CONTROL, NO_TIMESTAMP, TRANSACTIONAL, put_header
 from urteil.broker.wire.batches import (
     HEADER_BYTES,
     NEWEST_MAGIC,
     UNREADABLE,
     BatchHeader,
-    Unforeseen,
+    KafkaServerError,
     UnsupportedCompression,
     is_sole_batch,
     iter_entries,
@@ -34,7 +34,7 @@ _LOOKED_AT_AT_ONCE_BYTES = 1 << 20
 _PACKED_AT_ONCE_BYTES = 4096
 
 
-def admit(
+def validate_append(
     data: memoryview, config: LogConfig, now_ms: int, *, from_client: bool
 ) -> Steps[Batches | Rejection]:
     """Batches of magic 2 as they are to be written, all but their offsets and epochs.
@@ -47,38 +47,38 @@ def admit(
     try:
         entries = [(NEWEST_MAGIC, data)] if is_sole_batch(data) else list(iter_entries(data))
         for magic, entry in entries:
-            refused = batch_checks.refuse(magic, entry, config, from_client=from_client)
+            refused = batch_checks.check_batch(magic, entry, config, from_client=from_client)
             if refused:
                 return refused
         if len({magic for magic, _ in entries}) > 1:
             return Rejection(ErrorCode.INVALID_RECORD, "Batches of several formats in one append")
         if entries and entries[0][0] < NEWEST_MAGIC:
-            batch = yield from admit_messages(entries, config, now_ms)
+            batch = yield from convert_messages(entries, config, now_ms)
             return batch if isinstance(batch, Rejection) else [(parse_header(batch), batch)]
         parts = [(parse_header(batch), batch) for _, batch in entries]
     except UNREADABLE as error:
-        return _unread(error, ErrorCode.CORRUPT_MESSAGE)
+        return _rejection_of(error, ErrorCode.CORRUPT_MESSAGE)
     if from_client:
         for header, _ in parts:
-            refused = batch_checks.refuse_header(header)
+            refused = batch_checks.check_client_header(header)
             if refused:
                 return refused
         if len(parts) > 1:
             return Rejection(ErrorCode.INVALID_RECORD, "More than one record batch for a partition")
     for index, (header, batch) in enumerate(parts):
         try:
-            admitted = yield from _admit_batch(
+            admitted = yield from _validate_batch(
                 header, batch, config, now_ms, from_client=from_client
             )
         except UNREADABLE as error:
-            return _unread(error, ErrorCode.INVALID_RECORD)
+            return _rejection_of(error, ErrorCode.INVALID_RECORD)
         if isinstance(admitted, Rejection):
             return admitted
         parts[index] = admitted
     return parts
 
 
-def _admit_batch(
+def _validate_batch(
     header: BatchHeader, batch: memoryview, config: LogConfig, now_ms: int, *, from_client: bool
 ) -> Steps[tuple[BatchHeader, memoryview] | Rejection]:
     """The batch in the topic's codec, with its kind of time and the newest one in its header (old
@@ -103,8 +103,8 @@ def _admit_batch(
     anew: bytearray | None = None
     if codec != header.compression and not (header.is_control and not header.compression):
         if errors is not None and errors.oldest_ms < NO_TIMESTAMP:
-            raise Unforeseen(f"a record of the time {errors.oldest_ms}")
-        written = yield from repacked(header, batch, newest_ms, codec, config)
+            raise KafkaServerError(f"a record of the time {errors.oldest_ms}")
+        written = yield from recompress(header, batch, newest_ms, codec, config)
         if isinstance(written, Rejection):
             return written
         anew = written
@@ -119,25 +119,27 @@ def _admit_batch(
         return header, batch
     header = parse_header(anew)
     if header.size > config.max_message_bytes:
-        return batch_checks.too_large(header.size, config)
+        return batch_checks.reject_oversized(header.size, config)
     return header, memoryview(anew)
 
 
-def _unread(error: Exception, corrupt: ErrorCode) -> Rejection:
+def _rejection_of(error: Exception, corrupt: ErrorCode) -> Rejection:
     """`corrupt` for what is wrong in itself."""
     if isinstance(error, UnsupportedCompression):
         return Rejection(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, str(error))
-    is_unforeseen = isinstance(error, Unforeseen)
+    is_unforeseen = isinstance(error, KafkaServerError)
     return Rejection(ErrorCode.UNKNOWN_SERVER_ERROR if is_unforeseen else corrupt, str(error))
 
 
-def repacked(
+def recompress(
     header: BatchHeader, batch: memoryview, newest_ms: int, codec: int, config: LogConfig
 ) -> Steps[bytearray | Rejection]:
-    """The same records in another codec; they are never all in memory. Unforeseen for a producer
-    that no batch can be written of (`MemoryRecordsBuilder`)."""
+    """Write the records of a batch in another codec, chunk by chunk.
+
+    Raises KafkaServerError for producer fields that `MemoryRecordsBuilder` rejects.
+    """
     if header.producer_epoch < 0 if header.has_producer_id else header.is_transactional:
-        raise Unforeseen(f"producer {header.producer_id} has epoch {header.producer_epoch}")
+        raise KafkaServerError(f"producer {header.producer_id} has epoch {header.producer_epoch}")
     if header.compression or len(batch) > _PACKED_AT_ONCE_BYTES:
         yield BEYOND
     anew = bytearray(HEADER_BYTES)
@@ -145,7 +147,7 @@ def repacked(
     for chunk in packed(codec, records, config.level_of(codec)):
         anew += chunk
         if len(anew) > config.max_message_bytes:
-            return batch_checks.too_large(len(anew), config)
+            return batch_checks.reject_oversized(len(anew), config)
         yield STEP
     kept = header.attributes & (TRANSACTIONAL | CONTROL)
     put_header(anew, header._replace(attributes=kept | codec, max_timestamp=newest_ms))

@@ -9,7 +9,7 @@ from urteil.broker.wire import old_messages
 from urteil.broker.wire.batches import (
     NEWEST_MAGIC,
     BatchHeader,
-    crc_ok,
+    is_crc_valid,
     iter_stored,
     parse_header,
 )
@@ -30,21 +30,21 @@ class Rejection(NamedTuple):
     records: tuple[RecordError, ...] = ()
 
 
-def split_fetched(data: memoryview) -> Batches | Rejection:
+def split_fetched_batches(data: memoryview) -> Batches | Rejection:
     """The whole batches at the begin of a fetched buffer, whose last one may be cut."""
     try:
         parts = list(iter_stored(data, allow_partial_tail=True))
     except CorruptBatch as error:
         return Rejection(ErrorCode.CORRUPT_MESSAGE, str(error))
     for header, batch in parts:
-        if header.last_offset_delta < 0 or not crc_ok(batch):
+        if header.last_offset_delta < 0 or not is_crc_valid(batch):
             return Rejection(
                 ErrorCode.CORRUPT_MESSAGE, f"Record batch at {header.base_offset} is corrupt"
             )
     return parts
 
 
-def refuse(
+def check_batch(
     magic: int, entry: memoryview, config: LogConfig, *, from_client: bool
 ) -> Rejection | None:
     """Why the leader does not take a batch or old message, whatever is in it; None if it may.
@@ -53,7 +53,7 @@ def refuse(
     """
     if magic < NEWEST_MAGIC:
         if len(entry) > config.max_message_bytes:
-            return too_large(len(entry), config)
+            return reject_oversized(len(entry), config)
         old_messages.check(entry)
         return None
     header = parse_header(entry)
@@ -63,8 +63,8 @@ def refuse(
             f"The baseOffset of the record batch should be 0, but it is {header.base_offset}",
         )
     if header.size > config.max_message_bytes:
-        return too_large(header.size, config)
-    if not crc_ok(entry):
+        return reject_oversized(header.size, config)
+    if not is_crc_valid(entry):
         return Rejection(
             ErrorCode.CORRUPT_MESSAGE,
             f"Record is corrupt (stored crc = {header.crc}, producer id {header.producer_id})",
@@ -72,7 +72,7 @@ def refuse(
     return None
 
 
-def too_large(size: int, config: LogConfig) -> Rejection:
+def reject_oversized(size: int, config: LogConfig) -> Rejection:
     return Rejection(
         ErrorCode.MESSAGE_TOO_LARGE,
         f"The record batch size is {size} bytes which exceeds the maximum configured value of "
@@ -80,7 +80,7 @@ def too_large(size: int, config: LogConfig) -> Rejection:
     )
 
 
-def refuse_header(header: BatchHeader) -> Rejection | None:
+def check_client_header(header: BatchHeader) -> Rejection | None:
     """Why nobody but a broker may write a batch with that header; None if clients may."""
     if header.last_offset_delta < 0 or header.records_count <= 0:
         return Rejection(

@@ -27,7 +27,7 @@ _PADDING = bytes(_HEAD.size - _SMALLEST_BYTES)
 _WINDOW_BYTES = 8192
 _CHUNK_BYTES = 1 << 20
 
-Placed = tuple[int, int, int, int]
+BatchPosition = tuple[int, int, int, int]
 """(position, base offset, last offset, size in bytes) of a batch in its file."""
 
 
@@ -39,7 +39,9 @@ class Batch(NamedTuple):
     data: memoryview
 
 
-def walk(file: File, position: int, end: int, expected: int = 0) -> Iterator[Placed]:
+def iter_positions(
+    file: File, position: int, end: int, expected: int = 0
+) -> Iterator[BatchPosition]:
     """Batches from a batch's `position` to `end`, by heads alone; stops before what is cut.
 
     The first offset of compressed messages of magic 0 and 1 is not in the head. It is taken to be

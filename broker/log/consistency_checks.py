@@ -19,7 +19,7 @@ _ABORTED_LOOKED_AT = 1000
 
 def batch_at(segments: SegmentList, offset: int) -> Batch | None:
     """The first batch that ends at `offset` or later, wherever it lies."""
-    for index in range(max(segments.floor(offset), 0), len(segments)):
+    for index in range(max(segments.floor_index(offset), 0), len(segments)):
         segment = segments[index]
         position = segment.position_of(offset)
         if position is not None:
@@ -27,7 +27,7 @@ def batch_at(segments: SegmentList, offset: int) -> Batch | None:
     return None
 
 
-def is_sound(segments: SegmentList, index: int) -> bool:
+def is_consistent(segments: SegmentList, index: int) -> bool:
     """Whether a segment of a clean stop is whole and fits its indexes, as far as the ends tell."""
     segment = segments[index]
     if not (segment.offset_index.exists() and segment.time_index.exists()):
@@ -41,14 +41,14 @@ def is_sound(segments: SegmentList, index: int) -> bool:
     try:
         return (
             segment.end_from_index() <= segment.bound
-            and _newest_fits(segment)
-            and _aborted_fit(segments, segment)
+            and _is_last_time_consistent(segment)
+            and _are_aborts_consistent(segments, segment)
         )
     except DamagedSegment:
         return False
 
 
-def _newest_fits(segment: LogSegment) -> bool:
+def _is_last_time_consistent(segment: LogSegment) -> bool:
     timestamp_ms, offset = segment.time_index.last
     if timestamp_ms < 0:
         return True
@@ -59,7 +59,7 @@ def _newest_fits(segment: LogSegment) -> bool:
     return found is not None and found.header.max_timestamp == timestamp_ms
 
 
-def _aborted_fit(segments: SegmentList, segment: LogSegment) -> bool:
+def _are_aborts_consistent(segments: SegmentList, segment: LogSegment) -> bool:
     low = segment.base_offset
     entries = segment.txn_index.entries
     for txn in entries:
@@ -91,7 +91,9 @@ def _has_marker(segments: SegmentList, segment: LogSegment, txn: AbortedTxn) -> 
     return begin.header.is_transactional and begin.header.producer_id == txn.producer_id
 
 
-def epochs_fit(segments: SegmentList, epochs: list[tuple[int, int]], log_end_offset: int) -> bool:
+def is_epoch_cache_consistent(
+    segments: SegmentList, epochs: list[tuple[int, int]], log_end_offset: int
+) -> bool:
     """Whether every epoch begins and ends where the batches say (compaction may hide it)."""
     ends = [*(start for _, start in epochs[1:]), log_end_offset]
     try:
@@ -109,7 +111,7 @@ def epochs_fit(segments: SegmentList, epochs: list[tuple[int, int]], log_end_off
     return first is None or bool(epochs) or first.header.partition_leader_epoch < 0
 
 
-def epochs_of(segments: SegmentList, end: float = inf) -> list[tuple[int, int]]:
+def read_epochs_from_batches(segments: SegmentList, end: float = inf) -> list[tuple[int, int]]:
     """(epoch, start offset) as the batches before `end` have them. An epoch that a single batch has
     in the midst of another one's is damage: it is not under the batch's checksum."""
     heads = _Heads(segments, end)

@@ -22,7 +22,7 @@ ConfigOf = Callable[[str], LogConfig]
 
 
 @dataclass(slots=True)
-class Loaded:
+class LoadedDirectory:
     """The logs of one directory, and the high watermarks that its checkpoint tells."""
 
     logs: dict[TopicPartition, PartitionLog] = field(default_factory=dict)
@@ -42,22 +42,22 @@ class LogOpener:
         storage: Storage,
         directory: LogDirectory,
         now_ms: int,
-        on_cut: Callable[[LogDirectory], None],
+        on_lowered: Callable[[LogDirectory], None],
     ) -> None:
         self._storage = storage
         self._directory = directory
         self._now_ms = now_ms
-        self._on_cut = on_cut
+        self._on_cut = on_lowered
 
-    def load(self, config_of: ConfigOf) -> Loaded:
+    def load(self, config_of: ConfigOf) -> LoadedDirectory:
         """Open every log, recovering those of an unclean stop. Raises OSError."""
-        directory, loaded = self._directory, Loaded()
-        clean = directory.take_clean_marker()
+        directory, loaded = self._directory, LoadedDirectory()
+        clean = directory.consume_clean_marker()
         recovery = directory.read_offsets(checkpoints.RECOVERY_POINTS)
         starts = directory.read_offsets(checkpoints.LOG_STARTS)
         cleaned = directory.read_offsets(checkpoints.CLEANER_OFFSETS)
         loaded.watermarks = directory.read_offsets(checkpoints.HIGH_WATERMARKS)
-        directory.ensure(checkpoints.CLEANER_OFFSETS)
+        directory.ensure_checkpoint(checkpoints.CLEANER_OFFSETS)
         for folder in directory.folders_to_delete():
             self._storage.remove_tree(folder)
         try:
@@ -70,14 +70,14 @@ class LogOpener:
                     if key in loaded.logs or key in loaded.futures:
                         self._rename_stray(folder)
                         continue
-                    remembered = CheckpointedState(
+                    checkpointed = CheckpointedState(
                         recovery_point=recovery.get(key, 0),
                         log_start_offset=starts.get(key, 0),
                         high_watermark=loaded.watermarks.get(key),
                         cleaned_to=cleaned.get(key),
                         clean=clean,
                     )
-                    logs[key] = self.open(key, folder, config_of(topic), remembered)
+                    logs[key] = self.open(key, folder, config_of(topic), checkpointed)
         except OSError:
             loaded.close()
             raise
@@ -93,7 +93,7 @@ class LogOpener:
         _log.warning("%s: a second copy of a log, renamed to %s", folder, target.name)
 
     def open(
-        self, key: TopicPartition, folder: Path, config: LogConfig, remembered: CheckpointedState
+        self, key: TopicPartition, folder: Path, config: LogConfig, checkpointed: CheckpointedState
     ) -> PartitionLog:
         """Open the log in an existing folder. Raises OSError."""
         try:
@@ -108,13 +108,13 @@ class LogOpener:
             topic_id,
             config,
             self._now_ms,
-            remembered,
-            on_cut=partial(self._on_cut, self._directory),
+            checkpointed,
+            on_lowered=partial(self._on_cut, self._directory),
             health=self._directory.health,
         )
 
 
-def newer_of(one: PartitionLog, other: PartitionLog) -> PartitionLog | None:
+def choose_newer_copy(one: PartitionLog, other: PartitionLog) -> PartitionLog | None:
     """Which of two copies of a partition goes on living, None if that cannot be told.
 
     A crash between the two renames that end a move leaves both under the partition's name; the
@@ -133,7 +133,7 @@ def _age(log: PartitionLog) -> tuple[int, int]:
     return log.latest_epoch, log.log_end_offset
 
 
-def config_reader(
+def topic_config_reader(
     props: Mapping[str, str], overrides: Callable[[str], Mapping[str, str]] | None
 ) -> ConfigOf:
     """What a topic's logs obey, by its own settings and the broker's."""

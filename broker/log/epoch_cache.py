@@ -64,7 +64,7 @@ class EpochCache:
         if self._put(epoch, start_offset):
             self._write(grown=len(self._epochs) > known)
 
-    def learn(self, entries: list[tuple[int, int]]) -> None:
+    def assign_all(self, entries: list[tuple[int, int]]) -> None:
         """Assign many, found in the log, with one write of the file."""
         if any([self._put(epoch, start) for epoch, start in entries]):
             self._write()

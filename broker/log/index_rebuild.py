@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 
 from urteil.broker.log.batch_scan import read_batches
+from urteil.broker.log.file_names import LOG
 from urteil.broker.log.indexes import OffsetIndex, TimeIndex
 from urteil.broker.log.partition_log import PartitionLog
-from urteil.broker.log.segment import LOG, LogSegment
+from urteil.broker.log.segment import LogSegment
 from urteil.broker.log.storage import File, Storage
 
 _log = logging.getLogger("urteil.broker.log")
@@ -68,8 +69,8 @@ class IndexRebuild:
         """Put what was built in place, unless the segment went or was cut, or cannot be read to its
         end: what an index has of the part behind the damage is worth more. Raises OSError."""
         segments = log.segments
-        if self.segment in segments.suspects:
-            segments.suspects.remove(self.segment)
+        if self.segment in segments.misindexed:
+            segments.misindexed.remove(self.segment)
         stands = any(one is self.segment for one in segments)
         if self._is_whole and stands and self.segment.size == self._size:
-            self.segment.take_indexes(self._offsets, self._times, self._newest)
+            self.segment.replace_indexes(self._offsets, self._times, self._newest)

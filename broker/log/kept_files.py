@@ -90,11 +90,11 @@ class KeptFiles:
             path = directory / f"{name}.{number}"
         return path
 
-    def loaded(self, log_start_offset: int) -> None:
+    def set_log_start(self, log_start_offset: int) -> None:
         """The log is recovered and begins there: later starts are moved by retention."""
         self._start_at_load = log_start_offset
 
-    def expired(
+    def remove_expired(
         self, config: LogConfig, log_bytes: int, log_start_offset: int, now_ms: int
     ) -> list[str]:
         """The names of files that retention takes now; they are forgotten here."""

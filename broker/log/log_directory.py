@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+import uuid
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +23,19 @@ _log = logging.getLogger("urteil.broker.log")
 
 _LOG_FOLDER = re.compile(r"(.+)-(0|[1-9][0-9]{0,9})")
 _FUTURE_FOLDER = re.compile(r"(.+)-(0|[1-9][0-9]{0,9})\.[0-9a-f]{32}-future")
-_DOOMED_FOLDER = re.compile(r".*-[0-9]+\.[0-9a-f]{32}-delete")
+_DELETED_FOLDER = re.compile(r".*-[0-9]+\.[0-9a-f]{32}-delete")
+_LONGEST_NAME = 255
+
+
+def future_folder_name(topic: str, partition: int) -> str:
+    """A name for the folder of a copy that is to replace a partition's log."""
+    return f"{topic}-{partition}.{uuid.uuid4().hex}-future"
+
+
+def deleted_folder_name(topic: str, partition: int) -> str:
+    """A name for the folder of a log that is to be deleted (`LocalLog.logDeleteDirName`)."""
+    suffix = f"-{partition}.{uuid.uuid4().hex}-delete"
+    return topic[: _LONGEST_NAME - len(suffix)] + suffix
 
 
 class MisplacedDirectory(OSError):
@@ -71,7 +84,7 @@ class LogDirectory:
             }
         )
 
-    def put_cleaned(self) -> None:
+    def put_cleaner_offsets(self) -> None:
         """Have the next checkpoint tell how far each log is cleaned."""
         rows = {key: log.cleaned_to for key, log in self.logs.items()}
         self.cleaner_offsets.put({key: at for key, at in rows.items() if at is not None})
@@ -86,14 +99,14 @@ class LogDirectory:
         ):
             file.write()
 
-    def write_checkpoints_beside(self) -> None:
+    def write_checkpoints_in_background(self) -> None:
         """The same on a thread of its own, where nobody catches: `health` takes note."""
         try:
             self.write_checkpoints()
         except OSError as error:
             self.health.fail(error)
 
-    def take_clean_marker(self) -> bool:
+    def consume_clean_marker(self) -> bool:
         """Whether the last stop was clean; the marker is gone after, lest a crash look clean."""
         marker = self.path / checkpoints.CLEAN_SHUTDOWN
         was_clean = self._storage.exists(marker)
@@ -147,7 +160,7 @@ class LogDirectory:
     def write_offsets(self, name: str, offsets: Mapping[TopicPartition, int]) -> None:
         checkpoints.write_offsets(self._storage, self.path / name, offsets)
 
-    def ensure(self, name: str) -> None:
+    def ensure_checkpoint(self, name: str) -> None:
         """Have an offset checkpoint, empty if it was not there."""
         if not self._storage.exists(self.path / name):
             self.write_offsets(name, {})
@@ -160,7 +173,7 @@ class LogDirectory:
                 continue
             if parts := _LOG_FOLDER.fullmatch(name):
                 found.append((parts[1], int(parts[2]), self.path / name))
-            elif not _DOOMED_FOLDER.fullmatch(name) and not _FUTURE_FOLDER.fullmatch(name):
+            elif not _DELETED_FOLDER.fullmatch(name) and not _FUTURE_FOLDER.fullmatch(name):
                 _log.warning("%s: not a log's folder, left alone", self.path / name)
         return found
 
@@ -177,7 +190,7 @@ class LogDirectory:
     def folders_to_delete(self) -> list[Path]:
         """Folders whose deletion a stop interrupted."""
         names = self._storage.names(self.path)
-        doomed = [self.path / name for name in names if _DOOMED_FOLDER.fullmatch(name)]
+        doomed = [self.path / name for name in names if _DELETED_FOLDER.fullmatch(name)]
         return [path for path in doomed if self._storage.is_directory(path)]
 
     def close(self) -> None:

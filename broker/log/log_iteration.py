@@ -15,7 +15,9 @@ log = logging.getLogger("log")
 CHUNK_BYTES = 1 << 20
 
 
-async def walk(partition_log: PartitionLog) -> AsyncIterator[tuple[BatchHeader, memoryview]]:
+async def iter_log_batches(
+    partition_log: PartitionLog,
+) -> AsyncIterator[tuple[BatchHeader, memoryview]]:
     """Every batch from the log's start to its present end, in order.
 
     Ends early, with an error in the log file, where reading fails.

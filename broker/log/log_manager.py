@@ -11,9 +11,19 @@ from typing import Protocol
 
 from urteil.broker.log import checkpoints
 from urteil.broker.log.checkpoints import ZERO_UUID, TopicPartition
-from urteil.broker.log.directory_loading import ConfigOf, LogOpener, config_reader, newer_of
+from urteil.broker.log.directory_loading import (
+    ConfigOf,
+    LogOpener,
+    choose_newer_copy,
+    topic_config_reader,
+)
 from urteil.broker.log.log_config import LogConfig
-from urteil.broker.log.log_directory import LogDirectory, MisplacedDirectory
+from urteil.broker.log.log_directory import (
+    LogDirectory,
+    MisplacedDirectory,
+    deleted_folder_name,
+    future_folder_name,
+)
 from urteil.broker.log.maintenance import Maintenance
 from urteil.broker.log.partition_log import PartitionLog
 from urteil.broker.log.recovery import CheckpointedState
@@ -74,7 +84,7 @@ class LogManager:
         self._futures: dict[TopicPartition, PartitionLog] = {}
         self._preferred: dict[TopicPartition, Path] = {}
         self._watermarks: dict[TopicPartition, int] = {}
-        self._duties = Maintenance(self.storage, broker_props, background)
+        self._maintenance = Maintenance(self.storage, broker_props, background)
 
     # Starting and stopping
 
@@ -91,8 +101,8 @@ class LogManager:
         disk is to blame for.
         """
         now_ms = self._clock.now_ms()
-        self._duties.begin(now_ms)
-        config_of = config_reader(self._props, overrides)
+        self._maintenance.start(now_ms)
+        config_of = topic_config_reader(self._props, overrides)
         for path in self.paths:
             try:
                 self._load_directory(path, cluster_id, config_of, now_ms)
@@ -122,7 +132,7 @@ class LogManager:
                 self._watermarks[key] = loaded.watermarks[key]
         for key, log in loaded.futures.items():
             if key in self._futures:
-                raise _twice(log, self._futures[key])
+                raise _duplicate_log_error(log, self._futures[key])
             directory.logs[key] = self._futures[key] = log
         directory.is_stale = True  # until a checkpoint is written it may tell of logs long gone
 
@@ -131,17 +141,17 @@ class LogManager:
         if known is None:
             self._logs[key] = log
             return
-        newer = newer_of(known, log)
+        newer = choose_newer_copy(known, log)
         if newer is None:
-            raise _twice(log, known)
+            raise _duplicate_log_error(log, known)
         self._logs[key] = newer
         older = log if self._logs[key] is known else known
         _log.warning("%s: an older copy of %s goes", older.directory, newer.directory)
         with contextlib.suppress(OSError):  # its directory goes offline then, as soon as we serve
-            self._doom(older)
+            self._delete_log(older)
 
     def _opener(self, directory: LogDirectory, now_ms: int) -> LogOpener:
-        return LogOpener(self.storage, directory, now_ms, self._recovery_point_went_back)
+        return LogOpener(self.storage, directory, now_ms, self._checkpoint_lowered_offsets)
 
     def shutdown(self, broker_epoch: int = -1) -> None:
         """Flush and close all logs, write the checkpoints and the marker of a clean stop.
@@ -172,7 +182,7 @@ class LogManager:
         """Whether it is one of our directories, and not offline."""
         return any(each.path == path and not each.health.failure for each in self._directories)
 
-    def failed(self) -> list[LogDirectory]:
+    def failed_directories(self) -> list[LogDirectory]:
         """Directories that take no writes, since the storage failed, and are not offline yet."""
         return [each for each in self._directories if each.health.failure is not None]
 
@@ -184,12 +194,12 @@ class LogManager:
             for logs in (self._logs, self._futures):
                 if logs.get(key) is log:
                     del logs[key]
-            self._duties.forget(log)
+            self._maintenance.drop_log(log)
             log.close_files()
-        self._duties.forget_directory(directory.path)
+        self._maintenance.cancel_removals(directory.path)
         directory.close()
 
-    def _home(self, log: PartitionLog) -> LogDirectory:
+    def _directory_of(self, log: PartitionLog) -> LogDirectory:
         return next(each for each in self._directories if each.health is log.health)
 
     # Logs
@@ -272,7 +282,7 @@ class LogManager:
             raise
         log.topic_id = topic_id
 
-    def prefer(self, topic: str, partition: int, path: Path) -> None:
+    def set_preferred_directory(self, topic: str, partition: int, path: Path) -> None:
         """Make the partition's log there, when it comes to that."""
         present = (self._logs.get((topic, partition)), self._futures.get((topic, partition)))
         if all(log is None or log.directory.parent != path for log in present):
@@ -329,19 +339,19 @@ class LogManager:
         log = self._logs.pop((topic, partition), None)
         if log is not None:
             self._watermarks.pop((topic, partition), None)
-            self._doom(log)
+            self._delete_log(log)
 
-    def _doom(self, log: PartitionLog) -> None:
-        directory = self._home(log)
+    def _delete_log(self, log: PartitionLog) -> None:
+        directory = self._directory_of(log)
         del directory.logs[log.topic, log.partition]
         directory.is_stale = True
-        self._duties.forget(log)
+        self._maintenance.drop_log(log)
         try:
             log.rename_for_delete()
         except OSError as error:
             directory.health.fail(error)
             raise
-        self._duties.doom(log, self._clock.now_ms())
+        self._maintenance.schedule_removal(log, self._clock.now_ms())
 
     # Moving a log from one directory to another
 
@@ -349,7 +359,7 @@ class LogManager:
         """An empty copy of the partition's log in another directory. Raises OSError."""
         current, key = self._logs[topic, partition], (topic, partition)
         directory = next(each for each in self._directories if each.path == path)
-        name = future_name(topic, partition)
+        name = future_folder_name(topic, partition)
         self._preferred.pop(key, None)
         try:
             log = self._create_in(directory, name, key, current.topic_id, current.config)
@@ -363,15 +373,15 @@ class LogManager:
         """Drop the copy, if there is one. Raises OSError."""
         log = self._futures.pop((topic, partition), None)
         if log is not None:
-            self._doom(log)
+            self._delete_log(log)
 
-    def may_promote(self, topic: str, partition: int) -> bool:
+    def is_promotable(self, topic: str, partition: int) -> bool:
         """Whether the copy is as durable as the log; else it is synced, and may be some time later:
         a power cut must not take what the log would have kept."""
         old, new = self._logs[topic, partition], self._futures[topic, partition]
         if new.recovery_point >= old.recovery_point:
             return True
-        self._duties.flush(new, new.log_end_offset)
+        self._maintenance.flush(new, new.log_end_offset)
         return False
 
     def promote_future(self, topic: str, partition: int) -> PartitionLog:
@@ -383,7 +393,7 @@ class LogManager:
         """
         key = (topic, partition)
         old, new = self._logs[key], self._futures[key]
-        source, target = self._home(old), self._home(new)
+        source, target = self._directory_of(old), self._directory_of(new)
         try:
             new.rename_folder(f"{topic}-{partition}")
             self.storage.sync_directory(target.path)
@@ -394,15 +404,15 @@ class LogManager:
         new.cleaned_to = old.cleaned_to
         del self._futures[key], source.logs[key]
         self._logs[key] = new
-        self._duties.forget(old)
+        self._maintenance.drop_log(old)
         source.is_stale = True
         try:
             # its files stay open until they are removed: somebody may be reading it
-            old.rename_folder(old.doomed_name())
+            old.rename_folder(deleted_folder_name(topic, partition))
         except OSError as error:
             source.health.fail(error)
-        self._duties.doom(old, self._clock.now_ms())
-        self.checkpoint_cleaned(new)
+        self._maintenance.schedule_removal(old, self._clock.now_ms())
+        self.checkpoint_cleaner_offsets(new)
         return new
 
     # Checkpoints
@@ -411,7 +421,7 @@ class LogManager:
         """The high watermark of the last checkpoint, before or after the start; 0 without one."""
         return self._watermarks.get((topic, partition), 0)
 
-    def note_high_watermark(self, topic: str, partition: int, offset: int) -> None:
+    def keep_high_watermark(self, topic: str, partition: int, offset: int) -> None:
         """What the next checkpoint holds of a log that is no longer hosted."""
         self._watermarks[topic, partition] = offset
 
@@ -432,10 +442,10 @@ class LogManager:
             directory.put_recovery_points()
             self._write(directory)
 
-    def checkpoint_cleaned(self, log: PartitionLog) -> None:
+    def checkpoint_cleaner_offsets(self, log: PartitionLog) -> None:
         """Write `cleaner-offset-checkpoint` where a log lies that was cleaned further."""
-        directory = self._home(log)
-        directory.put_cleaned()
+        directory = self._directory_of(log)
+        directory.put_cleaner_offsets()
         self._write(directory)
 
     def checkpoint_log_start_offsets(self) -> None:
@@ -446,20 +456,20 @@ class LogManager:
 
     def _write(self, directory: LogDirectory) -> None:
         """In the background."""
-        self._background(directory.write_checkpoints_beside)
+        self._background(directory.write_checkpoints_in_background)
 
-    def _recovery_point_went_back(self, directory: LogDirectory) -> None:
+    def _checkpoint_lowered_offsets(self, directory: LogDirectory) -> None:
         """Not in the background: a crash after the next append must find it on disk."""
         directory.put_recovery_points()
         directory.put_log_starts()
-        directory.put_cleaned()
+        directory.put_cleaner_offsets()
         directory.write_checkpoints()
 
     def _put_offsets(self, directory: LogDirectory) -> None:
         directory.put_recovery_points()
         directory.put_log_starts()
         self._put_high_watermarks(directory)
-        directory.put_cleaned()
+        directory.put_cleaner_offsets()
         directory.is_stale = False
 
     def _put_high_watermarks(self, directory: LogDirectory) -> None:
@@ -482,15 +492,10 @@ class LogManager:
             if directory.is_stale and directory.health.failure is None:
                 self._put_offsets(directory)
                 self._write(directory)
-        self._duties.run([*self._logs.values(), *self._futures.values()], now_ms)
+        self._maintenance.run([*self._logs.values(), *self._futures.values()], now_ms)
 
 
-def future_name(topic: str, partition: int) -> str:
-    """A name for the folder of a copy that is to replace a partition's log."""
-    return f"{topic}-{partition}.{uuid.uuid4().hex}-future"
-
-
-def _twice(one: PartitionLog, other: PartitionLog) -> MisplacedDirectory:
+def _duplicate_log_error(one: PartitionLog, other: PartitionLog) -> MisplacedDirectory:
     return MisplacedDirectory(
         f"{one.directory} and {other.directory} are the same partition: remove the one whose "
         "directory failed last, or that is of an older topic of the same name"

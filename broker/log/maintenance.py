@@ -32,31 +32,31 @@ class Maintenance:
         self._props = broker_props
         self._background = background
         self._flushes: dict[PartitionLog, FlushJob] = {}
-        self._mends: dict[PartitionLog, IndexRebuild] = {}
-        self._doomed: list[tuple[int, PartitionLog]] = []
+        self._rebuilds: dict[PartitionLog, IndexRebuild] = {}
+        self._removals: list[tuple[int, PartitionLog]] = []
         self._retention_due_ms = self._expiration_due_ms = 0
 
-    def begin(self, now_ms: int) -> None:
+    def start(self, now_ms: int) -> None:
         """The broker starts: retention waits for log.initial.task.delay.ms, the expiration of
         producers for its first interval (`PeriodicProducerExpirationCheck`)."""
         delay_ms = self._number("log.initial.task.delay.ms", _INITIAL_DELAY_MS)
         self._retention_due_ms = now_ms + delay_ms
         self._expiration_due_ms = now_ms + self._expiration_period_ms()
 
-    def doom(self, log: PartitionLog, now_ms: int) -> None:
+    def schedule_removal(self, log: PartitionLog, now_ms: int) -> None:
         """Remove the folder after the delay. The broker's own counts, not the topic's: who
         deletes a topic deletes its settings."""
         delay_ms = LogConfig.from_properties(self._props).file_delete_delay_ms
-        self._doomed.append((now_ms + delay_ms, log))
+        self._removals.append((now_ms + delay_ms, log))
 
-    def forget(self, log: PartitionLog) -> None:
+    def drop_log(self, log: PartitionLog) -> None:
         """The log is not ours any more; what is synced for it does not matter."""
         self._flushes.pop(log, None)
-        self._mends.pop(log, None)
+        self._rebuilds.pop(log, None)
 
-    def forget_directory(self, path: Path) -> None:
+    def cancel_removals(self, path: Path) -> None:
         """Nothing is removed there any more."""
-        self._doomed = [item for item in self._doomed if item[1].directory.parent != path]
+        self._removals = [item for item in self._removals if item[1].directory.parent != path]
 
     def run(self, logs: Sequence[PartitionLog], now_ms: int) -> None:
         """Do what is due."""
@@ -64,22 +64,22 @@ class Maintenance:
         self._finish_flushes()
         for log in healthy:
             self._start_flush(log, now_ms)
-        self._finish_mends()
+        self._finish_rebuilds()
         for log in healthy:
-            if log.segments.suspects and log not in self._mends:
-                self._start_mend(log)
+            if log.segments.misindexed and log not in self._rebuilds:
+                self._start_rebuild(log)
         if now_ms >= self._retention_due_ms:
             period_ms = self._number("log.retention.check.interval.ms", _RETENTION_CHECK_MS)
             self._retention_due_ms = now_ms + period_ms
-            self._each(healthy, lambda log: self._apply_retention(log, now_ms))
+            self._for_each(healthy, lambda log: self._apply_retention(log, now_ms))
         if now_ms >= self._expiration_due_ms:
             self._expiration_due_ms = now_ms + self._expiration_period_ms()
             for log in healthy:
                 log.expire_producers(now_ms)
-        self._each(healthy, lambda log: log.remove_deleted(now_ms))
+        self._for_each(healthy, lambda log: log.remove_deleted(now_ms))
         self._remove_due(now_ms)
 
-    def _each(self, logs: Iterable[PartitionLog], do: Callable[[PartitionLog], None]) -> None:
+    def _for_each(self, logs: Iterable[PartitionLog], do: Callable[[PartitionLog], None]) -> None:
         for log in logs:
             try:
                 if log.failure is None:
@@ -98,7 +98,7 @@ class Maintenance:
             return
         if now_ms - log.flushed_ms >= log.config.flush_ms:
             upto = log.log_end_offset
-        elif log.rolled_unflushed:
+        elif log.has_unflushed_segments:
             upto = log.segments.active.base_offset
         else:
             return
@@ -111,7 +111,7 @@ class Maintenance:
         if log in self._flushes:
             return
         try:
-            job = log.flush_job(upto)
+            job = log.create_flush_job(upto)
         except OSError as error:
             log.fail(error)
             return
@@ -124,19 +124,19 @@ class Maintenance:
                 del self._flushes[log]
                 log.finish_flush(job)
 
-    def _start_mend(self, log: PartitionLog) -> None:
+    def _start_rebuild(self, log: PartitionLog) -> None:
         """An active segment has its indexes built anew once it is sealed."""
-        sealed = [one for one in log.segments.suspects if one is not log.segments.active]
+        sealed = [one for one in log.segments.misindexed if one is not log.segments.active]
         if sealed:
             job = IndexRebuild(self._storage, sealed[0], log.config.index_interval_bytes)
-            self._mends[log] = job
+            self._rebuilds[log] = job
             self._background(job.run)
 
-    def _finish_mends(self) -> None:
-        for log, job in list(self._mends.items()):
+    def _finish_rebuilds(self) -> None:
+        for log, job in list(self._rebuilds.items()):
             if job.done:
-                del self._mends[log]
-                self._each([log], job.finish)
+                del self._rebuilds[log]
+                self._for_each([log], job.finish)
 
     def _apply_retention(self, log: PartitionLog, now_ms: int) -> None:
         # those that are compacted are the cleaner's, lest it clean what goes
@@ -144,8 +144,8 @@ class Maintenance:
             _log.info("%r: old segments go", log)
 
     def _remove_due(self, now_ms: int) -> None:
-        due = [log for due_ms, log in self._doomed if due_ms <= now_ms]
-        self._doomed = [item for item in self._doomed if item[0] > now_ms]
+        due = [log for due_ms, log in self._removals if due_ms <= now_ms]
+        self._removals = [item for item in self._removals if item[0] > now_ms]
         for log in due:
             log.close_files()
-        self._each(due, lambda log: self._storage.remove_tree(log.directory))
+        self._for_each(due, lambda log: self._storage.remove_tree(log.directory))

@@ -1,4 +1,16 @@
-"""The log of one partition (Kafka's `UnifiedLog`): synchronous, told the time by its caller."""
+"""The log of one partition (Kafka's `UnifiedLog`): appends, reads, truncation, retention, flush.
+
+A log is a list of segments, the last one active. Beside the segments it keeps state that follows
+from their batches: leader epochs, producers, and the verifications of transactions. An append
+changes all of it in one synchronous step:
+
+1. `validate_append` checks the bytes without a look at the log, possibly on another thread.
+2. `append_validated` checks producers and transactions and assigns offsets and the leader epoch.
+3. `_write` rolls the segment if needed, writes the bytes and then adopts the new state.
+
+Invariant: log_start_offset <= high_watermark <= log_end_offset, and offsets below recovery_point
+are durable. Time is always an argument: no method reads a clock.
+"""
 
 from __future__ import annotations
 
@@ -10,29 +22,30 @@ from pathlib import Path
 
 from urteil.broker.base.offload import Steps, finished
 from urteil.broker.log import recovery, segment_retention, timestamp_search
-from urteil.broker.log.append import HEAD_BYTES, Append
-from urteil.broker.log.append_validation import admit
-from urteil.broker.log.batch_checks import Batches, RecordError, Rejection, split_fetched
+from urteil.broker.log.append_validation import validate_append
+from urteil.broker.log.batch_checks import (
+    Batches,
+    RecordError,
+    Rejection,
+    split_fetched_batches,
+)
+from urteil.broker.log.batch_placement import PREFIX_BYTES, place_batches, split_by_segment
 from urteil.broker.log.cleaner import segment_swap
 from urteil.broker.log.directory_health import DirectoryHealth
+from urteil.broker.log.file_names import INDEX, LOG, TIME_INDEX, TXN_INDEX
 from urteil.broker.log.flush_job import FlushJob
 from urteil.broker.log.log_config import LogConfig
+from urteil.broker.log.log_directory import deleted_folder_name
 from urteil.broker.log.log_results import AppendResult, ReadResult, TimestampOffset
 from urteil.broker.log.producer_replay import rebuild_producers
-from urteil.broker.log.range_read import read
+from urteil.broker.log.producer_states import Refusal, SentBatch, StagedBatches
+from urteil.broker.log.range_read import read_range
 from urteil.broker.log.recovery import CheckpointedState
-from urteil.broker.log.segment import (
-    INDEX,
-    LOG,
-    MAX_RELATIVE_OFFSET,
-    TIME_INDEX,
-    TXN_INDEX,
-    DamagedSegment,
-    LogSegment,
-)
-from urteil.broker.log.storage import FileRange, Storage
+from urteil.broker.log.segment import MAX_RELATIVE_OFFSET, DamagedSegment, LogSegment, PlacedBatch
+from urteil.broker.log.storage import Buffer, FileRange, Storage
 from urteil.broker.log.transaction_verification import TRUSTED, Guard, Verifications
 from urteil.broker.log.txn_index import AbortedTxn
+from urteil.broker.wire.batches import BatchHeader
 from urteil.broker.wire.errors import ErrorCode
 
 __all__ = ["AppendResult", "PartitionLog", "ReadResult", "TimestampOffset"]
@@ -41,10 +54,10 @@ _log = logging.getLogger("urteil.broker.log")
 
 
 class PartitionLog:
-    """Appends, reads and cuts one partition's batches.
+    """The batches of one partition in one folder.
 
-    Kafka's errors are values in the results. When the storage fails under a write, here or in
-    another log of the same `health`, the log is closed to appends for good (`failure` says why).
+    Results carry Kafka's errors as values. After a failed write, here or in another log of the same
+    directory, the log rejects all appends (`failure` is the cause).
     """
 
     def __init__(
@@ -56,16 +69,16 @@ class PartitionLog:
         topic_id: uuid.UUID,
         config: LogConfig,
         now_ms: int,
-        remembered: CheckpointedState | None = None,
+        checkpointed: CheckpointedState | None = None,
         *,
-        on_cut: Callable[[], None] | None = None,
+        on_lowered: Callable[[], None] | None = None,
         health: DirectoryHealth | None = None,
     ) -> None:
-        """Open the log in an existing folder, recovering it as `remembered` demands.
+        """Open the log in an existing folder and recover it as far as `checkpointed` requires.
 
-        `on_cut` is called when the recovery point, the end of what is clean or the log's start
-        went back: checkpoints on disk beyond them would let recovery and cleaner skip what is
-        written anew, or hide it.
+        `on_lowered` is called after a truncation lowered the recovery point, the cleaned offset or
+        the log start offset. The checkpoints must then be rewritten: larger offsets on disk would
+        let recovery and the cleaner skip records that are written later.
         Raises OSError.
         """
         self.topic, self.partition, self.topic_id = topic, partition, topic_id
@@ -73,9 +86,9 @@ class PartitionLog:
         self.config = config
         self.health = health or DirectoryHealth(directory)
         self._storage = storage
-        self._on_cut = on_cut
+        self._on_lowered = on_lowered
         loaded = recovery.load(
-            storage, directory, config, remembered or CheckpointedState(), now_ms
+            storage, directory, config, checkpointed or CheckpointedState(), now_ms
         )
         self.segments = loaded.segments
         self.epochs = loaded.epochs
@@ -88,11 +101,11 @@ class PartitionLog:
         self.recovery_point = loaded.recovery_point
         self._kept = loaded.kept
         self.recovered_cut_bytes = loaded.cut_bytes
-        self.cleaned_to = remembered.cleaned_to if remembered else None
+        self.cleaned_to = checkpointed.cleaned_to if checkpointed else None
         self.flushed_ms = now_ms
         self._generation = 0
-        self._deleted: list[tuple[int, Path]] = []
-        self._complaints: set[tuple[Path, int]] = set()
+        self._pending_removals: list[tuple[int, Path]] = []
+        self._reported_damage: set[tuple[Path, int]] = set()
 
     def __repr__(self) -> str:
         return f"{self.topic}-{self.partition}[{self.log_start_offset}, {self.log_end_offset})"
@@ -101,17 +114,17 @@ class PartitionLog:
 
     @property
     def failure(self) -> OSError | None:
-        """Why the log takes no writes, if it takes none."""
+        """The storage error after which the log rejects all writes, if there was one."""
         return self.health.failure
 
     @property
     def generation(self) -> int:
-        """Another number after every cut: what was read before may be there no more."""
+        """A number that changes with every truncation and rename: earlier reads may be outdated."""
         return self._generation
 
     @property
     def last_stable_offset(self) -> int:
-        """The high watermark, or the first offset of an undecided transaction before it."""
+        """The high watermark, or the first offset of an open transaction below it."""
         unstable = self.producers.first_unstable_offset
         if unstable is None or unstable > self.high_watermark:
             return self.high_watermark
@@ -119,7 +132,7 @@ class PartitionLog:
 
     @property
     def latest_epoch(self) -> int:
-        """The newest leader epoch in the log, -1 in a log without any."""
+        """The newest leader epoch in the log, -1 without one."""
         return self.epochs.latest
 
     @property
@@ -128,24 +141,25 @@ class PartitionLog:
         return self.segments.size
 
     def update_high_watermark(self, offset: int) -> int:
-        """Set the high watermark, kept between start and end of the log; returns it."""
+        """Set the high watermark, clamped to the log's start and end offsets; return it."""
         self.high_watermark = min(max(offset, self.log_start_offset), self.log_end_offset)
         self.producers.on_high_watermark(self.high_watermark)
         return self.high_watermark
 
     # Appending
 
-    def admission(
+    def validate_append(
         self, data: memoryview, now_ms: int, *, from_client: bool = True
     ) -> Steps[Batches | Rejection]:
-        """The checks of an append that need no look at the log, for `append_admitted`.
+        """Check bytes before an append, without a look at the log; the result is for
+        `append_validated`.
 
-        `data` is not changed: batches of magic 2, or messages of magic 0 and 1, which become one;
-        a cut one at its end is passed over, and nothing whole in it is nothing to do.
-        `from_client` demands what only producers may be asked: base offset 0, counts, times,
-        keys in a compacted topic, sequences that follow, no control records.
+        `data` is not changed. It holds batches of magic 2, or messages of magic 0 and 1, which
+        become one batch. An incomplete last batch is ignored. `from_client` adds the rules for
+        producers: base offset 0, record counts, timestamps, keys in a compacted topic, consecutive
+        sequences, no control records.
         """
-        return admit(data, self.config, now_ms, from_client=from_client)
+        return validate_append(data, self.config, now_ms, from_client=from_client)
 
     def append_as_leader(
         self,
@@ -156,49 +170,186 @@ class PartitionLog:
         from_client: bool = True,
         guard: Guard | None = TRUSTED,
     ) -> AppendResult:
-        """Check batches (`admission`), give them offsets and the epoch, write them."""
+        """Check batches (`validate_append`), assign offsets and the epoch, and write them."""
         if self.failure:
-            return self._refused(ErrorCode.KAFKA_STORAGE_ERROR, str(self.failure))
-        admitted = finished(self.admission(data, now_ms, from_client=from_client))
-        return self.append_admitted(
-            admitted, leader_epoch, now_ms, from_client=from_client, guard=guard
+            return self._reject(ErrorCode.KAFKA_STORAGE_ERROR, str(self.failure))
+        validated = finished(self.validate_append(data, now_ms, from_client=from_client))
+        return self.append_validated(
+            validated, leader_epoch, now_ms, from_client=from_client, guard=guard
         )
 
-    def append_admitted(
+    def append_validated(
         self,
-        parts: Batches | Rejection,
+        batches: Batches | Rejection,
         leader_epoch: int,
         now_ms: int,
         *,
         from_client: bool = True,
         guard: Guard | None = TRUSTED,
     ) -> AppendResult:
-        """Give batches offsets and the epoch, and write them. A batch that its producer sent before
-        is answered as then, and not written. The first batch of a transaction needs the `guard` of
-        its verification."""
+        """Assign offsets and the epoch to checked batches, and write them.
+
+        A batch that its producer already sent is not written again; the result has the offsets of
+        the first append. The first batch of a transaction needs the `guard` of its verification.
+        """
         if self.failure:
-            return self._refused(ErrorCode.KAFKA_STORAGE_ERROR, str(self.failure))
-        if isinstance(parts, Rejection):
-            return self._refused(*parts)
-        if not parts:
+            return self._reject(ErrorCode.KAFKA_STORAGE_ERROR, str(self.failure))
+        if isinstance(batches, Rejection):
+            return self._reject(*batches)
+        if not batches:
             return AppendResult(log_start_offset=self.log_start_offset)
-        size = sum(header.size for header, _ in parts)
+        size = sum(header.size for header, _ in batches)
         if size > self.config.segment_bytes:
-            return self._refused(
+            return self._reject(
                 ErrorCode.RECORD_LIST_TOO_LARGE,
                 f"{size} bytes exceed the segment size {self.config.segment_bytes}",
             )
-        return Append(self, now_ms).as_leader(
-            parts, leader_epoch, from_client=from_client, guard=guard
+        base_offset = offset = self.log_end_offset
+        staged: StagedBatches | None = None
+        for header, batch in batches:
+            if header.producer_id >= 0:
+                if from_client and (sent := self.producers.find_duplicate(header)):
+                    return self._duplicate_result(sent)
+                staged = staged or StagedBatches(self.producers, check_sequences=from_client)
+                refusal = self._check_verification(header, staged, guard) or staged.add(
+                    header, offset, batch
+                )
+                if refusal:
+                    return self._reject(*refusal)
+            offset += header.last_offset_delta + 1
+        buffers, placed = place_batches(batches, base_offset, leader_epoch)
+        error = self._write(buffers, placed, [(leader_epoch, base_offset)], staged, now_ms)
+        if error:
+            return error
+        return AppendResult(
+            base_offset=base_offset,
+            last_offset=offset - 1,
+            log_append_time_ms=now_ms if self.config.log_append_time else -1,
+            log_start_offset=self.log_start_offset,
         )
 
-    def write_ahead(self, parts: Batches | Rejection, now_ms: int) -> Steps[None]:
-        """Write a large batch behind the end of the log before `append_admitted`, which then finds
-        it there: what would take long as a whole is done in steps. Nothing is changed that a reader
-        or another append sees. `drop_ahead` must follow, whatever comes between."""
-        if isinstance(parts, Rejection) or self.failure or len(parts) != 1:
+    def _check_verification(
+        self, header: BatchHeader, staged: StagedBatches, guard: Guard | None
+    ) -> Refusal | None:
+        """Refuse the first batch of a transaction that the coordinator did not confirm, and a batch
+        that overtakes one still being verified (KIP-890)."""
+        producer_id = header.producer_id
+        if header.is_control or staged.is_open(producer_id):
+            return None
+        if header.is_transactional and not self.verifications.is_valid(producer_id, guard):
+            return ErrorCode.INVALID_TXN_STATE, "Record was not part of an ongoing transaction"
+        lowest = self.verifications.lowest_sequence(producer_id)
+        if lowest is not None and header.base_sequence > lowest and not staged.is_stale(header):
+            return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, (
+                f"Out of order sequence number for producer {producer_id} at offset "
+                f"{self.log_end_offset}: {header.base_sequence} (incoming seq. number), "
+                f"{lowest} (earliest seen sequence)"
+            )
+        return None
+
+    def _duplicate_result(self, sent: SentBatch) -> AppendResult:
+        return AppendResult(
+            base_offset=sent.first_offset,
+            last_offset=sent.last_offset,
+            log_append_time_ms=sent.timestamp_ms,
+            log_start_offset=self.log_start_offset,
+            duplicate=True,
+        )
+
+    def append_as_follower(self, data: memoryview, now_ms: int) -> AppendResult:
+        """Write batches byte for byte as the leader has them; an incomplete last one is ignored.
+
+        Offsets are the leader's and may have gaps, as compaction leaves them. OFFSET_OUT_OF_RANGE
+        for a batch that begins before the end of the log; then nothing is written.
+        """
+        if self.failure:
+            return self._reject(ErrorCode.KAFKA_STORAGE_ERROR, str(self.failure))
+        batches = split_fetched_batches(data)
+        if isinstance(batches, Rejection):
+            return self._reject(*batches)
+        expected = self.log_end_offset
+        for header, _ in batches:
+            if header.base_offset < expected:
+                return self._reject(
+                    ErrorCode.OFFSET_OUT_OF_RANGE,
+                    f"Batch at offset {header.base_offset}, but the next offset is {expected}",
+                )
+            expected = header.last_offset + 1
+        for run in split_by_segment(batches, self.segments.active.size, self.config.segment_bytes):
+            error = self._write_fetched(run, now_ms)
+            if error:
+                return error
+        return AppendResult(
+            base_offset=batches[0][0].base_offset if batches else -1,
+            last_offset=batches[-1][0].last_offset if batches else -1,
+            log_start_offset=self.log_start_offset,
+        )
+
+    def _write_fetched(self, batches: Batches, now_ms: int) -> AppendResult | None:
+        staged: StagedBatches | None = None
+        for header, batch in batches:
+            if header.producer_id >= 0:
+                staged = staged or StagedBatches(self.producers, check_sequences=False, trust=True)
+                staged.add(header, header.base_offset, batch)
+        placed = [(head.last_offset, head.max_timestamp, head.size) for head, _ in batches]
+        epochs = [(head.partition_leader_epoch, head.base_offset) for head, _ in batches]
+        return self._write([batch for _, batch in batches], placed, epochs, staged, now_ms)
+
+    def _write(
+        self,
+        buffers: list[Buffer],
+        placed: list[PlacedBatch],
+        epochs: list[tuple[int, int]],
+        staged: StagedBatches | None,
+        now_ms: int,
+    ) -> AppendResult | None:
+        """Write batches and adopt the state that follows from them; an error result if the storage
+        failed."""
+        size = sum(item[2] for item in placed)
+        try:
+            self._roll_if_due(size, placed, epochs[0][1], now_ms)
+            for epoch, start in epochs:
+                self.epochs.assign(epoch, start)
+            self.segments.active.append(buffers, size, placed, self.config.index_interval_bytes)
+            self.log_end_offset = placed[-1][0] + 1
+            self._adopt(staged)
+            if self.log_end_offset - self.recovery_point >= self.config.flush_messages:
+                self.flush()
+        except OSError as error:
+            self.fail(error)
+        if self.failure is None:
+            return None
+        return self._reject(ErrorCode.KAFKA_STORAGE_ERROR, str(self.failure))
+
+    def _adopt(self, staged: StagedBatches | None) -> None:
+        if staged is not None:
+            for aborted in self.producers.merge(staged):
+                self.segments.active.txn_index.append(aborted)
+            for producer_id in staged.verified:
+                self.verifications.clear(producer_id)
+        self.producers.end_offset = self.log_end_offset
+
+    def _roll_if_due(
+        self, size: int, placed: list[PlacedBatch], base_offset: int, now_ms: int
+    ) -> None:
+        newest_ms = max(item[1] for item in placed)
+        active = self.segments.active
+        if active.should_roll(self.config, size, placed[-1][0], newest_ms, now_ms):
+            # after a wide gap the new segment begins at the batch: to recovery a segment that ends
+            # far below the next one's base would look as if it had lost records
+            is_far = placed[-1][0] - self.log_end_offset > MAX_RELATIVE_OFFSET
+            self.roll(now_ms, base_offset if is_far else None)
+
+    def write_ahead(self, batches: Batches | Rejection, now_ms: int) -> Steps[None]:
+        """Write a large batch behind the end of the log, piece by piece, before `append_validated`,
+        which then writes its head alone.
+
+        Readers and other appends see no change. The caller must call `drop_write_ahead` afterwards,
+        whatever happens in between.
+        """
+        if isinstance(batches, Rejection) or self.failure or len(batches) != 1:
             return
-        ((header, batch),) = parts
+        ((header, batch),) = batches
         if header.size > self.config.segment_bytes:
             return
         active, last_offset = self.segments.active, self.log_end_offset + header.last_offset_delta
@@ -206,30 +357,18 @@ class PartitionLog:
             self.roll(now_ms)
             active = self.segments.active
         try:
-            yield from active.write_ahead(batch[HEAD_BYTES:], HEAD_BYTES)
+            yield from active.write_ahead(batch[PREFIX_BYTES:], PREFIX_BYTES)
         except OSError as error:
             self.fail(error)
 
-    def drop_ahead(self) -> None:
-        """Forget what `write_ahead` wrote and no append took over."""
+    def drop_write_ahead(self) -> None:
+        """Cut off what `write_ahead` wrote and no append adopted."""
         try:
-            self.segments.active.drop_ahead()
+            self.segments.active.drop_write_ahead()
         except OSError as error:
             self.fail(error)
 
-    def append_as_follower(self, data: memoryview, now_ms: int) -> AppendResult:
-        """Write batches as the leader has them; a cut last one is passed over.
-
-        OFFSET_OUT_OF_RANGE for a batch that begins before the end of the log.
-        """
-        if self.failure:
-            return self._refused(ErrorCode.KAFKA_STORAGE_ERROR, str(self.failure))
-        parts = split_fetched(data)
-        if isinstance(parts, Rejection):
-            return self._refused(*parts)
-        return Append(self, now_ms).as_follower(parts)
-
-    def _refused(
+    def _reject(
         self, error: ErrorCode, message: str, records: tuple[RecordError, ...] = ()
     ) -> AppendResult:
         return AppendResult(
@@ -242,7 +381,8 @@ class PartitionLog:
     def roll(self, now_ms: int, base_offset: int | None = None) -> None:
         """Begin a new segment at the end of the log, or at the next batch's `base_offset`.
 
-        An empty active segment stays as it is, unless the next batch lies too far from it.
+        An empty active segment stays, unless the next batch is out of reach of its relative
+        offsets.
         """
         base_offset = max(self.log_end_offset, base_offset or 0)
         if self.segments.active.size == 0:
@@ -252,23 +392,23 @@ class PartitionLog:
         else:
             self.segments.active.seal()
         if base_offset > self.log_start_offset:
-            self._snapshots.take(base_offset, self.producers.entries.values(), sync=False)
+            self._snapshots.write(base_offset, self.producers.entries.values(), sync=False)
         self.segments.open(
             base_offset, now_ms, create=True, preallocated_bytes=self.config.preallocated_bytes
         )
 
-    def take_snapshot(self, *, sync: bool) -> None:
-        """Write the producers' state as of the end of the log."""
+    def write_snapshot(self, *, sync: bool) -> None:
+        """Write the producer state as of the end of the log."""
         if self.log_end_offset > self.log_start_offset:
-            self._snapshots.take(self.log_end_offset, self.producers.entries.values(), sync=sync)
+            self._snapshots.write(self.log_end_offset, self.producers.entries.values(), sync=sync)
 
     def fail(self, error: OSError) -> None:
-        """Refuse all writes from now on, here and in all logs of the same directory."""
+        """Reject all writes from now on, here and in all logs of the same directory."""
         self.health.fail(error)
 
-    def read_failed(self, error: OSError) -> None:
-        """What the system says of the device goes for the whole directory; a file that somebody
-        removed or cut is missing to this log alone, and of descriptors there may be more soon."""
+    def handle_read_error(self, error: OSError) -> None:
+        """Fail the whole directory after an error of the device. A missing or short file concerns
+        this log alone, and a lack of file descriptors may pass: both are only logged."""
         if error.errno in (None, errno.ENOENT, errno.EMFILE, errno.ENFILE):
             _log.error("%s: read failed: %s", self.directory, error)
         else:
@@ -279,69 +419,70 @@ class PartitionLog:
     def read(
         self, offset: int, max_bytes: int, *, upto: int, min_one: bool = True, lend: bool = False
     ) -> ReadResult:
-        """Batches from the one that holds `offset`, none that reaches beyond offset `upto`.
+        """Read batches from the one that holds `offset`, all below the offset `upto`.
 
-        At most `max_bytes`, where the last batch may be cut; with `min_one` the first one is
-        whole however large it is, without it nothing is read if it does not fit. With `lend`
-        larger reads stay in the file (`FileRange`), to be sent from there.
-        OFFSET_OUT_OF_RANGE outside of [log_start_offset, log_end_offset], CORRUPT_MESSAGE where
-        the file is damaged: nothing is skipped.
+        Returns at most `max_bytes`; the last batch may be incomplete. With `min_one` the first
+        batch is complete even if it is larger; without it nothing is read if the first batch does
+        not fit. With `lend` larger reads stay in the file (`FileRange`) and are sent from there.
+        OFFSET_OUT_OF_RANGE outside [log_start_offset, log_end_offset]; CORRUPT_MESSAGE where the
+        file is damaged: damage is never skipped.
         """
         if not self.log_start_offset <= offset <= self.log_end_offset:
             return ReadResult(ErrorCode.OFFSET_OUT_OF_RANGE, offset=offset)
         end = self.log_end_offset
         try:
-            result = read(
+            result = read_range(
                 self.segments, offset, max_bytes, min(upto, end), end, min_one=min_one, lend=lend
             )
         except DamagedSegment as damage:
-            self._complain(damage)
+            self._log_damage(damage)
             return ReadResult(ErrorCode.CORRUPT_MESSAGE, offset=offset)
-        for lent in result.records:
-            if isinstance(lent, FileRange):
-                lent.on_failure = self.read_failed
+        for data in result.records:
+            if isinstance(data, FileRange):
+                data.on_failure = self.handle_read_error
         return result
 
-    def _complain(self, damage: DamagedSegment) -> None:
-        """Once a place: readers ask again and again."""
-        if (damage.path, damage.position) not in self._complaints:
-            self._complaints.add((damage.path, damage.position))
+    def _log_damage(self, damage: DamagedSegment) -> None:
+        """Log a damaged place once: readers retry it again and again."""
+        if (damage.path, damage.position) not in self._reported_damage:
+            self._reported_damage.add((damage.path, damage.position))
             _log.error("%s: cannot be read from there on; stop the broker and remove the log's "
                        "folder if another replica has it, or restore the file", damage)  # fmt: skip
 
-    def searches_for_timestamp(self, timestamp_ms: int) -> Iterator[Steps[TimestampOffset | None]]:
-        """The search for the first record at or after a time, batch by batch: mostly of one.
+    def search_timestamp(self, timestamp_ms: int) -> Iterator[Steps[TimestampOffset | None]]:
+        """Searches for the first record at or after a time, one search for each candidate batch;
+        the first result that is not None is the answer.
 
-        Raises DamagedSegment (OSError) when the way there is not readable.
+        Raises DamagedSegment (OSError) when the batches before it cannot be read.
         """
-        return timestamp_search.first_at_or_after(
+        return timestamp_search.search_first_at_or_after(
             self.segments, timestamp_ms, self.log_start_offset
         )
 
-    def searches_for_max_timestamp(self) -> Iterator[Steps[TimestampOffset | None]]:
-        """The search for the first record with the largest timestamp."""
+    def search_max_timestamp(self) -> Iterator[Steps[TimestampOffset | None]]:
+        """Searches for the first record with the largest timestamp."""
         return timestamp_search.newest(self.segments)
 
     def aborted_transactions(self, from_offset: int, to_offset: int) -> list[AbortedTxn]:
-        """Aborted transactions that a reader of [from_offset, to_offset) has to know of."""
-        return self.segments.aborted(from_offset, to_offset)
+        """The aborted transactions that overlap [from_offset, to_offset)."""
+        return self.segments.aborted_transactions(from_offset, to_offset)
 
     # Epochs
 
     def epoch_end_offset(self, requested_epoch: int) -> tuple[int, int]:
-        """KIP-279: the largest epoch not above the requested one and its end; or (-1, -1)."""
+        """The largest epoch not above the requested one and its end, or (-1, -1) (KIP-279)."""
         return self.epochs.end_offset(requested_epoch, self.log_end_offset)
 
     def assign_epoch_start(self, epoch: int, offset: int) -> None:
-        """A leader's epoch begins, at the end of the log."""
+        """Record that a leader epoch begins at `offset`, the end of the log."""
         self.epochs.assign(epoch, offset)
 
-    # Cutting
+    # Truncating
 
     def truncate_to(self, offset: int) -> bool:
-        """Drop `offset` and all after it; a batch that holds it goes as a whole.
+        """Remove `offset` and everything after it, with the whole batch that holds it.
 
-        Returns False when the log ended there already.
+        Returns False when the log already ended there.
         """
         if offset >= self.log_end_offset:
             self.epochs.truncate_from_end(self.log_end_offset)
@@ -349,12 +490,12 @@ class PartitionLog:
         if offset < self.segments.first_offset:
             self.truncate_fully_and_start_at(offset)
             return True
-        index = self.segments.floor(offset)
+        index = self.segments.floor_index(offset)
         for removed in self.segments.remove_after(index):
             self._snapshots.remove(removed)
         self.segments.active.activate()
         end = self.segments.active.truncate(offset)
-        self._ended_at(min(end, offset))
+        self._lower_end(min(end, offset))
         rebuild_producers(
             self.producers,
             self._snapshots,
@@ -366,7 +507,7 @@ class PartitionLog:
         return True
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
-        """Drop everything; the empty log begins at `offset`."""
+        """Remove all records; the empty log begins at `offset`."""
         created_ms = self.segments.active.created_ms
         self.segments.remove_after(-1)
         self.segments.open(
@@ -375,11 +516,11 @@ class PartitionLog:
         self.epochs.clear()
         self._snapshots.remove_outside(offset, offset)
         self.producers.reset(offset)
-        self._ended_at(offset)
+        self._lower_end(offset)
         self.log_start_offset = self.high_watermark = offset
 
-    def _ended_at(self, offset: int) -> None:
-        """The log was cut, or begun anew, and ends at `offset`."""
+    def _lower_end(self, offset: int) -> None:
+        """Adopt `offset` as the end of the log after a truncation."""
         self._generation += 1
         lowered = max(self.recovery_point, self.cleaned_to or 0, self.log_start_offset) > offset
         self.log_end_offset = offset
@@ -390,14 +531,15 @@ class PartitionLog:
         if self.cleaned_to is not None:
             self.cleaned_to = min(self.cleaned_to, offset)
         if lowered:
-            self.segments.active.file.sync()  # what was durable would be back after a power cut
-            if self._on_cut:
-                self._on_cut()
+            self.segments.active.file.sync()  # else a power cut restores the bytes
+            if self._on_lowered:
+                self._on_lowered()
 
     def increment_log_start_offset(self, offset: int) -> ErrorCode:
-        """DeleteRecords: what lies before `offset` is gone for readers, its files follow.
+        """Hide the records before `offset` from readers; retention removes their files later.
 
-        OFFSET_OUT_OF_RANGE beyond the high watermark; a smaller offset changes nothing.
+        OFFSET_OUT_OF_RANGE beyond the high watermark; an offset at or below the start changes
+        nothing.
         """
         if offset > self.high_watermark:
             return ErrorCode.OFFSET_OUT_OF_RANGE
@@ -414,10 +556,11 @@ class PartitionLog:
         return self._storage
 
     def replace_segments(self, old: Sequence[LogSegment], now_ms: int) -> bool:
-        """Put the whole `.cleaned` files that begin where `old` does in the place of its files.
+        """Replace consecutive segments by the complete `.cleaned` files with the same base offset.
 
-        False, and nothing is done, if `old` are not segments in a row before the active one.
-        A crash at any step is taken up by `leftovers`. Raises OSError; the log failed then.
+        Returns False, without any change, unless `old` are consecutive segments before the active
+        one. After a crash at any step the next start completes or undoes the replacement
+        (`unfinished_files`). Raises OSError; the log has failed then.
         """
         index = self.segments.index_of(old)
         if index < 0 or index + len(old) >= len(self.segments) or self.failure is not None:
@@ -426,7 +569,7 @@ class PartitionLog:
         try:
             segment_swap.announce(self._storage, self.directory, old[0].base_offset)
             for segment in old:
-                self._deleted.extend((due_ms, path) for path in segment.rename_deleted())
+                self._pending_removals.extend((due_ms, path) for path in segment.rename_deleted())
             segment_swap.install(self._storage, self.directory, old[0].base_offset)
             for segment in old[1:]:
                 self._snapshots.remove(segment.base_offset)
@@ -439,33 +582,35 @@ class PartitionLog:
     # Retention
 
     def apply_retention(self, now_ms: int) -> int:
-        """Let go of old segments below the high watermark; returns how many.
+        """Remove expired segments below the high watermark; returns how many.
 
-        Their files are renamed now and removed by `remove_deleted` after file.delete.delay.ms. So
-        old files go that recovery kept aside.
+        Their files are renamed now and removed by `remove_deleted` after file.delete.delay.ms.
+        Expired kept files (`kept_files`) are removed at once.
         """
-        for name in self._kept.expired(self.config, self.size, self.log_start_offset, now_ms):
+        for name in self._kept.remove_expired(
+            self.config, self.size, self.log_start_offset, now_ms
+        ):
             self._storage.remove(self.directory / name)
-        count = segment_retention.deletable(self, now_ms)
+        count = segment_retention.count_deletable(self, now_ms)
         if count == 0:
             return 0
         if count == len(self.segments):
             self.roll(now_ms)
         due_ms = now_ms + self.config.file_delete_delay_ms
-        for segment in self.segments.take_first(count):
-            paths = segment.rename_deleted() + self._snapshots.let_go(segment.base_offset)
-            self._deleted.extend((due_ms, path) for path in paths)
+        for segment in self.segments.detach_first(count):
+            paths = segment.rename_deleted() + self._snapshots.rename_deleted(segment.base_offset)
+            self._pending_removals.extend((due_ms, path) for path in paths)
         start = max(self.log_start_offset, self.segments.first_offset)
         self.increment_log_start_offset(start)
         self._snapshots.remove_outside(self.log_start_offset, self.log_end_offset)
         return count
 
     def remove_deleted(self, now_ms: int) -> None:
-        """Remove files whose delay is over."""
-        for due_ms, path in self._deleted:
+        """Remove the files whose delay is over."""
+        for due_ms, path in self._pending_removals:
             if due_ms <= now_ms:
                 self._storage.remove(path)
-        self._deleted = [item for item in self._deleted if item[0] > now_ms]
+        self._pending_removals = [item for item in self._pending_removals if item[0] > now_ms]
 
     def expire_producers(self, now_ms: int) -> None:
         """Forget producers that were idle for producer.id.expiration.ms."""
@@ -476,21 +621,22 @@ class PartitionLog:
 
     def flush(self, upto: int | None = None) -> None:
         """Make offsets below `upto` (default: all) durable and move the recovery point there."""
-        job = self.flush_job(self.log_end_offset if upto is None else upto)
+        job = self.create_flush_job(self.log_end_offset if upto is None else upto)
         job.run()
         self.finish_flush(job)
 
     @property
-    def rolled_unflushed(self) -> bool:
-        """Whether a sealed segment is not durable yet (Kafka flushes them in the background)."""
+    def has_unflushed_segments(self) -> bool:
+        """Whether a sealed segment is not durable yet; a background flush is due then."""
         return self.recovery_point < self.segments.active.base_offset
 
-    def flush_job(self, upto: int) -> FlushJob:
-        """What has to be synced for offsets below `upto`; pass it to `finish_flush` after."""
+    def create_flush_job(self, upto: int) -> FlushJob:
+        """A job that syncs all files with offsets below `upto`; pass it to `finish_flush` after its
+        run."""
         upto = min(upto, self.log_end_offset)
         files = [self.epochs.path]
-        # the segment that ends at the recovery point, too: it may have been cut there
-        first = max(self.segments.floor(self.recovery_point - 1), 0)
+        # includes the segment that ends at the recovery point: it may have been cut there
+        first = max(self.segments.floor_index(self.recovery_point - 1), 0)
         for index in range(first, len(self.segments)):
             segment = self.segments[index]
             if segment.base_offset >= upto:
@@ -501,18 +647,18 @@ class PartitionLog:
         return FlushJob(self._storage, self.health, self.directory, files, upto, self._generation)
 
     def finish_flush(self, job: FlushJob) -> None:
-        """Move the recovery point, if the storage did not fail and the log was not cut since."""
+        """Raise the recovery point, unless the storage failed or the log was truncated since."""
         if self.failure is None and job.generation == self._generation:
             self.recovery_point = max(self.recovery_point, job.upto)
 
     def close(self, *, clean: bool = True) -> None:
-        """Close all files; `clean` first makes all durable, indexes and producers too.
+        """Close all files. With `clean`, first make records, indexes and producer state durable.
 
-        Where the storage fails the files are closed all the same, and `failure` says why.
+        The files are closed even if the storage fails; `failure` is then the cause.
         """
         try:
             if clean and self.failure is None:
-                self.take_snapshot(sync=True)
+                self.write_snapshot(sync=True)
                 self.segments.active.seal()
                 self.flush()
             if self.failure is None:
@@ -523,28 +669,24 @@ class PartitionLog:
         self.close_files()
 
     def close_files(self) -> None:
-        """Let go of the files as they are."""
+        """Close the files without a flush."""
         for segment in self.segments:
             segment.file.close()
 
     def rename_for_delete(self) -> Path:
-        """Close the log and rename its folder to `topic-partition.<id>-delete`; returns it."""
+        """Close the log, rename its folder to `topic-partition.<id>-delete` and return it."""
         self.close(clean=False)
-        self.rename_folder(self.doomed_name())
+        self.rename_folder(deleted_folder_name(self.topic, self.partition))
         return self.directory
 
-    def doomed_name(self) -> str:
-        """A name for the folder of a log that is to be deleted."""
-        # the name of a folder ends at 255 characters (`LocalLog.logDeleteDirName`)
-        suffix = f"-{self.partition}.{uuid.uuid4().hex}-delete"
-        return self.topic[: 255 - len(suffix)] + suffix
-
     def rename_folder(self, name: str) -> None:
-        """Go on in a folder of another name beside the old one. Raises OSError."""
+        """Rename the folder within its directory; the log stays open. Raises OSError."""
         target = self.directory.with_name(name)
         self._storage.rename(self.directory, target)
-        self._generation += 1  # a flush under way syncs files of the old name: it does not count
-        self._deleted = [(due_ms, target / path.name) for due_ms, path in self._deleted]
+        self._generation += 1  # a running flush syncs files of the old name and must not count
+        self._pending_removals = [
+            (due_ms, target / path.name) for due_ms, path in self._pending_removals
+        ]
         self.directory = target
         self.segments.relocate(target)
         self.epochs.relocate(target)

@@ -11,7 +11,7 @@ from urteil.broker.log.segment import DamagedSegment
 from urteil.broker.log.segment_list import SegmentList
 from urteil.broker.log.txn_index import AbortedTxn
 from urteil.broker.wire.batch_header import OF_TRANSACTIONS
-from urteil.broker.wire.batches import crc_ok
+from urteil.broker.wire.batches import is_crc_valid
 
 _log = logging.getLogger("urteil.broker.log")
 
@@ -34,7 +34,7 @@ def rebuild_producers(
         return
     begin, entries = snapshots.newest(end_offset) or (min(log_start_offset, end_offset), [])
     producers.reset(begin, entries)
-    for index in range(max(segments.floor(begin), 0), len(segments)):
+    for index in range(max(segments.floor_index(begin), 0), len(segments)):
         if segments[index].base_offset >= end_offset:
             break
         _replay(producers, segments, index, begin, end_offset)
@@ -55,17 +55,17 @@ def _replay(
     for batch in read_batches(segment.file, start, segment.size):
         if batch.header.base_offset >= end:
             return
-        if crc_ok(batch.data):
-            learn(producers, batch)
+        if is_crc_valid(batch.data):
+            apply_batch(producers, batch)
 
 
-def learn(producers: ProducerStates, batch: Batch) -> list[AbortedTxn]:
+def apply_batch(producers: ProducerStates, batch: Batch) -> list[AbortedTxn]:
     """Take one batch of the log into the producers' state; returns the abort it ends, if any."""
     header = batch.header
     if header.producer_id < 0:
         return []
     if not header.attributes & OF_TRANSACTIONS:
-        producers.note(header)
+        producers.add_plain_batch(header)
         return []
     staged = StagedBatches(producers, check_sequences=False, trust=True)
     staged.add(header, header.base_offset, batch.data)

@@ -13,10 +13,9 @@ from pathlib import Path
 
 import crc32c
 
+from urteil.broker.log.file_names import DELETED, SNAPSHOT, file_name, list_base_offsets
 from urteil.broker.log.producer_states import ProducerEntry, SentBatch
-from urteil.broker.log.segment import DELETED, SNAPSHOT, file_name
 from urteil.broker.log.storage import Storage
-from urteil.broker.log.unfinished_files import base_offsets
 
 _log = logging.getLogger("urteil.broker.log")
 
@@ -85,7 +84,7 @@ class ProducerSnapshots:
     def __init__(self, storage: Storage, directory: Path) -> None:
         self._storage = storage
         self._directory = directory
-        self.offsets = base_offsets(storage, directory, SNAPSHOT)
+        self.offsets = list_base_offsets(storage, directory, SNAPSHOT)
 
     def path(self, offset: int) -> Path:
         return self._directory / file_name(offset, SNAPSHOT)
@@ -94,7 +93,7 @@ class ProducerSnapshots:
         """The log's folder was renamed."""
         self._directory = directory
 
-    def take(self, offset: int, producers: Iterable[ProducerEntry], *, sync: bool) -> None:
+    def write(self, offset: int, producers: Iterable[ProducerEntry], *, sync: bool) -> None:
         """Write the state as of `offset`."""
         if offset in self.offsets:
             return
@@ -117,7 +116,7 @@ class ProducerSnapshots:
             self.offsets.remove(offset)
         self._storage.remove(self.path(offset))
 
-    def let_go(self, offset: int) -> list[Path]:
+    def rename_deleted(self, offset: int) -> list[Path]:
         """Rename it to `.deleted`; returns that file, to be removed later."""
         if offset not in self.offsets:
             return []

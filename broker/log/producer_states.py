@@ -145,6 +145,11 @@ class ProducerStates:
         entry = self.entries.get(producer_id)
         return entry is not None and entry.txn_first_offset is not None
 
+    def find_duplicate(self, header: BatchHeader) -> SentBatch | None:
+        """The remembered batch of the same producer, epoch and sequences, if there is one."""
+        entry = self.entries.get(header.producer_id)
+        return entry.duplicate_of(header) if entry else None
+
     @property
     def first_unstable_offset(self) -> int | None:
         """The first offset of a transaction that is open, or whose marker is not replicated."""
@@ -189,7 +194,7 @@ class ProducerStates:
             return None
         return AbortedTxn(txn.producer_id, txn.first_offset, txn.last_offset, stable)
 
-    def note(self, header: BatchHeader) -> None:
+    def add_plain_batch(self, header: BatchHeader) -> None:
         """A batch of the log that belongs to no transaction: its producer's, as it is."""
         entry = self.entries.get(header.producer_id)
         if entry is None:

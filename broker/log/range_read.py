@@ -13,7 +13,7 @@ _LENGTH = struct.Struct(">8xi")
 _OVERHEAD_BYTES = 12
 
 
-def read(
+def read_range(
     segments: SegmentList,
     offset: int,
     max_bytes: int,
@@ -26,7 +26,7 @@ def read(
     """From one segment only, as Kafka does; see `PartitionLog.read`."""
     if offset >= upto:
         return ReadResult(offset=offset)
-    for index in range(segments.floor(offset), len(segments)):
+    for index in range(segments.floor_index(offset), len(segments)):
         segment = segments[index]
         if segment.base_offset >= upto:
             break

@@ -20,31 +20,30 @@ from pathlib import Path
 
 from urteil.broker.log.batch_scan import Batch, read_batches
 from urteil.broker.log.checkpoints import LOG_STARTS
-from urteil.broker.log.consistency_checks import epochs_fit, epochs_of, is_sound
+from urteil.broker.log.consistency_checks import (
+    is_consistent,
+    is_epoch_cache_consistent,
+    read_epochs_from_batches,
+)
 from urteil.broker.log.epoch_cache import EpochCache
+from urteil.broker.log.file_names import LOG, file_name, list_base_offsets
 from urteil.broker.log.kept_files import KeptFiles, chunks, copy_end
 from urteil.broker.log.log_config import LogConfig
-from urteil.broker.log.producer_replay import learn, rebuild_producers
+from urteil.broker.log.producer_replay import apply_batch, rebuild_producers
 from urteil.broker.log.producer_snapshots import ProducerSnapshots
 from urteil.broker.log.producer_states import ProducerStates
-from urteil.broker.log.segment import (
-    LOG,
-    MAX_RELATIVE_OFFSET,
-    DamagedSegment,
-    LogSegment,
-    file_name,
-)
+from urteil.broker.log.segment import MAX_RELATIVE_OFFSET, DamagedSegment, LogSegment
 from urteil.broker.log.segment_list import SegmentList
 from urteil.broker.log.storage import Storage
-from urteil.broker.log.unfinished_files import base_offsets, settle_leftovers
+from urteil.broker.log.unfinished_files import settle_unfinished_files
 from urteil.broker.wire.batch_header import NO_TIMESTAMP
-from urteil.broker.wire.batches import NEWEST_MAGIC, crc_ok, first_offset
+from urteil.broker.wire.batches import NEWEST_MAGIC, first_offset, is_crc_valid
 
 _log = logging.getLogger("urteil.broker.log")
 
 
 @dataclass(slots=True, kw_only=True)
-class Loaded:
+class RecoveredLog:
     """The parts of a log, agreeing with each other."""
 
     segments: SegmentList
@@ -70,31 +69,35 @@ class CheckpointedState:
 
 
 def load(
-    storage: Storage, directory: Path, config: LogConfig, remembered: CheckpointedState, now_ms: int
-) -> Loaded:
+    storage: Storage,
+    directory: Path,
+    config: LogConfig,
+    checkpointed: CheckpointedState,
+    now_ms: int,
+) -> RecoveredLog:
     """Open a log, recovering it as needed. Raises OSError when the storage fails."""
-    settle_leftovers(storage, directory)
+    settle_unfinished_files(storage, directory)
     segments = _open_segments(storage, directory, now_ms)
     epochs = EpochCache(storage, directory)
     snapshots = ProducerSnapshots(storage, directory)
     producers = ProducerStates()
-    loaded = Loaded(
+    loaded = RecoveredLog(
         segments=segments,
         epochs=epochs,
         producers=producers,
         snapshots=snapshots,
         kept=KeptFiles(storage, directory, now_ms),
-        log_start_offset=remembered.log_start_offset,
+        log_start_offset=checkpointed.log_start_offset,
         log_end_offset=0,
-        recovery_point=remembered.recovery_point,
+        recovery_point=checkpointed.recovery_point,
     )
-    _Recovery(storage, loaded, config, remembered, now_ms).run()
+    _Recovery(storage, loaded, config, checkpointed, now_ms).run()
     return loaded
 
 
 def _open_segments(storage: Storage, directory: Path, now_ms: int) -> SegmentList:
     segments = SegmentList(storage, directory)
-    for base_offset in base_offsets(storage, directory, LOG):
+    for base_offset in list_base_offsets(storage, directory, LOG):
         segments.open(base_offset, now_ms, create=False)
     return segments
 
@@ -121,15 +124,15 @@ class _Recovery:
     def __init__(
         self,
         storage: Storage,
-        loaded: Loaded,
+        loaded: RecoveredLog,
         config: LogConfig,
-        remembered: CheckpointedState,
+        checkpointed: CheckpointedState,
         now_ms: int,
     ) -> None:
         self.storage = storage
         self.loaded = loaded
         self.config = config
-        self.remembered = remembered
+        self.checkpointed = checkpointed
         self.now_ms = now_ms
         self.new_epochs: list[tuple[int, int]] = []
         self.newest_epoch = loaded.epochs.latest
@@ -137,8 +140,8 @@ class _Recovery:
 
     def run(self) -> None:
         loaded = self.loaded
-        if not self.remembered.clean:
-            self._drop_unsafe_snapshots()
+        if not self.checkpointed.clean:
+            self._remove_unflushed_snapshots()
         self._scan_segments()
         self._settle_offsets()
         self._settle_epochs()
@@ -157,11 +160,11 @@ class _Recovery:
 
     def _first_unflushed(self) -> int:
         """The index of the first segment that may hold what never reached the device."""
-        if self.remembered.clean:
+        if self.checkpointed.clean:
             return len(self.loaded.segments)
-        return max(self.loaded.segments.floor(self.remembered.recovery_point), 0)
+        return max(self.loaded.segments.floor_index(self.checkpointed.recovery_point), 0)
 
-    def _drop_unsafe_snapshots(self) -> None:
+    def _remove_unflushed_snapshots(self) -> None:
         first = self._first_unflushed()
         if first < len(self.loaded.segments):
             base_offset = self.loaded.segments[first].base_offset
@@ -176,21 +179,21 @@ class _Recovery:
         while index < len(segments):
             unflushed = segments[index].base_offset >= unflushed_from
             if unflushed or (
-                (no_epochs or not self._is_sound(index)) and not self._is_read_by_index(index)
+                (no_epochs or not self._is_sound(index)) and not self._is_readable_by_index(index)
             ):
                 lost = self._recover(index, unflushed=unflushed)
                 if lost and unflushed and self._is_ours(index):
-                    self._keep_after(index)
+                    self._keep_segments_after(index)
             if segments[index].size or segments[index].base_offset not in self.emptied:
                 index += 1
             else:
                 segments.remove_empty(index)
         self._drop_empty_end(first)
 
-    def _keep_after(self, index: int) -> None:
+    def _keep_segments_after(self, index: int) -> None:
         """Take the segments behind `index` out of the log; what they hold is kept aside."""
         segments = self.loaded.segments
-        for segment in segments.take_after(index):
+        for segment in segments.detach_after(index):
             target = self.loaded.kept.keep_segment(segment.file, segment.base_offset)
             if target is not None:
                 _log.error("%s: taken out of the log, kept as %s", segment.path(LOG), target.name)
@@ -210,12 +213,12 @@ class _Recovery:
 
     def _is_sound(self, index: int) -> bool:
         segment = self.loaded.segments[index]
-        sound = is_sound(self.loaded.segments, index)
+        sound = is_consistent(self.loaded.segments, index)
         if not sound:
             _log.warning("%s: does not fit its indexes, read anew", segment.path(LOG))
         return sound
 
-    def _is_read_by_index(self, index: int) -> bool:
+    def _is_readable_by_index(self, index: int) -> bool:
         """Whether a flushed segment is damaged in its midst, and its offset index leads behind that
         to its end: what lies there is found by the index alone, so both stay as they are."""
         segment = self.loaded.segments[index]
@@ -245,16 +248,16 @@ class _Recovery:
         those behind it are whole.
         """
         loaded, segment = self.loaded, self.loaded.segments[index]
-        promised_end = self._promised_end(index)
+        promised_end = self._indexed_end(index)
         self._rebuild_producers(segment.base_offset)
         if segment.base_offset > loaded.log_start_offset:
             entries = loaded.producers.entries.values()
-            loaded.snapshots.take(segment.base_offset, entries, sync=False)
+            loaded.snapshots.write(segment.base_offset, entries, sync=False)
         segment.clear_indexes()
         next_base = self._next_base(index)
         position, expected, stop = 0, segment.base_offset, _Stop.END
         for batch, following in _with_next(read_batches(segment.file, 0, segment.size)):
-            header, intact = batch.header, crc_ok(batch.data)
+            header, intact = batch.header, is_crc_valid(batch.data)
             # no checksum covers the offset: one that the next batch falls back behind is wrong
             leaps = following is not None and (
                 expected <= following.header.base_offset <= header.base_offset
@@ -291,12 +294,12 @@ class _Recovery:
         if cut and stop is _Stop.OVERLAP:
             lost = not self._is_copied(index, position)
         if lost or (stop is _Stop.END and expected < promised_end and self._is_ours(index)):
-            self._tell_loss(segment, position, expected)
+            self._log_loss(segment, position, expected)
             lost = True
         if cut:
             if stop is not _Stop.TOO_FAR and lost:
                 self._keep_end(segment, position, expected)
-            segment.cut(position)
+            segment.truncate_file(position)
             segment.file.sync()
             self.loaded.cut_bytes += cut
         return lost
@@ -311,14 +314,14 @@ class _Recovery:
             for batch in islice(read_batches(segment.file, 0, segment.size), 1)
         )
 
-    def _promised_end(self, index: int) -> int:
+    def _indexed_end(self, index: int) -> int:
         """Where others say that a segment ends at the earliest: its indexes and its successor."""
         segments = self.loaded.segments
         segment = segments[index]
-        promised = segment.promised_ends() or [segment.base_offset]
+        promised = segment.indexed_ends() or [segment.base_offset]
         if self.config.compacts:  # leaves holes, in which a damaged index may point: both agree
             return min(promised)
-        if segment.base_offset >= (self.remembered.cleaned_to or 0) and index + 1 < len(segments):
+        if segment.base_offset >= (self.checkpointed.cleaned_to or 0) and index + 1 < len(segments):
             following = segments[index + 1].base_offset
             if following - segment.base_offset <= MAX_RELATIVE_OFFSET:  # else a leap, see `roll`
                 promised.append(following)
@@ -356,17 +359,17 @@ class _Recovery:
             target = self.loaded.kept.keep_end(segment.file, position, offset)
         except OSError as error:
             rest = read_batches(segment.file, position, segment.size)
-            if error.errno != errno.ENOSPC or any(crc_ok(batch.data) for batch in rest):
+            if error.errno != errno.ENOSPC or any(is_crc_valid(batch.data) for batch in rest):
                 raise
             _log.warning("%s: nothing whole is cut, and nothing kept: %s", segment.path(LOG), error)
         else:
             if target is not None:
                 _log.warning("%s: what is cut is kept as %s", segment.path(LOG), target.name)
 
-    def _tell_loss(self, segment: LogSegment, position: int, offset: int) -> None:
+    def _log_loss(self, segment: LogSegment, position: int, offset: int) -> None:
         """A torn tail is what a crash leaves; below the high watermark it is damage."""
         name, cut = segment.path(LOG), segment.size - position
-        committed = self.remembered.high_watermark or 0
+        committed = self.checkpointed.high_watermark or 0
         if offset >= committed:
             _log.warning("%s: cut %d bytes at %d, offset %d", name, cut, position, offset)
             return
@@ -380,7 +383,7 @@ class _Recovery:
 
     def _take(self, segment: LogSegment, batch: Batch, *, intact: bool) -> None:
         header = batch.header
-        segment.note(
+        segment.index_batch(
             header.last_offset,
             header.max_timestamp if intact else NO_TIMESTAMP,
             header.size,
@@ -393,7 +396,7 @@ class _Recovery:
                 "readers cannot read it", segment.path(LOG), batch.position, header.base_offset,
             )  # fmt: skip
             return
-        for aborted in learn(self.loaded.producers, batch):
+        for aborted in apply_batch(self.loaded.producers, batch):
             segment.txn_index.append(aborted)
         if header.partition_leader_epoch > self.newest_epoch:
             self.newest_epoch = header.partition_leader_epoch
@@ -401,7 +404,7 @@ class _Recovery:
 
     def _settle_offsets(self) -> None:
         loaded, segments = self.loaded, self.loaded.segments
-        start = max(self.remembered.log_start_offset, 0)
+        start = max(self.checkpointed.log_start_offset, 0)
         if len(segments):
             loaded.log_end_offset = segments.active.activate()
             if self._start_is_wrong(start):
@@ -409,24 +412,24 @@ class _Recovery:
             start = max(start, segments.first_offset)
         if len(segments) and loaded.log_end_offset < start:
             _log.warning("%s: log ends before its start %d: emptied", segments.directory, start)
-            self._keep_after(-1)
+            self._keep_segments_after(-1)
         if not len(segments):
             segments.open(
                 start, self.now_ms, create=True, preallocated_bytes=self.config.preallocated_bytes
             )
             loaded.log_end_offset = start
         loaded.log_start_offset = start
-        loaded.kept.loaded(start)
+        loaded.kept.set_log_start(start)
         end = loaded.log_end_offset
-        untouched = self.remembered.clean and not loaded.cut_bytes
-        loaded.recovery_point = end if untouched else min(self.remembered.recovery_point, end)
+        untouched = self.checkpointed.clean and not loaded.cut_bytes
+        loaded.recovery_point = end if untouched else min(self.checkpointed.recovery_point, end)
 
     def _start_is_wrong(self, start: int) -> bool:
         """Whether the checkpoint's start lies beyond the high watermark, which no start does.
 
         Not if that is beyond the end, too: then the end of the log was lost, as in a power cut.
         """
-        end, committed = self.loaded.log_end_offset, self.remembered.high_watermark
+        end, committed = self.loaded.log_end_offset, self.checkpointed.high_watermark
         if committed is None or start <= end or committed > end or self.loaded.cut_bytes:
             return False
         _log.error(
@@ -437,13 +440,13 @@ class _Recovery:
 
     def _settle_epochs(self) -> None:
         loaded, epochs = self.loaded, self.loaded.epochs
-        epochs.learn(self.new_epochs)
-        if not epochs_fit(loaded.segments, epochs.entries, loaded.log_end_offset):
+        epochs.assign_all(self.new_epochs)
+        if not is_epoch_cache_consistent(loaded.segments, epochs.entries, loaded.log_end_offset):
             _log.error("%s: does not fit the log, built anew", epochs.path)
-            epochs.replace(epochs_of(loaded.segments))
+            epochs.replace(read_epochs_from_batches(loaded.segments))
         begin = epochs.entries[0][1] if epochs.entries else 0
         if loaded.log_start_offset < begin:  # the start went back to its checkpoint's
-            before = epochs_of(loaded.segments, begin)
+            before = read_epochs_from_batches(loaded.segments, begin)
             if before:
                 epochs.replace([*before, *epochs.entries])
         epochs.truncate_from_end(loaded.log_end_offset)

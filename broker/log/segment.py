@@ -10,21 +10,15 @@ from pathlib import Path
 from zlib import crc32
 
 from urteil.broker.base.offload import STEP, Steps
-from urteil.broker.log.batch_scan import read_batches, walk
+from urteil.broker.log.batch_scan import iter_positions, read_batches
+from urteil.broker.log.file_names import DELETED, INDEX, LOG, TIME_INDEX, TXN_INDEX, file_name
 from urteil.broker.log.indexes import OffsetIndex, TimeIndex
 from urteil.broker.log.log_config import LogConfig
 from urteil.broker.log.storage import Buffer, File, Storage
 from urteil.broker.log.txn_index import TxnIndex
 from urteil.broker.wire.batches import first_offset
 
-LOG = ".log"
-INDEX = ".index"
-TIME_INDEX = ".timeindex"
-TXN_INDEX = ".txnindex"
-SNAPSHOT = ".snapshot"
-DELETED = ".deleted"
-
-Appended = tuple[int, int, int]
+PlacedBatch = tuple[int, int, int]
 """(last offset, largest timestamp in ms, size in bytes) of a batch that is appended."""
 
 MAX_RELATIVE_OFFSET = 2**31 - 1
@@ -49,11 +43,6 @@ WRITTEN_AT_ONCE_BYTES = 1 << 20
 _log = logging.getLogger("urteil.broker.log")
 
 
-def file_name(offset: int, suffix: str) -> str:
-    """The offset in 20 digits, as Kafka names all files of a log."""
-    return f"{offset:020d}{suffix}"
-
-
 class LogSegment:
     """Appends at the end, finds positions by offset and time; whoever owns it picks the bounds.
 
@@ -66,10 +55,10 @@ class LogSegment:
         "_ahead",
         "_bytes_since_index",
         "_max_timestamp",
+        "_misindexed",
         "_preallocated",
         "_rolling_timestamp_ms",
         "_storage",
-        "_suspects",
         "_tail",
         "base_offset",
         "bound",
@@ -92,11 +81,11 @@ class LogSegment:
         *,
         create: bool,
         suffix: str = "",
-        suspects: list[LogSegment] | None = None,
+        misindexed: list[LogSegment] | None = None,
     ) -> None:
         """Open or create the files; `suffix` ends the names of what is no part of a log yet.
 
-        Into `suspects` goes the segment once one of its indexes led astray.
+        Into `misindexed` goes the segment once one of its indexes led astray.
         """
         self._storage = storage
         self.directory = directory
@@ -116,7 +105,7 @@ class LogSegment:
         self._max_timestamp: tuple[int, int] | None = (-1, base_offset) if create else None
         self._tail = _Tail(base_offset) if self.size == 0 else None
         self._preallocated = False
-        self._suspects = [] if suspects is None else suspects
+        self._misindexed = [] if misindexed is None else misindexed
         self.bound = base_offset + MAX_RELATIVE_OFFSET + 1
 
     def preallocate(self, size: int) -> None:
@@ -140,7 +129,7 @@ class LogSegment:
     # Writing
 
     def append(
-        self, buffers: Sequence[Buffer], size: int, placed: Sequence[Appended], interval: int
+        self, buffers: Sequence[Buffer], size: int, placed: Sequence[PlacedBatch], interval: int
     ) -> None:
         """Write whole batches at the end and note them in the indexes.
 
@@ -153,7 +142,7 @@ class LogSegment:
                 self.file.write_at(buffers[:1], len(buffers[0]), position)
                 self._ahead = None
             else:
-                self.drop_ahead()
+                self.drop_write_ahead()
                 self.file.write_at(buffers, size, position)
         except OSError:
             self.file.truncate(position)
@@ -161,14 +150,14 @@ class LogSegment:
         if position == 0:
             self._rolling_timestamp_ms = placed[0][1]
         for last_offset, max_timestamp_ms, batch_size in placed:
-            self.note(last_offset, max_timestamp_ms, batch_size, position, interval)
+            self.index_batch(last_offset, max_timestamp_ms, batch_size, position, interval)
             position += batch_size
         self.size = position
 
     def write_ahead(self, body: memoryview, head_bytes: int) -> Steps[None]:
         """Write what follows the head of a large batch behind the end, piece by piece, where it is
         no part of the log. An append of that batch that finds the end where it was has the head
-        left to write; else `drop_ahead` cuts it off. Raises OSError when the storage does."""
+        left to write; else `drop_write_ahead` cuts it off. Raises OSError when the storage does."""
         position = self.size
         self._ahead = (-1, body)
         for start in range(0, len(body), WRITTEN_AT_ONCE_BYTES):
@@ -192,14 +181,14 @@ class LogSegment:
             and len(rest) == len(body)
         )
 
-    def drop_ahead(self) -> None:
+    def drop_write_ahead(self) -> None:
         """Cut off what was written behind the end, if anything was."""
         if self._ahead is not None:
             self._ahead = None
             if self.file.is_open:
                 self.file.truncate(self.size)
 
-    def note(
+    def index_batch(
         self, last_offset: int, max_timestamp_ms: int, size: int, position: int, interval: int
     ) -> None:
         """Keep in the indexes that a batch lies at `position`, the end of all before it."""
@@ -226,7 +215,7 @@ class LogSegment:
         self._rolling_timestamp_ms = None
         self._tail = _Tail(self.base_offset)
 
-    def cut(self, size: int) -> None:
+    def truncate_file(self, size: int) -> None:
         """Drop the file's bytes from `size` on, which no index knows."""
         self.file.truncate(size)
         self.size = size
@@ -248,7 +237,7 @@ class LogSegment:
         self.offset_index.truncate(end)
         self.time_index.truncate(end)
         self.txn_index.truncate(end)
-        self.cut(position)
+        self.truncate_file(position)
         self._max_timestamp = None
         self._tail = _Tail(end)
         if position == 0:
@@ -284,9 +273,11 @@ class LogSegment:
                 raise DamagedSegment(self.offset_index.path, self.size, offset)
             return self._find(start, offset)
         except DamagedSegment as damage:
-            return self._find_from_earlier(slot, offset, damage)
+            return self._find_from_earlier_entry(slot, offset, damage)
 
-    def _find_from_earlier(self, slot: int, offset: int, damage: DamagedSegment) -> int | None:
+    def _find_from_earlier_entry(
+        self, slot: int, offset: int, damage: DamagedSegment
+    ) -> int | None:
         """From entries ever further back: where two of them agree that the way ends, it is the
         log that is damaged, not its index."""
         step = 1
@@ -302,14 +293,14 @@ class LogSegment:
                     raise
                 damage = again
             else:
-                self._suspect(self.offset_index.path)
+                self._mark_misindexed(self.offset_index.path)
                 return found
 
-    def _suspect(self, path: Path) -> None:
+    def _mark_misindexed(self, path: Path) -> None:
         """Whoever looks after the log has the indexes built anew, beside its readers."""
-        if self not in self._suspects:
+        if self not in self._misindexed:
             _log.error("%s: does not fit its log, to be built anew", path)
-            self._suspects.append(self)
+            self._misindexed.append(self)
 
     def _find(self, start: int, offset: int) -> int | None:
         """Walk from `start`, where an index says that a batch begins, not beyond `offset`."""
@@ -318,11 +309,11 @@ class LogSegment:
         if not 0 <= start <= self.size:
             raise DamagedSegment(self.file.path, start, offset)
         after = start
-        for position, base, last, size in walk(self.file, start, self.size, expected):
+        for position, base, last, size in iter_positions(self.file, start, self.size, expected):
             if not expected <= base <= last < bound or (position == start > 0 and base > offset):
                 break
             if last >= offset:
-                if base > offset and self._falls_back(position + size, base):
+                if base > offset and self._is_followed_by_lower_offset(position + size, base):
                     break
                 return position
             expected, after = last + 1, position + size
@@ -330,13 +321,13 @@ class LogSegment:
             raise DamagedSegment(self.file.path, after, expected)
         return None
 
-    def _falls_back(self, position: int, base_offset: int) -> bool:
+    def _is_followed_by_lower_offset(self, position: int, base_offset: int) -> bool:
         """Whether the batch at `position` begins no later than the one before it, whose offset
         is wrong then: no checksum covers it."""
-        following = next(walk(self.file, position, self.size, base_offset + 1), None)
+        following = next(iter_positions(self.file, position, self.size, base_offset + 1), None)
         return following is not None and following[1] <= base_offset
 
-    def promised_ends(self) -> list[int]:
+    def indexed_ends(self) -> list[int]:
         """Where each index that has entries says that the segment ends at the earliest, if that
         is possible at all."""
         ends = []
@@ -370,7 +361,7 @@ class LogSegment:
         if self._tail is not None:
             return self._tail.end_offset
         end = self.base_offset
-        for _, _, last, _ in walk(self.file, self.offset_index.last[1], self.size):
+        for _, _, last, _ in iter_positions(self.file, self.offset_index.last[1], self.size):
             end = last + 1
         return end
 
@@ -392,13 +383,13 @@ class LogSegment:
                 best = (batch.header.max_timestamp, batch.header.last_offset)
         return best
 
-    def older_than(self, timestamp_ms: int) -> int:
+    def offset_before_time(self, timestamp_ms: int) -> int:
         """An offset before which all is older than `timestamp_ms`, by the time index, as far as
         that fits the log."""
         slot, entry = self.time_index.lookup(timestamp_ms - 1)
         step = 1
         while not self._is_newest_at(*entry):
-            self._suspect(self.time_index.path)
+            self._mark_misindexed(self.time_index.path)
             slot, entry = self.time_index.lookup(timestamp_ms - 1, upto=slot - step + 1)
             step *= 2
         return entry[1]
@@ -456,7 +447,7 @@ class LogSegment:
     def seal(self) -> None:
         """The segment becomes inactive: its file as long as what is in it, the last time entry,
         indexes written and let go."""
-        self.drop_ahead()
+        self.drop_write_ahead()
         if self._preallocated:
             self.file.truncate(self.size)
             self._preallocated = False
@@ -466,7 +457,7 @@ class LogSegment:
         self.time_index.seal()
         self._tail = None
 
-    def take_indexes(
+    def replace_indexes(
         self, offsets: Sequence[bytes], times: Sequence[bytes], newest: tuple[int, int]
     ) -> None:
         """Have these entries in sealed indexes; `newest` is the `max_timestamp` they end with."""

@@ -15,14 +15,14 @@ from urteil.broker.log.txn_index import AbortedTxn
 class SegmentList:
     """Never empty once loaded: `active` is where appends go."""
 
-    __slots__ = ("_bases", "_list", "_storage", "directory", "suspects")
+    __slots__ = ("_bases", "_list", "_storage", "directory", "misindexed")
 
     def __init__(self, storage: Storage, directory: Path) -> None:
         self._storage = storage
         self.directory = directory
         self._bases: list[int] = []
         self._list: list[LogSegment] = []
-        self.suspects: list[LogSegment] = []  # those whose indexes do not fit
+        self.misindexed: list[LogSegment] = []  # those whose indexes do not fit
 
     def __len__(self) -> int:
         return len(self._list)
@@ -50,10 +50,10 @@ class SegmentList:
     def base_offsets(self) -> list[int]:
         return list(self._bases)
 
-    def aborted(self, from_offset: int, to_offset: int) -> list[AbortedTxn]:
+    def aborted_transactions(self, from_offset: int, to_offset: int) -> list[AbortedTxn]:
         """Aborted transactions that overlap [from_offset, to_offset)."""
         found: list[AbortedTxn] = []
-        for index in range(max(self.floor(from_offset), 0), len(self)):
+        for index in range(max(self.floor_index(from_offset), 0), len(self)):
             for txn in self[index].txn_index.entries:
                 if txn.last_offset >= from_offset and txn.first_offset < to_offset:
                     found.append(txn)
@@ -82,7 +82,7 @@ class SegmentList:
             base_offset,
             now_ms,
             create=create,
-            suspects=self.suspects,
+            misindexed=self.misindexed,
         )
 
     def relocate(self, directory: Path) -> None:
@@ -91,7 +91,7 @@ class SegmentList:
         for segment in self._list:
             segment.relocate(directory)
 
-    def floor(self, offset: int) -> int:
+    def floor_index(self, offset: int) -> int:
         """The index of the last segment that begins at or before `offset`, -1 without one."""
         return bisect_right(self._bases, offset) - 1
 
@@ -105,12 +105,12 @@ class SegmentList:
         Returns their base offsets.
         """
         removed = []
-        for segment in self.take_after(index):
+        for segment in self.detach_after(index):
             segment.remove()
             removed.append(segment.base_offset)
         return removed
 
-    def take_after(self, index: int) -> Iterator[LogSegment]:
+    def detach_after(self, index: int) -> Iterator[LogSegment]:
         """Let go of the segments behind `index`, newest first; their files are the caller's."""
         while len(self._list) > index + 1:
             self._bases.pop()
@@ -135,7 +135,7 @@ class SegmentList:
 
     def index_of(self, run: Sequence[LogSegment]) -> int:
         """Where `run` begins, -1 if these very segments do not stand here in a row."""
-        index = self.floor(run[0].base_offset)
+        index = self.floor_index(run[0].base_offset)
         here = self._list[max(index, 0) : index + len(run)]
         return index if all(map(is_, here, run)) and len(here) == len(run) else -1
 
@@ -147,7 +147,7 @@ class SegmentList:
         self._list[index : index + count] = [segment]
         self._bases[index : index + count] = [base_offset]
 
-    def take_first(self, count: int) -> list[LogSegment]:
+    def detach_first(self, count: int) -> list[LogSegment]:
         """Let go of the oldest segments, whose files are now the caller's."""
         taken = self._list[:count]
         del self._list[:count], self._bases[:count]

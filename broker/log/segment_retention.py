@@ -11,15 +11,15 @@ if TYPE_CHECKING:
     from urteil.broker.log.partition_log import PartitionLog
 
 
-def deletable(log: PartitionLog, now_ms: int) -> int:
+def count_deletable(log: PartitionLog, now_ms: int) -> int:
     """How many of the oldest segments may go: by age, by size, or before the log's start.
 
     Only what lies below the high watermark goes, and compacted-only topics keep their age and
     size.
     """
-    count = _below_start(log)
+    count = _count_below_start(log)
     if log.config.deletes:
-        count = max(count, _too_old(log, now_ms), _too_much(log))
+        count = max(count, _count_expired(log, now_ms), _count_beyond_size(log))
     return count
 
 
@@ -35,20 +35,20 @@ def _count_while(log: PartitionLog, holds: Callable[[LogSegment, int], bool]) ->
     return count
 
 
-def _below_start(log: PartitionLog) -> int:
+def _count_below_start(log: PartitionLog) -> int:
     # the active segment stays: the log begins in it
     count = _count_while(log, lambda _, end: end <= log.log_start_offset)
     return min(count, len(log.segments) - 1)
 
 
-def _too_old(log: PartitionLog, now_ms: int) -> int:
+def _count_expired(log: PartitionLog, now_ms: int) -> int:
     limit = log.config.retention_ms
     if limit < 0:
         return 0
     return _count_while(log, lambda segment, _: now_ms - segment.largest_timestamp_ms() > limit)
 
 
-def _too_much(log: PartitionLog) -> int:
+def _count_beyond_size(log: PartitionLog) -> int:
     limit = log.config.retention_bytes
     if limit < 0:
         return 0

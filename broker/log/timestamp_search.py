@@ -20,32 +20,36 @@ from urteil.broker.wire.primitives import CorruptBatch
 Searches = Iterator[Steps[TimestampOffset | None]]
 
 
-def first_at_or_after(segments: SegmentList, timestamp_ms: int, log_start_offset: int) -> Searches:
+def search_first_at_or_after(
+    segments: SegmentList, timestamp_ms: int, log_start_offset: int
+) -> Searches:
     """For the first record, in offset order, with a timestamp of at least `timestamp_ms`."""
     for segment in list(segments):
         if segment.size and segment.largest_timestamp_ms() >= timestamp_ms:
-            yield from _in_segment(segment, timestamp_ms, log_start_offset)
+            yield from _search_segment(segment, timestamp_ms, log_start_offset)
 
 
-def _in_segment(segment: LogSegment, timestamp_ms: int, from_offset: int) -> Searches:
+def _search_segment(segment: LogSegment, timestamp_ms: int, from_offset: int) -> Searches:
     # all before the entry are older; equal times may begin before it
-    start = segment.position_of(max(segment.older_than(timestamp_ms), from_offset))
+    start = segment.position_of(max(segment.offset_before_time(timestamp_ms), from_offset))
     if start is None:
         return
     size, end, after = segment.size, start, from_offset
     for batch in read_batches(segment.file, start, size):
         if batch.header.max_timestamp >= timestamp_ms and batch.header.last_offset >= from_offset:
-            yield _in_batch(batch, timestamp_ms, from_offset)
+            yield _search_batch(batch, timestamp_ms, from_offset)
         end, after = batch.position + batch.header.size, batch.header.last_offset + 1
     if end != size:
         raise DamagedSegment(segment.file.path, end, after)
 
 
-def _in_batch(batch: Batch, timestamp_ms: int, from_offset: int) -> Steps[TimestampOffset | None]:
+def _search_batch(
+    batch: Batch, timestamp_ms: int, from_offset: int
+) -> Steps[TimestampOffset | None]:
     header = batch.header
     epoch = header.partition_leader_epoch
     try:
-        for found in _places(batch):
+        for found in _list_offsets_and_times(batch):
             for offset, time_ms in found:
                 if time_ms >= timestamp_ms and offset >= from_offset:
                     return TimestampOffset(time_ms, offset, epoch)
@@ -56,7 +60,7 @@ def _in_batch(batch: Batch, timestamp_ms: int, from_offset: int) -> Steps[Timest
     return None
 
 
-def _places(batch: Batch) -> Iterator[list[tuple[int, int]]]:
+def _list_offsets_and_times(batch: Batch) -> Iterator[list[tuple[int, int]]]:
     """(offset, time in ms) of the records, some hundred at a time."""
     header = batch.header
     if header.magic == NEWEST_MAGIC:
@@ -75,5 +79,5 @@ def newest(segments: SegmentList) -> Searches:
     if position is None:
         return
     for batch in read_batches(best.file, position, best.size):
-        yield _in_batch(batch, timestamp_ms, 0)
+        yield _search_batch(batch, timestamp_ms, 0)
         return

@@ -45,7 +45,7 @@ class Verifications:
             known.lowest_sequence = min(known.lowest_sequence, sequence)
         return known.guard
 
-    def holds(self, producer_id: int, guard: Guard | None) -> bool:
+    def is_valid(self, producer_id: int, guard: Guard | None) -> bool:
         if guard is TRUSTED:
             return True
         known = self._open.get(producer_id)

@@ -12,18 +12,19 @@ import re
 from pathlib import Path
 
 from urteil.broker.log.batch_scan import read_batches
-from urteil.broker.log.cleaner.segment_swap import CLEANED, SWAP
-from urteil.broker.log.segment import (
+from urteil.broker.log.file_names import (
+    CLEANED,
     DELETED,
     INDEX,
     LOG,
-    SNAPSHOT,
+    SWAP,
     TIME_INDEX,
     TXN_INDEX,
     file_name,
+    list_base_offsets,
 )
 from urteil.broker.log.storage import Storage
-from urteil.broker.wire.batches import crc_ok
+from urteil.broker.wire.batches import is_crc_valid
 
 _log = logging.getLogger("urteil.broker.log")
 
@@ -31,19 +32,7 @@ _KINDS = (LOG, INDEX, TIME_INDEX, TXN_INDEX)
 _OF_A_SEGMENT = re.compile(r"([0-9]{20})(\.[a-z]+)(\.cleaned|\.swap)?")
 
 
-def base_offsets(storage: Storage, directory: Path, suffix: str) -> list[int]:
-    """The offsets in the names of the files of one kind, rising; other names are passed over."""
-    found = []
-    for name in storage.names(directory):
-        stem = name.removesuffix(suffix)
-        if stem != name and len(stem) == 20 and stem.isascii() and stem.isdigit():
-            found.append(int(stem))
-        elif name.endswith(suffix) and suffix in (LOG, SNAPSHOT):
-            _log.warning("%s: no file of a log, left alone", directory / name)
-    return found
-
-
-def settle_leftovers(storage: Storage, directory: Path) -> None:
+def settle_unfinished_files(storage: Storage, directory: Path) -> None:
     """Remove what is unfinished or was to go, put what is whole in place. Raises OSError."""
     _remove(storage, directory, (DELETED, ".tmp"))
     unfinished = [
@@ -52,7 +41,7 @@ def settle_leftovers(storage: Storage, directory: Path) -> None:
         if (match := _OF_A_SEGMENT.fullmatch(name)) and match[3] == CLEANED
     ]
     _remove(storage, directory, (CLEANED,))
-    swapped = base_offsets(storage, directory, LOG + SWAP)
+    swapped = list_base_offsets(storage, directory, LOG + SWAP)
     # KAFKA-6264: beside an unfinished file from the same split, those behind it are unfinished
     whole = [base for base in swapped if not unfinished or base < min(unfinished)]
     if whole:
@@ -63,7 +52,7 @@ def settle_leftovers(storage: Storage, directory: Path) -> None:
 
 def _put_in_place(storage: Storage, directory: Path, bases: list[int]) -> None:
     ends = [_end_of(storage, directory, base) for base in bases]
-    logs = base_offsets(storage, directory, LOG)
+    logs = list_base_offsets(storage, directory, LOG)
     if None in ends and any(base >= bases[0] for base in logs):
         _log.error("%s: its %s files are damaged; the segments they were to replace stay",
                    directory, SWAP)  # fmt: skip
@@ -88,7 +77,7 @@ def _end_of(storage: Storage, directory: Path, base: int) -> int | None:
     try:
         position, end, size = 0, base, file.size()
         for batch in read_batches(file, 0, size):
-            if batch.header.base_offset < end or not crc_ok(batch.data):
+            if batch.header.base_offset < end or not is_crc_valid(batch.data):
                 return None
             position, end = batch.position + batch.header.size, batch.header.last_offset + 1
         return end if position == size else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from urteil.broker.base.offload import BEYOND, STEP, Steps
-from urteil.broker.log.batch_checks import Rejection, too_large
+from urteil.broker.log.batch_checks import Rejection, reject_oversized
 from urteil.broker.log.log_config import LogConfig
 from urteil.broker.log.record_errors import RecordErrors
 from urteil.broker.wire import old_messages
@@ -18,10 +18,10 @@ from urteil.broker.wire.batch_header import (
     BatchHeader,
     put_header,
 )
-from urteil.broker.wire.batches import NEWEST_MAGIC, Compression, Unforeseen, set_timestamps
+from urteil.broker.wire.batches import NEWEST_MAGIC, Compression, KafkaServerError, set_timestamps
 from urteil.broker.wire.compression import CHUNK_BYTES, packed
 from urteil.broker.wire.errors import ErrorCode
-from urteil.broker.wire.old_messages import MisshapenMessage
+from urteil.broker.wire.old_messages import MalformedMessage
 from urteil.broker.wire.records import put_record
 
 Entries = Sequence[tuple[int, memoryview]]
@@ -30,7 +30,7 @@ _AT_ONCE = 500
 """Records between two steps, and entries that are read without leaving the loop."""
 
 
-def admit_messages(
+def convert_messages(
     entries: Entries, config: LogConfig, now_ms: int
 ) -> Steps[memoryview | Rejection]:
     """The batch that stands for all messages, in the topic's codec, with its kind of time.
@@ -49,7 +49,7 @@ def admit_messages(
     conversion = _Conversion(config, now_ms)
     try:
         yield from conversion.read(entries)
-    except MisshapenMessage as error:
+    except MalformedMessage as error:
         return Rejection(ErrorCode.INVALID_RECORD, str(error))
     return (yield from conversion.written(next(iter(codecs), Compression.NONE)))
 
@@ -68,7 +68,7 @@ class _Conversion:
     def read(self, entries: Entries) -> Steps[None]:
         for _, entry in entries:
             of_broker = old_messages.has_broker_time(entry)
-            for one in old_messages.iter_legacy(entry):
+            for one in old_messages.iter_old_messages(entry):
                 time_ms = one.timestamp_ms
                 self._errors.look([time_ms], [one.key is not None], claims_broker_time=of_broker)
                 if not self._count:
@@ -80,19 +80,19 @@ class _Conversion:
                     yield STEP
 
     def written(self, sent_in: int) -> Steps[memoryview | Rejection]:
-        """The batch. Unforeseen for times that none can have (`MemoryRecordsBuilder`)."""
+        """The batch. KafkaServerError for times that none can have (`MemoryRecordsBuilder`)."""
         config, errors = self._config, self._errors
         refused = errors.refused()
         if refused:
             return refused
         if errors.oldest_ms < NO_TIMESTAMP:
-            raise Unforeseen(f"a record of the time {errors.oldest_ms}")
+            raise KafkaServerError(f"a record of the time {errors.oldest_ms}")
         codec = config.codec_for(sent_in)
         batch = bytearray(HEADER_BYTES)
         for chunk in packed(codec, self._chunks(), config.level_of(codec)):
             batch += chunk
             if len(batch) > config.max_message_bytes:
-                return too_large(len(batch), config)
+                return reject_oversized(len(batch), config)
             yield STEP
         put_header(batch, self._header(codec))
         if config.log_append_time:

@@ -16,7 +16,7 @@ def cleaner_families(
     about = "The part of the dirtiest log that was not cleaned and may be"
     yield gauge(f"{manager}_max_dirty_percent", about, int(100 * cleaner.max_ratio))
     about = "Since a log to clean was last looked for"
-    since_ms = now_ms - cleaner.looked_ms if cleaner.looked_ms is not None else 0
+    since_ms = now_ms - cleaner.last_search_ms if cleaner.last_search_ms is not None else 0
     yield gauge(f"{manager}_time_since_last_run_ms", about, since_ms)
     about = "Logs found damaged, which are not cleaned any more"
     samples: list[Sample] = [
@@ -28,7 +28,7 @@ def cleaner_families(
     recopied = int(100 * last.bytes_written / max(last.bytes_read, 1))
     yield gauge(f"{threads}_cleaner_recopy_percent", about, recopied)
     about = "What the last cleaning took"
-    yield gauge(f"{threads}_max_clean_time_secs", about, cleaner.last_took_ms // 1000)
+    yield gauge(f"{threads}_max_clean_time_secs", about, cleaner.last_duration_ms // 1000)
     about = "How full the last cleaning's map of keys was"
     utilization = int(100 * last.map_utilization)
     yield gauge(f"{threads}_max_buffer_utilization_percent", about, utilization)

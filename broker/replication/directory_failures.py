@@ -59,12 +59,12 @@ class DirectoryFailures:
 
     def handle(self) -> None:
         """Take directories offline that failed."""
-        for directory in self._logs.failed():
+        for directory in self._logs.failed_directories():
             error = directory.health.failure
             assert error is not None
             if len(self._logs.directories) == 1:
                 self._halt(error)
-            lost = self._replicas.directory_failed(directory.path)
+            lost = self._replicas.drop_directory(directory.path)
             self._logs.take_offline(directory)
             log.error("%s is offline: %s; partitions: %d", directory.path, error, len(lost))
             self._notify()

@@ -72,7 +72,7 @@ class DirectoryMoves:
                     return ErrorCode.NONE
                 self.cancel(found)
                 self._logs.delete_future(topic, partition)
-            self._logs.prefer(topic, partition, target)
+            self._logs.set_preferred_directory(topic, partition, target)
             if found is None:
                 moved = error is ErrorCode.NOT_LEADER_OR_FOLLOWER
                 return ErrorCode.REPLICA_NOT_AVAILABLE if moved else error
@@ -106,7 +106,7 @@ class DirectoryMoves:
         self._moving.pop((partition.topic, partition.partition), None)
         partition.future = None
 
-    def directory_failed(self, path: Path) -> None:
+    def drop_directory(self, path: Path) -> None:
         """Copies on their way there are lost."""
         for one in list(self._moving.values()):
             future = one.partition.future
@@ -151,7 +151,7 @@ class DirectoryMoves:
 
     def _finish(self, one: FutureReplica, now_ms: float) -> None:
         partition = one.partition
-        if not self._logs.may_promote(partition.topic, partition.partition):
+        if not self._logs.is_promotable(partition.topic, partition.partition):
             one.retry_at_ms = now_ms + RETRY_MS
             return
         del self._moving[partition.topic, partition.partition]

@@ -206,7 +206,7 @@ class _Fetcher:
                 else:
                     self._take(one, data)
         for one in out_of_range:
-            await self._find_range(one)
+            await self._reset_position(one)
 
     def _take(self, one: FollowedPartition, data: FetchResponse.PartitionData) -> None:
         error = ErrorCode(data.error_code)
@@ -242,7 +242,7 @@ class _Fetcher:
         one.last_error = error
         one.retry_at_ms = self._clock.monotonic_ms() + self._config.replica_fetch_backoff_ms
 
-    async def _find_range(self, one: FollowedPartition) -> None:
+    async def _reset_position(self, one: FollowedPartition) -> None:
         """Our end is outside the leader's log: cut to its end, or start anew at its start."""
         latest = await self._leader_offset(one, LATEST)
         if isinstance(latest, ErrorCode):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from urteil.broker.replication.overlapping_append import append_following
+from urteil.broker.replication.overlapping_append import append_overlapping
 from urteil.broker.replication.partition import Partition
 from urteil.broker.replication.replication_throttle import is_listed
 from urteil.broker.replication.truncation import truncation_point
@@ -71,7 +71,7 @@ class FollowedPartition:
         records = data.records
         if records:
             assert isinstance(records, memoryview)  # decoded records are one buffer
-            appended = append_following(self.partition.log, records, wall_ms)
+            appended = append_overlapping(self.partition.log, records, wall_ms)
             if self.partition.log.failure is not None:
                 raise self.partition.log.failure
             if appended.error is not ErrorCode.NONE:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 
-from urteil.broker.replication.overlapping_append import append_following
+from urteil.broker.replication.overlapping_append import append_overlapping
 from urteil.broker.replication.partition import Partition
 from urteil.broker.replication.truncation import truncation_point
 from urteil.broker.wire.errors import ErrorCode
@@ -56,7 +56,7 @@ class FutureReplica:
         try:
             read = current.read(start, max_bytes, upto=current.log_end_offset)
         except OSError as failure:
-            current.read_failed(failure)
+            current.handle_read_error(failure)
             self.last_error = ErrorCode.KAFKA_STORAGE_ERROR
             return 0
         self.last_error = read.error
@@ -71,7 +71,7 @@ class FutureReplica:
         future = self.partition.future
         assert future is not None
         try:
-            return append_following(future, data, wall_ms).error
+            return append_overlapping(future, data, wall_ms).error
         except OSError as failure:
             future.fail(failure)
             return ErrorCode.KAFKA_STORAGE_ERROR

@@ -155,14 +155,14 @@ class IsrProposals:
         if error is ErrorCode.NONE:
             if one.is_current:
                 self._count(one.isr)
-                one.partition.isr_altered(
+                one.partition.apply_altered_isr(
                     answer.leader_epoch, answer.partition_epoch, tuple(answer.isr), self._now_ms()
                 )
             return True
         self.refusals += 1
         log.info("%s: ISR %s refused: %s", one.partition, one.isr.proposed, error.name)
         if error in _NOT_APPLIED:
-            one.partition.isr_refused(one.isr, self._now_ms())
+            one.partition.roll_back_isr(one.isr, self._now_ms())
             return True
         return error in _AWAIT_NEWS
 

@@ -46,7 +46,7 @@ async def find_offset(
     committed: OFFSET_NOT_AVAILABLE then, lest `latest` go back (KIP-207).
     """
     check = partition.check_leader if only_leader else partition.check_epoch
-    error = _of_all_epochs(current_leader_epoch) or check(current_leader_epoch)
+    error = _check_epoch_number(current_leader_epoch) or check(current_leader_epoch)
     if error is not ErrorCode.NONE:
         return OffsetAnswer(error)
     log = partition.log
@@ -70,7 +70,7 @@ async def find_offset(
         _log.error("%s: no offset by time: %s", partition, damage)
         return OffsetAnswer(ErrorCode.CORRUPT_MESSAGE)
     except OSError as failure:
-        log.read_failed(failure)
+        log.handle_read_error(failure)
         return OffsetAnswer(ErrorCode.KAFKA_STORAGE_ERROR)
     if found is not None and found[1] < end:
         return OffsetAnswer(ErrorCode.NONE, found[0], found[1], found[2])
@@ -83,9 +83,9 @@ async def find_by_time(
     """The first record of a time or after, or with MAX_TIMESTAMP the first of the largest time;
     None without one. Raises OSError."""
     if timestamp == MAX_TIMESTAMP:
-        searches = log.searches_for_max_timestamp()
+        searches = log.search_max_timestamp()
     else:
-        searches = log.searches_for_timestamp(timestamp)
+        searches = log.search_timestamp(timestamp)
     for search in searches:
         found = await offload.finish(search)
         if found is not None:
@@ -93,7 +93,7 @@ async def find_by_time(
     return None
 
 
-def _of_all_epochs(epoch: int) -> ErrorCode:
+def _check_epoch_number(epoch: int) -> ErrorCode:
     """Here -1 alone is no idea of the leader's epoch; a fetch may have any number below 0."""
     return ErrorCode.FENCED_LEADER_EPOCH if epoch < -1 else ErrorCode.NONE
 
@@ -106,7 +106,7 @@ def _readable_end(partition: Partition, isolation: int | None) -> int:
     return partition.log.high_watermark
 
 
-def offsets_before(partition: Partition, timestamp: int, limit: int, now_ms: int) -> list[int]:
+def list_offsets_before(partition: Partition, timestamp: int, limit: int, now_ms: int) -> list[int]:
     """ListOffsets 0: where segments begin that were written by then, the newest first, at most
     `limit`; the high watermark is the end of the last (`UnifiedLog.legacyFetchOffsetsBefore`)."""
     log = partition.log
@@ -124,11 +124,13 @@ def offsets_before(partition: Partition, timestamp: int, limit: int, now_ms: int
     return offsets[::-1][: max(limit, 0)]
 
 
-def epoch_end(
+def find_epoch_end(
     partition: Partition, leader_epoch: int, current_leader_epoch: int
 ) -> tuple[ErrorCode, int, int]:
     """(error, largest epoch not above `leader_epoch`, its end offset) as the leader (KIP-279)."""
-    error = _of_all_epochs(current_leader_epoch) or partition.check_leader(current_leader_epoch)
+    error = _check_epoch_number(current_leader_epoch) or partition.check_leader(
+        current_leader_epoch
+    )
     if error is not ErrorCode.NONE:
         return error, -1, -1
     epoch, end_offset = partition.log.epoch_end_offset(leader_epoch)

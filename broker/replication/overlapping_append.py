@@ -12,7 +12,7 @@ from urteil.broker.wire.errors import ErrorCode
 log = logging.getLogger("follower")
 
 
-def append_following(plog: PartitionLog, records: memoryview, wall_ms: int) -> AppendResult:
+def append_overlapping(plog: PartitionLog, records: memoryview, wall_ms: int) -> AppendResult:
     """Append. After DeleteRecords the other log may begin within a batch, which comes whole
     (`Partition.appendRecordsToFollowerOrFutureReplica`): where ours ends within it, it is cut to
     the begin of the batch. With records Apache Kafka gives such a replica up. Raises OSError."""

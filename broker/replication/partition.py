@@ -212,11 +212,11 @@ class Partition:
         guard: Guard | None = TRUSTED,
     ) -> AppendResult:
         """Append as leader. NOT_LEADER_OR_FOLLOWER and NOT_ENOUGH_REPLICAS change nothing."""
-        refused = self.refuse_append(acks)
+        refused = self.append_error(acks)
         if refused is not None:
             return refused
-        admitted = finished(self.log.admission(data, wall_ms, from_client=from_client))
-        return self.append_admitted(
+        admitted = finished(self.log.validate_append(data, wall_ms, from_client=from_client))
+        return self.append_validated(
             admitted, acks, wall_ms, now_ms, from_client=from_client, guard=guard
         )
 
@@ -230,23 +230,23 @@ class Partition:
         from_client: bool,
         guard: Guard | None,
     ) -> AppendResult:
-        """As `append_admitted`, after the appends that began before. A large one is written in
+        """As `append_validated`, after the appends that began before. A large one is written in
         pieces while others are served; what writes into the log by itself meanwhile goes first."""
         log = self.log
         async with self.turn:
-            if _is_large(admitted) and self.refuse_append(acks) is None:
+            if _is_large(admitted) and self.append_error(acks) is None:
                 try:
                     await in_turns(log.write_ahead(admitted, wall_ms))
-                    return self.append_admitted(
+                    return self.append_validated(
                         admitted, acks, wall_ms, now_ms, from_client=from_client, guard=guard
                     )
                 finally:
-                    log.drop_ahead()
-            return self.append_admitted(
+                    log.drop_write_ahead()
+            return self.append_validated(
                 admitted, acks, wall_ms, now_ms, from_client=from_client, guard=guard
             )
 
-    def refuse_append(self, acks: int) -> AppendResult | None:
+    def append_error(self, acks: int) -> AppendResult | None:
         """Why nothing may be appended now, whatever it is."""
         if not self.is_leader:
             return refusal(ErrorCode.NOT_LEADER_OR_FOLLOWER)
@@ -259,7 +259,7 @@ class Partition:
             )
         return None
 
-    def append_admitted(
+    def append_validated(
         self,
         admitted: Batches | Rejection,
         acks: int,
@@ -270,10 +270,10 @@ class Partition:
         guard: Guard | None = TRUSTED,
     ) -> AppendResult:
         """The same for what was checked already, in a time in which much may have happened."""
-        refused = self.refuse_append(acks)
+        refused = self.append_error(acks)
         if refused is not None:
             return refused
-        result = self.log.append_admitted(
+        result = self.log.append_validated(
             admitted, self.leader_epoch, wall_ms, from_client=from_client, guard=guard
         )
         if result.error is ErrorCode.NONE and not result.duplicate:
@@ -296,7 +296,7 @@ class Partition:
 
     # -- followers ------------------------------------------------------------------------------
 
-    def follower_fetched(
+    def record_follower_fetch(
         self,
         broker_id: int,
         fetch_offset: int,
@@ -315,7 +315,7 @@ class Partition:
         if follower.end_offset != before and self._advance_high_watermark(now_ms):
             self.on_committed.notify()
 
-    def follower_is_idle(
+    def is_idle_fetch(
         self, broker_id: int, fetch_offset: int, now_ms: float, *, note: bool = True
     ) -> bool:
         """Note a fetch that changes nothing: a member of the ISR, again at the log's end."""
@@ -400,7 +400,7 @@ class Partition:
 
     # -- the controller's answers ---------------------------------------------------------------
 
-    def isr_altered(
+    def apply_altered_isr(
         self, leader_epoch: int, partition_epoch: int, isr: tuple[int, ...], now_ms: float
     ) -> None:
         """The controller wrote this ISR. Answers older than what is known are ignored."""
@@ -414,7 +414,7 @@ class Partition:
         self._advance_high_watermark(now_ms)
         self._wake()
 
-    def isr_refused(self, proposed: IsrState, now_ms: float) -> None:
+    def roll_back_isr(self, proposed: IsrState, now_ms: float) -> None:
         """The controller said for certain that it did not apply this proposal."""
         if self.isr is proposed:
             self.isr = proposed.rollback()

@@ -93,7 +93,7 @@ def read_partition(
         preferred = terms.nearest.select(partition, wanted.fetch_offset)
         if preferred >= 0:
             return _elsewhere(partition, wanted, preferred)
-    error = why_not(partition, wanted, terms)
+    error = fetch_error(partition, wanted, terms)
     if not partition.is_leader and wanted.fetch_offset > partition.log.log_end_offset:
         # A replica that lags must not make a consumer reset its offset: the leader may have it.
         # Apache Kafka answers OFFSET_OUT_OF_RANGE; after this error clients ask the leader, too.
@@ -106,7 +106,7 @@ def read_partition(
     return _read(partition, wanted, terms, max_bytes, now_ms, min_one=min_one, note=note)
 
 
-def why_not(
+def fetch_error(
     partition: Partition, wanted: FetchRequest.FetchPartition, terms: FetchTerms
 ) -> ErrorCode:
     """NONE, or why they may not fetch it here: its role, its epoch, or they are no replica."""
@@ -115,11 +115,11 @@ def why_not(
     check = partition.check_epoch if terms.any_replica else partition.check_leader
     error = check(wanted.current_leader_epoch)
     if error is ErrorCode.NONE and terms.is_follower:
-        return _why_not_follow(partition, wanted, terms)
+        return _follower_error(partition, wanted, terms)
     return error
 
 
-def _why_not_follow(
+def _follower_error(
     partition: Partition, wanted: FetchRequest.FetchPartition, terms: FetchTerms
 ) -> ErrorCode:
     """What an earlier life of the follower had, this one may have lost: a fetch of it that comes
@@ -170,7 +170,7 @@ def _read(
     if error is not ErrorCode.NONE:
         return PartitionRead(error=error)
     if terms.is_follower and note:
-        partition.follower_fetched(
+        partition.record_follower_fetch(
             terms.replica_id,
             wanted.fetch_offset,
             wanted.log_start_offset,

@@ -21,9 +21,9 @@ from urteil.broker.replication.partition_read import (
     IDLE,
     FetchTerms,
     PartitionRead,
+    fetch_error,
     read_partition,
     upper_bound,
-    why_not,
 )
 from urteil.broker.replication.replication_throttle import Throttle, is_listed
 from urteil.broker.replication.traffic import Traffic
@@ -110,7 +110,7 @@ class ReplicaManager:
         """Call back at every change of leadership (and with is_leader=False when deleted)."""
         self._callbacks.append(callback)
 
-    def tell_leadership(self, partition: Partition) -> None:
+    def notify_leadership(self, partition: Partition) -> None:
         for callback in self._callbacks:
             callback(
                 partition.topic, partition.partition, partition.is_leader, partition.leader_epoch
@@ -126,7 +126,7 @@ class ReplicaManager:
         found = self.partitions.get((topic, partition))
         if found is not None:
             return found, ErrorCode.NONE
-        return None, self._why_not_hosted((topic, partition))
+        return None, self._absence_error((topic, partition))
 
     def topic_name(self, topic_id: UUID) -> str | None:
         """The name of a topic hosted here or known from the controller."""
@@ -162,8 +162,8 @@ class ReplicaManager:
         """Stop hosting; with `delete` its files go too. Raises OSError."""
         found = self.partitions.get((topic, partition))
         if found is not None:
-            self._logs.note_high_watermark(topic, partition, found.log.high_watermark)
-            self._give_up(found, self._why_not_hosted((topic, partition)))
+            self._logs.keep_high_watermark(topic, partition, found.log.high_watermark)
+            self._give_up(found, self._absence_error((topic, partition)))
         if delete:
             self._logs.delete(topic, partition)
 
@@ -173,7 +173,7 @@ class ReplicaManager:
         self.moves.cancel(partition)
         del self.partitions[key]
         partition.retire(why)
-        self.tell_leadership(partition)
+        self.notify_leadership(partition)
         if all(one.topic != topic for one in self.partitions.values()):
             self._topic_names.pop(partition.topic_id, None)
             self.traffic.forget(topic)
@@ -185,12 +185,12 @@ class ReplicaManager:
         if found is not None:
             self._give_up(found, ErrorCode.KAFKA_STORAGE_ERROR)
 
-    def directory_failed(self, path: Path) -> list[TopicPartition]:
+    def drop_directory(self, path: Path) -> list[TopicPartition]:
         """Stop serving what lies there, before the logs are closed; returns the partitions."""
         lost = [key for key, one in self.partitions.items() if one.log.directory.parent == path]
         for key in lost:
             self.mark_offline(*key)
-        self.moves.directory_failed(path)
+        self.moves.drop_directory(path)
         self.fetchers.close_idle()
         return lost
 
@@ -224,11 +224,11 @@ class ReplicaManager:
                 await asyncio.sleep(0)  # a turn for everybody else
             partition = self.partitions.get(key)
             if partition is None:
-                results[key] = refusal(self._why_not_hosted(key))
+                results[key] = refusal(self._absence_error(key))
                 continue
-            result = partition.refuse_append(acks)
+            result = partition.append_error(acks)
             if result is None:
-                steps = partition.log.admission(data, wall_ms, from_client=not internal)
+                steps = partition.log.validate_append(data, wall_ms, from_client=not internal)
                 # what the broker itself writes is small, and stays in the order of the calls
                 admitted = finished(steps) if internal else await self.offload.finish(steps)
                 result = await partition.append_in_turn(
@@ -250,7 +250,7 @@ class ReplicaManager:
             await _Acknowledgement(results, waiting, produces).wait(timeout_ms)
         return results
 
-    def _why_not_hosted(self, key: TopicPartition) -> ErrorCode:
+    def _absence_error(self, key: TopicPartition) -> ErrorCode:
         if key in self.offline:
             return ErrorCode.KAFKA_STORAGE_ERROR
         if self._metadata.partition(*key) is not None:
@@ -303,7 +303,7 @@ class ReplicaManager:
         def look() -> bool | None:
             for one, partition, epoch, is_leader in roles:
                 changed = partition.leader_epoch != epoch or partition.is_leader != is_leader
-                if partition.is_retired or (changed and why_not(partition, one.request, terms)):
+                if partition.is_retired or (changed and fetch_error(partition, one.request, terms)):
                     return True
             return self._has_bytes(sizes, wanted) or None
 
@@ -346,7 +346,7 @@ class ReplicaManager:
             if (
                 one.settled_epoch == partition.leader_epoch
                 and partition.is_leader
-                and partition.follower_is_idle(
+                and partition.is_idle_fetch(
                     terms.replica_id, one.request.fetch_offset, now_ms, note=note
                 )
             ):
@@ -397,7 +397,7 @@ class ReplicaManager:
                 partition, wanted.request, terms, max_bytes, now_ms, min_one=min_one, note=note
             )
         except OSError as failure:
-            partition.log.read_failed(failure)
+            partition.log.handle_read_error(failure)
             return PartitionRead(error=ErrorCode.KAFKA_STORAGE_ERROR)
         if terms.is_follower and terms.in_session:
             settled = read.error is ErrorCode.NONE and not read.diverges

@@ -150,7 +150,7 @@ class RoleChanges:
                 "leads" if partition.is_leader else f"follows {partition.leader_id}",
                 partition.leader_epoch, list(state.isr),
             )  # fmt: skip
-            self._replicas.tell_leadership(partition)
+            self._replicas.notify_leadership(partition)
         return ErrorCode.NONE
 
     def _lead(self, partition: Partition, state: State) -> None:
@@ -170,7 +170,7 @@ class RoleChanges:
 
     # -- UpdateMetadata -------------------------------------------------------------------------
 
-    def heed(self, told: Iterable[Told]) -> None:
+    def apply_metadata(self, told: Iterable[Told]) -> None:
         """A newer epoch ends what this broker is in an older one, be it told to all only: who was
         away is told its roles after, and no role at all where it is no replica any more."""
         me = self._replicas.broker_id
@@ -183,7 +183,7 @@ class RoleChanges:
                 self._replicas.drop(topic, state.partition_index, delete=False)
             elif hosted.is_leader and state.leader != me:
                 hosted.resign()
-                self._replicas.tell_leadership(hosted)
+                self._replicas.notify_leadership(hosted)
 
     # -- StopReplica ----------------------------------------------------------------------------
 

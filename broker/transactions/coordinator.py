@@ -17,7 +17,7 @@ from urteil.broker.base.clock import Clock
 from urteil.broker.base.coordinator_partition import partition_for
 from urteil.broker.base.tasks import Tasks
 from urteil.broker.config.broker_config import BrokerConfig
-from urteil.broker.log.log_iteration import walk
+from urteil.broker.log.log_iteration import iter_log_batches
 from urteil.broker.replication.metadata_cache import MetadataCache
 from urteil.broker.replication.replica_manager import ReplicaManager
 from urteil.broker.transactions import records
@@ -132,7 +132,7 @@ class TransactionCoordinator:
         hosted = self._replicas.partition(TRANSACTIONS_TOPIC, shard.partition)
         if hosted is None:
             return
-        async for header, batch in walk(hosted.log):
+        async for header, batch in iter_log_batches(hosted.log):
             if not self._is_ours(shard):
                 return
             if not header.is_control:

@@ -133,7 +133,7 @@ def iter_batches(
     view = memoryview(data)
     pos, end = 0, len(view)
     while pos < end:
-        if allow_partial_tail and end - pos < left_needed(view, pos, end):
+        if allow_partial_tail and end - pos < bytes_needed(view, pos, end):
             return
         header = parse_header(view, pos)
         stop = pos + header.size
@@ -143,7 +143,7 @@ def iter_batches(
         pos = stop
 
 
-def left_needed(view: memoryview, pos: int, end: int) -> int:
+def bytes_needed(view: memoryview, pos: int, end: int) -> int:
     """How many bytes a whole batch at `pos` takes, as far as they tell."""
     if end - pos < LOG_OVERHEAD_BYTES:
         return LOG_OVERHEAD_BYTES
@@ -151,7 +151,7 @@ def left_needed(view: memoryview, pos: int, end: int) -> int:
     return LOG_OVERHEAD_BYTES + max(0, int(length))
 
 
-def crc_ok(batch: Buffer) -> bool:
+def is_crc_valid(batch: Buffer) -> bool:
     """Whether the CRC-32C of a whole batch fits its header."""
     if len(batch) < HEADER_BYTES:
         return False

@@ -1,6 +1,6 @@
 """Record batches: headers, checksums, records; one place to import them from.
 
-`iter_stored`, `read_header`, `iter_stored_records` and `crc_ok` take every magic, the others
+`iter_stored`, `read_header`, `iter_stored_records` and `is_crc_valid` take every magic, the others
 magic 2.
 """
 
@@ -17,12 +17,12 @@ from urteil.broker.wire.batch_header import (
 )
 from urteil.broker.wire.compression import Compression, UnsupportedCompression
 from urteil.broker.wire.downconversion import down_convert
-from urteil.broker.wire.primitives import CorruptBatch, TooLarge, Unforeseen
+from urteil.broker.wire.primitives import CorruptBatch, KafkaServerError, TooLarge
 from urteil.broker.wire.produce_entries import NEWEST_MAGIC, is_sole_batch, iter_entries
 from urteil.broker.wire.records import Record, build_batch, iter_outlines, iter_records
 from urteil.broker.wire.stored_batches import (
-    crc_ok,
     first_offset,
+    is_crc_valid,
     iter_stored,
     iter_stored_records,
     read_header,
@@ -41,15 +41,15 @@ __all__ = [
     "BatchHeader",
     "Compression",
     "CorruptBatch",
+    "KafkaServerError",
     "Record",
     "TooLarge",
-    "Unforeseen",
     "UnsupportedCompression",
     "build_batch",
-    "crc_ok",
     "down_convert",
     "first_offset",
     "has_transactional_bit",
+    "is_crc_valid",
     "is_sole_batch",
     "iter_batches",
     "iter_entries",

@@ -9,7 +9,7 @@ from enum import IntEnum
 from typing import Any
 
 from urteil.broker.wire import lz4_frame
-from urteil.broker.wire.primitives import Unforeseen
+from urteil.broker.wire.primitives import KafkaServerError
 
 MAX_DECOMPRESSED_BYTES = 1 << 28
 """What is unpacked as a whole: no batch of honest clients comes near."""
@@ -99,14 +99,14 @@ def _zstd_frames(chunks: Iterable[bytes], pack: Callable[[bytes], bytes]) -> Ite
 
 
 def decompress(codec: int, data: bytes | memoryview, limit: int = MAX_DECOMPRESSED_BYTES) -> bytes:
-    """Decompress records as a whole. Unforeseen for broken data and beyond `limit` bytes,
+    """Decompress records as a whole. KafkaServerError for broken data and beyond `limit` bytes,
     UnsupportedCompression as above."""
     chunks, size = [], 0
     for chunk in unpacked(codec, data):
         chunks.append(chunk)
         size += len(chunk)
         if size > limit and len(chunks) > 1:
-            raise Unforeseen(f"records that unpack to more than {limit} bytes")
+            raise KafkaServerError(f"records that unpack to more than {limit} bytes")
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
@@ -161,9 +161,9 @@ def _gunzip(data: memoryview) -> Iterator[bytes]:
                 else:
                     fed = unpacker.unconsumed_tail
     except zlib.error as error:
-        raise Unforeseen(f"broken gzip data: {error}") from error
+        raise KafkaServerError(f"broken gzip data: {error}") from error
     if unpacker is not None:
-        raise Unforeseen("gzip data is truncated")
+        raise KafkaServerError("gzip data is truncated")
 
 
 def _unsnappy(data: memoryview) -> Iterator[bytes]:
@@ -174,11 +174,13 @@ def _unsnappy(data: memoryview) -> Iterator[bytes]:
     pos = len(_XERIAL_HEADER)
     while pos < len(data):
         if len(data) - pos < _SIZE.size:
-            raise Unforeseen("truncated snappy data")
+            raise KafkaServerError("truncated snappy data")
         (size,) = _SIZE.unpack_from(data, pos)
         pos += _SIZE.size
         if not 0 <= size <= len(data) - pos:
-            raise Unforeseen(f"a snappy block of {size} bytes where {len(data) - pos} are left")
+            raise KafkaServerError(
+                f"a snappy block of {size} bytes where {len(data) - pos} are left"
+            )
         yield _snappy_block(data[pos : pos + size], MAX_DECOMPRESSED_BYTES)
         pos += size
 
@@ -192,12 +194,12 @@ def _snappy_block(block: memoryview, limit: int) -> bytes:
         shift += 7
     # Snappy's densest element turns 3 bytes into 64; a size beyond that is a lie.
     if size > min(limit, len(block) * 64):
-        raise Unforeseen(f"a snappy block that claims {size} bytes")
+        raise KafkaServerError(f"a snappy block that claims {size} bytes")
     codec = _codec_of(Compression.SNAPPY)
     try:
         return bytes(codec.decompress(block, decompressed_size=size, asbytes=True))
     except (OSError, ValueError) as error:
-        raise Unforeseen(f"broken snappy data: {error}") from error
+        raise KafkaServerError(f"broken snappy data: {error}") from error
 
 
 def _stream(codec: int, data: memoryview) -> Iterator[bytes]:
@@ -208,4 +210,4 @@ def _stream(codec: int, data: memoryview) -> Iterator[bytes]:
             while chunk := stream.read(CHUNK_BYTES):
                 yield chunk
     except (OSError, ValueError) as error:
-        raise Unforeseen(f"broken compressed data: {error}") from error
+        raise KafkaServerError(f"broken compressed data: {error}") from error

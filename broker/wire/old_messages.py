@@ -32,7 +32,7 @@ KNOWN_ATTRIBUTES = (COMPRESSION_MASK, COMPRESSION_MASK | LOG_APPEND_TIME)
 """The bits of the attributes that mean something in magic 0 and in magic 1."""
 
 
-class MisshapenMessage(CorruptBatch):
+class MalformedMessage(CorruptBatch):
     """Not damaged on its way, but never right: a compressed message without messages in it."""
 
 
@@ -53,11 +53,11 @@ def check(entry: Buffer) -> None:
         raise CorruptBatch(f"the CRC of a message is wrong (stored crc = {stored})")
 
 
-def iter_legacy(data: Buffer, *, same_magic_inside: bool = True) -> Iterator[Record]:
+def iter_old_messages(data: Buffer, *, same_magic_inside: bool = True) -> Iterator[Record]:
     """Read all messages of a set, those inside compressed entries too, checking every CRC.
 
     Producers must send one magic inside and outside; logs of old brokers may hold two.
-    CorruptBatch for a wrong CRC or a cut entry, MisshapenMessage for one that contradicts itself,
+    CorruptBatch for a wrong CRC or a cut entry, MalformedMessage for one that contradicts itself,
     UnsupportedCompression without the codec.
     """
     for offset, magic, attributes, record in _entries(memoryview(data)):
@@ -80,20 +80,20 @@ def _inner(
     same_magic: bool,
 ) -> Iterator[Record]:
     if wrapper.value is None:
-        raise MisshapenMessage("a compressed message without a value")
+        raise MalformedMessage("a compressed message without a value")
     value = wrapper.value
     if magic == 0 and codec == Compression.LZ4:
         value = lz4_frame.mended(value)
     inside = memoryview(decompress(codec, value, MAX_CONVERTED_BYTES))
     if not inside:
-        raise MisshapenMessage("a compressed message without messages")
+        raise MalformedMessage("a compressed message without messages")
     # some producers leave it at 0
     shift = last_offset - _last_offset(inside) if magic == 1 and last_offset else 0
     if shift < 0:
-        raise MisshapenMessage(f"a compressed message at {last_offset} whose last one is beyond it")
+        raise MalformedMessage(f"a compressed message at {last_offset} whose last one is beyond it")
     for offset, inner_magic, inner_attributes, record in _entries(inside):
         if (same_magic and inner_magic != magic) or inner_attributes & COMPRESSION_MASK:
-            raise MisshapenMessage("a compressed message within a compressed one")
+            raise MalformedMessage("a compressed message within a compressed one")
         of_broker = attributes & LOG_APPEND_TIME and magic == inner_magic == 1
         timestamp_ms = wrapper.timestamp_ms if of_broker else record.timestamp_ms
         yield Record(
@@ -141,9 +141,9 @@ def _content(view: memoryview, pos: int, offset: int, magic: int) -> Record:
         key, pos = _read_bytes(view, pos)
         value, pos = _read_bytes(view, pos)
     except struct.error as error:
-        raise MisshapenMessage("truncated message") from error
+        raise MalformedMessage("truncated message") from error
     if pos != len(view):
-        raise MisshapenMessage("the size of a message is wrong")
+        raise MalformedMessage("the size of a message is wrong")
     return Record(offset=offset, timestamp_ms=timestamp_ms, key=key, value=value)
 
 
@@ -153,5 +153,5 @@ def _read_bytes(view: memoryview, pos: int) -> tuple[bytes | None, int]:
     if size < 0:
         return None, pos
     if size > len(view) - pos:
-        raise MisshapenMessage(f"{size} bytes where {len(view) - pos} are left")
+        raise MalformedMessage(f"{size} bytes where {len(view) - pos} are left")
     return bytes(view[pos : pos + size]), pos + size

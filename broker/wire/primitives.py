@@ -20,7 +20,7 @@ class CorruptBatch(WireError):
     """Records inside a sound request are broken: Kafka's CORRUPT_MESSAGE, no reason to close."""
 
 
-class Unforeseen(CorruptBatch):
+class KafkaServerError(CorruptBatch):
     """Records that Apache Kafka stumbles over, as broken compression: its UNKNOWN_SERVER_ERROR."""
 
 

@@ -25,7 +25,7 @@ from urteil.broker.wire.batch_header import (
     parse_header,
 )
 from urteil.broker.wire.compression import Compression, compress, unpacked
-from urteil.broker.wire.primitives import Buffer, CorruptBatch, TooLarge, Unforeseen
+from urteil.broker.wire.primitives import Buffer, CorruptBatch, KafkaServerError, TooLarge
 from urteil.broker.wire.varints import put_varint, read_varint, read_varlong
 
 Header = tuple[str, bytes | None]
@@ -188,7 +188,7 @@ def iter_records(batch: Buffer) -> Iterator[Record]:
 
     In memory is one record at a time, and a chunk of what follows. CorruptBatch for records that
     contradict their header or themselves and for one of more than MAX_RECORD_BYTES,
-    UnsupportedCompression where the codec's library is missing. The CRC is `crc_ok`'s matter.
+    UnsupportedCompression where the codec's library is missing. The CRC is `is_crc_valid`'s matter.
     """
     view = memoryview(batch)
     header = parse_header(view)
@@ -216,13 +216,13 @@ def iter_outlines(batch: Buffer, *, as_sent: bool = True) -> Iterator[list[Outli
     A large record takes time without being outlined: a list may be empty. `as_sent` demands offsets
     as a producer gives them. Memory is bounded by the batch and a few chunks.
     CorruptBatch where nobody could read them or their offsets are not those of the batch,
-    Unforeseen where Apache Kafka stumbles (source: `DefaultRecord`, `LogValidator`).
+    KafkaServerError where Apache Kafka stumbles (source: `DefaultRecord`, `LogValidator`).
     """
     header = parse_header(batch)
     body = _Body(header, memoryview(batch))
     data, pos = body.data, 0
     end = len(data)
-    misplaced = Unforeseen if header.compression else CorruptBatch
+    misplaced = KafkaServerError if header.compression else CorruptBatch
     marked = header.timestamp_type == 1
     found: list[Outline] = []
     try:

@@ -18,7 +18,7 @@ from urteil.broker.wire.batch_header import (
     NO_SEQUENCE,
     NO_TIMESTAMP,
     BatchHeader,
-    left_needed,
+    bytes_needed,
     parse_header,
 )
 from urteil.broker.wire.old_messages import (
@@ -26,7 +26,7 @@ from urteil.broker.wire.old_messages import (
     KNOWN_ATTRIBUTES,
     SMALLEST,
     TIMESTAMP,
-    iter_legacy,
+    iter_old_messages,
 )
 from urteil.broker.wire.primitives import Buffer, CorruptBatch
 from urteil.broker.wire.produce_entries import NEWEST_MAGIC
@@ -75,7 +75,7 @@ def iter_stored(
     view = memoryview(data)
     pos, end = 0, len(view)
     while pos < end:
-        if allow_partial_tail and end - pos < left_needed(view, pos, end):
+        if allow_partial_tail and end - pos < bytes_needed(view, pos, end):
             return
         header = read_header(view, pos)
         stop = pos + header.size
@@ -85,12 +85,12 @@ def iter_stored(
         pos = stop
 
 
-def crc_ok(batch: Buffer) -> bool:
+def is_crc_valid(batch: Buffer) -> bool:
     """Whether the checksum of a whole batch of any magic fits its header."""
     if len(batch) > MAGIC_POSITION and batch[MAGIC_POSITION] < NEWEST_MAGIC:
         stored = int.from_bytes(batch[LOG_OVERHEAD_BYTES:MAGIC_POSITION], "big")
         return zlib.crc32(memoryview(batch)[MAGIC_POSITION:]) == stored
-    return batch_header.crc_ok(batch)
+    return batch_header.is_crc_valid(batch)
 
 
 def iter_stored_records(batch: Buffer) -> Iterator[Record]:
@@ -100,7 +100,7 @@ def iter_stored_records(batch: Buffer) -> Iterator[Record]:
     where the codec's library is missing.
     """
     if len(batch) > MAGIC_POSITION and batch[MAGIC_POSITION] < NEWEST_MAGIC:
-        return iter_legacy(batch, same_magic_inside=False)
+        return iter_old_messages(batch, same_magic_inside=False)
     return iter_records(batch)
 
 

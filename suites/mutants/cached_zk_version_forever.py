@@ -20,14 +20,14 @@ def apply(mark: Mark) -> None:
             partition.partition_epoch = known
 
     def make_altered(original: Function) -> Function:
-        def isr_altered(
+        def apply_altered_isr(
             partition: Any, leader_epoch: int, partition_epoch: int, isr: Any, now_ms: float
         ) -> None:
             known = partition.partition_epoch
             original(partition, leader_epoch, partition_epoch, isr, now_ms)
             keep(partition, known)
 
-        return isr_altered
+        return apply_altered_isr
 
     def make_become_leader(original: Function) -> Function:
         def become_leader(partition: Any, state: Any, now_ms: float) -> Any:
@@ -39,5 +39,5 @@ def apply(mark: Mark) -> None:
 
         return become_leader
 
-    replace(f"{PARTITION}.isr_altered", make_altered)
+    replace(f"{PARTITION}.apply_altered_isr", make_altered)
     replace(f"{PARTITION}.become_leader", make_become_leader)

@@ -32,4 +32,4 @@ def apply(mark: Mark) -> None:
 
         return run
 
-    replace("urteil.broker.log.cleaner.record_retention:rebuilt", make)
+    replace("urteil.broker.log.cleaner.record_retention:rebuild_batch", make)

@@ -13,15 +13,15 @@ GUARANTEE = "retained_too_short"
 
 
 def apply(mark: Mark) -> None:
-    from urteil.broker.log.segment_retention import _too_old
+    from urteil.broker.log.segment_retention import _count_expired
 
     def make(original: Function) -> Function:
-        def deletable(log: Any, now_ms: int) -> int:
+        def count_deletable(log: Any, now_ms: int) -> int:
             count: int = original(log, now_ms)
-            if _too_old(log, now_ms) > count:
+            if _count_expired(log, now_ms) > count:
                 mark.hit()
-            return max(count, _too_old(log, now_ms))
+            return max(count, _count_expired(log, now_ms))
 
-        return deletable
+        return count_deletable
 
-    replace("urteil.broker.log.segment_retention:deletable", make)
+    replace("urteil.broker.log.segment_retention:count_deletable", make)

@@ -15,7 +15,7 @@ GUARANTEE = "kept_too_long"
 def apply(mark: Mark) -> None:
     def make(original: Function) -> Function:
         def remove_due(duties: Any, now_ms: int) -> None:
-            if any(due_ms <= now_ms for due_ms, _ in duties._doomed):
+            if any(due_ms <= now_ms for due_ms, _ in duties._removals):
                 mark.hit()
 
         return remove_due

@@ -14,15 +14,15 @@ GUARANTEE = "misplaced_ack"
 
 def apply(mark: Mark) -> None:
     def make(original: Function) -> Function:
-        def sent_before(append: Any, header: Any) -> Any:
-            result = original(append, header)
+        def find_duplicate(producers: Any, header: Any) -> Any:
+            result = original(producers, header)
             if result is None:
                 return None
-            newest = append._log.producers.entries[header.producer_id].batches[-1]
+            newest = producers.entries[header.producer_id].batches[-1]
             if newest is not result:
                 mark.hit()
             return newest
 
-        return sent_before
+        return find_duplicate
 
-    replace("urteil.broker.log.append:Append._sent_before", make)
+    replace("urteil.broker.log.producer_states:ProducerStates.find_duplicate", make)

@@ -15,10 +15,10 @@ GUARANTEE = "wrong_answer"
 
 def apply(mark: Mark) -> None:
     def make(original: Function) -> Function:
-        def duplicate(append: Any, sent: Any) -> Any:
+        def duplicate_result(log: Any, sent: Any) -> Any:
             mark.hit()
-            return changed(original(append, sent), base_offset=-1)
+            return changed(original(log, sent), base_offset=-1)
 
-        return duplicate
+        return duplicate_result
 
-    replace("urteil.broker.log.append:Append._duplicate", make)
+    replace("urteil.broker.log.partition_log:PartitionLog._duplicate_result", make)

@@ -14,12 +14,12 @@ GUARANTEE = "duplicate"
 
 def apply(mark: Mark) -> None:
     def make(original: Function) -> Function:
-        def take(snapshots: Any, offset: int, entries: Any, *, sync: bool) -> None:
+        def write(snapshots: Any, offset: int, entries: Any, *, sync: bool) -> None:
             if not sync:
                 mark.hit()
                 entries = ()
             original(snapshots, offset, entries, sync=sync)
 
-        return take
+        return write
 
-    replace("urteil.broker.log.producer_snapshots:ProducerSnapshots.take", make)
+    replace("urteil.broker.log.producer_snapshots:ProducerSnapshots.write", make)

@@ -14,13 +14,13 @@ GUARANTEE = "epoch_lineage"
 
 def apply(mark: Mark) -> None:
     def make(original: Function) -> Function:
-        def epoch_end(partition: Any, leader_epoch: int, current_leader_epoch: int) -> Any:
+        def find_epoch_end(partition: Any, leader_epoch: int, current_leader_epoch: int) -> Any:
             error, epoch, end = original(partition, leader_epoch, current_leader_epoch)
             if 0 <= end < partition.log.log_end_offset:
                 mark.hit()
                 end += 1
             return error, epoch, end
 
-        return epoch_end
+        return find_epoch_end
 
-    replace("urteil.broker.api.list_offsets:epoch_end", make)
+    replace("urteil.broker.api.list_offsets:find_epoch_end", make)

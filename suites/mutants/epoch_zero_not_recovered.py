@@ -18,7 +18,7 @@ def apply(mark: Mark) -> None:
             original(recovery)
             epochs = recovery.loaded.epochs
             later = [(epoch, start) for epoch, start in epochs.entries if epoch]
-            if not recovery.remembered.clean and len(later) < len(epochs.entries):
+            if not recovery.checkpointed.clean and len(later) < len(epochs.entries):
                 mark.hit()
                 epochs.replace(later)
 

@@ -36,7 +36,7 @@ def apply(mark: Mark) -> None:
         return append
 
     def make_fetched(original: Function) -> Function:
-        def follower_fetched(
+        def record_follower_fetch(
             partition: Any,
             broker_id: int,
             fetch_offset: int,
@@ -50,7 +50,7 @@ def apply(mark: Mark) -> None:
             if partition._advance_high_watermark(now_ms):
                 partition.on_committed.notify()
 
-        return follower_fetched
+        return record_follower_fetch
 
     replace(f"{PARTITION}.append", make_append)
-    replace(f"{PARTITION}.follower_fetched", make_fetched)
+    replace(f"{PARTITION}.record_follower_fetch", make_fetched)

@@ -14,11 +14,11 @@ GUARANTEE = "corrupt"
 
 def apply(mark: Mark) -> None:
     def make(original: Function) -> Function:
-        def crc_ok(batch: Any) -> bool:
+        def is_crc_valid(batch: Any) -> bool:
             if not original(batch):
                 mark.hit()
             return True
 
-        return crc_ok
+        return is_crc_valid
 
-    replace("urteil.broker.log.batch_checks:crc_ok", make)
+    replace("urteil.broker.log.batch_checks:is_crc_valid", make)

@@ -27,4 +27,4 @@ def apply(mark: Mark) -> None:
         return run
 
     for module in ("map_pass", "rewrite_pass"):
-        replace(f"urteil.broker.log.cleaner.{module}:sound_batches", make)
+        replace(f"urteil.broker.log.cleaner.{module}:read_intact_batches", make)

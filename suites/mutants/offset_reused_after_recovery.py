@@ -17,7 +17,7 @@ DROPPED_BATCHES = 20
 def apply(mark: Mark) -> None:
     def make(original: Function) -> Function:
         def run(recovery: Any) -> None:
-            if not recovery.remembered.clean and len(recovery.loaded.segments):
+            if not recovery.checkpointed.clean and len(recovery.loaded.segments):
                 cut_tail(recovery.loaded.segments.active)
             original(recovery)
 
@@ -29,6 +29,6 @@ def apply(mark: Mark) -> None:
         starts = [batch.position for batch in read_batches(segment.file, 0, segment.size)]
         if len(starts) > DROPPED_BATCHES:
             mark.hit()
-            segment.cut(starts[-DROPPED_BATCHES])
+            segment.truncate_file(starts[-DROPPED_BATCHES])
 
     replace("urteil.broker.log.recovery:_Recovery.run", make)

@@ -14,14 +14,18 @@ GUARANTEE = "duplicate"
 
 def apply(mark: Mark) -> None:
     def make(original: Function) -> Function:
-        def sent_before(append: Any, header: Any) -> Any:
-            entries = append._log.producers.entries
-            known = entries.get(header.producer_id)
-            if known is not None and append._now_ms - known.last_timestamp_ms > 1_000:
-                mark.hit()
-                del entries[header.producer_id]
-            return original(append, header)
+        def append_validated(
+            log: Any, batches: Any, leader_epoch: int, now_ms: int, **options: Any
+        ) -> Any:
+            entries = log.producers.entries
+            sent = batches if isinstance(batches, list) and options.get("from_client") else []
+            for header, _ in sent:
+                known = entries.get(header.producer_id)
+                if known is not None and now_ms - known.last_timestamp_ms > 1_000:
+                    mark.hit()
+                    del entries[header.producer_id]
+            return original(log, batches, leader_epoch, now_ms, **options)
 
-        return sent_before
+        return append_validated
 
-    replace("urteil.broker.log.append:Append._sent_before", make)
+    replace("urteil.broker.log.partition_log:PartitionLog.append_validated", make)

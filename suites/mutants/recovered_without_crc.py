@@ -14,11 +14,11 @@ GUARANTEE = "corrupt"
 
 def apply(mark: Mark) -> None:
     def make(original: Function) -> Function:
-        def crc_ok(data: Any) -> bool:
+        def is_crc_valid(data: Any) -> bool:
             if not original(data):
                 mark.hit()
             return True
 
-        return crc_ok
+        return is_crc_valid
 
-    replace("urteil.broker.log.recovery:crc_ok", make)
+    replace("urteil.broker.log.recovery:is_crc_valid", make)

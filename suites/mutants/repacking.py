@@ -15,7 +15,7 @@ def change_repacked(mark: Mark, change: Callable[[list[RecordFields]], list[Reco
     from urteil.broker.wire.batches import build_batch, iter_records, parse_header
 
     def make(original: Function) -> Function:
-        def repacked(header: Any, batch: Any, newest_ms: int, codec: int, config: Any) -> Any:
+        def recompress(header: Any, batch: Any, newest_ms: int, codec: int, config: Any) -> Any:
             anew = yield from original(header, batch, newest_ms, codec, config)
             if not isinstance(anew, bytearray):
                 return anew
@@ -39,6 +39,6 @@ def change_repacked(mark: Mark, change: Callable[[list[RecordFields]], list[Reco
                 )
             )
 
-        return repacked
+        return recompress
 
-    replace("urteil.broker.log.append_validation:repacked", make)
+    replace("urteil.broker.log.append_validation:recompress", make)

@@ -19,7 +19,7 @@ def apply(mark: Mark) -> None:
         def read(
             segments: Any, offset: int, max_bytes: int, upto: int, log_end_offset: int, **more: Any
         ) -> Any:
-            segment = segments[segments.floor(offset)] if offset < upto else None
+            segment = segments[segments.floor_index(offset)] if offset < upto else None
             start = None if segment is None else segment.position_of(offset)
             if segment is not None and start is not None:
                 base, last = HEAD.unpack_from(segment.file.read_at(HEAD.size, start))
@@ -30,4 +30,4 @@ def apply(mark: Mark) -> None:
 
         return read
 
-    replace("urteil.broker.log.partition_log:read", make)
+    replace("urteil.broker.log.partition_log:read_range", make)

@@ -21,4 +21,4 @@ def apply(mark: Mark) -> None:
 
         return too_old
 
-    replace("urteil.broker.log.segment_retention:_too_old", make)
+    replace("urteil.broker.log.segment_retention:_count_expired", make)

@@ -15,7 +15,7 @@ GUARANTEE = "kept_too_long"
 def apply(mark: Mark) -> None:
     def make(original: Function) -> Function:
         def remove_deleted(log: Any, now_ms: int) -> None:
-            if log._deleted:
+            if log._pending_removals:
                 mark.hit()
 
         return remove_deleted

@@ -21,4 +21,4 @@ def apply(mark: Mark) -> None:
 
         return too_much
 
-    replace("urteil.broker.log.segment_retention:_too_much", make)
+    replace("urteil.broker.log.segment_retention:_count_beyond_size", make)

@@ -15,12 +15,12 @@ GUARANTEE = "corrupt"
 
 def apply(mark: Mark) -> None:
     def make(original: Function) -> Function:
-        def refuse(magic: int, entry: Any, config: Any, *, from_client: bool) -> Any:
+        def check_batch(magic: int, entry: Any, config: Any, *, from_client: bool) -> Any:
             if len(entry) > config.max_message_bytes:
                 mark.hit()
                 config = changed(config, max_message_bytes=len(entry))
             return original(magic, entry, config, from_client=from_client)
 
-        return refuse
+        return check_batch
 
-    replace("urteil.broker.log.batch_checks:refuse", make)
+    replace("urteil.broker.log.batch_checks:check_batch", make)

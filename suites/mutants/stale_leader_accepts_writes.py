@@ -22,11 +22,11 @@ def apply(mark: Mark) -> None:
 
         return follow
 
-    def make_heed(_: Function) -> Function:
-        def heed(control: Any, request: Any) -> None:
+    def make_apply(_: Function) -> Function:
+        def apply_metadata(control: Any, request: Any) -> None:
             return
 
-        return heed
+        return apply_metadata
 
     replace("urteil.broker.replication.role_changes:RoleChanges._follow", make)
-    replace("urteil.broker.replication.role_changes:RoleChanges.heed", make_heed)
+    replace("urteil.broker.replication.role_changes:RoleChanges.apply_metadata", make_apply)

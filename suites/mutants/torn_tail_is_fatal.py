@@ -20,4 +20,4 @@ def apply(mark: Mark) -> None:
 
         return tell_loss
 
-    replace("urteil.broker.log.recovery:_Recovery._tell_loss", make)
+    replace("urteil.broker.log.recovery:_Recovery._log_loss", make)

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from tests.conformance.side import CLOSED, Side
 from urteil.broker.wire.messages import FetchRequest
-from urteil.broker.wire.old_messages import iter_legacy
+from urteil.broker.wire.old_messages import iter_old_messages
 
 STRANGE_ID = UUID("12345678-1234-1234-1234-123456789abc")
 PADDING = b"\xff" * 8
@@ -65,7 +65,7 @@ def _read_messages(answer: Any) -> None:
                 if stop > len(data):
                     break
                 end = stop
-            read = iter_legacy(data[:end])
+            read = iter_old_messages(data[:end])
             found = [(r.offset, r.timestamp_ms, r.key, r.value) for r in read]
             padded = PADDING.startswith(data[end : end + 8])
             partition["records"] = [*found, "padded or whole" if padded else "cut"]

@@ -11,7 +11,7 @@ from tests.conformance.side import Side
 from urteil.broker.wire.batches import (
     Compression,
     CorruptBatch,
-    crc_ok,
+    is_crc_valid,
     iter_stored,
     iter_stored_records,
 )
@@ -82,7 +82,7 @@ def _sound(data: memoryview) -> Iterator[memoryview]:
     """The batches before the first one that a reader cannot take."""
     try:
         for _, batch in iter_stored(data, allow_partial_tail=True):
-            if not crc_ok(batch):
+            if not is_crc_valid(batch):
                 return
             yield batch
     except CorruptBatch:

@@ -21,7 +21,7 @@ from urteil.broker.wire.compression import compress
 from urteil.broker.wire.varints import put_varint, read_varint, read_varlong
 
 
-def emptied(header: BatchHeader) -> bytes:
+def empty_batch(header: BatchHeader) -> bytes:
     """The batch without a record, which keeps its producer's sequence known."""
     attributes = header.attributes & ~(COMPRESSION_MASK | DELETE_HORIZON)
     return _sealed(
@@ -30,7 +30,7 @@ def emptied(header: BatchHeader) -> bytes:
     )
 
 
-def rebuilt(
+def rebuild_batch(
     header: BatchHeader,
     body: bytes,
     scanned: ScannedRecords,

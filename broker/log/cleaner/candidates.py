@@ -42,14 +42,14 @@ def candidate(log: PartitionLog, now_ms: int) -> Candidate:
     dirty = _inactive_from(log, first_dirty)
     end = _end(log, first_dirty, dirty, now_ms)
     clean_bytes = sum(each.size for each in log.segments if each.base_offset < first_dirty)
-    start = max(log.segments.floor(min(first_dirty, end)), 0)
+    start = max(log.segments.floor_index(min(first_dirty, end)), 0)
     cleanable = (each.size for each in list(log.segments)[start:] if each.base_offset < end)
     return Candidate(
         log, first_dirty, end, clean_bytes, sum(cleanable), _delay_ms(log, dirty, now_ms)
     )
 
 
-def dirtiest(candidates: Iterable[Candidate]) -> Candidate | None:
+def select_dirtiest(candidates: Iterable[Candidate]) -> Candidate | None:
     """The one to be cleaned first, None if none is due."""
     return max(
         (each for each in candidates if each.is_due), key=lambda each: each.ratio, default=None
@@ -76,7 +76,7 @@ def _inactive_from(log: PartitionLog, offset: int) -> list[LogSegment]:
     """The inactive segments from the one that holds `offset` on."""
     if offset > log.segments.active.base_offset:
         return []
-    return list(log.segments)[max(log.segments.floor(offset), 0) : -1]
+    return list(log.segments)[max(log.segments.floor_index(offset), 0) : -1]
 
 
 def _end(log: PartitionLog, first_dirty: int, dirty: list[LogSegment], now_ms: int) -> int:
@@ -96,7 +96,7 @@ def _end(log: PartitionLog, first_dirty: int, dirty: list[LogSegment], now_ms: i
     limit = max(limit, first_dirty)
     if limit >= active:
         return active
-    return log.segments[max(log.segments.floor(limit), 0)].base_offset
+    return log.segments[max(log.segments.floor_index(limit), 0)].base_offset
 
 
 def _delay_ms(log: PartitionLog, dirty: list[LogSegment], now_ms: int) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from urteil.broker.log.checkpoints import TopicPartition
-from urteil.broker.log.cleaner.candidates import Candidate, candidate, dirtiest
+from urteil.broker.log.cleaner.candidates import Candidate, candidate, select_dirtiest
 from urteil.broker.log.cleaner.cleaner_settings import CleanerSettings
 from urteil.broker.log.cleaner.io_throttle import IoThrottle
 from urteil.broker.log.cleaner.log_cleaning import CleaningAborted, LogCleaning, Totals
@@ -43,10 +43,10 @@ class Cleaner:
         self._uncleanable: dict[TopicPartition, PartitionLog] = {}
         self._look_due_ms = 0
         self.last = Totals()
-        self.last_took_ms = 0
+        self.last_duration_ms = 0
         self.max_delay_ms = 0
         self.max_ratio = 0.0
-        self.looked_ms: int | None = None
+        self.last_search_ms: int | None = None
 
     @property
     def settings(self) -> CleanerSettings:
@@ -78,7 +78,7 @@ class Cleaner:
         """Begin as many cleanings as may go on at once; wait for the back-off if none is due."""
         if len(self._cleanings) >= self._settings.threads:
             return
-        self.looked_ms = now_ms
+        self.last_search_ms = now_ms
         self._forget_gone()
         while len(self._cleanings) < self._settings.threads:
             chosen = self._choose(now_ms)
@@ -106,7 +106,7 @@ class Cleaner:
                 self._mark(log, error)
         self.max_ratio = max((each.ratio for each in found), default=0.0)
         self.max_delay_ms = max((each.delay_ms for each in found), default=0)
-        return dirtiest(found)
+        return select_dirtiest(found)
 
     def _free(self) -> list[PartitionLog]:
         """Compacted logs that may be cleaned and are not being cleaned."""
@@ -172,7 +172,7 @@ class Cleaner:
     def _finish(self, cleaning: LogCleaning, now_ms: int) -> None:
         log, totals = cleaning.log, cleaning.totals
         begin, log.cleaned_to = log.cleaned_to, cleaning.cleaned_to
-        self.last, self.last_took_ms = totals, now_ms - cleaning.began_ms
+        self.last, self.last_duration_ms = totals, now_ms - cleaning.began_ms
         self._look_due_ms = now_ms
         _log.info(
             "%r: cleaned from %s to %d: %d of %d records in %d of %d bytes stay",

@@ -11,7 +11,7 @@ from urteil.broker.log.cleaner.map_pass import map_offsets
 from urteil.broker.log.cleaner.offset_map import OffsetMap
 from urteil.broker.log.cleaner.record_retention import LastRecords, RecordRetention
 from urteil.broker.log.cleaner.rewrite_pass import rewrite
-from urteil.broker.log.cleaner.segment_groups import Source, grouped, source_of
+from urteil.broker.log.cleaner.segment_groups import Source, describe_source, group_sources
 from urteil.broker.log.cleaner.transaction_tracker import TransactionTracker
 from urteil.broker.log.partition_log import PartitionLog
 
@@ -42,7 +42,9 @@ class LogCleaning:
         self._generation = log.generation
         self._directory = log.directory
         self._offsets = OffsetMap(map_bytes)
-        sources = [source_of(each) for each in log.segments if each.base_offset < candidate.end]
+        sources = [
+            describe_source(each) for each in log.segments if each.base_offset < candidate.end
+        ]
         self._sources = sources
         self._aborted = log.aborted_transactions(log.segments.first_offset, candidate.end)
         self._walk = TransactionTracker(self._aborted)
@@ -94,7 +96,7 @@ class LogCleaning:
         """
         if self._groups is None:
             mapped = [each for each in self._sources if each.base_offset < self.cleaned_to]
-            self._groups = grouped(mapped, self.log.config)
+            self._groups = group_sources(mapped, self.log.config)
             self.totals.map_utilization = self._offsets.utilization
         if self._group is not None:
             self._put_in_place(self._group, now_ms)
@@ -113,7 +115,7 @@ class LogCleaning:
 
     def _count(self, group: list[Source]) -> None:
         totals, retention = self.totals, self._retention
-        index = self.log.segments.floor(group[0].base_offset)
+        index = self.log.segments.floor_index(group[0].base_offset)
         totals.bytes_read += sum(source.size for source in group)
         totals.bytes_written += self.log.segments[index].size
         totals.records_read += retention.records_read

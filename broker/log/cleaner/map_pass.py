@@ -12,14 +12,14 @@ from urteil.broker.log.cleaner.segment_groups import Source
 from urteil.broker.log.cleaner.transaction_tracker import TransactionTracker
 from urteil.broker.log.segment import DamagedSegment
 from urteil.broker.log.storage import Storage
-from urteil.broker.wire.batches import HEADER_BYTES, NEWEST_MAGIC, crc_ok, iter_stored_records
+from urteil.broker.wire.batches import HEADER_BYTES, NEWEST_MAGIC, is_crc_valid, iter_stored_records
 from urteil.broker.wire.compression import decompress
 from urteil.broker.wire.primitives import CorruptBatch
 
 STEP_BYTES = 1 << 20
 
 
-def sound_batches(storage: Storage, source: Source, position: int = 0) -> Iterator[Batch]:
+def read_intact_batches(storage: Storage, source: Source, position: int = 0) -> Iterator[Batch]:
     """The batches of a segment to its very end. Raises DamagedSegment (OSError) otherwise."""
     file = storage.open(source.path)
     expected = source.base_offset
@@ -27,7 +27,7 @@ def sound_batches(storage: Storage, source: Source, position: int = 0) -> Iterat
         for batch in read_batches(file, position, source.size):
             header = batch.header
             in_order = expected <= header.base_offset and header.last_offset < source.end_offset
-            if not in_order or not crc_ok(batch.data):
+            if not in_order or not is_crc_valid(batch.data):
                 break
             yield batch
             position, expected = batch.position + header.size, header.last_offset + 1
@@ -51,7 +51,7 @@ def map_offsets(
     """
     for source in sources:
         unreported = 0
-        for batch in sound_batches(storage, source, position):
+        for batch in read_intact_batches(storage, source, position):
             if offsets.full:
                 return
             if not walk.discards(batch.header, batch.data) and not batch.header.is_control:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from urteil.broker.log.cleaner.batch_rebuild import emptied, rebuilt
+from urteil.broker.log.cleaner.batch_rebuild import empty_batch, rebuild_batch
 from urteil.broker.log.cleaner.offset_map import OffsetMap
 from urteil.broker.log.cleaner.record_scan import ScannedRecords, scan
 from urteil.broker.log.cleaner.transaction_tracker import TransactionTracker
@@ -27,10 +27,10 @@ LastRecords = Mapping[int, tuple[int | None, int]]
 
 @dataclass(slots=True, kw_only=True)
 class RecordRetention:
-    """One cleaning's rules, asked batch by batch in order.
+    """The rules of one cleaning, applied to its batches in order.
 
-    `round_end` is the offset before which this cleaning ends: the batch there stays, if emptied,
-    or followers and readers would never get to the end of a log (KAFKA-17076).
+    `round_end` is the offset before which this cleaning ends. The batch that ends there stays, even
+    if without records; otherwise followers and readers never reach the end (KAFKA-17076).
     """
 
     offsets: OffsetMap
@@ -64,7 +64,7 @@ class RecordRetention:
             discarded = self._is_over(header)
         kept = None if discarded else self._kept(header, data)
         if kept is None:
-            return emptied(header) if self._is_needed(header) else None
+            return empty_batch(header) if self._is_needed(header) else None
         return self._written(header, data, kept, without_txn=without_txn)
 
     def _of_old(self, header: BatchHeader, data: memoryview) -> Buffer | None:
@@ -164,4 +164,4 @@ class RecordRetention:
             horizon_ms = self.now_ms + self.delete_retention_ms
         if horizon_ms is None and len(numbers) == header.records_count:
             return data
-        return rebuilt(header, body, scanned, numbers, horizon_ms)
+        return rebuild_batch(header, body, scanned, numbers, horizon_ms)

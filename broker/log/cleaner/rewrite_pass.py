@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from urteil.broker.log.cleaner.background_work import Steps
-from urteil.broker.log.cleaner.map_pass import STEP_BYTES, sound_batches
+from urteil.broker.log.cleaner.map_pass import STEP_BYTES, read_intact_batches
 from urteil.broker.log.cleaner.record_retention import RecordRetention
 from urteil.broker.log.cleaner.segment_groups import Source
-from urteil.broker.log.cleaner.segment_swap import CLEANED
-from urteil.broker.log.segment import INDEX, TIME_INDEX, Appended, LogSegment
+from urteil.broker.log.file_names import CLEANED, INDEX, TIME_INDEX
+from urteil.broker.log.segment import LogSegment, PlacedBatch
 from urteil.broker.log.storage import Buffer, Storage
 from urteil.broker.wire.batches import read_header
 
@@ -24,7 +24,7 @@ class _Output:
         self._segment = segment
         self._interval = index_interval_bytes
         self._buffers: list[Buffer] = []
-        self._placed: list[Appended] = []
+        self._placed: list[PlacedBatch] = []
         self._size = 0
 
     def add(self, batch: Buffer) -> int:
@@ -60,7 +60,7 @@ def rewrite(
         for source in sources:
             used = 0
             retention.enter(source.modified_ms)
-            for batch in sound_batches(storage, source):
+            for batch in read_intact_batches(storage, source):
                 stays = retention.of(batch.header, batch.data)
                 used += batch.header.size
                 if stays is not None:
@@ -69,7 +69,7 @@ def rewrite(
                     yield used
                     used = 0
             yield used + output.flush()
-        for txn in retention.walk.take_retained():
+        for txn in retention.walk.drain_retained():
             segment.txn_index.append(txn)
         segment.seal()
         segment.file.set_modified_ms(sources[-1].modified_ms)

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from urteil.broker.log.file_names import LOG
 from urteil.broker.log.log_config import LogConfig
-from urteil.broker.log.segment import LOG, MAX_RELATIVE_OFFSET, LogSegment
+from urteil.broker.log.segment import MAX_RELATIVE_OFFSET, LogSegment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +26,7 @@ class Source:
     modified_ms: int
 
 
-def source_of(segment: LogSegment) -> Source:
+def describe_source(segment: LogSegment) -> Source:
     return Source(
         segment=segment,
         path=segment.path(LOG),
@@ -38,7 +39,7 @@ def source_of(segment: LogSegment) -> Source:
     )
 
 
-def grouped(sources: Sequence[Source], config: LogConfig) -> list[list[Source]]:
+def group_sources(sources: Sequence[Source], config: LogConfig) -> list[list[Source]]:
     """Neighbours together, as long as log and indexes fit one segment, and so do the offsets."""
     groups: list[list[Source]] = []
     room = index_room = time_index_room = 0

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from urteil.broker.log.segment import INDEX, LOG, TIME_INDEX, TXN_INDEX, file_name
+from urteil.broker.log.file_names import CLEANED, INDEX, LOG, SWAP, TIME_INDEX, TXN_INDEX, file_name
 from urteil.broker.log.storage import Storage
-
-CLEANED, SWAP = ".cleaned", ".swap"
 
 # the log's own file last: beside its `.swap` all the others are whole, too
 _KINDS = (INDEX, TIME_INDEX, TXN_INDEX, LOG)

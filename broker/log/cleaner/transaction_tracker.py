@@ -36,7 +36,7 @@ class TransactionTracker:
         self._aborting[header.producer_id] = (aborting[0], True)
         return True
 
-    def take_retained(self) -> list[AbortedTxn]:
+    def drain_retained(self) -> list[AbortedTxn]:
         """The aborted transactions whose marker came since the last call, and batches of theirs
         before it: readers have to know them still."""
         taken, self._retained = self._retained, []

@@ -112,7 +112,7 @@ def test_when_a_broker_left_the_partitions_look_whom_they_wait_for() -> None:
             authorizer=None,
             registration=SimpleNamespace(registered=registered),
             control=SimpleNamespace(
-                fence=lambda *_: ErrorCode.NONE, heed=lambda _: None, turn=asyncio.Lock()
+                fence=lambda *_: ErrorCode.NONE, apply_metadata=lambda _: None, turn=asyncio.Lock()
             ),
             metadata=MetadataCache(),
             channels=SimpleNamespace(forget=lambda one: seen.append(f"forget {one}")),
@@ -169,7 +169,7 @@ def test_what_was_deleted_without_a_word_is_forgotten(now: tuple[int, int]) -> N
             authorizer=None,
             registration=SimpleNamespace(registered=registered),
             control=SimpleNamespace(
-                fence=lambda *_: ErrorCode.NONE, heed=lambda _: None, turn=asyncio.Lock()
+                fence=lambda *_: ErrorCode.NONE, apply_metadata=lambda _: None, turn=asyncio.Lock()
             ),
             metadata=MetadataCache(),
             groups=SimpleNamespace(tasks=tasks),

@@ -196,7 +196,7 @@ def test_a_broker_without_a_replica_forgets_a_deleted_topic_as_well() -> None:
             group_administration=SimpleNamespace(topics_deleted=topics_deleted),
             registration=SimpleNamespace(registered=registered),
             control=SimpleNamespace(
-                turn=asyncio.Lock(), fence=lambda *_: ErrorCode.NONE, heed=lambda _: None
+                turn=asyncio.Lock(), fence=lambda *_: ErrorCode.NONE, apply_metadata=lambda _: None
             ),
             metadata=MetadataCache(),
             topic_settings=known,

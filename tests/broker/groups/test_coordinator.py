@@ -98,7 +98,7 @@ class Coordinating:
     async def follow(self, partition: Partition) -> None:
         """As replica 2."""
         while True:
-            partition.follower_fetched(2, partition.log.log_end_offset, 0, 0.0)
+            partition.record_follower_fetch(2, partition.log.log_end_offset, 0, 0.0)
             await asyncio.sleep(0.002)
 
     @property
@@ -165,7 +165,7 @@ def test_an_answer_to_an_earlier_term_leaves_the_sessions_of_this_one_alone(
         assert here.group.state is GroupState.STABLE
         timers = dict(here.groups._timers)
         assert list(timers) == ["g"]
-        partition.follower_fetched(2, partition.log.log_end_offset, 0, 0.0)
+        partition.record_follower_fetch(2, partition.log.log_end_offset, 0, 0.0)
         await until(lambda: not here.groups.tasks._running)
         assert here.groups._timers == timers
         here.close()
@@ -232,7 +232,7 @@ def test_a_position_that_is_on_its_way_is_not_stable(tmp_path: Path) -> None:
         await until(lambda: partition.log.log_end_offset)
         assert shard.pending.holds(("g", "t", 0))
         assert not waiting.done()
-        partition.follower_fetched(2, partition.log.log_end_offset, 0, 0.0)
+        partition.record_follower_fetch(2, partition.log.log_end_offset, 0, 0.0)
         assert await waiting is ErrorCode.NONE
         assert not shard.pending.concerns("g")
         assert shard.offsets["g"]["t", 0].value.offset == 42
@@ -402,14 +402,14 @@ def test_a_position_on_its_way_that_is_deleted_does_not_come_back(
             await until(partial(is_written, number))
             committing.append(waiting)
             if not is_last:
-                partition.follower_fetched(2, partition.log.log_end_offset, 0, 0.0)
+                partition.record_follower_fetch(2, partition.log.log_end_offset, 0, 0.0)
                 assert await waiting is ErrorCode.NONE
         administration = GroupAdministration(here.groups, Clock())
         assert await administration.delete_offsets("g", [("t", 0)]) == (
             ErrorCode.NONE,
             {("t", 0): ErrorCode.NONE},
         )
-        partition.follower_fetched(2, partition.log.log_end_offset, 0, 0.0)
+        partition.record_follower_fetch(2, partition.log.log_end_offset, 0, 0.0)
         assert await committing[-1] is ErrorCode.NONE
         shard.transaction_ended(7, partition.log.log_end_offset, commit=True)
         assert not shard.offsets["g"]

@@ -117,12 +117,12 @@ def drop(*logs: PartitionLog) -> None:
 
 def first_at(log: PartitionLog, timestamp_ms: int) -> TimestampOffset | None:
     """The first record of a time or after."""
-    return _first(log.searches_for_timestamp(timestamp_ms))
+    return _first(log.search_timestamp(timestamp_ms))
 
 
 def newest_in(log: PartitionLog) -> TimestampOffset | None:
     """The first record of the largest time."""
-    return _first(log.searches_for_max_timestamp())
+    return _first(log.search_max_timestamp())
 
 
 def _first(searches: Searches) -> TimestampOffset | None:

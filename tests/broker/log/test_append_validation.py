@@ -17,7 +17,7 @@ from urteil.broker.wire.batches import (
     Compression,
     Record,
     build_batch,
-    crc_ok,
+    is_crc_valid,
     iter_batches,
     iter_records,
     set_timestamps,
@@ -36,7 +36,7 @@ def appended(
     result = log.append_as_leader(memoryview(data), 5, NOW_MS)
     records = log.read(0, 1 << 20, upto=log.log_end_offset).records
     found = list(iter_batches(b"".join(records)))
-    assert all(crc_ok(part) for _, part in found)
+    assert all(is_crc_valid(part) for _, part in found)
     log.close()
     return result, [(header, list(iter_records(part))) for header, part in found]
 

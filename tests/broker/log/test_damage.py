@@ -30,7 +30,7 @@ from tests.broker.log.helpers import append, batch, first_at, newest_in
 from tests.broker.log.test_recovery import check_indexes
 from urteil.broker.log.log_manager import LogManager
 from urteil.broker.log.partition_log import PartitionLog
-from urteil.broker.wire.batches import crc_ok, iter_batches, iter_records
+from urteil.broker.wire.batches import is_crc_valid, iter_batches, iter_records
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.primitives import CorruptBatch
 
@@ -205,7 +205,7 @@ def _check_hurt(image: Image, log: PartitionLog, name: str, first: int) -> None:
 
 def _is_whole(data: bytes) -> bool:
     try:
-        return all(crc_ok(batch) for _, batch in iter_batches(memoryview(data)))
+        return all(is_crc_valid(batch) for _, batch in iter_batches(memoryview(data)))
     except CorruptBatch:
         return False
 

@@ -11,7 +11,7 @@ import pytest
 from tests.broker.log.helpers import NOW_MS, append, batch, first_at, open_log, read_all
 from tests.broker.log.test_recovery import check_indexes
 from urteil.broker.log.log_config import LogConfig
-from urteil.broker.log.maintenance import Duties
+from urteil.broker.log.maintenance import Maintenance
 from urteil.broker.log.partition_log import PartitionLog
 from urteil.broker.log.storage import File, Storage
 
@@ -81,7 +81,7 @@ def test_a_read_passes_over_entries_that_do_not_fit(
     result = log.read(wanted, 1, upto=log.log_end_offset)
     assert struct.unpack_from(">q", b"".join(result.records))[0] == wanted
     assert storage.read_bytes < sealed.size / 4, "the whole segment was read for one record"
-    assert log.segments.suspects == [sealed]
+    assert log.segments.misindexed == [sealed]
 
 
 def test_a_time_is_found_though_entries_do_not_fit(log: PartitionLog, storage: Counting) -> None:
@@ -97,7 +97,7 @@ def test_indexes_are_built_anew_beside_the_readers(
     log: PartitionLog, suffix: str, entry_bytes: int
 ) -> None:
     jobs: list[Callable[[], None]] = []
-    duties = Duties(log.storage, {}, jobs.append)
+    duties = Maintenance(log.storage, {}, jobs.append)
     path: Path = getattr(log.segments[0], suffix).path
     whole = spoil(path, entry_bytes, 4)
     for n in range(log.segments[0].bound):
@@ -110,13 +110,13 @@ def test_indexes_are_built_anew_beside_the_readers(
     duties.run([log], NOW_MS)
     assert path.read_bytes() == whole
     check_indexes(log)
-    assert not log.segments.suspects
+    assert not log.segments.misindexed
     assert len(read_all(log)) == BATCHES
 
 
 def test_where_the_log_is_damaged_too_its_index_stays(log: PartitionLog) -> None:
     jobs: list[Callable[[], None]] = []
-    duties = Duties(log.storage, {}, jobs.append)
+    duties = Maintenance(log.storage, {}, jobs.append)
     sealed = log.segments[0]
     whole = spoil(sealed.offset_index.path, 8, 1)
     with sealed.path(".log").open("r+b") as file:

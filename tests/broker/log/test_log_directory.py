@@ -162,7 +162,7 @@ def _fail_at(step: int, code: int, folder: Path) -> int:
             if _acknowledge(manager, partition, number):
                 done.append((len(done), b"%d" % number))
         _keep_up(manager, number)
-    assert not manager.failed()
+    assert not manager.failed_directories()
     assert list(manager.offline) == ([paths[0]] if storage.left < 0 else [])
     on_b = [log.partition for log in manager.logs() if log.directory.parent == paths[1]]
     assert on_b
@@ -193,7 +193,7 @@ def _acknowledge(manager: LogManager, partition: int, number: int) -> bool:
 
 def _keep_up(manager: LogManager, number: int) -> None:
     """What the broker does by the clock, and when told of a failure."""
-    for failed in manager.failed():
+    for failed in manager.failed_directories():
         held = [log for log in manager.logs() if log.directory.parent == failed.path]
         for log in held:
             refused = log.append_as_leader(batch(), 0, NOW_MS)
@@ -203,7 +203,7 @@ def _keep_up(manager: LogManager, number: int) -> None:
     manager.checkpoint_recovery_points()
     manager.checkpoint_high_watermarks({})
     manager.tick(NOW_MS + number)
-    for failed in manager.failed():
+    for failed in manager.failed_directories():
         manager.take_offline(failed)
 
 
@@ -219,7 +219,7 @@ def test_a_new_log_goes_elsewhere_when_the_first_choice_fails(
     manager = start(NoRoom())
     log = manager.get_or_create("t", 0, TOPIC_ID)
     assert log.directory.parent == folders[1]
-    assert [one.path for one in manager.failed()] == [folders[0]]
+    assert [one.path for one in manager.failed_directories()] == [folders[0]]
 
 
 class _Killed(BaseException):

@@ -290,13 +290,13 @@ def test_high_watermarks_are_written_in_the_background(tmp_path: Path) -> None:
     jobs.pop()()
     assert checkpoints.read_offsets(Storage(), target) == {("t", 0): 5}
     manager.tick(NOW_MS)
-    assert manager.failed() == []
+    assert manager.failed_directories() == []
     target.unlink()
     target.mkdir()
     manager.checkpoint_high_watermarks({("t", 0): 6})
     jobs.pop()()
     manager.tick(NOW_MS)
-    assert manager.failed() == manager.directories
+    assert manager.failed_directories() == manager.directories
     crash(manager)
 
 
@@ -360,7 +360,7 @@ def test_a_failed_write_ends_all_writes_and_the_clean_stop(start: Opener, tmp_pa
     assert log.append_as_follower(batch(base_offset=1), NOW_MS).error is (
         ErrorCode.KAFKA_STORAGE_ERROR
     )
-    assert manager.failed() == manager.directories
+    assert manager.failed_directories() == manager.directories
     assert log.log_end_offset == 1
     assert log.segments.active.file.size() == len(batch())
     manager.shutdown()

@@ -18,8 +18,8 @@ from urteil.broker.log.partition_log import PartitionLog
 from urteil.broker.log.recovery import CheckpointedState
 from urteil.broker.wire.batches import (
     Compression,
-    crc_ok,
     down_convert,
+    is_crc_valid,
     iter_stored,
     iter_stored_records,
 )
@@ -91,7 +91,7 @@ def rows_of(log: PartitionLog, known: list[Row]) -> list[Row]:
         data = memoryview(b"".join(result.records))
         after = offset
         for header, part in iter_stored(data, allow_partial_tail=True):
-            if not crc_ok(part):
+            if not is_crc_valid(part):
                 break
             read = [Row(*one[:4]) for one in iter_stored_records(part)]
             found += [row for row in read if row.offset >= offset and row.value != b"new"]

@@ -6,7 +6,7 @@ import pytest
 
 from tests.broker.log.helpers import NOW_MS, append, batch, first_at, newest_in, open_log, read_all
 from urteil.broker.log.log_config import LogConfig
-from urteil.broker.wire.batches import crc_ok, iter_batches, iter_records
+from urteil.broker.wire.batches import is_crc_valid, iter_batches, iter_records
 from urteil.broker.wire.errors import ErrorCode
 
 SMALL = LogConfig(segment_bytes=600, index_interval_bytes=100)
@@ -23,7 +23,7 @@ def test_offsets_continue_and_the_callers_buffer_is_left_alone(tmp_path: Path) -
     found = log.read(3, 1000, upto=6).records[0]
     ((header, part),) = iter_batches(memoryview(found))
     assert (header.base_offset, header.partition_leader_epoch) == (3, 4)
-    assert crc_ok(part)
+    assert is_crc_valid(part)
 
 
 def test_several_batches_in_one_append(tmp_path: Path) -> None:
@@ -38,7 +38,7 @@ def test_log_append_time_is_the_brokers(tmp_path: Path) -> None:
     result = log.append_as_leader(batch(timestamp_ms=5), 0, NOW_MS)
     assert result.log_append_time_ms == NOW_MS
     ((header, part),) = iter_batches(memoryview(log.read(0, 1000, upto=1).records[0]))
-    assert crc_ok(part)
+    assert is_crc_valid(part)
     assert (header.timestamp_type, header.max_timestamp) == (1, NOW_MS)
     assert next(iter_records(part)).timestamp_ms == NOW_MS
     assert newest_in(log) == (NOW_MS, 0, 0)

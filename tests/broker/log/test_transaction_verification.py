@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.broker.log.helpers import NOW_MS, drop, open_log
-from urteil.broker.log.append import AppendResult
+from urteil.broker.log.log_results import AppendResult
 from urteil.broker.log.partition_log import PartitionLog
 from urteil.broker.log.transaction_verification import Guard
 from urteil.broker.transactions.local_markers import marker_batch
@@ -68,7 +68,7 @@ def test_those_whose_batch_never_came_are_forgotten_in_time(tmp_path: Path) -> N
     guard = log.verifications.start(ID, EPOCH, 0, NOW_MS)
     expires_ms = NOW_MS + log.config.producer_id_expiration_ms
     log.expire_producers(expires_ms - 1)
-    assert log.verifications.holds(ID, guard)
+    assert log.verifications.is_valid(ID, guard)
     log.expire_producers(expires_ms)
-    assert not log.verifications.holds(ID, guard)
+    assert not log.verifications.is_valid(ID, guard)
     drop(log)

@@ -23,7 +23,7 @@ def opened(folder: Path, segment_bytes: int = 1 << 30) -> PartitionLog:
 
 
 def admitted(log: PartitionLog) -> Batches:
-    parts = finished(log.admission(batch(LARGE), NOW_MS, from_client=True))
+    parts = finished(log.validate_append(batch(LARGE), NOW_MS, from_client=True))
     assert isinstance(parts, list)
     return parts
 
@@ -37,7 +37,7 @@ def plain(tmp_path: Path) -> list[bytes]:
     """What the files hold when a small and a large batch are appended."""
     log = opened(tmp_path / "plain")
     log.append_as_leader(batch(), 3, NOW_MS)
-    log.append_admitted(admitted(log), 3, NOW_MS)
+    log.append_validated(admitted(log), 3, NOW_MS)
     return contents(tmp_path / "plain")
 
 
@@ -55,8 +55,8 @@ def test_batch_written_ahead_is_appended_with_its_head_alone(
         real(self, buffers, size, position)
 
     monkeypatch.setattr(File, "write_at", write_at)
-    assert log.append_admitted(parts, 3, NOW_MS).base_offset == 1
-    log.drop_ahead()
+    assert log.append_validated(parts, 3, NOW_MS).base_offset == 1
+    log.drop_write_ahead()
     assert written == [16]
     assert contents(tmp_path / "ahead") == plain
 
@@ -70,8 +70,8 @@ def test_append_in_between_comes_first_and_the_large_batch_is_whole(
     next(steps)
     log.append_as_leader(batch(), 3, NOW_MS)
     finished(steps)
-    log.append_admitted(parts, 3, NOW_MS)
-    log.drop_ahead()
+    log.append_validated(parts, 3, NOW_MS)
+    log.drop_write_ahead()
     assert contents(tmp_path / "ahead") == plain
 
 
@@ -82,7 +82,7 @@ def test_nothing_is_left_of_a_batch_that_is_not_appended(tmp_path: Path, pieces:
     before = contents(tmp_path)
     for _ in zip(range(pieces), log.write_ahead(admitted(log), NOW_MS), strict=False):
         pass
-    log.drop_ahead()
+    log.drop_write_ahead()
     assert contents(tmp_path) == before
 
 
@@ -102,8 +102,8 @@ def test_large_batch_that_needs_a_segment_of_its_own_is_written_ahead_there(tmp_
     for offset in range(2):
         parts = admitted(log)
         finished(log.write_ahead(parts, NOW_MS))
-        assert log.append_admitted(parts, 3, NOW_MS).base_offset == offset
-        log.drop_ahead()
+        assert log.append_validated(parts, 3, NOW_MS).base_offset == offset
+        log.drop_write_ahead()
     first, second = contents(tmp_path)
     assert len(first) == len(second)
 
@@ -115,5 +115,5 @@ def test_files_that_are_closed_meanwhile_are_left_alone(tmp_path: Path) -> None:
     next(steps)
     log.close()
     finished(steps)
-    log.drop_ahead()
+    log.drop_write_ahead()
     assert log.failure is None

@@ -16,7 +16,7 @@ from tests.simulation.storage import Disk, DiskStorage
 from urteil.broker.log.log_manager import LogManager
 from urteil.broker.log.partition_log import PartitionLog
 from urteil.broker.log.producer_states import read_marker
-from urteil.broker.replication.overlapping_append import append_following
+from urteil.broker.replication.overlapping_append import append_overlapping
 from urteil.broker.replication.truncation import truncation_point
 from urteil.broker.wire.batches import BatchHeader, iter_batches
 from urteil.broker.wire.errors import ErrorCode
@@ -263,7 +263,7 @@ class Play:
         records = leader.read(offset, limit, upto=leader.log_end_offset).records
         if records:
             data = memoryview(b"".join(records))
-            result = append_following(follower, data, self._clock.now_ms())
+            result = append_overlapping(follower, data, self._clock.now_ms())
             assert result.error is ErrorCode.NONE or follower.log_end_offset < offset
         committed = min(leader.high_watermark, follower.log_end_offset)
         follower.update_high_watermark(max(follower.high_watermark, committed))

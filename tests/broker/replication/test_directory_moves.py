@@ -128,7 +128,7 @@ def test_the_copy_is_as_durable_as_the_log_was(
         one.replicas.moves.alter("t", 0, str(dirs[1]))
         await until(lambda: one.logs.futures()[0].log_end_offset == 11)
         copy = one.logs.futures()[0]
-        await until(lambda: copy in one.logs._duties._flushes)
+        await until(lambda: copy in one.logs._maintenance._flushes)
         assert lies_in(one, dirs[0])
         one.logs.tick(NOW_MS)
         one.clock.ms += 1
@@ -256,7 +256,7 @@ def test_a_failing_destination_leaves_the_replica_where_it_is(dirs: list[Path]) 
         one.replicas.moves.alter("t", 0, str(dirs[1]))
         failed = one.logs.directories[1]
         failed.health.fail(OSError(errno.EIO, "broken"))
-        assert one.replicas.directory_failed(dirs[1]) == []
+        assert one.replicas.drop_directory(dirs[1]) == []
         one.logs.take_offline(failed)
         partition = one.replicas.partition("t", 0)
         assert partition is not None
@@ -279,7 +279,7 @@ def test_a_failing_source_takes_the_partition_offline_and_keeps_the_copy(
         await until(lambda: one.logs.futures()[0].log_end_offset)
         failed = one.logs.directories[0]
         failed.health.fail(OSError(errno.EIO, "broken"))
-        assert one.replicas.directory_failed(dirs[0]) == [("t", 0)]
+        assert one.replicas.drop_directory(dirs[0]) == [("t", 0)]
         one.logs.take_offline(failed)
         assert one.lead(0, epoch=1) == STORAGE
         one.close()

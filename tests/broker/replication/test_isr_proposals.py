@@ -21,7 +21,7 @@ def test_a_proposal_stands_for_the_life_that_the_follower_had(tmp_path: Path) ->
         proposal = request.topics[0].partitions[0]
         asked.append({one.broker_id: one.broker_epoch for one in proposal.new_isr_with_epochs})
         if len(asked) == 1:
-            plain.partition.follower_fetched(3, 0, 0, 1.0, 11)
+            plain.partition.record_follower_fetch(3, 0, 0, 1.0, 11)
             raise ConnectionError
         refused = AlterPartitionResponse.PartitionData(
             partition_index=0, error_code=ErrorCode.INELIGIBLE_REPLICA
@@ -34,8 +34,8 @@ def test_a_proposal_stands_for_the_life_that_the_follower_had(tmp_path: Path) ->
         plain.partition.propose = proposals.propose
         plain.partition.become_leader(state(1, 1, (1, 2)), 0.0)
         plain.append()
-        plain.partition.follower_fetched(2, 1, 0, 0.0, 8)
-        plain.partition.follower_fetched(3, 1, 0, 0.0, 9)
+        plain.partition.record_follower_fetch(2, 1, 0, 0.0, 8)
+        plain.partition.record_follower_fetch(3, 1, 0, 0.0, 9)
         async with asyncio.timeout(60):
             while plain.partition.isr.in_flight:
                 await asyncio.sleep(0.01)

@@ -37,8 +37,8 @@ def plain(tmp_path: Path) -> Plain:
     made.partition.become_leader(state(1, 3), 0.0)
     for _ in range(4):
         made.append(1)
-    made.partition.follower_fetched(2, 2, 0, 0.0)
-    made.partition.follower_fetched(3, 3, 1, 0.0)
+    made.partition.record_follower_fetch(2, 2, 0, 0.0)
+    made.partition.record_follower_fetch(3, 3, 1, 0.0)
     return made
 
 

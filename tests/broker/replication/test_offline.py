@@ -170,7 +170,7 @@ def test_what_fails_beside_the_loop_takes_its_directory_offline_at_once(tmp_path
         assert await one.append(0) is ErrorCode.NONE
         log, (directory, other) = one.hosting.logs.get("t", 0), one.hosting.logs.directories
         assert log is not None
-        job = log.flush_job(log.log_end_offset)
+        job = log.create_flush_job(log.log_end_offset)
         one.storage.broken = one.dirs[0]
         await asyncio.to_thread(job.run)
         log.finish_flush(job)
@@ -179,7 +179,7 @@ def test_what_fails_beside_the_loop_takes_its_directory_offline_at_once(tmp_path
         assert await one.append(2) is STORAGE
         shutil.rmtree(other.path)
         other.put_recovery_points()
-        await asyncio.to_thread(other.write_checkpoints_beside)
+        await asyncio.to_thread(other.write_checkpoints_in_background)
         await settle()
         assert [type(error) for error in one.halted] == [FileNotFoundError]
         assert directory.health.failure is not other.health.failure

@@ -18,7 +18,7 @@ def plain(tmp_path: Path) -> Plain:
 
 
 def fetch(plain: Plain, broker: int, offset: int, now_ms: float = 0.0) -> None:
-    plain.partition.follower_fetched(broker, offset, 0, now_ms)
+    plain.partition.record_follower_fetch(broker, offset, 0, now_ms)
 
 
 def test_high_watermark_follows_the_slowest_member_of_the_isr(plain: Plain) -> None:
@@ -53,7 +53,7 @@ def test_laggards_leave_the_isr_only_with_the_controllers_consent(plain: Plain) 
     plain.partition.maybe_shrink(MAX_LAG_MS + 1.0)
     assert plain.proposed == [(1, 2)]
     assert plain.log.high_watermark == 0, "the maximal ISR counts until the answer"
-    plain.partition.isr_altered(0, 1, (1, 2), MAX_LAG_MS + 1.0)
+    plain.partition.apply_altered_isr(0, 1, (1, 2), MAX_LAG_MS + 1.0)
     assert plain.log.high_watermark == 4
 
 
@@ -67,7 +67,7 @@ def test_one_proposal_in_flight(plain: Plain) -> None:
 
 def test_below_min_isr_nothing_is_committed(plain: Plain) -> None:
     plain.append(3)
-    plain.partition.isr_altered(0, 1, (1,), 0.0)
+    plain.partition.apply_altered_isr(0, 1, (1,), 0.0)
     plain.partition.maybe_shrink(MAX_LAG_MS + 1.0)
     assert plain.log.high_watermark == 0
     assert plain.append(1, acks=-1) is ErrorCode.NOT_ENOUGH_REPLICAS
@@ -79,7 +79,7 @@ def test_the_isr_falling_below_min_isr_after_the_append_is_told(plain: Plain) ->
     plain.append(1)
     fetch(plain, 2, 1)
     fetch(plain, 3, 1)
-    plain.partition.isr_altered(0, 1, (1,), 0.0)
+    plain.partition.apply_altered_isr(0, 1, (1,), 0.0)
     assert plain.partition.acknowledged(1) is ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
 
 
@@ -110,7 +110,7 @@ def test_a_refused_proposal_rolls_back_and_may_come_again(tmp_path: Path) -> Non
     plain = Plain(tmp_path / "t-0")
     plain.partition.become_leader(state(1, 0, (1,)), 0.0)
     fetch(plain, 2, 0)
-    plain.partition.isr_refused(plain.partition.isr, 0.0)
+    plain.partition.roll_back_isr(plain.partition.isr, 0.0)
     assert plain.partition.isr.committed == (1,)
     fetch(plain, 2, 0)
     assert plain.proposed == [(1, 2), (1, 2)]
@@ -128,10 +128,10 @@ def test_epochs_are_fenced_both_ways(plain: Plain) -> None:
 
 
 def test_an_older_partition_epoch_is_ignored(plain: Plain) -> None:
-    plain.partition.isr_altered(0, 3, (1, 2), 0.0)
+    plain.partition.apply_altered_isr(0, 3, (1, 2), 0.0)
     plain.partition.become_leader(state(1, 0, (1, 2, 3), partition_epoch=2), 0.0)
     assert plain.partition.isr.committed == (1, 2)
-    plain.partition.isr_altered(0, 2, (1, 2, 3), 0.0)
+    plain.partition.apply_altered_isr(0, 2, (1, 2, 3), 0.0)
     assert plain.partition.isr.committed == (1, 2)
 
 
@@ -156,7 +156,7 @@ def test_a_follower_that_went_away_while_joining_is_not_waited_for(tmp_path: Pat
     plain.partition.become_leader(state(1, 0, (1,)), 0.0)
     fetch(plain, 2, 0)
     fetch(plain, 3, 0)
-    plain.partition.isr_refused(plain.partition.isr, 0.0)
+    plain.partition.roll_back_isr(plain.partition.isr, 0.0)
     plain.append(1)
     assert plain.log.high_watermark == 0, "2 and 3 are about to join"
     told: list[object] = []
@@ -167,7 +167,7 @@ def test_a_follower_that_went_away_while_joining_is_not_waited_for(tmp_path: Pat
 
 def test_an_answer_to_an_older_epoch_is_ignored(plain: Plain) -> None:
     plain.partition.become_leader(state(1, 1), 0.0)
-    plain.partition.isr_altered(0, 9, (1,), 0.0)
+    plain.partition.apply_altered_isr(0, 9, (1,), 0.0)
     assert plain.partition.isr.committed == (1, 2, 3)
 
 

@@ -17,7 +17,7 @@ from urteil.broker.replication.offset_lookup import (
     EARLIEST,
     LATEST,
     OffsetAnswer,
-    epoch_end,
+    find_epoch_end,
     find_offset,
 )
 from urteil.broker.replication.partition_read import FetchTerms, PartitionRead, read_partition
@@ -35,8 +35,8 @@ def plain(tmp_path: Path) -> Plain:
     made.partition.become_leader(state(1, 3), 0.0)
     for _ in range(4):
         made.append(1)
-    made.partition.follower_fetched(2, 2, 0, 0.0)
-    made.partition.follower_fetched(3, 2, 0, 0.0)
+    made.partition.record_follower_fetch(2, 2, 0, 0.0)
+    made.partition.record_follower_fetch(3, 2, 0, 0.0)
     return made
 
 
@@ -74,7 +74,7 @@ def test_a_late_fetch_of_a_follower_s_earlier_life_says_nothing(plain: Plain) ->
     """It had 4 records before its machine lost power, and has 2 of them now."""
     now, before = (replace(FOLLOWER, replica_epoch=epoch) for epoch in (20, 10))
     assert read(plain, 2, now).error is ErrorCode.NONE
-    plain.partition.follower_fetched(3, 4, 0, 0.0)
+    plain.partition.record_follower_fetch(3, 4, 0, 0.0)
     assert read(plain, 4, before).error is ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert plain.log.high_watermark == 2
     assert read(plain, 4, now).error is ErrorCode.NONE
@@ -107,14 +107,14 @@ def test_latest_waits_for_the_high_watermark_of_a_new_leader(plain: Plain) -> No
     assert ask(LATEST, None).offset == 4
     assert ask(EARLIEST).offset == 0
     for broker in (2, 3):
-        plain.partition.follower_fetched(broker, 4, 0, 0.0)
+        plain.partition.record_follower_fetch(broker, 4, 0, 0.0)
     assert ask(LATEST).offset == 4
 
 
 def test_epoch_ends_are_the_leaders(plain: Plain) -> None:
-    assert epoch_end(plain.partition, 3, -1) == (ErrorCode.NONE, 3, 4)
-    assert epoch_end(plain.partition, 9, -1) == (ErrorCode.NONE, -1, -1)
-    assert epoch_end(plain.partition, 3, 2)[0] is ErrorCode.FENCED_LEADER_EPOCH
+    assert find_epoch_end(plain.partition, 3, -1) == (ErrorCode.NONE, 3, 4)
+    assert find_epoch_end(plain.partition, 9, -1) == (ErrorCode.NONE, -1, -1)
+    assert find_epoch_end(plain.partition, 3, 2)[0] is ErrorCode.FENCED_LEADER_EPOCH
 
 
 def test_consumers_may_read_what_a_follower_knows_to_be_committed(plain: Plain) -> None:

@@ -15,7 +15,7 @@ def test_added_replicas_join_the_isr_but_do_not_make_it_too_small(tmp_path: Path
     assert plain.partition.replication_factor == 2, "not under-replicated"
     assert plain.partition.is_reassigning
     assert plain.partition.effective_min_isr == 2
-    plain.partition.follower_fetched(3, 0, 0, 1.0)
+    plain.partition.record_follower_fetch(3, 0, 0, 1.0)
     assert plain.proposed == [(1, 2, 3)]
     done = replace(state(1, 2, (1, 3)), replicas=(1, 3))
     plain.partition.become_leader(done, 2.0)

@@ -34,7 +34,7 @@ class Led:
         assert found.log.high_watermark == 10
 
     def follow(self, broker: int, offset: int, start: int) -> None:
-        self.partition.follower_fetched(broker, offset, start, 0.0)
+        self.partition.record_follower_fetch(broker, offset, start, 0.0)
 
     async def delete(
         self, offset: int, *, timeout_ms: int = 5000, partition: int = 0
@@ -109,7 +109,7 @@ def test_a_failed_directory_ends_the_wait(tmp_path: Path) -> None:
         answer = asyncio.ensure_future(led.delete(7))
         await settle()
         led.hosting.logs.directories[0].health.fail(OSError("broken"))
-        led.hosting.replicas.directory_failed(tmp_path)
+        led.hosting.replicas.drop_directory(tmp_path)
         assert await answer == DeletionResult(ErrorCode.KAFKA_STORAGE_ERROR)
         assert await led.delete(7) == DeletionResult(ErrorCode.KAFKA_STORAGE_ERROR)
         led.hosting.close()

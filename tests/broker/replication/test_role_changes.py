@@ -32,11 +32,11 @@ def test_who_was_away_does_not_lead_beside_its_successor(tmp_path: Path) -> None
         led: list[bool] = []
         one.replicas.on_leadership(lambda _topic, _partition, leads, _epoch: led.append(leads))
         one.lead(0, epoch=3, replicas=(1, 2))
-        one.control.heed(told(3, 2, (1, 2)))
-        one.control.heed(told(2, 2, (1, 2)))
-        one.control.heed(told(4, 1, (1, 2)))
+        one.control.apply_metadata(told(3, 2, (1, 2)))
+        one.control.apply_metadata(told(2, 2, (1, 2)))
+        one.control.apply_metadata(told(4, 1, (1, 2)))
         assert await append(one) is ErrorCode.NONE
-        one.control.heed(told(4, 2, (1, 2)))
+        one.control.apply_metadata(told(4, 2, (1, 2)))
         assert await append(one) is ErrorCode.NOT_LEADER_OR_FOLLOWER
         one.lead(0, epoch=5, replicas=(1, 2))
         assert await append(one) is ErrorCode.NONE
@@ -53,7 +53,7 @@ def test_who_was_away_does_not_go_on_with_what_was_moved_from_it(tmp_path: Path)
         one = Hosting([tmp_path])
         one.lead(0, epoch=3, replicas=(1, 2))
         one.hear("t", epoch=4)
-        one.control.heed(told(4, 2, (2, 3)))
+        one.control.apply_metadata(told(4, 2, (2, 3)))
         assert one.replicas.partition(*KEY) is None
         assert await append(one) is ErrorCode.NOT_LEADER_OR_FOLLOWER
         assert one.logs.get(*KEY) is not None, "nobody said that it is to be deleted"

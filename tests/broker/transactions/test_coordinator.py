@@ -221,7 +221,7 @@ def test_a_producer_that_ends_its_transaction_at_the_last_moment_is_left_alone(
         ending = asyncio.ensure_future(here.coordinator.end("x", 7, 0, commit=True))
         await here.coordinator._abort_overdue()
         await steps()
-        partition.follower_fetched(2, partition.log.log_end_offset, 0, 0.0)
+        partition.record_follower_fetch(2, partition.log.log_end_offset, 0, 0.0)
         assert await ending is ErrorCode.NONE
         here.close()
 

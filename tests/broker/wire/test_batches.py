@@ -15,7 +15,7 @@ from urteil.broker.wire.batches import (
     CorruptBatch,
     UnsupportedCompression,
     build_batch,
-    crc_ok,
+    is_crc_valid,
     iter_batches,
     iter_records,
     parse_header,
@@ -46,7 +46,7 @@ records_of_clients = st.lists(
 def test_batches_read_back(records: Any, base_offset: int, codec: Compression) -> None:
     data = build_batch(records, base_offset=base_offset, leader_epoch=4, compression=codec)
     ((header, batch),) = iter_batches(data)
-    assert crc_ok(batch)
+    assert is_crc_valid(batch)
     assert (header.size, header.compression, header.partition_leader_epoch) == (len(data), codec, 4)
     read = list(iter_records(batch))
     assert [(r.key, r.value, list(r.headers), r.timestamp_ms) for r in read] == records
@@ -103,13 +103,13 @@ def test_batches_follow_each_other_and_share_memory() -> None:
     struct.pack_into(">q", batches[1][1], 0, 42)
     header = list(iter_batches(data))[1][0]
     assert header.base_offset == 42
-    assert crc_ok(batches[1][1])
+    assert is_crc_valid(batches[1][1])
 
 
 def test_log_append_time_keeps_the_checksum_right() -> None:
     batch = bytearray(build_batch(RECORDS, compression=Compression.GZIP))
     set_timestamps(batch, 123, of_broker=True)
-    assert crc_ok(batch)
+    assert is_crc_valid(batch)
     assert {r.timestamp_ms for r in iter_records(batch)} == {123}
     assert parse_header(batch).compression == Compression.GZIP
 
@@ -124,7 +124,7 @@ def test_gaps_between_offsets_are_kept() -> None:
 def test_a_flipped_bit_fails_the_checksum(position: int) -> None:
     data = bytearray(build_batch(RECORDS))
     data[position] ^= 4
-    assert not crc_ok(data)
+    assert not is_crc_valid(data)
 
 
 def test_cut_batches_are_refused_unless_a_partial_tail_is_expected() -> None:
@@ -133,7 +133,7 @@ def test_cut_batches_are_refused_unless_a_partial_tail_is_expected() -> None:
         with pytest.raises(CorruptBatch):
             list(iter_batches(data[:length]))
         assert len(list(iter_batches(data + data[:length], allow_partial_tail=True))) == 1
-        assert not crc_ok(data[:length])
+        assert not is_crc_valid(data[:length])
 
 
 @pytest.mark.parametrize("length", [-1, 0, 48, 1 << 20, (1 << 31) - 1])

@@ -16,7 +16,7 @@ from urteil.broker.wire.batches import (
     iter_entries,
 )
 from urteil.broker.wire.compression import compress
-from urteil.broker.wire.old_messages import iter_legacy
+from urteil.broker.wire.old_messages import iter_old_messages
 
 RECORDS: list[Any] = [(b"k", b"v" * 200, 1000), (None, b"w", 1007), (b"", None, 1003)]
 NEW = [(key, value, [("h", b"x")], timestamp) for key, value, timestamp in RECORDS]
@@ -33,7 +33,7 @@ def message_set(magic: int, compression: int = 0) -> bytes:
 @pytest.mark.parametrize("codec", [Compression.NONE, Compression.GZIP])
 def test_messages_of_kafka_python_are_read(magic: int, codec: Compression) -> None:
     expected = [(k, v, ts if magic else -1) for k, v, ts in RECORDS]
-    read = list(iter_legacy(message_set(magic, codec)))
+    read = list(iter_old_messages(message_set(magic, codec)))
     assert [(r.key, r.value, r.timestamp_ms) for r in read] == expected
 
 
@@ -58,7 +58,7 @@ def test_down_converted_messages_keep_their_codec(codec: Compression, magic: int
     old = down_convert(build_batch(NEW, base_offset=40, compression=codec), magic)
     ((_, first), *_) = iter_entries(old)
     assert first[17] & 7 == codec
-    assert [(r.offset, r.key, r.value) for r in iter_legacy(old)] == [
+    assert [(r.offset, r.key, r.value) for r in iter_old_messages(old)] == [
         (40 + n, key, value) for n, (key, value, _) in enumerate(RECORDS)
     ]
 
@@ -66,14 +66,14 @@ def test_down_converted_messages_keep_their_codec(codec: Compression, magic: int
 def test_a_compressed_batch_is_whole_from_any_offset_an_uncompressed_one_not() -> None:
     for codec, first in ((Compression.NONE, 41), (Compression.GZIP, 40)):
         data = build_batch(NEW, base_offset=40, compression=codec)
-        assert next(iter_legacy(down_convert(data, 1, from_offset=41))).offset == first
+        assert next(iter_old_messages(down_convert(data, 1, from_offset=41))).offset == first
 
 
 def test_the_answer_is_no_longer_than_the_batches_were() -> None:
     small = build_batch([(b"k", b"v", [], 1)] * 50)
     first = down_convert(small, 1)
     assert len(first) > len(small)  # 50 heads instead of one, and yet whole
-    assert len(list(iter_legacy(first))) == 50
+    assert len(list(iter_old_messages(first))) == 50
     assert down_convert(small + small, 1)[: len(first)] == first
     assert len(down_convert(small + small, 1)) == max(len(first), 2 * len(small))
 
@@ -83,7 +83,7 @@ def test_zstd_is_not_for_old_readers() -> None:
     bad = build_batch(NEW, base_offset=3, compression=Compression.ZSTD)
     with pytest.raises(UnsupportedCompression):
         down_convert(bad, 1)
-    assert [r.offset for r in iter_legacy(down_convert(good + bad, 1))] == [0, 1, 2]
+    assert [r.offset for r in iter_old_messages(down_convert(good + bad, 1))] == [0, 1, 2]
 
 
 def test_control_batches_alone_announce_what_does_not_come() -> None:
@@ -96,7 +96,7 @@ def test_control_batches_alone_announce_what_does_not_come() -> None:
 def test_offsets_inside_compressed_messages_of_magic_1_are_relative() -> None:
     data = bytearray(message_set(1, Compression.GZIP))
     data[0:8] = (1002).to_bytes(8, "big")
-    assert [record.offset for record in iter_legacy(data)] == [1000, 1001, 1002]
+    assert [record.offset for record in iter_old_messages(data)] == [1000, 1001, 1002]
 
 
 @pytest.mark.parametrize("codec", [Compression.NONE, Compression.GZIP])
@@ -107,14 +107,14 @@ def test_a_flipped_bit_is_found(codec: Compression) -> None:
         data = bytearray(whole)
         data[position] ^= 16
         with pytest.raises(CorruptBatch):
-            list(iter_legacy(data))
+            list(iter_old_messages(data))
 
 
 def test_cut_messages_are_refused() -> None:
     whole = message_set(0)[: 12 + 14 + 1 + 200]
     for length in range(1, len(whole)):
         with pytest.raises(CorruptBatch):
-            list(iter_legacy(whole[:length]))
+            list(iter_old_messages(whole[:length]))
 
 
 def test_the_wrong_checksum_of_lz4_frames_in_magic_0_comes_and_goes() -> None:

@@ -11,7 +11,7 @@ from urteil.broker.log.cleaner.cleaner import Cleaner
 from urteil.broker.log.cleaner.cleaner_settings import CleanerSettings
 from urteil.broker.log.log_config import LogConfig
 from urteil.broker.log.partition_log import PartitionLog
-from urteil.broker.wire.batches import BatchHeader, Record, build_batch, crc_ok, iter_records
+from urteil.broker.wire.batches import BatchHeader, Record, build_batch, is_crc_valid, iter_records
 from urteil.broker.wire.errors import ErrorCode
 
 COMPACTED = LogConfig(
@@ -55,7 +55,7 @@ def batches(log: PartitionLog) -> Iterator[tuple[BatchHeader, memoryview]]:
     for segment in log.segments:
         position = 0
         for each in read_batches(segment.file, 0, segment.size):
-            assert crc_ok(each.data)
+            assert is_crc_valid(each.data)
             assert expected <= each.header.base_offset
             expected = each.header.last_offset + 1
             position += each.header.size

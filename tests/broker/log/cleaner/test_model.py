@@ -17,9 +17,9 @@ from tests.broker.log.cleaner.helpers import COMPACTED, batches, clean, put, rec
 from tests.broker.log.damage import Unsynced, quick_folder
 from tests.broker.log.helpers import NOW_MS, drop, open_log
 from tests.broker.log.test_recovery import check_indexes
+from urteil.broker.log.file_names import SNAPSHOT
 from urteil.broker.log.partition_log import PartitionLog
 from urteil.broker.log.recovery import CheckpointedState
-from urteil.broker.log.segment import SNAPSHOT
 from urteil.broker.wire.batches import iter_records
 
 RETENTION_MS = COMPACTED.delete_retention_ms

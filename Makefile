@@ -32,7 +32,7 @@ lock: setup
 
 # What compose/compose.yaml mounts, and that file: laid out by the lab's own plan.
 compose-files: setup
-	.venv/bin/python -m urteil.harness.containers.compose_files compose
+	.venv/bin/python -m urteil.harness.runtimes.containers.compose_files compose
 
 clean:
 	rm -rf .venv .tox dist

@@ -236,7 +236,7 @@ def _rows(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
 
 
 def _one(path: Path, engine: str) -> dict[str, Any]:
-    from urteil.harness.jepsen.load import load
+    from urteil.harness.imports.jepsen.importer import load
     from urteil.harness.verify.judgement import judge_run
 
     run_dir = path.parent / "run"

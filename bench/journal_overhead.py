@@ -28,8 +28,8 @@ from urteil.harness import standing
 from urteil.harness.clients.consumers.consumer import consume
 from urteil.harness.clients.producers.producer import produce
 from urteil.harness.clients.spec import ClientSpec, load_spec
-from urteil.harness.history.journal import JournalWriter, Ok, Poll
-from urteil.harness.runner.topics import create_topics
+from urteil.harness.evidence.journal import JournalWriter, Ok, Poll
+from urteil.harness.run.topics import create_topics
 from urteil.harness.scenario import ClusterSpec, Scenario, TopicFact, TopicSpec, WorkloadSpec, save
 
 GOAL = 0.95

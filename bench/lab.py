@@ -23,8 +23,8 @@ from rich.console import Console
 from rich.table import Table
 
 from urteil.harness.cluster import Cluster
-from urteil.harness.containers.images import ensure_images
-from urteil.harness.containers.own_engine import running_engine
+from urteil.harness.runtimes.containers.images import ensure_images
+from urteil.harness.runtimes.containers.own_engine import running_engine
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.targets import KafkaTarget, Target, UrteilTarget
 

@@ -14,7 +14,7 @@ from kafka import KafkaAdminClient
 from kafka.admin import NewTopic
 
 from urteil.harness.cluster import Cluster
-from urteil.harness.parts.kafka import kafka_tool
+from urteil.harness.dependencies.kafka import kafka_tool
 
 PERFORMANCE_JVM = ("-Xmx512m", "-XX:+UseG1GC")
 TOOL_DEADLINE_S = 300

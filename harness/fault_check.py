@@ -11,7 +11,7 @@ import msgspec
 from urteil.chaos.controls import Controls
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.faults import FAULTS
-from urteil.harness.runner.topics import create_topics
+from urteil.harness.run.topics import create_topics
 from urteil.harness.scenario import ClusterSpec, Scenario, TopicSpec, WorkloadSpec
 
 TOPIC = "urteil-fault-check"

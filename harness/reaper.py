@@ -37,7 +37,7 @@ def start_reaper() -> str:
     The token is put into this process's environment too, so that whatever the lab starts from
     now on (clients, Spark) is covered, and writes bytecode (`keep_bytecode`).
     """
-    from urteil.harness.bytecode import keep_bytecode
+    from urteil.harness.bytecode_cache import keep_bytecode
 
     global _reaper, _owner_pid
     with _lock:
@@ -139,7 +139,7 @@ def main() -> None:
 
 
 def _sweep(url: str, token: str) -> subprocess.Popen[bytes]:
-    script = Path(__file__).parent / "containers" / "sweep.py"
+    script = Path(__file__).parent / "runtimes" / "containers" / "label_sweep.py"
     argv = [sys.executable, "-I", str(script), url, f"{LABEL}={token}"]
     return subprocess.Popen(argv, stdin=subprocess.DEVNULL, start_new_session=True)
 

@@ -21,7 +21,7 @@ LINES = 60
 CUTS = 40
 STACK_LINES = 400
 FOLDER = "stacks"
-"""Written by `harness/stacks.py`."""
+"""Written by `harness/stack_dumps.py`."""
 LONGEST_LINE = 400
 _TIME = re.compile(r"\[?(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)[.,](\d{3})")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from statistics import median
 
-from urteil.harness.campaign.matrix import Matrix
+from urteil.harness.hunt.matrix import Matrix
 from urteil.reports.template import environment
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from urteil.harness.bounds import at_least, at_most
+from urteil.harness.confidence import lower_bound, upper_bound
 from urteil.harness.verify.result import Result, Verdict
 
 NEWEST = 300
@@ -47,8 +47,8 @@ def repeats(run_dir: Path, result: Result) -> RepeatedRuns:
         runs=len(judged),
         failed=failed,
         unknown=len(verdicts) - len(judged),
-        lowest=at_least(failed, len(judged)) if judged else 0.0,
-        highest=at_most(failed, len(judged)) if judged else 1.0,
+        lowest=lower_bound(failed, len(judged)) if judged else 0.0,
+        highest=upper_bound(failed, len(judged)) if judged else 1.0,
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from urteil.harness.history.growing import lines_from
+from urteil.harness.evidence.line_file import lines_from
 
 NS = 1_000_000_000
 KINDS = ("ok", "fail", "info")

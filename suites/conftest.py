@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from urteil.harness.runner.runner import run_scenario
+from urteil.harness.run.runner import run_scenario
 from urteil.harness.scenarios import SCENARIOS
 from urteil.harness.verify.result import Result, Verdict
 from urteil.suites.mutants import MUTANTS
 from urteil.suites.verdicts import explanation
 
 if TYPE_CHECKING:
-    from urteil.harness.containers.engine import Engine
+    from urteil.harness.runtimes.containers.engine import Engine
 
 Play = Callable[..., Result]
 REPEATS = 3
@@ -50,7 +50,7 @@ def pytest_report_header(config: pytest.Config) -> str:
 @pytest.fixture(scope="session")
 def engine() -> Iterator[Engine]:
     """The running container engine, else one that the lab starts for the session."""
-    from urteil.harness.containers.own_engine import running_engine
+    from urteil.harness.runtimes.containers.own_engine import running_engine
 
     with running_engine(print) as found:
         yield found

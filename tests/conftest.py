@@ -13,9 +13,9 @@ from xdist.scheduler import LoadFileScheduling
 
 from tests import shared_fixtures
 from tests.shared_fixtures import group
-from urteil.harness.containers.engine import Engine
-from urteil.harness.containers.own_engine import running_engine
-from urteil.harness.parts import apt
+from urteil.harness.dependencies import apt
+from urteil.harness.runtimes.containers.engine import Engine
+from urteil.harness.runtimes.containers.own_engine import running_engine
 
 if TYPE_CHECKING:  # what takes a second to import is left to who asks for it
     from tests.conformance.ledger import Ledger
@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # what takes a second to import is left to who asks for it
 FIRST = (
     "tests/conformance/",
     "tests/clients/",
-    "tests/harness/containers/",
+    "tests/harness/runtimes/containers/",
     "tests/urteil/test_containers_cli.py",
     "tests/harness/cluster/",
     "tests/urteil/",

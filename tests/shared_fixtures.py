@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from urteil.harness.parts.part import MissingPart
+from urteil.harness.dependencies.installation import MissingDependency
 
 SHARING = {
     "tests/conformance/": "two clusters",
     "tests/clients/": "two clusters",
-    "tests/harness/containers/": "an engine",
+    "tests/harness/runtimes/containers/": "an engine",
     "tests/urteil/test_containers_cli.py": "an engine",
 }
 """The group of tests that share something expensive. One process runs them one after the other."""
@@ -43,7 +43,7 @@ def pytest_fixture_setup(
         _SET_UP.append((fixturedef, request))
     try:
         return (yield)
-    except MissingPart:
+    except MissingDependency:
         fixturedef.finish(request)
         raise
 

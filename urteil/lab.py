@@ -19,11 +19,11 @@ from urteil.harness.clients.client_main import boot_id
 from urteil.harness.clients.leadership_rotation import leadership_rounds
 from urteil.harness.clients.workload import Workload
 from urteil.harness.cluster import Cluster
-from urteil.harness.cluster.state import ClusterState
-from urteil.harness.history.collect import collect
-from urteil.harness.parts.part import MissingPart
-from urteil.harness.runner.folder import new_run_dir
-from urteil.harness.runner.topics import create_topics
+from urteil.harness.cluster.cluster_state import ClusterState
+from urteil.harness.dependencies.installation import MissingDependency
+from urteil.harness.evidence.collection import collect
+from urteil.harness.run.folder import new_run_dir
+from urteil.harness.run.topics import create_topics
 from urteil.harness.scenario import (
     ClusterSpec,
     Phase,
@@ -110,7 +110,7 @@ class Lab:
         try:
             brokers = options.brokers or size_of(options.target, 3)
             check_config(options, brokers)
-        except (MissingPart, ValueError) as error:
+        except (MissingDependency, ValueError) as error:
             raise PluginError(f"--urteil-target {options.target}: {error}") from None
         spec = ClusterSpec(
             brokers=brokers, zookeepers=options.zookeepers, config=properties(options.config)
@@ -162,7 +162,7 @@ class Lab:
                 self.scenario.cluster, target, self.run_dir, runtime=options.runtime
             )
             self._own.start()
-        except (MissingPart, ValueError) as error:
+        except (MissingDependency, ValueError) as error:
             raise PluginError(
                 f"--urteil-target {options.target} --urteil-runtime {options.runtime}: {error}"
             ) from None
@@ -219,7 +219,7 @@ class Lab:
         )
         try:
             start(request, self.run_dir)
-        except (StandingError, MissingPart) as error:
+        except (StandingError, MissingDependency) as error:
             raise PluginError(f"--urteil-keep: {error}") from None
 
     def nemesis(self) -> ManualFaults:

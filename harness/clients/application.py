@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from urteil.harness.clients.payload import COPY
-from urteil.harness.history.journal import JournalReader, Ok, Poll
+from urteil.harness.evidence.journal import JournalReader, Ok, Poll
 from urteil.harness.scenario import Scenario, TopicFact
 
 EXAMPLE = f"{shlex.quote(sys.executable)} -m urteil.harness.clients.copy_app"

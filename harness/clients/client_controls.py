@@ -17,8 +17,8 @@ from typing import Any
 
 from urteil.chaos.observations import LabFailure, NodeState, NodeStatus
 from urteil.harness.clients.processes import Clients
-from urteil.harness.history.growing import end_of, lines_from
-from urteil.harness.history.journal import CLIENT_ACTS, KILL
+from urteil.harness.evidence.journal import CLIENT_ACTS, KILL
+from urteil.harness.evidence.line_file import end_of, lines_from
 
 ASSIGNED = b'["assigned",'
 GIVEN = b',"assigned",'

@@ -14,7 +14,6 @@ from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 
-from urteil.harness.bell import Bell
 from urteil.harness.clients.spec import (
     IN_GROUP,
     TRANSACTIONAL,
@@ -23,8 +22,9 @@ from urteil.harness.clients.spec import (
     load_spec,
     transactional_id,
 )
-from urteil.harness.history.journal import Begin, JournalWriter
-from urteil.harness.parts import kafka
+from urteil.harness.dependencies import kafka
+from urteil.harness.evidence.journal import Begin, JournalWriter
+from urteil.harness.wakeup_pipe import WakeupPipe
 
 PARENT_CHECK_S = 1.0
 SPEC_POLL_S = 0.02
@@ -42,7 +42,7 @@ class Stop:
     """Set by SIGTERM, by SIGINT, or when the lab that started this client is gone."""
 
     def __init__(self) -> None:
-        self._bell = Bell()
+        self._wakeup = WakeupPipe()
         self._parent = os.getppid()
         self._next_check = 0.0
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -51,7 +51,7 @@ class Stop:
 
     def _ask(self) -> None:
         """One that does not end then tells in its log where it hangs."""
-        self._bell.ring()
+        self._wakeup.wake()
         faulthandler.dump_traceback_later(HANGS_S)
 
     def asked(self) -> bool:
@@ -59,12 +59,12 @@ class Stop:
         if now >= self._next_check:
             self._next_check = now + PARENT_CHECK_S
             if os.getppid() != self._parent:
-                self._bell.ring()
-        return self._bell.rung
+                self._wakeup.wake()
+        return self._wakeup.is_woken
 
     def wait(self, seconds: float) -> None:
         """Return after `seconds`, or as soon as the end is asked for."""
-        self._bell.wait(seconds)
+        self._wakeup.wait(seconds)
 
 
 def hear(number: signal.Signals, act: Callable[[], object]) -> None:
@@ -74,8 +74,11 @@ def hear(number: signal.Signals, act: Callable[[], object]) -> None:
 
 
 def tell_stacks() -> None:
-    """Each thread's stack on standard error, for `harness/stacks.py`. Told by Python itself, while
-    no other thread runs: faulthandler reads frames that change, and has ended a client by it."""
+    """Write each thread's stack to standard error, for `harness/stack_dumps.py`.
+
+    Python itself writes it while no other thread runs: faulthandler reads frames that change, and
+    has crashed a client by it.
+    """
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     for ident, frame in sys._current_frames().items():
         print(f"Thread {names.get(ident, ident)}:", file=sys.stderr)

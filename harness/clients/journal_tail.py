@@ -11,8 +11,8 @@ from pathlib import Path
 
 import msgspec
 
-from urteil.harness.history.growing import lines_from
-from urteil.harness.history.journal import Ok, Send
+from urteil.harness.evidence.journal import Ok, Send
+from urteil.harness.evidence.line_file import lines_from
 
 _OK, _SEND = b'["ok",', b'["send",'
 _FAIL, _INFO = b'["fail",', b'["info",'

@@ -17,7 +17,7 @@ import psutil
 
 from urteil.harness.clients.spec import ClientSpec
 from urteil.harness.scenario import save
-from urteil.harness.stacks import Teller
+from urteil.harness.stack_dumps import Teller
 
 REMAINS_POLL_S = 0.05
 HEARING = ("group", "visitor")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from urteil.harness.history.journal import Fail, Info, Ok
+from urteil.harness.evidence.journal import Fail, Info, Ok
 
 UNTOLD = -1
 """`attempts` of a client that does not tell them."""

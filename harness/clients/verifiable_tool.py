@@ -23,7 +23,7 @@ from urteil.harness.clients.spec import (
     RECONNECT_BACKOFF_MAX_MS,
     ClientSpec,
 )
-from urteil.harness.parts.kafka import kafka_tool
+from urteil.harness.dependencies.kafka import kafka_tool
 from urteil.harness.scenario import Scenario
 
 NAME = "verifiable"

@@ -25,10 +25,10 @@ from urteil.harness.clients.spec import (
 )
 from urteil.harness.clients.transactions.open_transactions import await_settled
 from urteil.harness.clients.transactions.transactional_id_probe import regain
-from urteil.harness.history.journal import JournalReader, PassBegin, PassEnd, Right
-from urteil.harness.parts.kafka import kafka_classpath
+from urteil.harness.dependencies.kafka import kafka_classpath
+from urteil.harness.evidence.journal import JournalReader, PassBegin, PassEnd, Right
 from urteil.harness.scenario import Scenario, TopicFact
-from urteil.harness.stacks import Teller
+from urteil.harness.stack_dumps import Teller
 
 FLUSH_DEADLINE_S = 15.0
 STOP_DEADLINE_S = 5.0

@@ -16,8 +16,8 @@ from kazoo.client import KazooClient
 
 from urteil.chaos.topology import LOCALHOST, USUAL, Layout, Plan
 from urteil.harness.cluster.certificates import PASSWORD, Authority
-from urteil.harness.cluster.scram import MECHANISMS, credential
-from urteil.harness.targets.base import BrokerNode, Listener
+from urteil.harness.cluster.scram_credentials import MECHANISMS, credential
+from urteil.harness.targets.target import BrokerNode, Listener
 
 USERS, NETWORK = "USERS", "NETWORK"
 ADMIN, ALICE, BOB = "admin", "alice", "bob"

@@ -19,7 +19,7 @@ from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError, TopicAlreadyExistsError
 
 from urteil.chaos.observations import LabFailure
-from urteil.harness.parts.faketime import faketime_library
+from urteil.harness.dependencies.faketime import faketime_library
 
 TOPIC = "urteil-clocks"
 FILE = "faketime"

@@ -15,21 +15,22 @@ from urteil.chaos.link_probes import zookeeper_serves
 from urteil.chaos.links import Links
 from urteil.chaos.observations import NodeState, NotHealthy
 from urteil.harness.cluster.access import Access
-from urteil.harness.cluster.acts import ActLog
-from urteil.harness.cluster.administration import ClusterAdministration
+from urteil.harness.cluster.act_log import ActLog
+from urteil.harness.cluster.admin_acts import AdminActs
 from urteil.harness.cluster.clocks import Clocks, clock_env
+from urteil.harness.cluster.cluster_state import ClusterState
 from urteil.harness.cluster.controls import ClusterControls
 from urteil.harness.cluster.ensemble import write_zookeeper, zookeeper_argv
 from urteil.harness.cluster.releases import ClusterReleases
-from urteil.harness.cluster.state import ClusterState
-from urteil.harness.cluster.toxiproxies import Toxiproxies
-from urteil.harness.parts.faketime import faketime_library
-from urteil.harness.parts.inventory import required_parts
+from urteil.harness.cluster.toxiproxy_nodes import Toxiproxies
+from urteil.harness.dependencies.faketime import faketime_library
+from urteil.harness.dependencies.inventory import describe_required
 from urteil.harness.runtimes import open_runtime
 from urteil.harness.scenario import ClusterSpec
-from urteil.harness.stacks import Teller
+from urteil.harness.stack_dumps import Teller
 from urteil.harness.targets import BrokerNode, Mix, Target
-from urteil.harness.targets.base import (
+from urteil.harness.targets.mix import kinds_of
+from urteil.harness.targets.target import (
     USERS_PORT,
     common_properties,
     for_size,
@@ -37,7 +38,6 @@ from urteil.harness.targets.base import (
     in_racks,
     render,
 )
-from urteil.harness.targets.mix import kinds_of
 
 READY_DEADLINE_S = 90.0
 STOP_DEADLINE_S = 15.0
@@ -95,9 +95,7 @@ class Cluster:
             runtime=self.runtime,
             links=self.links,
             state=self.state,
-            admin=ClusterAdministration(
-                self.plan.bootstrap, self.state, ActLog(self.run_dir), self.releases
-            ),
+            admin=AdminActs(self.plan.bootstrap, self.state, ActLog(self.run_dir), self.releases),
             start_node=self._start_node,
             waits_for_own_znode=lambda node: self.kinds[node].waits_for_own_znode,
             lost_session=self._lost_session,
@@ -181,7 +179,7 @@ class Cluster:
         """Versions of the brokers and of the parts that the cluster runs on."""
         kinds = sorted({(kind.name, kind.version) for kind in self.kinds.values()})
         brokers = {name: ", ".join(v for n, v in kinds if n == name) for name, _ in kinds}
-        parts = {part.name: part.version for part in required_parts()}
+        parts = {part.name: part.version for part in describe_required()}
         return {**brokers, **parts}
 
     def become(self, node: str, kind: Target) -> None:

@@ -23,11 +23,11 @@ from urteil.chaos.observations import (
     PartitionView,
 )
 from urteil.chaos.topology import Plan
-from urteil.harness.cluster.commands import Commands
-from urteil.harness.cluster.keeper import Keeper
-from urteil.harness.cluster.state import ClusterState
-from urteil.harness.runtimes.base import Nodes
-from urteil.harness.runtimes.descriptors import descriptors, limit_descriptors
+from urteil.harness.cluster.cluster_state import ClusterState
+from urteil.harness.cluster.controller_requests import ControllerRequests
+from urteil.harness.cluster.zookeeper_controls import ZooKeeperControls
+from urteil.harness.runtimes.file_descriptors import descriptors, limit_descriptors
+from urteil.harness.runtimes.runtime import Nodes
 
 POLL_S = 0.05
 PROBE_S = 1.0
@@ -87,8 +87,8 @@ class ClusterControls:
         self._registered_as: dict[str, int] = {}
         self._disks = runtime.disks(log_dirs)
         self._clocks = clocks
-        self._keeper = Keeper(lambda: state.client, self._servers)
-        self._commands = Commands(state, plan.direct)
+        self._keeper = ZooKeeperControls(lambda: state.client, self._servers)
+        self._commands = ControllerRequests(state, plan.direct)
         self._ended: dict[tuple[str, int], Ended] = {}
         self._clients: ClientControls | None = None
 
@@ -112,11 +112,11 @@ class ClusterControls:
         return found
 
     @property
-    def zookeeper_admin(self) -> Keeper:
+    def zookeeper_admin(self) -> ZooKeeperControls:
         return self._keeper
 
     @property
-    def commands(self) -> Commands:
+    def commands(self) -> ControllerRequests:
         return self._commands
 
     @property

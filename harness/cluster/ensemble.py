@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from urteil.chaos.topology import Plan
-from urteil.harness.parts.java import QUICK_START
-from urteil.harness.parts.zookeeper import MAIN
-from urteil.harness.runtimes.base import Programs
-from urteil.harness.targets.base import render
+from urteil.harness.dependencies.java import QUICK_START
+from urteil.harness.dependencies.zookeeper import MAIN
+from urteil.harness.runtimes.runtime import Programs
+from urteil.harness.targets.target import render
 
 TICK_MS = 500
 LOGGING = """rootLogger.level=info

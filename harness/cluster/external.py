@@ -25,13 +25,13 @@ from urteil.chaos.observations import (
     NotHealthy,
 )
 from urteil.chaos.topology import Address, Plan, Ports, ProxyPlan
-from urteil.harness.cluster.acts import ActLog
-from urteil.harness.cluster.administration import ClusterAdministration, Releases
+from urteil.harness.cluster.act_log import ActLog
+from urteil.harness.cluster.admin_acts import AdminActs, Releases
+from urteil.harness.cluster.cluster_state import ClusterState
 from urteil.harness.cluster.controls import ClusterControls
 from urteil.harness.cluster.guard import Guard
-from urteil.harness.cluster.state import ClusterState
 from urteil.harness.reaper import VARIABLE, start_reaper
-from urteil.harness.stacks import Teller
+from urteil.harness.stack_dumps import Teller
 from urteil.harness.targets.external import ExternalFile, load_external
 
 READY_DEADLINE_S = 60.0
@@ -91,7 +91,7 @@ class ExternalPlan(Plan):
         )
 
 
-class Commands:
+class NodeCommands:
     """Nodes by the file's commands: what `ClusterControls` asks of a runtime.
 
     One thing at a time is done to a node or asked of it: who starts one that is being stopped
@@ -268,7 +268,7 @@ class TheirToxiproxies:
 
 
 class ExternalCluster:
-    """Implements what `harness.runner` asks of a cluster. Nodes that faults of ours ended run
+    """Implements what `harness.run` asks of a cluster. Nodes that faults of ours ended run
     again afterwards; topics of the run stay."""
 
     def __init__(self, path: Path, run_dir: Path) -> None:
@@ -277,7 +277,7 @@ class ExternalCluster:
         self.run_dir = run_dir.resolve()
         self.plan = ExternalPlan(self._file)
         self.guard = Guard(path, self.run_dir)
-        self.commands = Commands(path, self._file, self.guard.about_to)
+        self.commands = NodeCommands(path, self._file, self.guard.about_to)
         self.links = Links(self.plan, TheirToxiproxies())
         self.state = ClusterState(self._file.zookeeper)
         self._controls = ClusterControls(
@@ -285,9 +285,7 @@ class ExternalCluster:
             runtime=self.commands,
             links=self.links,
             state=self.state,
-            admin=ClusterAdministration(
-                self.plan.bootstrap, self.state, ActLog(self.run_dir), Releases()
-            ),
+            admin=AdminActs(self.plan.bootstrap, self.state, ActLog(self.run_dir), Releases()),
             start_node=self.commands.start,
             waits_for_own_znode=lambda node: True,
             holds=self.guard,

@@ -15,8 +15,8 @@ from pathlib import Path
 from urteil.chaos.links import Links
 from urteil.chaos.observations import LabFailure, NodeState
 from urteil.harness.cluster.external import (
-    Commands,
     ExternalPlan,
+    NodeCommands,
     TheirToxiproxies,
     failure_of,
 )
@@ -36,7 +36,7 @@ class GuardProcess:
         file = load_external(path)
         plan = ExternalPlan(file)
         self._links = Links(plan, TheirToxiproxies())
-        self._commands = Commands(path, file)
+        self._commands = NodeCommands(path, file)
         self._expires: dict[int, tuple[float, str]] = {}
         self._nodes: dict[str, str] = {}
         self._goodbye = False

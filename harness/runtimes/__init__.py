@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from urteil.chaos.topology import USUAL, Layout
-from urteil.harness.runtimes.base import Runtime
+from urteil.harness.runtimes.runtime import Runtime
 
 RUNTIMES = ("process", "docker")
 
@@ -25,7 +25,7 @@ def open_runtime(
     `images` are what each broker is made of, where they are made of images, and `later` are those
     that may take their place.
 
-    ValueError for an unknown name; MissingPart where what it needs cannot be had.
+    ValueError for an unknown name; MissingDependency where what it needs cannot be had.
     """
     if name == "process":
         from urteil.harness.runtimes.process import ProcessRuntime

@@ -1,4 +1,4 @@
-"""Nodes in containers: each beside its Toxiproxy in a pod (see `harness/containers/pods.py`)."""
+"""Nodes in containers: each node shares a pod with its Toxiproxy (see `containers/pods.py`)."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from docker.types import Mount
 from urteil.chaos.controls import ContainerControls, DiskControls
 from urteil.chaos.observations import LabFailure, Limits, NodeState, NodeStatus
 from urteil.chaos.topology import USUAL, Layout
-from urteil.harness.containers.engine import connect
-from urteil.harness.containers.images import ensure_images
-from urteil.harness.containers.pods import Pods, all_at_once
 from urteil.harness.reaper import LABEL, start_reaper, sweep_containers
-from urteil.harness.runtimes.base import Programs
 from urteil.harness.runtimes.container_disks import ContainerDisks
+from urteil.harness.runtimes.containers.engine import connect
+from urteil.harness.runtimes.containers.images import ensure_images
+from urteil.harness.runtimes.containers.pods import Pods, all_at_once
+from urteil.harness.runtimes.runtime import Programs
 
 HOME = "/urteil"
 USER_ID = 1000
@@ -79,7 +79,7 @@ class DockerRuntime:
 
     A node's files go into its container by archive and come back by archive with `close`, so that
     the engine may be another machine's. Everything ends with `close`, or by the reaper when this
-    process dies. MissingPart without an engine or an image.
+    process dies. MissingDependency without an engine or an image.
     """
 
     def __init__(

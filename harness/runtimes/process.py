@@ -19,15 +19,15 @@ from urteil.chaos.controls import ContainerControls, DiskControls
 from urteil.chaos.loopback import Claim, LoopbackPlan
 from urteil.chaos.observations import LabFailure, Limits, NodeState, NodeStatus
 from urteil.chaos.topology import USUAL, Layout
-from urteil.harness.parts.java import java, utf8_locale
-from urteil.harness.parts.kafka import kafka_classes, kafka_classpath
-from urteil.harness.parts.toxiproxy import toxiproxy_binary
-from urteil.harness.parts.zookeeper import zookeeper_classes, zookeeper_classpath
+from urteil.harness.dependencies.java import java, utf8_locale
+from urteil.harness.dependencies.kafka import kafka_classes, kafka_classpath
+from urteil.harness.dependencies.toxiproxy import toxiproxy_binary
+from urteil.harness.dependencies.zookeeper import zookeeper_classes, zookeeper_classpath
 from urteil.harness.reaper import VARIABLE, start_reaper
-from urteil.harness.runtimes.base import Programs
+from urteil.harness.runtimes.cpu_throttle import CpuThrottle
 from urteil.harness.runtimes.disks import ProcessDisks, can_mount
-from urteil.harness.runtimes.duty import DutyCycle
-from urteil.harness.stacks import Teller, asked
+from urteil.harness.runtimes.runtime import Programs
+from urteil.harness.stack_dumps import Teller, asked
 
 POLL_S = 0.01
 KILL_DEADLINE_S = 10.0
@@ -44,11 +44,11 @@ class _Node:
     starts: int = 1
     paused: bool = False
     ended_by_us: bool = False
-    duty: DutyCycle | None = None
+    throttle: CpuThrottle | None = None
 
 
 class MachinePrograms:
-    """What this machine has, installed where it is missing; MissingPart where that fails."""
+    """What this machine has, installed where it is missing; MissingDependency where that fails."""
 
     def python(self) -> str:
         return sys.executable
@@ -221,26 +221,26 @@ class ProcessRuntime:
             except psutil.NoSuchProcess:
                 return False
 
-        known.duty = DutyCycle(cpus, signal_it, is_stopped)
+        known.throttle = CpuThrottle(cpus, signal_it, is_stopped)
         return self.cpu_throttling(node)
 
     def restore_cpu(self, node: str) -> Limits:
         known = self._known(node)
-        if known.duty is not None:
-            known.duty.end()
-            known.duty = None
+        if known.throttle is not None:
+            known.throttle.end()
+            known.throttle = None
         return self.cpu_throttling(node)
 
     def cpu_throttling(self, node: str) -> Limits:
-        duty = self._known(node).duty
-        if duty is None:
+        throttle = self._known(node).throttle
+        if throttle is None:
             return Limits(node=node, cpus=None, memory_mb=None)
         return Limits(
             node=node,
-            cpus=duty.share,
+            cpus=throttle.share,
             memory_mb=None,
-            throttled=duty.throttled,
-            periods=duty.periods,
+            throttled=throttle.throttled,
+            periods=throttle.periods,
         )
 
     def local_pid(self, node: str) -> int:

@@ -15,8 +15,8 @@ from pathlib import Path
 from urteil.chaos.faults.fault import until
 from urteil.chaos.log_directories import partitions, segments
 from urteil.chaos.observations import LabFailure
-from urteil.harness.parts.part import MissingPart
-from urteil.harness.parts.strace import strace_binary
+from urteil.harness.dependencies.installation import MissingDependency
+from urteil.harness.dependencies.strace import strace_binary
 
 CALLS = "write,writev,pwrite64,pwritev,pwritev2,fsync,fdatasync,ftruncate"
 CHECKPOINTS = (
@@ -59,7 +59,7 @@ class SlowDisk:
     def _argv(self, files: Sequence[Path], delay_ms: int) -> list[str]:
         try:
             strace = strace_binary()
-        except MissingPart as error:
+        except MissingDependency as error:
             raise LabFailure(str(error)) from None
         named = [word for path in files for word in ("-P", str(path))]
         return [

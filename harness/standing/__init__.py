@@ -12,7 +12,7 @@ from urteil.harness.standing.lifecycle import (
     status_of_all,
     up,
 )
-from urteil.harness.standing.state import StandingCluster, StandingRequest
+from urteil.harness.standing.state_file import StandingCluster, StandingRequest
 
 __all__ = [
     "NAME",

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from urteil.harness.cluster.access import LOGIN, RIGHTS, Access, Security, password_of
 from urteil.harness.cluster.certificates import PASSWORD
-from urteil.harness.standing.state import User
+from urteil.harness.standing.state_file import User
 
 ANYBODY = "client"
 """Whose files those of a cluster without users are."""

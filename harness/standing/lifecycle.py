@@ -19,11 +19,11 @@ from pathlib import Path
 import msgspec
 import psutil
 
-from urteil.harness.fault_keeper import FaultSession
+from urteil.harness.fault_server import FaultSession
 from urteil.harness.reaper import VARIABLE
 from urteil.harness.scenario import save
 from urteil.harness.standing.settings import settings_problem
-from urteil.harness.standing.state import StandingCluster, StandingRequest
+from urteil.harness.standing.state_file import StandingCluster, StandingRequest
 
 UP_DEADLINE_S = 180.0
 DOWN_DEADLINE_S = 40.0
@@ -69,7 +69,7 @@ def start(request: StandingRequest, directory: Path | None = None) -> StandingCl
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o700)  # whoever reads its state file may play faults on it
     save(folder / "request.json", request)
-    module = "urteil.harness.standing.keeper"
+    module = "urteil.harness.standing.cluster_process"
     argv = [sys.executable, "-P", "-m", module, str(folder / "request.json"), str(where)]
     env = {key: value for key, value in os.environ.items() if key != VARIABLE}
     with (folder / "keeper.log").open("wb") as log:

@@ -14,10 +14,10 @@ from pathlib import Path
 
 from urteil.chaos.topology import LOCALHOST
 from urteil.harness.runtimes.process import MachinePrograms
-from urteil.harness.standing.state import StandingRequest
+from urteil.harness.standing.state_file import StandingRequest
 from urteil.harness.targets import BrokerNode, Target, parse_target
-from urteil.harness.targets.base import common_properties, for_size, render
 from urteil.harness.targets.mix import kinds_of
+from urteil.harness.targets.target import common_properties, for_size, render
 
 _LISTENERS = "the lab lays out listeners: --port, --tls and --sasl change them"
 _ZOOKEEPER_MODE = "clusters that stand are in ZooKeeper mode"
@@ -69,7 +69,7 @@ def parse_settings(words: Iterable[str]) -> dict[str, str]:
 
 
 def settings_problem(request: StandingRequest) -> str:
-    """Why brokers would not take the settings; empty when they would. MissingPart without the
+    """Why brokers would not take the settings; empty when they would. MissingDependency without the
     program of the target."""
     owned = OWNED | (OWNED_WHEN_SECURED if request.security else {})
     for key in request.settings:

@@ -9,7 +9,7 @@ import msgspec
 import psutil
 
 from urteil.harness.standing.client_files import NETWORK_FOLDER, SUFFIXES
-from urteil.harness.standing.state import StandingCluster
+from urteil.harness.standing.state_file import StandingCluster
 
 INTERNAL = ("fault_port", "fault_key", "keeper_began", "lab_bootstrap")
 """The lab's own: faults are played with the key, and that listener has no ACLs."""

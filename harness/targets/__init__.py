@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from urteil.harness.targets.base import BrokerNode, Target
 from urteil.harness.targets.kafka import KafkaTarget
 from urteil.harness.targets.mix import PREFIX, Mix
+from urteil.harness.targets.target import BrokerNode, Target
 from urteil.harness.targets.urteil import UrteilTarget
 
 __all__ = ["TARGETS", "BrokerNode", "KafkaTarget", "Mix", "Target", "UrteilTarget", "parse_target"]

@@ -6,10 +6,10 @@ import re
 import subprocess
 from dataclasses import dataclass, field, replace
 
-from urteil.harness.parts.java import QUICK_START
-from urteil.harness.parts.kafka import VERSION
-from urteil.harness.runtimes.base import Programs
-from urteil.harness.targets.base import BrokerNode, Check
+from urteil.harness.dependencies.java import QUICK_START
+from urteil.harness.dependencies.kafka import VERSION
+from urteil.harness.runtimes.runtime import Programs
+from urteil.harness.targets.target import BrokerNode, Check
 
 LOGGING = """log4j.rootLogger=INFO, stdout
 log4j.appender.stdout=org.apache.log4j.ConsoleAppender

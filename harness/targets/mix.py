@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from urteil.harness.targets.base import Target
+from urteil.harness.targets.target import Target
 
 PREFIX = "mix:"
 

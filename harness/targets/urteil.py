@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from importlib import metadata
 
 from urteil.chaos.observations import LabFailure
-from urteil.harness.runtimes.base import Programs
-from urteil.harness.targets.base import BrokerNode, Check
+from urteil.harness.runtimes.runtime import Programs
+from urteil.harness.targets.target import BrokerNode, Check
 
 CHECK_S = 60
 

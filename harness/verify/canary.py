@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from urteil.harness.history.schema import SCHEMAS
+from urteil.harness.evidence.schema import SCHEMAS
 from urteil.harness.scenario import Phase, RunFacts, Scenario
 from urteil.harness.verify import evidence
 from urteil.harness.verify.check import Places, check

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from urteil.harness.history.schema import SCHEMAS
+from urteil.harness.evidence.schema import SCHEMAS
 from urteil.harness.verify.part_cache import (
     is_small,
     once_a_version,

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from urteil.harness.history.schema import SCHEMAS
+from urteil.harness.evidence.schema import SCHEMAS
 from urteil.harness.scenario import RunFacts, Scenario, load_facts, load_scenario, save
 from urteil.harness.stopwatch import Stopwatch
 from urteil.harness.verify import evidence, plan

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import pyarrow.dataset as ds
 
-from urteil.harness.history.schema import SCHEMAS
+from urteil.harness.evidence.schema import SCHEMAS
 from urteil.harness.scenario import RunFacts, load_facts
 from urteil.harness.verify.evidence import Row, files, rows
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from urteil.harness.history.schema import SCHEMAS
+from urteil.harness.evidence.schema import SCHEMAS
 from urteil.harness.scenario import (
     ClusterSpec,
     FaultSpec,

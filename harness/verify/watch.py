@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from urteil.harness.scenario import load_facts, save
-from urteil.harness.stacks import Stacks
+from urteil.harness.stack_dumps import Stacks
 from urteil.harness.verify import evidence
 from urteil.harness.verify.engines import engine as engines
 from urteil.harness.verify.engines import spark

@@ -25,7 +25,7 @@ from starlette.responses import (
 )
 from starlette.routing import Route
 
-from urteil.harness.campaign.matrix import Matrix
+from urteil.harness.hunt.matrix import Matrix
 from urteil.reports.compare import compare
 from urteil.reports.matrix import matrix_page
 from urteil.reports.page import page_of

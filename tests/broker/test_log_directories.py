@@ -17,7 +17,7 @@ from tests.broker.zookeeper.server import ZooKeeperServer
 from tests.conformance.side import Side
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import DescribeLogDirsRequest, MetadataRequest
-from urteil.harness.parts.kafka import kafka_tool
+from urteil.harness.dependencies.kafka import kafka_tool
 
 PARTITIONS = 4
 FAST = {

@@ -13,7 +13,7 @@ from tests.waiting import until
 from urteil.chaos.links import Links
 from urteil.chaos.observations import DOWNSTREAM, LabFailure, Link
 from urteil.harness.cluster.ensemble import write_zookeeper, zookeeper_argv
-from urteil.harness.cluster.toxiproxies import Toxiproxies
+from urteil.harness.cluster.toxiproxy_nodes import Toxiproxies
 from urteil.harness.runtimes.process import ProcessRuntime
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.conformance.pair import Pair
 from tests.conformance.side import Side
-from urteil.harness.parts.kafka import kafka_tool
+from urteil.harness.dependencies.kafka import kafka_tool
 
 TOOLS = "org.apache.kafka.tools"
 TIMEOUT_S = 90

@@ -10,10 +10,17 @@ from pathlib import Path
 
 import pyspark
 
-from urteil.harness.parts.go import build
-from urteil.harness.parts.java import java
-from urteil.harness.parts.maven import copy_dependencies
-from urteil.harness.parts.part import MissingPart, apt_install, cache_dir, can_apt, installed, run
+from urteil.harness.dependencies.go import build
+from urteil.harness.dependencies.installation import (
+    MissingDependency,
+    apt_install,
+    cache_dir,
+    can_apt,
+    installed,
+    run,
+)
+from urteil.harness.dependencies.java import java
+from urteil.harness.dependencies.maven import copy_dependencies
 
 PROGRAMS = Path(__file__).parent / "programs"
 KAFKAJS = "kafkajs@2.2.4"
@@ -121,5 +128,5 @@ def _program(name: str, package: str) -> str:
         apt_install(name, package, how=how)
     found = shutil.which(name)
     if found is None:
-        raise MissingPart(name, how)
+        raise MissingDependency(name, how)
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 
-from urteil.harness.parts.kafka import kafka_tool
+from urteil.harness.dependencies.kafka import kafka_tool
 
 OLD = "2.8.0"
 

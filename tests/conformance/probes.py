@@ -7,9 +7,9 @@ import os
 from pathlib import Path
 
 from tests.clients.tools import compile_java, java_folder
-from urteil.harness.parts.java import QUICK_START, java
-from urteil.harness.parts.kafka import kafka_classpath
-from urteil.harness.parts.part import cache_dir, installed
+from urteil.harness.dependencies.installation import cache_dir, installed
+from urteil.harness.dependencies.java import QUICK_START, java
+from urteil.harness.dependencies.kafka import kafka_classpath
 
 PROGRAMS = Path(__file__).parent / "programs"
 

@@ -24,10 +24,10 @@ from urteil.broker.wire.schema import Message
 from urteil.broker.zookeeper.znodes import encode_config, encode_config_change
 from urteil.harness.cluster import Cluster
 from urteil.harness.cluster.certificates import Authority
-from urteil.harness.parts.part import MissingPart
+from urteil.harness.dependencies.installation import MissingDependency
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.targets import KafkaTarget, Target, UrteilTarget
-from urteil.harness.targets.base import BrokerNode, common_properties
+from urteil.harness.targets.target import BrokerNode, common_properties
 
 USERS, TIMED, TICKETS = "USERS", "TIMED", "TICKETS"
 TLS, STRICT, SECRET = "TLS", "STRICT", "SECRET"
@@ -165,7 +165,7 @@ def place(side: Side, listener: str) -> str:
 
 
 def realm_of(pair: Pair) -> Kdc:
-    """Raises MissingPart where there is none."""
+    """Raises MissingDependency where there is none."""
     assert isinstance(pair.ours, SaslSide)
     if pair.ours.realm is None:
         program("krb5kdc")
@@ -177,7 +177,7 @@ def _realm(folder: Path, stack: ExitStack) -> Kdc | None:
     """None where its programs are missing: the other mechanisms can be asked all the same."""
     try:
         kdc = Kdc(folder)
-    except MissingPart:
+    except MissingDependency:
         return None
     stack.callback(kdc.close)
     return kdc

@@ -11,7 +11,7 @@ from kafka import KafkaProducer
 
 from tests.conformance.conftest import Pair
 from tests.conformance.side import Side
-from urteil.harness.parts.kafka import kafka_tool
+from urteil.harness.dependencies.kafka import kafka_tool
 
 VERIFY = "org.apache.kafka.tools.ReplicaVerificationTool"
 SHELL = "org.apache.zookeeper.ZooKeeperMain"

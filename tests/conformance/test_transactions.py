@@ -16,7 +16,7 @@ from tests.conformance.side import Side
 from tests.conformance.transactional import WAIT_S, producer, read, reader, send, settle
 from tests.conformance.transactions import coordinator
 from urteil.harness.cluster import Cluster
-from urteil.harness.parts.kafka import kafka_tool
+from urteil.harness.dependencies.kafka import kafka_tool
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.targets import UrteilTarget
 

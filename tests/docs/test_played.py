@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.named import PAGES, ROOT, blocks, calls, complete
-from urteil.harness.parts.compose import docker_compose
+from urteil.harness.dependencies.docker_compose import docker_compose
 
 pytestmark = pytest.mark.played
 

@@ -19,7 +19,7 @@ from tests.interop.contents import Contents, contents
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import InitProducerIdRequest
 from urteil.harness.cluster import Cluster
-from urteil.harness.runner.topics import create_topics
+from urteil.harness.run.topics import create_topics
 from urteil.harness.scenario import ClusterSpec, Scenario, TopicSpec, WorkloadSpec
 from urteil.harness.targets import KafkaTarget, Target, UrteilTarget
 

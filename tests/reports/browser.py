@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.ports import free_port
-from urteil.harness.parts.chromium import chromium
+from urteil.harness.dependencies.chromium import chromium
 
 START_S = 60.0
 SWITCHES = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from urteil.harness.history.schema import SCHEMAS
+from urteil.harness.evidence.schema import SCHEMAS
 from urteil.harness.scenario import RunFacts, Scenario, save
 from urteil.harness.verify.result import (
     FaultResult,

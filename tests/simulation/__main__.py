@@ -13,7 +13,7 @@ import sys
 import zlib
 from pathlib import Path
 
-from urteil.harness.parts.python import HOW, simulation_python
+from urteil.harness.dependencies.simulation_python import HOW, simulation_python
 
 ROOT = Path(__file__).resolve().parents[2]
 NICE = 10

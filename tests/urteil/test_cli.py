@@ -17,7 +17,7 @@ from tests.harness.verify.made import ONE, healthy, judged
 from tests.waiting import LONG_S, until
 from urteil.cli import listing
 from urteil.cli.main import exit_code
-from urteil.harness.runner.healing import Healing
+from urteil.harness.run.heal_request import Healing
 from urteil.harness.verify import synthetic
 
 URTEIL = (sys.executable, "-m", "urteil")

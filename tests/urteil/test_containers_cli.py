@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from urteil.cli.main import exit_code
-from urteil.harness.containers.engine import Engine
+from urteil.harness.runtimes.containers.engine import Engine
 
 
 def test_images_are_built_and_listed(engine: Engine, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,8 +12,8 @@ import subprocess
 import sys
 
 import pytest
-from urteil.harness.parts import apt
-from urteil.harness.parts.part import MissingPart
+from urteil.harness.dependencies import apt
+from urteil.harness.dependencies.installation import MissingDependency
 
 answers = iter((False, True))
 HOLDER = '''
@@ -27,7 +27,7 @@ input("held")
 @pytest.fixture(scope="session")
 def part():
     if not next(answers):
-        raise MissingPart("debootstrap", "another apt is at work")
+        raise MissingDependency("debootstrap", "another apt is at work")
 
 
 @pytest.fixture(scope="session")
@@ -65,7 +65,7 @@ def test_missed_part_is_installed_again_and_a_wait_is_reported_on_the_terminal(
     done = subprocess.run(argv, cwd=root, capture_output=True, text=True, timeout=240)
     assert "2 passed, 1 error" in done.stdout, done.stdout
     assert "\nsetup: waiting for another apt: process" in done.stderr
-    assert "MissingPart: debootstrap is missing: another apt is at work" in done.stdout
+    assert "MissingDependency: debootstrap is missing: another apt is at work" in done.stdout
 
 
 GROUP = """

@@ -1,5 +1,5 @@
 """The command line. Each command imports its dependencies when it runs."""
 
-from urteil.harness.bytecode import keep_bytecode
+from urteil.harness.bytecode_cache import keep_bytecode
 
 keep_bytecode()

@@ -15,8 +15,8 @@ from urteil.cli.run import EXIT_CODES
 from urteil.cli.suggestions import known
 
 if TYPE_CHECKING:
-    from urteil.harness.campaign.job import Row
-    from urteil.harness.campaign.matrix import Matrix, Meant
+    from urteil.harness.hunt.job import Row
+    from urteil.harness.hunt.matrix import Matrix, Meant
 
 campaign_out_option = out_option("Parent folder of the campaign.")
 campaign_into_option = into_option(
@@ -60,9 +60,9 @@ def mutants(
     A mutant is caught when its own guarantee is violated and the unchanged broker passes the same
     scenario and seed. Exit codes: 0 all are caught, 1 one is not, 2 one could not be judged.
     """
-    from urteil.harness.campaign import Ledger, play
-    from urteil.harness.campaign.matrix import jobs_of, matrix_of, text_of
-    from urteil.harness.campaign.play import prune
+    from urteil.harness.hunt import Ledger
+    from urteil.harness.hunt.matrix import jobs_of, matrix_of, text_of
+    from urteil.harness.hunt.run_process import play_run, prune
 
     if target != "urteil":
         raise click.UsageError(f"mutants change our own broker, not --target {target}")
@@ -75,7 +75,7 @@ def mutants(
             continue
         if budget is not None and time.monotonic() - began > 60 * budget:
             break
-        row = play(job, folder / "runs", engine=engine)
+        row = play_run(job, folder / "runs", engine=engine)
         wanted = {one.guarantee for one in chosen if one.name == job.mutant}
         expected = wanted & set(row.violated) if job.mutant else row.verdict == "PASS"
         ledger.add(prune(row) if expected else row)
@@ -89,7 +89,7 @@ def mutants(
 
 
 def _write_matrix(folder: Path, matrix: Matrix) -> None:
-    from urteil.harness.campaign.matrix import text_of
+    from urteil.harness.hunt.matrix import text_of
     from urteil.harness.scenario import save
     from urteil.reports.matrix import write_matrix
 
@@ -119,7 +119,7 @@ def chosen_scenarios(suites: Sequence[str], named: Sequence[str]) -> list[str]:
 
 
 def meant_of(names: Sequence[str], suites: Sequence[str]) -> list[Meant]:
-    from urteil.harness.campaign.matrix import Meant
+    from urteil.harness.hunt.matrix import Meant
     from urteil.suites.mutants import MUTANTS
 
     chosen = [known("mutant", name, MUTANTS) for name in names] or list(MUTANTS)

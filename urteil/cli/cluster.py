@@ -57,14 +57,14 @@ def up(as_json: bool, as_export: bool, **arguments: Any) -> None:
     (docs/guide/tools.md).
     """
     from urteil.harness import standing
-    from urteil.harness.parts.part import MissingPart
+    from urteil.harness.dependencies.installation import MissingDependency
 
     _check_output(as_json, as_export)
     try:
         found = standing.start(_request(**arguments))
     except standing.BadRequest as error:
         raise click.UsageError(str(error)) from None
-    except (standing.StandingError, MissingPart) as error:
+    except (standing.StandingError, MissingDependency) as error:
         raise click.ClickException(str(error)) from None
     _show(found, as_json=as_json, as_export=as_export)
 

@@ -19,17 +19,17 @@ def doctor(install: bool, compose: bool, quiet: bool) -> int:
     from rich.console import Console
     from rich.table import Table
 
-    from urteil.harness.containers.engine import engine_part
-    from urteil.harness.parts.inventory import install_all, inventory
-    from urteil.harness.parts.part import MissingPart
+    from urteil.harness.dependencies.installation import MissingDependency
+    from urteil.harness.dependencies.inventory import install_all, inventory
+    from urteil.harness.runtimes.containers.engine import describe_engine
 
     if install:
         try:
             install_all(compose=compose)
-        except MissingPart as error:
+        except MissingDependency as error:
             raise click.ClickException(str(error)) from None
     table = Table("part", "found", "version", "where, or how to get it")
-    parts = [*inventory(), engine_part()]
+    parts = [*inventory(), describe_engine()]
     for part in parts:
         found = "yes" if part.found else "missing" if part.required else "no (optional)"
         table.add_row(part.name, found, part.version, part.where if part.found else part.how)

@@ -13,12 +13,12 @@ def engine() -> None:
 @engine.command(short_help="Start an engine that runs until it is stopped.")
 def start() -> None:
     """Start an engine that runs until `urteil engine stop`: eval $(urteil engine start)."""
-    from urteil.harness.containers import standing_engine
-    from urteil.harness.parts.part import MissingPart
+    from urteil.harness.dependencies.installation import MissingDependency
+    from urteil.harness.runtimes.containers import standing_engine
 
     try:
         found = standing_engine.start(say)
-    except MissingPart as error:
+    except MissingDependency as error:
         raise click.ClickException(str(error)) from None
     click.echo(f"export DOCKER_HOST={found.url}")
 
@@ -26,7 +26,7 @@ def start() -> None:
 @engine.command(short_help="Stop the engine; remove its containers and networks.")
 def stop() -> None:
     """Stop the engine and remove its containers and networks; its images are kept."""
-    from urteil.harness.containers import standing_engine
+    from urteil.harness.runtimes.containers import standing_engine
 
     if not standing_engine.stop():
         raise click.UsageError("no engine of the lab's own stands; urteil engine start starts one")
@@ -36,10 +36,10 @@ def stop() -> None:
 @engine.command(short_help="Show the engine that the lab uses.")
 def status() -> None:
     """Print the engine that the lab uses, and the lab's own one if it runs."""
-    from urteil.harness.containers import standing_engine
-    from urteil.harness.containers.engine import engine_part
+    from urteil.harness.runtimes.containers import standing_engine
+    from urteil.harness.runtimes.containers.engine import describe_engine
 
-    part = engine_part()
+    part = describe_engine()
     click.echo(
         f"in use     {part.version} at {part.where}" if part.found else f"none       {part.how}"
     )

@@ -78,7 +78,7 @@ def hold(name: str, target: str | None, cluster: str, for_s: float, **arguments:
     """Hold the fault NAME on TARGET of a standing cluster until Ctrl-C, or for some seconds."""
     from urteil.chaos.faults import FAULTS
     from urteil.harness import standing
-    from urteil.harness.fault_keeper import Refused
+    from urteil.harness.fault_server import Refused
 
     signal.signal(
         signal.SIGINT, signal.default_int_handler

@@ -58,7 +58,7 @@ def _external(target: str) -> None:
 
 def _run(name: str, out: Path) -> None:
     from urteil.cli.run_lookup import find_run, readable_run
-    from urteil.harness.runner.healing import ask_to_heal, lab_lives
+    from urteil.harness.run.heal_request import ask_to_heal, lab_lives
     from urteil.harness.scenario import load_scenario
     from urteil.harness.targets.external import PREFIX
 

@@ -59,8 +59,8 @@ def _judged(history: Path, request: ImportRequest) -> tuple[int, dict[str, objec
 
 def histories(store: Path) -> Iterator[Path]:
     """The folders below `store` that hold a history or tables, sorted; links are not followed."""
-    from urteil.harness.elsewhere.load import tables_in
-    from urteil.harness.jepsen.history import NAMES
+    from urteil.harness.imports.jepsen.operations import NAMES
+    from urteil.harness.imports.tables.importer import tables_in
 
     if store.is_file():
         yield store

@@ -9,7 +9,7 @@ import click
 from urteil.cli.engine import say
 
 if TYPE_CHECKING:
-    from urteil.harness.containers.engine import Engine
+    from urteil.harness.runtimes.containers.engine import Engine
 
 DEFAULT = ("broker", "zookeeper", "toxiproxy")
 
@@ -29,9 +29,9 @@ def build(names: tuple[str, ...], base: str | None) -> None:
 
     NAMES are broker, zookeeper, toxiproxy (these three by default), kafka or kafka:VERSION.
     """
-    from urteil.harness.containers.images import ensure_images
-    from urteil.harness.containers.recipes import recipe
-    from urteil.harness.parts.part import MissingPart
+    from urteil.harness.dependencies.installation import MissingDependency
+    from urteil.harness.runtimes.containers.image_recipes import recipe
+    from urteil.harness.runtimes.containers.images import ensure_images
 
     try:
         for name in names:
@@ -39,7 +39,7 @@ def build(names: tuple[str, ...], base: str | None) -> None:
         found = ensure_images(_engine(), names or DEFAULT, say, base=base)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
-    except MissingPart as error:
+    except MissingDependency as error:
         raise click.ClickException(str(error)) from None
     for name, reference in found.items():
         click.echo(f"{name:<12} {reference}")
@@ -48,12 +48,12 @@ def build(names: tuple[str, ...], base: str | None) -> None:
 @images.command("list")
 def list_images() -> None:
     """Print every image: current, out of date or missing, and its size."""
-    from urteil.harness.containers.images import image_states
-    from urteil.harness.parts.part import MissingPart
+    from urteil.harness.dependencies.installation import MissingDependency
+    from urteil.harness.runtimes.containers.images import image_states
 
     try:
         states = image_states(_engine())
-    except MissingPart as error:
+    except MissingDependency as error:
         raise click.ClickException(str(error)) from None
     for one in states:
         size = f"{one.size_bytes / 1e6:,.0f} MB" if one.size_bytes else ""
@@ -61,10 +61,10 @@ def list_images() -> None:
 
 
 def _engine() -> Engine:
-    from urteil.harness.containers.engine import connect
-    from urteil.harness.parts.part import MissingPart
+    from urteil.harness.dependencies.installation import MissingDependency
+    from urteil.harness.runtimes.containers.engine import connect
 
     try:
         return connect()
-    except MissingPart as error:
+    except MissingDependency as error:
         raise click.ClickException(str(error)) from None

@@ -29,7 +29,7 @@ def export_command(run: str, form: str, to: Path | None, out: Path) -> None:
     """Write the history of RUN (a folder, or `latest`) in the form of jepsen.tests.kafka."""
     import pyarrow as pa
 
-    from urteil.harness.jepsen.export import export
+    from urteil.harness.imports.jepsen.export import export
     from urteil.harness.verify.evidence import files
 
     folder = readable_run(run, out, "scenario.json", "run.json")
@@ -125,9 +125,9 @@ class ImportRequest:
 
 def judged(file: Path, request: ImportRequest) -> tuple[Path, Result]:
     """Import one history as a run and judge it. Raises UsageError for a history that is invalid."""
-    from urteil.harness.elsewhere.load import tables_in
-    from urteil.harness.runner.folder import dated_folder
-    from urteil.harness.runner.judging import judge_again
+    from urteil.harness.imports.tables.importer import tables_in
+    from urteil.harness.run.folder import dated_folder
+    from urteil.harness.run.judging import judge_again
 
     is_tables = (
         request.form == "tables" if request.form else file.is_dir() and bool(tables_in(file))
@@ -147,7 +147,7 @@ def judged(file: Path, request: ImportRequest) -> tuple[Path, Result]:
 
 
 def _of_jepsen(path: Path, run_dir: Path, settings: dict[str, Any]) -> None:
-    from urteil.harness.jepsen.load import HistoryError, history_in, load
+    from urteil.harness.imports.jepsen.importer import HistoryError, history_in, load
 
     try:
         load(history_in(path), run_dir, **settings)
@@ -157,8 +157,8 @@ def _of_jepsen(path: Path, run_dir: Path, settings: dict[str, Any]) -> None:
 
 
 def _of_tables(path: Path, run_dir: Path, settings: dict[str, Any]) -> None:
-    from urteil.harness.elsewhere.load import load
-    from urteil.harness.elsewhere.texts import TablesError
+    from urteil.harness.imports.tables.importer import load
+    from urteil.harness.imports.tables.text_tables import TablesError
 
     try:
         load(path, run_dir, **settings)

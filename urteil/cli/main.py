@@ -99,11 +99,11 @@ def exit_code(arguments: list[str] | None = None) -> int:
 def _failed(error: Exception) -> int:
     """Report a failure of the lab: its message, or the type and text of an unexpected error."""
     from urteil.chaos.observations import LabFailure
-    from urteil.harness.parts.part import MissingPart
+    from urteil.harness.dependencies.installation import MissingDependency
 
     if os.environ.get("URTEIL_DEBUG"):
         traceback.print_exception(error)
-    if isinstance(error, LabFailure | MissingPart):
+    if isinstance(error, LabFailure | MissingDependency):
         click.echo(f"urteil: {error}", err=True)
         return EXIT_LAB_FAILURE
     click.echo(f"urteil: the lab failed: {type(error).__name__}: {error}", err=True)

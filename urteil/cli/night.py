@@ -26,10 +26,10 @@ from urteil.cli.run import EXIT_CODES, summarise
 from urteil.cli.suggestions import known
 
 if TYPE_CHECKING:
-    from urteil.harness.campaign.history import History, Seen
-    from urteil.harness.campaign.inspector import Inspector
-    from urteil.harness.campaign.matrix import Meant
-    from urteil.harness.campaign.night import Night
+    from urteil.harness.hunt.archive import History, Seen
+    from urteil.harness.hunt.investigation import Inspector
+    from urteil.harness.hunt.matrix import Meant
+    from urteil.harness.hunt.night import Night
 
 
 TARGETS = "urteil,kafka"
@@ -133,8 +133,8 @@ def _night(
     **options: Any,
 ) -> Night:
     """The night that the options describe. Raises UsageError for unknown names."""
-    from urteil.harness.campaign.night import Night
-    from urteil.harness.campaign.play import play
+    from urteil.harness.hunt.night import Night
+    from urteil.harness.hunt.run_process import play_run
     from urteil.harness.scenarios import SCENARIOS
 
     wanted, aimed = chosen_scenarios(suites, scenarios), _targets(targets, others)
@@ -150,7 +150,7 @@ def _night(
         targets=aimed,
         mutants=mutants,
         first_seed=secrets.randbelow(1_000_000) if seed is None else seed,
-        play=partial(play, engine=options["engine"]),
+        play=partial(play_run, engine=options["engine"]),
         told=print_row,
         weights=weighed,
         mixed_in=frozenset(mixed_in),
@@ -162,7 +162,7 @@ def _night(
 
 
 def _history(path: Path) -> History:
-    from urteil.harness.campaign.history import History
+    from urteil.harness.hunt.archive import History
 
     try:
         return History(path)
@@ -173,14 +173,14 @@ def _history(path: Path) -> History:
 def _inspector(
     folder: Path, *, reruns: int, shrink_minutes: float, engine: str, **_rest: Any
 ) -> Inspector | None:
-    from urteil.harness.campaign.inspector import Inspector
-    from urteil.harness.campaign.play import play, shrink
+    from urteil.harness.hunt.investigation import Inspector
+    from urteil.harness.hunt.run_process import play_run, shrink
 
     if not reruns and not shrink_minutes:
         return None
     return Inspector(
         folder=folder,
-        play=partial(play, engine=engine),
+        play=partial(play_run, engine=engine),
         shrink=partial(shrink, engine=engine),
         reruns=reruns,
         shrink_s=60 * shrink_minutes,
@@ -199,7 +199,7 @@ def _mutants(
 def _weights(
     texts: Sequence[str], targets: Sequence[str], mutants: Sequence[str]
 ) -> dict[str, float]:
-    from urteil.harness.campaign.choice import MUTANTS
+    from urteil.harness.hunt.run_choice import MUTANTS
     from urteil.harness.scenarios import SCENARIOS
     from urteil.suites import catalogue
 

@@ -18,7 +18,7 @@ from rich.live import Live
 from rich.markup import escape
 from rich.text import Text
 
-from urteil.harness.history.growing import lines_from
+from urteil.harness.evidence.line_file import lines_from
 
 KINDS = {b'["ok"': "ok", b'["inf': "unknown", b'["fai': "failed"}
 _BEGINS = re.compile(r"^(.+?) acts(?:: |$)")

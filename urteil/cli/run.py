@@ -41,7 +41,7 @@ _result_json = json_option("Print only result.json.")
 
 def _must_have_spark(_context: Any, _param: Any, master: str | None) -> str | None:
     """Reject --master without PySpark before a run begins."""
-    from urteil.harness.parts.pyspark import require_pyspark
+    from urteil.harness.dependencies.pyspark import require_pyspark
 
     if master is not None:
         require_pyspark()
@@ -115,7 +115,7 @@ def run(
 ) -> int:
     """Play SCENARIO (`urteil list scenarios`), judge it and write its report."""
     from urteil.cli.progress import progress
-    from urteil.harness.runner.runner import run_scenario
+    from urteil.harness.run.runner import run_scenario
     from urteil.report_drawing import DRAWING, keep_logs
 
     _check_master(engine, master)
@@ -150,8 +150,8 @@ def run(
 @_result_json
 def verify(run_dir: str, engine: str, master: str | None, out: Path, as_json: bool) -> int:
     """Judge the evidence of RUN (a folder, or `latest`) again."""
-    from urteil.harness.runner.healing import lab_lives
-    from urteil.harness.runner.judging import judge_again
+    from urteil.harness.run.heal_request import lab_lives
+    from urteil.harness.run.judging import judge_again
 
     _check_master(engine, master)
     folder = readable_run(run_dir, out, "scenario.json", "run.json")
@@ -200,12 +200,12 @@ def report(run_dir: str, form: str, out: Path) -> None:
 
 def _must_have_engine() -> None:
     """Raise ClickException with cause and mend when no container engine answers."""
-    from urteil.harness.containers.engine import connect
-    from urteil.harness.parts.part import MissingPart
+    from urteil.harness.dependencies.installation import MissingDependency
+    from urteil.harness.runtimes.containers.engine import connect
 
     try:
         connect().client.close()
-    except MissingPart as error:
+    except MissingDependency as error:
         raise click.ClickException(f"--runtime docker: {error}") from None
 
 

@@ -19,8 +19,8 @@ from urteil.cli.options import (
 from urteil.cli.run_lookup import readable_run
 
 if TYPE_CHECKING:
-    from urteil.harness.shrink import Report, Step
-    from urteil.harness.shrink.session import Session
+    from urteil.harness.hunt.shrinking import Report, Step
+    from urteil.harness.hunt.shrinking.shrink_session import Session
 
 EXIT_CODES = {"smallest": 0, "budget": 2, "not reproduced": 2, "control": 2}
 _COLUMNS = "{:<44} {:>6} {:>8} {:>7} {:>7} {:>9} {:>7}  {}"
@@ -72,8 +72,8 @@ def shrink(
     Plays fewer faults, shorter faults and less load. Exit codes: 0 smallest found, 2 not found
     (time limit, the anomaly did not occur again, or it also occurs without faults).
     """
-    from urteil.harness.shrink import NoAnomaly, Rule, anomaly_of
-    from urteil.harness.shrink.session import Session
+    from urteil.harness.hunt.shrinking import NoAnomaly, Rule, anomaly_of
+    from urteil.harness.hunt.shrinking.shrink_session import Session
     from urteil.harness.verify.result import load_result
 
     folder = readable_run(run_dir, out, "result.json", "scenario.json", "run.json")
@@ -138,7 +138,7 @@ def _step_printer(as_json: bool) -> Any:
 
 def _print_report(session: Session, report: Report) -> None:
     from urteil.cli.schedule import lines_of
-    from urteil.harness.bounds import at_least
+    from urteil.harness.confidence import lower_bound
 
     ends = {
         "smallest": f"the smallest schedule that shows {report.anomaly}",
@@ -151,7 +151,7 @@ def _print_report(session: Session, report: Report) -> None:
     for line in lines_of(report.schedule.faults):
         click.echo(line)
     if report.tries:
-        least = at_least(report.hits, report.tries)
+        least = lower_bound(report.hits, report.tries)
         click.echo(
             f"shown in {report.hits} of {report.tries} tries "
             f"(at least {least:.0%} with 95 % confidence)"

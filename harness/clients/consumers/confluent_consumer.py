@@ -24,7 +24,7 @@ from urteil.harness.clients.payload import decode, decode_copy, key_text
 from urteil.harness.clients.producers.confluent_producer import connection_config, name_of
 from urteil.harness.clients.spec import ClientSpec, assignor, group_times
 from urteil.harness.clients.unreported_attempts import REPEATED
-from urteil.harness.history.journal import (
+from urteil.harness.evidence.journal import (
     IDLE_NS,
     Assigned,
     Commit,

@@ -15,7 +15,7 @@ from kafka.errors import KafkaError
 from urteil.harness.clients.client_main import Stop, run_client
 from urteil.harness.clients.consumers.journaling_consumer import Sweeper
 from urteil.harness.clients.spec import ClientSpec, FinalPass
-from urteil.harness.history.journal import JournalWriter
+from urteil.harness.evidence.journal import JournalWriter
 
 RETRY_S = 0.05
 

@@ -48,7 +48,7 @@ from urteil.harness.clients.kafka_python_fixes import (
 )
 from urteil.harness.clients.offsets.committed_offset_reader import PositionReader
 from urteil.harness.clients.spec import ClientSpec, consumer_config
-from urteil.harness.history.journal import (
+from urteil.harness.evidence.journal import (
     IDLE_NS,
     Assigned,
     Commit,

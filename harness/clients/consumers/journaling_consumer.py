@@ -17,7 +17,7 @@ from kafka.errors import (
 from urteil.harness.clients.kafka_python_fixes import ask_for_all, back_off, fetch_again
 from urteil.harness.clients.payload import decode, decode_copy, key_text, of_client_ms
 from urteil.harness.clients.spec import ClientSpec, consumer_config
-from urteil.harness.history.journal import (
+from urteil.harness.evidence.journal import (
     IDLE_NS,
     Got,
     JournalWriter,

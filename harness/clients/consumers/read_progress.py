@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from urteil.harness.clients.transactions.open_transactions import ends
-from urteil.harness.history.growing import lines_from
+from urteil.harness.evidence.line_file import lines_from
 from urteil.harness.protocol.metadata_requests import Slot
 
 PATIENCE_S = 26.0

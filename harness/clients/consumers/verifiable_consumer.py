@@ -20,7 +20,7 @@ from urteil.harness.clients.verifiable_tool import (
     monotonic_ns,
     topic_of,
 )
-from urteil.harness.history.journal import (
+from urteil.harness.evidence.journal import (
     Assigned,
     Commit,
     CommitEntry,

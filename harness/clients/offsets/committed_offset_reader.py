@@ -17,7 +17,7 @@ from kafka.structs import OffsetAndMetadata
 from urteil.harness.clients.client_main import Stop, run_client
 from urteil.harness.clients.kafka_python_fixes import back_off
 from urteil.harness.clients.spec import ClientSpec, consumer_config
-from urteil.harness.history.journal import CommitRead, JournalWriter
+from urteil.harness.evidence.journal import CommitRead, JournalWriter
 
 EVERY_MS = 250
 EPOCHS = 1_009

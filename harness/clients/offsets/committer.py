@@ -21,7 +21,7 @@ from urteil.harness.clients.consumers.group_consumer import COMMIT_TIMEOUT_MS, C
 from urteil.harness.clients.kafka_python_fixes import back_off
 from urteil.harness.clients.offsets.committed_offset_reader import PositionReader, noted
 from urteil.harness.clients.spec import ClientSpec, consumer_config
-from urteil.harness.history.journal import Commit, CommitEntry, Committed, JournalWriter
+from urteil.harness.evidence.journal import Commit, CommitEntry, Committed, JournalWriter
 
 CLIENTS = 1_000
 READS = 0.3

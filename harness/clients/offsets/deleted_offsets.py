@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 
 from urteil.harness.clients.client_main import Stop, run_client
 from urteil.harness.clients.spec import ClientSpec
-from urteil.harness.history.journal import (
+from urteil.harness.evidence.journal import (
     Commit,
     CommitEntry,
     CommitRead,

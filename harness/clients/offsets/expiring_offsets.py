@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from urteil.harness.clients.client_main import Stop, run_client
 from urteil.harness.clients.offsets.deleted_offsets import Forgetter
 from urteil.harness.clients.spec import ClientSpec
-from urteil.harness.history.journal import Commit, CommitEntry, Committed, JournalWriter
+from urteil.harness.evidence.journal import Commit, CommitEntry, Committed, JournalWriter
 from urteil.harness.protocol import committed_offset_requests as wire
 from urteil.harness.protocol.connection import Connection
 

@@ -20,7 +20,7 @@ from aiokafka.producer import message_accumulator
 from urteil.harness.clients.producers.produced_records import Record, Records
 from urteil.harness.clients.spec import METADATA_MAX_AGE_MS, ClientSpec
 from urteil.harness.clients.unreported_attempts import ended
-from urteil.harness.history.journal import Fail, Info, JournalWriter, Ok, Send
+from urteil.harness.evidence.journal import Fail, Info, JournalWriter, Ok, Send
 
 ROOM = 20_000
 ROOM_WAIT_S = 0.2

@@ -20,7 +20,7 @@ from urteil.harness.clients.spec import (
     ClientSpec,
 )
 from urteil.harness.clients.unreported_attempts import ended
-from urteil.harness.history.journal import Fail, Info, JournalWriter, Ok, Send
+from urteil.harness.evidence.journal import Fail, Info, JournalWriter, Ok, Send
 
 ROOM = 50_000
 ROOM_WAIT_S = 0.2

@@ -16,7 +16,7 @@ from typing import Any
 from kafka import KafkaProducer
 from kafka.errors import for_code
 
-from urteil.harness.history.journal import JournalWriter, Ok
+from urteil.harness.evidence.journal import JournalWriter, Ok
 
 REFUSALS = frozenset(
     for_code(code)

@@ -23,7 +23,7 @@ from urteil.harness.clients.kafka_python_fixes import back_off, look_again, rene
 from urteil.harness.clients.producers.delivery_attempts import AttemptWatch
 from urteil.harness.clients.producers.produced_records import Records
 from urteil.harness.clients.spec import ClientSpec, producer_config
-from urteil.harness.history.journal import Fail, Info, JournalWriter, Ok, Send
+from urteil.harness.evidence.journal import Fail, Info, JournalWriter, Ok, Send
 
 OUTSTANDING_MAX = 50_000
 ROOM_WAIT_S = 0.2

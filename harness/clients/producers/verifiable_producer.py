@@ -24,7 +24,7 @@ from urteil.harness.clients.verifiable_tool import (
     topic_of,
 )
 from urteil.harness.clients.verifiable_values import prefix_of
-from urteil.harness.history.journal import Fail, Info, JournalWriter, Ok, Send
+from urteil.harness.evidence.journal import Fail, Info, JournalWriter, Ok, Send
 
 S = 1_000_000_000
 AHEAD_NS = S // 5

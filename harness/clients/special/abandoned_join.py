@@ -13,7 +13,7 @@ import struct
 
 from urteil.harness.clients.client_main import Stop, run_client
 from urteil.harness.clients.spec import ClientSpec, group_times
-from urteil.harness.history.journal import JournalWriter
+from urteil.harness.evidence.journal import JournalWriter
 from urteil.harness.protocol.connection import Connection
 from urteil.harness.protocol.framing import ResponseReader, encode_request, encode_string
 from urteil.harness.protocol.group_requests import PROTOCOL, PROTOCOL_TYPE

@@ -31,7 +31,7 @@ from kafka.errors import KafkaError, TopicAlreadyExistsError
 
 from urteil.harness.clients.client_main import Stop, hear, run_client
 from urteil.harness.clients.spec import ClientSpec
-from urteil.harness.history.journal import Access, JournalWriter, Right
+from urteil.harness.evidence.journal import Access, JournalWriter, Right
 from urteil.harness.protocol import authorization_requests as wire
 from urteil.harness.protocol import unauthorized_changes as acts
 from urteil.harness.protocol import unauthorized_requests as forbidden

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from urteil.harness.clients.client_main import Stop, run_client
 from urteil.harness.clients.payload import Encoder
 from urteil.harness.clients.spec import ClientSpec
-from urteil.harness.history.journal import Fail, Info, JournalWriter, Ok, Send
+from urteil.harness.evidence.journal import Fail, Info, JournalWriter, Ok, Send
 from urteil.harness.protocol.connection import Connection
 from urteil.harness.protocol.produce_requests import (
     NOT_HERE,

@@ -35,7 +35,7 @@ from urteil.harness.conformance.request_versions import CONNECTIONS
 from urteil.harness.conformance.settings import SETTINGS
 from urteil.harness.conformance.topics import TOPICS
 from urteil.harness.conformance.transactions import TRANSACTIONS
-from urteil.harness.history.journal import Access, JournalWriter
+from urteil.harness.evidence.journal import Access, JournalWriter
 
 QUESTIONS: Sequence[Question] = (
     *COMPACTION,

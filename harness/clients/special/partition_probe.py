@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 from urteil.harness.clients.client_main import Stop, run_client
 from urteil.harness.clients.spec import ClientSpec
-from urteil.harness.history.journal import JournalWriter, OffsetAnswer, View
+from urteil.harness.evidence.journal import JournalWriter, OffsetAnswer, View
 from urteil.harness.protocol.connection import Connection
 from urteil.harness.protocol.metadata_requests import (
     EARLIEST,

@@ -29,7 +29,7 @@ from urteil.harness.clients.client_main import Stop, run_client
 from urteil.harness.clients.payload import Encoder
 from urteil.harness.clients.spec import ClientSpec
 from urteil.harness.clients.special.invalid_batches import EVERY_MS
-from urteil.harness.history.journal import Info, JournalWriter, Ok, Send
+from urteil.harness.evidence.journal import Info, JournalWriter, Ok, Send
 from urteil.harness.protocol.connection import Connection
 from urteil.harness.protocol.produce_requests import (
     NOT_HERE,

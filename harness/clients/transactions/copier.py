@@ -20,7 +20,7 @@ from urteil.harness.clients.payload import decode
 from urteil.harness.clients.spec import ClientSpec
 from urteil.harness.clients.transactions.journaled_transactions import Transactions
 from urteil.harness.clients.transactions.transactional_producer import ABORTS, RETRY_S
-from urteil.harness.history.journal import Assigned, JournalWriter
+from urteil.harness.evidence.journal import Assigned, JournalWriter
 
 BATCH = 20
 POLL_S = 0.2

@@ -23,7 +23,7 @@ import time
 from urteil.harness.clients.client_main import Stop, run_client
 from urteil.harness.clients.payload import Encoder
 from urteil.harness.clients.spec import ClientSpec, transaction_timeout_ms, transactional_id
-from urteil.harness.history.journal import (
+from urteil.harness.evidence.journal import (
     Fail,
     Info,
     JournalWriter,

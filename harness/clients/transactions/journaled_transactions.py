@@ -22,7 +22,7 @@ from urteil.harness.clients.payload import Encoder
 from urteil.harness.clients.producers.confluent_producer import name_of, offset_of, producer_config
 from urteil.harness.clients.spec import ClientSpec, transaction_timeout_ms, transactional_id
 from urteil.harness.clients.unreported_attempts import ended
-from urteil.harness.history.journal import (
+from urteil.harness.evidence.journal import (
     Commit,
     CommitEntry,
     Committed,

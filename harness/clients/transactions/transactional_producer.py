@@ -19,7 +19,7 @@ from urteil.harness.clients.consumers.confluent_consumer import Reader
 from urteil.harness.clients.producers.produced_records import KeyChooser
 from urteil.harness.clients.spec import ClientSpec
 from urteil.harness.clients.transactions.journaled_transactions import Transactions
-from urteil.harness.history.journal import JournalWriter
+from urteil.harness.evidence.journal import JournalWriter
 
 RECORDS = "8"
 ABORTS = "0.25"

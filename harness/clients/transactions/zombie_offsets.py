@@ -23,7 +23,7 @@ from urteil.harness.clients.client_main import Stop, run_client
 from urteil.harness.clients.spec import ClientSpec
 from urteil.harness.clients.transactions.delayed_requests import LateEnd, Refused
 from urteil.harness.clients.transactions.journaled_transactions import AS_COMMIT
-from urteil.harness.history.journal import (
+from urteil.harness.evidence.journal import (
     Assigned,
     Commit,
     CommitEntry,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from urteil.harness.history.lives import EXIT_CODE, RUNNING, WHILE
+from urteil.harness.evidence.broker_lives import EXIT_CODE, RUNNING, WHILE
 from urteil.harness.verify.damage.copy import (
     Copy,
     S,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from urteil.harness.history.journal import INITIALISE
+from urteil.harness.evidence.journal import INITIALISE
 from urteil.harness.verify.damage.copy import Copy, S, Trace, first
 from urteil.harness.verify.evidence import Row
 

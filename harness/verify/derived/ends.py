@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from urteil.harness.history.lives import EXIT_CODE, STARTING, STARTS, WHILE
+from urteil.harness.evidence.broker_lives import EXIT_CODE, STARTING, STARTS, WHILE
 from urteil.harness.verify import evidence
 from urteil.harness.verify.derived.impact import acting
 from urteil.harness.verify.derived.small import Small

@@ -20,7 +20,7 @@ LAB_DEFAULTS = {
     "zookeeper.session.timeout.ms": "3000",
     "replica.lag.time.max.ms": "3000",
 }
-"""What the lab gives every broker (harness/targets/base.py) and checks depend on."""
+"""What the lab gives every broker (harness/targets/target.py) and checks depend on."""
 
 
 def setting(topic: TopicFact | None, scenario: Scenario, name: str) -> str:

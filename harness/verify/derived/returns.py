@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from urteil.harness.history.journal import KILL
+from urteil.harness.evidence.journal import KILL
 from urteil.harness.scenario import IMPORTED, RunFacts, Scenario
 from urteil.harness.verify import evidence
 from urteil.harness.verify.derived.calms import session_timeout_ns

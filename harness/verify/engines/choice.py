@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from urteil.harness.parts.pyspark import pyspark_folder
+from urteil.harness.dependencies.pyspark import pyspark_folder
 
 AUTO = "auto"
 ENGINES = ("duckdb", "spark")

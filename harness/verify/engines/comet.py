@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from urteil.harness.parts.comet import VERSION
+from urteil.harness.dependencies.comet import VERSION
 
 HEAP, OFF_HEAP = "1g", "384m"
 """What the JVM may take, and native operators beside it before they spill."""

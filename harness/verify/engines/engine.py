@@ -14,7 +14,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from urteil.harness.history.schema import SCHEMAS
+from urteil.harness.evidence.schema import SCHEMAS
 from urteil.harness.verify import evidence
 from urteil.harness.verify.derived.tables import DERIVED, Derived
 from urteil.harness.verify.engines import spark

@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from urteil.harness.history.schema import SCHEMAS
+from urteil.harness.evidence.schema import SCHEMAS
 from urteil.harness.verify import judgement, plan, synthetic
 from urteil.harness.verify.check import Places, check
 from urteil.harness.verify.engines.engine import Spark, open_views

@@ -14,10 +14,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from urteil.harness.parts.java import utf8_locale
-from urteil.harness.parts.part import MissingPart
-from urteil.harness.parts.pyspark import require_pyspark
-from urteil.harness.stacks import Teller
+from urteil.harness.dependencies.installation import MissingDependency
+from urteil.harness.dependencies.java import utf8_locale
+from urteil.harness.dependencies.pyspark import require_pyspark
+from urteil.harness.stack_dumps import Teller
 from urteil.harness.verify.engines import comet
 
 LARGE_ROWS = 200_000
@@ -64,8 +64,8 @@ def start(master: str | None = None, *, memory: str | None = None, rows: int = 0
     (`comet`), which a large run has on this machine wherever Comet is to be had. Spark has one
     session a process: a second call returns the first one's. The JVM stops at its first compiler,
     but for LONG_ROWS without native operators: in a minute, or beside those, the second one takes
-    more time than it saves. RuntimeError with what the JVM said when it does not start, MissingPart
-    without Java or PySpark.
+    more time than it saves. RuntimeError with what the JVM said when it does not start,
+    MissingDependency without Java or PySpark.
     """
     require_pyspark()
     from pyspark import SparkConf, SparkContext
@@ -160,11 +160,11 @@ def _native(master: str, rows: int) -> dict[str, str]:
     """Settings of native operators; none for small runs and other machines. Without Comet, why."""
     if rows < LARGE_ROWS or not master.startswith("local"):
         return {}
-    from urteil.harness.parts.comet import comet_jar
+    from urteil.harness.dependencies.comet import comet_jar
 
     try:
         return comet.settings(comet_jar())
-    except MissingPart as missing:
+    except MissingDependency as missing:
         return comet.refused(str(missing))
 
 
@@ -175,7 +175,7 @@ def versions(session: Any) -> dict[str, str]:
 
 def _find_java() -> None:
     """Let Spark use the Java that the lab's other parts use."""
-    from urteil.harness.parts.java import java
+    from urteil.harness.dependencies.java import java
 
     home = Path(java()).resolve().parent.parent
     os.environ.setdefault("JAVA_HOME", str(home))

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from urteil.harness.history.journal import INITIALISE
+from urteil.harness.evidence.journal import INITIALISE
 from urteil.harness.verify.derived.cut_short import FORGOTTEN
 from urteil.harness.verify.derived.promises import STOPPING_NS
 from urteil.harness.verify.guarantees.base import Guarantee, place

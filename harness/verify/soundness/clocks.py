@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from urteil.harness.history.schema import SCHEMAS
+from urteil.harness.evidence.schema import SCHEMAS
 from urteil.harness.scenario import IMPORTED, RunFacts
 from urteil.harness.verify import evidence
 from urteil.harness.verify.part_cache import once_a_version, once_a_version_of_any_size

@@ -1,11 +1,11 @@
-"""Whether the machine was too crowded for deadlines, as the lab saw it (`harness.crowd`)."""
+"""Whether the machine was too crowded for deadlines, as the lab saw it (`harness.host_load`)."""
 
 from __future__ import annotations
 
 from collections import deque
 from pathlib import Path
 
-from urteil.harness.crowd import METRIC
+from urteil.harness.host_load import METRIC
 from urteil.harness.verify import evidence
 from urteil.harness.verify.result import GuaranteeResult
 

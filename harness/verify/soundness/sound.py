@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from urteil.harness.history.schema import SCHEMAS
+from urteil.harness.evidence.schema import SCHEMAS
 from urteil.harness.verify import evidence
 from urteil.harness.verify.evidence import OPTIONAL, Row
 from urteil.harness.verify.part_cache import once_a_version

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from urteil.harness.history.schema import SCHEMAS
+from urteil.harness.evidence.schema import SCHEMAS
 from urteil.harness.scenario import RunFacts
 from urteil.harness.verify import evidence
 from urteil.harness.verify.part_cache import once_a_version

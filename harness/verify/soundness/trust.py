@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from urteil.harness.history.schema import SCHEMAS
+from urteil.harness.evidence.schema import SCHEMAS
 from urteil.harness.scenario import IMPORTED, RunFacts, Scenario
 from urteil.harness.verify import evidence
 from urteil.harness.verify.derived.administered import deleted_topics, killed_clients

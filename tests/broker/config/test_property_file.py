@@ -9,7 +9,7 @@ import pytest
 from urteil.broker.__main__ import main
 from urteil.broker.config.property_file import load_properties, parse_properties
 from urteil.broker.config.values import ConfigError
-from urteil.harness.targets.base import render
+from urteil.harness.targets.target import render
 
 
 def test_keys_separators_and_escapes() -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.broker.log.helpers import NOW_MS, append, batch, end_txn, open_log, read_all
 from urteil.broker.log.log_config import LogConfig
 from urteil.broker.log.partition_log import PartitionLog
-from urteil.harness.parts.kafka import kafka_tool
+from urteil.harness.dependencies.kafka import kafka_tool
 
 COMPLAINTS = re.compile(
     r"mismatch|not found|out of order|corrupt|invalid|exception|non-consecutive|isvalid: false",

@@ -17,7 +17,7 @@ from tests.broker.log.test_old_folders import rows_of
 from urteil.broker.log.log_config import LogConfig
 from urteil.broker.log.partition_log import PartitionLog
 from urteil.broker.log.recovery import CheckpointedState
-from urteil.harness.parts.kafka import kafka_tool
+from urteil.harness.dependencies.kafka import kafka_tool
 
 KINDS = (".log", ".index", ".timeindex", ".snapshot")
 GAPS = "Non-consecutive offsets"

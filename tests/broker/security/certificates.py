@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from urteil.harness.cluster.certificates import PASSWORD, Authority, Issued
-from urteil.harness.parts.java import QUICK_START
+from urteil.harness.dependencies.java import QUICK_START
 
 LOCAL = "localhost", "127.0.0.1"
 """The hosts of a test's servers."""

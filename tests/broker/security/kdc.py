@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.broker.nodes import until
 from tests.ports import free_port
-from urteil.harness.parts.part import MissingPart, apt_install, can_apt
+from urteil.harness.dependencies.installation import MissingDependency, apt_install, can_apt
 
 REALM = "URTEIL.TEST"
 PACKAGES = {
@@ -31,7 +31,7 @@ def program(name: str) -> str:
         apt_install(name, package, how=how)
     found = shutil.which(name, path=_PATH)
     if found is None:
-        raise MissingPart(name, how)
+        raise MissingDependency(name, how)
     return found
 
 

@@ -32,7 +32,7 @@ from tests.broker.nodes import until
 from tests.broker.security.certificates import pem_file
 from tests.broker.security.secure_nodes import SecureNodes
 from tests.broker.zookeeper.server import ZooKeeperServer
-from urteil.harness.parts.kafka import kafka_tool
+from urteil.harness.dependencies.kafka import kafka_tool
 
 BROKER_PASSWORD, ALICE_PASSWORD, BOB_PASSWORD = "broker-Secret", "alice-Secret", "bob-Secret"
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required"

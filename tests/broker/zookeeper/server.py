@@ -14,9 +14,9 @@ from pathlib import Path
 from tests.ports import free_port
 from tests.waiting import LONG_S
 from urteil.broker.zookeeper.session import Session
-from urteil.harness.cluster.sessions import SessionGone, end_session
-from urteil.harness.parts.java import QUICK_START, java
-from urteil.harness.parts.zookeeper import zookeeper_classes, zookeeper_classpath
+from urteil.harness.cluster.session_expiry import SessionGone, end_session
+from urteil.harness.dependencies.java import QUICK_START, java
+from urteil.harness.dependencies.zookeeper import zookeeper_classes, zookeeper_classpath
 
 TICK_MS = 100  # sessions of 200 to 20,000 ms
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from urteil.harness.parts.java import java
+from urteil.harness.dependencies.java import java
 
 JARS, BOOTSTRAP, PREFIX, ROWS = sys.argv[1:]
 SOURCE, TARGET = f"{PREFIX}-in", f"{PREFIX}-out"

@@ -1,7 +1,7 @@
 """Live counts follow the journals as they grow."""
 
 from urteil.harness.clients.journal_tail import Tails
-from urteil.harness.history.journal import Fail, Info, JournalWriter, Ok, Send
+from urteil.harness.evidence.journal import Fail, Info, JournalWriter, Ok, Send
 
 
 def done(kind, op, at_ns, offset=None):

@@ -17,9 +17,9 @@ from urteil.harness.clients.transactions.open_transactions import ends
 from urteil.harness.clients.verifiable_tool import check_fit
 from urteil.harness.clients.workload import Workload
 from urteil.harness.cluster import Cluster
-from urteil.harness.history.collect import collect
-from urteil.harness.history.journal import JournalReader, Poll
-from urteil.harness.runner.topics import create_topics
+from urteil.harness.evidence.collection import collect
+from urteil.harness.evidence.journal import JournalReader, Poll
+from urteil.harness.run.topics import create_topics
 from urteil.harness.scenario import (
     ClusterSpec,
     FaultSpec,

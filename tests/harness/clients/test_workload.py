@@ -11,8 +11,8 @@ from urteil.harness.clients.leadership_rotation import leadership_rounds
 from urteil.harness.clients.processes import spawn_process
 from urteil.harness.clients.workload import Workload
 from urteil.harness.cluster import Cluster
-from urteil.harness.history.collect import collect
-from urteil.harness.runner.topics import create_topics
+from urteil.harness.evidence.collection import collect
+from urteil.harness.run.topics import create_topics
 from urteil.harness.scenario import (
     RunFacts,
     Scenario,

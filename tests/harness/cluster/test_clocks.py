@@ -14,7 +14,7 @@ from urteil.chaos.faults import FAULTS
 from urteil.chaos.observations import LabFailure
 from urteil.harness.cluster import Cluster, clocks
 from urteil.harness.cluster.clocks import FILE, clock_env
-from urteil.harness.parts.java import java
+from urteil.harness.dependencies.java import java
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.targets import UrteilTarget
 

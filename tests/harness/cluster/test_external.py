@@ -20,7 +20,7 @@ from urteil.chaos.observations import LabFailure, Link, NodeState
 from urteil.cli.main import exit_code
 from urteil.harness.cluster import Cluster, ExternalCluster
 from urteil.harness.reaper import holders, start_reaper
-from urteil.harness.runner.runner import run_scenario
+from urteil.harness.run.runner import run_scenario
 from urteil.harness.scenario import ClusterSpec, FaultSpec, Scenario, load_facts, load_scenario
 from urteil.harness.targets import UrteilTarget
 from urteil.harness.targets.external import fitted, load_external

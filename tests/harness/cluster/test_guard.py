@@ -13,7 +13,7 @@ import pytest
 from tests.waiting import until
 from urteil.chaos.observations import LabFailure
 from urteil.harness.cluster import guard_process
-from urteil.harness.cluster.external import Commands, ExternalCluster
+from urteil.harness.cluster.external import ExternalCluster, NodeCommands
 from urteil.harness.cluster.guard import Guard
 from urteil.harness.targets.external import load_external
 
@@ -21,14 +21,14 @@ LAB = """
 import os, signal, sys
 from pathlib import Path
 from urteil.harness.cluster import guard_process
-from urteil.harness.cluster.external import Commands, ExternalCluster
+from urteil.harness.cluster.external import NodeCommands, ExternalCluster
 from urteil.harness.cluster.guard import Guard
 from urteil.harness.targets.external import load_external
 
 file = Path(sys.argv[1])
 guard = Guard(file, file.parent)
 guard.start()
-nodes = Commands(file, load_external(file), guard.about_to)
+nodes = NodeCommands(file, load_external(file), guard.about_to)
 nodes.pause("b1")
 nodes.kill("b2")
 guard.hold("several", expiry_s=float(sys.argv[2]))  # not over before both were hurt
@@ -105,7 +105,7 @@ def test_the_lab_says_goodbye(nodes: Nodes) -> None:
 def test_a_guard_that_died_hinders_faults_and_no_healing(nodes: Nodes) -> None:
     guard = Guard(nodes.file, nodes.folder)
     guard.start()
-    commands = Commands(nodes.file, load_external(nodes.file), guard.about_to)
+    commands = NodeCommands(nodes.file, load_external(nodes.file), guard.about_to)
     commands.kill("b2")
     assert guard._process is not None
     guard._process.kill()

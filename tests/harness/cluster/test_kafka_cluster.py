@@ -16,7 +16,7 @@ from tests.subscribed import subscribed
 from tests.waiting import until
 from urteil.chaos.observations import Link, NodeState, NotHealthy
 from urteil.harness.cluster import Cluster
-from urteil.harness.parts.kafka import kafka_tool
+from urteil.harness.dependencies.kafka import kafka_tool
 from urteil.harness.reaper import holders, start_reaper
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.targets import KafkaTarget

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urteil.harness.targets.base import render
+from urteil.harness.targets.target import render
 
 
 def test_letters_that_are_not_ascii_are_written_as_utf16_units() -> None:

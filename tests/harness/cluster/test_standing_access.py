@@ -18,11 +18,11 @@ from kafka.errors import KafkaError
 
 from tests.ports import free_port
 from urteil.harness import standing
-from urteil.harness.cluster.state import ClusterState
-from urteil.harness.parts.kafka import kafka_tool
+from urteil.harness.cluster.cluster_state import ClusterState
+from urteil.harness.dependencies.kafka import kafka_tool
 from urteil.harness.standing import StandingCluster, StandingRequest
 from urteil.harness.standing.ports import port_problem
-from urteil.harness.standing.state import User
+from urteil.harness.standing.state_file import User
 
 NAME = "access"
 RECORDS = [f"value {number}" for number in range(3)]

@@ -15,7 +15,7 @@ from tests.waiting import until
 from urteil.chaos.observations import LabFailure
 from urteil.cli.main import exit_code
 from urteil.harness import standing
-from urteil.harness.fault_keeper import FaultSession
+from urteil.harness.fault_server import FaultSession
 
 NAME = "for-faults"
 

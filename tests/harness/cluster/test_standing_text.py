@@ -11,7 +11,7 @@ import pytest
 from tests.ports import free_port
 from urteil.harness.standing import StandingCluster, text
 from urteil.harness.standing.ports import port_problem
-from urteil.harness.standing.state import User
+from urteil.harness.standing.state_file import User
 
 FILES = {"java": "/a b/admin.properties", "librdkafka": "/a b/admin.librdkafka"}
 CLUSTER = StandingCluster(

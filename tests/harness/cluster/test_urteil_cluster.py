@@ -13,11 +13,11 @@ import pytest
 
 from tests.waiting import until
 from urteil.chaos.observations import LabFailure, NodeState, NotHealthy
-from urteil.harness import stacks, standing
+from urteil.harness import stack_dumps, standing
 from urteil.harness.cluster import Cluster
 from urteil.harness.reaper import holders
 from urteil.harness.scenario import ClusterSpec
-from urteil.harness.stacks import Stacks
+from urteil.harness.stack_dumps import Stacks
 from urteil.harness.standing import text
 from urteil.harness.targets import UrteilTarget
 
@@ -47,8 +47,8 @@ def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
 
 
 def test_two_clusters_stand_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stacks, "TELLS_S", 60.0)  # a JVM on a busy machine takes longer
-    monkeypatch.setattr(stacks, "QUIET_S", 2.0)
+    monkeypatch.setattr(stack_dumps, "TELLS_S", 60.0)  # a JVM on a busy machine takes longer
+    monkeypatch.setattr(stack_dumps, "QUIET_S", 2.0)
     spec = ClusterSpec(brokers=1)
     with Cluster(spec, UrteilTarget(), tmp_path / "a") as one:
         with Cluster(spec, UrteilTarget(), tmp_path / "b") as other:

@@ -16,12 +16,12 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from tests.harness.imports.jepsen.model import KEYS, POLL, SEND, Model
 from tests.harness.imports.reference import GUARANTEES, Txn, topics_of
 from tests.harness.imports.transactions import SENTENCES, History
-from tests.harness.jepsen.model import KEYS, POLL, SEND, Model
-from urteil.harness.elsewhere.load import load as load_tables
-from urteil.harness.jepsen.edn import Keyword, written
-from urteil.harness.jepsen.load import load
+from urteil.harness.imports.jepsen.edn import Keyword, written
+from urteil.harness.imports.jepsen.importer import load
+from urteil.harness.imports.tables.importer import load as load_tables
 from urteil.harness.scenario import load_facts
 from urteil.harness.verify.derived.parts import ENDS_NS
 from urteil.harness.verify.judgement import judge_run

@@ -19,7 +19,7 @@ from urteil.broker.wire.messages import (
     WriteTxnMarkersRequest,
 )
 from urteil.harness.clients.special import abandoned_join
-from urteil.harness.cluster import quota_wire
+from urteil.harness.cluster import client_quotas
 from urteil.harness.protocol import committed_offset_requests, group_requests
 from urteil.harness.protocol import transaction_requests as txn
 
@@ -102,7 +102,7 @@ def test_a_marker_of_a_coordinator() -> None:
 @pytest.mark.parametrize("client", ["p1", None])
 def test_a_quota_of_a_client_id(client: str | None) -> None:
     wanted = {"producer_byte_rate": 5000.0, "consumer_byte_rate": None}
-    request = quota_wire.alter_request(client, wanted)
+    request = client_quotas.alter_request(client, wanted)
     told = AlterClientQuotasRequest.decode(0, memoryview(_body(request)), 0)[0]
     (entry,) = told.entries
     assert [(one.entity_type, one.entity_name) for one in entry.entity] == [("client-id", client)]
@@ -112,4 +112,4 @@ def test_a_quota_of_a_client_id(client: str | None) -> None:
     kinds = AlterClientQuotasResponse
     entity = kinds.EntityData(entity_type="client-id", entity_name=client)
     entry_told = kinds.EntryData(error_code=42, error_message="no", entity=[entity])
-    assert quota_wire.read_error(_answer(kinds(entries=[entry_told]), 0)) == 42
+    assert client_quotas.read_error(_answer(kinds(entries=[entry_told]), 0)) == 42

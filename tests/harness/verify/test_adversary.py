@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from tests.harness.verify.made import ONE, Tables, alone, healthy, judged, named
-from urteil.harness.history.schema import SCHEMAS
+from urteil.harness.evidence.schema import SCHEMAS
 from urteil.harness.scenario import Phase
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.result import Result, Status, Verdict

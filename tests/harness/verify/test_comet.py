@@ -14,8 +14,8 @@ import pytest
 
 from tests.harness.verify.histories import runs
 from tests.harness.verify.made import ONE, copy_of, healthy
-from urteil.harness.parts import comet
-from urteil.harness.parts.part import MissingPart
+from urteil.harness.dependencies import comet
+from urteil.harness.dependencies.installation import MissingDependency
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.damage import DAMAGES
 from urteil.harness.verify.engines import comet as verify_comet
@@ -82,7 +82,7 @@ def test_without_comet_a_large_run_has_sparks_own_operators_and_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def missing() -> Path:
-        raise MissingPart("comet", "install Maven")
+        raise MissingDependency("comet", "install Maven")
 
     monkeypatch.setattr(comet, "comet_jar", missing)
     monkeypatch.delenv("URTEIL_SPARK_MEMORY", raising=False)

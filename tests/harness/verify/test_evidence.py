@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from urteil.harness.history.schema import SCHEMAS
+from urteil.harness.evidence.schema import SCHEMAS
 from urteil.harness.verify import evidence
 
 

@@ -11,7 +11,7 @@ import pytest
 from tests.harness.verify import made
 from tests.harness.verify.made import Tables
 from tests.harness.verify.shared_answers import SharedDuck
-from urteil.harness.history.schema import SCHEMAS
+from urteil.harness.evidence.schema import SCHEMAS
 from urteil.harness.scenario import RunFacts, Scenario
 from urteil.harness.verify import judgement, plan, synthetic
 from urteil.harness.verify.check import Places, check

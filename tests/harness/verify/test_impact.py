@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from tests.harness.verify.made import ONE, Tables, alone, copy_of, healthy, judged, named
-from urteil.harness import crowd
+from urteil.harness import host_load
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.damage import DAMAGES
@@ -271,7 +271,12 @@ def test_on_a_crowded_machine_nobody_is_accused_of_being_late(
 ) -> None:
     tables = healthy()
     tables["samples"] += [
-        {"at_ns": BEGIN_NS + n * S, "source": crowd.SOURCE, "metric": crowd.METRIC, "labels": "{}"}
+        {
+            "at_ns": BEGIN_NS + n * S,
+            "source": host_load.SOURCE,
+            "metric": host_load.METRIC,
+            "labels": "{}",
+        }
         | {"value": tasks if n <= lasts_s else 2.0}
         for n in range(60)
     ]
@@ -287,7 +292,12 @@ def test_a_crowd_excuses_nothing_that_was_to_be_done_before_an_answer(tmp_path: 
     copy = copy_of(healthy())
     next(one for one in DAMAGES if one.name == "serve what was deleted").apply(copy)
     copy.tables["samples"] += [
-        {"at_ns": BEGIN_NS + n * S, "source": crowd.SOURCE, "metric": crowd.METRIC, "labels": "{}"}
+        {
+            "at_ns": BEGIN_NS + n * S,
+            "source": host_load.SOURCE,
+            "metric": host_load.METRIC,
+            "labels": "{}",
+        }
         | {"value": 25.0}
         for n in range(60)
     ]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.harness.verify.made import ONE, alone, healthy
-from urteil.harness.history.leftovers import METRIC
+from urteil.harness.evidence.readers.deleted_files import METRIC
 from urteil.harness.scenario import ClusterSpec, Scenario
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.derived.leftovers import leftovers

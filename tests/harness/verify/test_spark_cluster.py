@@ -15,7 +15,7 @@ import pytest
 
 from tests.harness.verify.made import ONE, copy_of, healthy
 from tests.waiting import until
-from urteil.harness.parts.java import java
+from urteil.harness.dependencies.java import java
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.damage import DAMAGES
 from urteil.harness.verify.judgement import judge_run

@@ -8,7 +8,7 @@ import pytest
 
 from tests.harness.verify.made import alone, healthy
 from urteil.chaos.observations import Ended, NodeState, NodeStatus
-from urteil.harness.history.lives import write_lives
+from urteil.harness.evidence.broker_lives import write_lives
 from urteil.harness.verify.result import GuaranteeResult, Status
 from urteil.harness.verify.synthetic import CRASH_NS, END_NS, RUN, S
 

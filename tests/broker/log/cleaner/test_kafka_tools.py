@@ -12,7 +12,7 @@ from tests.broker.log.cleaner.helpers import COMPACTED, clean, put, records
 from tests.broker.log.helpers import NOW_MS, open_log
 from tests.broker.log.test_kafka_tools import COMPLAINTS
 from urteil.broker.log.partition_log import PartitionLog
-from urteil.harness.parts.kafka import kafka_tool
+from urteil.harness.dependencies.kafka import kafka_tool
 
 CONFIG = replace(COMPACTED, segment_bytes=9000)
 KINDS = (".log", ".index", ".timeindex", ".txnindex", ".snapshot")

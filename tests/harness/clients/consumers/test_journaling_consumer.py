@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from tests.harness.clients.specs import spec_of
 from urteil.harness.clients.consumers.journaling_consumer import Sweeper
 from urteil.harness.cluster import Cluster
-from urteil.harness.history.journal import JournalReader, JournalWriter, PassBegin, PassEnd
+from urteil.harness.evidence.journal import JournalReader, JournalWriter, PassBegin, PassEnd
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.targets import parse_target
 from urteil.harness.verify.derived.small import sort_passes

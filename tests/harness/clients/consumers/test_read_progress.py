@@ -8,7 +8,7 @@ import pytest
 
 from urteil.harness.clients.consumers import read_progress
 from urteil.harness.clients.consumers.read_progress import Reader, await_read
-from urteil.harness.history.journal import Got, JournalWriter, Poll, Slice
+from urteil.harness.evidence.journal import Got, JournalWriter, Poll, Slice
 
 SLOT = ("urteil", 0)
 

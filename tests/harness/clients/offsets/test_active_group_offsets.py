@@ -10,7 +10,7 @@ import pytest
 from tests.harness.clients.specs import spec_of
 from urteil.harness.clients.offsets import active_group_offsets, deleted_offsets
 from urteil.harness.clients.offsets.active_group_offsets import SILENT_NS, Reader
-from urteil.harness.history.journal import Commit, CommitRead, Committed
+from urteil.harness.evidence.journal import Commit, CommitRead, Committed
 from urteil.harness.protocol.framing import encode_string
 
 OFFSET_COMMIT, OFFSET_FETCH, JOIN, HEARTBEAT, SYNC = 8, 9, 11, 12, 14

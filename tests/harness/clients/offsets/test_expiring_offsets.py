@@ -10,7 +10,7 @@ import pytest
 from tests.harness.clients.specs import spec_of
 from urteil.harness.clients.offsets import deleted_offsets, expiring_offsets
 from urteil.harness.clients.offsets.expiring_offsets import LATE_NS, Keeper
-from urteil.harness.history.journal import Commit, CommitRead, Committed
+from urteil.harness.evidence.journal import Commit, CommitRead, Committed
 from urteil.harness.protocol.framing import encode_string
 
 MS = 1_000_000

@@ -20,7 +20,7 @@ from urteil.harness.clients.producers.aiokafka_producer import AioProducer
 from urteil.harness.clients.producers.confluent_producer import ConfluentProducer
 from urteil.harness.clients.producers.delivery_attempts import REFUSALS, Attempts
 from urteil.harness.clients.spec import ClientSpec
-from urteil.harness.history.journal import Fail, Info, JournalReader, JournalWriter, Ok
+from urteil.harness.evidence.journal import Fail, Info, JournalReader, JournalWriter, Ok
 from urteil.harness.scenario import TopicFact, WorkloadSpec
 
 TOPIC = TopicFact(name="t", topic_id="id", partitions=2, replication_factor=1)

@@ -20,7 +20,7 @@ from urteil.harness.clients.special.authorization_client import (
     Visits,
     password_subject,
 )
-from urteil.harness.history.journal import Access, JournalReader, JournalWriter, Right
+from urteil.harness.evidence.journal import Access, JournalReader, JournalWriter, Right
 from urteil.harness.scenario import WorkloadSpec
 
 __all__ = ["chroot", "zookeeper"]

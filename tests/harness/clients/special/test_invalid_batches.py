@@ -24,7 +24,7 @@ from urteil.harness.clients.special.resent_batches import (
     ProduceResult,
     Repeater,
 )
-from urteil.harness.history.journal import Info, JournalReader, JournalWriter, Ok
+from urteil.harness.evidence.journal import Info, JournalReader, JournalWriter, Ok
 from urteil.harness.protocol.produce_requests import (
     produce_request,
     read_produce_response,

@@ -15,7 +15,7 @@ from urteil.harness.clients.special import known_answers
 from urteil.harness.clients.special.known_answers import LONG_NS, PATIENCE_NS, QUESTIONS, Examiner
 from urteil.harness.cluster import Cluster
 from urteil.harness.conformance.question import Question, Refused
-from urteil.harness.history.journal import Access
+from urteil.harness.evidence.journal import Access
 from urteil.harness.scenarios.administration import KNOWN_ANSWERS
 from urteil.harness.targets import UrteilTarget
 

@@ -1,0 +1,53 @@
+"""What administrators of the lab did: one line an act in `admin_ops.jsonl`."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from urteil.chaos.admin_controls import ActFailed
+from urteil.harness.evidence.collection import ACTS
+
+
+class ActLog:
+    """Appends a line when an act ended; several threads may act at once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / ACTS
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def act(
+        self, act: str, subject: str, before: Mapping[str, Any] | None = None
+    ) -> Iterator[dict[str, Any]]:
+        """Note what happens inside; the yielded dictionary becomes `after`.
+
+        `ok` when it ends well, `info` otherwise: who asks for something and hears a refusal in the
+        end does not know what of it was done before.
+        """
+        after: dict[str, Any] = {}
+        row: dict[str, Any] = {"invoke_ns": time.monotonic_ns(), "act": act, "subject": subject}
+        outcome = "info"
+        try:
+            yield after
+            outcome = "ok"
+        except ActFailed as failure:
+            after["failure"] = str(failure)
+            raise
+        finally:
+            row |= {"complete_ns": time.monotonic_ns(), "outcome": outcome}
+            row |= {"before": _text(before or {}), "after": _text(after)}
+            self._append(row)
+
+    def _append(self, row: Mapping[str, Any]) -> None:
+        with self._lock, self._path.open("a") as file:
+            file.write(json.dumps(row) + "\n")
+
+
+def _text(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, sort_keys=True)

@@ -1,0 +1,366 @@
+"""Administrative acts by a real admin client: implements `chaos.administration.AdminControls`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from kafka import KafkaConsumer, KafkaProducer
+from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
+from kafka.errors import KafkaError, UnknownBrokerIdError
+from kafka.structs import TopicPartition
+
+from urteil.chaos.admin_controls import ActFailed, Directories, Replicas
+from urteil.harness.clients.kafka_python_fixes import ask_for_all
+from urteil.harness.cluster.act_log import ActLog
+from urteil.harness.cluster.client_quotas import alter_quotas
+from urteil.harness.cluster.cluster_state import ClusterState
+
+DEADLINE_S = 30.0
+REQUEST_TIMEOUT_MS = 5_000
+POLL_S = 0.1
+ASK_AGAIN_S = 5.0
+PREFERRED, UNCLEAN = 0, 1
+DELETE_CONFIG = "DELETE"
+DEFAULT_CLIENT = "<default>"
+"""As evidence names those client ids that have no quota of their own."""
+DECIDED = ("PrepareCommit", "PrepareAbort")
+"""States of a transaction whose end is in its coordinator's log and not in all others' yet."""
+
+
+class Releases:
+    """What brokers are made of, for those acts that change it; a cluster of the lab's own knows."""
+
+    def release(self, node: str) -> str:
+        raise ActFailed(f"the lab did not start {node} and does not know its version")
+
+    def upgrade(self, node: str, step: int) -> str:
+        raise ActFailed(f"the lab did not start {node} and cannot upgrade it (step {step})")
+
+
+class AdminActs:
+    """Acts through `bootstrap`, notes every act in `acts`; what stands is read from ZooKeeper."""
+
+    def __init__(
+        self,
+        bootstrap: Callable[[], Sequence[str]],
+        state: ClusterState,
+        acts: ActLog,
+        releases: Releases,
+    ) -> None:
+        self._bootstrap = bootstrap
+        self._state = state
+        self._acts = acts
+        self._releases = releases
+
+    # Topics
+
+    def topic_id(self, topic: str) -> str | None:
+        return self._state.topic_id(topic)
+
+    def create_topic(
+        self,
+        topic: str,
+        *,
+        partitions: int,
+        replication_factor: int,
+        config: Mapping[str, str] | None = None,
+    ) -> str:
+        asked = {
+            "num_partitions": partitions,
+            "replication_factor": replication_factor,
+            "configs": dict(config or {}),
+        }
+        with self._acts.act("create", topic) as after:
+            self._until(lambda admin: admin.create_topics({topic: asked}), lambda: self._led(topic))
+            found = self._state.topic_id(topic) or ""
+            after.update(asked, topic_id=found)
+        return found
+
+    def delete_topic(self, topic: str, *, wait: bool = True) -> None:
+        before = {"topic_id": self._state.topic_id(topic)}
+        with self._acts.act("delete", topic, before):
+            self._until(
+                lambda admin: admin.delete_topics([topic]),
+                lambda: self._state.is_gone(topic) or (not wait and self._state.is_going(topic)),
+            )
+
+    def fill(self, topic: str, records: int) -> int:
+        producer = KafkaProducer(
+            bootstrap_servers=list(self._bootstrap()),
+            acks="all",
+            request_timeout_ms=REQUEST_TIMEOUT_MS,
+            delivery_timeout_ms=int(DEADLINE_S * 1000),
+        )
+        try:
+            sent = [producer.send(topic, b"%s %d" % (topic.encode(), n)) for n in range(records)]
+            for one in sent:
+                one.get(timeout=DEADLINE_S)
+        except KafkaError as error:
+            raise ActFailed(f"{topic} takes no records: {type(error).__name__}: {error}") from error
+        finally:
+            producer.close()
+        return len(sent)
+
+    def record_count(self, topic: str) -> int:
+        return sum(end - start for start, end in self.offsets(topic).values())
+
+    def offsets(self, topic: str) -> dict[int, tuple[int, int]]:
+        slots = [TopicPartition(topic, one) for one in self.replicas(topic)]
+        consumer = KafkaConsumer(
+            bootstrap_servers=list(self._bootstrap()), request_timeout_ms=REQUEST_TIMEOUT_MS
+        )
+        ask_for_all(consumer._fetcher)
+        deadline = time.monotonic() + DEADLINE_S
+        try:
+            while True:
+                try:
+                    begins, ends = consumer.beginning_offsets(slots), consumer.end_offsets(slots)
+                    return {slot.partition: (begins[slot], ends[slot]) for slot in slots}
+                except KafkaError as error:
+                    if not _passes(error) or time.monotonic() > deadline:
+                        told = f"{topic} tells no offsets: {type(error).__name__}"
+                        raise ActFailed(told) from error
+                time.sleep(POLL_S)
+        finally:
+            consumer.close()
+
+    def delete_records(self, topic: str, before: Mapping[int, int]) -> dict[int, int]:
+        asked = {TopicPartition(topic, one): offset for one, offset in before.items()}
+        with self._acts.act("delete records", topic) as after:
+            after["offsets"] = {str(one): offset for one, offset in before.items()}
+            told = self._once(lambda admin: admin.delete_records(asked))
+            done = {slot.partition: int(answer["low_watermark"]) for slot, answer in told.items()}
+            after["low_watermarks"] = {str(one): offset for one, offset in done.items()}
+        return done
+
+    def add_partitions(self, topic: str, total: int) -> None:
+        before = {"partitions": len(self.replicas(topic))}
+        with self._acts.act("add partitions", topic, before) as after:
+            after["partitions"] = total
+            self._until(
+                lambda admin: admin.create_partitions({topic: total}),
+                lambda: len(self.replicas(topic)) == total and self._led(topic),
+            )
+
+    # Replicas and leaders
+
+    def replicas(self, topic: str) -> dict[int, tuple[str, ...]]:
+        return {view.partition: view.replicas for view in self._state.partitions(topic)}
+
+    def reassign(self, topic: str, wanted: Replicas) -> None:
+        asked = {
+            TopicPartition(topic, partition): [_id(node) for node in nodes]
+            for partition, nodes in wanted.items()
+        }
+        with self._acts.act("reassign", topic, _plain(self.replicas(topic))) as after:
+            after.update(_plain(wanted))
+            self._once(lambda admin: _raise_first(admin.alter_partition_reassignments(asked)))
+
+    def cancel_moves(self, topic: str, origin: Replicas) -> list[int]:
+        asked = {TopicPartition(topic, partition): None for partition in origin}
+        with self._acts.act("cancel moves", topic, _plain(self.replicas(topic))) as after:
+            told = self._once(lambda admin: admin.alter_partition_reassignments(asked))
+            done = sorted(slot.partition for slot, error in told.items() if error is None)
+            after.update({str(one): origin[one] if one in done else None for one in origin})
+        return done
+
+    def await_reassigned(self, topic: str, wanted: Replicas, *, deadline_s: float) -> None:
+        deadline = time.monotonic() + deadline_s
+        while left := self._not_there(topic, wanted):
+            if time.monotonic() > deadline:
+                raise ActFailed(f"{left} after {deadline_s:g} s")
+            time.sleep(POLL_S)
+
+    def _not_there(self, topic: str, wanted: Replicas) -> str:
+        if self._state.is_reassigning(topic):
+            return f"{topic} is still being reassigned"
+        for view in self._state.partitions(topic):
+            nodes = wanted.get(view.partition)
+            if nodes is not None and view.replicas != tuple(nodes):
+                return f"{topic}-{view.partition} is on {', '.join(view.replicas)}"
+            if nodes is not None and set(view.isr) != set(nodes):
+                return f"{topic}-{view.partition} has only {', '.join(view.isr)} in sync"
+        return ""
+
+    def directories(self, topic: str) -> dict[tuple[str, int], tuple[list[str], str]]:
+        nodes = sorted({_id(node) for nodes in self.replicas(topic).values() for node in nodes})
+        told = self._once(lambda admin: admin.describe_log_dirs([topic], brokers=nodes))
+        found: dict[tuple[str, int], tuple[list[str], str]] = {}
+        for broker in told:
+            paths = sorted(one["log_dir"] for one in broker["log_dirs"])
+            for one in broker["log_dirs"]:
+                for part in (part for held in one["topics"] for part in held["partitions"]):
+                    if not part["is_future_key"]:
+                        where = f"b{broker['broker']}", part["partition_index"]
+                        found[where] = paths, one["log_dir"]
+        return found
+
+    def move_logs(self, topic: str, wanted: Directories) -> None:
+        asked = {(topic, one, _id(node)): path for (node, one), path in wanted.items()}
+
+        def lie() -> bool:
+            places = self.directories(topic)
+            return all(where in places and places[where][1] == wanted[where] for where in wanted)
+
+        with self._acts.act("move logs", topic) as after:
+            after.update({f"{node}/{one}": path for (node, one), path in wanted.items()})
+            self._until(lambda admin: admin.alter_replica_log_dirs(asked), lie)
+
+    def elect(self, topic: str, partitions: Sequence[int], *, unclean: bool) -> dict[int, str]:
+        kind = "unclean" if unclean else "preferred"
+        answers: dict[int, str] = {}
+        before = self.replicas(topic)
+        one = f"-{partitions[0]}" if len(partitions) == 1 else ""
+        with self._acts.act(f"elect {kind}", f"{topic}{one}", self._leaders(topic)) as after:
+            asked = {topic: list(partitions)}
+            election = UNCLEAN if unclean else PREFERRED
+            answer = self._once(
+                lambda admin: admin.elect_leaders(election, asked, raise_errors=False)
+            )
+            for result in answer.replica_election_results:
+                for found in result.partition_result:
+                    refused = found.error_message or f"error {found.error_code}"
+                    answers[found.partition_id] = refused if found.error_code else ""
+            after.update(self._leaders(topic), partitions=sorted(partitions))
+            if not unclean:
+                now = self.replicas(topic)
+                same = [one for one in now if before.get(one) == now[one]]
+                after["elected"] = {str(one): now[one][0] for one in same if answers.get(one) == ""}
+        return answers
+
+    def _leaders(self, topic: str) -> dict[str, Any]:
+        return {"leaders": {str(v.partition): v.leader for v in self._state.partitions(topic)}}
+
+    def _led(self, topic: str) -> bool:
+        views = self._state.partitions(topic)
+        return bool(views) and all(view.leader is not None for view in views)
+
+    # Settings
+
+    def config(self, topic: str) -> dict[str, str]:
+        return self._state.topic_config(topic)
+
+    def set_config(self, topic: str, settings: Mapping[str, str | None]) -> None:
+        ops = {
+            name: (DELETE_CONFIG, None) if value is None else ("SET", value)
+            for name, value in settings.items()
+        }
+        resource = ConfigResource(ConfigResourceType.TOPIC, topic, configs=ops)
+        before = {name: self.config(topic).get(name) for name in settings}
+        with self._acts.act("config", topic, before) as after:
+            after.update(settings)
+            self._until(
+                lambda admin: admin.alter_configs([resource]),
+                lambda: all(
+                    self.config(topic).get(name) == value for name, value in settings.items()
+                ),
+            )
+
+    # Quotas
+
+    def quotas(self, client: str | None) -> dict[str, str]:
+        return self._state.client_quotas(client)
+
+    def set_quotas(self, client: str | None, quotas: Mapping[str, float | None]) -> None:
+        before = self.quotas(client)
+        with self._acts.act("quota", client or DEFAULT_CLIENT, before) as after:
+            self._until(
+                lambda _: alter_quotas(self._bootstrap(), client, quotas),
+                lambda: all(_is_set(self.quotas(client).get(one), quotas[one]) for one in quotas),
+            )
+            after.update(self.quotas(client))
+
+    # Transactions
+
+    def decided_transactions(self) -> list[str]:
+        try:
+            with self._client() as admin:
+                told = admin.list_transactions(state_filters=DECIDED)
+        except KafkaError as error:
+            raise ActFailed(f"{type(error).__name__}: {error}") from error
+        return sorted(one.transactional_id for found in told.values() for one in found)
+
+    # Brokers
+
+    def release(self, node: str) -> str:
+        return self._releases.release(node)
+
+    def upgrade(self, node: str, *, step: int) -> str:
+        with self._acts.act("upgrade", node, {"release": self.release(node)}) as after:
+            after["release"] = self._releases.upgrade(node, step)
+        return self.release(node)
+
+    # Asking
+
+    def _until(self, ask: Callable[[Any], object], done: Callable[[], bool]) -> None:
+        """Ask until it is done: an answer may be lost, a controller may be new."""
+        deadline = time.monotonic() + DEADLINE_S
+        refused, ask_again = "", 0.0
+        while not done():
+            now = time.monotonic()
+            if now > deadline:
+                raise ActFailed(f"not done after {DEADLINE_S:g} s; {refused or ActFailed.UNHEEDED}")
+            if now > ask_again:
+                ask_again = now + ASK_AGAIN_S
+                refused = self._ask(ask, done)
+            time.sleep(POLL_S)
+
+    def _ask(self, ask: Callable[[Any], object], done: Callable[[], bool]) -> str:
+        """What the cluster said against it; ActFailed when that is its last word."""
+        try:
+            with self._client() as admin:
+                ask(admin)
+        except KafkaError as error:
+            refused = f"{type(error).__name__}: {error}"
+            if not _passes(error) and not done():
+                raise ActFailed(refused) from error
+            return refused
+        return ""
+
+    def _once(self, ask: Callable[[Any], Any]) -> Any:
+        """The answer, asked again only where asking twice does no harm: after a lost one."""
+        deadline = time.monotonic() + DEADLINE_S
+        while True:
+            try:
+                with self._client() as admin:
+                    return ask(admin)
+            except KafkaError as error:
+                if not _passes(error) or time.monotonic() > deadline:
+                    raise ActFailed(f"{type(error).__name__}: {error}") from error
+            time.sleep(POLL_S)
+
+    @contextmanager
+    def _client(self) -> Iterator[Any]:
+        admin = KafkaAdminClient(
+            bootstrap_servers=list(self._bootstrap()), request_timeout_ms=REQUEST_TIMEOUT_MS
+        )
+        try:
+            yield admin
+        finally:
+            admin.close()
+
+
+def _passes(error: KafkaError) -> bool:
+    """Whether it may be gone at the next try; a broker may be away for a moment."""
+    return error.retriable or isinstance(error, UnknownBrokerIdError)
+
+
+def _raise_first(errors: Mapping[Any, Any]) -> None:
+    for slot, error in errors.items():
+        if error is not None:
+            raise error(f"{slot.topic}-{slot.partition}")
+
+
+def _is_set(stands: str | None, wanted: float | None) -> bool:
+    return (None if stands is None else float(stands)) == wanted
+
+
+def _plain(replicas: Replicas) -> dict[str, Any]:
+    return {str(partition): list(nodes) for partition, nodes in sorted(replicas.items())}
+
+
+def _id(node: str) -> int:
+    return int(node.removeprefix("b"))

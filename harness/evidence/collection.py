@@ -1,0 +1,290 @@
+"""From what a run left behind to its evidence: journals, disks, ZooKeeper's log, faults."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from urteil.harness.evidence.journal import CLIENT_ACTS, KILL, Begin, JournalReader
+from urteil.harness.evidence.journal_rows import JournalRows, Row
+from urteil.harness.evidence.readers.deleted_files import leftovers
+from urteil.harness.evidence.readers.replica_logs import find_logs, read_log
+from urteil.harness.evidence.readers.zookeeper_log import (
+    LogFiles,
+    StateRows,
+    changes,
+    log_files,
+    longest,
+)
+from urteil.harness.evidence.schema import SCHEMAS
+from urteil.harness.evidence.table_writer import Evidence, clear, fill_empty
+from urteil.harness.scenario import load_facts
+
+ACTS = "admin_ops.jsonl"
+KEPT = frozenset({"samples"})
+"""Tables that have parts which nobody collects: the lab wrote them during the run."""
+DISK = re.compile(r"disk\d+")
+_BROKER = re.compile(r"b(\d+)")
+
+
+@dataclass(slots=True)
+class Collected:
+    """`rows` a table; `problems` in sentences for the verdict: evidence that is missing."""
+
+    rows: dict[str, int] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    manifest: list[Row] = field(default_factory=list)
+
+    def took(self, evidence: Evidence) -> None:
+        """Count what one source wrote; each of its parts has a row in the manifest."""
+        for table, rows in evidence.counts().items():
+            self.rows[table] = self.rows.get(table, 0) + rows
+        for file, rows in evidence.parts().items():
+            self.note(file, "part", rows)
+
+    def kept(self, run_dir: Path) -> None:
+        """Count the parts that were there before; whoever reads a damaged one tells so."""
+        noted = {row["file"] for row in self.manifest}
+        for table in KEPT:
+            for part in sorted((run_dir / "evidence" / table).glob("*.parquet")):
+                file, rows = str(part.relative_to(run_dir)), 0
+                with suppress(pa.ArrowInvalid):
+                    rows = pq.ParquetFile(part).metadata.num_rows
+                if rows and file not in noted:
+                    self.rows[table] = self.rows.get(table, 0) + rows
+                    self.note(file, "part", rows)
+
+    def note(
+        self,
+        file: str,
+        kind: str,
+        rows: int,
+        *,
+        first: int | None = None,
+        last: int | None = None,
+        damage: Sequence[str] = (),
+        excused: bool = False,
+    ) -> None:
+        """One row of the manifest; damage that is not excused makes it a problem as well."""
+        self.manifest.append(
+            {
+                "file": file,
+                "kind": kind,
+                "rows": rows,
+                "first_sequence": first,
+                "last_sequence": last,
+                "ended_properly": not damage,
+            }
+        )
+        if not excused:
+            self.problems.extend(f"{file}: {what}" for what in damage)
+
+
+def collect(run_dir: Path) -> Collected:
+    """Write `evidence/` from `journal/`, `faults.jsonl` and the stopped nodes' `nodes/*/data`.
+
+    `run.json` names the run and its topics. May be repeated: parts of an earlier collection are
+    replaced. Call it once all clients, brokers and ZooKeepers have ended. What is missing or
+    damaged is told in the manifest, never by an exception; without anything to collect from, what
+    evidence there is stays.
+    """
+    facts = load_facts(run_dir)
+    run = facts.run
+    collected = Collected()
+    if not any((run_dir / source).is_dir() for source in ("journal", "nodes")):
+        collected.problems.append("there is neither journal/ nor nodes/ to collect evidence from")
+        fill_empty(run_dir)
+        return collected
+    clear(run_dir, KEPT)
+    topic_ids = {topic.name: topic.topic_id for topic in facts.topics}
+    killed = _client_acts(run_dir, run, collected)
+    offset_ns = _journals(run_dir, run, collected, killed)
+    _faults(run_dir, run, collected)
+    _acts(run_dir, run, collected, ACTS, "admin_ops")
+    copies = {topic.name for topic in facts.topics if topic.copies}
+    states = _states(run_dir, run, offset_ns, collected)
+    at_ns = max((phase.end_ns for phase in facts.phases), default=0)
+    _replicas(run_dir, run, topic_ids, copies, states, collected, at_ns)
+    collected.kept(run_dir)
+    _manifest(run_dir, run, collected)
+    fill_empty(run_dir)
+    return collected
+
+
+def _client_acts(run_dir: Path, run: str, collected: Collected) -> frozenset[str]:
+    """What the lab did to its clients, as rows of `admin_ops`; those that it killed."""
+    acts = _acts(run_dir, run, collected, CLIENT_ACTS, "clients")
+    return frozenset(str(act["subject"]) for act in acts if act["act"] == KILL)
+
+
+def _journals(run_dir: Path, run: str, collected: Collected, killed: frozenset[str]) -> int:
+    """Wall clock minus CLOCK_MONOTONIC in ns, as the first client found it."""
+    offset_ns = None
+    for path in sorted((run_dir / "journal").glob("*.jsonl")):
+        found_ns = _journal(path, run_dir, run, collected, killed)
+        offset_ns = found_ns if offset_ns is None else offset_ns
+    return time.time_ns() - time.monotonic_ns() if offset_ns is None else offset_ns
+
+
+def _journal(
+    path: Path, run_dir: Path, run: str, collected: Collected, killed: frozenset[str]
+) -> int | None:
+    reader, rows = JournalReader(path), JournalRows(run)
+    offset_ns = None
+    with Evidence(run_dir, path.stem, run) as evidence:
+        for entry in reader:
+            if isinstance(entry, Begin):
+                offset_ns = entry.wall_ns - entry.at_ns
+            for table, row in rows.take(entry):
+                evidence.add(table, row)
+        for table, row in rows.rest(reader.state.end_ns):
+            evidence.add(table, row)
+    collected.took(evidence)
+    collected.note(
+        f"journal/{path.name}",
+        "journal",
+        reader.state.entries,
+        first=rows.first_sequence,
+        last=rows.last_sequence,
+        damage=_journal_damage(reader),
+        excused=path.stem in killed and not reader.state.damaged,
+    )
+    return offset_ns
+
+
+def _journal_damage(reader: JournalReader) -> list[str]:
+    state = reader.state
+    if state.ended_properly:
+        return []
+    found = ["the journal has no proper end: its client was killed or the file was cut"]
+    if state.unfinished:
+        found.append("its last entry is unfinished and was left out")
+    if state.damaged:
+        found.append(f"{state.damaged} entries in it are damaged")
+    return found
+
+
+def _faults(run_dir: Path, run: str, collected: Collected) -> None:
+    path = run_dir / "faults.jsonl"
+    if not path.exists():
+        return
+    damage: list[str] = []
+    with Evidence(run_dir, "faults", run) as evidence:
+        for line in path.read_bytes().splitlines():
+            try:
+                evidence.add("faults", _fault(msgspec.json.decode(line, type=dict)))
+            except msgspec.MsgspecError:
+                damage.append("an entry is damaged")
+    collected.took(evidence)
+    collected.note("faults.jsonl", "journal", evidence.counts().get("faults", 0), damage=damage)
+
+
+def _acts(run_dir: Path, run: str, collected: Collected, file: str, part: str) -> list[Row]:
+    """What was done, by a file that has a line for each act; a last line that is cut was being
+    written when the lab died."""
+    path = run_dir / file
+    if not path.exists():
+        return []
+    acts: list[Row] = []
+    damage: list[str] = []
+    with Evidence(run_dir, part, run) as evidence:
+        for line in path.read_bytes().splitlines():
+            try:
+                told = msgspec.json.decode(line, type=dict)
+            except msgspec.MsgspecError:
+                damage.append("an entry is damaged")
+                continue
+            acts.append({name: told.get(name) for name in SCHEMAS["admin_ops"].names})
+            evidence.add("admin_ops", acts[-1])
+    collected.took(evidence)
+    collected.note(file, "journal", len(acts), damage=damage)
+    return acts
+
+
+def _fault(row: Row) -> Row:
+    """Lists as JSON strings; columns that the table does not have are left out."""
+    known = {name: row.get(name) for name in SCHEMAS["faults"].names}
+    if known["targets"] is not None and not isinstance(known["targets"], str):
+        known["targets"] = msgspec.json.encode(known["targets"]).decode()
+    return known
+
+
+def _replicas(
+    run_dir: Path,
+    run: str,
+    topic_ids: dict[str, str],
+    copies: set[str],
+    states: StateRows | None,
+    collected: Collected,
+    at_ns: int,
+) -> None:
+    """Logs that are no replicas any more say nothing of their partition, and are left out."""
+    for broker, data in _broker_data(run_dir):
+        with Evidence(run_dir, _part(broker, data), run) as evidence:
+            for log in find_logs(broker, data, topic_ids, copies):
+                name = str(log.folder.relative_to(run_dir))
+                if states and states.is_stray(log.topic, log.topic_id, log.partition, broker):
+                    collected.note(name, "stray_log", 0)
+                    continue
+                for row in read_log(log, run):
+                    evidence.add("replicas", row)
+                evidence.add("logs", log.row)
+                for row in log.indexes if log.ours else ():
+                    evidence.add("indexes", row)
+                collected.note(name, "replica_log", log.records, damage=log.damage)
+            for row in leftovers(broker, data, at_ns):
+                evidence.add("samples", row)
+        collected.took(evidence)
+
+
+def _part(broker: int, log_dir: Path) -> str:
+    return f"b{broker}" if log_dir.name == "data" else f"b{broker}-{log_dir.name}"
+
+
+def log_dirs(data: Path) -> list[Path]:
+    """A broker's log directories: its `data/` itself, or `data/disk1`, `data/disk2` ..."""
+    return sorted(path for path in data.glob("disk*") if DISK.fullmatch(path.name)) or [data]
+
+
+def _broker_data(run_dir: Path) -> Iterator[tuple[int, Path]]:
+    for folder in sorted((run_dir / "nodes").glob("b*")):
+        match = _BROKER.fullmatch(folder.name)
+        if match and (folder / "data").is_dir():
+            for log_dir in log_dirs(folder / "data"):
+                yield int(match[1]), log_dir
+
+
+def _states(run_dir: Path, run: str, offset_ns: int, collected: Collected) -> StateRows | None:
+    data_dirs = sorted((run_dir / "nodes").glob("zk*/data"))
+    data = longest(data_dirs)
+    if data is None:
+        if data_dirs:
+            collected.problems.append("no ZooKeeper left a transaction log")
+        return None
+    files, states = LogFiles(), StateRows(offset_ns)
+    with Evidence(run_dir, data.parent.name, run) as evidence:
+        for change in changes(data, files):
+            for row in states.rows(change):
+                evidence.add("states", row)
+    collected.took(evidence)
+    name = str(log_files(data)[0].parent.relative_to(run_dir))
+    collected.note(name, "zookeeper_log", files.transactions, first=files.first_zxid,
+                   last=files.last_zxid, damage=files.damage)  # fmt: skip
+    return states
+
+
+def _manifest(run_dir: Path, run: str, collected: Collected) -> None:
+    for table, rows in sorted(collected.rows.items()):
+        collected.note(f"evidence/{table}", "table", rows)
+    with Evidence(run_dir, "manifest", run) as evidence:
+        for row in collected.manifest:
+            evidence.add("manifest", row)
+    collected.rows["manifest"] = len(collected.manifest)

@@ -1,0 +1,407 @@
+"""The journal of one client: what it called and what came of it, one JSON array a line.
+
+Invocations are written before the call and completions after it, each at once to a file that
+outlives the SIGKILL of the client (`growing.py`). Only the last entry can be unfinished, and a
+journal without its `End` says that it was cut.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+import msgspec
+
+from urteil.harness.evidence.line_file import LineFile
+
+CLIENT_ACTS, KILL, INITIALISE = "clients.jsonl", "kill client", "initialise"
+GRANT, REVOKE, FORGET = "grant", "revoke", "delete position"
+"""The file of what the lab did to its clients: killing one, and asking for its transactional id."""
+
+
+class Begin(msgspec.Struct, tag="begin", array_like=True, frozen=True, kw_only=True):
+    """First entry: who writes, and both clocks at one moment (`wall_ns` read with `at_ns`)."""
+
+    run: str
+    client: str
+    session: int
+    kind: str
+    at_ns: int
+    wall_ns: int
+    boot_id: str
+    pid: int
+    library: str
+    version: str
+    topic_ids: dict[str, str]
+    acks: int | None = None
+    idempotent: bool | None = None
+    group: str | None = None
+    isolation: str | None = None
+    transactional_id: str | None = None
+    instance: str | None = None
+
+
+class Send(msgspec.Struct, tag="send", array_like=True, frozen=True):
+    """A record is about to be given to the producer; `partition` is the intended one.
+
+    A `tombstone` deletes its key. `txn` is the client's transaction around it,
+    `source` the value that it was made of.
+    """
+
+    op: int
+    invoke_ns: int
+    topic: str
+    partition: int
+    key: str | None
+    timestamp_ms: int
+    tombstone: bool = False
+    txn: int | None = None
+    source: str | None = None
+
+
+class _Completion(msgspec.Struct, array_like=True, frozen=True):
+    """`attempts` is negative where the client library does not tell them."""
+
+    op: int
+    complete_ns: int
+    error: str | None
+    attempts: int
+    ambiguous: bool
+    partition: int | None
+    offset: int | None
+    node: int | None
+    producer_id: int | None
+    producer_epoch: int | None
+    sequence: int | None
+    timestamp_ms: int | None
+
+
+class Ok(_Completion, tag="ok", array_like=True, frozen=True):
+    """The send was acknowledged (acks=0: given to the network)."""
+
+
+class Fail(_Completion, tag="fail", array_like=True, frozen=True):
+    """The send certainly did not happen."""
+
+
+class Info(_Completion, tag="info", array_like=True, frozen=True):
+    """Nobody knows whether the send happened."""
+
+
+class Got(msgspec.Struct, array_like=True, frozen=True):
+    """One record of a poll."""
+
+    offset: int
+    key: str | None
+    value_id: str | None
+    intact: bool
+    leader_epoch: int | None
+    timestamp_ms: int | None
+
+
+class Slice(msgspec.Struct, array_like=True, frozen=True):
+    """What one poll did to one partition."""
+
+    topic: str
+    partition: int
+    pass_: int
+    before: int | None
+    after: int | None
+    event: str | None
+    records: list[Got]
+
+
+class Poll(msgspec.Struct, tag="poll", array_like=True, frozen=True):
+    """One poll that brought records, moved a position, or failed; of those that did nothing one a
+    second is noted, too, by which a client is known to live."""
+
+    poll: int
+    invoke_ns: int
+    complete_ns: int
+    outcome: str
+    error: str | None
+    generation: int | None
+    slices: list[Slice]
+    txn: int | None = None
+
+
+IDLE_NS = 1_000_000_000
+"""How long a client that polls notes nothing, at most."""
+
+
+class PassBegin(msgspec.Struct, tag="pass", array_like=True, frozen=True):
+    """A sweep over a partition begins; `to_offset` (exclusive) where it has to arrive."""
+
+    pass_: int
+    topic: str
+    partition: int
+    begin_ns: int
+    from_offset: int
+    to_offset: int | None
+    isolation: str
+    final: bool
+
+
+class PassEnd(msgspec.Struct, tag="passed", array_like=True, frozen=True):
+    """`to_offset` is where a sweep without a given end stopped; `leader` led all the while."""
+
+    pass_: int
+    topic: str
+    partition: int
+    end_ns: int
+    to_offset: int
+    complete: bool
+    leader: int | None
+
+
+class CommitEntry(msgspec.Struct, array_like=True, frozen=True):
+    topic: str
+    partition: int
+    offset: int
+    processed_to: int
+
+
+class Commit(msgspec.Struct, tag="commit", array_like=True, frozen=True):
+    """Positions are about to be committed, or, if it `deletes`, deleted; of another group than the
+    client's own, if it names one."""
+
+    number: int
+    invoke_ns: int
+    generation: int | None
+    member_id: str | None
+    offsets: list[CommitEntry]
+    txn: int | None = None
+    group: str | None = None
+    deletes: bool = False
+
+
+class Committed(msgspec.Struct, tag="committed", array_like=True, frozen=True):
+    number: int
+    complete_ns: int
+    outcome: str
+    error: str | None
+
+
+class CommitRead(msgspec.Struct, tag="fetched", array_like=True, frozen=True):
+    """One OffsetFetch; `offset` None where the group had committed nothing. `intact`: whether it
+    came with what had been committed with it, None where that says nothing."""
+
+    invoke_ns: int
+    complete_ns: int
+    outcome: str
+    error: str | None
+    generation: int | None
+    member_id: str | None
+    topic: str
+    partition: int
+    offset: int | None
+    intact: bool | None = None
+    group: str | None = None
+
+
+class Assigned(msgspec.Struct, tag="assigned", array_like=True, frozen=True):
+    """Partitions given or taken: `event` is `assigned`, `revoked` or `lost`; or `kept` or
+    `forgotten`: the coordinator told those of the generation, or others; or `given`: the client
+    leads its group, and gives them to that member."""
+
+    at_ns: int
+    event: str
+    generation: int | None
+    member_id: str | None
+    partitions: list[tuple[str, int]]
+
+
+class OffsetAnswer(msgspec.Struct, tag="answer", array_like=True, frozen=True):
+    """One answer to ListOffsets (`query`: `earliest`, `latest` or `time:` and the ms asked for), to
+    OffsetForLeaderEpoch (`epoch:`, the one asked for and the one its leader leads in), to a fetch
+    (`before:` the start that the broker had told, at `offset`) or to InitProducerId (`producer`,
+    the id in `offset`)."""
+
+    invoke_ns: int
+    complete_ns: int
+    query: str
+    topic: str
+    partition: int
+    offset: int | None
+    node: int | None
+    error: str | None
+    api_version: int | None = None
+    leader_epoch: int | None = None
+    timestamp_ms: int | None = None
+
+
+class TxnBegin(msgspec.Struct, tag="txn", array_like=True, frozen=True):
+    """A transaction begins, of the producer that was initialised between the two init times; of
+    none where that failed."""
+
+    txn: int
+    begin_ns: int
+    init_invoke_ns: int | None
+    init_ns: int | None
+    producer_id: int | None = None
+    epoch: int | None = None
+
+
+class TxnCommit(msgspec.Struct, tag="txn commit", array_like=True, frozen=True):
+    """Its commit is about to be asked for."""
+
+    txn: int
+    invoke_ns: int
+
+
+class TxnEnd(msgspec.Struct, tag="txn end", array_like=True, frozen=True):
+    """What came of it: `committed`, `aborted`, `fenced` or `unknown`.
+
+    `late_end_ns` is when the end of an earlier transaction was delivered during this one.
+    """
+
+    txn: int
+    end_ns: int
+    outcome: str
+    error: str | None = None
+    late_end_ns: int | None = None
+
+
+class View(msgspec.Struct, tag="view", array_like=True, frozen=True):
+    """What one broker's Metadata says of a partition."""
+
+    at_ns: int
+    node: int
+    topic: str
+    partition: int
+    leader: int
+    leader_epoch: int
+    in_sync: int = -1
+    """How many replicas it says are in sync; -1 where that is not told."""
+
+
+class Access(msgspec.Struct, tag="access", array_like=True, frozen=True):
+    """Somebody tried something at one broker: `ok`, `denied` or `info`."""
+
+    invoke_ns: int
+    complete_ns: int
+    node: int
+    subject: str
+    outcome: str
+    error: str | None
+
+
+class Right(msgspec.Struct, tag="right", array_like=True, frozen=True):
+    """An administrator granted that, or took it back: `ok`, `fail` for a refusal that came before
+    anything was done, or `info` where nobody knows."""
+
+    invoke_ns: int
+    complete_ns: int
+    subject: str
+    granted: bool
+    outcome: str
+    error: str | None
+
+
+class End(msgspec.Struct, tag="end", array_like=True, frozen=True):
+    """Last entry of a client that ended by itself; `entries` counts all others."""
+
+    entries: int
+    end_ns: int
+
+
+Entry = (
+    Begin | Send | Ok | Fail | Info | Poll | PassBegin | PassEnd | Commit | Committed
+    | CommitRead | Assigned | OffsetAnswer | View | TxnBegin | TxnCommit | TxnEnd
+    | Access | Right | End
+)  # fmt: skip
+
+
+class JournalWriter:
+    """Appends entries; safe to use from any thread. Every entry is on its way to disk at once."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = LineFile(path)
+        encoder = msgspec.json.Encoder()
+        self._encode, self._encode_lines = encoder.encode, encoder.encode_lines
+        self._lock = threading.Lock()
+        self._entries = 0
+        self._closed = False
+
+    def write(self, entry: msgspec.Struct) -> None:
+        """Append one entry. OSError when the disk has no room for it."""
+        self._append(self._encode(entry), 1)
+
+    def write_all(self, entries: list[Ok]) -> None:
+        """Append entries that became known together; cheaper than one after the other."""
+        if entries:
+            self._append(self._encode_lines(entries)[:-1], len(entries))
+
+    def _append(self, lines: bytes, entries: int) -> None:
+        with self._lock:
+            if not self._closed:
+                self._file.append(lines)
+                self._entries += entries
+
+    def end(self, end_ns: int) -> None:
+        """Write the `End` entry and close; later entries are dropped, they were not in time."""
+        with self._lock:
+            if not self._closed:
+                self._file.append(self._encode(End(self._entries, end_ns)))
+                self._close()
+
+    def _close(self) -> None:
+        self._closed = True
+        self._file.close()
+
+    def __enter__(self) -> JournalWriter:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """A journal left by an exception has no `End`: it is evidence of a broken client."""
+        with self._lock:
+            if not self._closed:
+                self._close()
+
+
+@dataclass(slots=True)
+class JournalState:
+    """How a journal was found. `damaged` counts lines in the middle that were no entries."""
+
+    entries: int = 0
+    damaged: int = 0
+    unfinished: bool = False
+    ended_properly: bool = False
+    end_ns: int | None = None
+
+
+class JournalReader:
+    """Reads a journal entry by entry; `state` is complete after the iteration."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.state = JournalState()
+
+    def __iter__(self) -> Iterator[Entry]:
+        decoder: msgspec.json.Decoder[Entry] = msgspec.json.Decoder(Entry)
+        state = self.state
+        with self.path.open("rb", buffering=1 << 20) as lines:
+            for line in lines:
+                if not line.endswith(b"\n"):
+                    state.unfinished = bool(line.strip(b"\0"))
+                    return
+                try:
+                    entry = decoder.decode(line)
+                except msgspec.MsgspecError:
+                    state.damaged += 1
+                    continue
+                if isinstance(entry, End):
+                    state.end_ns = entry.end_ns
+                    state.ended_properly = entry.entries == state.entries and not state.damaged
+                    continue
+                state.ended_properly = False
+                state.entries += 1
+                yield entry

@@ -1,0 +1,129 @@
+"""All nights' runs and what was found in them, in one SQLite file that survives any kill.
+
+A finding is recognised by its signature: guarantee and sub-kind, the kinds of faults that were
+active at its first record, and the topic it was found in; on the same target, with the same
+mutant or none.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import msgspec
+
+from urteil.harness.hunt.investigated_failure import Failure
+from urteil.harness.hunt.job import Job, Row
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS runs (
+  id INTEGER PRIMARY KEY, at TEXT NOT NULL, scenario TEXT NOT NULL, seed INTEGER NOT NULL,
+  target TEXT NOT NULL, mutant TEXT, verdict TEXT NOT NULL, seconds REAL NOT NULL,
+  row TEXT NOT NULL, UNIQUE (at, scenario, seed, target, mutant));
+CREATE TABLE IF NOT EXISTS signatures (
+  run INTEGER NOT NULL REFERENCES runs (id), signature TEXT NOT NULL,
+  PRIMARY KEY (run, signature)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS failures (
+  signature TEXT NOT NULL, target TEXT NOT NULL, mutant TEXT NOT NULL, failure TEXT NOT NULL,
+  PRIMARY KEY (signature, target, mutant)) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS by_signature ON signatures (signature);
+"""
+WAIT_S = 30.0
+
+
+class Seen(msgspec.Struct, frozen=True, kw_only=True):
+    """A signature that was met before: how often, in which run first, what is known of it."""
+
+    signature: str
+    times: int
+    first_at: str
+    scenario: str
+    seed: int
+    failure: Failure | None = None
+
+
+class History:
+    """The file at `path`, made when it is missing; several nights may write to it at once."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with self._open() as db:
+            db.executescript(_TABLES)
+
+    def add(self, row: Row) -> list[Seen]:
+        """Keep a run once, whole or not at all; which of its signatures earlier runs had."""
+        job = row.job
+        mine = (row.at, job.scenario, job.seed, job.target, job.mutant)
+        with self._open() as db, db:
+            db.execute("BEGIN IMMEDIATE")
+            found = db.execute(
+                "SELECT id FROM runs WHERE at = ? AND scenario = ? AND seed = ? AND target = ? "
+                "AND mutant IS ?",
+                mine,
+            ).fetchone()
+            if found:
+                return list(_seen(db, row, before=found[0]))
+            kept = db.execute(
+                "INSERT INTO runs (at, scenario, seed, target, mutant, verdict, seconds, row) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (*mine, row.verdict, row.seconds, msgspec.json.encode(row).decode()),
+            ).lastrowid
+            db.executemany(
+                "INSERT INTO signatures VALUES (?, ?)",
+                [(kept, one) for one in dict.fromkeys(row.signatures)],
+            )
+            return list(_seen(db, row, before=kept or 0))
+
+    def keep(self, failure: Failure) -> None:
+        """What a night found when it looked into a signature."""
+        job = failure.job
+        with self._open() as db, db:
+            db.execute(
+                "INSERT OR REPLACE INTO failures VALUES (?, ?, ?, ?)",
+                (failure.signature, job.target, job.mutant or "", msgspec.json.encode(failure)),
+            )
+
+    def failure(self, signature: str, job: Job) -> Failure | None:
+        """What is known of a signature on the target of a job, with its mutant."""
+        with self._open() as db:
+            return _failure(db, signature, job)
+
+    def last_played(self, job: Job) -> str:
+        """When a scenario was last played on a target (with a mutant), empty for never."""
+        with self._open() as db:
+            found = db.execute(
+                "SELECT max(at) FROM runs WHERE scenario = ? AND target = ? AND mutant IS ?",
+                (job.scenario, job.target, job.mutant),
+            ).fetchone()
+        return str(found[0] or "")
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        with closing(sqlite3.connect(self._path, timeout=WAIT_S)) as db:
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute("PRAGMA synchronous = FULL")
+            yield db
+
+
+def _seen(db: sqlite3.Connection, row: Row, *, before: int) -> Iterator[Seen]:
+    job = row.job
+    for signature in dict.fromkeys(row.signatures):
+        found = db.execute(
+            "SELECT count(*), min(r.at), r.scenario, r.seed FROM signatures s JOIN runs r "
+            "ON r.id = s.run WHERE s.signature = ? AND r.target = ? AND r.mutant IS ? AND r.id < ?",
+            (signature, job.target, job.mutant, before),
+        ).fetchone()
+        if found[0]:
+            yield Seen(signature=signature, times=found[0], first_at=found[1], scenario=found[2],
+                       seed=found[3], failure=_failure(db, signature, job))  # fmt: skip
+
+
+def _failure(db: sqlite3.Connection, signature: str, job: Job) -> Failure | None:
+    found = db.execute(
+        "SELECT failure FROM failures WHERE signature = ? AND target = ? AND mutant = ?",
+        (signature, job.target, job.mutant or ""),
+    ).fetchone()
+    return None if found is None else msgspec.json.decode(found[0], type=Failure)

@@ -1,0 +1,78 @@
+"""A failure that a night looked into: how often its seed shows it, and the smallest schedule."""
+
+from __future__ import annotations
+
+from math import ceil, log
+
+import msgspec
+
+from urteil.harness.confidence import lower_bound
+from urteil.harness.hunt.job import Job
+from urteil.harness.hunt.shrinking import Rule
+from urteil.harness.schedule import Entry, Schedule
+
+OFTEN = 0.6
+MOST_TRIES = 10
+_MISSED = 0.05
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a signature that a run of `job` showed first.
+
+    `hits` of `tries` further runs of the same seed showed it too. `ended` is how shrinking did
+    (shrink.Report), or why there was none; `smallest` is the schedule it came to, shown by
+    `smallest_hits` of `smallest_tries` runs, and `folder` holds it and its tries.
+    """
+
+    signature: str
+    job: Job
+    at: str
+    hits: int = 0
+    tries: int = 0
+    ended: str = ""
+    smallest: Schedule | None = None
+    smallest_hits: int = 0
+    smallest_tries: int = 0
+    folder: str = ""
+
+    @property
+    def rate(self) -> str:
+        if not self.tries:
+            return "not run again"
+        bound = lower_bound(self.hits, self.tries)
+        return f"{self.hits} of {self.tries} (at least {bound:.0%})"
+
+    @property
+    def shortest(self) -> str:
+        """The smallest schedule in a line, or why there is none."""
+        if self.smallest is None:
+            return self.ended
+        faults = ", ".join(map(_words, self.smallest.faults)) or "no fault"
+        found = f"{faults}: {self.smallest_hits} of {self.smallest_tries}"
+        return found if self.ended == "smallest" else f"{found} ({self.ended})"
+
+
+def kind_of(signature: str) -> str:
+    """Its guarantee and sub-kind, as `Row.shows` has them."""
+    return signature.partition(" under ")[0]
+
+
+def guarantee_of(signature: str) -> str:
+    return kind_of(signature).partition("/")[0]
+
+
+def rule_for(hits: int, tries: int) -> Rule:
+    """How often a smaller schedule has to show what `hits` of `tries` runs showed.
+
+    Two of three for what comes often. For what is rare once, out of as many as show it with 95 %,
+    but never more than ten.
+    """
+    rate = hits / tries if tries else 1.0
+    if rate >= OFTEN:
+        return Rule(hits=2, tries=3)
+    wanted = ceil(log(_MISSED) / log(1 - rate)) if rate else MOST_TRIES
+    return Rule(hits=1, tries=min(MOST_TRIES, wanted))
+
+
+def _words(one: Entry) -> str:
+    return f"{one.fault} {one.target} for {one.duration_s:.1f} s"

@@ -1,0 +1,130 @@
+"""Looks into a run that failed: plays its seed again for its rate, and shrinks its schedule."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from urteil.harness.hunt.investigated_failure import Failure, kind_of, rule_for
+from urteil.harness.hunt.job import Job, Row
+from urteil.harness.hunt.ledger import Ledger
+from urteil.harness.hunt.run_process import Shrinking, prune
+from urteil.harness.hunt.shrinking import Report
+
+
+class OutOfTime(Exception):
+    """The night ends before it is known; what was played is kept for the next call."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inspector:
+    """`folder` gets a folder a failing run. `shrink` gives None when the lab failed at it.
+
+    A seed is played `reruns` times more; shrinking one failure takes about `shrink_s` at most, and
+    0 is no shrinking.
+    """
+
+    folder: Path
+    play: Callable[[Job, Path], Row]
+    shrink: Callable[[Shrinking], Report | None]
+    reruns: int = 10
+    shrink_s: float = 1800.0
+    said: Callable[[str], None] = lambda _line: None
+
+    def look_into(self, row: Row, signatures: Sequence[str], deadline: float) -> list[Failure]:
+        """The first of `signatures`, and those of the others that its smallest schedule shows too.
+
+        OutOfTime when `deadline` (CLOCK_MONOTONIC, seconds) comes before that.
+        """
+        mine = self.folder / Path(row.run).name
+        mine.mkdir(parents=True, exist_ok=True)
+        again = self._again(row, mine, deadline)
+        failures = [_rated(row, signature, again) for signature in signatures]
+        if self.reruns and not failures[0].hits:
+            ended = f"not shown again in {self.reruns} runs"
+            return [msgspec.structs.replace(failures[0], ended=ended)]
+        if not self.shrink_s:
+            return [msgspec.structs.replace(one, ended="not shrunk") for one in failures]
+        return self._shrunk(row, mine, failures, deadline)
+
+    def _again(self, row: Row, mine: Path, deadline: float) -> list[Row]:
+        ledger = Ledger(mine / "ledger.jsonl")
+        while len(ledger.rows) < self.reruns:
+            if time.monotonic() + row.seconds > deadline:
+                raise OutOfTime
+            played = prune(self.play(row.job, mine / "runs"))
+            if played.refused:
+                raise OutOfTime
+            ledger.add(played)
+            found = ", ".join(played.shows) or played.verdict
+            self.said(f"again {len(ledger.rows)} of {self.reruns}: {found}")
+        return ledger.rows
+
+    def _shrunk(
+        self, row: Row, mine: Path, failures: Sequence[Failure], deadline: float
+    ) -> list[Failure]:
+        first = failures[0]
+        left_s = deadline - time.monotonic() - row.seconds
+        if left_s < row.seconds:
+            raise OutOfTime
+        kind = kind_of(first.signature)
+        guarantee, _, sub_kind = kind.partition("/")
+        into = mine / "-".join(filter(None, (guarantee, sub_kind.replace("/", "-"))))
+        self.said(f"shrinking {kind}; its steps are in {into / 'shrink.log'}")
+        asked = Shrinking(
+            run=Path(row.run),
+            guarantee=guarantee,
+            sub_kind=sub_kind,
+            rule=rule_for(first.hits, first.tries),
+            into=into,
+            seconds=min(self.shrink_s, left_s),
+        )
+        report = self.shrink(asked)
+        if report is not None and report.ended == "budget" and left_s < self.shrink_s:
+            raise OutOfTime
+        _tidy(into, "" if report is None else report.run)
+        shown = [] if report is None else _shown_too(report)
+        return [
+            _ended(one, report, into)
+            for one in failures
+            if one is first or kind_of(one.signature) in shown
+        ]
+
+
+def _rated(row: Row, signature: str, again: Sequence[Row]) -> Failure:
+    hits = sum(kind_of(signature) in one.shows for one in again)
+    return Failure(signature=signature, job=row.job, at=row.at, hits=hits, tries=len(again))
+
+
+def _shown_too(report: Report) -> list[str]:
+    """What else the runs of the smallest schedule violated."""
+    kept = [step for step in report.steps if step.kept]
+    return [one.name for one in kept[-1].others] if kept else []
+
+
+def _ended(one: Failure, report: Report | None, folder: Path) -> Failure:
+    if report is None:
+        return msgspec.structs.replace(one, ended="the lab failed", folder=str(folder))
+    kept = report.ended in ("smallest", "budget") and report.tries > 0
+    return msgspec.structs.replace(
+        one,
+        ended=report.ended,
+        smallest=report.schedule if kept else None,
+        smallest_hits=report.hits,
+        smallest_tries=report.tries,
+        folder=str(folder),
+    )
+
+
+def _tidy(folder: Path, kept: str) -> None:
+    """Of the tries, one that shows the smallest schedule stays."""
+    for one in (folder / "tries").glob("*"):
+        if one.is_symlink():
+            one.unlink()
+        elif one.resolve() != Path(kept).resolve():
+            shutil.rmtree(one, ignore_errors=True)

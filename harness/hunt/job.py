@@ -1,0 +1,94 @@
+"""One run of a campaign: what is asked for, and what came of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from urteil.harness.hunt.shrinking import Anomaly, outcome_of
+from urteil.harness.scenario import RunFacts
+from urteil.harness.verify.rest import violated as kinds_violated
+from urteil.harness.verify.result import GuaranteeResult, Result
+
+_SECOND_NS = 1_000_000_000
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """A run to play. `mutant` None is the broker as it is."""
+
+    scenario: str
+    seed: int
+    target: str = "urteil"
+    mutant: str | None = None
+
+    def words(self) -> list[str]:
+        """The command line after `urteil`."""
+        words = ["run", self.scenario, "--seed", str(self.seed)]
+        words += ["--target", self.target] if self.target != "urteil" else []
+        return words + (["--mutant", self.mutant] if self.mutant else [])
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that was played.
+
+    `violated` counts findings that are not permitted by guarantee, `first_s` says how long after
+    the load's begin the first of them was (guarantees whose findings have no time are left out).
+    `run` is its folder, empty when it was pruned; `refused` when the lab did not even begin it.
+    `shows` are its violations by guarantee and sub-kind, `signatures` what they are recognised by
+    (history.py).
+    """
+
+    job: Job
+    verdict: str
+    seconds: float
+    at: str
+    run: str = ""
+    reasons: list[str] = []
+    violated: dict[str, int] = {}
+    first_s: dict[str, float] = {}
+    must_find: dict[str, bool] = {}
+    mutant_ran: bool | None = None
+    refused: bool = False
+    shows: list[str] = []
+    signatures: list[str] = []
+
+
+def row_of(job: Job, result: Result, facts: RunFacts, *, seconds: float, at: str, run: Path) -> Row:
+    """The row of a judged run."""
+    violated = {g.name: g.violations for g in result.guarantees if g.status == "violated"}
+    first = {g.name: _first_s(run, g, facts) for g in result.guarantees if g.name in violated}
+    return Row(
+        job=job,
+        verdict=str(result.verdict),
+        seconds=round(seconds, 1),
+        at=at,
+        run=str(run),
+        reasons=[reason[:300] for reason in result.reasons[:5]],
+        violated=violated,
+        first_s={name: value for name, value in first.items() if value is not None},
+        must_find=result.must_find,
+        mutant_ran=facts.mutant_ran,
+        shows=[one.name for one in outcome_of(run, result, seconds).shows],
+        signatures=[one for g in result.guarantees if (one := _signature(g, facts.run))],
+    )
+
+
+def _signature(guarantee: GuaranteeResult, run: str) -> str:
+    """Guarantee and sub-kind, the kinds of faults active at its first violation, and the topic,
+    which in a cluster that stays is named after the run."""
+    first = next((one for one in guarantee.findings if one.permitted is None), None)
+    if guarantee.status != "violated" or first is None:
+        return ""
+    kinds = sorted({fault.split(" ", 1)[0] for fault in first.faults})
+    name = Anomaly(guarantee.name, first.sub_kind).name
+    topic = (first.topic or "the cluster").removesuffix(f"-{run}")
+    return f"{name} under {'+'.join(kinds) or 'no fault'} in {topic}"
+
+
+def _first_s(run: Path, one: GuaranteeResult, facts: RunFacts) -> float | None:
+    begins = [phase.begin_ns for phase in facts.phases if phase.name == "before"]
+    times = [at_ns for at_ns in kinds_violated(run, one).values() if at_ns is not None]
+    if not begins or not times:
+        return None
+    return round((min(times) - begins[0]) / _SECOND_NS, 1)

@@ -1,0 +1,44 @@
+"""The rows of a campaign, a line each: what was written survives a kill."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from urteil.harness.hunt.job import Job, Row
+
+
+class Ledger:
+    """`path` and what it holds; a line that was cut short is a run that was not played."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.rows: list[Row] = []
+        if path.exists():
+            self.rows = list(_read(path.read_bytes().splitlines()))
+            self._mend()
+
+    def add(self, row: Row) -> None:
+        self.rows.append(row)
+        with self._path.open("ab") as file:
+            file.write(msgspec.json.encode(row) + b"\n")
+
+    def find(self, job: Job) -> Row | None:
+        """The row of a job that was played already."""
+        return next((row for row in self.rows if row.job == job), None)
+
+    def _mend(self) -> None:
+        """Without the cut line, lest the next row be glued to it."""
+        part = self._path.with_name(self._path.name + ".part")
+        part.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in self.rows))
+        part.replace(self._path)
+
+
+def _read(lines: Iterable[bytes]) -> Iterable[Row]:
+    for line in lines:
+        try:
+            yield msgspec.json.decode(line, type=Row)
+        except msgspec.DecodeError:
+            continue

@@ -1,0 +1,223 @@
+"""The hunt: scenarios on every target under ever new seeds, until the time is up."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from statistics import mean
+
+import msgspec
+
+from urteil.chaos.observations import LabFailure
+from urteil.harness.hunt.archive import History, Seen
+from urteil.harness.hunt.disk_budget import prune_to, size_of
+from urteil.harness.hunt.investigated_failure import Failure, guarantee_of
+from urteil.harness.hunt.investigation import Inspector, OutOfTime
+from urteil.harness.hunt.job import Job, Row
+from urteil.harness.hunt.ledger import Ledger
+from urteil.harness.hunt.matrix import Meant
+from urteil.harness.hunt.night_report import night_text
+from urteil.harness.hunt.run_choice import Candidate, candidates_of, next_of, unsupported_reason
+from urteil.harness.hunt.run_process import prune
+from urteil.harness.scenario import Scenario
+
+GUESS_S = 60.0
+REFUSALS = 5
+LEAST_FREE_BYTES = 1 << 30
+
+
+@dataclass(slots=True, kw_only=True)
+class Night:
+    """One hunt in a folder: `ledger.jsonl` and `table.md` are true at any moment, `runs/` holds
+    every run that is not PASS (of a mutant: that is not what it was meant to be).
+
+    `play` plays a job into a folder. A folder that has rows already is gone on with. `weights` are
+    as choice.py takes them. With a `history` and an `inspector`, failures are looked into whose
+    signatures nobody looked into yet, also of the mutants that are `mixed_in`.
+    """
+
+    folder: Path
+    scenarios: Sequence[Scenario]
+    targets: Sequence[str]
+    mutants: Sequence[Meant]
+    first_seed: int
+    play: Callable[[Job, Path], Row]
+    told: Callable[[Row], None] = lambda _row: None
+    weights: Mapping[str, float] = field(default_factory=dict)
+    mixed_in: frozenset[str] = frozenset()
+    history: History | None = None
+    inspector: Inspector | None = None
+    recognised: Callable[[Seen], None] = lambda _seen: None
+    budget_bytes: float = float("inf")
+    known: set[str] = field(init=False, default_factory=set)
+    ledger: Ledger = field(init=False)
+    candidates: list[Candidate] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.ledger = Ledger(self.folder / "ledger.jsonl")
+        self.candidates = candidates_of(
+            self.scenarios,
+            self.targets,
+            self.mutants,
+            self.weights,
+            seed=self.first_seed,
+            mixed_in=self.mixed_in,
+        )
+
+    def hunt(self, deadline: float) -> None:
+        """Play until `deadline` (CLOCK_MONOTONIC, seconds): no run is begun that would not end
+        before it, by what its scenario took so far.
+
+        LabFailure when the lab refuses run after run, or the disk is nearly full: a night of that
+        would tell nothing.
+        """
+        self.write()
+        played = len(self.ledger.rows)
+        for row in self.ledger.rows[:played]:
+            self._know(row)
+            self._look_into(row, deadline)
+        while (job := self.next_job()) is not None:
+            if time.monotonic() + self._expected_s(job) > deadline:
+                return
+            self._check(self.ledger.rows[played:][-REFUSALS:])
+            row = self.play(job, self.folder / "runs")
+            row = prune(row) if self._expected(row) else row
+            self.ledger.add(row)
+            self.write()
+            self.told(row)
+            self._remember(row)
+            self._look_into(row, deadline)
+            self._prune()
+
+    def _prune(self) -> None:
+        room = self.budget_bytes - size_of(self.folder / "failures")
+        prune_to(self.ledger.rows, room, frozenset(self.known))
+
+    def next_job(self) -> Job | None:
+        """The twin of a mutant that was found, without which it does not count as caught; then the
+        most due of all, under the first seed that it was not played with here."""
+        played = {row.job for row in self.ledger.rows}
+        for row in filter(self._caught, self.ledger.rows):
+            if (twin := msgspec.structs.replace(row.job, mutant=None)) not in played:
+                return twin
+        one = next_of(self.candidates, self._last_played, self._plays, time.time())
+        if one is None:
+            return None
+        return next(job for seed in count(self.first_seed) if (job := one.job(seed)) not in played)
+
+    def _plays(self, one: Candidate) -> int:
+        return sum(row.job == one.job(row.job.seed) for row in self.ledger.rows)
+
+    def _last_played(self, one: Candidate) -> str:
+        here = [row.at for row in self.ledger.rows if row.job == one.job(row.job.seed)]
+        before = self.history.last_played(one.job(0)) if self.history else ""
+        return max([before, *here])
+
+    def _remember(self, row: Row) -> None:
+        """In the history, and tell what is recognised."""
+        for one in self._know(row):
+            self.recognised(one)
+
+    def _know(self, row: Row) -> list[Seen]:
+        """A run of which all was seen before goes before others of its kind."""
+        seen = self.history.add(row) if self.history else []
+        if row.signatures and len(seen) == len(set(row.signatures)):
+            self.known.add(row.run)
+        return seen
+
+    def _look_into(self, row: Row, deadline: float) -> None:
+        """Until all that the run showed is known, or the night is over."""
+        history = self.history
+        if self.inspector is None or history is None or not self._suspect(row):
+            return
+        while left := [one for one in _by_time(row) if not history.failure(one, row.job)]:
+            try:
+                found = self.inspector.look_into(row, left, deadline)
+            except OutOfTime:
+                return
+            for failure in found:
+                history.keep(failure)
+            self.write()
+
+    def _suspect(self, row: Row) -> bool:
+        ours = row.job.mutant is None or row.job.mutant in self.mixed_in
+        return ours and row.verdict == "FAIL" and bool(row.run) and Path(row.run).is_dir()
+
+    def failures(self) -> list[tuple[Failure, int]]:
+        """What was looked into, by this night or before, and how many of its runs showed it."""
+        counts: dict[str, tuple[Failure, int]] = {}
+        for row in self.ledger.rows if self.history else ():
+            for signature in row.signatures:
+                found = self.history.failure(signature, row.job) if self.history else None
+                if found is not None:
+                    key = f"{signature} {row.job.target} {row.job.mutant}"
+                    counts[key] = found, counts.get(key, (found, 0))[1] + 1
+        return list(counts.values())
+
+    def _check(self, last: Sequence[Row]) -> None:
+        """What hinders the night, by the last of its runs since it began or went on."""
+        if len(last) == REFUSALS and all(row.refused for row in last):
+            raise LabFailure(
+                f"{REFUSALS} runs were refused one after another: {last[-1].reasons[-1]}"
+            )
+        if shutil.disk_usage(self.folder).free < LEAST_FREE_BYTES:
+            raise LabFailure(f"less than 1 GB is free for {self.folder}: make room, and go on")
+
+    def left_out(self) -> list[str]:
+        """Why scenarios are not played on a target."""
+        told = [
+            unsupported_reason(scenario, target)
+            for target in self.targets
+            for scenario in self.scenarios
+        ]
+        return list(dict.fromkeys(filter(None, told)))
+
+    def verdict(self) -> str:
+        """FAIL when any run of a broker as it is failed, UNKNOWN when any could not be judged or
+        none was played, or a mutant that was mixed in was never caught (the lab is at fault)."""
+        told = {row.verdict for row in self.ledger.rows if row.job.mutant is None}
+        told |= {"UNKNOWN"} if self.missed() or not told else set()
+        return next((one for one in ("FAIL", "UNKNOWN") if one in told), "PASS")
+
+    def missed(self) -> list[str]:
+        """The mutants mixed in that were played and never caught."""
+        mixed = [row for row in self.ledger.rows if row.job.mutant in self.mixed_in]
+        caught = {row.job.mutant for row in mixed if self._caught(row)}
+        return sorted({str(row.job.mutant) for row in mixed} - {str(one) for one in caught})
+
+    def write(self) -> None:
+        """table.md, whole or not at all."""
+        part = self.folder / "table.md.part"
+        part.write_text(
+            night_text(self.ledger.rows, self.mutants, self.left_out(), self.failures())
+        )
+        part.replace(self.folder / "table.md")
+
+    def _expected(self, row: Row) -> bool:
+        """Whether there is nothing to look into."""
+        if row.job.mutant is None:
+            return row.verdict == "PASS"
+        return row.job.mutant not in self.mixed_in and self._caught(row)
+
+    def _caught(self, row: Row) -> bool:
+        meant = [one.guarantee for one in self.mutants if one.name == row.job.mutant]
+        return any(name in row.violated for name in meant) and bool(row.mutant_ran)
+
+    def _expected_s(self, job: Job) -> float:
+        took = [
+            row.seconds
+            for row in self.ledger.rows
+            if (row.job.scenario, row.job.target) == (job.scenario, job.target)
+        ]
+        return mean(took) if took else GUESS_S
+
+
+def _by_time(row: Row) -> list[str]:
+    """Its signatures, the one found first before the others."""
+    last = float("inf")
+    return sorted(row.signatures, key=lambda one: row.first_s.get(guarantee_of(one), last))

@@ -1,0 +1,113 @@
+"""The table of a hunt: what so many clean seeds show, what was found, and every run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from urteil.harness.confidence import upper_bound
+from urteil.harness.hunt.investigated_failure import Failure
+from urteil.harness.hunt.job import Row
+from urteil.harness.hunt.markdown_table import markdown
+from urteil.harness.hunt.matrix import Meant, matrix_of, text_of
+from urteil.harness.verify.words import counted
+
+
+def night_text(
+    rows: Sequence[Row],
+    mutants: Sequence[Meant],
+    left_out: Sequence[str],
+    failures: Sequence[tuple[Failure, int]] = (),
+) -> str:
+    """table.md: the summary first, every run last."""
+    plain = [row for row in rows if row.job.mutant is None]
+    parts = ["# The night", _counted(rows), summary(plain)]
+    if left_out:
+        parts.append("Not played: " + "; ".join(left_out) + ".\n")
+    if any(row.job.mutant for row in rows):
+        tried = {row.job.mutant for row in rows}
+        met = [one for one in mutants if one.name in tried]
+        parts += ["## Mutants", text_of(matrix_of(met, rows))]
+    if failures:
+        parts += ["## Failures", _failures(failures)]
+    parts += ["## What is not PASS", _found(plain), "## All runs", _all(rows)]
+    return "\n".join(parts)
+
+
+def summary(rows: Sequence[Row]) -> str:
+    """A line a scenario and target, and one a target, each with the bound that its seeds give.
+
+    The bound counts judged runs alone, and is given where none failed.
+    """
+    targets = sorted({row.job.target for row in rows})
+    names = sorted({row.job.scenario for row in rows})
+    heads = ("target", "scenario", "seeds", "PASS", "FAIL", "UNKNOWN", "mean s", "must find",
+             "fails at most")  # fmt: skip
+    lines = []
+    for target in targets:
+        here = [row for row in rows if row.job.target == target]
+        lines.append(_line(target, "all", here))
+        lines += [_line(target, name, mine) for name in names if (mine := _of(here, name))]
+    return markdown(heads, lines)
+
+
+def _of(rows: Sequence[Row], scenario: str) -> list[Row]:
+    return [row for row in rows if row.job.scenario == scenario]
+
+
+def _line(target: str, name: str, rows: Sequence[Row]) -> list[str]:
+    counts = {v: sum(row.verdict == v for row in rows) for v in ("PASS", "FAIL", "UNKNOWN")}
+    judged = counts["PASS"] + counts["FAIL"]
+    bound = f"{upper_bound(counts['FAIL'], judged):.1%}" if judged else "-"
+    wanted = [found for row in rows for found in row.must_find.values()]
+    must = f"{sum(wanted)} of {len(wanted)}" if wanted else ""
+    seconds = sum(row.seconds for row in rows) / len(rows)
+    return [target, name, str(len(rows)), *map(str, counts.values()), f"{seconds:.0f}", must, bound]
+
+
+def _counted(rows: Sequence[Row]) -> str:
+    hours = sum(row.seconds for row in rows) / 3600
+    return (
+        f"{counted(len(rows), 'run')} in {hours:.1f} h. `fails at most`: the one-sided "
+        "Clopper-Pearson bound of how often a run fails, with 95 % confidence (50 clean seeds: "
+        "5.8 %); UNKNOWN runs do not count.\n"
+    )
+
+
+def _failures(failures: Sequence[tuple[Failure, int]]) -> str:
+    heads = ("found", "target", "first by", "at", "tonight", "again", "smallest schedule")
+    return markdown(
+        heads,
+        (
+            [one.signature, one.job.mutant or one.job.target,
+             f"{one.job.scenario}, seed {one.job.seed}", one.at, str(count), one.rate, one.shortest]
+            for one, count in failures
+        ),
+    )  # fmt: skip
+
+
+def _found(rows: Sequence[Row]) -> str:
+    strange = [row for row in rows if row.verdict != "PASS"]
+    if not strange:
+        return "Nothing.\n"
+    heads = ("verdict", "target", "scenario", "seed", "why", "run")
+    return markdown(
+        heads,
+        (
+            [row.verdict, row.job.target, row.job.scenario, str(row.job.seed),
+             " / ".join(row.reasons[:2]).replace("|", "/"), row.run]
+            for row in strange
+        ),
+    )  # fmt: skip
+
+
+def _all(rows: Sequence[Row]) -> str:
+    heads = ("at", "scenario", "target", "mutant", "seed", "verdict", "seconds", "findings")
+    return markdown(
+        heads,
+        (
+            [row.at, row.job.scenario, row.job.target, row.job.mutant or "", str(row.job.seed),
+             row.verdict, f"{row.seconds:.0f}",
+             ", ".join(f"{name} {count}" for name, count in row.violated.items())]
+            for row in rows
+        ),
+    )  # fmt: skip

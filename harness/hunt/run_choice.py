@@ -1,0 +1,134 @@
+"""Which run a night plays next: by weight, and by how long ago it was last played."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from random import Random
+
+from urteil.chaos.faults import FAULTS
+from urteil.harness.hunt.job import Job
+from urteil.harness.hunt.matrix import Meant
+from urteil.harness.scenario import Scenario
+from urteil.harness.targets.external import PREFIX, ExternalFile, fitted, load_external
+
+DRAWN = 4.0
+"""A new seed of a drawn schedule is a new schedule; elsewhere it only moves the moments."""
+MIXED_IN = 5.0
+"""A mutant that shall prove a night is played before the hours are over, however few they are."""
+MUTANTS = "mutants"
+AT = "%Y-%m-%d %H:%M:%S"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """What a night may play; one of twice the weight is played about twice as often."""
+
+    scenario: str
+    target: str = "urteil"
+    mutant: str | None = None
+    weight: float = 1.0
+
+    def job(self, seed: int) -> Job:
+        return Job(scenario=self.scenario, seed=seed, target=self.target, mutant=self.mutant)
+
+
+def candidates_of(
+    scenarios: Sequence[Scenario],
+    targets: Sequence[str],
+    mutants: Iterable[Meant],
+    weights: Mapping[str, float],
+    *,
+    seed: int,
+    mixed_in: Container[str] = (),
+) -> list[Candidate]:
+    """All that can be played and weighs anything, in an order drawn by the seed.
+
+    `weights` multiply: by the name of a scenario, of a target, of a mutant, or of all `mutants`.
+    """
+    found = [
+        Candidate(
+            scenario=scenario.name,
+            target=target,
+            weight=(DRAWN if scenario.draw else 1.0) * _product(weights, scenario.name, target),
+        )
+        for target in targets
+        for scenario in scenarios
+        if not unsupported_reason(scenario, target)
+    ]
+    found += [
+        Candidate(
+            scenario=one.scenario,
+            mutant=one.name,
+            weight=(MIXED_IN if one.name in mixed_in else 1.0)
+            * _product(weights, one.scenario, "urteil", one.name, MUTANTS),
+        )
+        for one in mutants
+        if "urteil" in targets
+    ]
+    Random(seed).shuffle(found)
+    return [one for one in found if one.weight > 0]
+
+
+def next_of(
+    candidates: Iterable[Candidate],
+    last_played: Callable[[Candidate], str],
+    plays: Callable[[Candidate], int],
+    now_s: float,
+) -> Candidate | None:
+    """The one that is due most: weight times the seconds since it was last played.
+
+    What was never played (`last_played` is empty) comes first, the heavier before the lighter. Of
+    those equally due, the one played least often for its weight. `now_s` is wall clock.
+    """
+
+    def due(one: Candidate) -> tuple[bool, float, float]:
+        at = last_played(one)
+        age_s = max(0.0, now_s - seconds_of(at)) if at else 1.0
+        return not at, one.weight * age_s, -plays(one) / one.weight
+
+    return max(candidates, key=due, default=None)
+
+
+def seconds_of(at: str) -> float:
+    """The wall clock of a row's `at`."""
+    return time.mktime(time.strptime(at, AT))
+
+
+def unsupported_reason(scenario: Scenario, target: str) -> str:
+    """Why a scenario cannot be played on a target, in processes or where an external one runs;
+    empty when it can. ValueError as `load_external` raises it."""
+    if scenario.runtime != "process":
+        return f"{scenario.name} needs --runtime {scenario.runtime}"
+    if target.startswith(PREFIX):
+        return _unsupported_there(scenario, target)
+    named = [one.fault for one in scenario.faults]
+    told = [
+        FAULTS[name].unsupported_reason(runtime=scenario.runtime, target=target) for name in named
+    ]
+    return next(filter(None, told), "")
+
+
+def _unsupported_there(scenario: Scenario, target: str) -> str:
+    """As it was when the night began: a file that changes in its course changes nothing."""
+    file = _external(target)
+    try:
+        fitted(scenario, file)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+@cache
+def _external(target: str) -> ExternalFile:
+    return load_external(Path(target.removeprefix(PREFIX)))
+
+
+def _product(weights: Mapping[str, float], *names: str) -> float:
+    product = 1.0
+    for name in names:
+        product *= weights.get(name, 1.0)
+    return product

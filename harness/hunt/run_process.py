@@ -1,0 +1,125 @@
+"""Plays one run as a process of its own, so that nothing of it can end the campaign."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import msgspec
+
+from urteil.harness.hunt.job import Job, Row, row_of
+from urteil.harness.hunt.shrinking import Report, Rule
+from urteil.harness.reaper import start_reaper
+from urteil.harness.scenario import load_facts
+from urteil.harness.verify.result import load_result
+
+DEADLINE_S = 900.0
+END_S = 30.0
+_TOLD = 5
+
+
+def play_run(job: Job, out: Path, *, engine: str = "auto", deadline_s: float = DEADLINE_S) -> Row:
+    """Play `job` into a folder under `out`; the row says UNKNOWN when the lab failed.
+
+    The run ends with this process, however that ends: by Ctrl-C in order, otherwise by its reaper.
+    """
+    start_reaper()
+    out.mkdir(parents=True, exist_ok=True)
+    argv = [sys.executable, "-m", "urteil", *job.words(), "--engine", engine, "--json"]
+    began, at = time.monotonic(), time.strftime("%Y-%m-%d %H:%M:%S")
+    running = subprocess.Popen(
+        [*argv, "--out", str(out)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+    )
+    try:
+        _, told = running.communicate(timeout=deadline_s)
+    except subprocess.TimeoutExpired:
+        told = f"{_ended(running)}\nthe run did not end within {deadline_s:.0f} s"
+    except BaseException:
+        _ended(running)
+        raise
+    return _row(job, told.splitlines(), time.monotonic() - began, at)
+
+
+class Shrinking(msgspec.Struct, frozen=True, kw_only=True):
+    """A shrinking that is asked for, as `urteil shrink` takes it."""
+
+    run: Path
+    guarantee: str
+    sub_kind: str
+    rule: Rule
+    into: Path
+    seconds: float
+
+    def words(self) -> list[str]:
+        return [
+            "shrink", str(self.run), "--guarantee", self.guarantee, "--sub-kind", self.sub_kind,
+            "--hits", str(self.rule.hits), "--tries", str(self.rule.tries),
+            "--budget", str(self.seconds / 60), "--into", str(self.into),
+        ]  # fmt: skip
+
+
+def shrink(asked: Shrinking, *, engine: str = "auto") -> Report | None:
+    """Shrink in a process of its own, told in `shrink.log`; None when the lab failed at it."""
+    start_reaper()
+    asked.into.mkdir(parents=True, exist_ok=True)
+    argv = [sys.executable, "-m", "urteil", *asked.words(), "--engine", engine, "--json"]
+    with (asked.into / "shrink.log").open("ab") as log:
+        running = subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log, text=True
+        )
+        try:
+            running.wait(asked.seconds + DEADLINE_S)
+        except BaseException as error:
+            _ended(running)
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
+            return None
+    if running.returncode not in (0, 2):
+        return None
+    return msgspec.json.decode((asked.into / "shrink.json").read_bytes(), type=Report)
+
+
+def prune(row: Row) -> Row:
+    """The row without its folder."""
+    if row.run:
+        shutil.rmtree(row.run, ignore_errors=True)
+    return msgspec.structs.replace(row, run="")
+
+
+def _row(job: Job, told: list[str], seconds: float, at: str) -> Row:
+    folders = [line.removeprefix("run ") for line in told if line.startswith("run /")]
+    run = Path(folders[0]) if folders else None
+    try:
+        if run is None:
+            raise FileNotFoundError("there is no run")
+        result, facts = load_result(run), load_facts(run)
+    except (OSError, msgspec.MsgspecError):
+        reasons = [line for line in told if line.strip()][-_TOLD:] or ["the lab said nothing"]
+        return Row(
+            job=job,
+            verdict="UNKNOWN",
+            seconds=round(seconds, 1),
+            at=at,
+            run="" if run is None else str(run),
+            reasons=reasons,
+            refused=run is None,
+        )
+    return row_of(job, result, facts, seconds=seconds, at=at, run=run)
+
+
+def _ended(running: subprocess.Popen[str]) -> str:
+    """End it, in order if it can; what it said."""
+    running.terminate()
+    try:
+        return running.communicate(timeout=END_S)[1]
+    except subprocess.TimeoutExpired:
+        running.kill()
+        return running.communicate()[1]

@@ -1,0 +1,174 @@
+"""The steps of shrinking: fewer faults, shorter ones, less load, each accepted by k of n tries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import msgspec
+
+from urteil.harness.hunt.shrinking.anomaly import Anomaly
+from urteil.harness.hunt.shrinking.delta_debugging import halved, minimise
+from urteil.harness.hunt.shrinking.schedule_reduction import (
+    LEAST_FAULT_S,
+    LEAST_RATE,
+    fault_seconds,
+    lasting,
+    only,
+)
+from urteil.harness.hunt.shrinking.tries import BudgetSpent, Tally, Tries
+from urteil.harness.schedule import Schedule
+
+_replace = msgspec.structs.replace
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """One schedule that was tried. `kept` when shrinking went on from it."""
+
+    what: str
+    faults: int
+    fault_s: float
+    load_s: float
+    rate_records_per_s: float
+    producers: int
+    hits: int
+    tries: int
+    kept: bool
+    others: tuple[Anomaly, ...] = ()
+    seconds: float = 0.0
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of shrinking.
+
+    `ended`: `smallest` (no fault can go), `budget` (time was up: `schedule` is the best so far),
+    `not reproduced`, `control` (without faults something is violated too: no fault is needed).
+    `hits` of `tries` runs of `schedule` showed the anomaly, `run` is the newest of them.
+    """
+
+    anomaly: Anomaly
+    ended: str
+    schedule: Schedule
+    hits: int
+    tries: int
+    steps: tuple[Step, ...]
+    run: str = ""
+
+
+@dataclass
+class _Shrinking:
+    tries: Tries
+    told: Callable[[Step], None]
+    best: Schedule
+    steps: list[Step] = field(default_factory=list)
+
+    def shows(self, what: str, schedule: Schedule) -> bool:
+        """Whether a schedule is accepted; it is the best then."""
+        kept, tally = self.tries.accepted(schedule)
+        self.note(what, schedule, tally, kept)
+        if kept:
+            self.best = schedule
+        return kept
+
+    def note(self, what: str, schedule: Schedule, tally: Tally, kept: bool) -> None:
+        step = Step(
+            what=what,
+            faults=len(schedule.faults),
+            fault_s=fault_seconds(schedule),
+            load_s=schedule.duration_s or 0.0,
+            rate_records_per_s=schedule.rate_records_per_s or 0.0,
+            producers=schedule.producers or 0,
+            hits=tally.hits,
+            tries=tally.tries,
+            kept=kept,
+            others=tally.others,
+            seconds=tally.seconds,
+        )
+        self.steps.append(step)
+        self.told(step)
+
+    def clean(self, what: str, schedule: Schedule) -> bool:
+        """Whether one run without faults violates nothing at all."""
+        bare = _replace(schedule, faults=())
+        self.tries.repeat(bare, 1)
+        tally = self.tries.tally(bare, 1)
+        clean = not tally.hits and not tally.others
+        self.note(what, bare, tally, kept=False)
+        return clean
+
+    def report(self, ended: str) -> Report:
+        tally = self.tries.tally(self.best)
+        return Report(
+            anomaly=self.tries.anomaly,
+            ended=ended,
+            schedule=self.best,
+            hits=tally.hits,
+            tries=tally.tries,
+            steps=tuple(self.steps),
+            run=tally.run,
+        )
+
+
+def shrink(
+    schedule: Schedule,
+    tries: Tries,
+    *,
+    until_s: float | None = None,
+    confirm: int = 5,
+    told: Callable[[Step], None] = lambda _step: None,
+) -> Report:
+    """The smallest schedule that still shows the anomaly of `tries`.
+
+    `until_s` is when, after the load began, the anomaly first showed: faults begun later are tried
+    without first. The smallest is played until it was `confirm` times. Deterministic: the same
+    outcomes give the same steps.
+    """
+    whole = only(schedule, range(len(schedule.faults)))
+    run = _Shrinking(tries, told, whole)
+    try:
+        if not run.clean("control", whole):
+            return run.report("control")
+        if not run.shows("as it was", whole):
+            return run.report("not reproduced")
+        _fewer(run, whole, until_s)
+        _shorter(run)
+        _lighter(run)
+        if not run.clean("control", run.best):
+            return run.report("control")
+        tries.repeat(run.best, confirm)
+        return run.report("smallest")
+    except BudgetSpent:
+        return run.report("budget")
+
+
+def _fewer(run: _Shrinking, whole: Schedule, until_s: float | None) -> None:
+    places = tuple(range(len(whole.faults)))
+    if until_s is not None:
+        early = tuple(n for n in places if (whole.faults[n].at_s or 0.0) <= until_s)
+        if 0 < len(early) < len(places) and run.shows("until it showed", only(whole, early)):
+            places = early
+    minimise(places, lambda kept: run.shows(_named(whole, kept), only(whole, kept)))
+
+
+def _shorter(run: _Shrinking) -> None:
+    for n in range(len(run.best.faults)):
+        name = run.best.faults[n].fault
+
+        def shows(seconds: float, n: int = n, name: str = name) -> bool:
+            return run.shows(f"{name} for {seconds:.1f} s", lasting(run.best, n, seconds))
+
+        halved(run.best.faults[n].duration_s, LEAST_FAULT_S, shows)
+
+
+def _lighter(run: _Shrinking) -> None:
+    if (run.best.producers or 1) > 1:
+        run.shows("one producer", _replace(run.best, producers=1))
+
+    def shows(rate: float) -> bool:
+        return run.shows(f"{rate:g} records/s", _replace(run.best, rate_records_per_s=rate))
+
+    halved(run.best.rate_records_per_s or 0.0, LEAST_RATE, shows)
+
+
+def _named(whole: Schedule, kept: tuple[int, ...]) -> str:
+    return "faults " + ", ".join(f"{n + 1} {whole.faults[n].fault}" for n in kept)

@@ -1,0 +1,132 @@
+"""Tries of schedules: k of n of them must show the anomaly, each is a run on disk and in a ledger.
+
+What was tried once is not tried again, so a shrinking that was interrupted goes on where it was.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from urteil.harness.hunt.shrinking.anomaly import Anomaly, Outcome
+from urteil.harness.schedule import Schedule
+
+
+class BudgetSpent(Exception):
+    """No time is left for another try."""
+
+
+class Rule(msgspec.Struct, frozen=True, kw_only=True):
+    """A schedule is accepted when `hits` of at most `tries` runs show the anomaly."""
+
+    hits: int = 2
+    tries: int = 3
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.hits <= self.tries:
+            raise ValueError(
+                f"{self.hits} of {self.tries} tries cannot be: give 1 <= hits <= tries"
+            )
+
+
+class Tally(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of the tries of one schedule; `run` is the newest that showed the anomaly."""
+
+    hits: int
+    tries: int
+    others: tuple[Anomaly, ...] = ()
+    seconds: float = 0.0
+    run: str = ""
+
+
+class _Tried(msgspec.Struct, frozen=True, kw_only=True):
+    key: str
+    outcome: Outcome
+
+
+class Tries:
+    """Plays schedules, counts, and remembers in `ledger` (a line a try).
+
+    `play` plays one schedule and tells what it showed. BudgetSpent before a try that would begin
+    after `deadline` (CLOCK_MONOTONIC, seconds).
+    """
+
+    def __init__(
+        self,
+        play: Callable[[Schedule], Outcome],
+        anomaly: Anomaly,
+        ledger: Path,
+        *,
+        rule: Rule,
+        deadline: float,
+    ) -> None:
+        self.anomaly, self.rule = anomaly, rule
+        self._play, self._ledger, self._deadline = play, ledger, deadline
+        self._known: dict[str, list[Outcome]] = {}
+        self.played = 0
+        known = ledger.read_bytes() if ledger.exists() else b""
+        if known and not known.endswith(b"\n"):
+            with ledger.open("ab") as file:
+                file.write(b"\n")  # lest the next line be glued to one that a kill cut short
+        for line in known.splitlines():
+            self._remember(line)
+
+    def accepted(self, schedule: Schedule) -> tuple[bool, Tally]:
+        """Whether the rule is met, by the first tries in their order; no more is played than it
+        takes to know."""
+        rule, told = self.rule, 0
+        while True:
+            found = self.tally(schedule, told)
+            if found.hits >= rule.hits or found.tries - found.hits > rule.tries - rule.hits:
+                return found.hits >= rule.hits, found
+            told += 1
+            self.repeat(schedule, told)
+
+    def repeat(self, schedule: Schedule, tries: int) -> None:
+        """Play it until it was so many times."""
+        while len(self._outcomes(schedule)) < tries:
+            self._try(schedule)
+
+    def tally(self, schedule: Schedule, first: int | None = None) -> Tally:
+        """What is known of a schedule, by its first tries or by all."""
+        outcomes = self._outcomes(schedule)[:first]
+        others = {one for outcome in outcomes for one in outcome.shows if one != self.anomaly}
+        return Tally(
+            hits=sum(self.anomaly in outcome.shows for outcome in outcomes),
+            tries=len(outcomes),
+            others=tuple(sorted(others)),
+            seconds=round(sum(outcome.seconds for outcome in outcomes), 1),
+            run=next((one.run for one in reversed(outcomes) if self.anomaly in one.shows), ""),
+        )
+
+    def _outcomes(self, schedule: Schedule) -> list[Outcome]:
+        return self._known.get(key_of(schedule), [])
+
+    def _try(self, schedule: Schedule) -> None:
+        if time.monotonic() >= self._deadline:
+            raise BudgetSpent
+        outcome = self._play(schedule)
+        self.played += 1
+        line = msgspec.json.encode(_Tried(key=key_of(schedule), outcome=outcome))
+        with self._ledger.open("ab") as file:
+            file.write(line + b"\n")
+        self._remember(line)
+
+    def _remember(self, line: bytes) -> None:
+        """A line that a kill cut short is a try that was not made."""
+        try:
+            tried = msgspec.json.decode(line, type=_Tried)
+        except msgspec.DecodeError:
+            return
+        self._known.setdefault(tried.key, []).append(tried.outcome)
+
+
+def key_of(schedule: Schedule) -> str:
+    """The same for schedules that play alike."""
+    entries = tuple(msgspec.structs.replace(one, played=None) for one in schedule.faults)
+    plain = msgspec.structs.replace(schedule, faults=entries)
+    return hashlib.sha256(msgspec.json.encode(plain)).hexdigest()[:16]

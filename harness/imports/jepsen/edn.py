@@ -1,0 +1,264 @@
+"""EDN and what Clojure's printer makes beyond it, as far as histories use it.
+
+Keywords are `Keyword`, other symbols `Symbol`; maps, vectors and lists, sets become dicts, lists,
+frozensets. A tagged value is the value (`#jepsen.history.Op{...}` is a map), metadata is dropped, a
+regular expression is its text. Source: https://github.com/edn-format/edn, clojure.lang.LispReader.
+
+The reader works on bytes that were decoded as Latin-1, so that its positions are those of the
+file; what is not ASCII within a token is decoded as UTF-8.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from fractions import Fraction
+from math import inf, isnan
+from typing import Any
+
+from urteil.harness.imports.jepsen.edn_atoms import (
+    AtomError,
+    Keyword,
+    Symbol,
+    atom,
+    character,
+    string,
+)
+
+__all__ = ["CLOSE", "END", "EdnError", "Keyword", "Symbol", "read", "read_all", "written"]
+
+_TOKEN = re.compile(
+    r"""(?:[\s,]+|;[^\n]*|\#![^\n]*)*+
+    (?: (?P<keyword>:[\w.*+!?$%&=<>/-]++)(?=[\s,\])}])
+    | (?P<integer>-?(?:0|[1-9][0-9]{0,17}))(?=[\s,\])}])
+    | (?P<open>\#\{|[\[({]) | (?P<close>[\])}])
+    | "(?P<string>[^"\\]*+(?:\\.[^"\\]*+)*+)" | \#"(?P<regex>[^"\\]*+(?:\\.[^"\\]*+)*+)"
+    | (?P<discard>\#_) | (?P<meta>\#?\^)
+    | \\(?P<character>[^\s,;"()\[\]{}\\]++|.)
+    | \#<(?P<opaque>[^>]*+)>
+    | \#'?(?P<namespace>::?[^\s,;"()\[\]{}\\]*+)(?=[\s,]*\{)
+    | \#(?P<tag>[^\W\d_][^\s,;"()\[\]{}\\^]*+|=|'(?=[^\s,;"()\[\]{}\\]))
+    | (?P<atom>[^\s,;"()\[\]{}\\^@`~]++)
+    | (?P<end>\Z) )""",
+    re.VERBOSE | re.DOTALL | re.ASCII,
+)
+_CLOSES = {"[": "]", "(": ")", "{": "}", "#{": "}"}
+DEEPEST = 200
+END: Any = object()
+"""In place of a value behind the last one."""
+CLOSE: Any = object()
+"""In place of a value at the bracket that closes what a text is within."""
+
+
+class EdnError(ValueError):
+    """The text is no EDN; the message names the place and the mend, `at` is the position.
+
+    Where `ends` is set, more text may mend it.
+    """
+
+    def __init__(self, place: str, what: str, *, at: int, ends: bool = False) -> None:
+        super().__init__(f"{place}: {what}")
+        self.at, self.what, self.ends = at, what, ends
+
+
+def place(text: str, at: int, line: int = 1, column: int = 0) -> str:
+    """Line and column of a position in a text that begins behind `column` of `line`."""
+    lines = text.count("\n", 0, at)
+    begin = text.rfind("\n", 0, at) + 1
+    column = len(text[begin:at].encode("latin-1").decode("utf-8", "replace")) + (
+        1 if lines else column + 1
+    )
+    return f"line {line + lines}, column {column}"
+
+
+def read_all(text: str) -> Iterator[Any]:
+    """Every value of a text, in order. EdnError where it is damaged."""
+    raw, at = text.encode("utf-8", "surrogatepass").decode("latin-1"), 0
+    while True:
+        value, at = read(raw, at)
+        if value is END:
+            return
+        yield value
+
+
+def read(text: str, at: int, *, within: bool = False) -> tuple[Any, int]:
+    """The value that begins at a position, or `END`, and where it ends; `text` is Latin-1.
+
+    A text that is `within` a vector may be closed: the value is `CLOSE` then.
+    """
+    reader = _Reader(text, at, within)
+    return reader.value(), reader.at
+
+
+class _Reader:
+    def __init__(self, text: str, at: int, within: bool) -> None:
+        self._text = text
+        self.at = at
+        self._closing = ""
+        self._depth = self._within = int(within)
+        self._outermost = at
+
+    def value(self) -> Any:
+        """The next value, `END` behind the last one, `CLOSE` at a closing bracket."""
+        while True:
+            token = _TOKEN.match(self._text, self.at)
+            if token is None:
+                raise self._unknown()
+            self.at = token.end()
+            kind = token.lastgroup
+            assert kind is not None
+            word = token[kind]
+            if kind == "keyword":
+                return Keyword(word[1:])
+            if kind == "integer":
+                return int(word)
+            if kind == "open":
+                return self._collection(word)
+            if kind == "close":
+                self._closing = word
+                return CLOSE if self._depth else self._stray(word)
+            if kind == "end":
+                return END
+            if kind in ("discard", "meta"):
+                self._one("#_" if kind == "discard" else "^")
+                if kind == "meta":
+                    return self._one("metadata")
+            else:
+                return self._rarer(kind, word, token)
+
+    def _rarer(self, kind: str, word: str, token: re.Match[str]) -> Any:
+        if not word.isascii():
+            word = self._decoded(word, token.start(kind))
+        try:
+            if kind == "string":
+                return string(word)
+            if kind == "character":
+                return character(word)
+            if kind == "atom":
+                return atom(word)
+        except AtomError as error:
+            ends = token.end() == len(self._text)
+            raise self._error(str(error), token.start(kind), ends=ends) from None
+        if kind == "tag":
+            return self._one(f"#{word}")
+        if kind == "namespace":
+            return self._qualified(word.lstrip(":"))
+        return word if kind == "regex" else Symbol(f"#<{word}>")
+
+    def _decoded(self, word: str, at: int) -> str:
+        try:
+            return word.encode("latin-1").decode("utf-8")
+        except UnicodeDecodeError as error:
+            what, ends = "text that is not UTF-8; expected is UTF-8", self.at == len(self._text)
+            raise self._error(what, at + error.start, ends=ends) from None
+
+    def _qualified(self, namespace: str) -> dict[Any, Any]:
+        """`#:ns{:a 1}`: keywords without a namespace have this one, those in `_` have none."""
+        found: dict[Any, Any] = {}
+        for key, value in self._one(f"#:{namespace}").items():
+            if isinstance(key, (Keyword, Symbol)) and key.startswith("_/"):
+                key = type(key)(key[2:])
+            elif isinstance(key, (Keyword, Symbol)) and "/" not in key and namespace:
+                key = type(key)(f"{namespace}/{key}")
+            found[key] = value
+        return found
+
+    def _one(self, what: str) -> Any:
+        value = self.value()
+        if value is END or value is CLOSE:
+            at = self.at - (value is CLOSE)
+            raise self._error(f"nothing behind {what}; expected is a value", at, ends=value is END)
+        return value
+
+    def _stray(self, word: str) -> Any:
+        raise self._error(f"a {word} that closes nothing; remove it, or add what opens it",
+                          self.at - 1)  # fmt: skip
+
+    def _collection(self, opened: str) -> Any:
+        begin = self.at - len(opened)
+        if self._depth == self._within:
+            self._outermost = begin
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise self._error(f"more than {DEEPEST} brackets in each other", begin)
+        items = []
+        while (item := self.value()) is not CLOSE:
+            if item is END:
+                raise self._unclosed()
+            items.append(item)
+        self._depth -= 1
+        if self._closing != _CLOSES[opened]:
+            raise self._error(f"a {opened} closed by {self._closing}; expected is "
+                              f"{_CLOSES[opened]}", self.at - 1)  # fmt: skip
+        if opened == "#{":
+            return frozenset(map(_hashable, items))
+        if opened != "{":
+            return items
+        if len(items) % 2:
+            raise self._error("a map whose last key has no value; expected are pairs of a key and "
+                              "a value", begin)  # fmt: skip
+        return {_hashable(items[n]): items[n + 1] for n in range(0, len(items), 2)}
+
+    def _unclosed(self) -> EdnError:
+        """The outermost bracket is named: it begins what is damaged."""
+        opened = "#{" if self._text[self._outermost] == "#" else self._text[self._outermost]
+        what = f"a {opened} that is never closed; add its {_CLOSES[opened]}"
+        return self._error(what, self._outermost, ends=True)
+
+    def _unknown(self) -> EdnError:
+        begun = re.compile(r"(?:[\s,]+|;[^\n]*)*", re.ASCII).match(self._text, self.at)
+        at = begun.end() if begun else self.at
+        rest = self._text[at : at + 2]
+        if rest[:1] == '"' or rest == '#"':
+            return self._error('a " that is never closed; add its "', at, ends=True)
+        ends = len(self._text) - at < 8 or rest == "#<"
+        return self._error(f"{self._decoded_prefix(at)} begins nothing that EDN has; expected is "
+                           "a value", at, ends=ends)  # fmt: skip
+
+    def _decoded_prefix(self, at: int) -> str:
+        return self._text[at : at + 8].encode("latin-1").decode("utf-8", "replace")[:4]
+
+    def _error(self, what: str, at: int | None = None, *, ends: bool = False) -> EdnError:
+        at = self.at if at is None else at
+        return EdnError(place(self._text, at), what, at=at, ends=ends)
+
+
+def _hashable(value: Any) -> Any:
+    """A collection as a key: lists as tuples."""
+    if isinstance(value, list):
+        return tuple(map(_hashable, value))
+    if isinstance(value, dict):
+        return tuple((key, _hashable(one)) for key, one in value.items())
+    return value
+
+
+def written(value: Any) -> str:
+    """A value as EDN on one line."""
+    if value is None:
+        return "nil"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Keyword):
+        return f":{value}"
+    if isinstance(value, float):
+        return _float(value)
+    if isinstance(value, (int, Symbol, Fraction)):
+        return str(value)
+    if isinstance(value, Decimal):
+        return f"{value}M"
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{written(k)} {written(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, frozenset):
+        return "#{" + " ".join(sorted(map(written, value))) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + " ".join(map(written, value)) + "]"
+    raise TypeError(f"no EDN of {type(value).__name__}")
+
+
+def _float(value: float) -> str:
+    if isnan(value):
+        return "##NaN"
+    return repr(value) if abs(value) != inf else "##Inf" if value > 0 else "##-Inf"

@@ -1,0 +1,224 @@
+"""A quick reader of operations in their common form: a run of EDN maps becomes one JSON array.
+
+Maps of keywords, integers, vectors and strings differ from JSON by little more than their
+separators. Replacements of whole texts make JSON of thousands of operations at once, and msgspec
+decodes it. No replacement needs to know what it is in: whatever it does not fit becomes no JSON,
+and is left to the general reader (`edn`). So both always read the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, Literal, NotRequired, TypedDict
+
+import msgspec
+
+from urteil.harness.imports.jepsen.edn import Keyword, read
+
+Row = dict[str, Any]
+_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_PLAIN = r'[^{}"\\;#^@`~()\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\xff]++'
+
+
+def _map_of(depth: int) -> str:
+    inner = f"|{_map_of(depth - 1)}" if depth else ""
+    return rf"\{{(?:{_PLAIN}|{_STRING}{inner})*+\}}"
+
+
+_FORM = re.compile(rf"(?:\#jepsen\.history\.Op)?({_map_of(3)})", re.DOTALL)
+_RUN = re.compile(rf"(?:[\s,]*+(?:\#jepsen\.history\.Op)?{_map_of(3)})++", re.DOTALL | re.ASCII)
+_SPACES = re.compile(r"[\s,]+", re.ASCII)
+_PADDED = re.compile(r"(?<=[\[{]) | (?=[\]}])")
+_ERROR = rf":error (:[\w.*+!?$%&=<>/-]+|{_STRING}|\[(?:[^\[\]{{}}\"\\]|{_STRING})*\])"
+_TEXT = re.compile(rf"{_ERROR}|({_STRING})", re.DOTALL | re.ASCII)
+_FIRST_KEY = re.compile(r"\{(-?(?:0|[1-9][0-9]*)) \[")
+_NEXT_KEY = re.compile(r"\] (-?(?:0|[1-9][0-9]*)) \[")
+_MARK = "\x01"
+NAME_MARK, NAMED = "\x02", b"\\u0002"
+_KEYWORD = re.compile(
+    r"(?<=[ \[{]):(?!(?:send|poll)[ \]])([a-zA-Z][\w.*+!?<>=-]*+)(?=[ \]])", re.ASCII
+)
+_NIL = re.compile(r"(?<=[ \[{])nil(?=[ \]}])")
+_FIRST_NAME = re.compile(r'\{("\\u0002[^"]*") \[')
+_NEXT_NAME = re.compile(r'\] ("\\u0002[^"]*") \[')
+_NAME = re.compile(r"[a-z][a-z0-9-]*\??")
+BLOCK = 32
+LEARNED = 64
+FIELDS = ("type", "f", "process", "time", "index", "value", "error", "seek-to-beginning?",
+          "rebalance-log")  # fmt: skip
+OPEN = ("value", "seek-to-beginning?", "rebalance-log")
+"""Fields of any form."""
+WORDS = ("invoke", "ok", "fail", "info", "send", "poll", "txn", "assign", "subscribe", "crash")
+
+Operation = TypedDict(
+    "Operation",
+    {
+        "type": Literal["invoke", "ok", "fail", "info"],
+        "f": str,
+        "process": int,
+        "time": NotRequired[int | float | None],
+        "index": NotRequired[int | None],
+        "value": NotRequired[Any],
+        "error": NotRequired[str | None],
+        "seek-to-beginning?": NotRequired[Any],
+        "rebalance-log": NotRequired[Any],
+    },
+)
+_decode = msgspec.json.Decoder(list[Operation]).decode
+
+
+class Quick:
+    """Reads runs of operations, and learns the names of a history from those that it could not."""
+
+    def __init__(self) -> None:
+        self._keys = {name: f'"{name}":' for name in (*FIELDS, "keys")}
+        self._words = {name: f'"{name}"' for name in WORDS}
+        self._named = False
+        """Whether keys or values are keywords."""
+
+    def run(self, text: str, at: int) -> int:
+        """Where the run of maps ends that begins at a position."""
+        found = _RUN.match(text, at)
+        return found.end() if found else at
+
+    def operations(self, text: str) -> Iterator[tuple[list[Row], int]]:
+        """The operations of a run, each list with where its text begins; an empty list stands for
+        one map that the general reader has to read."""
+        if (whole := self._decoded(text)) is not None:
+            yield whole, 0
+            return
+        forms = list(_FORM.finditer(text))
+        for n in range(0, len(forms), BLOCK):
+            block = forms[n : n + BLOCK]
+            known = self._decoded(_tidy(" ".join(form[1] for form in block)))
+            if known is not None:
+                yield known, block[0].start()
+                continue
+            for form in block:
+                yield self._decoded(_tidy(form[1])) or [], form.start()
+
+    def learn(self, value: Any) -> None:
+        """Names that the general reader met: keys of maps, and other keywords, but of values, which
+        remain keywords."""
+        if len(self._keys) + len(self._words) > LEARNED:
+            return
+        if isinstance(value, dict):
+            for key in value:
+                if isinstance(key, Keyword) and _NAME.fullmatch(key) and key not in self._words:
+                    self._keys.setdefault(key, f'"{key}":')
+                if key != "value":
+                    self.learn(value[key])
+                elif type(value.get("process")) is int:
+                    self._named = self._named or _has_keyword(value[key])
+        elif isinstance(value, list):
+            for one in value[:LEARNED]:
+                self.learn(one)
+        elif isinstance(value, Keyword) and _NAME.fullmatch(value) and value not in self._keys:
+            self._words.setdefault(value, f'"{value}"')
+            longest = sorted(self._words.items(), key=lambda one: -len(one[0]))
+            self._words = dict(longest)
+
+    def _decoded(self, text: str) -> list[Row] | None:
+        try:
+            json, keys = self._json(text)
+            found: list[Any] = _decode(json)
+            if keys != sum(map(_finish, found)):
+                return None
+            if self._named and NAMED in json:
+                for op in found:
+                    op |= {name: _with_keywords(op[name]) for name in OPEN if name in op}
+            return found if "{" in text else None
+        except (msgspec.MsgspecError, ValueError):
+            return None
+
+    def _json(self, text: str) -> tuple[bytes, int]:
+        """What is JSON if the text has the common form, and hardly is otherwise; and how many keys
+        of polls' maps were quoted."""
+        kept: list[str] = []
+        counts = [0, 0, 0, 0]
+        if '"' in text or ":error " in text:
+            text = _TEXT.sub(lambda found: _kept(found, kept), text)
+        text = text.replace("#jepsen.history.Op{", "{")
+        text = text.replace(", ", " ").replace("\r\n", " ").replace("\n", " ")
+        text = _NIL.sub("null", text) if self._named else text.replace("nil", "null")
+        for name, quoted in self._keys.items():
+            text = text.replace(f":{name} ", quoted)
+        if self._named:
+            if "\\u0002" in text or any("\\u0002" in one for one in kept):
+                raise ValueError("a text that is taken for a keyword")
+            text = _KEYWORD.sub(r'"\\u0002\1"', text)
+            text, counts[0] = _FIRST_NAME.subn(r"{\1:[", text)
+            text, counts[1] = _NEXT_NAME.subn(r"] \1:[", text)
+        for name, quoted in self._words.items():
+            text = text.replace(f":{name}", quoted)
+        text, counts[2] = _FIRST_KEY.subn(r'{"\1":[', text)
+        text, counts[3] = _NEXT_KEY.subn(r'] "\1":[', text)
+        text = text.strip().replace(" ", ",")
+        if kept:
+            pieces = text.split(_MARK)
+            text = "".join(
+                piece for pair in zip(pieces, [*kept, ""], strict=True) for piece in pair
+            )
+        return f"[{text}]".encode("latin-1"), sum(counts)
+
+
+def _kept(found: re.Match[str], kept: list[str]) -> str:
+    """A mark for a string, or for the EDN of an error as a string."""
+    if found[1] is None:
+        if "\\/" in found[2]:
+            raise ValueError("an escape that JSON has and EDN has not")
+        kept.append(found[2])
+        return _MARK
+    kept.append(msgspec.json.encode(found[1].encode("latin-1").decode("utf-8")).decode("utf-8")
+                .encode("utf-8").decode("latin-1"))  # fmt: skip
+    return f":error {_MARK}"
+
+
+def _tidy(text: str) -> str:
+    """One space where there is any, none beside a bracket; strings may be damaged by it, and
+    are then left to the general reader."""
+    if '"' in text:
+        return text
+    return _PADDED.sub("", _SPACES.sub(" ", text))
+
+
+def _finish(op: Row) -> int:
+    """What JSON cannot say: errors, and the numbers that are keys of polls' maps, of which it
+    returns how many there are."""
+    value, keys = op.get("value"), 0
+    if type(value) is list:
+        for step in value:
+            if type(step) is list and len(step) > 1 and type(step[1]) is dict:
+                keys += len(step[1])
+                step[1] = {
+                    key if key[:1] == NAME_MARK else int(key): records
+                    for key, records in step[1].items()
+                }
+    if (error := op.get("error")) is not None:
+        op["error"] = _error(error)
+    return keys
+
+
+def _has_keyword(value: Any) -> bool:
+    """Whether any but the names of steps is a keyword."""
+    if isinstance(value, dict):
+        return any(map(_has_keyword, (*value, *value.values())))
+    if isinstance(value, list):
+        return any(map(_has_keyword, value))
+    return isinstance(value, Keyword) and value not in ("send", "poll")
+
+
+def _with_keywords(value: Any) -> Any:
+    """A value whose marked texts are keywords."""
+    if type(value) is list:
+        return [_with_keywords(one) for one in value]
+    if type(value) is dict:
+        return {_with_keywords(key): _with_keywords(one) for key, one in value.items()}
+    return Keyword(value[1:]) if type(value) is str and value[:1] == NAME_MARK else value
+
+
+@lru_cache(maxsize=4096)
+def _error(text: str) -> Any:
+    return read(text.encode("utf-8").decode("latin-1"), 0)[0]

@@ -1,0 +1,203 @@
+"""A history of `jepsen.tests.kafka` as the evidence of a run, to be judged without a cluster.
+
+A key becomes a topic `kKEY` of one partition, a process the client `jPROCESS`, a value the record
+RUN/kKEY/VALUE. What Jepsen does not record (replicas, elections, settings) is withheld: checks that
+need it are not judged. A partition is known as far as somebody polled over it: an acknowledged
+record elsewhere is neither lost nor found, and the run is UNKNOWN for it, unless
+`:debug-topic-partitions` told the end to a process that had polled from the beginning.
+"""
+
+from __future__ import annotations
+
+import gc
+import re
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from urteil.harness.evidence.schema import SCHEMAS
+from urteil.harness.imports.jepsen.evidence_rows import BOOT, Import, IsTransactional
+from urteil.harness.imports.jepsen.operations import (
+    STEPS,
+    HistoryError,
+    Row,
+    history_in,
+    pairs,
+    sent_value,
+    steps_of,
+    where,
+    written_or,
+)
+from urteil.harness.scenario import (
+    IMPORTED,
+    ClusterSpec,
+    Phase,
+    RunFacts,
+    Scenario,
+    TopicFact,
+    WorkloadSpec,
+    save,
+)
+from urteil.harness.verify.derived.parts import LOG
+from urteil.harness.verify.evidence import write_rows
+
+GUARANTEES = ("lost_write", "inconsistent_offset", "duplicate")
+WITHHELD = ("replicas", "logs", "states")
+POLLED = ("reads", "passes")
+"""Tables without a row where nobody polled anything."""
+HEALS = re.compile(r"heal|stop|start-all|resume|cont|restart|recover|reset|none")
+
+__all__ = ["HistoryError", "history_in", "load"]
+
+
+def load(
+    path: Path,
+    run_dir: Path,
+    *,
+    acks: int = -1,
+    idempotent: bool = True,
+    isolation: str = "read_uncommitted",
+    command: str = "",
+) -> int:
+    """Make `run_dir` a run of the history at `path`; how many operations it has.
+
+    `acks`, `idempotent` and `isolation` are the clients' settings, which a history does not tell.
+    HistoryError names the line or operation that is not as expected; nothing is written then.
+    """
+    made = not run_dir.exists()
+    evidence = run_dir / "evidence"
+    settings = {"acks": acks, "idempotent": idempotent, "isolation": isolation}
+    try:
+        with uncollected():
+            found, count, nemesis = _read(path, evidence, settings)
+            clients = found.finish()
+        if not found.sends.rows:
+            raise HistoryError(f"{path}: no operation :send or :txn sends anything; expected is a "
+                               "history of jepsen.tests.kafka")  # fmt: skip
+        if twice := found.repeated():
+            check_unique(path, found, twice)
+    except HistoryError:
+        shutil.rmtree(run_dir if made else evidence)
+        raise
+    end_ns = max(reader.end_ns for reader in found.readers.values())
+    begin_ns = min(reader.begin_ns for reader in found.readers.values())
+    _describe(found, run_dir, path, command, (begin_ns, end_ns))
+    small = {"clients": clients, "faults": _faults(nemesis, end_ns)}
+    small["manifest"] = [
+        {"file": f"evidence/{name}", "kind": "table", "rows": rows, "ended_properly": True}
+        for name, rows in ({**found.counts(), "clients": len(clients)}).items()
+    ]
+    for table in SCHEMAS:
+        if not (evidence / table).exists():
+            rows = [{"run": found.run} | row for row in small.get(table, ())]
+            write_rows(evidence / table, SCHEMAS[table], rows)
+    return count
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Without the collector of cycles, of which rows have none and which would look at each."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _read(path: Path, evidence: Path, settings: dict[str, Any]) -> tuple[Import, int, list[Row]]:
+    """The tables of clients' operations, how many operations there are, and those of the nemesis.
+
+    That operations are transactions may be seen by a later one only: then all is read once more.
+    """
+    run, nemesis, count = secrets.token_hex(4), list[Row](), 0
+    found = Import(evidence, run, **settings)
+    try:
+        for invoked, done in pairs(path):
+            count += 1
+            if isinstance(done["process"], int):
+                found.take(invoked, done)
+            else:
+                nemesis.append(done)
+    except IsTransactional:
+        found.finish()
+        return _read(path, evidence, settings | {"transactional": True})
+    return found, count, nemesis
+
+
+def check_unique(path: Path, found: Import, hashes: set[int]) -> None:
+    """HistoryError where a value was sent twice, of those with these hashes."""
+    writers: dict[str, Row] = {}
+    for invoked, done in pairs(path):
+        if done["f"] not in STEPS or not isinstance(done["process"], int):
+            continue
+        for step in steps_of(invoked, done):
+            value_id = found.value_of(step) if step[0] == "send" else ""
+            if hash(value_id) not in hashes or not value_id:
+                continue
+            before = writers.setdefault(value_id, done)
+            if before is not done:
+                raise HistoryError(
+                    f"{where(done)} sends {written_or(sent_value(step)[1])} to key "
+                    f"{written_or(step[1])}, as {where(before)} did: values are told apart by key "
+                    "and value, and must be unique"
+                )
+
+
+def _describe(
+    found: Import, run_dir: Path, path: Path, command: str, span_ns: tuple[int, int]
+) -> None:
+    """What a run's folder says of itself beside the evidence."""
+    topics = [
+        TopicFact(
+            name=key,
+            topic_id=key,
+            partitions=1,
+            replication_factor=1,
+            config={LOG: "reads"} | found.end_of(key),
+        )
+        for key in found.keys
+    ]
+    facts = RunFacts(
+        run=found.run, seed=0, scenario="jepsen", target="jepsen", runtime=IMPORTED, boot_id=BOOT,
+        command=command, versions={"history": path.name}, topics=topics,
+        phases=[Phase(name="before", begin_ns=span_ns[0], end_ns=span_ns[1])],
+        withheld=[*WITHHELD, *(name for name in POLLED if not found.counts()[name])],
+    )  # fmt: skip
+    scenario = Scenario(
+        name="jepsen", about=f"a history of jepsen.tests.kafka, {path.name}",
+        cluster=ClusterSpec(brokers=1), workload=WorkloadSpec(
+            kind="jepsen", acks=found.acks, idempotent=found.idempotent, isolation=found.isolation,
+            client="jepsen", rate_records_per_s=0, in_flight=5),
+        guarantees=GUARANTEES, minimum_acks=1, target="jepsen", runtime=IMPORTED,
+    )  # fmt: skip
+    save(run_dir / "scenario.json", scenario)
+    save(run_dir / "run.json", facts)
+
+
+def _faults(nemesis: list[Row], end_ns: int) -> list[Row]:
+    """What the nemesis did, from one act until the next that heals, or the history's end."""
+    until_ns, found = end_ns, list[Row]()
+    for op in reversed(nemesis):
+        name = str(op["f"])
+        if HEALS.search(name):
+            until_ns = op["time"]
+        elif op["type"] != "invoke":
+            found.append(_fault(op, until_ns))
+    return found[::-1]
+
+
+def _fault(op: Row, until_ns: int) -> Row:
+    return {
+        "fault": str(op["f"]),
+        "targets": '["cluster"]',
+        "begin_ns": op["time"],
+        "end_ns": until_ns,
+        "healed_ns": until_ns,
+        "acted": True,
+        "proof": f"the history: {written_or(op.get('value'))[:200]}",
+    }

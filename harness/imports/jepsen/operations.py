@@ -1,0 +1,182 @@
+"""The operations of a history file: each completion with its invocation."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from urteil.harness.imports.jepsen.edn import EdnError, Keyword, written
+from urteil.harness.imports.jepsen.edn_atoms import whole
+from urteil.harness.imports.jepsen.fast_reader import FIELDS
+from urteil.harness.imports.jepsen.history_stream import Stream
+
+Row = dict[str, Any]
+STEP_NS = 1_000_000
+"""Between two operations of a history that tells no times."""
+NAMES = ("history.edn", "history.edn.gz")
+STEPS = ("send", "poll", "txn")
+_TYPES = ("invoke", "ok", "fail", "info")
+LARGEST = 1 << 62
+"""Times and offsets beyond are none."""
+
+
+class HistoryError(ValueError):
+    """The file is no history of this workload; the message says where and what is expected."""
+
+
+def history_in(path: Path) -> Path:
+    """The history of a store's folder; a file is itself."""
+    if not path.is_dir():
+        return path
+    found = [path / name for name in NAMES if (path / name).is_file()]
+    if not found:
+        raise HistoryError(
+            f"{path} holds no history.edn and no sends.parquet; expected is the folder of one test "
+            "in a store, a history itself, or a folder of tables (docs/guide/own.md)"
+        )
+    return found[0]
+
+
+def pairs(path: Path) -> Iterator[tuple[Row | None, Row]]:
+    """Each completion with its invocation; what never completed is `:info` at its invocation.
+
+    HistoryError names the line or operation that is not as expected.
+    """
+    open_ops: dict[Any, Row] = {}
+    for op in _timed(operations(path)):
+        if op["type"] == "invoke":
+            if op["process"] in open_ops:
+                raise HistoryError(f"{where(op)}: process {op['process']} invokes again before "
+                                   "its last operation completed")  # fmt: skip
+            open_ops[op["process"]] = op
+        else:
+            yield open_ops.pop(op["process"], None), op
+    for op in open_ops.values():
+        yield op, op | {"type": Keyword("info")}
+
+
+def steps_of(invoked: Row | None, done: Row) -> list[list[Any]]:
+    """The sends and polls of an operation as it completed: `[:send k v]`, `[:poll {...}]`."""
+    steps = done.get("value")
+    if steps is None and invoked is not None:
+        steps = invoked.get("value")
+    if not isinstance(steps, list):
+        raise HistoryError(f"{where(done)}: the value of :{done['f']} is {written_or(steps)}, not "
+                           "a vector of [:send k v] and [:poll]")  # fmt: skip
+    for step in steps:
+        if not _is_step(step):
+            raise HistoryError(f"{where(done)}: {written_or(step)} is neither [:send k v] nor "
+                               "[:poll] nor [:poll {k [[offset value] ...]}]")  # fmt: skip
+    return steps
+
+
+def _is_step(step: Any) -> bool:
+    if not isinstance(step, list) or not step:
+        return False
+    if step[0] == "send":
+        return len(step) == 3 and (
+            type(step[2]) is not list or len(step[2]) != 2 or _is_pair(step[2])
+        )
+    told = step[1] if len(step) > 1 else None
+    return step[0] == "poll" and (told is None or (isinstance(told, dict) and _are_pairs(told)))
+
+
+def _are_pairs(told: dict[Any, Any]) -> bool:
+    for pairs in told.values():
+        for pair in pairs or ():
+            if not (type(pair) is list and len(pair) == 2 and _is_pair(pair)):
+                return False
+    return True
+
+
+def _is_pair(pair: list[Any]) -> bool:
+    """Whether the first of two is an offset or none; one of another form becomes an integer."""
+    offset = pair[0]
+    if type(offset) is int or offset is None:
+        return offset is None or -LARGEST <= offset < LARGEST
+    pair[0] = whole(offset)
+    return pair[0] is not None and -LARGEST <= pair[0] < LARGEST
+
+
+def sent_value(step: list[Any]) -> tuple[int | None, Any]:
+    """Offset, where it is known, and value of a `[:send k v]` or `[:send k [offset v]]`."""
+    told = step[2]
+    return (told[0], told[1]) if isinstance(told, list) and len(told) == 2 else (None, told)
+
+
+def operations(path: Path, *, quick: bool = True) -> Iterator[Row]:
+    """The operations of a file: maps one after the other, or one vector of them."""
+    stream = Stream(path, quick=quick)
+    try:
+        for values, checked in stream.values():
+            yield from values if checked else (_operation(one, stream) for one in values)
+    except EdnError as error:
+        raise HistoryError(f"{path}: {error}") from None
+    except UnicodeDecodeError as error:
+        raise HistoryError(f"{path} is no text ({error}); expected is history.edn") from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise HistoryError(f"{path} cannot be unpacked: {error}") from None
+
+
+def _operation(value: Any, stream: Stream) -> Row:
+    """The fields of an operation that mean something here, numbers of any form as integers."""
+    if not isinstance(value, dict):
+        raise HistoryError(f"{stream.place()}: {written_or(value)[:80]} is no operation, which is "
+                           "a map with :type, :f, :process, :time and :value")  # fmt: skip
+    for name in ("type", "f", "process"):
+        if value.get(name) is None:
+            raise HistoryError(f"{stream.place()}: {where(value)}: an operation without :{name}")
+    if value["type"] not in _TYPES:
+        raise HistoryError(f"{stream.place()}: {where(value)}: :type {written_or(value['type'])} "
+                           "is none of :invoke, :ok, :fail and :info")  # fmt: skip
+    found = {name: value[name] for name in FIELDS if name in value}
+    if (process := whole(found["process"])) is not None:
+        found["process"] = process
+    return found
+
+
+def _timed(ops: Iterable[Row]) -> Iterator[Row]:
+    """Operations with their times; where none has one, their order is all that is known."""
+    untimed: Row | None = None
+    for n, op in enumerate(ops):
+        at_ns = op.get("time")
+        if type(at_ns) is int and 0 <= at_ns < LARGEST and untimed is None:
+            yield op
+        elif at_ns is None and (n == 0 or untimed is not None):
+            untimed = untimed or op
+            yield op | {"time": (n + 1) * STEP_NS}
+        elif at_ns is None or untimed is not None:
+            lacking = op if untimed is None else untimed
+            raise HistoryError(f"{where(lacking)}: an operation without :time, though others have "
+                               "one")  # fmt: skip
+        else:
+            yield op | {"time": _nanoseconds(op)}
+
+
+def _nanoseconds(op: Row) -> int:
+    at_ns = whole(op["time"])
+    if at_ns is None or not -LARGEST < at_ns < LARGEST:
+        raise HistoryError(f"{where(op)}: :time {written_or(op['time'])} is no number of "
+                           "nanoseconds; expected is a whole one of 64 bits")  # fmt: skip
+    return at_ns
+
+
+def word(value: Any) -> str:
+    """A key, value or process as part of a name; different ones have different names."""
+    text = value if isinstance(value, str) else written_or(value)
+    return re.sub(r"[^\w.-]", lambda found: f"~{ord(found[0]):x}", text)
+
+
+def where(op: Row) -> str:
+    return f"operation {op.get('index', '?')}"
+
+
+def written_or(value: Any) -> str:
+    """A value as EDN, or as Python shows what has none."""
+    try:
+        return written(value)
+    except TypeError:
+        return repr(value)

@@ -1,0 +1,267 @@
+"""Tables of another recorder, in the form of docs/reference/evidence.md, as a run to be judged.
+
+`sends` and `reads` are enough. What is not brought is withheld: checks that need it are not judged.
+Where there are no logs, what anybody read was there; where there are no passes, each stretch that
+somebody read in order (`pass`) is one, from its first offset to its last.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shutil
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from urteil.harness.evidence.schema import SCHEMAS
+from urteil.harness.imports.tables import text_tables
+from urteil.harness.imports.tables.missing_columns import (
+    NEEDED,
+    SHARED,
+    Settings,
+    bare,
+    clients,
+    filled,
+)
+from urteil.harness.imports.tables.run_facts import describe
+from urteil.harness.imports.tables.skipped_records import passed_over
+from urteil.harness.imports.tables.text_tables import TablesError
+from urteil.harness.verify import evidence
+
+TOPICS = "topics.json"
+"""Settings of topics, name to setting to value; beside the tables, if there is anything to tell."""
+BOOT = "elsewhere"
+READ = (*NEEDED, "clients", "passes", "replicas", "logs", "states", "manifest")
+"""Tables that tell what a run's folder says of itself."""
+GROUP = ("client", "session", "pass", "topic_id", "topic", "partition")
+
+
+def tables_in(folder: Path) -> dict[str, list[Path]]:
+    """The files of each table in `folder` or its folder `evidence`: NAME/*.parquet or NAME.parquet,
+    or of another form (see `text_tables`); nothing where there are neither sends nor reads."""
+    ends = [".parquet", *text_tables.SUFFIXES, *(f"{suffix}.gz" for suffix in text_tables.SUFFIXES)]
+    for place in (folder / "evidence", folder):
+        found = {
+            name: [
+                *(one for end in ends for one in sorted((place / name).glob(f"*{end}"))),
+                *(one for end in ends for one in place.glob(f"{name}{end}")),
+            ]
+            for name in SCHEMAS
+        }
+        if found["sends"] or found["reads"]:
+            return {name: files for name, files in found.items() if files}
+    return {}
+
+
+def load(
+    folder: Path, run_dir: Path, *, acks: int, idempotent: bool, isolation: str, command: str
+) -> int:
+    """Make `run_dir` a run of the tables in `folder`; how many sends and reads it has.
+
+    `acks`, `idempotent` and `isolation` are the clients' settings where the tables tell none.
+    TablesError names the file that is not as expected.
+    """
+    brought = tables_in(folder)
+    configs = _configs(folder)
+    if "sends" not in brought:
+        raise TablesError(f"{folder} has no sends (sends.parquet, sends.csv, sends.jsonl or a "
+                          "folder sends): without them nobody knows what was written")  # fmt: skip
+    settings: Settings = {"acks": acks, "idempotent": idempotent}
+    have = {name: _read(name, files) for name, files in brought.items()
+            if name in READ or not _is_parquet(files)}  # fmt: skip
+    for name in SHARED:
+        if any(name not in have[one].column_names for one in NEEDED if one in have):
+            have |= {one: bare(have[one], [name]) for one in NEEDED if one in have}
+    run = _run_of(have["sends"])
+    whole = {
+        one for one, files in brought.items()
+        if _is_parquet(files) and (one not in NEEDED or _is_whole(one, files))
+        if one != "sends" or not any(have[one][name].null_count for name in settings)
+    }  # fmt: skip
+    stretched = "reads" in have and "pass" not in have["reads"].column_names
+    ids = _ids(brought, have)
+    have |= {
+        one: filled(one, _placed(have[one], ids, brought[one][0]), run, settings)
+        for one in NEEDED
+        if one in have
+    }
+    if "clients" not in have:
+        told = settings | {"isolation": isolation, "boot_id": BOOT}
+        have["clients"] = clients(have["sends"], have.get("reads"), run, told)
+    made = "passes" not in have
+    if made and "reads" in have:
+        have["passes"] = _passes(have["reads"], run, _isolations(have["clients"], isolation))
+    _write(run_dir / "evidence", have, {name: brought[name] for name in whole})
+    settings["isolation"] = isolation
+    problems: list[str] = []
+    if made and stretched and "reads" in have:
+        compacted = {
+            name for name, told in configs.items() if "compact" in told.get("cleanup.policy", "")
+        }
+        problems += passed_over(have["sends"], have["reads"], compacted)
+    describe(run_dir, run, have, configs, settings, command, problems, made=made)
+    return sum(len(have[name]) for name in NEEDED if name in have)
+
+
+def _read(name: str, files: list[Path]) -> pa.Table:
+    try:
+        parts = [pq.read_table(one) if _is_parquet([one]) else text_tables.read(name, one)
+                 for one in files]  # fmt: skip
+        have = pa.concat_tables(parts, promote_options="permissive")
+    except (pa.ArrowException, OSError) as error:
+        text = " ".join(str(error).split())[:200]
+        raise TablesError(f"{files[0]}: {name} cannot be read ({text}); expected is Parquet, CSV "
+                          "or JSON, all parts with the same columns") from None  # fmt: skip
+    needed = NEEDED.get(name, ())
+    lacks = [column for column in needed if column not in have.column_names]
+    lacks += [] if not needed or {"topic", "topic_id"} & {*have.column_names} else ["topic"]
+    if lacks:
+        raise TablesError(
+            f"{files[0]}: {name} has no {', '.join(lacks)} (docs/reference/evidence.md)"
+        )
+    for column in SCHEMAS[name] if needed else ():
+        have = _as_text(have, column, files[0]) if column.name in have.column_names else have
+        kind = have.schema.field(column.name) if column.name in have.column_names else column
+        if not evidence.castable(kind, column):
+            raise TablesError(f"{files[0]}: {column.name} is {kind.type}, should be {column.type}")
+    return have
+
+
+def _is_parquet(files: list[Path]) -> bool:
+    return all(file.suffix == ".parquet" for file in files)
+
+
+def _as_text(have: pa.Table, column: pa.Field, file: Path) -> pa.Table:
+    """Numbers that came as texts, and times as such."""
+    at, kind = have.column_names.index(column.name), have.schema.field(column.name).type
+    if pa.types.is_timestamp(kind):
+        text = have.column(at).cast(pa.timestamp("ns", kind.tz)).cast(pa.string()).to_pylist()
+    elif pa.types.is_string(kind) and not pa.types.is_string(column.type):
+        text = have.column(at).to_pylist()
+    else:
+        return have
+    return have.set_column(at, column, text_tables.typed(text, column, file))
+
+
+def _ids(brought: dict[str, list[Path]], have: dict[str, pa.Table]) -> dict[str, set[str]]:
+    """The topic ids that any table tells of a name."""
+    others = [file for name, files in brought.items() if name not in have for file in files]
+    found: dict[str, set[str]] = defaultdict(set)
+    for pairs in chain(have.values(), _pairs(others)):
+        if {"topic", "topic_id"} <= {*pairs.column_names}:
+            for row in pairs.group_by(["topic", "topic_id"]).aggregate([]).to_pylist():
+                if None not in row.values():
+                    found[row["topic"]].add(row["topic_id"])
+    return found
+
+
+def _pairs(files: list[Path]) -> Iterator[pa.Table]:
+    """What can be read of their topics; who cannot be read is told by the judgement."""
+    for file in files:
+        try:
+            yield pq.read_table(file, columns=["topic", "topic_id"])
+        except (pa.ArrowException, OSError, KeyError):
+            continue
+
+
+def _placed(have: pa.Table, ids: dict[str, set[str]], file: Path) -> pa.Table:
+    """`have` with the id that other tables tell of a topic, where it tells names alone."""
+    if "topic_id" in have.column_names or not ids:
+        return have
+    column = have["topic"].to_pylist()
+    for name in dict.fromkeys(column):
+        if len(ids.get(name, ())) > 1:
+            raise TablesError(f"{file}: it has no topic_id, and topic {name} had several (it was "
+                              "deleted and made anew): tell which")  # fmt: skip
+    known = {name: next(iter(some)) for name, some in ids.items()}
+    return have.append_column(
+        "topic_id", pa.array([known.get(name, name) for name in column], pa.string())
+    )
+
+
+def _is_whole(name: str, files: list[Path]) -> bool:
+    """Whether every part has all columns, none of them in another form."""
+    return all(
+        column.name in part.names and evidence.castable(part.field(column.name), column)
+        for part in map(pq.read_schema, files)
+        for column in SCHEMAS[name]
+    )
+
+
+def _write(target: Path, have: dict[str, pa.Table], brought: dict[str, list[Path]]) -> None:
+    """What was brought whole as it was, all else with every column."""
+    for name, schema in SCHEMAS.items():
+        (target / name).mkdir(parents=True)
+        if name in brought:
+            for file in brought[name]:
+                shutil.copyfile(file, target / name / file.name)
+        else:
+            rows = _ours(have[name], schema) if name in have else schema.empty_table()
+            pq.write_table(rows, target / name / "part-0.parquet")
+
+
+def _ours(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """What does not fit in a column's width stays as wide as it is: the judgement tells of it."""
+    columns = []
+    for field in schema:
+        if field.name not in rows.column_names:
+            columns.append(pa.chunked_array([pa.nulls(len(rows), field.type)]))
+            continue
+        column = rows[field.name]
+        try:
+            columns.append(column.cast(field.type))
+        except pa.ArrowInvalid:
+            columns.append(column)
+    return pa.table(columns, names=schema.names)
+
+
+def _run_of(sends: pa.Table) -> str:
+    told = pc.unique(sends["run"]).to_pylist() if "run" in sends.column_names else []
+    return next((str(one) for one in told if one), secrets.token_hex(4))
+
+
+def _configs(folder: Path) -> dict[str, dict[str, str]]:
+    path = folder / TOPICS
+    if not path.exists():
+        return {}
+    try:
+        told = json.loads(path.read_bytes())
+        return {
+            topic: {name: str(value) for name, value in settings.items()}
+            for topic, settings in told.items()
+        }
+    except (ValueError, AttributeError) as error:
+        raise TablesError(f'{path}: {error}; expected is {{"TOPIC": {{"cleanup.policy": '
+                          '"compact"}}') from None  # fmt: skip
+
+
+def _isolations(rows: pa.Table, default: str) -> dict[tuple[Any, Any], str]:
+    """The isolation of each client and session."""
+    return {
+        (row["client"], row.get("session", 0)): row.get("isolation") or default
+        for row in rows.to_pylist()
+    }
+
+
+def _passes(reads: pa.Table, run: str, isolations: dict[tuple[Any, Any], str]) -> pa.Table:
+    """What was read in order as passes over it."""
+    whole = reads.filter(pc.is_valid(reads["offset"]))
+    spans = whole.group_by(list(GROUP)).aggregate(
+        [("offset", "min"), ("offset", "max"), ("read_ns", "min"), ("read_ns", "max")]
+    )
+    rows = [
+        {name: row[name] for name in GROUP}
+        | {"run": run, "from_offset": row["offset_min"], "to_offset": row["offset_max"] + 1}
+        | {"begin_ns": row["read_ns_min"], "end_ns": row["read_ns_max"]}
+        | {"isolation": isolations.get((row["client"], row["session"]))}
+        | {"final": True, "complete": True}
+        for row in spans.to_pylist()
+    ]
+    return pa.Table.from_pylist(rows, schema=SCHEMAS["passes"])

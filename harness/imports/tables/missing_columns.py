@@ -1,0 +1,116 @@
+"""Columns of `sends`, `reads` and `clients` that who recorded a history need not bring."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from urteil.harness.evidence.schema import SCHEMAS
+
+NEEDED = {
+    "sends": ("client", "partition", "offset", "value_id", "outcome", "invoke_ns", "complete_ns"),
+    "reads": ("client", "partition", "offset", "value_id", "read_ns"),
+}
+"""Beside `topic` or `topic_id`; all else can be told from these, or is not judged."""
+SHARED = ("key", "timestamp_ms")
+"""What is compared between both tables: in neither where one of them does not tell."""
+_ALIKE: dict[str, dict[str, Any]] = {
+    "sends": {"session": 0, "ambiguous": False, "tombstone": False},
+    "reads": {"session": 0, "position_in_poll": 0, "intact": True},
+}
+
+Settings = dict[str, Any]
+
+
+def filled(table: str, have: pa.Table, run: str, settings: Settings) -> pa.Table:
+    """`have` with every column of its schema, told from the others where it is not there; cells
+    that do not tell a client's settings have `settings`."""
+    names = set(have.column_names)
+    own = {"run": run, **_ALIKE[table], **(settings if table == "sends" else {})}
+    for one, other in (("topic_id", "topic"), ("topic", "topic_id")):
+        if one not in names and other in names:
+            have = have.append_column(one, have[other])
+    if table == "sends" and "partition_intended" not in names:
+        have = have.append_column("partition_intended", have["partition"])
+    for column in SCHEMAS[table]:
+        if column.name not in have.column_names:
+            value = pa.scalar(own.get(column.name), column.type)
+            have = have.append_column(column, pa.repeat(value, len(have)))
+    for name, value in settings.items() if table == "sends" else ():
+        at = have.column_names.index(name)
+        have = have.set_column(at, have.schema.field(at), pc.fill_null(have[name], value))
+    if table == "sends" and "op" not in names:
+        return _with(have, "op", _counted(have, ("client",), ("invoke_ns",)))
+    if table == "reads" and "poll" not in names:
+        order = ("read_ns", "position_in_poll")
+        have = _with(have, "poll", _counted(have, ("client", "session"), order))
+    elif table == "reads" and "position_in_poll" not in names:
+        places = _counted(have, ("client", "session", "poll"), ("read_ns",))
+        have = _with(have, "position_in_poll", places)
+    if table == "reads" and "pass" not in names:
+        return _with(have, "pass", _stretches(have))
+    return have
+
+
+def bare(have: pa.Table, names: Sequence[str]) -> pa.Table:
+    """`have` without some columns."""
+    return have.drop_columns([name for name in names if name in have.column_names])
+
+
+def clients(sends: pa.Table, reads: pa.Table | None, run: str, settings: Settings) -> pa.Table:
+    """Rows of `clients` for everybody who wrote or read."""
+    told: dict[tuple[Hashable, Hashable], dict[str, Any]] = {}
+    for table, kind in ((sends, "producer"), (reads, "consumer")):
+        if table is None:
+            continue
+        pairs = zip(table["client"].to_pylist(), table["session"].to_pylist(), strict=True)
+        for client, session in dict.fromkeys(pairs):
+            row = {"run": run, "client": client, "session": session, "kind": kind, **settings}
+            told.setdefault((client, session), row)
+    return pa.Table.from_pylist(list(told.values()), schema=SCHEMAS["clients"])
+
+
+def _with(have: pa.Table, name: str, values: list[int]) -> pa.Table:
+    field = have.schema.field(name)
+    return have.set_column(have.column_names.index(name), field, pa.array(values, field.type))
+
+
+def _stretches(reads: pa.Table) -> list[int]:
+    """The pass of each read where nobody told. One that steps back, or past what others read, may
+    have been moved: it begins another pass."""
+    columns = ("client", "session", "topic_id", "partition")
+    places = list(zip(*(reads[name].to_pylist() for name in columns), strict=True))
+    polls = zip(reads["poll"].to_pylist(), reads["position_in_poll"].to_pylist(), strict=True)
+    order = [(poll or 0, position or 0) for poll, position in polls]
+    offsets = reads["offset"].to_pylist()
+    known: dict[tuple[Any, ...], set[int]] = defaultdict(set)
+    for place, offset in zip(places, offsets, strict=True):
+        known[place[2:]].add(offset or 0)
+    rows = {place: sorted(there) for place, there in known.items()}
+    last: dict[tuple[Any, ...], tuple[int, int]] = {}
+    found = [1] * len(places)
+    for at in sorted(range(len(places)), key=order.__getitem__):
+        offset, others = offsets[at] or 0, rows[places[at][2:]]
+        number, before = last.get(places[at], (1, offset - 1))
+        is_next = before < offset and bisect_right(others, before) == bisect_left(others, offset)
+        found[at] = number if is_next else number + 1
+        last[places[at]] = found[at], offset
+    return found
+
+
+def _counted(have: pa.Table, whose: tuple[str, ...], by: tuple[str, ...]) -> list[int]:
+    """The number of each row among those of `whose`, in the order of `by`, then as they stand."""
+    keys = list(zip(*(have[name].to_pylist() for name in whose), strict=True))
+    columns = ([time or 0 for time in have[name].to_pylist()] for name in by)
+    times = list(zip(*columns, strict=True))
+    counts: dict[tuple[Any, ...], int] = defaultdict(int)
+    found = [0] * len(keys)
+    for at in sorted(range(len(keys)), key=times.__getitem__):
+        found[at] = counts[keys[at]]
+        counts[keys[at]] += 1
+    return found

@@ -1,0 +1,171 @@
+"""Tables that are no Parquet: CSV, JSON, or JSON a line, packed by gzip or not."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+from typing import Any, TextIO
+
+import pyarrow as pa
+
+from urteil.harness.evidence.schema import SCHEMAS
+
+SUFFIXES = (".csv", ".json", ".jsonl", ".ndjson")
+"""Each also with `.gz` behind it."""
+_TRUTH = {"true": True, "t": True, "yes": True, "1": True, "1.0": True}
+_TRUTH |= {"false": False, "f": False, "no": False, "0": False, "0.0": False}
+_WORDS = ("outcome", "event", "isolation")
+_SIGNS = (",", ";", "\t")
+_MS_NS = 1_000_000
+_MOST_EXACT = 1 << 53
+
+
+class TablesError(ValueError):
+    """The folder holds no history in this form; the message says where and what is expected."""
+
+
+def read(name: str, file: Path) -> pa.Table:
+    """The table `name` of a text; columns that it does not have are left out, whatever else the
+    file has, too. Rows are counted from 1, without a header."""
+    lines = _csv(file) if ".csv" in file.suffixes else _json(file)
+    wanted = {column.name: column for column in SCHEMAS[name]}
+    with _whole(file):
+        header = [column.strip().lower() for column in next(lines)]
+        if len({*header}) < len(header):
+            raise TablesError(f"{file}: it has a column twice ({', '.join(header)})")
+        rows = [_row(file, number, header, row) for number, row in enumerate(lines, 1)]
+    kept = {column: at for at, column in enumerate(header) if column in wanted}
+    return pa.table(
+        {
+            column: typed([row[at] for row in rows], wanted[column], file)
+            for column, at in kept.items()
+        }
+    )
+
+
+def typed(values: Sequence[Any], column: pa.Field, file: Path) -> pa.Array:
+    """Texts, or what JSON has for them, as the type of `column`; what is empty is not known."""
+    found = []
+    for number, value in enumerate(values, 1):
+        try:
+            found.append(_value(value, column))
+        except (ValueError, OverflowError, pa.ArrowException):
+            kind = f"{column.type}, or a time by ISO 8601" if _unit(column) else column.type
+            raise TablesError(
+                f"{file}, row {number}: {column.name} is {str(value)[:60]!r}, should be {kind}"
+            ) from None
+    return pa.array(found, column.type)
+
+
+def _value(value: Any, column: pa.Field) -> Any:
+    if value is None or value == "":
+        return None
+    if isinstance(value, list | dict):
+        value = json.dumps(value)
+    if pa.types.is_string(column.type):
+        return str(value).lower() if column.name in _WORDS else str(value)
+    text = str(value).strip().lower()
+    if text in ("null", "none", "nan"):
+        return None
+    if pa.types.is_boolean(column.type):
+        if text not in _TRUTH:
+            raise ValueError(text)
+        return _TRUTH[text]
+    if pa.types.is_floating(column.type):
+        return float(text)
+    return pa.scalar(_integer(text, _unit(column)), column.type).as_py()
+
+
+def _integer(text: str, unit_ns: int) -> int:
+    """Also of `5.0`, as some write a column with gaps, and of a time by ISO 8601."""
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    if unit_ns and text.count("-") >= 2 and ":" in text:
+        return time_ns(text.upper()) // unit_ns
+    number = float(text)
+    if not number.is_integer() or abs(number) > _MOST_EXACT:
+        raise ValueError(text)
+    return int(number)
+
+
+def time_ns(text: str) -> int:
+    """Since 1970; one without a zone is taken for UTC."""
+    for kind in (pa.timestamp("ns", "UTC"), pa.timestamp("ns")):
+        try:
+            return int(pa.scalar(text).cast(kind).value)
+        except pa.ArrowInvalid:
+            continue
+    raise ValueError(text)
+
+
+def _unit(column: pa.Field) -> int:
+    return 1 if column.name.endswith("_ns") else _MS_NS if column.name == "timestamp_ms" else 0
+
+
+def _row(file: Path, number: int, header: Sequence[str], row: Sequence[Any]) -> Sequence[Any]:
+    if len(row) != len(header):
+        raise TablesError(
+            f"{file}, row {number}: {len(row)} cells, the header names {len(header)} columns"
+        )
+    return row
+
+
+@contextmanager
+def _whole(file: Path) -> Iterator[None]:
+    try:
+        yield
+    except StopIteration:
+        raise TablesError(f"{file} is empty: its first line is to name the columns") from None
+    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
+        raise TablesError(f"{file} cannot be read as UTF-8 text ({error})") from None
+
+
+def _open(file: Path) -> TextIO:
+    if file.suffix == ".gz":
+        return gzip.open(file, "rt", encoding="utf-8-sig", newline="")
+    return file.open(encoding="utf-8-sig", newline="")
+
+
+def _csv(file: Path) -> Iterator[list[str]]:
+    with _open(file) as text:
+        first = text.readline()
+        sign = max(_SIGNS, key=first.count)
+        yield from (row for row in csv.reader(chain([first], text), delimiter=sign) if row)
+
+
+def _json(file: Path) -> Iterator[list[Any]]:
+    """A header of all names that any object has, then the values."""
+    with _open(file) as text:
+        objects = list(_objects(file, text))
+    names = list(dict.fromkeys(name for one in objects for name in one))
+    yield [str(name) for name in names]
+    for one in objects:
+        yield [one.get(name) for name in names]
+
+
+def _objects(file: Path, text: TextIO) -> Iterator[dict[str, Any]]:
+    """One array of objects, or one object a line."""
+    first = text.read(1)
+    while first.isspace():
+        first = text.read(1)
+    if first == "[":
+        numbered = enumerate([f"[{text.read()}"], 0)
+    else:
+        numbered = enumerate((first + text.read()).splitlines(), 1)
+    for number, line in numbered:
+        try:
+            told = json.loads(line) if line.strip() else []
+        except (ValueError, RecursionError) as error:
+            where = f", line {number}" if number else ""
+            raise TablesError(f"{file}{where}: it is no JSON ({error})") from None
+        for one in told if isinstance(told, list) else [told]:
+            if not isinstance(one, dict):
+                raise TablesError(f"{file}: expected are objects, one a record, not {one!r:.60}")
+            yield one

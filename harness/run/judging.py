@@ -1,0 +1,89 @@
+"""The judgement of a run that was played, or of a history that others recorded."""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from urteil.harness.scenario import RunFacts, load_facts, save
+from urteil.harness.stopwatch import Stopwatch
+from urteil.harness.verify import judge
+from urteil.harness.verify.engines.spark import Warming
+from urteil.harness.verify.result import Result, Verdict
+
+Log = Callable[[str], None]
+JUDGES = "judge.lock"
+
+
+def silent(_line: str) -> None:
+    """A log that nobody reads."""
+
+
+def judge_again(run_dir: Path, *, engine: str = "auto", master: str | None = None) -> Result:
+    """Judge a recorded run again; its evidence is collected first where that was not done."""
+    facts = load_facts(run_dir)
+    return judge_collected(run_dir, facts, engine, master, (), silent)
+
+
+def judge_collected(
+    run_dir: Path,
+    facts: RunFacts,
+    engine: str,
+    master: str | None,
+    warming: Sequence[Warming],
+    log: Log,
+) -> Result:
+    """Evidence where it is missing, then the verdict; a check that raises makes it UNKNOWN. One at
+    a time: others who judge the run, `urteil verify` say, work in the same folder."""
+    try:
+        with (run_dir / JUDGES).open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            _collect(run_dir, facts, log)
+            session = warming[0].session() if warming else None
+            log("judging")
+            result = judge(run_dir, engine=engine, master=master, session=session)
+    except Exception as failure:
+        result = unjudged(run_dir, facts, f"{type(failure).__name__}: {failure}")
+    if result.verdict is Verdict.PASS:
+        for data in run_dir.glob("nodes/b*/data"):
+            shutil.rmtree(data, ignore_errors=True)
+    return result
+
+
+def _collect(run_dir: Path, facts: RunFacts, log: Log) -> None:
+    """Evidence from journals, disks and ZooKeeper, unless it is there already."""
+    if any((run_dir / "evidence" / "manifest").glob("*.parquet")):
+        return
+    from urteil.harness.evidence.collection import collect
+
+    log("collecting the evidence")
+    with Stopwatch(facts.seconds, facts.spent)("collect"):
+        collected = collect(run_dir)
+    facts.problems += collected.problems
+    save(run_dir / "run.json", facts)
+
+
+def unjudged(run_dir: Path, facts: RunFacts, failure: str) -> Result:
+    """The result of a run that could not be judged, written where a judged one would be."""
+    result = Result(
+        verdict=Verdict.UNKNOWN,
+        reasons=[*facts.problems, f"the run could not be judged: {failure}"],
+        seed=facts.seed,
+        scenario=facts.scenario,
+        target=facts.target,
+        runtime=facts.runtime,
+        mutant=facts.mutant,
+        command=facts.command,
+        run=facts.run,
+        engine="none",
+        versions=facts.versions,
+        seconds=facts.seconds,
+        phases=facts.spent,
+        counts={},
+        guarantees=[],
+        faults=[],
+    )
+    save(run_dir / "result.json", result)
+    return result

@@ -1,0 +1,154 @@
+"""From a scenario to a verdict on disk, whatever happens on the way."""
+
+from __future__ import annotations
+
+import secrets
+import shlex
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+import msgspec
+
+from urteil.harness.clients.client_main import boot_id
+from urteil.harness.host_description import describe_host
+from urteil.harness.preload import Preload
+from urteil.harness.run.folder import new_run_dir
+from urteil.harness.run.judging import Log, judge_collected, silent
+from urteil.harness.run.play import Play
+from urteil.harness.scenario import RunFacts, Scenario, save
+from urteil.harness.schedule import settled
+from urteil.harness.targets.external import PREFIX, fitted, load_external
+from urteil.harness.verify.engines.choice import check_master, needs_spark
+from urteil.harness.verify.engines.spark import Warming, warm
+from urteil.harness.verify.result import Result
+
+UNENDED = "the run did not come to its end"
+TOPIC_DEFAULTS = {
+    "cleanup.policy": "delete",
+    "min.insync.replicas": "2",
+    "unclean.leader.election.enable": "false",
+}
+"""What topics have on the lab's own brokers, and checks take for granted (verify/parts.py)."""
+
+
+def run_scenario(
+    scenario: Scenario,
+    *,
+    out: Path = Path("runs"),
+    engine: str = "auto",
+    master: str | None = None,
+    command: str | None = None,
+    log: Log = silent,
+    preload: Sequence[str] = (),
+) -> tuple[Path, Result]:
+    """Play `scenario`, collect its evidence and judge it.
+
+    Its schedule is drawn first. ValueError where that cannot be, and for a `master` beside DuckDB.
+    Returns the run's folder and its
+    result, which is on disk as result.json. Failures of the lab
+    make it UNKNOWN with the reason. KeyboardInterrupt (also by SIGTERM, in the main thread) ends
+    cluster and clients and is raised on; `judge_again` can judge what was recorded. Modules to
+    `preload` are imported beside the load, as the judgement's own are.
+    """
+    check_master(engine, master)
+    run = secrets.token_hex(4)
+    scenario = settled(_named_apart(scenario, run))
+    run_dir = new_run_dir(out, scenario)
+    log(f"run {run_dir}")
+    facts = RunFacts(
+        run=run,
+        seed=scenario.seed,
+        scenario=scenario.name,
+        target=scenario.target,
+        runtime=scenario.runtime,
+        boot_id=boot_id(),
+        command=command or _command(scenario),
+        problems=[UNENDED],
+        healed=False,
+        mutant=scenario.mutant,
+        versions={"machine": describe_host()},
+    )
+    warming: list[Warming] = []
+    preloads: list[Preload] = []
+
+    def under_load() -> None:
+        on_spark = needs_spark(engine, master=master, declared=scenario.engine)
+        if on_spark:
+            warming.append(warm(master))
+        preloads.append(Preload(preload, queries=not on_spark))
+
+    try:
+        with _terminated_as_interrupt():
+            _play(scenario, run_dir, facts, under_load, log)
+            for one in preloads:
+                one.stop()
+            return run_dir, judge_collected(run_dir, facts, engine, master, warming, log)
+    finally:
+        for spark in warming:
+            spark.stop()
+
+
+def _named_apart(scenario: Scenario, run: str) -> Scenario:
+    """In a cluster that stays, topics and groups are the run's own; others' are not touched.
+
+    What its brokers have for defaults is not known: topics carry those that checks depend on.
+    ValueError as `load_external` and `fitted` raise it.
+    """
+    if not scenario.target.startswith(PREFIX):
+        return scenario
+    scenario = fitted(scenario, load_external(Path(scenario.target.removeprefix(PREFIX))))
+    replace, load = msgspec.structs.replace, scenario.workload
+    topics = tuple(
+        replace(one, name=f"{one.name}-{run}", config=TOPIC_DEFAULTS | one.config)
+        for one in load.topics
+    )
+    load = replace(load, topics=topics, group=f"{load.group}-{run}")
+    return replace(scenario, workload=load)
+
+
+def _play(
+    scenario: Scenario,
+    run_dir: Path,
+    facts: RunFacts,
+    under_load: Callable[[], None],
+    log: Log,
+) -> None:
+    """run.json is there from the start, and says that the run did not end until it did."""
+    save(run_dir / "run.json", facts)
+    try:
+        Play(scenario, run_dir, facts, log, under_load).run()
+        facts.problems.remove(UNENDED)
+    except KeyboardInterrupt:
+        facts.problems.append("interrupted")
+        raise
+    finally:
+        save(run_dir / "run.json", facts)
+
+
+def _command(scenario: Scenario) -> str:
+    words = ["urteil", "run", scenario.name, "--seed", str(scenario.seed)]
+    words += ["--target", scenario.target] if scenario.target != "urteil" else []
+    words += ["--runtime", scenario.runtime] if scenario.runtime != "process" else []
+    words += ["--mutant", scenario.mutant] if scenario.mutant else []
+    return shlex.join(words)
+
+
+@contextmanager
+def _terminated_as_interrupt() -> Iterator[None]:
+    """SIGTERM ends a run as Ctrl-C does; outside the main thread signals stay as they are."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,106 @@
+"""What a daemon leaves, however it died: processes, mounts, bridges, rules; all is removed."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from urteil.harness.runtimes.containers.bridge import remove_bridge
+from urteil.harness.runtimes.containers.firewall import close_networks
+
+PROGRAMS = (b"dockerd", b"containerd")
+KILL_S = 15.0
+POLL_S = 0.05
+
+
+def remember(run: Path, data: Path) -> None:
+    """Write down which daemon has the data folder, for `clear_last`."""
+    data.with_suffix(".run").write_text(str(run))
+
+
+def clear_last(data: Path) -> None:
+    """`clear` after the last daemon on this data folder, should its keeper have been killed."""
+    with suppress(FileNotFoundError):
+        run = Path(data.with_suffix(".run").read_text())
+        if run.name.startswith("urteil-"):
+            clear(run, data)
+
+
+def clear(run: Path, data: Path) -> None:
+    """End and remove what a daemon that is dead, however it died, left."""
+    _kill_group(f"/{run.name}")
+    _kill_children_of(run)
+    _unmount(run)
+    _unmount(data)
+    close_networks(run.name)
+    for name in [run.name, *_bridges_of(data)]:
+        remove_bridge(name)
+    shutil.rmtree(run, ignore_errors=True)
+
+
+def _bridges_of(data: Path) -> set[str]:
+    """Bridges of networks that a daemon left: it keeps them for its next start."""
+    try:
+        stored = (data / "network" / "files" / "local-kv.db").read_bytes()
+    except FileNotFoundError:
+        return set()
+    return {name.decode() for name in re.findall(rb'"BridgeName":"(br-[0-9a-f]{12})"', stored)}
+
+
+def _kill_group(group: str) -> None:
+    """Every process of the containers; control groups of version 1 and 2."""
+    deadline = time.monotonic() + KILL_S
+    while time.monotonic() < deadline:
+        roots = [*Path("/sys/fs/cgroup").glob(group[1:]), *Path("/sys/fs/cgroup").glob("*" + group)]
+        pids = {pid for root in roots for pid in _members(root)}
+        if not pids:
+            return _remove_groups(roots)
+        for pid in pids:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(POLL_S)
+
+
+def _members(root: Path) -> list[int]:
+    found: list[int] = []
+    for file in root.rglob("cgroup.procs"):
+        with suppress(OSError):
+            found += [int(pid) for pid in file.read_text().split()]
+    return found
+
+
+def _remove_groups(roots: list[Path]) -> None:
+    for root in roots:
+        for folder in sorted((path for path in root.rglob("*") if path.is_dir()), reverse=True):
+            with suppress(OSError):
+                folder.rmdir()
+        with suppress(OSError):
+            root.rmdir()
+
+
+def _kill_children_of(run: Path) -> None:
+    """containerd and its shims, known by name and paths in their arguments: left by a killed
+    daemon. Its docker-proxies end with it by themselves."""
+    wanted = str(run).encode() + b"/"
+    for name in os.listdir("/proc"):
+        if name.isdigit() and int(name) != os.getpid():
+            with suppress(OSError):
+                line = Path(f"/proc/{name}/cmdline").read_bytes()
+                program = line.split(b"\0")[0].rpartition(b"/")[2]
+                if wanted in line and program.startswith(PROGRAMS):
+                    os.kill(int(name), signal.SIGKILL)
+
+
+def _unmount(folder: Path) -> None:
+    """What a killed daemon left mounted below `folder`."""
+    lines = Path("/proc/self/mountinfo").read_text().splitlines()
+    points = [line.split()[4] for line in lines]
+    inside = [point for point in points if Path(point).is_relative_to(folder)]
+    for point in sorted(inside, reverse=True):
+        subprocess.run(["umount", "-l", point], capture_output=True, timeout=20)

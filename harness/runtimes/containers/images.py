@@ -1,0 +1,132 @@
+"""The lab's images: built when they are missing or out of date, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+import docker
+import requests
+
+from urteil.harness.dependencies.installation import MissingDependency, locked
+from urteil.harness.runtimes.containers.base_image import base_image
+from urteil.harness.runtimes.containers.engine import Engine
+from urteil.harness.runtimes.containers.image_build import CHECKOUT, IMAGE, INPUTS, build, labels
+from urteil.harness.runtimes.containers.image_recipes import NAMES, Recipe, recipe
+
+Say = Callable[[str], None]
+
+__all__ = ["NAMES", "ImageState", "ensure_images", "image_states"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageState:
+    """One line of `urteil images list`; `state` is current, out of date or missing."""
+
+    name: str
+    state: str
+    reference: str
+    size_bytes: int
+
+
+def ensure_images(
+    engine: Engine,
+    names: Sequence[str],
+    say: Say = lambda line: None,
+    *,
+    base: str | None = None,
+) -> dict[str, str]:
+    """The image reference of each name: "broker", "zookeeper", "toxiproxy", "kafka[:VERSION]".
+
+    Builds what is missing or made of other inputs than those that are here now. The reference
+    carries the hash of the inputs, so that what another checkout builds does not change it; the
+    tag `latest` (of Kafka, its version) moves along. No image has an ENTRYPOINT: a command is
+    given whole, and `sleep infinity` works in all but toxiproxy's. Images of this checkout that
+    were replaced and that no container uses are removed.
+
+    `base` names another Debian 12 than the one that `base_image` finds; images that are current
+    are not built again for it. Raises ValueError for an unknown
+    name, and MissingDependency with the end of the build's output for a failed build.
+    """
+    recipes = {name: recipe(name) for name in names}
+    with _engine_failures():
+        stale = [one for one in recipes.values() if not _is_current(engine, one)]
+        if stale:
+            with locked("images"):
+                for one in stale:
+                    _build(engine, one, base, say)
+    return {name: one.reference for name, one in recipes.items()}
+
+
+def image_states(engine: Engine) -> list[ImageState]:
+    """How the image of every name stands; builds nothing."""
+    with _engine_failures():
+        return [_state(engine, name) for name in NAMES]
+
+
+@contextmanager
+def _engine_failures() -> Iterator[None]:
+    """An engine that goes away or refuses is a part that is missing."""
+    try:
+        yield
+    except (docker.errors.DockerException, requests.RequestException) as error:
+        raise MissingDependency("docker", f"the engine failed: {error}; look at its log") from error
+
+
+def _build(engine: Engine, one: Recipe, base: str | None, say: Say) -> None:
+    if _is_current(engine, one):
+        return  # another process built it while this one waited
+    base = (base or base_image(engine, say)) if one.on_base else None
+    say(f"building {one.moving}")
+    build(engine, one, base)
+    _remove_replaced(engine, one)
+
+
+def _is_current(engine: Engine, one: Recipe) -> bool:
+    """Whether the image of these inputs is there; then the moving tag follows it."""
+    found = _find(engine, one.reference)
+    if found is None or found.labels.get(INPUTS) != one.inputs:
+        return False
+    if one.moving not in found.tags:
+        found.tag(one.moving)
+    return True
+
+
+def _find(engine: Engine, reference: str) -> Any | None:
+    try:
+        return engine.client.images.get(reference)
+    except docker.errors.ImageNotFound:
+        return None
+
+
+def _remove_replaced(engine: Engine, one: Recipe) -> None:
+    """Images of this name and checkout, of other inputs, that no container was made from."""
+    mine = labels(one)
+    wanted = {"label": [f"{key}={mine[key]}" for key in (IMAGE, CHECKOUT)]}
+    for image in engine.client.images.list(filters=wanted):
+        used = engine.client.containers.list(all=True, filters={"ancestor": image.id})
+        if image.labels.get(INPUTS) == one.inputs or used:
+            continue
+        for tag in image.tags:
+            with suppress(docker.errors.APIError):
+                engine.client.images.remove(tag)
+
+
+def _state(engine: Engine, name: str) -> ImageState:
+    try:
+        one = recipe(name)
+    except MissingDependency as error:
+        return ImageState(name=name, state=f"unknown: {error}", reference="", size_bytes=0)
+    if found := _find(engine, one.reference):
+        return _shown(name, "current", one.reference, found)
+    if found := _find(engine, one.moving):
+        return _shown(name, "out of date", one.moving, found)
+    return ImageState(name=name, state="missing", reference="", size_bytes=0)
+
+
+def _shown(name: str, state: str, reference: str, found: Any) -> ImageState:
+    return ImageState(
+        name=name, state=state, reference=reference, size_bytes=int(found.attrs["Size"])
+    )

@@ -1,0 +1,77 @@
+"""Removes what a lab left on an engine: `python label_sweep.py URL LABEL=VALUE`, run by the reaper.
+
+It imports nothing of ours, and ends by itself: what cannot be removed is tried for DEADLINE_S.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import docker
+import requests
+
+DEADLINE_S = 20.0
+POLL_S = 0.2
+QUIET_SWEEPS = 2
+
+
+def sweep(url: str, label: str) -> None:
+    """Remove all containers with the label, then volumes and networks; a new one is seen too.
+
+    An engine that fails is asked again.
+    """
+    deadline = time.monotonic() + DEADLINE_S
+    quiet = 0
+    while quiet < QUIET_SWEEPS and time.monotonic() < deadline:
+        try:
+            quiet = 0 if _swept(url, {"label": label}) else quiet + 1
+        except (docker.errors.DockerException, requests.RequestException):
+            quiet = 0
+        time.sleep(POLL_S)
+
+
+def _swept(url: str, wanted: dict[str, str]) -> bool:
+    """Whether there was something to remove."""
+    client = _client(url)
+    try:
+        containers = client.containers.list(all=True, filters=wanted, ignore_removed=True)
+        others = [
+            *client.networks.list(filters=wanted, greedy=True),
+            *client.volumes.list(filters=wanted),
+        ]
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(_remove, containers))
+        for one in others:
+            _remove(one)
+        return bool(containers or others)
+    finally:
+        client.close()
+
+
+def _client(url: str) -> docker.DockerClient:
+    """With the certificates that DOCKER_CERT_PATH names, as the lab's own client."""
+    return docker.from_env(
+        environment={**os.environ, "DOCKER_HOST": url},
+        timeout=DEADLINE_S,
+        version="auto",
+        use_ssh_client=url.startswith("ssh://"),
+    )
+
+
+def _remove(one: Any) -> None:
+    """A failure is tried again: something of the lab may still be dying, or being born. Containers
+    of others are taken off a network first."""
+    try:
+        for container in one.attrs.get("Containers") or {} if hasattr(one, "disconnect") else {}:
+            one.disconnect(container, force=True)
+        one.remove(force=True, v=True) if hasattr(one, "kill") else one.remove()
+    except (docker.errors.APIError, requests.RequestException):
+        return
+
+
+if __name__ == "__main__":
+    sweep(sys.argv[1], sys.argv[2])

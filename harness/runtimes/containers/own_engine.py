@@ -1,0 +1,141 @@
+"""The lab's own container engine, for machines where none runs.
+
+It is Debian's docker.io with a data folder of its own, so that images outlive the engine.
+
+The engine process (`engine_process.py`) starts the daemon and owns it. On SIGTERM it stops the
+daemon and removes its containers and networks. The engine of a session also ends with the session:
+the engine process reads from a pipe whose other end only the session holds.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from urteil.harness.dependencies.installation import MissingDependency, can_apt
+from urteil.harness.reaper import VARIABLE
+from urteil.harness.runtimes.containers.docker_install import PACKAGE, install_docker
+from urteil.harness.runtimes.containers.engine import Engine, connect
+
+STOP_S = 40.0
+HOW = (
+    f"install Docker, on Debian `apt-get install {PACKAGE}`, start it, and let your user reach it; "
+    "an engine of the lab's own needs root on Linux"
+)
+
+
+class Started(msgspec.Struct, frozen=True, kw_only=True):
+    """A keeper's answer: where its engine is, or why there is none."""
+
+    url: str = ""
+    data: str = ""
+    log: str = ""
+    problem: str = ""
+
+
+@contextmanager
+def own_engine(say: Callable[[str], None] = lambda line: None) -> Iterator[Engine]:
+    """An engine for the time of the block, named by DOCKER_HOST; stopped after it.
+
+    Its containers, networks and processes end with it, also when this process is killed; images
+    are kept in the user's cache folder for the next one. Two at once have a data folder each.
+    MissingDependency when there is no docker.io and it cannot be installed, or the daemon does not
+    start.
+    """
+    keeper, started = start_keeper(say)
+    before = os.environ.get("DOCKER_HOST")
+    try:
+        engine = connect(started.url)
+        os.environ["DOCKER_HOST"] = started.url
+        try:
+            yield engine
+        finally:
+            engine.client.close()
+    finally:
+        os.environ.pop("DOCKER_HOST", None)
+        if before is not None:
+            os.environ["DOCKER_HOST"] = before
+        _stop(keeper)
+
+
+@contextmanager
+def running_engine(say: Callable[[str], None] = lambda line: None) -> Iterator[Engine]:
+    """The engine that runs, as it is; where none does, an own one for the time of the block."""
+    try:
+        engine = connect()
+    except MissingDependency as error:
+        if os.environ.get("DOCKER_HOST"):
+            raise  # the user named one: another in its place would be a surprise
+        say(str(error))
+        with own_engine(say) as engine:
+            yield engine
+        return
+    try:
+        yield engine
+    finally:
+        engine.client.close()
+
+
+def start_keeper(
+    say: Callable[[str], None], *, stays: bool = False
+) -> tuple[subprocess.Popen[bytes], Started]:
+    """A keeper whose engine answers. One that `stays` outlives this process until SIGTERM."""
+    if shutil.which("dockerd") is None:
+        if not can_apt():
+            raise MissingDependency("docker", f"no engine runs here: {HOW}")
+        say(f"installing {PACKAGE}; its permanent daemon is not started")
+        install_docker(how=HOW)
+    check_machine()
+    say("starting an engine of the lab's own")
+    argv = [sys.executable, "-P", "-m", "urteil.harness.runtimes.containers.engine_process"]
+    keeper = subprocess.Popen(
+        [*argv, "stay"] if stays else argv,
+        stdin=subprocess.DEVNULL if stays else subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL if stays else None,
+        start_new_session=True,
+        env={name: value for name, value in os.environ.items() if name != VARIABLE},
+    )
+    assert keeper.stdout is not None
+    line = keeper.stdout.readline()
+    started = msgspec.json.decode(line, type=Started) if line else Started(problem="it died")
+    if started.problem:
+        _stop(keeper)
+        raise MissingDependency("docker", f"the lab's own engine did not start: {started.problem}")
+    return keeper, started
+
+
+def check_machine() -> None:
+    """MissingDependency where a daemon cannot run: not root, or no cgroups."""
+    if sys.platform != "linux" or os.geteuid() != 0:
+        raise MissingDependency("docker", f"no engine runs here: {HOW}")
+    kinds = {line.split(" - ")[1].split()[0] for line in _mounts()}
+    if not kinds & {"cgroup", "cgroup2"}:
+        raise MissingDependency(
+            "docker",
+            "no cgroups are mounted here, so no engine can run: mount them (`apt-get install "
+            "cgroupfs-mount; cgroupfs-mount`), or, in a container, start it with --privileged",
+        )
+
+
+def _mounts() -> list[str]:
+    return Path("/proc/self/mountinfo").read_text().splitlines()
+
+
+def _stop(keeper: subprocess.Popen[bytes]) -> None:
+    keeper.terminate()
+    try:
+        keeper.wait(STOP_S)
+    except subprocess.TimeoutExpired:
+        keeper.kill()  # the daemon gets a parent-death signal
+        keeper.wait()
+    for pipe in (keeper.stdin, keeper.stdout):
+        if pipe is not None:
+            pipe.close()

@@ -1,0 +1,226 @@
+"""Pods: a container each that owns a node's network and outlives the node's own restarts.
+
+A pod sits on two networks of the run: `control`, by which its ports are published, and `data`, by
+which nodes reach each other and which can be taken away like a cable, and given back with the same
+address. Source of both: testcontainers' `Network` and `DockerContainer`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import docker
+import requests
+from docker.models.containers import Container
+from docker.types import IPAMConfig, IPAMPool
+from testcontainers.core.config import testcontainers_config
+from testcontainers.core.container import DockerContainer
+from testcontainers.core.network import Network
+
+from urteil.chaos.observations import CLIENT, LabFailure
+from urteil.chaos.topology import USUAL, Address, Layout
+from urteil.harness.reaper import LABEL
+from urteil.harness.runtimes.containers.engine import Engine
+from urteil.harness.runtimes.containers.pod_plan import PodPlan
+
+T = TypeVar("T")
+SUBNETS = [f"198.{second}.{third}" for second in (18, 19) for third in range(1, 250)]
+TRIES = 50
+SYSCTLS = {"net.ipv4.tcp_syn_retries": "2"}
+"""A link is tried again soon after it healed."""
+
+_settings = threading.RLock()
+
+
+class Pods:
+    """The pods of one run and their two networks; `close` removes them."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        image: str,
+        token: str,
+        *,
+        brokers: int,
+        zookeepers: int,
+        layout: Layout = USUAL,
+    ) -> None:
+        self._engine = engine
+        self._labels = {LABEL: token}
+        self._pods: dict[str, DockerContainer] = {}
+        self._networks: list[Network] = []
+        try:
+            with _testcontainers_as_we_need_it():
+                control, _ = self._network(internal=False)
+                self._data, subnet = self._network(internal=True)
+                self.plan = PodPlan(subnet, brokers=brokers, zookeepers=zookeepers, layout=layout)
+                all_at_once(lambda node: self._start(node, image, control), self.plan.nodes)
+                if layout.network:
+                    self._open_network(layout.network)
+                self.plan.published = self._published()
+        except BaseException:
+            with contextlib.suppress(docker.errors.DockerException, requests.RequestException):
+                self.close()
+            raise
+
+    def pod(self, node: str) -> Container:
+        return self._pods[node].get_wrapped_container()
+
+    def unplug(self, node: str) -> None:
+        """Take the data network from a pod: nobody reaches it, it reaches nobody; repeatable."""
+        if self._plugged(node):
+            self._data_network().disconnect(self.pod(node))
+
+    def plug(self, node: str) -> None:
+        """Give it back, with the same address; repeatable."""
+        if not self._plugged(node):
+            self._data_network().connect(self.pod(node), ipv4_address=self.plan.address(node))
+
+    def _plugged(self, node: str) -> bool:
+        pod = self.pod(node)
+        pod.reload()
+        return self._data.name in pod.attrs["NetworkSettings"]["Networks"]
+
+    def close(self) -> None:
+        """Remove pods and networks, all that can be, then raise the first failure; repeatable."""
+        pods, self._pods = list(self._pods.values()), {}
+        networks, self._networks = self._networks, []
+        try:
+            all_at_once(_remove, pods)
+        finally:
+            all_at_once(self._remove_network, networks)
+
+    def _remove_network(self, network: Network) -> None:
+        """Containers of others that are still on it are taken off."""
+        with contextlib.suppress(docker.errors.NotFound):
+            known = self._engine.client.networks.get(network.id or "")
+            for container in known.attrs.get("Containers") or {}:
+                with contextlib.suppress(docker.errors.APIError):
+                    known.disconnect(container, force=True)
+            known.remove()
+
+    def _data_network(self) -> Any:
+        return self._engine.client.networks.get(self._data.id or "")
+
+    def _open_network(self, name: str) -> None:
+        """A network for containers of others, on which the clients' pod answers to every node's
+        name."""
+        if self._engine.client.networks.list(names=[f"^{name}$"]):
+            raise LabFailure(
+                f"a container network {name} is there already: `docker network rm {name}` removes "
+                "it, or give the cluster another --name"
+            )
+        self._network(internal=False, name=name)
+        aliases = [*self.plan.brokers, *self.plan.zookeepers]
+        self._engine.client.networks.get(name).connect(self.pod(CLIENT), aliases=aliases)
+
+    def _network(self, *, internal: bool, name: str = "") -> tuple[Network, str]:
+        """A new network with a free range of 198.18.0.0/15, and its first three octets."""
+        for subnet in random.SystemRandom().sample(SUBNETS, TRIES):
+            pool = IPAMPool(subnet=f"{subnet}.0/24", gateway=f"{subnet}.254")
+            network = Network(
+                docker_network_kw={
+                    "driver": "bridge",
+                    "internal": internal,
+                    "ipam": IPAMConfig(pool_configs=[pool]),
+                    "labels": self._labels,
+                    "options": {"com.docker.network.bridge.host_binding_ipv4": self._engine.bind},
+                }
+            )
+            network.name = name or network.name
+            try:
+                network.create()
+            except docker.errors.APIError as error:
+                if "overlap" not in str(error):
+                    raise
+                continue
+            self._networks.append(network)
+            return network, subnet
+        raise LabFailure("no free network in 198.18.0.0/15: `docker network prune` may free some")
+
+    def _start(self, node: str, image: str, control: Network) -> None:
+        container = DockerContainer(image)
+        self._pods[node] = container
+        for inside, outside in self.plan.host_ports(node).items():
+            container.with_bind_ports(inside, outside)
+        container.with_command(["sleep", "infinity"]).with_network(control).with_kwargs(
+            entrypoint=[],
+            hostname=node,
+            init=True,
+            labels={**self._labels, "org.urteil.node": f"pod-{node}"},
+            sysctls=SYSCTLS,
+        )
+        _start(container)
+        self.plug(node)
+
+    def _published(self) -> dict[tuple[str, int], Address]:
+        found = {}
+        for node in self.plan.nodes:
+            pod = self.pod(node)
+            pod.reload()
+            for inside, outside in pod.attrs["NetworkSettings"]["Ports"].items():
+                if outside:
+                    port = int(outside[0]["HostPort"])
+                    found[node, int(inside.split("/")[0])] = (self._engine.advertised_host, port)
+        return found
+
+
+def all_at_once(act: Callable[[T], object], items: Sequence[T]) -> None:
+    """Act on all at once; the first failure is raised when all have ended."""
+    if not items:
+        return
+    with ThreadPoolExecutor(max_workers=min(8, len(items))) as pool:
+        futures = [pool.submit(act, item) for item in items]
+    for future in futures:
+        future.result()
+
+
+def _start(container: DockerContainer) -> None:
+    """The engine looks for free ports among few: where others took those, it goes on from there."""
+    try:
+        container.start()
+    except docker.errors.APIError as error:
+        if not port_taken(error):
+            raise
+        start_published(container.get_wrapped_container())
+
+
+def start_published(container: Container) -> None:
+    """Start a container whose ports the engine shall choose, until it finds free ones."""
+    for attempt in range(TRIES):
+        try:
+            container.start()
+            return
+        except docker.errors.APIError as error:
+            if not port_taken(error) or attempt == TRIES - 1:
+                raise
+
+
+def port_taken(error: docker.errors.APIError) -> bool:
+    return "address already in use" in str(error) or "port is already allocated" in str(error)
+
+
+def _remove(pod: DockerContainer) -> None:
+    """A pod whose start failed may have no container, or one that is gone."""
+    with contextlib.suppress(docker.errors.NotFound):
+        pod.stop()
+
+
+@contextlib.contextmanager
+def _testcontainers_as_we_need_it() -> Iterator[None]:
+    """Without Ryuk, whose image may not exist; a setting of the process, so it is put back.
+
+    Cleaning up after a lab that was killed is `harness/reaper.py`'s.
+    """
+    with _settings:
+        before = testcontainers_config.ryuk_disabled
+        testcontainers_config.ryuk_disabled = True
+        try:
+            yield
+        finally:
+            testcontainers_config.ryuk_disabled = before

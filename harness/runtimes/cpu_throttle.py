@@ -1,0 +1,45 @@
+"""Little processor time for a process: stopped for most of every period, without any privilege."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable
+
+PERIOD_S = 0.1
+
+
+class CpuThrottle:
+    """Lets a process run for `share` of every PERIOD_S until `end`, which leaves it running.
+
+    `signal_it` sends a signal to all of it; `is_stopped` says whether the system shows it stopped.
+    """
+
+    def __init__(
+        self, share: float, signal_it: Callable[[int], None], is_stopped: Callable[[], bool]
+    ) -> None:
+        self.share = share
+        self.periods = self.throttled = 0
+        self._signal = signal_it
+        self._is_stopped = is_stopped
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True, name="cpu throttle")
+        self._thread.start()
+
+    def end(self) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            while not self._ended.is_set():
+                began = time.monotonic()
+                self._signal(signal.SIGSTOP)
+                self._ended.wait((1 - self.share) * PERIOD_S)
+                self.throttled += self._is_stopped()
+                self.periods += 1
+                self._signal(signal.SIGCONT)
+                self._ended.wait(max(0.0, began + PERIOD_S - time.monotonic()))
+        finally:
+            self._signal(signal.SIGCONT)

@@ -1,0 +1,104 @@
+"""The process that owns a standing cluster until SIGTERM.
+
+Run as `python -m urteil.harness.standing.cluster_process FILE DIR`.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import sys
+from pathlib import Path
+
+import msgspec
+import psutil
+
+from urteil.chaos.observations import LabFailure, NotHealthy
+from urteil.harness.cluster import Cluster
+from urteil.harness.dependencies.installation import MissingDependency
+from urteil.harness.fault_server import FaultServer
+from urteil.harness.runtimes.containers.pod_plan import PodPlan
+from urteil.harness.standing.client_files import CA, write_clients
+from urteil.harness.standing.defaults import broker_defaults
+from urteil.harness.standing.lifecycle import clients_folder, write_state
+from urteil.harness.standing.state_file import StandingCluster, StandingRequest
+from urteil.harness.targets import parse_target
+from urteil.harness.wakeup_pipe import WakeupPipe
+
+
+def keep(request: StandingRequest, directory: Path) -> None:
+    """Start the cluster, write down where it is, and hold it until a signal."""
+    ended = WakeupPipe()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda *_: ended.wake())
+    access = request.access()
+    with Cluster(
+        request.spec,
+        parse_target(request.target),
+        directory,
+        runtime=request.runtime,
+        access=access,
+    ) as cluster:
+        key = secrets.token_bytes(16)
+        faults = FaultServer(cluster.controls(), cluster.bootstrap, key)
+        standing = described(request, cluster)
+        write_state(msgspec.structs.replace(standing, fault_port=faults.port, fault_key=key.hex()))
+        ended.wait()
+
+
+def described(request: StandingRequest, cluster: Cluster) -> StandingCluster:
+    """What is written down about a cluster that is ready; writes its users' files."""
+    plan, security = cluster.plan, cluster.access.security
+    bootstrap = plan.bootstrap_at(plan.users_port)
+    network_bootstrap = plan.bootstrap_at(plan.ports.network) if request.network else []
+    clients = clients_folder(request.name)
+    users = write_clients(clients, cluster.access, bootstrap, network_bootstrap)
+    nodes = (*plan.zookeepers, *plan.brokers)
+    return StandingCluster(
+        name=request.name,
+        target=request.target,
+        runtime=request.runtime,
+        brokers=request.brokers,
+        zookeepers=request.zookeepers,
+        directory=str(cluster.run_dir),
+        keeper=os.getpid(),
+        keeper_began=psutil.Process().create_time(),
+        bootstrap=bootstrap,
+        lab_bootstrap=cluster.bootstrap,
+        metrics=cluster.metrics,
+        zookeeper=",".join(
+            "{}:{}".format(*plan.zookeeper_for_users(one)) for one in plan.zookeepers
+        ),
+        ports=sorted(plan.fixed_ports().values()),
+        racks={
+            name: rack
+            for name, one in cluster.nodes.items()
+            if (rack := cluster.access.properties(one).get("broker.rack"))
+        },
+        defaults=broker_defaults(cluster),
+        protocol=security.protocol,
+        mechanisms=list(security.mechanisms),
+        users=users,
+        clients=str(clients),
+        ca=str(clients / CA) if security.tls else "",
+        network=request.network,
+        network_bootstrap=network_bootstrap,
+        network_zookeeper=",".join(plan.network_zookeeper()) if isinstance(plan, PodPlan) else "",
+        pids={node: cluster.runtime.status(node).pid or 0 for node in nodes},
+    )
+
+
+def main() -> int:
+    request_file, directory = map(Path, sys.argv[1:])
+    request = msgspec.json.decode(request_file.read_bytes(), type=StandingRequest)
+    try:
+        keep(request, directory)
+    except (LabFailure, NotHealthy, MissingDependency) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,224 @@
+"""What the lab must know of a broker's kind to start it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from urteil.harness.runtimes.runtime import Programs
+from urteil.harness.scenario import RACK
+
+RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+USERS_PORT = 9095
+TEMPORARY = "tmp"
+_PROTOCOLS = "listener.security.protocol.map"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listener:
+    """One listener of a broker: the port that it binds, and the address that it advertises."""
+
+    name: str
+    port: int
+    advertised: tuple[str, int]
+    protocol: str = "PLAINTEXT"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerNode:
+    """One broker's place: where it listens, what it resolves names by, where its files lie.
+
+    `home` is its folder as it sees it, with `server.properties`, `hosts` and `data/`.
+    `for_clients` is what clients are told: host and port at which their Toxiproxy listens for it.
+    `further` are its listeners beside the one of the lab's clients and the brokers' own.
+    `metrics` is where it shows its metrics, if its kind can.
+    """
+
+    name: str
+    broker_id: int
+    home: Path
+    address: str
+    internal_port: int
+    client_port: int
+    for_clients: tuple[str, int]
+    metrics: tuple[str, int]
+    zookeeper_connect: str
+    further: tuple[Listener, ...] = ()
+
+    @property
+    def listeners(self) -> tuple[Listener, ...]:
+        """All of them. ZooKeeper has them in this order, and tools that read it dial the first one:
+        that is one for clients."""
+        client = Listener(name="CLIENT", port=self.client_port, advertised=self.for_clients)
+        internal = Listener(
+            name="INTERNAL", port=self.internal_port, advertised=(self.name, self.internal_port)
+        )
+        secured = tuple(one for one in self.further if one.protocol != client.protocol)
+        plain = tuple(one for one in self.further if one.protocol == client.protocol)
+        return (*secured, client, *plain, internal)
+
+    @property
+    def properties_file(self) -> Path:
+        return self.home / "server.properties"
+
+    @property
+    def hosts_file(self) -> Path:
+        return self.home / "hosts"
+
+    @property
+    def data(self) -> Path:
+        return self.home / "data"
+
+    @property
+    def temporary(self) -> Path:
+        """Empty at every start; a JVM unpacks native libraries there, and leaves them when it is
+        killed."""
+        return self.home / TEMPORARY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """What a broker says of its property file without starting: why it refuses it, empty when it
+    takes it, and the names of all settings that it knows, none where that cannot be found out."""
+
+    refusal: str
+    known: frozenset[str]
+
+
+class Target(Protocol):
+    """A kind of broker. `waits_for_own_znode`: it ends when its own `/brokers/ids/N` is still
+    there at its start, so a restart waits until the znode is gone. `lost_session`: what its log
+    says in the end when it ended because its session expired before it was registered, as on a
+    machine that stands still for seconds; it is started once more then. Empty: it takes another
+    session. `shows_metrics`: at `BrokerNode.metrics`, by itself."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def version(self) -> str: ...
+
+    @property
+    def image(self) -> str:
+        """Its image in `harness.runtimes.containers.images`."""
+        ...
+
+    @property
+    def waits_for_own_znode(self) -> bool: ...
+
+    @property
+    def lost_session(self) -> str: ...
+
+    @property
+    def shows_metrics(self) -> bool: ...
+
+    def older(self) -> Target:
+        """The release before, from which a rolling upgrade begins."""
+        ...
+
+    def argv(self, node: BrokerNode, programs: Programs, mutant: str | None) -> list[str]: ...
+
+    def env(self, node: BrokerNode) -> dict[str, str]: ...
+
+    def properties(self, node: BrokerNode) -> dict[str, str]:
+        """Its own settings, on top of `common_properties`."""
+        ...
+
+    def check(self, node: BrokerNode, programs: Programs) -> Check:
+        """Reads the property file of a node as a start would."""
+        ...
+
+    def files(self, node: BrokerNode) -> dict[str, str]:
+        """Further files of its folder by name."""
+        ...
+
+
+def common_properties(node: BrokerNode) -> dict[str, str]:
+    """Settings of every target: its listeners, and timeouts low enough for short scenarios."""
+    bound = [f"{one.name}://{node.address}:{one.port}" for one in node.listeners]
+    advertised = ["{}://{}:{}".format(one.name, *one.advertised) for one in node.listeners]
+    return {
+        "broker.id": str(node.broker_id),
+        "listeners": ",".join(bound),
+        "advertised.listeners": ",".join(advertised),
+        _PROTOCOLS: ",".join(f"{one.name}:{one.protocol}" for one in node.listeners),
+        "inter.broker.listener.name": "INTERNAL",
+        "zookeeper.connect": node.zookeeper_connect,
+        "zookeeper.session.timeout.ms": "3000",
+        "zookeeper.connection.timeout.ms": "15000",
+        "log.dirs": str(node.data),
+        "replica.lag.time.max.ms": "3000",
+        "replica.fetch.wait.max.ms": "250",
+        "replica.fetch.backoff.ms": "250",
+        "replica.socket.timeout.ms": "3000",
+        "controller.socket.timeout.ms": "3000",
+        "controlled.shutdown.max.retries": "2",
+        "controlled.shutdown.retry.backoff.ms": "500",
+        "group.initial.rebalance.delay.ms": "300",
+        "group.min.session.timeout.ms": "1000",
+        "offsets.topic.num.partitions": "5",
+        "offsets.topic.replication.factor": "3",
+        "transaction.state.log.num.partitions": "5",
+        "transaction.state.log.replication.factor": "3",
+        "transaction.state.log.min.isr": "2",
+        "num.network.threads": "2",
+        "num.io.threads": "4",
+        "min.insync.replicas": "2",
+        "default.replication.factor": "3",
+        "num.partitions": "3",
+        "unclean.leader.election.enable": "false",
+        "auto.create.topics.enable": "true",
+        "auto.leader.rebalance.enable": "false",
+    }
+
+
+def in_racks(node: BrokerNode) -> dict[str, str]:
+    """A rack of its own, and consumers are sent to the replica that is in theirs."""
+    return {"broker.rack": f"{RACK}{node.broker_id}", "replica.selector.class": RACK_AWARE}
+
+
+def for_users(node: BrokerNode) -> dict[str, str]:
+    """ACLs, which the lab's own clients and the brokers stand above, and a listener for others."""
+    common = common_properties(node)
+    door = f",USERS://{node.address}:{USERS_PORT}"
+    scram = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+    return {
+        "listeners": common["listeners"] + door,
+        "advertised.listeners": common["advertised.listeners"] + door,
+        "listener.security.protocol.map": f"{common[_PROTOCOLS]},USERS:SASL_PLAINTEXT",
+        "sasl.enabled.mechanisms": "SCRAM-SHA-256",
+        "listener.name.users.scram-sha-256.sasl.jaas.config": scram,
+        "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
+        "super.users": "User:ANONYMOUS;User:root",
+    }
+
+
+def for_size(brokers: int) -> dict[str, str]:
+    """Replication that a cluster of fewer than three brokers can keep."""
+    if brokers >= 3:
+        return {}
+    return {
+        "offsets.topic.replication.factor": str(brokers),
+        "transaction.state.log.replication.factor": str(brokers),
+        "transaction.state.log.min.isr": "1",
+        "min.insync.replicas": "1",
+        "default.replication.factor": str(brokers),
+    }
+
+
+def render(properties: Mapping[str, str]) -> str:
+    """A Java property file in ASCII: Java reads one as Latin-1, with escapes for other letters."""
+    return "".join(f"{name}={_escaped(value)}\n" for name, value in properties.items())
+
+
+def _escaped(value: str) -> str:
+    """Backslashes are doubled; what is not printable ASCII is written as its UTF-16 units."""
+
+    def units(letter: re.Match[str]) -> str:
+        pairs = letter[0].encode("utf-16-be").hex(" ", 2).split()
+        return "".join(f"\\u{pair}" for pair in pairs)
+
+    return re.sub(r"[^\x20-\x7e]", units, value.replace("\\", "\\\\"))

@@ -1,0 +1,169 @@
+"""Every administrative fault on a cluster of ours: its proof, its healing, the row of its act."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from tests.waiting import until
+from urteil.chaos.admin_controls import ActFailed
+from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.faults import FAULTS, Fault
+from urteil.harness.cluster import Cluster
+from urteil.harness.evidence.collection import ACTS
+from urteil.harness.scenario import ClusterSpec
+from urteil.harness.targets import UrteilTarget
+
+TOPIC = "kept"
+RECORDS = 50
+NAMES = (
+    "add_partitions", "reassign", "raise_replication", "elect_preferred", "min_isr", "retention",
+    "quota", "move_directories", "topic_churn", "recreate_topic", "remove_broker", "add_broker",
+    pytest.param("upgrade", marks=pytest.mark.thorough),
+)  # fmt: skip
+ACTS_OF = {
+    "add_partitions": {"add partitions"},
+    "reassign": {"reassign"},
+    "raise_replication": {"reassign"},
+    "elect_preferred": {"reassign", "elect preferred"},
+    "min_isr": {"config"},
+    "retention": {"config"},
+    "quota": {"quota"},
+    "move_directories": {"move logs"},
+    "topic_churn": {"create", "delete"},
+    "recreate_topic": {"create", "delete"},
+    "remove_broker": {"reassign"},
+    "add_broker": {"reassign"},
+    "upgrade": {"upgrade"},
+}
+TARGETS = {"remove_broker": "controller", "add_broker": "b4", "upgrade": "all"}
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    steady = {"zookeeper.session.timeout.ms": "8000"}  # what stalls seems away, and is refused
+    spec = ClusterSpec(brokers=4, older=True, log_dirs=2, config=steady)
+    with Cluster(spec, UrteilTarget(), tmp_path_factory.mktemp("run")) as cluster:
+        admin = cluster.controls().admin
+        admin.create_topic(TOPIC, partitions=2, replication_factor=3)
+        assert admin.fill(TOPIC, RECORDS) == RECORDS
+        yield cluster
+
+
+def acts(cluster: Cluster) -> list[dict[str, Any]]:
+    path = cluster.run_dir / ACTS
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def fault(name: str, target: str = "leader", topic: str = TOPIC) -> Fault:
+    return FAULTS[name](FaultArguments(target=TARGETS.get(name, target), topic=topic, seed="7"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_acts_heals_and_is_noted(cluster: Cluster, name: str) -> None:
+    controls = cluster.controls()
+    before = len(acts(cluster))
+    one = fault(name)
+    proof = one.begin(controls)
+    print(proof.text)
+    assert proof.acted, proof.text
+    print(one.heal(controls))
+    controls.await_healthy(deadline_s=60)
+    assert one.find_residual_effects(controls) == ""
+    assert controls.admin.record_count(TOPIC) == RECORDS
+    noted = acts(cluster)[before:]
+    assert {row["act"] for row in noted} == ACTS_OF[name]
+    assert all(row["outcome"] == "ok" for row in noted)
+    assert all(row["invoke_ns"] <= row["complete_ns"] <= time.monotonic_ns() for row in noted)
+
+
+def test_topics_are_left_to_go_while_a_replica_of_theirs_is_down(cluster: Cluster) -> None:
+    """Healing does not wait for a broker that another fault's healing is to start."""
+    controls = cluster.controls()
+    one = fault("topic_churn")
+    assert one.begin(controls).acted
+    controls.kill("b4")
+    one.heal(controls)
+    controls.start("b4")
+    controls.await_healthy(deadline_s=60)
+    assert one.find_residual_effects(controls) == ""
+
+
+def test_older_records_are_deleted_and_noted(cluster: Cluster) -> None:
+    controls, topic = cluster.controls(), "shortened"
+    controls.admin.create_topic(topic, partitions=1, replication_factor=3)
+    controls.admin.fill(topic, RECORDS)
+    one = fault("delete_records", topic=topic)
+    assert one.begin(controls).text == f"{topic} began at 0, and at {RECORDS // 2} now"
+    after = json.loads(acts(cluster)[-1]["after"])
+    assert after == {name: {"0": RECORDS // 2} for name in ("offsets", "low_watermarks")}
+    assert one.heal(controls).endswith(f"begins at {37} from now on")
+
+
+def test_a_move_that_cannot_end_is_cancelled(cluster: Cluster) -> None:
+    """Its new broker does not reach the leader; what is not under way is told to be none."""
+    controls, topic = cluster.controls(), "stays"
+    admin = controls.admin
+    admin.create_topic(topic, partitions=2, replication_factor=3)
+    before = admin.replicas(topic)
+    (spare,) = set(controls.brokers) - set(before[0])
+    links = controls.net.links_between([spare], [before[0][0]])
+    controls.net.cut(links)
+    try:
+        admin.reassign(topic, {0: (*before[0][1:], spare)})
+        assert admin.cancel_moves(topic, before) == [0]
+    finally:
+        controls.net.heal(links)
+    until(lambda: set(admin.replicas(topic)[0]) == set(before[0]))
+    assert json.loads(acts(cluster)[-1]["after"]) == {"0": list(before[0]), "1": None}
+    controls.await_healthy(deadline_s=60)
+
+
+def test_an_unclean_election_takes_who_lives(cluster: Cluster) -> None:
+    controls, topic = cluster.controls(), "lax"
+    config = {"min.insync.replicas": "1"}
+    controls.admin.create_topic(topic, partitions=1, replication_factor=2, config=config)
+    view = controls.partition(topic, 0)
+    assert view is not None
+    assert view.leader is not None
+    (follower,) = (node for node in view.replicas if node != view.leader)
+    controls.kill(follower)
+    until(lambda: controls.partition(topic, 0).isr == (view.leader,))  # type: ignore[union-attr]
+    controls.kill(view.leader)
+    controls.start(follower)
+    one = fault("elect_unclean", topic=topic)
+    proof = one.begin(controls)
+    assert proof.acted, proof.text
+    assert acts(cluster)[-1]["act"] == "elect unclean"
+    assert acts(cluster)[-1]["subject"] == f"{topic}-0"
+    assert controls.partition(topic, 0).leader == follower  # type: ignore[union-attr]
+    controls.start(view.leader)
+    controls.await_healthy(deadline_s=60)
+
+
+def test_a_broker_that_is_away_for_a_moment_is_asked_again(cluster: Cluster) -> None:
+    controls = cluster.controls()
+    controls.stop("b1")
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        asked = pool.submit(controls.admin.directories, TOPIC)
+        controls.start("b1")
+        told = asked.result(timeout=60)
+    controls.await_healthy(deadline_s=60)
+    assert {partition for _, partition in told} == set(controls.admin.replicas(TOPIC))
+
+
+def test_what_a_cluster_refuses_is_told_and_noted(cluster: Cluster) -> None:
+    admin = cluster.controls().admin
+    with pytest.raises(ActFailed, match="InvalidReplicationFactor"):
+        admin.create_topic("too-many", partitions=1, replication_factor=9)
+    assert acts(cluster)[-1]["outcome"] == "info"
+    assert "InvalidReplicationFactor" in acts(cluster)[-1]["after"]
+
+
+def test_no_end_of_a_transaction_waits_for_its_markers(cluster: Cluster) -> None:
+    assert cluster.controls().admin.decided_transactions() == []

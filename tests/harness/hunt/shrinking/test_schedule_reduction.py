@@ -1,0 +1,56 @@
+"""Smaller schedules keep what makes faults meet each other."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tests.harness.hunt.shrinking.oracle import schedule
+from urteil.harness.hunt.shrinking.schedule_reduction import lasting, only
+from urteil.harness.schedule import Entry, Schedule
+
+MIXED = Schedule(
+    duration_s=60.0,
+    faults=(
+        Entry(fault="latency", at_s=5.0, duration_s=4.0, choice="a"),
+        Entry(fault="partition", at_s=14.0, duration_s=6.0, choice="b"),
+        Entry(fault="crash", at_s=16.0, duration_s=8.0, choice="c"),
+        Entry(fault="pause", at_s=30.0, duration_s=5.0, choice="d"),
+        Entry(fault="pause", after_acks=900, duration_s=5.0, choice="e"),
+    ),
+)
+
+
+def test_all_of_it_is_what_it_was() -> None:
+    whole = schedule(4)
+    assert only(whole, range(4)).faults == whole.faults
+
+
+def test_gaps_are_closed_and_overlapping_faults_keep_their_distance() -> None:
+    found = only(MIXED, (1, 2, 3))
+    cut, kill, pause = found.faults
+    assert cut.at_s == 5.0
+    assert kill.at_s == 7.0
+    assert pause.at_s == 15.0 + 6.0
+    assert found.duration_s == 21.0 + 5.0 + 4.0
+
+
+def test_one_of_a_group_begins_where_the_group_did() -> None:
+    (kill,) = only(MIXED, (2,)).faults
+    assert kill.at_s == 5.0
+
+
+def test_what_is_tied_to_acknowledgements_stays() -> None:
+    found = only(MIXED, (3, 4))
+    assert found.faults[1] == MIXED.faults[4]
+    assert found.duration_s == 6.0 + 5.0 + 4.0
+
+
+def test_a_shorter_fault_makes_a_shorter_load() -> None:
+    whole = only(schedule(2), (0,))
+    short = lasting(whole, 0, 3.0)
+    assert short.faults[0].duration_s == 3.0
+    assert (whole.duration_s, short.duration_s) == (15.0, 12.0)
+
+
+def test_without_faults_the_load_stays() -> None:
+    assert msgspec.structs.replace(only(MIXED, ()), faults=MIXED.faults) == MIXED

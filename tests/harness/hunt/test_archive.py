@@ -1,0 +1,166 @@
+"""What nights remember: recognised findings, a file that survives kills, disks kept to a budget."""
+
+from __future__ import annotations
+
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from tests.harness.hunt.rows import row
+from tests.harness.hunt.test_night import LONG, Killed, hunted, night, player
+from tests.reports import example_run
+from urteil.harness.hunt.archive import History
+from urteil.harness.hunt.disk_budget import prune_to
+from urteil.harness.hunt.job import Job, Row, row_of
+from urteil.harness.scenario import RunFacts
+
+LOST = "lost_write/tail under crash in urteil"
+WRITER = """
+import sys
+from pathlib import Path
+from tests.harness.hunt.rows import row
+from msgspec.structs import replace
+from urteil.harness.hunt.archive import History
+history = History(Path(sys.argv[1]))
+for seed in range(100_000):
+    history.add(replace(row(seed=seed), signatures=["a", "b"]))
+    print(seed, flush=True)
+"""
+
+
+def test_a_finding_has_a_signature() -> None:
+    facts = RunFacts(run="r", seed=7, scenario="demo", target="urteil", runtime="process",
+                     boot_id="b", command="")  # fmt: skip
+    found = row_of(Job(scenario="demo", seed=7), example_run.result(), facts, seconds=1.0, at="now",
+                   run=Path("x"))  # fmt: skip
+    assert found.signatures == [LOST]
+
+
+def test_a_topic_that_is_named_after_its_run_is_recognised_in_the_next() -> None:
+    def signatures(run: str) -> list[str]:
+        told = example_run.result()
+        told.guarantees = [
+            replace(g, findings=[replace(one, topic=f"urteil-{run}") for one in g.findings])
+            for g in told.guarantees
+        ]
+        facts = RunFacts(run=run, seed=7, scenario="demo", target="external:x", runtime="external",
+                         boot_id="b", command="")  # fmt: skip
+        job = Job(scenario="demo", seed=7)
+        return row_of(job, told, facts, seconds=1.0, at="now", run=Path("x")).signatures
+
+    assert signatures("331af807") == signatures("9f00c1d2") == [LOST]
+
+
+def test_what_was_seen_before_is_recognised(tmp_path: Path) -> None:
+    history = History(tmp_path / "history.db")
+    first = replace(row("kill", 3, "FAIL"), signatures=[LOST])
+    assert history.add(first) == []
+    again = replace(row("other", 4, "FAIL"), at="2026-01-03 00:00:00", signatures=[LOST, "new"])
+    (seen,) = History(tmp_path / "history.db").add(again)
+    assert (seen.signature, seen.times, seen.scenario, seen.seed) == (LOST, 1, "kill", 3)
+    assert seen.first_at == first.at
+    assert history.last_played(again.job) == "2026-01-03 00:00:00"
+    assert history.last_played(Job(scenario="never", seed=1)) == ""
+
+
+def test_a_run_is_kept_once(tmp_path: Path) -> None:
+    history = History(tmp_path / "history.db")
+    runs = [
+        replace(row("kill", seed, "FAIL"), at=f"2026-01-0{seed} 00:00:00", signatures=[LOST])
+        for seed in (1, 2, 3)
+    ]
+    told = [[seen.times for seen in history.add(one)] for one in (*runs, *runs)]
+    assert told == [[], [1], [2]] * 2
+
+
+def test_a_night_that_goes_on_remembers_what_a_kill_kept_from_it(tmp_path: Path) -> None:
+    hunted(tmp_path, 3, verdict="FAIL")
+    again = night(tmp_path, player(0))
+    again.history = History(tmp_path / "history.db")
+    with pytest.raises(Killed):
+        again.hunt(time.monotonic() + LONG)
+    for one in again.ledger.rows:
+        assert again.history.last_played(one.job) == one.at
+
+
+def test_a_night_tells_what_it_recognises(tmp_path: Path) -> None:
+    told = []
+
+    def play(job: Job, out: Path) -> Row:
+        return replace(player(1, verdict="FAIL")(job, out), signatures=[LOST],
+                       at=f"2026-01-02 03:04:{len(told) + job.seed:02}")  # fmt: skip
+
+    hunt = night(tmp_path, play)
+    hunt.history = History(tmp_path / "history.db")
+    hunt.recognised = told.append
+    jobs = [
+        Job(scenario="kill", seed=7),
+        Job(scenario="calm", seed=7),
+        Job(scenario="kill", seed=8),
+    ]
+    for job in [*jobs, Job(scenario="kill", seed=8, target="kafka")]:
+        hunt._remember(play(job, tmp_path / "runs"))
+    assert [seen.times for seen in told] == [1, 2], "another target's is another one"
+
+
+def test_it_survives_a_kill_at_any_moment(tmp_path: Path) -> None:
+    path = tmp_path / "history.db"
+    for last in (3, 17, 40):
+        argv = [sys.executable, "-c", WRITER, str(path)]
+        root = Path(__file__).parents[3]
+        writer = subprocess.Popen(argv, text=True, stdout=subprocess.PIPE, cwd=root)
+        assert writer.stdout is not None
+        written = -1
+        while written < last:
+            written = int(writer.stdout.readline())
+        writer.send_signal(signal.SIGKILL)
+        writer.wait()
+        with sqlite3.connect(path) as db:
+            assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+            rows, signatures = (db.execute(f"SELECT count(*) FROM {t}").fetchone()[0]
+                                for t in ("runs", "signatures"))  # fmt: skip
+        assert rows > written
+        assert signatures == 2 * rows, "a run is there whole or not at all"
+
+
+def test_failures_are_the_last_to_go(tmp_path: Path) -> None:
+    def kept(name: str, verdict: str, at: str) -> Row:
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "data").write_bytes(bytes(1000))
+        return replace(row(verdict=verdict, run=folder), at=at)
+
+    rows = [kept("old-failure", "FAIL", "1"), kept("known-failure", "FAIL", "4"),
+            kept("new-failure", "FAIL", "3"), kept("unknown", "UNKNOWN", "9")]  # fmt: skip
+    known = frozenset({str(tmp_path / "known-failure")})
+    assert prune_to(rows, 4000, known) == []
+    assert [path.name for path in prune_to(rows, 2500, known)] == ["unknown", "known-failure"]
+    assert [path.name for path in prune_to(rows, 1000, known)] == ["old-failure"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["new-failure"]
+
+
+def test_what_was_played_longest_ago_comes_first(tmp_path: Path) -> None:
+    hunt = night(tmp_path, player(9))
+    hunt.history = History(tmp_path / "history.db")
+    for at, scenario, target, mutant in (
+        ("4", "calm", "urteil", None),
+        ("1", "kill", "urteil", None),
+        ("2", "calm", "kafka", None),
+        ("3", "kill", "urteil", "loser"),
+    ):
+        at = f"2026-01-02 03:00:0{at}"
+        hunt.history.add(replace(row(scenario, target=target, mutant=mutant), at=at))
+    found = []
+    for _ in range(5):
+        job = hunt.next_job()
+        assert job is not None
+        found.append((job.scenario, job.target, job.mutant))
+        hunt.ledger.add(replace(row(), job=job, at="2026-01-02 04:00:00"))
+    assert found == [("kill", "kafka", None), ("kill", "urteil", None), ("calm", "kafka", None),
+                     ("kill", "urteil", "loser"), ("calm", "urteil", None)]  # fmt: skip

@@ -1,0 +1,29 @@
+"""Rows survive what interrupts a campaign."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.harness.hunt.rows import row
+from urteil.harness.hunt import Job, Ledger
+
+
+def test_rows_come_back(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.jsonl"
+    ledger = Ledger(path)
+    ledger.add(row(seed=1))
+    ledger.add(row(seed=2, verdict="FAIL", violated={"lost_write": 2}))
+    again = Ledger(path)
+    assert again.rows == ledger.rows
+    assert again.find(Job(scenario="s", seed=2)) == ledger.rows[1]
+    assert again.find(Job(scenario="s", seed=2, mutant="loser")) is None
+
+
+def test_a_line_that_was_cut_is_a_run_that_was_not_played(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.jsonl"
+    Ledger(path).add(row(seed=1))
+    whole = path.read_bytes()
+    path.write_bytes(whole + whole[:40])
+    ledger = Ledger(path)
+    ledger.add(row(seed=3))
+    assert [one.job.seed for one in Ledger(path).rows] == [1, 3]

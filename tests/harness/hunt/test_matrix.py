@@ -1,0 +1,96 @@
+"""Who counts as caught."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.harness.hunt.rows import row
+from urteil.harness.hunt import Row
+from urteil.harness.hunt.matrix import Matrix, Meant, jobs_of, matrix_of, text_of
+from urteil.reports.matrix import write_matrix
+
+LOSER = Meant(name="loser", scenario="s", guarantee="lost_write")
+DOUBLER = Meant(name="doubler", scenario="s", guarantee="duplicate")
+
+
+def caught(seed: int = 1, **more: object) -> Row:
+    given = {"violated": {"lost_write": 3}, "ran": True} | more
+    return row(seed=seed, verdict="FAIL", mutant="loser", **given)  # type: ignore[arg-type]
+
+
+def of(*rows: Row) -> Matrix:
+    return matrix_of([LOSER], rows)
+
+
+def test_a_twin_is_played_once_a_scenario_and_seed() -> None:
+    jobs = jobs_of([LOSER, DOUBLER], [1, 2])
+    assert len(jobs) == 6
+    assert [job.seed for job in jobs if job.mutant is None] == [1, 2]
+
+
+def test_caught_is_what_was_meant_to_be_with_its_line_run_and_its_twin_passing() -> None:
+    matrix = of(row(), caught())
+    (line,) = matrix.lines
+    assert (line.caught, line.ran, line.twins, line.first_s) == (1, 1, 1, [7.5])
+    assert matrix.verdict == "PASS"
+
+
+@pytest.mark.parametrize(
+    ("rows", "verdict"),
+    [
+        ([row(), row(mutant="loser", ran=True)], "FAIL"),
+        ([row(), caught(violated={"duplicate": 1})], "FAIL"),
+        ([row(), caught(ran=False)], "FAIL"),
+        ([row(verdict="FAIL"), caught()], "UNKNOWN"),
+        ([row(verdict="UNKNOWN"), caught()], "UNKNOWN"),
+        ([caught()], "UNKNOWN"),
+        ([row(), row(mutant="loser", verdict="UNKNOWN")], "UNKNOWN"),
+        ([], "UNKNOWN"),
+    ],
+)
+def test_everything_else_is_not(rows: list[Row], verdict: str) -> None:
+    matrix = of(*rows)
+    assert matrix.lines[0].caught == 0
+    assert matrix.verdict == verdict
+
+
+def test_five_of_five_or_nine_of_ten() -> None:
+    def verdict(hits: int, tries: int) -> str:
+        twins = [row(seed=seed) for seed in range(tries)]
+        missed = [row(seed=seed, mutant="loser", ran=True) for seed in range(hits, tries)]
+        return of(*twins, *missed, *(caught(seed) for seed in range(hits))).verdict
+
+    assert (verdict(5, 5), verdict(4, 5)) == ("PASS", "FAIL")
+    assert (verdict(9, 10), verdict(8, 10)) == ("PASS", "FAIL")
+
+
+def test_what_only_the_logs_on_disk_show_was_caught_at_the_end() -> None:
+    found = msgspec.structs.replace(caught(), first_s={})
+    assert "| 1 of 1 | 5%       | at the end" in text_of(of(row(), found))
+
+
+def test_the_table_has_a_column_a_guarantee() -> None:
+    rows = [row(), caught(violated={"lost_write": 3, "phantom": 1})]
+    table = text_of(matrix_of([LOSER, DOUBLER], rows))
+    head, _, loser, doubler = table.splitlines()
+    assert [cell.strip() for cell in head.split("|")[1:-1]] == [
+        "mutant", "scenario", "caught", "at least", "first catch", "line ran", "twin passes",
+        "duplicate", "lost_write", "phantom",
+    ]  # fmt: skip
+    assert [cell.strip() for cell in loser.split("|")[1:-1]] == [
+        "loser", "s", "1 of 1", "5%", "7.5 s", "1 of 1", "1 of 1", "", "**1**", "1",
+    ]  # fmt: skip
+    assert "| doubler | s        | -" in doubler
+
+
+def test_the_page_shows_what_was_caught_and_what_was_not_played(tmp_path: Path) -> None:
+    found = row(mutant="<b>loser", verdict="FAIL", violated={"lost_write": 3}, ran=True)
+    meant = [msgspec.structs.replace(LOSER, name="<b>loser"), DOUBLER]
+    text = write_matrix(tmp_path, matrix_of(meant, [row(), found])).read_text()
+    assert "&lt;b&gt;loser" in text
+    assert '<td class="meant">1 of 1</td>' in text
+    assert "7.5 s" in text
+    assert "not played" in text

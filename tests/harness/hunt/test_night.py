@@ -1,0 +1,159 @@
+"""The hunt on paper: ever new seeds, nothing lost, nothing kept that is fine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.harness.hunt.rows import row
+from urteil.chaos.observations import LabFailure
+from urteil.harness.hunt import Job, Row
+from urteil.harness.hunt.matrix import Meant, matrix_of
+from urteil.harness.hunt.night import Night
+from urteil.harness.hunt.night_report import summary
+from urteil.harness.scenario import FaultSpec, Scenario
+
+CALM = Scenario(name="calm")
+KILL = Scenario(name="kill", faults=(FaultSpec(fault="crash", at_s=1.0),))
+CABLE = Scenario(name="cable", runtime="docker")
+LOSER = Meant(name="loser", scenario="kill", guarantee="lost_write")
+FOUND = Job(scenario="kill", seed=7, mutant="loser")
+LONG = 3600.0
+
+
+class Killed(BaseException):
+    """The end of a hunt that nobody could catch."""
+
+
+def night(folder: Path, play: Callable[[Job, Path], Row], *, seed: int = 7, **more: Any) -> Night:
+    return Night(
+        folder=folder,
+        scenarios=[CALM, KILL, CABLE],
+        targets=["urteil", "kafka"],
+        mutants=[LOSER],
+        first_seed=seed,
+        play=play,
+        **more,
+    )
+
+
+def player(runs: int, *, verdict: str = "PASS") -> Callable[[Job, Path], Row]:
+    """So many runs with a folder each, then the end."""
+    left = iter(range(runs))
+
+    def play(job: Job, out: Path) -> Row:
+        if next(left, None) is None:
+            raise Killed
+        run = out / f"{job.scenario}-{job.target}-{job.mutant}-{job.seed}"
+        run.mkdir(parents=True)
+        if job.mutant:
+            return row(job.scenario, job.seed, "FAIL", mutant=job.mutant, ran=True,
+                       violated={"lost_write": 1}, run=run)  # fmt: skip
+        told = verdict if job.scenario == "kill" else "PASS"
+        return row(job.scenario, job.seed, told, target=job.target, run=run)
+
+    return play
+
+
+def hunted(folder: Path, runs: int, **more: str) -> Night:
+    hunt = night(folder, player(runs, **more))
+    with pytest.raises(Killed):
+        hunt.hunt(time.monotonic() + LONG)
+    return hunt
+
+
+def test_every_round_has_every_scenario_on_every_target_and_a_seed_of_its_own(
+    tmp_path: Path,
+) -> None:
+    hunt = hunted(tmp_path, 10)
+    by_seed = [{row.job for row in hunt.ledger.rows if row.job.seed == seed} for seed in (7, 8)]
+    assert [len(jobs) for jobs in by_seed] == [5, 5]
+    assert {(job.scenario, job.target, job.mutant) for job in by_seed[0]} == {
+        ("calm", "urteil", None),
+        ("kill", "urteil", None),
+        ("calm", "kafka", None),
+        ("kill", "kafka", None),
+        ("kill", "urteil", "loser"),
+    }
+
+
+def test_the_table_is_there_whenever_it_is_killed(tmp_path: Path) -> None:
+    hunted(tmp_path, 5)
+    table = (tmp_path / "table.md").read_text()
+    assert table.startswith("# The night\n5 runs")
+    assert "cable needs --runtime docker" in table
+    assert len(table.partition("## All runs")[2].strip().splitlines()) == 2 + 5
+
+
+def test_it_goes_on_where_it_was(tmp_path: Path) -> None:
+    hunted(tmp_path, 3)
+    again = hunted(tmp_path, 7)
+    assert len({row.job for row in again.ledger.rows}) == len(again.ledger.rows) == 10
+
+
+def test_what_is_not_pass_is_kept_and_the_rest_is_pruned(tmp_path: Path) -> None:
+    hunt = hunted(tmp_path, 5, verdict="UNKNOWN")
+    kept = sorted(path.name for path in (tmp_path / "runs").iterdir())
+    assert kept == ["kill-kafka-None-7", "kill-urteil-None-7"]
+    assert {row.run for row in hunt.ledger.rows if row.verdict == "PASS"} == {""}
+    assert hunt.verdict() == "UNKNOWN"
+    assert "because" in (tmp_path / "table.md").read_text().partition("## What is not PASS")[2]
+
+
+def test_a_caught_mutant_does_not_make_a_night_fail(tmp_path: Path) -> None:
+    assert hunted(tmp_path, 5).verdict() == "PASS"
+    assert hunted(tmp_path / "other", 5, verdict="FAIL").verdict() == "FAIL"
+
+
+def test_the_twin_of_a_mutant_that_was_found_comes_next(tmp_path: Path) -> None:
+    hunt = night(tmp_path, player(8), weights={"loser": 9.0})
+    with pytest.raises(Killed):
+        hunt.hunt(time.monotonic() + LONG)
+    jobs = [row.job for row in hunt.ledger.rows]
+    assert jobs[:2] == [FOUND, Job(scenario="kill", seed=7)]
+    assert len(set(jobs)) == len(jobs) == 8
+    (line,) = matrix_of([LOSER], hunt.ledger.rows).lines
+    assert line.caught == len(line.seeds) - bool(jobs[-1].mutant) > 0
+
+
+def test_the_summary_tells_what_so_many_clean_seeds_show() -> None:
+    rows = [row("calm", seed, target="kafka") for seed in range(50)]
+    table = summary([*rows, row("kill", 1, "FAIL"), row("kill", 2, "UNKNOWN")])
+    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()]
+    assert cells[2] == ["kafka", "all", "50", "50", "0", "0", "40", "", "5.8%"]
+    assert cells[3] == ["kafka", "calm", "50", "50", "0", "0", "40", "", "5.8%"]
+    assert cells[5] == ["urteil", "kill", "2", "0", "1", "1", "40", "", "100.0%"]
+
+
+def test_a_lab_that_refuses_everything_ends_the_night(tmp_path: Path) -> None:
+    def refuse(job: Job, _out: Path) -> Row:
+        return msgspec.structs.replace(
+            row(job.scenario, job.seed, "UNKNOWN"), job=job, refused=True
+        )
+
+    hunt = night(tmp_path, refuse)
+    with pytest.raises(LabFailure, match="5 runs were refused one after another: because"):
+        hunt.hunt(time.monotonic() + LONG)
+    assert len(hunt.ledger.rows) == 5
+    mended = night(tmp_path, player(2))
+    with pytest.raises(Killed):
+        mended.hunt(time.monotonic() + LONG)
+    assert len(mended.ledger.rows) == 7, "what was refused before says nothing of the lab now"
+
+
+def test_a_full_disk_ends_the_night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("urteil.harness.hunt.night.LEAST_FREE_BYTES", 1 << 60)
+    with pytest.raises(LabFailure, match="less than 1 GB is free"):
+        night(tmp_path, player(9)).hunt(time.monotonic() + LONG)
+
+
+def test_no_run_is_begun_that_would_not_end_in_time(tmp_path: Path) -> None:
+    hunt = night(tmp_path, player(10))
+    hunt.hunt(time.monotonic() + 1)
+    assert hunt.ledger.rows == []
+    assert (tmp_path / "table.md").exists()

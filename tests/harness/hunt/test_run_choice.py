@@ -1,0 +1,88 @@
+"""What a night plays next: the heavier more often, the longest ago first, nothing starves."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from pathlib import Path
+
+from tests.harness.hunt.test_night import CABLE, CALM, KILL, LOSER
+from urteil.chaos.weighted_faults import RandomSchedule
+from urteil.harness.hunt.run_choice import AT, Candidate, candidates_of, next_of, unsupported_reason
+from urteil.harness.scenario import ClusterSpec, Scenario
+
+DRAWN = Scenario(name="drawn", draw=RandomSchedule(choices=()))
+
+
+def test_all_that_can_be_played_weighs_by_its_names() -> None:
+    found = candidates_of(
+        [CALM, KILL, CABLE, DRAWN],
+        ["urteil", "kafka"],
+        [LOSER],
+        {"kafka": 0.5, "calm": 3.0, "mutants": 0.25, "kill": 2.0},
+        seed=1,
+    )
+    weights = {(one.scenario, one.target, one.mutant): one.weight for one in found}
+    assert weights == {
+        ("calm", "urteil", None): 3.0,
+        ("calm", "kafka", None): 1.5,
+        ("kill", "urteil", None): 2.0,
+        ("kill", "kafka", None): 1.0,
+        ("kill", "urteil", "loser"): 0.5,
+        ("drawn", "urteil", None): 4.0,
+        ("drawn", "kafka", None): 2.0,
+    }
+
+
+def test_a_mutant_that_is_mixed_in_comes_first() -> None:
+    found = candidates_of([KILL, DRAWN], ["urteil"], [LOSER], {}, seed=1, mixed_in={LOSER.name})
+    first = next_of(found, last_played=lambda _: "", plays=lambda _: 0, now_s=0.0)
+    assert first is not None
+    assert first.mutant == LOSER.name
+
+
+def test_on_somebody_elses_cluster_what_fits_it_is_played(tmp_path: Path) -> None:
+    file = tmp_path / "cluster.toml"
+    file.write_text('bootstrap = ["127.0.0.1:1"]\nzookeeper = "127.0.0.1:2"\n')
+    clocks = Scenario(name="clocks", cluster=ClusterSpec(own_clocks=True))
+    sized = Scenario(name="sized", cluster=ClusterSpec(config={"message.max.bytes": "9"}))
+    target = f"external:{file}"
+    scenarios = [CALM, KILL, CABLE, clocks, sized]
+    found = candidates_of(scenarios, [target], [LOSER], {}, seed=1)
+    assert {(one.scenario, one.target) for one in found} == {("calm", target), ("kill", target)}
+    assert "clocks of their own" in unsupported_reason(clocks, target)
+    assert "message.max.bytes=9" in unsupported_reason(sized, target)
+
+
+def test_what_weighs_nothing_is_never_played() -> None:
+    found = candidates_of([CALM, KILL], ["urteil"], [LOSER], {"kill": 0.0}, seed=1)
+    assert [one.scenario for one in found] == ["calm"]
+
+
+def test_one_of_twice_the_weight_is_played_about_twice_as_often() -> None:
+    weights = {"a": 4.0, "b": 2.0, "c": 1.0, "d": 1.0}
+    candidates = [Candidate(scenario=name, weight=weight) for name, weight in weights.items()]
+    last: dict[str, str] = {}
+    plays: Counter[str] = Counter()
+    now_s = 1_800_000_000.0
+    order = []
+    for _ in range(400):
+        one = next_of(
+            candidates,
+            lambda one: last.get(one.scenario, ""),
+            lambda one: plays[one.scenario],
+            now_s,
+        )
+        assert one is not None
+        order.append(one.scenario)
+        plays[one.scenario] += 1
+        last[one.scenario] = time.strftime(AT, time.localtime(now_s))
+        now_s += 50
+    assert order[:4] == ["a", "b", "c", "d"], "what was never played, the heavier first"
+    assert 165 <= plays["a"] <= 220
+    assert 85 <= plays["b"] <= 115
+    assert min(plays["c"], plays["d"]) >= 40
+
+
+def test_nothing_to_play_is_no_job() -> None:
+    assert next_of([], lambda _one: "", lambda _one: 0, 0.0) is None

@@ -1,0 +1,286 @@
+"""Histories that tell a part: sends without offsets, transactions of unknown end, few readers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.harness.imports.jepsen.test_cases import (
+    FOUR,
+    Op,
+    assigned,
+    done,
+    judged,
+    polled,
+    sent,
+    together,
+    violated,
+    whole,
+)
+from urteil.harness.verify.result import Verdict
+
+AROUND = (*sent(0, ":x [4 :a]"), *sent(0, ":x :b"), *sent(0, ":x [6 :c]"))
+"""The second record was acknowledged without an offset: it lies at 5."""
+
+
+def txn(process: int, sends: str, kind: str = "ok") -> tuple[Op, Op]:
+    """A transaction; `sends` are its micro-operations as they completed."""
+    return done(process, "txn", f"[{sends}]", f"[{sends}]", kind)
+
+
+def five(process: int) -> tuple[Op, ...]:
+    """Five transactions of one record each, at every second offset."""
+    return tuple(
+        op for n, value in enumerate("abcde")
+        for op in txn(process, f"[:send :x [{2 * n} :{value}]]")
+    )  # fmt: skip
+
+
+FIVE = ":x [[0 :a] [2 :b] [4 :c] [6 :d] [8 :e]]"
+
+LOST: dict[str, tuple[Op, ...]] = {
+    "one stretch over two polls": (*AROUND, *polled(1, ":x [[4 :a]]"), *polled(1, ":x [[6 :c]]")),
+    "one poll": (*AROUND, *polled(1, ":x [[4 :a] [6 :c]]")),
+    "two readers that meet": (
+        *AROUND, *sent(0, ":x [7 :d]"), *polled(1, ":x [[4 :a] [6 :c]]"),
+        *polled(2, ":x [[6 :c] [7 :d]]")),
+    "neighbours whose offsets polls tell": (
+        *sent(0, ":x :a"), *sent(0, ":x :b"), *sent(0, ":x :c"),
+        *polled(1, ":x [[4 :a] [6 :c]]")),
+    "a neighbour of unknown end that was polled before": (
+        *sent(0, ":x :a", kind="info"), *polled(1, ":x [[4 :a]]"), *sent(2, ":x :b"),
+        *sent(2, ":x [6 :c]"), *polled(1, ":x [[6 :c]]")),
+    "the first record, from the beginning": (
+        *sent(0, ":x :b"), *sent(0, ":x [1 :c]"), *whole(1, ":x [[1 :c]]")),
+    "in a committed transaction": (
+        *txn(0, "[:send :x [4 :a]]"), *txn(0, "[:send :x :b]"), *txn(0, "[:send :x [8 :c]]"),
+        *polled(1, ":x [[4 :a] [8 :c]]")),
+    "in a transaction of unknown end that another key shows": (
+        *txn(0, "[:send :x [4 :a]]"), *txn(1, "[:send :x :b] [:send :y :z]", "info"),
+        *polled(2, ":y [[0 :z]]"), *txn(3, "[:send :x [8 :c]]"),
+        *polled(2, ":x [[4 :a] [8 :c]]")),
+    "before an end that was told later": (
+        *sent(0, ":x [0 :a]"), *sent(0, ":x :b"), *whole(1, ":x [[0 :a]]"),
+        *done(1, "debug-topic-partitions", "[:x]", "{:x {:end 2}}")),
+}  # fmt: skip
+
+
+def test_record_without_offset_that_readers_passed_over_is_lost(tmp_path: Path) -> None:
+    result = judged(tmp_path, together(LOST.values()))
+    found = {
+        finding.topic: finding.sentence
+        for one in result.guarantees if one.name == "lost_write"
+        for finding in one.findings
+    }  # fmt: skip
+    assert sorted(found) == sorted(f"kx{n}" for n in range(len(LOST)))
+    assert (
+        "/kx0/b (acks=all) was appended to kx0-0 without a known offset, between offset 4 and "
+        "offset 6, but complete final passes over all of that did not deliver it." in found["kx0"]
+    )
+    assert "between its begin and offset 1" in found["kx5"]
+
+
+UNREAD: dict[str, tuple[Op, ...]] = {
+    "the last record": (*sent(0, ":x [4 :a]"), *sent(0, ":x :b"), *polled(1, ":x [[4 :a]]")),
+    "the first record of a reader in the middle": (
+        *sent(0, ":x :b"), *sent(0, ":x [4 :c]"), *polled(1, ":x [[4 :c]]")),
+    "readers that left a gap": (
+        *AROUND, *polled(1, ":x [[4 :a]]"), *polled(2, ":x [[6 :c]]")),
+    "sent beside its neighbour": (
+        *sent(0, ":x [4 :a]"), ("invoke", 0, "send", "[[:send :x :b]]"),
+        ("invoke", 1, "send", "[[:send :x :c]]"), ("ok", 0, "send", "[[:send :x :b]]"),
+        ("ok", 1, "send", "[[:send :x [6 :c]]]"), *polled(2, ":x [[4 :a] [6 :c]]")),
+    "everything": (*sent(0, ":x :a"), *assigned(1, ":x"), *polled(1, "")),
+    "in a transaction of unknown end that was committed": (
+        *txn(0, "[:send :x [0 :a]]"), *txn(1, "[:send :x :b] [:send :y :z]", "info"),
+        *whole(2, ":x [[0 :a]], :y [[0 :z]]", ":x :y")),
+    "acknowledged after the end was told": (
+        *sent(0, ":x [0 :a]"), *whole(1, ":x [[0 :a]]"),
+        *done(1, "debug-topic-partitions", "[:x]", "{:x {:end 1}}"), *sent(0, ":x [1 :b]")),
+    "acknowledged without an offset after the end was told": (
+        *sent(0, ":x [0 :a]"), *whole(1, ":x [[0 :a]]"),
+        *done(1, "debug-topic-partitions", "[:x]", "{:x {:end 1}}"), *sent(0, ":x :b")),
+}  # fmt: skip
+
+
+def test_record_that_nobody_read_and_nothing_proves_lost_is_unknown(tmp_path: Path) -> None:
+    result = judged(tmp_path, together(UNREAD.values()))
+    assert (violated(result), result.verdict) == ({}, Verdict.UNKNOWN)
+    told = {reason.split("-0: ")[0] for reason in result.reasons if "nobody read" in reason}
+    assert sorted(told) == sorted(f"kx{n}" for n in range(len(UNREAD)))
+
+
+def test_records_that_owe_nothing_are_no_reason(tmp_path: Path) -> None:
+    """Of unknown end and unread, in an aborted transaction, or read without a known offset."""
+    ops = (
+        *sent(0, ":x [0 :a]"), *sent(1, ":x :b", kind="info"), *sent(2, ":x :c"),
+        *done(3, "txn", "[[:send :x :d] [:poll]]", "[[:send :x :d] [:poll]]", "fail"),
+        *txn(4, "[:send :x :e] [:send :y :f]", "info"), *whole(5, ":x [[0 :a] [2 :c]]"),
+    )  # fmt: skip
+    result = judged(tmp_path, ops)
+    assert (violated(result), result.reasons) == ({}, [])
+
+
+SHOWN = ":x [[2 :b] [3 :c] [4 :d]]"
+OTHER = txn(1, "[:send :x :c]", "info")
+INVERTED: dict[str, tuple[Op, ...]] = {
+    "unknown end": (*txn(0, "[:send :x :d] [:send :x :b]", "info"), *OTHER, *whole(2, SHOWN)),
+    "two transactions, both of unknown end": (
+        *txn(0, "[:send :x :d]"), *txn(0, "[:send :x :b]", "info"), *OTHER, *whole(2, SHOWN)),
+    "one offset from its acknowledgement": (
+        *txn(0, "[:send :x [4 :d]] [:send :x :b]", "info"), *OTHER, *whole(2, SHOWN)),
+    "polled by two readers": (
+        *txn(0, "[:send :x :d] [:send :x :b]", "info"), *OTHER,
+        *polled(2, ":x [[2 :b] [3 :c]]"), *polled(3, ":x [[3 :c] [4 :d]]")),
+}  # fmt: skip
+
+
+def test_records_of_a_transaction_that_polls_show_to_be_committed_stand_in_order(
+    tmp_path: Path,
+) -> None:
+    found = [
+        finding.topic
+        for one in judged(tmp_path, together(INVERTED.values())).guarantees
+        if one.name == "reordered_send"
+        for finding in one.findings
+    ]
+    assert sorted(str(topic) for topic in found) == sorted(f"kx{n}" for n in range(len(INVERTED)))
+
+
+@pytest.mark.parametrize("isolation", ["read_committed", "read_uncommitted"])
+def test_sends_of_unknown_end_outside_transactions_have_no_order(
+    isolation: str, tmp_path: Path
+) -> None:
+    ops = (
+        *sent(0, ":x :d", kind="info"), *sent(0, ":x :b", kind="info"), *sent(1, ":x [3 :c]"),
+        *whole(2, ":x [[2 :b] [3 :c] [4 :d]]"),
+    )  # fmt: skip
+    assert violated(judged(tmp_path, ops, isolation)) == {}
+
+
+def test_record_that_one_of_several_passes_lacks_is_not_torn(tmp_path: Path) -> None:
+    ops = (*five(0), *whole(1, FIVE), *whole(2, FIVE), *whole(3, FIVE.replace("[4 :c] ", "")))
+    assert violated(judged(tmp_path, ops)) == {"vanished_read": [4], "poll_skip": [4]}
+
+
+def test_transaction_of_one_record_that_no_pass_has_is_lost_and_not_torn(tmp_path: Path) -> None:
+    ops = (*five(0), *whole(1, FIVE.replace("[4 :c] ", "")))
+    found = violated(judged(tmp_path, ops))
+    assert found["lost_write"] == [4]
+    assert "torn_txn" not in found
+
+
+def test_transaction_of_one_record_at_two_places_is_not_torn(tmp_path: Path) -> None:
+    ops = (
+        *txn(0, "[:send :x [0 :a]]"), *txn(0, "[:send :x [2 :b]]"), *txn(0, "[:send :x [6 :c]]"),
+        *whole(1, ":x [[0 :a] [4 :b] [6 :c]]"), *whole(2, ":x [[0 :a] [6 :c]]"),
+    )  # fmt: skip
+    found = violated(judged(tmp_path, ops))
+    assert "misplaced_ack" in found
+    assert "torn_txn" not in found
+
+
+TORN: dict[str, tuple[tuple[Op, ...], str]] = {
+    "one record is in no pass": (
+        (*txn(0, "[:send :x [0 :a]] [:send :x [1 :b]]"), *txn(0, "[:send :x [3 :c]]"),
+         *whole(1, ":x [[0 :a] [3 :c]]")),
+        "Transaction 1 of j0 (j0) was committed, yet no complete pass of a reader of committed "
+        "records delivered 1 of its 2 records, the first at kx-0@1."),
+    "one pass has one record, another one both": (
+        (*txn(0, "[:send :x [0 :a]] [:send :x [1 :b]]"), *txn(0, "[:send :x [3 :c]]"),
+         *whole(1, ":x [[0 :a] [3 :c]]"), *whole(2, ":x [[0 :a] [1 :b] [3 :c]]")),
+        "Transaction 1 of j0 (j0) is there in part: a complete pass over kx-0 delivered some of "
+        "its 2 records, and passed over others, the first at kx-0@1."),
+    "the pass that tore it passed over another record than a pass without any": (
+        (*txn(0, "[:send :x [0 :a]] [:send :x [1 :b]] [:send :x [2 :c]]"),
+         *txn(0, "[:send :x [4 :d]]"), *whole(1, ":x [[0 :a] [1 :b] [4 :d]]"),
+         *whole(2, ":x [[4 :d]]"), *whole(3, ":x [[0 :a] [1 :b] [2 :c] [4 :d]]")),
+        "Transaction 1 of j0 (j0) is there in part: a complete pass over kx-0 delivered some of "
+        "its 3 records, and passed over others, the first at kx-0@2."),
+    "one of three records, of which one lies where nobody polled": (
+        (*txn(0, "[:send :x [0 :a]] [:send :x [1 :b]] [:send :x [9 :d]]"),
+         *txn(0, "[:send :x [3 :c]]"), *whole(1, ":x [[0 :a] [3 :c]]")),
+        "Transaction 1 of j0 (j0) was committed, yet no complete pass of a reader of committed "
+        "records delivered 1 of its 3 records, the first at kx-0@1."),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("ops", "sentence"), TORN.values(), ids=TORN)
+def test_torn_transaction_is_described_as_the_passes_show_it(
+    ops: tuple[Op, ...], sentence: str, tmp_path: Path
+) -> None:
+    result = judged(tmp_path, ops)
+    (torn,) = (one.findings for one in result.guarantees if one.name == "torn_txn")
+    assert [finding.sentence for finding in torn] == [sentence]
+
+
+def test_reader_of_a_lost_record_that_sent_a_surviving_one_shows_causal_loss(
+    tmp_path: Path,
+) -> None:
+    ops = (
+        *sent(0, ":x [0 :a]"), *sent(0, ":x [1 :b]"), *polled(2, ":x [[1 :b]]", kind="fail"),
+        *sent(2, ":x [2 :c]"), *whole(3, ":x [[0 :a] [2 :c]]"),
+    )  # fmt: skip
+    result = judged(tmp_path, ops)
+    assert violated(result)["causal_loss"] == [1]
+    (found,) = (one.findings for one in result.guarantees if one.name == "causal_loss")
+    assert found[0].sentence.startswith("j2 knew of ")
+    assert "/kx/b at kx-0@1 (read), which is lost" in found[0].sentence
+
+
+def test_lost_records_do_not_count_as_survivors(tmp_path: Path) -> None:
+    ops = (
+        *sent(0, ":x [0 :a]"), *sent(0, ":x [1 :b]"), *polled(2, ":x [[1 :b]]", kind="fail"),
+        *sent(1, ":x [2 :c]"), *whole(3, ":x [[2 :c]]"),
+    )  # fmt: skip
+    found = violated(judged(tmp_path, ops))
+    assert (found["lost_write"], "causal_loss" in found) == ([0, 1], False)
+
+
+A_FOR_B = "[:send :x {}] [:poll {{:y [[0 :b]]}}]"
+B_FOR_A = "[:send :y {}] [:poll {{:x [[0 :a]]}}]"
+CIRCLES = {
+    "offsets of both": ("[0 :a]", "[0 :b]", "ok"),
+    "offset of one": ("[0 :a]", ":b", "ok"),
+    "no offset": (":a", ":b", "ok"),
+    "unknown end": ("[0 :a]", "[0 :b]", "info"),
+    "unknown end without offset": (":a", ":b", "info"),
+}
+
+
+@pytest.mark.parametrize(("first", "second", "kind"), CIRCLES.values(), ids=CIRCLES)
+def test_transactions_that_received_each_others_records_are_a_circle(
+    first: str, second: str, kind: str, tmp_path: Path
+) -> None:
+    one, other = f"[{A_FOR_B.format(first)}]", f"[{B_FOR_A.format(second)}]"
+    ops: tuple[Op, ...] = (
+        ("invoke", 0, "txn", one), ("invoke", 1, "txn", other), ("ok", 0, "txn", one),
+        (kind, 1, "txn", other),
+    )  # fmt: skip
+    assert violated(judged(tmp_path, ops)) == {"g1c": [0]}
+
+
+def test_circle_through_writes_counts_records_whose_places_readers_show(tmp_path: Path) -> None:
+    ops = (
+        ("invoke", 0, "txn", "[[:send :x :a] [:send :y :c]]"),
+        ("invoke", 1, "txn", "[[:send :x :b] [:send :y :d]]"),
+        ("ok", 0, "txn", "[[:send :x :a] [:send :y :c]]"),
+        ("ok", 1, "txn", "[[:send :x :b] [:send :y :d]]"),
+        *whole(2, ":x [[0 :a] [1 :b]], :y [[0 :d] [1 :c]]", ":x :y"),
+    )  # fmt: skip
+    (g0,) = (one for one in judged(tmp_path, ops).guarantees if one.name == "g0")
+    assert (g0.permitted, g0.findings[0].sentence) == (
+        1,
+        "Each writes before the next one in some partition: j0/1 -> j1/2 -> j0/1; one such place "
+        "is kx-0@1.",
+    )
+
+
+def test_end_that_was_told_before_a_send_was_acknowledged_accuses_nobody(tmp_path: Path) -> None:
+    ops = (
+        *FOUR[:6], *whole(1, ":x [[0 :a] [1 :b] [2 :c]]"),
+        *done(1, "debug-topic-partitions", "[:x]", "{:x {:end 3}}"), *FOUR[6:],
+    )  # fmt: skip
+    result = judged(tmp_path, ops)
+    assert (violated(result), result.verdict) == ({}, Verdict.UNKNOWN)

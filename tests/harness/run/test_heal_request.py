@@ -1,0 +1,55 @@
+"""`urteil heal RUN` reaches the lab that plays the run, and knows when none does."""
+
+from __future__ import annotations
+
+import fcntl
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from urteil.cli.main import exit_code
+from urteil.harness.run.heal_request import LOCK, Healing, ask_to_heal, lab_lives
+from urteil.harness.scenario import Scenario, save
+
+
+def answering(healing: Healing, why_not: str) -> threading.Thread:
+    def answer() -> None:
+        while not healing.asked():
+            time.sleep(0.01)
+        healing.answer(why_not)
+
+    thread = threading.Thread(target=answer)
+    thread.start()
+    return thread
+
+
+@pytest.mark.parametrize("why_not", ["", "a Toxiproxy died"])
+def test_a_living_lab_is_asked_and_answers(tmp_path: Path, why_not: str) -> None:
+    healing = Healing(tmp_path)
+    with healing.alive():
+        thread = answering(healing, why_not)
+        assert lab_lives(tmp_path)
+        assert ask_to_heal(tmp_path, deadline_s=10) == why_not
+        thread.join()
+        assert not healing.asked()
+    assert not lab_lives(tmp_path)
+
+
+def test_a_lab_that_plays_no_faults_is_told(tmp_path: Path) -> None:
+    with Healing(tmp_path).alive(), pytest.raises(TimeoutError, match="plays no faults"):
+        ask_to_heal(tmp_path, deadline_s=0.1)
+
+
+def test_of_a_dead_lab_nothing_is_left(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    save(tmp_path / "scenario.json", Scenario(name="x"))
+    assert exit_code(["heal", str(tmp_path)]) == 0
+    assert "its cluster ended with it" in capsys.readouterr().out
+
+
+def test_who_asks_is_not_taken_for_a_lab(tmp_path: Path) -> None:
+    (tmp_path / LOCK).touch()
+    with (tmp_path / LOCK).open() as asking:
+        fcntl.flock(asking, fcntl.LOCK_SH)
+        assert not lab_lives(tmp_path)

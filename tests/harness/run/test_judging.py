@@ -1,0 +1,39 @@
+"""A run is judged by one at a time, whoever asks."""
+
+from __future__ import annotations
+
+import fcntl
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests.harness.verify.made import ONE, healthy
+from urteil.harness.run import judging
+from urteil.harness.run.judging import judge_again
+from urteil.harness.verify import judge, synthetic
+from urteil.harness.verify.result import Result
+
+
+def test_who_judges_waits_for_another_who_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both work in one folder: the one took away what the other was about to read."""
+    synthetic.write_run(tmp_path, healthy(), synthetic.scenario(ONE), synthetic.facts(ONE))
+    told: list[str] = []
+
+    def began(run_dir: Path, **more: object) -> Result:
+        told.append("began")
+        return judge(run_dir, engine="duckdb")
+
+    monkeypatch.setattr(judging, "judge", began)
+    thread = threading.Thread(
+        target=lambda: told.append(judge_again(tmp_path, engine="duckdb").verdict)
+    )
+    with (tmp_path / "judge.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        thread.start()
+        thread.join(1.0)
+        assert told == []
+    thread.join(60.0)
+    assert told == ["began", "PASS"]

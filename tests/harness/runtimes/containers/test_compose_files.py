@@ -1,0 +1,27 @@
+"""The compose cluster for people is the one that the lab's plan lays out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from urteil.chaos.observations import Link
+from urteil.harness.runtimes.containers.compose_files import compose_plan, write_all
+from urteil.harness.targets.external import load_external
+
+COMPOSE = Path(__file__).parents[3] / "compose"
+
+
+def test_the_committed_files_are_those_that_are_written(tmp_path: Path) -> None:
+    write_all(tmp_path)
+    for file in sorted(path for path in tmp_path.rglob("*") if path.is_file()):
+        name = file.relative_to(tmp_path)
+        committed = COMPOSE / name
+        assert committed.read_text() == file.read_text(), f"{name}: run `make compose-files`"
+
+
+def test_its_external_file_names_every_node_and_link() -> None:
+    plan, file = compose_plan(), load_external(COMPOSE / "external.toml")
+    assert set(file.nodes) == {*plan.brokers, *plan.zookeepers}
+    assert {Link(one.src, one.dst) for one in file.links} == set(plan.links())
+    assert len(set(plan.published.values())) == len(plan.published)
+    assert all(host == "127.0.0.1" for host, _ in plan.published.values())

@@ -1,0 +1,31 @@
+"""The lab knows when its machine has more to do than it can."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from tests.waiting import until
+from urteil.harness import host_load
+
+SPIN = ["nice", "-n", "19", "timeout", "30", "sh", "-c", "while :; do :; done"]
+"""They are counted whatever their priority, and so hold up no other test of this machine."""
+
+
+def test_a_crowd_is_seen_while_it_lasts_and_is_evidence_afterwards(tmp_path: Path) -> None:
+    spinning = [subprocess.Popen(SPIN) for _ in range(8 * (os.cpu_count() or 1))]
+    try:
+        with host_load.watched(tmp_path, "r1") as rows:
+            until(lambda: any(row["value"] > 6 for row in rows), "nobody saw the crowd")
+    finally:
+        for one in spinning:
+            one.terminate()
+            one.wait()
+    told = pq.read_table(tmp_path / "evidence" / "samples").to_pylist()
+    assert [row["value"] for row in told] == [row["value"] for row in rows]
+    assert {(row["source"], row["metric"]) for row in told} == {
+        (host_load.SOURCE, host_load.METRIC)
+    }

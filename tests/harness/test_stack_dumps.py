@@ -1,0 +1,100 @@
+"""Processes that hang tell where; those that would end by the question are not asked."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.waiting import until
+from urteil.harness import stack_dumps as stacks_module
+from urteil.harness.stack_dumps import Stacks, Teller, watched
+
+LISTENS = """
+import threading
+from urteil.harness.clients.client_main import Stop
+Stop()
+def stuck_in_here():
+    print("ready", flush=True)
+    threading.Event().wait()
+stuck_in_here()
+"""
+DEAF = "import threading; print('ready', flush=True); threading.Event().wait()"
+
+
+class Child:
+    def __init__(self, folder: Path, name: str, code: str) -> None:
+        self.log = folder / f"{name}.log"
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen([sys.executable, "-c", code], stdout=log, stderr=log)
+        until(lambda: "ready" in self.log.read_text())
+        self.teller = Teller(name=name, pid=self.process.pid, output=self.log.read_text)
+
+
+@pytest.fixture
+def children(tmp_path: Path) -> Iterator[dict[str, Child]]:
+    codes = {"listens": LISTENS, "deaf": DEAF, "stopped": LISTENS, "gone": LISTENS}
+    found = {name: Child(tmp_path, name, code) for name, code in codes.items()}
+    stopped = found["stopped"].process
+    stopped.send_signal(signal.SIGSTOP)
+    while psutil.Process(stopped.pid).status() != psutil.STATUS_STOPPED:
+        time.sleep(0.01)
+    found["gone"].process.kill()
+    found["gone"].process.wait()
+    yield found
+    for child in found.values():
+        child.process.kill()
+        child.process.wait()
+
+
+def test_each_process_tells_where_it_stands_and_goes_on(
+    tmp_path: Path, children: dict[str, Child], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stacks_module, "TELLS_S", 60.0)
+    stacks = Stacks(tmp_path, [lambda: [child.teller for child in children.values()]])
+    folder = stacks.take("the cluster did not become healthy in time")
+    assert folder
+    told = {path.stem: path.read_text() for path in folder.glob("*.txt")}
+    assert "in stuck_in_here" in told["listens"]
+    assert "ready" not in told["listens"], "what it said before is no answer"
+    assert "does not listen" in told["deaf"]
+    assert "is stopped" in told["stopped"]
+    assert "it is gone" in told["gone"]
+    assert "test_stacks.py" in told["lab"]
+    assert all(text.startswith("the cluster did not become") for text in told.values())
+    alive = {name for name, child in children.items() if child.process.poll() is None}
+    assert alive == {"listens", "deaf", "stopped"}
+    assert stacks.take("once more") is None
+
+
+def test_a_block_that_hangs_is_interrupted_as_a_run_is() -> None:
+    told: list[str] = []
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        with pytest.raises(TimeoutError, match="the run hung"):
+            with watched(0.2, lambda: told.append("hung")):
+                subprocess.run([sys.executable, "-c", "import time; time.sleep(60)"], timeout=60)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert told == ["hung"]
+
+
+def test_what_ends_in_time_is_left_alone() -> None:
+    with watched(60.0, pytest.fail), watched(None, pytest.fail):
+        pass
+
+
+def test_a_keyboard_interrupt_stays_one() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        with watched(60.0, pytest.fail):
+            raise KeyboardInterrupt

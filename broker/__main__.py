@@ -12,14 +12,14 @@ from pathlib import Path
 from urteil.broker import garbage_collection
 from urteil.broker.base.clock import Clock
 from urteil.broker.broker import Broker
-from urteil.broker.broker_id import identified
+from urteil.broker.broker_id import with_broker_id
 from urteil.broker.config.broker_config import BrokerConfig, load_config
 from urteil.broker.config.log_levels import join_families
 from urteil.broker.config.property_file import load_properties
 from urteil.broker.config.values import ConfigError, known_keys
-from urteil.broker.environment import Machine
+from urteil.broker.environment import Environment
 from urteil.broker.process_log import log_to
-from urteil.broker.stack_dump import tell_on_sigquit
+from urteil.broker.stack_dump import dump_on_sigquit
 from urteil.broker.zookeeper.registration import AlreadyRegistered
 
 log = logging.getLogger("main")
@@ -56,7 +56,8 @@ def check(argv: list[str]) -> int:
 
 
 def read_config(argv: list[str]) -> BrokerConfig:
-    """The property file with its overrides. Raises ConfigError, OSError."""
+    """Return the configuration in the property file, with the overrides applied. Raises
+    ConfigError, OSError."""
     if not argv or argv[0].startswith("-"):
         raise ConfigError(USAGE)
     properties = load_properties(Path(argv[0]))
@@ -76,20 +77,20 @@ def read_config(argv: list[str]) -> BrokerConfig:
 def _run(config: BrokerConfig) -> int:
     import uvloop
 
-    # who cleans logs beside the loop makes it wait for so long at most, not for Python's 5 ms
+    # the log cleaner's thread may delay the event loop by this time, not by Python's 5 ms
     sys.setswitchinterval(0.0005)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(serve(config))
 
 
 async def serve(config: BrokerConfig) -> int:
-    """Start, wait for a signal, stop."""
+    """Start the broker, wait for a signal, stop the broker. Returns the exit code."""
     join_families()
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
-    tell_on_sigquit(loop)
+    dump_on_sigquit(loop)
     starting = loop.create_task(_started(config))
     waiting = loop.create_task(stopping.wait())
     await asyncio.wait({starting, waiting}, return_when=asyncio.FIRST_COMPLETED)
@@ -112,8 +113,10 @@ async def serve(config: BrokerConfig) -> int:
 
 
 async def _started(config: BrokerConfig) -> Broker:
-    machine = Machine()
-    broker = Broker(await identified(config, machine), Clock(), random.Random(), machine)
+    environment = Environment()
+    broker = Broker(
+        await with_broker_id(config, environment), Clock(), random.Random(), environment
+    )
     await broker.start()
     return broker
 

@@ -1,4 +1,5 @@
-"""The ZooKeeper with the ACLs: the broker's own, unless `authorizer.zookeeper.*` tell another."""
+"""The ZooKeeper session for ACLs: the broker's own, or another if `authorizer.zookeeper.*` is
+set."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from urteil.broker.zookeeper.session import Session
 
 if TYPE_CHECKING:
     from urteil.broker.config.broker_config import BrokerConfig
-    from urteil.broker.environment import Machine
+    from urteil.broker.environment import Environment
 
 _URL, _SESSION, _CONNECTION = (
     f"authorizer.zookeeper.{one}" for one in ("url", "session.timeout.ms", "connection.timeout.ms")
@@ -18,18 +19,24 @@ _URL, _SESSION, _CONNECTION = (
 
 
 class AclSession:
-    """`zk` is connected after `connect`: the broker's own is already."""
+    """`zk` is usable after `connect`. The broker's own session is connected before."""
 
     def __init__(
-        self, config: BrokerConfig, own: Session, machine: Machine, resolve: Callable[[str], str]
+        self,
+        config: BrokerConfig,
+        own: Session,
+        environment: Environment,
+        resolve: Callable[[str], str],
     ) -> None:
         """Raises ConfigError."""
-        told, timeout_ms = config.properties, config.zookeeper_session_timeout_ms
-        self.zk, self._is_own = own, not {_URL, _SESSION, _CONNECTION} & told.keys()
-        self._timeout_s = _time_ms(told, _CONNECTION, config.zookeeper_patience_ms) / 1000
+        properties, timeout_ms = config.properties, config.zookeeper_session_timeout_ms
+        self.zk, self._is_own = own, not {_URL, _SESSION, _CONNECTION} & properties.keys()
+        self._timeout_s = _time_ms(properties, _CONNECTION, config.zookeeper_patience_ms) / 1000
         if not self._is_own:
-            connect = told.get(_URL, config.zookeeper_connect)
-            self.zk = machine.session(connect, _time_ms(told, _SESSION, timeout_ms), resolve)
+            connect = properties.get(_URL, config.zookeeper_connect)
+            self.zk = environment.session(
+                connect, _time_ms(properties, _SESSION, timeout_ms), resolve
+            )
 
     async def connect(self) -> None:
         """Raises TimeoutError."""

@@ -1,4 +1,4 @@
-"""The broker: it owns the parts and knows the order in which they start and stop."""
+"""The broker: it builds all parts, starts them in order and stops them in order."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from urteil.broker.api.dispatch import Dispatcher
 from urteil.broker.api.registry import load_handlers
 from urteil.broker.base.clock import Clock
 from urteil.broker.config.broker_config import BrokerConfig
-from urteil.broker.config.dynamic_settings import DynamicBroker
+from urteil.broker.config.dynamic_settings import DynamicSettings
 from urteil.broker.config.topic_settings import TopicSettings
 from urteil.broker.config.values import ConfigError
 from urteil.broker.controller.client import ControllerClient
-from urteil.broker.controller.config_administration import ConfigAdmin
+from urteil.broker.controller.config_administration import ConfigAdministration
 from urteil.broker.controller.controller import Controller
-from urteil.broker.environment import Machine
+from urteil.broker.environment import Environment
 from urteil.broker.groups.administration import GroupAdministration
 from urteil.broker.groups.coordinator import GroupCoordinator
 from urteil.broker.log.cleaner.cleaner import Cleaner
@@ -44,7 +44,7 @@ from urteil.broker.replication.fetch_sessions import FetchSessions
 from urteil.broker.replication.metadata_cache import MetadataCache
 from urteil.broker.replication.replica_manager import ReplicaManager
 from urteil.broker.replication.role_changes import RoleChanges
-from urteil.broker.scheduled_tasks import Upkeep
+from urteil.broker.scheduled_tasks import ScheduledTasks
 from urteil.broker.security.acl_keeper import AclKeeper
 from urteil.broker.security.authorizer import Authorizer, make_authorizer
 from urteil.broker.security.scram_alterations import ScramAdmin
@@ -77,24 +77,24 @@ class Broker(BrokerParts):
         config: BrokerConfig,
         clock: Clock,
         rng: random.Random,
-        machine: Machine | None = None,
+        environment: Environment | None = None,
     ) -> None:
         self.config = config
-        self._machine = machine or Machine()
+        self._environment = environment or Environment()
         self.broker_id = config.broker_id
         self.clock = clock
         self._rng = rng
-        self.offload = self._machine.offload(config.num_io_threads)
-        self.began_s = 0.0  # when it began to serve, by the loop's clock
-        self._upkeep: Upkeep | None = None
-        self._make_ways_out()
+        self.offload = self._environment.offload(config.num_io_threads)
+        self.began_s = 0.0  # when the broker began to serve, in s of the loop's clock
+        self._scheduled_tasks: ScheduledTasks | None = None
+        self._make_outgoing()
         self._make_security()
         self._make_controller()
         self._make_settings()
-        self._make_ways_in()
+        self._make_servers()
 
-    def _make_ways_out(self) -> None:
-        """To ZooKeeper and to the other brokers."""
+    def _make_outgoing(self) -> None:
+        """Build the ZooKeeper session and the channels to other brokers."""
         config = self.config
         self._resolver = Resolver(config.urteil_hosts_file)
         self.metadata = MetadataCache()
@@ -103,22 +103,22 @@ class Broker(BrokerParts):
         self.channels = Channels(
             f"broker-{config.broker_id}",
             self._resolver,
-            self.security.entrances.get(config.inter_broker_listener),
+            self.security.secure_listeners.get(config.inter_broker_listener),
             config.socket_connection_setup_timeout_ms,
         )
-        self.zk = self._machine.session(
+        self.zk = self._environment.session(
             config.zookeeper_connect, config.zookeeper_session_timeout_ms, self._resolver.resolve
         )
 
     def _make_security(self) -> None:
-        """Who is let in by a token, and who may do what."""
+        """Build the token keeper and the authorizer."""
         properties, now_ms = self.config.properties, self.clock.now_ms
         self.tokens = make_token_keeper(self.zk, properties.value, now_ms)
         self.users.find_token = self.tokens.table.find
         self.acl_keeper: AclKeeper | None = None
         self.authorizer: Authorizer | None = None
         resolve = self._resolver.resolve
-        self._acl_session = AclSession(self.config, self.zk, self._machine, resolve)
+        self._acl_session = AclSession(self.config, self.zk, self._environment, resolve)
         if self.config.authorizer_class_name:
             self.acl_keeper = AclKeeper(self._acl_session.zk, now_ms)
             try:
@@ -127,7 +127,7 @@ class Broker(BrokerParts):
                 raise ConfigError(str(error)) from None
 
     def _make_controller(self) -> None:
-        """The controller, in waiting, and whoever asks the active one."""
+        """Build the controller, inactive until elected, and the client of the active controller."""
         config = self.config
         self.registration = Registration(
             self.zk,
@@ -146,14 +146,14 @@ class Broker(BrokerParts):
         )
 
     def _make_settings(self) -> None:
-        """What ZooKeeper says of topics, brokers, quotas and users."""
+        """Build the settings that ZooKeeper holds: of topics, brokers, quotas and users."""
         config, configs = self.config, self.controller.configs
         self.quota_configs = QuotaConfigs(configs, QuotaTable())
         self.quota_admin = QuotaAdmin(self.quota_configs)
         self.throttle = make_throttle(self.quota_configs.table, config.properties)
         self.topic_settings = TopicSettings(configs, self._settings_changed)
-        self.dynamic = DynamicBroker(config.broker_id, config.properties, configs)
-        self.config_admin = ConfigAdmin(
+        self.dynamic = DynamicSettings(config.broker_id, config.properties, configs)
+        self.config_admin = ConfigAdministration(
             config.broker_id,
             config.properties,
             configs,
@@ -163,8 +163,8 @@ class Broker(BrokerParts):
         )
         self.scram_admin = ScramAdmin(configs)
 
-    def _make_ways_in(self) -> None:
-        """For clients and for scrapes."""
+    def _make_servers(self) -> None:
+        """Build the socket server and the metrics server."""
         config = self.config
         self.fetch_sessions = FetchSessions(
             config.max_incremental_fetch_session_cache_slots, self._rng
@@ -177,7 +177,7 @@ class Broker(BrokerParts):
             max_idle_ms=config.connections_max_idle_ms,
             backlog=config.socket_listen_backlog_size,
             answer=dispatcher.answer,
-            entrances=self.security.entrances,
+            secure_listeners=self.security.secure_listeners,
             max_queued_bytes=config.queued_max_request_bytes,
             limits=ConnectionLimits(
                 config.properties,
@@ -189,16 +189,16 @@ class Broker(BrokerParts):
 
     @property
     def is_busy(self) -> bool:
-        """Whether a large request is being answered."""
+        """Whether a large request is in progress."""
         return self._dispatcher.large > 0
 
     @property
     def broker_epoch(self) -> int:
-        """czxid of the own /brokers/ids/N; -1 before registration."""
+        """The czxid of this broker's `/brokers/ids/N`; -1 before registration."""
         return self.registration.epoch
 
     async def start(self) -> None:
-        """Recover the logs, listen, register, stand for controller.
+        """Recover the logs, listen, register, stand for election as controller.
 
         Raises OSError (data folder, address), TimeoutError (ZooKeeper), ConfigError (keys and
         certificates) and AlreadyRegistered.
@@ -210,7 +210,7 @@ class Broker(BrokerParts):
         await self.dynamic.load()
         self.security.reload()
         await self.users.load(self.controller.configs)
-        self.dynamic.follow(self.security.check, self.security.take_on)
+        self.dynamic.follow(self.security.check, self.security.reload_or_log)
         if self.acl_keeper is not None:
             await self._acl_session.connect()
             await self.acl_keeper.start()
@@ -227,10 +227,10 @@ class Broker(BrokerParts):
         await self.registration.register()
         await self.controller.start()
         self.failures.begin()
-        self._upkeep = Upkeep(
+        self._scheduled_tasks = ScheduledTasks(
             self.config, self.clock, self.logs, self.cleaner, self.replicas, self.failures
         )
-        self._upkeep.start()
+        self._scheduled_tasks.start()
         self.transactions.start()
         self.group_administration.start(
             self.config.offsets_retention_check_interval_ms, self.config.offsets_retention_minutes
@@ -245,17 +245,17 @@ class Broker(BrokerParts):
         await self._sockets.listen(self.config.listeners, self._resolver)
 
     async def _open_logs(self) -> None:
-        await self.topic_settings.know(await self.zk.children("/config/topics"))
-        self._syncing = self._machine.background()
+        await self.topic_settings.load(await self.zk.children("/config/topics"))
+        self._syncing = self._environment.background()
         self.logs = LogManager(
             self.config.log_dirs,
             self.config.properties,
             self.clock,
-            storage=self._machine.storage,
+            storage=self._environment.storage,
             background=self._syncing.submit,
         )
         self.logs.load(self.cluster_id, self.topic_settings.overrides)
-        self._cleaning = self._machine.background()
+        self._cleaning = self._environment.background()
         self.cleaner = Cleaner(
             self.logs.cleanable,
             CleanerSettings.from_properties(self.config.properties),
@@ -273,8 +273,8 @@ class Broker(BrokerParts):
         self._cleaning.submit(run)
 
     def _clean_on(self) -> None:
-        if self._upkeep is not None:
-            self._upkeep.clean_on()
+        if self._scheduled_tasks is not None:
+            self._scheduled_tasks.clean_on()
 
     def _make_replicas(self) -> None:
         self.replicas = ReplicaManager(
@@ -328,7 +328,7 @@ class Broker(BrokerParts):
         return UUID(int=self._rng.getrandbits(128), version=4)
 
     def _properties_changed(self, _names: frozenset[str]) -> None:
-        """The defaults of all topics may be other now, and the cleaner's settings."""
+        """Apply changed broker properties to the cleaner and to the defaults of all topics."""
         self.cleaner.settings = CleanerSettings.from_properties(self.config.properties)
         self.logs.configure(self.topic_settings.overrides)
 
@@ -340,8 +340,8 @@ class Broker(BrokerParts):
         log.info("broker %d goes down", self.broker_id)
         if self.config.controlled_shutdown_enable:
             await self.controller_client.shut_down(lambda: self.broker_epoch)
-        if self._upkeep is not None:
-            await self._upkeep.stop()
+        if self._scheduled_tasks is not None:
+            await self._scheduled_tasks.stop()
         await self._sockets.close()
         self._scrapes.close()
         self.transactions.stop()
@@ -367,15 +367,15 @@ class Broker(BrokerParts):
         log.info("broker %d is down", self.broker_id)
 
     def halt(self, error: OSError) -> None:
-        """The last log directory failed: stop at once, without a clean shutdown marker.
+        """Stop at once, without a clean shutdown marker: the last log directory has failed.
 
-        What is in memory may not be on disk; serving on would acknowledge records that are not
-        there (KAFKA-10778).
+        Records in memory may not be on disk. A broker that went on would acknowledge records that
+        it has lost (KAFKA-10778).
         """
         log.critical("broker %d halts: %s", self.broker_id, error)
-        self._machine.end()
+        self._environment.end()
 
 
 def _info(config: BrokerConfig) -> BrokerInfo:
-    """Its endpoints are known when the sockets are bound."""
+    """The registration without endpoints; they follow once the sockets are bound."""
     return BrokerInfo(id=config.broker_id, rack=config.broker_rack, endpoints=())

@@ -1,8 +1,8 @@
-"""The id of a broker whose property file has none (`KafkaServer.getOrGenerateBrokerId`).
+"""The broker id where the property file has none (`KafkaServer.getOrGenerateBrokerId`).
 
-It is the one that a `meta.properties` in a log directory says, else the next one after
-`reserved.broker.max.id`, which ZooKeeper counts by the version of `/brokers/seqid`. The log manager
-then writes it to every directory that says none, so that it stays.
+The id in a `meta.properties` of a log directory wins. Without one, the id is the next number above
+`reserved.broker.max.id`; ZooKeeper counts it as the version of `/brokers/seqid`. The log manager
+writes the id to each directory without one, so that later starts find it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from urteil.broker.config.broker_config import BrokerConfig
 from urteil.broker.config.live_properties import LiveProperties
 from urteil.broker.config.values import ConfigError
-from urteil.broker.environment import Machine
+from urteil.broker.environment import Environment
 from urteil.broker.log.checkpoints import META_PROPERTIES, DamagedFile, read_meta
 from urteil.broker.log.storage import Storage
 from urteil.broker.net.host_names import Resolver
@@ -27,14 +27,14 @@ log = logging.getLogger("broker")
 _SEQUENCE = "/brokers/seqid"
 
 
-async def identified(config: BrokerConfig, machine: Machine) -> BrokerConfig:
-    """The configuration with the broker's id. Raises ConfigError, and TimeoutError when ZooKeeper
-    is needed and away."""
+async def with_broker_id(config: BrokerConfig, environment: Environment) -> BrokerConfig:
+    """Return the configuration with a broker id. Raises ConfigError, and TimeoutError if ZooKeeper
+    is needed and does not answer."""
     if config.broker_id >= 0:
         return config
-    broker_id = stored_id(machine.storage, config.log_dirs)
+    broker_id = stored_id(environment.storage, config.log_dirs)
     if broker_id is None:
-        broker_id = await _generated(config, machine)
+        broker_id = await _generated(config, environment)
         log.info("no broker.id: this broker is %d from now on", broker_id)
     known = {"broker.id": str(broker_id), "node.id": str(broker_id)}
     properties = LiveProperties({**config.properties.static, **known})
@@ -42,8 +42,8 @@ async def identified(config: BrokerConfig, machine: Machine) -> BrokerConfig:
 
 
 def stored_id(storage: Storage, folders: tuple[str, ...]) -> int | None:
-    """What the directories say, None where none says anything. Raises ConfigError when they
-    disagree, or when the only ones that may say it cannot be understood."""
+    """Return the id in the log directories, or None. Raises ConfigError if directories disagree, or
+    if no readable directory has an id and another is damaged."""
     found: tuple[int, Path] | None = None
     damaged: list[DamagedFile] = []
     for stored, path in _stored(storage, folders, damaged):
@@ -79,9 +79,9 @@ def _stored(
             yield int(meta["broker.id"]), Path(folder) / META_PROPERTIES
 
 
-async def _generated(config: BrokerConfig, machine: Machine) -> int:
+async def _generated(config: BrokerConfig, environment: Environment) -> int:
     resolver = Resolver(config.urteil_hosts_file)
-    zk = machine.session(
+    zk = environment.session(
         config.zookeeper_connect, config.zookeeper_session_timeout_ms, resolver.resolve
     )
     await zk.connect(config.zookeeper_patience_ms / 1000)
@@ -93,5 +93,5 @@ async def _generated(config: BrokerConfig, machine: Machine) -> int:
 
 
 async def _next_number(zk: Session) -> int:
-    """Each call by any broker gives another, from 1 on."""
+    """Return a number that no other call in the cluster gets, from 1 on."""
     return (await zk.set(_SEQUENCE, b"")).version

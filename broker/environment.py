@@ -1,7 +1,7 @@
-"""What a broker has of the machine it runs on: disks, ZooKeeper, a thread, and its own end.
+"""The environment of a broker: disks, ZooKeeper sessions, threads and the end of the process.
 
-Everything else a broker does is asyncio and is told the time and the generator of randomness. A
-simulation passes a machine of its own (`tests/simulation`).
+Everything else in a broker is asyncio code that receives its clock and its random generator. A
+simulation passes an environment of its own (`tests/simulation`).
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ from urteil.broker.zookeeper.session import Session
 
 
 class Background(Protocol):
-    """Runs jobs one after another, as an executor with one thread does."""
+    """Runs jobs in order, like an executor with one thread."""
 
     def submit(self, job: Callable[[], Any], /) -> Any: ...
 
     def shutdown(self) -> None:
-        """Return when all jobs are done."""
+        """Return once all jobs are done."""
 
 
-class Machine:
-    """The real one."""
+class Environment:
+    """The environment of a real process."""
 
     storage: Storage = Storage()
 
     def session(self, connect: str, timeout_ms: int, resolve: Callable[[str], str]) -> Session:
-        """A ZooKeeper session, not connected yet."""
+        """Return a ZooKeeper session that is not connected yet."""
         return Session(connect, timeout_ms, resolve)
 
     def background(self) -> Background:
-        """For what waits for the disk."""
+        """Return a thread for work that waits for the disk."""
         return ThreadPoolExecutor(max_workers=1, thread_name_prefix="sync")
 
     def offload(self, threads: int) -> Offload:
-        """For what takes long on account of a client's input."""
+        """Return threads for work that grows with a client's input."""
         return Offload(ThreadPoolExecutor(max_workers=threads, thread_name_prefix="work"))
 
     def end(self) -> None:

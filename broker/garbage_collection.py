@@ -1,15 +1,14 @@
-"""Full garbage collections at moments when they hold nobody up.
+"""Full garbage collections, only while no large request is in progress.
 
-Python looks through every object whenever their number has grown by a quarter. While a request of
-100,000 elements is being answered, that is a look through all of them, ten times over, and every
-client waits for each. But elements are no garbage, and their memory is released without any
-collection when the answer is out. So the interpreter collects young objects alone
-(`begin`), and the full collections are made here: when as much has survived as Python waits for,
-and no large request is under way.
+Python traverses all objects whenever their number has grown by a quarter. During a request of
+100,000 elements that is ten full traversals, and every client waits for each. The elements are no
+garbage: reference counts release them once the response is sent. Therefore `begin` restricts the
+interpreter to young generations, and `collect` makes the full collections: as rarely as Python
+would, and never during a large request.
 
-What a slow collection left over is set aside (`gc.freeze`): the metadata of 100,000 partitions is
-looked through once. Cycles among objects that were set aside are never found; nothing that a
-client can make any number of is one.
+Objects that survive a slow collection are frozen (`gc.freeze`), so that the metadata of 100,000
+partitions is traversed once. Cycles among frozen objects are never found; clients cannot create
+such cycles.
 """
 
 from __future__ import annotations
@@ -23,20 +22,21 @@ NEVER = 1 << 30
 YOUNG = 700
 MIDDLE = 10
 OLD = 10
-"""Python's own thresholds."""
+"""Python's own threshold."""
 
 LOOK_S = 1.0
 SLOW_S = 0.02
 
 
 def begin() -> None:
-    """Collect young objects alone from now on, and look at none of those that are here now."""
+    """Collect only young generations from now on, and freeze all present objects."""
     gc.freeze()
     gc.set_threshold(YOUNG, MIDDLE, NEVER)
 
 
 async def collect(is_busy: Callable[[], bool]) -> None:
-    """Make the full collections until cancelled; `is_busy`: a large request is under way."""
+    """Make full collections until cancelled. `is_busy` says whether a large request is in
+    progress."""
     collected = _survivals()
     while True:
         await asyncio.sleep(LOOK_S)
@@ -49,5 +49,5 @@ async def collect(is_busy: Callable[[], bool]) -> None:
 
 
 def _survivals() -> int:
-    """How often objects have passed into the oldest generation."""
+    """How often objects have moved to the oldest generation."""
     return int(gc.get_stats()[1]["collections"])

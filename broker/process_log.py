@@ -1,7 +1,7 @@
-"""How a broker writes its log: what one turn of the event loop says leaves in one write.
+"""The log of the process: all lines of one turn of the event loop leave in one write.
 
-A broker whose neighbour dies says a line a partition. Each cost 35 µs, most of it for its own
-write, for the caller's place in the source, which is not shown, and for the date; now 10 µs.
+A broker logs a line for each partition when another broker dies. A line cost 35 µs, mostly for its
+own write, for the caller's position (not shown) and for the date. Now it costs 10 µs.
 """
 
 from __future__ import annotations
@@ -17,22 +17,24 @@ _HELD_S = 0.05
 
 
 def log_to(stream: TextIO) -> None:
-    """Let every logger write there, from INFO on."""
-    logging._srcfile = None  # nobody looks for the caller then (logging HOWTO, "Optimization")
+    """Direct all loggers to the stream, from INFO up."""
+    logging._srcfile = (
+        None  # loggers then skip the search for the caller (logging HOWTO, "Optimization")
+    )
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
-    logging.basicConfig(level=logging.INFO, handlers=[lines_to(stream)])
+    logging.basicConfig(level=logging.INFO, handlers=[line_handler(stream)])
 
 
-def lines_to(stream: TextIO) -> logging.Handler:
-    """The handler of that stream."""
+def line_handler(stream: TextIO) -> logging.Handler:
+    """Return a handler that writes to the stream."""
     handler = _Lines(stream)
     handler.setFormatter(_Formatter(_FORMAT, "%Y-%m-%dT%H:%M:%S"))
     return handler
 
 
 class _Lines(logging.StreamHandler[TextIO]):
-    """Holds lines until the turn ends, or for 50 ms if it lasts: a kill takes no more of them.
-    Warnings are not held back, nor what is said outside of the loop, as in threads."""
+    """Buffers lines until the turn ends, for 50 ms at most: a kill loses no more than that.
+    Warnings, and lines from outside the loop, flush at once."""
 
     def __init__(self, stream: TextIO) -> None:
         super().__init__(stream)
@@ -55,7 +57,8 @@ class _Lines(logging.StreamHandler[TextIO]):
             self.flush()
 
     def flush(self) -> None:
-        """What the stream does not take, as on a full disk, is said to nobody and stops nobody."""
+        """Write all buffered lines. Lines that the stream rejects, as on a full disk, are lost
+        silently."""
         with self.lock or nullcontext(), suppress(OSError):
             lines, self._held = self._held, []
             if lines:
@@ -64,7 +67,7 @@ class _Lines(logging.StreamHandler[TextIO]):
 
 
 class _Formatter(logging.Formatter):
-    """Works out the date once a second."""
+    """Formats the date once a second."""
 
     _second = -1
     _date = ""

@@ -1,4 +1,4 @@
-"""What the broker does by the clock: ISR shrinking, checkpoints, retention, flushes, cleaning."""
+"""Scheduled tasks: ISR shrinking, checkpoints, retention, flushes and log cleaning."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ log = logging.getLogger("upkeep")
 TICK_MS = 1000.0
 
 
-class Upkeep:
-    """One task a duty, so that a slow one does not hold up the others."""
+class ScheduledTasks:
+    """Runs each duty in a task of its own, so that a slow one does not delay the others."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class Upkeep:
                     await self._look_at_cleaning.wait()
 
     def clean_on(self) -> None:
-        """What the cleaner did beside the loop is done: it need not wait for its next tick."""
+        """Look for the next log to clean now, instead of at the next tick."""
         self._look_at_cleaning.set()
 
     def _tick(self) -> None:

@@ -1,4 +1,4 @@
-"""Where the broker stands, told on its standard error on SIGQUIT, as a JVM tells it."""
+"""A stack dump on standard error on SIGQUIT, as a JVM writes one."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from types import FrameType
 from typing import Any, TextIO
 
 
-def tell_on_sigquit(loop: asyncio.AbstractEventLoop) -> None:
-    """From now on: all threads at once, also where the loop hangs, then what each task awaits."""
-    loop.add_signal_handler(signal.SIGQUIT, tell_tasks, sys.stderr)
+def dump_on_sigquit(loop: asyncio.AbstractEventLoop) -> None:
+    """On SIGQUIT, dump the stacks of all threads, also while the loop hangs, and then those of
+    tasks."""
+    loop.add_signal_handler(signal.SIGQUIT, dump_tasks, sys.stderr)
     faulthandler.register(signal.SIGQUIT, file=sys.stderr, all_threads=True, chain=True)
 
 
-def tell_tasks(out: TextIO) -> None:
-    """A line a task of the running loop, and one for each coroutine that it waits in."""
+def dump_tasks(out: TextIO) -> None:
+    """Write a line for each task of the running loop, and one for each coroutine that it awaits."""
     for task in sorted(asyncio.all_tasks(), key=lambda one: one.get_name()):
         print(f"Task {task.get_name()}:", file=out)
         for frame in _frames(task.get_coro()):
@@ -29,7 +30,7 @@ def tell_tasks(out: TextIO) -> None:
 
 
 def _frames(awaited: Any) -> Iterator[FrameType]:
-    """The outermost first."""
+    """The frames, outermost first."""
     while awaited is not None:
         frame = getattr(awaited, "cr_frame", None) or getattr(awaited, "gi_frame", None)
         if frame is not None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from urteil.broker.config.broker_config import BrokerConfig
     from urteil.broker.config.topic_settings import TopicSettings
     from urteil.broker.controller.client import ControllerClient
-    from urteil.broker.controller.config_administration import ConfigAdmin
+    from urteil.broker.controller.config_administration import ConfigAdministration
     from urteil.broker.controller.controller import Controller
     from urteil.broker.groups.administration import GroupAdministration
     from urteil.broker.groups.coordinator import GroupCoordinator
@@ -52,7 +52,7 @@ class BrokerParts:
     acl_keeper: AclKeeper | None
     authorizer: Authorizer | None
     channels: Channels
-    config_admin: ConfigAdmin
+    config_admin: ConfigAdministration
     control: RoleChanges
     controller: Controller
     controller_client: ControllerClient

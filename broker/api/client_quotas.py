@@ -9,7 +9,7 @@ from urteil.broker.api.broker_parts import BrokerParts
 from urteil.broker.api.refusals import SAID
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.base.offload import paced
-from urteil.broker.config.incremental_changes import Refused
+from urteil.broker.config.incremental_changes import RejectedChange
 from urteil.broker.quotas.alterations import ANY, EXACT, Component
 from urteil.broker.quotas.table import Entity
 from urteil.broker.security.acls import Operation
@@ -42,7 +42,7 @@ async def describe_client_quotas(
     try:
         async with asyncio.timeout(broker.config.request_timeout_ms / 1000):
             found = await broker.quota_admin.describe(components, strict=request.strict)
-    except Refused as refused:
+    except RejectedChange as refused:
         return _refused(refused.error, refused.message)
     except TimeoutError:
         return _refused(ErrorCode.REQUEST_TIMED_OUT, "ZooKeeper cannot be reached")
@@ -110,7 +110,7 @@ async def _altered(
     try:
         async with asyncio.timeout(broker.config.request_timeout_ms / 1000):
             await broker.quota_admin.alter(entity, changes, validate_only=validate_only)
-    except Refused as refused:
+    except RejectedChange as refused:
         return refused.error, refused.message
     except TimeoutError:
         return ErrorCode.REQUEST_TIMED_OUT, "ZooKeeper cannot be reached"

@@ -39,7 +39,7 @@ async def leader_and_isr(
     for topic, topic_id in topics.items():
         if broker.metadata.topic_ids.get(topic, topic_id) != topic_id:
             broker.topic_settings.forget(topic)  # nobody told of the end of an earlier one
-    await broker.topic_settings.know(topics)
+    await broker.topic_settings.load(topics)
     async with broker.control.turn:
         return await in_turns(broker.control.leader_and_isr(request))
 

@@ -17,7 +17,7 @@ from urteil.broker.config.descriptions import (
     cluster_wide_settings,
     topic_settings,
 )
-from urteil.broker.config.incremental_changes import Refused
+from urteil.broker.config.incremental_changes import RejectedChange
 from urteil.broker.config.log_levels import levels
 from urteil.broker.config.values import ConfigError, parse_int
 from urteil.broker.controller.config_administration import (
@@ -73,7 +73,7 @@ async def describe_configs(
         entries: Sequence[Entry] = ()
         try:
             entries = await _entries(broker, resource, request)
-        except Refused as refused:
+        except RejectedChange as refused:
             error, message = refused.error, refused.message
         except ConfigError as wrong:  # what stands in ZooKeeper may not be: its own answer suffers
             error, message = ErrorCode.UNKNOWN_SERVER_ERROR, str(wrong)
@@ -119,34 +119,36 @@ async def _entries(
         return _shown(broker_settings(broker.config.properties), request)
     if kind == BROKER_LOGGER:
         if not name:
-            raise Refused(ErrorCode.INVALID_REQUEST, "Broker id must not be empty")
+            raise RejectedChange(ErrorCode.INVALID_REQUEST, "Broker id must not be empty")
         _check_broker(name, broker.broker_id, "")
         return [
             Entry(name=one, value=level, config_source=LOGGER) for one, level in levels().items()
         ]
-    raise Refused(ErrorCode.INVALID_REQUEST, _no_metrics(name))
+    raise RejectedChange(ErrorCode.INVALID_REQUEST, _no_metrics(name))
 
 
 async def _topic(broker: BrokerParts, name: str) -> Iterable[Setting]:
     """REQUEST_TIMED_OUT when ZooKeeper is away for longer than `request.timeout.ms`."""
     if not is_valid(name):
-        raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"bad topic name {name}")
+        raise RejectedChange(ErrorCode.INVALID_TOPIC_EXCEPTION, f"bad topic name {name}")
     if name not in broker.metadata.topics:
-        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
+        raise RejectedChange(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
     try:
         async with asyncio.timeout(broker.config.request_timeout_ms / 1000):
             overrides = await broker.controller.configs.topic_overrides(name)
     except TimeoutError:
-        raise Refused(ErrorCode.REQUEST_TIMED_OUT, "ZooKeeper cannot be reached") from None
+        raise RejectedChange(ErrorCode.REQUEST_TIMED_OUT, "ZooKeeper cannot be reached") from None
     return topic_settings(broker.config.properties, overrides)
 
 
 def _check_broker(name: str, broker_id: int, others: str) -> None:
     number = parse_int(name)
     if number is None:
-        raise Refused(ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
+        raise RejectedChange(
+            ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}"
+        )
     if number != broker_id:
-        raise Refused(
+        raise RejectedChange(
             ErrorCode.INVALID_REQUEST,
             f"Unexpected broker id, expected {broker_id} {others}but received {name}",
         )

@@ -8,7 +8,7 @@ from urteil.broker.api.authorization import may_cluster
 from urteil.broker.api.broker_parts import BrokerParts
 from urteil.broker.api.registry import RequestContext, RequestRefused, handler
 from urteil.broker.base.offload import paced
-from urteil.broker.base.purgatory import Delayed
+from urteil.broker.base.purgatory import DelayedOperation
 from urteil.broker.controller.leader_elections import Elected
 from urteil.broker.controller.partition_requests import elected
 from urteil.broker.controller.refusal import Refusal
@@ -75,6 +75,6 @@ async def _known_here(broker: BrokerParts, outcomes: Elected, timeout_ms: int) -
 
     if not leaders:
         return outcomes
-    await Delayed(look, lambda: False).wait([broker.metadata.on_update], timeout_ms)
+    await DelayedOperation(look, lambda: False).wait([broker.metadata.on_update], timeout_ms)
     late = dict.fromkeys(unknown(), Refusal(ErrorCode.REQUEST_TIMED_OUT))
     return {**outcomes, **late}

@@ -1,1 +1,1 @@
-"""What every part of the broker may use; imports nothing of ours."""
+"""Building blocks for every room of the broker; they import nothing of ours."""

@@ -1,4 +1,4 @@
-"""The broker's time: the wall for what is written, the loop for what is waited for."""
+"""The clock: wall time for timestamps, the event loop's time for timeouts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which partition of an internal topic keeps the state of a group or a transactional id."""
+"""The partition of an internal topic that holds a group or a transactional id."""
 
 from __future__ import annotations
 

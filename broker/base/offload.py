@@ -1,19 +1,20 @@
-"""Work that grows with a client's input: begun on the event loop, finished beside it.
+"""Offloading of work that grows with a client's input: begun on the event loop, finished in a
+thread.
 
-A batch of 1 MB may hold 1 GB of zeros or a hundred million records, and its header says nothing of
-it. So such work is written as *steps*: a generator that yields after every piece of a few hundred
-microseconds and returns the result. `Offload.finish` does the first steps at once, which is all
-that ordinary requests need, and hands a generator that is not done to a thread. Steps that yield
-BEYOND announce a long piece.
+A batch of 1 MB may expand to 1 GB of zeros or a hundred million records, and its header does not
+show it. Such work is written as *steps*: a generator that yields after each piece of a few hundred
+microseconds and returns the result. `Offload.finish` runs the first steps at once, which completes
+ordinary requests, and moves an unfinished generator to a thread. Steps that yield BEYOND announce a
+long piece.
 
-What must always be true:
+Invariants:
 
-- Steps read only what nobody changes (the bytes of a request, a batch read from a file) and change
-  nothing: whoever awaits the result applies it on the loop, after a look at what changed meanwhile.
-- Their memory is bounded by a constant, not by what the client's bytes unpack to.
-- Without threads (a simulation, tests) all steps are done at once: the result is the same.
+- Steps read only immutable data (the bytes of a request, a batch read from a file) and change
+  nothing. The caller applies the result on the loop, after it has checked what changed meanwhile.
+- A constant bounds the memory of steps, not the expanded size of the client's bytes.
+- Without threads (simulation, tests) all steps run at once, with the same result.
 
-A thread holds the interpreter for the switch interval at most (`broker.__main__` sets 0.5 ms), and
+A thread holds the interpreter for at most the switch interval (`broker.__main__` sets 0.5 ms), and
 not at all within zlib, pyarrow and crc32c.
 """
 
@@ -34,8 +35,8 @@ STEPS_AT_ONCE = 4
 BEYOND = STEPS_AT_ONCE
 
 
-def finished(steps: Steps[Result]) -> Result:
-    """The result, all steps done here and now."""
+def run_steps(steps: Steps[Result]) -> Result:
+    """Run all steps now and return the result."""
     while True:
         try:
             next(steps)
@@ -45,15 +46,15 @@ def finished(steps: Steps[Result]) -> Result:
 
 
 class Offload:
-    """`threads` run what takes more than a few steps; without them everything is done at once."""
+    """Runs long work in `threads`; without threads, all work runs at once."""
 
     def __init__(self, threads: Executor | None = None) -> None:
         self._threads = threads
 
     async def finish(self, steps: Steps[Result]) -> Result:
-        """The result of the steps. Does not suspend if there are few of them."""
+        """Return the result of the steps. A few steps run without suspension."""
         if self._threads is None:
-            return finished(steps)
+            return run_steps(steps)
         done = 0
         try:
             while done < STEPS_AT_ONCE:
@@ -61,22 +62,22 @@ class Offload:
         except StopIteration as end:
             result: Result = end.value
             return result
-        return await self.call(lambda: finished(steps))
+        return await self.call(lambda: run_steps(steps))
 
     async def call(self, function: Callable[[], Result]) -> Result:
-        """The result of a function that takes long for certain."""
+        """Return the result of a function that certainly takes long."""
         if self._threads is None:
             return function()
         return await asyncio.get_running_loop().run_in_executor(self._threads, function)
 
     def close(self) -> None:
-        """What runs in a thread ends by itself; what waits for one is dropped."""
+        """Drop waiting work. Work that a thread has begun ends by itself."""
         if self._threads is not None:
             self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 async def in_turns(steps: Steps[Result]) -> Result:
-    """The result of steps that must run on the loop, with a turn for everybody else after each."""
+    """Run steps that must stay on the loop; other tasks run after each step."""
     while True:
         try:
             next(steps)
@@ -90,7 +91,7 @@ PACE = 200
 
 
 async def paced(items: Iterable[Item], every: int = PACE) -> AsyncIterator[Item]:
-    """The items, with a turn for everybody else after so many of them: for loops on the loop."""
+    """Yield the items; other tasks run after every `every` items."""
     for number, item in enumerate(items, 1):
         yield item
         if number % every == 0:

@@ -1,4 +1,4 @@
-"""Short work that many clients can ask for at once, one piece a turn of the loop."""
+"""A queue of short callbacks, of which each turn of the event loop runs one."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections import deque
 from collections.abc import Callable
 
 
-class OneATurn:
-    """Runs callbacks in their order; whoever else is ready has a turn after each."""
+class OnePerTurn:
+    """Runs callbacks in order. Everything else that is ready runs between two of them."""
 
     def __init__(self) -> None:
         self._waiting: deque[Callable[[], None]] = deque()

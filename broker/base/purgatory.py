@@ -1,4 +1,5 @@
-"""Operations that wait for an event: watched objects call them, a timer ends them."""
+"""DelayedOperation operations (Kafka's purgatory): each waits for a change of watched objects or a
+timeout."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ Result = TypeVar("Result")
 
 
 class Watchers:
-    """Callbacks that want to hear of a change; they may remove themselves while being called."""
+    """Callbacks to call on a change. A callback may remove itself during the call."""
 
     __slots__ = ("_callbacks",)
 
@@ -35,7 +36,7 @@ class Watchers:
 
 
 class Purgatory:
-    """How many operations of one kind wait, and how many objects they watch, all together."""
+    """Counters of one kind: waiting operations, and the objects that they watch."""
 
     __slots__ = ("delayed", "watched")
 
@@ -44,11 +45,11 @@ class Purgatory:
         self.watched = 0
 
 
-class Delayed(Generic[Result]):
-    """One waiting operation: done when `try_complete` answers, or when its time is up.
+class DelayedOperation(Generic[Result]):
+    """A waiting operation. It completes when `try_complete` returns a result, or at its timeout.
 
-    `try_complete` returns None to go on waiting; `expire` gives the answer of last resort. While
-    it waits it is counted in `purgatory`.
+    `try_complete` returns None while the operation must wait; `expire` returns the result at the
+    timeout. `purgatory` counts the operation while it waits.
     """
 
     __slots__ = ("_expire", "_future", "_purgatory", "_try_complete", "_watched")
@@ -66,7 +67,8 @@ class Delayed(Generic[Result]):
         self._future: asyncio.Future[Result] | None = None
 
     async def wait(self, watched: list[Watchers], timeout_ms: float) -> Result:
-        """Complete at once or upon a notification; after `timeout_ms` what `expire` says."""
+        """Return the result of `try_complete`, now or after a notification, or that of `expire`
+        after `timeout_ms`."""
         done = self._try_complete()
         if done is not None:
             return done

@@ -1,4 +1,4 @@
-"""How much somebody took lately, and how long to let them wait for it."""
+"""Measured rates of clients, and the throttle times that follow from a limit."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ _LONG, _INT = 63, 31
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Over how long a rate is measured: `count` windows of `size_ms` each."""
+    """The span of a measurement: `count` windows of `size_ms` each."""
 
     count: int = 11
     size_ms: int = 1000
 
 
 class Rate:
-    """Amounts by window, measured a second (`Rate` and `SampledStat` of Apache Kafka).
+    """The rate per second over all windows (`Rate` and `SampledStat` of Apache Kafka).
 
-    At the beginning all but the last window count as full, lest a first request look like a flood.
+    At the start all windows but the last count as complete, so that a first request does not look
+    like a flood.
     """
 
     __slots__ = ("_samples", "_windows")
@@ -29,7 +30,7 @@ class Rate:
         self._samples: list[list[float]] = []  # begin in ms and amount, oldest first
 
     def record(self, amount: float, now_ms: float) -> None:
-        """A negative amount takes back what was recorded."""
+        """Add an amount; a negative one cancels an earlier one."""
         size_ms = self._windows.size_ms
         if not self._samples or now_ms - self._samples[-1][0] >= size_ms:
             begin_ms = now_ms
@@ -41,7 +42,7 @@ class Rate:
         self._samples[-1][1] += amount
 
     def measure(self, now_ms: float) -> tuple[float, float]:
-        """Amount a second, and over how many ms it was measured."""
+        """Return the rate per second, and the span in ms over which it was measured."""
         span_ms = self._span_ms(now_ms)
         return sum(amount for _, amount in self._samples) / (span_ms / 1000), span_ms
 
@@ -56,13 +57,13 @@ class Rate:
         return max(elapsed_ms, 1.0)
 
     def throttle_ms(self, limit: float, now_ms: float) -> int:
-        """How long to wait until the rate is down to the limit; 0 where it is not above."""
+        """Return the wait until the rate is down to the limit; 0 at or below it."""
         rate, span_ms = self.measure(now_ms)
         return _time_ms((rate - limit) * span_ms, limit) if rate > limit else 0
 
 
 class Average:
-    """Of the values of the same windows (`Avg` of Apache Kafka)."""
+    """The average of the values in the same windows (`Avg` of Apache Kafka)."""
 
     __slots__ = ("_count", "_sum")
 
@@ -74,13 +75,13 @@ class Average:
         self._count.record(1, now_ms)
 
     def value(self, now_ms: float) -> float:
-        """0 where there were none."""
+        """Return the average; 0 without values."""
         count, _ = self._count.measure(now_ms)
         return self._sum.measure(now_ms)[0] / count if count else 0.0
 
 
 class TokenBucket:
-    """Tokens that come at a rate and can be saved up for all windows (KIP-599)."""
+    """A token bucket that holds up to the tokens of all windows (KIP-599)."""
 
     __slots__ = ("_filled_ms", "_tokens", "_windows")
 
@@ -97,11 +98,11 @@ class TokenBucket:
         return self._tokens < 0
 
     def throttle_ms(self, limit: float, now_ms: float) -> int:
-        """How long until the debt is paid; 0 without one."""
+        """Return the wait until the debt is paid; 0 without debt."""
         return _time_ms(-self._tokens * 1000, limit) if self.is_in_debt(limit, now_ms) else 0
 
     def take(self, amount: float, limit: float, now_ms: float) -> None:
-        """Even into debt."""
+        """Remove tokens; the balance may become negative."""
         self._fill(limit, now_ms)
         self._tokens = min(self._burst(limit), self._tokens - amount)
 
@@ -112,13 +113,13 @@ class TokenBucket:
 
 
 def _time_ms(owed: float, limit: float) -> int:
-    """The longest time that there is where nothing is ever paid."""
+    """A wait in ms, at most the largest int64: a limit of 0 is never reached again."""
     longest = (1 << _LONG) - 1
     ms = owed / limit if limit else math.inf
     return round(max(-longest, min(ms, longest)))
 
 
-def told_ms(wait_ms: int) -> int:
-    """What becomes of a time in an answer, as in Apache Kafka: what is too long for an int loses
-    what is above it, and below 0 is none. So a limit of 0 bytes holds nobody up."""
+def answered_throttle_ms(wait_ms: int) -> int:
+    """Return the throttle time of a response, by Apache Kafka's conversion: an int64 loses its
+    upper bits, and a negative result becomes 0. Therefore a limit of 0 bytes throttles nothing."""
     return max((wait_ms + (1 << _INT)) % (1 << _INT + 1) - (1 << _INT), 0)

@@ -1,4 +1,5 @@
-"""How long requests wait for others: what Kafka calls the remote time, and a handler declares."""
+"""Remote time: how long a request waits for other nodes, as Kafka's metrics count it. Handlers mark
+such waits."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ Result = TypeVar("Result")
 
 
 class Waits:
-    """Of the requests of one connection, which its `task` serves: `s` seconds, all together."""
+    """The remote time of one connection, which `task` serves: `s` seconds in total."""
 
     __slots__ = ("s", "task")
 
@@ -24,15 +25,15 @@ _of_this_task: ContextVar[Waits | None] = ContextVar("waits", default=None)
 
 
 def begin(waits: Waits) -> None:
-    """From now on what this task awaits by `waiting` is added to `waits`."""
+    """Add to `waits` everything that this task awaits through `waiting`."""
     waits.task = asyncio.current_task()
     _of_this_task.set(waits)
 
 
 async def waiting(awaited: Awaitable[Result]) -> Result:
-    """Await what others must do before a request can be answered.
+    """Await an event that a request depends on, and count the time.
 
-    A task that a request left behind inherits the variable, but its waits are nobody's.
+    A task that a request started inherits the variable; its waits do not count.
     """
     waits = _of_this_task.get()
     if waits is None or waits.task is not asyncio.current_task():

@@ -1,4 +1,4 @@
-"""Work that goes on beside the requests of one part of the broker."""
+"""Background tasks of one part of the broker."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from collections.abc import Coroutine
 
 
 class Tasks:
-    """Tasks that nobody awaits; one that fails is logged by the name of its part."""
+    """Tasks without an awaiter. A failure is logged under the name of the part."""
 
     def __init__(self, part: str) -> None:
         self._log = logging.getLogger(part)
         self._running: set[asyncio.Task[None]] = set()
 
     def spawn(self, coroutine: Coroutine[object, object, None]) -> asyncio.Task[None]:
-        """Begin it now; it is kept until it ends."""
+        """Start a task and keep a reference until it ends."""
         task = asyncio.get_running_loop().create_task(coroutine)
         self._running.add(task)
         task.add_done_callback(self._ended)
         return task
 
     def cancel(self) -> None:
-        """End all of them."""
+        """Cancel all tasks."""
         for task in self._running:
             task.cancel()
 

@@ -1,4 +1,4 @@
-"""server.properties as the broker uses it: typed, with Kafka 3.9's defaults."""
+"""The property file as the broker uses it: typed values with Kafka 3.9's defaults."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from urteil.broker.config.cross_checks import (
     check_ids,
-    check_rules,
+    check_properties,
     check_sasl,
     check_topic_defaults,
     log_folders,
@@ -24,18 +24,16 @@ from urteil.broker.config.values import ConfigError, java_trim, known_keys, type
 log = logging.getLogger("config")
 
 AUTHORIZER_NAMES = ("super.users", "allow.everyone.if.no.acl.found")
-"""Settings of the authorizer, which Apache Kafka passes on as they are."""
+"""Settings of the authorizer. Apache Kafka passes them on unchecked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerConfig:
-    """Typed view of the file; a field is the property with dots for underscores.
+    """A typed view of the file. A field is the property with underscores instead of dots.
 
-    `properties` are the raw ones, in effect at any time: what may be changed while the broker runs
-    is read from there (`config.properties.value(name)`), the fields stay as the file has them.
-
-    Topic-level defaults (`log.*`, `min.insync.replicas` ...) are read by `LogConfig` from
-    `properties`.
+    `properties` are the effective raw values: settings that may change while the broker runs are
+    read there (`config.properties.value(name)`), the fields keep the values of the file.
+    `LogConfig` reads the defaults of topics (`log.*`, `min.insync.replicas` ...) from `properties`.
     """
 
     properties: LiveProperties
@@ -106,12 +104,12 @@ class BrokerConfig:
 
     @property
     def zookeeper_patience_ms(self) -> int:
-        """How long to wait for the first connection."""
+        """How long to wait for the first connection to ZooKeeper."""
         return self.zookeeper_connection_timeout_ms or self.zookeeper_session_timeout_ms
 
     @property
     def inter_broker(self) -> Listener:
-        """The listener by which brokers reach this one."""
+        """The listener that other brokers connect to."""
         return next(one for one in self.listeners if one.name == self.inter_broker_listener)
 
 
@@ -121,10 +119,9 @@ _COMPUTED = {
 
 
 def load_config(properties: Mapping[str, str]) -> BrokerConfig:
-    """Find what stands elsewhere, check every known property and build the view. Raises
-    ConfigError.
+    """Resolve variables, check all known properties and build the view. Raises ConfigError.
 
-    Unknown properties are warned of and ignored, as Kafka does (they may be a plugin's).
+    Unknown properties cause a warning and are ignored, as in Kafka; they may belong to a plugin.
     """
     found = resolve(_with_both_ids(properties))
     live = LiveProperties({name: java_trim(value) for name, value in found.items()})
@@ -135,7 +132,7 @@ def load_config(properties: Mapping[str, str]) -> BrokerConfig:
         )
     check_features(values)
     check_ids(live.value)
-    check_rules(live)
+    check_properties(live)
     check_topic_defaults(live.value)
     listeners, inter_broker = parse_listeners(values, live)
     check_sasl(live, next(one for one in listeners if one.name == inter_broker))
@@ -161,7 +158,7 @@ def load_config(properties: Mapping[str, str]) -> BrokerConfig:
 
 
 def _with_both_ids(properties: Mapping[str, str]) -> dict[str, str]:
-    """`node.id` and `broker.id` stand for each other."""
+    """Set `node.id` and `broker.id` from each other where only one is present."""
     found = dict(properties)
     for name, other in (("broker.id", "node.id"), ("node.id", "broker.id")):
         if name not in properties and other in properties:

@@ -1,5 +1,8 @@
-"""Rules between properties, in Apache Kafka's order and words (`KafkaConfig.validateValues` and the
-constructors of 3.9.1 that come before it). Complaints are ConfigError."""
+"""Checks across properties, in Apache Kafka's order and words.
+
+Source: `KafkaConfig.validateValues` of 3.9.1 and the constructors that run before it. Each
+violation raises ConfigError.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +29,8 @@ _HOST = re.compile(r"[0-9a-zA-Z\-%._:]*")
 _PER_IP = "max.connections.per.ip"
 
 
-def check_rules(properties: Mapping[str, str]) -> None:
-    """Of a whole set of properties, whose values are valid each for itself. Raises ConfigError."""
+def check_properties(properties: Mapping[str, str]) -> None:
+    """Check a set of properties, each valid by itself, against each other. Raises ConfigError."""
     keys = known_keys()
 
     def value(name: str) -> Any:
@@ -44,8 +47,8 @@ def check_rules(properties: Mapping[str, str]) -> None:
 
 
 def check_topic_defaults(value: Value) -> None:
-    """What a broker's settings make of a topic's own; Apache Kafka checks it at the start alone.
-    Raises ConfigError."""
+    """Check the topic defaults that follow from broker settings, at the start only. Raises
+    ConfigError."""
     flush_ms = first_of(value, "log.flush.interval.ms", "log.flush.scheduler.interval.ms")
     if flush_ms < 0:
         raise ConfigError(
@@ -55,7 +58,7 @@ def check_topic_defaults(value: Value) -> None:
 
 
 def check_sasl(properties: Mapping[str, str], listener: Listener) -> None:
-    """Of the listener by which brokers reach each other. Raises ConfigError."""
+    """Check the SASL settings of the inter-broker listener. Raises ConfigError."""
     if not listener.protocol.startswith("SASL"):
         return
     settings = ListenerSettings(properties, listener.name)
@@ -64,28 +67,28 @@ def check_sasl(properties: Mapping[str, str], listener: Listener) -> None:
         keys[name].parse(properties.get(name, keys[name].default))
         for name in ("inter.broker.protocol.version", "sasl.mechanism.inter.broker.protocol")
     )
-    _must(
+    _require(
         mechanism == "GSSAPI" or metadata_versions.at_least(str(spoken), "0.10.0-IV1"),
         "Only GSSAPI mechanism is supported for inter-broker communication with SASL when "
         f"inter.broker.protocol.version is set to {spoken}",
     )
-    _must(
+    _require(
         mechanism in settings.value("sasl.enabled.mechanisms"),
         "sasl.mechanism.inter.broker.protocol must be included in sasl.enabled.mechanisms when "
         f"SASL is used for inter-broker communication (listener {listener.name}: {mechanism})",
     )
 
 
-def _must(holds: bool, what: str) -> None:
+def _require(holds: bool, what: str) -> None:
     if not holds:
         raise required(what)
 
 
-def _in_order(value: Value, low: str, high: str, *, strictly_said_of_low: bool) -> None:
+def _in_order(value: Value, low: str, high: str, *, message_names_low_first: bool) -> None:
     if value(low) > value(high):
         said = (
             f"{low} must be less than or equals to {high}"
-            if strictly_said_of_low
+            if message_names_low_first
             else f"{high} must be greater than or equals to {low}"
         )
         raise ConfigError(said)
@@ -107,17 +110,17 @@ def _check_groups(value: Value) -> None:
     for kind in ("consumer", "share"):
         for what in ("heartbeat.interval", "session.timeout"):
             low, high, usual = (f"group.{kind}.{which}{what}.ms" for which in ("min.", "max.", ""))
-            _in_order(value, low, high, strictly_said_of_low=False)
-            _in_order(value, low, usual, strictly_said_of_low=False)
-            _in_order(value, usual, high, strictly_said_of_low=True)
+            _in_order(value, low, high, message_names_low_first=False)
+            _in_order(value, low, usual, message_names_low_first=False)
+            _in_order(value, usual, high, message_names_low_first=True)
 
 
 def _check_share_groups(value: Value) -> None:
     low, usual, high = (
         f"group.share.{which}record.lock.duration.ms" for which in ("min.", "", "max.")
     )
-    _in_order(value, low, usual, strictly_said_of_low=False)
-    _in_order(value, usual, high, strictly_said_of_low=False)
+    _in_order(value, low, usual, message_names_low_first=False)
+    _in_order(value, usual, high, message_names_low_first=False)
 
 
 def _check_protocols_of_groups(value: Value) -> None:
@@ -147,7 +150,7 @@ def _overrides(value: Value) -> Mapping[str, str]:
 
 
 def check_ids(value: Value) -> None:
-    """Of a file, whose `broker.id` and `node.id` stand for each other. Raises ConfigError."""
+    """Check `broker.id` and `node.id` of a file. Raises ConfigError."""
     broker_id = value("broker.id")
     if value("node.id") != broker_id:
         raise ConfigError(
@@ -155,9 +158,9 @@ def check_ids(value: Value) -> None:
             f"{value('node.id')} and {broker_id})"
         )
     if not value("broker.id.generation.enable"):
-        _must(broker_id >= 0, "broker.id must be greater than or equal to 0")
+        _require(broker_id >= 0, "broker.id must be greater than or equal to 0")
     highest = value("reserved.broker.max.id")
-    _must(
+    _require(
         not value("broker.id.generation.enable") or -1 <= broker_id <= highest,
         "broker.id must be greater than or equal to -1 and not greater than "
         f"reserved.broker.max.id (it is {broker_id}, and ids from {highest + 1} on are generated: "
@@ -166,12 +169,13 @@ def check_ids(value: Value) -> None:
 
 
 def first_of(value: Value, *names: str) -> Any:
-    """The first that is set; the last has a default."""
+    """Return the first value that is set; the last name has a default."""
     return next(found for name in names if (found := value(name)) is not None)
 
 
 def retention_ms(value: Value) -> int:
-    """Of `log.retention.ms`, `.minutes` and `.hours`; -1 without a limit."""
+    """Return the retention time by `log.retention.ms`, `.minutes` and `.hours`; -1 without a
+    limit."""
     minutes = value("log.retention.minutes")
     hours = value("log.retention.hours")
     coarse = hours * 3_600_000 if minutes is None else minutes * 60_000
@@ -181,22 +185,22 @@ def retention_ms(value: Value) -> int:
 
 def _check_logs(value: Value) -> None:
     roll_ms, jitter_ms = (value(f"log.roll.{which}ms") for which in ("", "jitter."))
-    _must(roll_ms is None or roll_ms >= 1, "log.roll.ms must be greater than or equal to 1")
-    _must(
+    _require(roll_ms is None or roll_ms >= 1, "log.roll.ms must be greater than or equal to 1")
+    _require(
         jitter_ms is None or jitter_ms >= 0, "log.roll.jitter.ms must be greater than or equal to 0"
     )
-    _must(
+    _require(
         retention_ms(value) != 0,
         "log.retention.ms must be unlimited (-1) or, greater than or equal to 1",
     )
-    _must(
+    _require(
         bool(csv_list(first_of(value, "log.dirs", "log.dir"))),
         "At least one log directory must be defined via log.dirs or log.dir.",
     )
     threads = value("log.cleaner.threads")
     if threads == 0:
         raise ConfigError("/ by zero (log.cleaner.threads=0: set 1 or more)")
-    _must(
+    _require(
         value("log.cleaner.dedupe.buffer.size") // threads > MIB,
         "log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread.",
     )
@@ -204,12 +208,12 @@ def _check_logs(value: Value) -> None:
 
 def _check_fetching(value: Value) -> None:
     wait_ms = value("replica.fetch.wait.max.ms")
-    _must(
+    _require(
         wait_ms <= value("replica.socket.timeout.ms"),
         "replica.socket.timeout.ms should always be at least replica.fetch.wait.max.ms to prevent "
         "unnecessary socket timeouts",
     )
-    _must(
+    _require(
         wait_ms <= value("replica.lag.time.max.ms"),
         "replica.fetch.wait.max.ms should always be less than or equal to replica.lag.time.max.ms "
         "to prevent frequent changes in ISR",
@@ -219,9 +223,9 @@ def _check_fetching(value: Value) -> None:
 def _check_formats(value: Value) -> None:
     spoken, stored = value("inter.broker.protocol.version"), value("log.message.format.version")
     if metadata_versions.at_least(spoken, "3.0-IV1"):
-        return  # the format is not looked at
+        return  # the format has no effect
     format_spoken = metadata_versions.record_format(spoken)
-    _must(
+    _require(
         format_spoken >= metadata_versions.record_format(stored),
         f"log.message.format.version {stored} can only be used when inter.broker.protocol.version "
         f"is set to a version that has its record format, and {spoken} has not",
@@ -230,11 +234,11 @@ def _check_formats(value: Value) -> None:
 
 def _check_sockets(value: Value, overrides: Mapping[str, str]) -> None:
     queued = value("queued.max.request.bytes")
-    _must(
+    _require(
         queued <= 0 or queued >= value("socket.request.max.bytes"),
         "queued.max.request.bytes must be larger or equal to socket.request.max.bytes",
     )
-    _must(
+    _require(
         value(_PER_IP) != 0 or bool(overrides),
         f"{_PER_IP} can be set to zero only if {_PER_IP}.overrides property is set.",
     )
@@ -243,7 +247,7 @@ def _check_sockets(value: Value, overrides: Mapping[str, str]) -> None:
         raise ConfigError(f"{_PER_IP}.overrides contains invalid addresses : {','.join(invalid)}")
     idle_ms = value("connections.max.idle.ms")
     delay_ms = value("connection.failed.authentication.delay.ms")
-    _must(
+    _require(
         idle_ms < 0 or delay_ms < idle_ms,
         f"connection.failed.authentication.delay.ms={delay_ms} should always be less than "
         f"connections.max.idle.ms={idle_ms} to prevent failed authentication responses from timing "
@@ -252,7 +256,7 @@ def _check_sockets(value: Value, overrides: Mapping[str, str]) -> None:
 
 
 def log_folders(value: Value) -> tuple[str, ...]:
-    """Of `log.dirs`, or `log.dir` without it. Raises ConfigError."""
+    """Return the folders of `log.dirs`, or of `log.dir` without it. Raises ConfigError."""
     raw = first_of(value, "log.dirs", "log.dir")
     folders = tuple(csv_list(java_trim(raw)))
     if len(set(folders)) != len(folders):

@@ -1,4 +1,4 @@
-"""Settings as DescribeConfigs shows them: value, where it comes from, its synonyms, its type."""
+"""Descriptions of settings for DescribeConfigs: value, source, synonyms and type."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _UNITS_MS = {"hours": 3_600_000, "minutes": 60_000}
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """One place a value may come from, as it is written there."""
+    """One source of a value, with the value as it is written there."""
 
     name: str
     value: str | None
@@ -33,10 +33,10 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting in effect, with its origins in order of precedence."""
+    """A setting in effect, with its sources in order of precedence."""
 
     name: str
-    key: ConfigKey | None  # None: nothing is known of it, so it may be a secret
+    key: ConfigKey | None  # None: an unknown setting, which may be a secret
     value: str | None
     origins: tuple[Origin, ...]
     read_only: bool
@@ -55,7 +55,8 @@ class Setting:
 
     @property
     def documentation(self) -> str | None:
-        """What it takes, in words; none for what is known by another name (a listener's)."""
+        """The documentation of the setting; empty for a name that is not in the table (a
+        listener's)."""
         if self.key is None or self.key.name != self.name or self.name in RATES:
             return None
         default = "null" if self.key.default is None else self.key.default or "empty"
@@ -65,7 +66,7 @@ class Setting:
 def topic_settings(
     broker_properties: LiveProperties, overrides: Mapping[str, str]
 ) -> Iterator[Setting]:
-    """Every topic setting: the topic's own value, else the broker's, else Kafka's default."""
+    """Return every topic setting: the topic's value, else the broker's, else Kafka's default."""
     for name, (key, names) in topic_keys().items():
         origins = _origins(names[0], broker_properties) if names else ()
         value: str | None = overrides.get(name)
@@ -81,7 +82,7 @@ def topic_settings(
 def _of_the_broker(
     name: str, synonyms: tuple[str, ...], properties: Mapping[str, str]
 ) -> str | None:
-    """The first property that is set, in the topic's unit."""
+    """The first broker property that is set, in the topic's unit."""
     for one in synonyms:
         if one in properties:
             return _in_ms(one, name, properties[one])
@@ -89,7 +90,7 @@ def _of_the_broker(
 
 
 def _in_ms(synonym: str, name: str, value: str) -> str:
-    """The broker's coarser units in the topic's ms."""
+    """Convert the broker's coarser units to the topic's ms."""
     factor = _UNITS_MS.get(synonym.rpartition(".")[2])
     if factor is None or not name.endswith(".ms"):
         return value
@@ -97,7 +98,7 @@ def _in_ms(synonym: str, name: str, value: str) -> str:
 
 
 def broker_settings(properties: LiveProperties) -> Iterator[Setting]:
-    """Every broker property: in effect, else Kafka's default; those nobody knows too."""
+    """Return every broker property, in effect or by default, unknown ones included."""
     keys = known_keys()
     names = dict.fromkeys([*keys, *properties])
     for name in names:
@@ -112,7 +113,7 @@ def broker_settings(properties: LiveProperties) -> Iterator[Setting]:
 
 
 def cluster_wide_settings(properties: LiveProperties) -> Iterator[Setting]:
-    """What was set for all brokers, as it was written."""
+    """Return the settings for all brokers, as they were written."""
     for name, value in properties.cluster_wide.items():
         origins = [one for one in _origins(name, properties) if one.source == CLUSTER_WIDE]
         key = _key(name)
@@ -121,15 +122,15 @@ def cluster_wide_settings(properties: LiveProperties) -> Iterator[Setting]:
 
 
 def _key(name: str) -> ConfigKey | None:
-    """What is known of a property; of a listener's, what is known of it for all listeners."""
+    """The table's entry for a property, without the prefix of a listener."""
     base = base_name(name)
     return known_keys().get(name) or rate_keys().get(name) or known_keys().get(base)
 
 
 def _origins(name: str, properties: LiveProperties) -> tuple[Origin, ...]:
-    """Where a broker property's value comes from (`ConfigHelper.configSynonyms`).
+    """The sources of a broker property's value (`ConfigHelper.configSynonyms`).
 
-    Origins under other names count only after the first under its own, as in Kafka.
+    Sources under other names count only after the first one under its own name, as in Kafka.
     """
     static = dict(properties.static)
     if "broker.id" in static:

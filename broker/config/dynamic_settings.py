@@ -1,18 +1,18 @@
-"""This broker's dynamic configuration: read before it serves, followed from then on."""
+"""Dynamic settings of this broker: loaded before it serves requests, then kept up to date."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
 
-from urteil.broker.config.cross_checks import check_rules
+from urteil.broker.config.cross_checks import check_properties
 from urteil.broker.config.live_properties import LiveProperties
 from urteil.broker.config.reconfiguration import (
     LISTENERS,
     check_names,
     check_value,
     is_password,
-    not_now,
+    unchangeable,
     validate,
 )
 from urteil.broker.config.values import ConfigError
@@ -24,11 +24,11 @@ log = logging.getLogger("config")
 NO_SECRET = "Password encoder secret not configured"
 
 
-class DynamicBroker:
-    """Owns what is in effect: keeps `properties` as `/config/brokers` has it (KIP-226).
+class DynamicSettings:
+    """Keeps `properties` equal to `/config/brokers` in ZooKeeper (KIP-226).
 
-    Settings there that may not be, or that do not go with the others, are told in the log and
-    passed over: the broker keeps what it has.
+    Invalid settings, and settings that contradict others, are logged and ignored: the broker keeps
+    the values that it has.
     """
 
     def __init__(self, broker_id: int, properties: LiveProperties, configs: EntityConfigs) -> None:
@@ -36,28 +36,31 @@ class DynamicBroker:
         self._properties = properties
         self._configs = configs
         self._check: Callable[[LiveProperties], None] = lambda _: None
-        self._told: Callable[[], None] = lambda: None
+        self._on_reload: Callable[[], None] = lambda: None
         configs.on_change(self._changed, BROKERS)
 
-    def follow(self, check: Callable[[LiveProperties], None], told: Callable[[], None]) -> None:
-        """`check` raises ConfigError for properties that its owner could not take on; `told` is
-        called when an administrator set any, be they as before: files may be other."""
-        self._check, self._told = check, told
+    def follow(
+        self, check: Callable[[LiveProperties], None], on_reload: Callable[[], None]
+    ) -> None:
+        """Set the callbacks. `check` raises ConfigError for properties that the broker cannot
+        apply; `on_reload` runs after each change by an administrator, even without a new value,
+        since files may have changed."""
+        self._check, self._on_reload = check, on_reload
 
     def validate(self, settings: Mapping[str, str], *, per_broker: bool) -> None:
-        """Whether they may become all that is set for this broker, or for all. Raises
+        """Check settings that would replace all settings of this broker, or of all brokers. Raises
         ConfigError."""
         validate(self._properties, settings, per_broker=per_broker)
         layer = "own" if per_broker else "cluster_wide"
         try:
             self._check(LiveProperties(self._properties.merged(**{layer: settings})))
         except ConfigError as error:
-            raise not_now(str(error)) from None
+            raise unchangeable(str(error)) from None
 
     async def load(self) -> None:
-        """Take on what stands. Waits for ZooKeeper.
+        """Load the settings from ZooKeeper and apply them.
 
-        Passwords of an old secret are written again with the new one.
+        Passwords under the old secret are encrypted again with the new one.
         """
         self._changed(EVERY_BROKER, await self._configs.readable(BROKERS, EVERY_BROKER))
         mine = str(self._broker_id)
@@ -68,11 +71,11 @@ class DynamicBroker:
             await self._configs.write(BROKERS, mine, standing | self.encoded(known))
 
     def entity(self, resource_name: str) -> str:
-        """The name in ZooKeeper of what clients call `1`, or `` for all brokers."""
+        """Return the node name in ZooKeeper for a resource name: `1`, or `` for all brokers."""
         return resource_name or EVERY_BROKER
 
     def decoded(self, settings: Mapping[str, str], *, per_broker: bool) -> dict[str, str]:
-        """As an administrator gave them, without those that may not be."""
+        """Return the settings with decrypted passwords, without invalid ones."""
         return {
             name: plain
             for name, value in settings.items()
@@ -81,7 +84,7 @@ class DynamicBroker:
         }
 
     def encoded(self, settings: Mapping[str, str]) -> dict[str, str]:
-        """As they are written to ZooKeeper. Raises ConfigError."""
+        """Return the settings as ZooKeeper stores them. Raises ConfigError."""
         return {name: self._encode(name, value) for name, value in settings.items()}
 
     def _encode(self, name: str, value: str) -> str:
@@ -96,7 +99,7 @@ class DynamicBroker:
             raise ConfigError(str(error)) from None
 
     def _decode(self, name: str, value: str) -> str | None:
-        """None, told in the log, for a password that cannot be read."""
+        """Return the decrypted value; log a password that cannot be decrypted and return None."""
         if not is_password(name):
             return value
         why = NO_SECRET
@@ -119,17 +122,17 @@ class DynamicBroker:
         usable = self.decoded(settings, per_broker=per_broker)
         try:
             merged = LiveProperties(self._properties.merged(**{layer: usable}))
-            check_rules(merged)
+            check_properties(merged)
             self._check(merged)
         except ConfigError as error:
-            log.error("settings of broker %s are not taken: %s", entity, error)
+            log.error("settings of broker %s are rejected: %s", entity, error)
             return
         self._properties.replace(**{layer: usable})
-        self._told()
+        self._on_reload()
 
 
 def _encoder(properties: LiveProperties, secret: str) -> PasswordEncoder | None:
-    """By `password.encoder.*`; None without the secret."""
+    """The encoder by `password.encoder.*`; None without a secret."""
     key = properties.value(secret)
     if not key:
         return None

@@ -1,4 +1,4 @@
-"""Single changes of settings: set, delete, append to and subtract from lists (KIP-339)."""
+"""Incremental changes of settings: set, delete, append to and subtract from lists (KIP-339)."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ class Operation(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One setting of a request; an `operation` that is none of the four is the client's fault."""
+    """The change of one setting. An `operation` other than the four is the client's error."""
 
     name: str
     operation: int
     value: str | None
 
 
-class Refused(Exception):
-    """A change that Apache Kafka refuses, with its error and its words (None: it says none)."""
+class RejectedChange(Exception):
+    """A change that Apache Kafka rejects, with its error and message (None: no message)."""
 
     def __init__(self, error: ErrorCode, message: str | None) -> None:
         super().__init__(message)
@@ -39,14 +39,15 @@ class Refused(Exception):
 
 
 def check_changes(changes: Iterable[Change]) -> None:
-    """Raises Refused for a name that comes twice or a null that is no deletion."""
+    """Check the changes of a request. Raises RejectedChange for a repeated name, and for a null in
+    anything but a deletion."""
     changes = list(changes)
     names = Counter(one.name for one in changes)
     if any(count > 1 for count in names.values()):
-        raise Refused(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
+        raise RejectedChange(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
     nulls = [one.name for one in changes if one.value is None and one.operation != Operation.DELETE]
     if nulls:
-        raise Refused(
+        raise RejectedChange(
             ErrorCode.INVALID_REQUEST, f"Null value not supported for : {', '.join(nulls)}"
         )
 
@@ -56,7 +57,7 @@ def apply_changes(
     changes: Iterable[Change],
     key_of: Callable[[str], ConfigKey | None],
 ) -> dict[str, str]:
-    """The settings after the changes, which `check_changes` found sound. Raises Refused."""
+    """Return the settings after changes that passed `check_changes`. Raises RejectedChange."""
     after = dict(settings)
     for change in changes:
         if change.operation == Operation.SET:
@@ -70,10 +71,10 @@ def apply_changes(
 
 def _list_changed(settings: Mapping[str, str], change: Change, key: ConfigKey | None) -> str:
     if change.operation not in (Operation.APPEND, Operation.SUBTRACT) or key is None:
-        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, None)
+        raise RejectedChange(ErrorCode.UNKNOWN_SERVER_ERROR, None)
     adds = change.operation == Operation.APPEND
     if key.type != "list":
-        raise Refused(
+        raise RejectedChange(
             ErrorCode.INVALID_CONFIG,
             f"Config value {'append' if adds else 'subtract'} is not allowed for config key: "
             f"{change.name}",

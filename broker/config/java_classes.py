@@ -1,7 +1,7 @@
-"""Classes and features of Apache Kafka that property files name.
+"""Java classes and features that property files name.
 
-This broker loads no Java. A class whose work it does itself, or whose work changes nothing that a
-client sees, is accepted by its name; every other is refused, since the operator relies on it.
+This broker loads no Java. It accepts the name of a class whose work it does itself, or whose work
+no client can observe. It rejects every other class, because the operator relies on it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ CLASSES: Mapping[str, tuple[str, ...]] = {
         "org.apache.zookeeper.ClientCnxnSocketNetty",
     ),
 }
-"""What each setting may name; an empty text names nothing."""
+"""The class names that each setting may have; an empty text names none."""
 
 _FEATURES = {
     "process.roles": "this broker serves ZooKeeper mode alone, and no KRaft: remove it",
@@ -65,7 +65,7 @@ _FEATURES = {
 
 
 def check_classes(properties: Mapping[str, str], listeners: Iterable[str]) -> None:
-    """Of the broker and of each listener's own settings. Raises ConfigError naming the class."""
+    """Check the classes of the broker and of each listener. Raises ConfigError with the class."""
     for name, allowed in CLASSES.items():
         if name in properties:
             check_class(known_keys()[name], name, properties[name], allowed)
@@ -79,7 +79,7 @@ def check_classes(properties: Mapping[str, str], listeners: Iterable[str]) -> No
 
 
 def check_class(key: ConfigKey, name: str, text: str, allowed: tuple[str, ...]) -> None:
-    """Raises ConfigError for a class that is not among those this broker stands in for."""
+    """Raise ConfigError for a class that this broker does not replace."""
     value = key.parse(text)
     named: list[Any] = value if isinstance(value, list) else [value]
     for one in named:
@@ -94,7 +94,7 @@ def check_class(key: ConfigKey, name: str, text: str, allowed: tuple[str, ...]) 
 
 
 def check_features(values: Mapping[str, Any]) -> None:
-    """Raises ConfigError for what must not be passed over."""
+    """Raise ConfigError for a feature that this broker lacks and must not ignore."""
     for name, why in _FEATURES.items():
         if values[name]:
             shown = ",".join(values[name]) if isinstance(values[name], list) else "true"

@@ -1,4 +1,4 @@
-"""The properties as one listener has them."""
+"""Settings that a listener overrides with the prefix `listener.name.NAME.`."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from urteil.broker.config.values import known_keys
 
 
 class ListenerSettings:
-    """What has the listener's prefix stands above the rest."""
+    """The properties of one listener: those with its prefix win."""
 
     def __init__(self, properties: Mapping[str, str], listener: str) -> None:
         self._properties = properties
         self.prefix = f"listener.name.{listener.lower()}."
 
     def value(self, name: str) -> Any:
-        """Typed; the default where nothing is set. Raises ConfigError."""
+        """Return the typed value or the default. Raises ConfigError."""
         key = known_keys()[name]
         general = self._properties.get(name, key.default)
         return key.parse(self._properties.get(self.prefix + name, general))
 
     def own(self, name: str) -> str | None:
-        """What is set for this listener alone; of a mechanism by `plain.sasl.jaas.config`."""
+        """Return the raw value of this listener alone, for a mechanism as in
+        `plain.sasl.jaas.config`."""
         return self._properties.get(self.prefix + name)

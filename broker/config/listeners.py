@@ -1,8 +1,8 @@
-"""`listeners`, `advertised.listeners` and what hangs on them, by Kafka's rules and in its words.
+"""`listeners`, `advertised.listeners` and dependent settings, by Kafka's rules and in its words.
 
-A listener is written `NAME://HOST:PORT`; its protocol is what `listener.security.protocol.map` says
-of its name. Brokers bind every listener and advertise those of `advertised.listeners`, all without
-it (`CoreUtils.listenerListToEndPoints` and `KafkaConfig.validateValues` of 3.9.1).
+A listener is `NAME://HOST:PORT`; `listener.security.protocol.map` has the protocol of its name. A
+broker binds all listeners and advertises those of `advertised.listeners`, or all without it
+(`CoreUtils.listenerListToEndPoints` and `KafkaConfig.validateValues` of 3.9.1).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PROTOCOLS = (PLAINTEXT, "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """One listener: where it binds, what it tells clients, and its security protocol.
+    """A listener: its bind address, its advertised address and its security protocol.
 
     An empty `host` binds every interface (Kafka's wildcard); an empty `advertised_host` is this
     machine's name.
@@ -62,8 +62,8 @@ class _Endpoint:
 def parse_listeners(
     values: Mapping[str, Any], properties: Mapping[str, str]
 ) -> tuple[tuple[Listener, ...], str]:
-    """All listeners, the advertised ones first and in their order, and the name of the
-    inter-broker one. Raises ConfigError."""
+    """Return all listeners, the advertised ones first and in their order, and the name of the
+    inter-broker listener. Raises ConfigError."""
     protocols = security_protocols(values[_MAP])
     bound = _endpoints("listeners", values["listeners"], protocols, distinct_ports=True)
     _check_early(values["early.start.listeners"], bound)
@@ -82,7 +82,7 @@ def parse_listeners(
 
 
 def parse_metrics_listener(text: str | None) -> tuple[str, int] | None:
-    """Host and port of `urteil.metrics.listener`, None when it is not set. Raises ConfigError."""
+    """Return host and port of `urteil.metrics.listener`, or None. Raises ConfigError."""
     if not text:
         return None
     match = _ADDRESS.match(text)
@@ -98,7 +98,7 @@ def csv_list(text: str) -> list[str]:
 
 
 def csv_map(name: str, text: str) -> dict[str, str]:
-    """Pairs `KEY:VALUE`, divided at the last colon (`Csv.parseCsvMap`). Raises ConfigError."""
+    """Parse pairs `KEY:VALUE`, split at the last colon (`Csv.parseCsvMap`). Raises ConfigError."""
     pairs = {}
     for part in comma_parts(text.rstrip(",")) if text.strip(",") else ():
         key, colon, value = part.rpartition(":")
@@ -112,7 +112,7 @@ def csv_map(name: str, text: str) -> dict[str, str]:
 
 
 def security_protocols(text: str) -> dict[str, str]:
-    """Of `listener.security.protocol.map`, by listener. Raises ConfigError."""
+    """Return the security protocol of each listener name. Raises ConfigError."""
     pairs = {}
     for name, written in csv_map(_MAP, text or "").items():
         if not name:
@@ -130,7 +130,7 @@ def security_protocols(text: str) -> dict[str, str]:
 def _endpoints(
     key: str, text: str, protocols: Mapping[str, str], *, distinct_ports: bool
 ) -> dict[str, _Endpoint]:
-    """By name, in their order."""
+    """The endpoints by name, in their order."""
     found = [_endpoint(key, text, part, protocols) for part in csv_list(text)]
     if len({one.name for one in found}) < len(found):
         raise required(f"Each listener must have a different name, listeners: {text} ({key})")
@@ -159,7 +159,7 @@ def _endpoint(key: str, text: str, part: str, protocols: Mapping[str, str]) -> _
 
 
 def _check_distinct(text: str, found: Iterable[_Endpoint]) -> None:
-    """A port is one listener's, or an IPv4 and an IPv6 address' (KIP-797)."""
+    """Check that each port has one listener, or one IPv4 and one IPv6 address (KIP-797)."""
     by_port = defaultdict(list)
     for one in found:
         if one.port != 0:
@@ -185,7 +185,7 @@ def _check_distinct(text: str, found: Iterable[_Endpoint]) -> None:
 
 
 def _family(host: str) -> int | None:
-    """4 or 6 of an address, None of a name."""
+    """4 or 6 for an address, None for a name."""
     try:
         return ipaddress.ip_address(host.partition("%")[0]).version
     except ValueError:
@@ -274,7 +274,7 @@ def _check_names(
 
 
 def _check_ports(bound: Mapping[str, _Endpoint]) -> None:
-    """Apache Kafka fails when it binds them."""
+    """Check for equal ports. Apache Kafka fails when it binds them."""
     for one in bound.values():
         if not 0 <= one.port <= _HIGHEST_PORT:
             raise ConfigError(

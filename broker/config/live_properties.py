@@ -1,4 +1,4 @@
-"""The broker's properties in effect: its file, under what administrators set while it runs."""
+"""The broker's properties in effect: dynamic settings over the property file."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ SYNONYMS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(_RETENTION, _RETENTION),
     "log.flush.interval.ms": ("log.flush.interval.ms", "log.flush.scheduler.interval.ms"),
 }
-"""Properties that stand in for one another (`DynamicBrokerConfig.brokerConfigSynonyms`)."""
+"""Synonyms: properties that set the same value (`DynamicBrokerConfig.brokerConfigSynonyms`)."""
 
 _DOUBLES = tuple(name for name, key in known_keys().items() if key.type == "double")
 
 Subscriber = Callable[[frozenset[str]], None]
-"""Called on the loop with the names of the properties that are other now."""
+"""A callback that receives the names of changed properties, on the loop."""
 
 
 class LiveProperties(Mapping[str, str]):
-    """A mapping of what is in effect, that changes; who keeps it sees every change.
+    """A mapping that always shows the values in effect.
 
-    Precedence (KIP-226): what was set for this broker, for all brokers, in the file. Defaults are
-    not in it, nor are throttles of the file: those are only ever set while brokers run. One owner
-    calls `replace`; others read, and `subscribe` when they must act.
+    Precedence (KIP-226): settings of this broker, settings of all brokers, the file. Defaults are
+    absent, and so are throttles of the file, which count only as dynamic settings. One owner calls
+    `replace`; readers `subscribe` if they must act on a change.
     """
 
     def __init__(self, static: Mapping[str, str]) -> None:
@@ -50,7 +50,8 @@ class LiveProperties(Mapping[str, str]):
         return len(self._effective)
 
     def value(self, name: str) -> Any:
-        """A known property's typed value, its default without one. Raises ConfigError, KeyError."""
+        """Return the typed value of a known property, or its default. Raises ConfigError,
+        KeyError."""
         key = known_keys()[name]
         return key.parse(self._effective.get(name, key.default))
 
@@ -63,8 +64,8 @@ class LiveProperties(Mapping[str, str]):
         cluster_wide: Mapping[str, str] | None = None,
         own: Mapping[str, str] | None = None,
     ) -> dict[str, str]:
-        """What would be in effect with other settings for all brokers or for this one. Raises
-        ConfigError for what stands elsewhere and cannot be read."""
+        """Return the values that would be in effect with other dynamic settings. Raises ConfigError
+        for a variable that cannot be resolved."""
         merged = {name: value for name, value in self.static.items() if name not in RATES}
         dynamic: dict[str, str] = {}
         for layer in (
@@ -84,7 +85,7 @@ class LiveProperties(Mapping[str, str]):
         cluster_wide: Mapping[str, str] | None = None,
         own: Mapping[str, str] | None = None,
     ) -> None:
-        """Take on other settings and tell the subscribers, if any property is other now."""
+        """Replace dynamic settings; call the subscribers if any effective value changed."""
         before, now = self._effective, self.merged(cluster_wide=cluster_wide, own=own)
         if cluster_wide is not None:
             self.cluster_wide = dict(cluster_wide)
@@ -100,7 +101,7 @@ class LiveProperties(Mapping[str, str]):
 
 
 def _with_plain_doubles(properties: dict[str, str]) -> dict[str, str]:
-    """Written so that every reader of numbers understands them: Java knows `0.5d` and `0x1p-1`."""
+    """Rewrite numbers for readers other than Java, which also accepts `0.5d` and `0x1p-1`."""
     for name in _DOUBLES:
         text = properties.get(name, "")
         if parse_double(java_trim(text)) is not None:

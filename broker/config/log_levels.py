@@ -1,6 +1,6 @@
 """Levels of this process's loggers, under Apache Kafka's names for levels (KIP-412).
 
-They last until the process ends; nothing of them is written anywhere.
+A change lasts until the process ends; it is stored nowhere.
 """
 
 from __future__ import annotations
@@ -8,13 +8,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 
-from urteil.broker.config.incremental_changes import Change, Operation, Refused
+from urteil.broker.config.incremental_changes import Change, Operation, RejectedChange
 from urteil.broker.config.values import parse_int
 from urteil.broker.wire.errors import ErrorCode
 
 ROOT = "root"
 LEVELS = {"DEBUG": 10, "ERROR": 40, "FATAL": 50, "INFO": 20, "TRACE": 5, "WARN": 30}
-"""Python has no level below DEBUG: TRACE shows all."""
+"""Python has no level below DEBUG; TRACE shows all."""
 
 
 EVERYTHING = "kafka"
@@ -30,15 +30,14 @@ FAMILIES = {
     "urteil.broker.log.cleaner": "kafka.log.LogCleaner",
     "zookeeper": "org.apache.zookeeper",
 }
-"""The names that Apache Kafka's own settings have for what loggers of ours tell; `kafka` has the
-rest."""
+"""Apache Kafka's logger names for our loggers; `kafka` is the parent of all others."""
 
 STRANGERS = ("asyncio", "concurrent.futures", "kazoo")
 
 
 def join_families() -> None:
-    """Let each logger of this process inherit its level by Apache Kafka's names, so that who
-    knows those finds them here. To be called once all loggers are there."""
+    """Make each logger inherit its level from its Apache Kafka name, so that Kafka's names work
+    here. Call it once all loggers exist."""
     known = logging.root.manager.loggerDict
     for name, one in list(known.items()):
         is_ours = name not in STRANGERS and not name.startswith((EVERYTHING, "org."))
@@ -49,7 +48,7 @@ def join_families() -> None:
 
 
 def levels() -> dict[str, str]:
-    """The level in effect for every logger, inherited or its own."""
+    """Return the effective level of every logger, inherited or its own."""
     known = {
         name: one
         for name, one in logging.root.manager.loggerDict.items()
@@ -67,8 +66,8 @@ def _name_of(level: int) -> str:
 def alter_levels(
     resource_name: str, changes: Iterable[Change], broker_id: int, *, validate_only: bool
 ) -> None:
-    """Set levels, or give loggers back to what they inherit. Raises Refused; then nothing is
-    changed (`RuntimeLoggerManager`)."""
+    """Set levels or reset them to the inherited ones. Raises RejectedChange before any change is
+    made (`RuntimeLoggerManager`)."""
     changes = list(changes)
     check_node(resource_name, broker_id)
     for change in changes:
@@ -87,12 +86,14 @@ def _logger(name: str) -> logging.Logger:
 
 
 def check_node(name: str, broker_id: int) -> None:
-    """Raises Refused unless `name` is this broker."""
+    """Raise RejectedChange unless `name` is this broker."""
     number = parse_int(name)
     if number is None:
-        raise Refused(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
+        raise RejectedChange(
+            ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}"
+        )
     if number != broker_id:
-        raise Refused(
+        raise RejectedChange(
             ErrorCode.INVALID_REQUEST,
             f"Unexpected node id. Expected {broker_id}, but received {name}",
         )
@@ -101,21 +102,21 @@ def check_node(name: str, broker_id: int) -> None:
 def _check(change: Change) -> None:
     name, operation = change.name, change.operation
     if operation in (Operation.APPEND, Operation.SUBTRACT):
-        raise Refused(
+        raise RejectedChange(
             ErrorCode.INVALID_REQUEST,
             f"{Operation(operation).name} operation is not allowed for the BROKER_LOGGER resource",
         )
     if operation not in (Operation.SET, Operation.DELETE):
-        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, None)
+        raise RejectedChange(ErrorCode.UNKNOWN_SERVER_ERROR, None)
     if name not in levels():
-        raise Refused(ErrorCode.INVALID_CONFIG, f"Logger {name} does not exist!")
+        raise RejectedChange(ErrorCode.INVALID_CONFIG, f"Logger {name} does not exist!")
     if operation == Operation.SET and change.value not in LEVELS:
-        raise Refused(
+        raise RejectedChange(
             ErrorCode.INVALID_CONFIG,
             f"Cannot set the log level of {name} to {change.value} as it is not a supported log "
             f"level. Valid log levels are {', '.join(sorted(LEVELS))}",
         )
     if operation == Operation.DELETE and name == ROOT:
-        raise Refused(
+        raise RejectedChange(
             ErrorCode.INVALID_REQUEST, f"Removing the log level of the {ROOT} logger is not allowed"
         )

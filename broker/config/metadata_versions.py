@@ -1,4 +1,4 @@
-"""Versions of the protocol between brokers, as `inter.broker.protocol.version` names them."""
+"""Versions of the inter-broker protocol, as `inter.broker.protocol.version` names them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ _NAMES = """\
 3.0-IV0 3.0-IV1 3.1-IV0 3.2-IV0 3.3-IV0 3.3-IV1 3.3-IV2 3.3-IV3 3.4-IV0 3.5-IV0 3.5-IV1 3.5-IV2
 3.6-IV0 3.6-IV1 3.6-IV2 3.7-IV0 3.7-IV1 3.7-IV2 3.7-IV3 3.7-IV4 3.8-IV0 3.9-IV0 4.0-IV0 4.0-IV1
 """
-"""In their order (`MetadataVersion` of 3.9)."""
+"""All versions in order (`MetadataVersion` of 3.9)."""
 
 
 @cache
 def _ranks() -> dict[str, int]:
-    """By full and by short name; a short name is the last version that has it, of those that 3.9
-    does not call unstable."""
+    """The rank of each full and short name. A short name means its last stable version in 3.9."""
     ranks = {}
     for rank, name in enumerate(_NAMES.split()):
         ranks[name] = rank
@@ -27,14 +26,14 @@ def _ranks() -> dict[str, int]:
 
 
 def rank(version: str) -> int | None:
-    """The version's place in their order; None for what is none. `3.9.1` is `3.9`."""
+    """Return the version's rank, or None for an unknown version. `3.9.1` is `3.9`."""
     count = 3 if version.startswith("0.") else 2
     parts = version.rstrip(".").split(".")
     return _ranks().get(".".join(parts[:count]) if len(parts) > count else version)
 
 
 def record_format(version: str) -> int:
-    """The newest record format (magic) that a valid version knows."""
+    """Return the newest record format (magic) of a valid version."""
     place = rank(version)
     assert place is not None
     return sum(place >= _ranks()[first] for first in ("0.10.0-IV0", "0.11.0-IV0"))

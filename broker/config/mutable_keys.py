@@ -1,4 +1,4 @@
-"""Broker properties that Apache Kafka 3.9 lets administrators change while it runs.
+"""Broker properties that administrators may change while a broker runs, by Apache Kafka 3.9.
 
 DescribeConfigs calls all others read-only (`DynamicBrokerConfig.AllDynamicConfigs`).
 """
@@ -105,7 +105,7 @@ SECURITY = frozenset(
         "truststore.password", "truststore.type",
     )
 )  # fmt: skip
-"""Set by listener alone (`SslConfigs.RECONFIGURABLE_CONFIGS`)."""
+"""Properties of listeners only (`SslConfigs.RECONFIGURABLE_CONFIGS`)."""
 
 PER_BROKER = SECURITY | {
     name
@@ -113,4 +113,4 @@ PER_BROKER = SECURITY | {
     if name.startswith(("sasl.", "ssl.", "advertised.", "listener"))
     or name == "principal.builder.class"
 }
-"""They make no sense for all brokers (`DynamicBrokerConfig.PerBrokerConfigs`)."""
+"""Properties of single brokers only (`DynamicBrokerConfig.PerBrokerConfigs`)."""

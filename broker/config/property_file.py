@@ -1,9 +1,9 @@
 """Java's property file format, as `java.util.Properties` reads it.
 
-A file is bytes of ISO 8859-1: every byte is a character, and others are written `\\uXXXX`. Lines
-end with LF, CR or both; no other character ends one. A logical line goes on after a backslash at
-the end of a line. Nothing is trimmed but what the format itself skips: values keep their trailing
-blanks, which the types of settings trim later.
+A file is bytes of ISO 8859-1: every byte is a character, and other characters are written
+`\\uXXXX`. LF, CR or both end a line. A backslash at the end of a line continues the logical line.
+Only the blanks that the format skips are trimmed: values keep trailing blanks, which the types of
+settings trim later.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class _Line:
 
 
 def load_properties(path: Path) -> dict[str, str]:
-    """The file's properties. Raises OSError, and ConfigError naming file and line."""
+    """Return the file's properties. Raises OSError, and ConfigError with file and line."""
     text = path.read_bytes().decode("latin-1")
     if text.startswith(_MARKS):
         log.warning(
@@ -53,7 +53,7 @@ def load_properties(path: Path) -> dict[str, str]:
 
 
 def parse_properties(text: str) -> dict[str, str]:
-    """Keys and values; the last of two equal keys wins. Raises ConfigError naming the line."""
+    """Return keys and values; the last of two equal keys wins. Raises ConfigError with the line."""
     found: dict[str, str] = {}
     for line in _logical_lines(text):
         key, value = _divided(line.text)
@@ -62,7 +62,7 @@ def parse_properties(text: str) -> dict[str, str]:
 
 
 def _warn_of_utf8(path: Path, text: str) -> None:
-    """Java reads UTF-8 as ISO 8859-1, which few writers of such a file mean."""
+    """Warn of UTF-8: Java reads it as ISO 8859-1, which few authors intend."""
     for line in _logical_lines(text):
         if not line.text.isascii() and _is_utf8(line.text):
             log.warning(
@@ -82,7 +82,7 @@ def _is_utf8(text: str) -> bool:
 
 
 def _divided(line: str) -> tuple[str, str]:
-    """Key and value, both still escaped."""
+    """Split a line into key and value, both still escaped."""
     key = _KEY.match(line)
     assert key is not None
     separator = _SEPARATOR.match(line, key.end())
@@ -91,7 +91,7 @@ def _divided(line: str) -> tuple[str, str]:
 
 
 def _logical_lines(text: str) -> Iterator[_Line]:
-    """Lines with their continuations, without comments and blank lines."""
+    """Logical lines, without comments and blank lines."""
     pending, begun = "", 0
     for number, raw in enumerate(re.split(r"\r\n|\r|\n", text), 1):
         line = raw.lstrip(_BLANKS)
@@ -129,5 +129,5 @@ def _unescaped(text: str, number: int) -> str:
 
 
 def _joined(pair: re.Match[str]) -> str:
-    """The one character that two halves of UTF-16 make."""
+    """Join two UTF-16 halves to one character."""
     return pair.group().encode("utf-16", "surrogatepass").decode("utf-16")

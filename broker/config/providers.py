@@ -1,9 +1,9 @@
-"""Values that stand elsewhere: `${provider:key}` and `${provider:path:key}` (KIP-297, KIP-421).
+"""Config providers: variables `${provider:key}` and `${provider:path:key}` (KIP-297, KIP-421).
 
-`config.providers` names the providers, `config.providers.NAME.class` says what each is, and
-`config.providers.NAME.param.*` what it may read. A variable that its provider does not know, or
-whose provider is not named, stays as it is written, as in Apache Kafka; the log says so. Values
-that come from a provider are not searched for variables again.
+`config.providers` names the providers, `config.providers.NAME.class` has the class of each and
+`config.providers.NAME.param.*` its parameters. A variable with an unknown provider or key stays as
+it is written, with a line in the log, as in Apache Kafka. Values from providers are not searched
+for further variables.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ class Provider(ABC):
     """Finds values by path and key."""
 
     def __init__(self, name: str, params: Mapping[str, str]) -> None:
-        """Raises ConfigError for a parameter that cannot be."""
+        """Raises ConfigError for an invalid parameter."""
         self._name = name
         self._params = params
 
     @abstractmethod
     def find(self, path: str, key: str) -> str | None:
-        """None for what it does not know. Raises ConfigError for what it cannot read."""
+        """Return the value, or None if it does not exist. Raises ConfigError if it cannot be
+        read."""
 
     def _refuse(self, param: str, why: str) -> ConfigError:
         name = f"{PREFIX}.{self._name}.param.{param}"
@@ -43,7 +44,7 @@ class Provider(ABC):
 
 
 class Variables(Provider):
-    """Of the environment: `${env:KEY}`."""
+    """Environment variables: `${env:KEY}`."""
 
     def __init__(self, name: str, params: Mapping[str, str]) -> None:
         super().__init__(name, params)
@@ -62,7 +63,7 @@ class Variables(Provider):
 
 
 class _OnDisk(Provider):
-    """`allowed.paths` are folders and files outside of which nothing is read."""
+    """Providers of files. Only files and folders of `allowed.paths` are read."""
 
     def __init__(self, name: str, params: Mapping[str, str]) -> None:
         super().__init__(name, params)
@@ -107,7 +108,7 @@ class File(_OnDisk):
 
 
 class Folder(_OnDisk):
-    """Files that each hold one value, as secrets are mounted: `${directory:PATH:FILE}`."""
+    """A folder with one value in each file, as secrets are mounted: `${directory:PATH:FILE}`."""
 
     def _read(self, place: Path, key: str) -> str | None:
         if not place.is_dir():
@@ -129,7 +130,7 @@ PROVIDERS: Mapping[str, type[Provider]] = {
 def resolve(
     values: Mapping[str, str], properties: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """`values` with the providers that `properties`, or they themselves, name. Raises
+    """Return `values` with all variables resolved by the providers in `properties`. Raises
     ConfigError."""
     providers = _providers(values if properties is None else properties)
     return {name: _replaced(name, value, providers) for name, value in values.items()}

@@ -1,12 +1,14 @@
-"""What may be set for a running broker (`DynamicBrokerConfig.validateConfigs` and the parts that
-are reconfigured, of Apache Kafka 3.9). Complaints are ConfigError with Apache Kafka's words."""
+"""Validation of dynamic broker settings, with Apache Kafka's words (ConfigError).
+
+Source: `DynamicBrokerConfig.validateConfigs` and the reconfigurable parts of Apache Kafka 3.9.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from urteil.broker.config.cross_checks import check_rules, retention_ms
+from urteil.broker.config.cross_checks import check_properties, retention_ms
 from urteil.broker.config.java_classes import JMX
 from urteil.broker.config.listeners import parse_listeners, security_protocols
 from urteil.broker.config.live_properties import LiveProperties
@@ -21,7 +23,7 @@ from urteil.broker.config.values import (
 
 _LISTENER = re.compile(r"listener\.name\.[^.]*\.(.*)")
 _OF_THE_CLUSTER = ("max.connections", "max.connection.creation.rate", "num.network.threads")
-"""Settings of a listener that may stand for all brokers."""
+"""Settings of listeners that all brokers may share."""
 
 _THREADS = (
     "background.threads", "num.io.threads", "num.network.threads",
@@ -29,11 +31,12 @@ _THREADS = (
 )  # fmt: skip
 _LIMITS = ("max.connections", "max.connection.creation.rate")
 LISTENERS = frozenset(("advertised.listeners", "listener.security.protocol.map", "listeners"))
-"""Apache Kafka opens and closes listeners while it runs; ours does not."""
+"""Settings that only the file may have here. Apache Kafka opens and closes listeners while it runs;
+this broker does not."""
 
 
 def is_password(name: str) -> bool:
-    """Whether its value is a secret (`DynamicBrokerConfig.isPasswordConfig`)."""
+    """Whether the value is a secret (`DynamicBrokerConfig.isPasswordConfig`)."""
     return name.endswith(_PASSWORDS)
 
 
@@ -43,20 +46,21 @@ _PASSWORDS = tuple(
 
 
 def base_name(name: str) -> str:
-    """Without the prefix of a listener."""
+    """Return the name without the prefix of a listener."""
     match = _LISTENER.fullmatch(name)
     return match.group(1) if match else name
 
 
 def key_of(name: str) -> ConfigKey | None:
-    """What is known of a broker's property that may be set while it runs."""
+    """Return the table's entry for a setting that may change while the broker runs."""
     if name in rate_keys():
         return rate_keys()[name]
     return known_keys().get(name) if name in DYNAMIC else None
 
 
 def check_names(configs: Iterable[str], *, per_broker: bool) -> None:
-    """Raises ConfigError for names that may not be set so; unknown ones may (of a plugin)."""
+    """Raise ConfigError for names that may not be set dynamically. Unknown names, which a plugin
+    may use, are allowed."""
     names = list(configs)
     static = [name for name in names if name in known_keys() and name not in DYNAMIC]
     _refuse(static, "Cannot update these configs dynamically: Set")
@@ -74,7 +78,7 @@ def check_names(configs: Iterable[str], *, per_broker: bool) -> None:
 
 
 def is_per_broker(name: str) -> bool:
-    """Whether it makes sense for a single broker alone."""
+    """Whether only a single broker may have the setting."""
     of_a_listener = _LISTENER.fullmatch(name)
     if of_a_listener:
         return of_a_listener.group(1) not in _OF_THE_CLUSTER
@@ -87,7 +91,7 @@ def _refuse(names: list[str], why: str) -> None:
 
 
 def check_value(name: str, value: str) -> None:
-    """Raises ConfigError for a value of the wrong type or range; of classes there are only ours."""
+    """Raise ConfigError for a value of the wrong type or range, or an unsupported class."""
     key = key_of(base_name(name))
     if key is None:
         return
@@ -97,7 +101,8 @@ def check_value(name: str, value: str) -> None:
 
 
 def validate(properties: LiveProperties, configs: Mapping[str, str], *, per_broker: bool) -> None:
-    """Whether `configs` may become all that is set for this broker, or for all of them."""
+    """Check settings that would replace all settings of this broker, or of all. Raises
+    ConfigError."""
     check_names(configs, per_broker=True)
     for name, value in configs.items():
         check_value(name, value)
@@ -107,14 +112,15 @@ def validate(properties: LiveProperties, configs: Mapping[str, str], *, per_brok
     else:
         merged = properties.merged(cluster_wide=configs)
     if known_keys()["log.cleaner.threads"].parse(merged.get("log.cleaner.threads")) == 0:
-        raise ConfigError("/ by zero")  # Apache Kafka's whole answer
-    check_rules(merged)
+        raise ConfigError("/ by zero")  # the complete message of Apache Kafka
+    check_properties(merged)
     _check_listeners(properties, merged, [name for name in configs if name in LISTENERS])
     check_step(properties, LiveProperties(merged))
 
 
 def _check_listeners(now: LiveProperties, then: Mapping[str, str], changed: Sequence[str]) -> None:
-    """What is wrong with the values is said first (`DynamicListenerConfig`)."""
+    """Check the listeners; errors in values come before errors in names
+    (`DynamicListenerConfig`)."""
     if not changed:
         return
     parse_listeners(typed(then), then)
@@ -123,17 +129,17 @@ def _check_listeners(now: LiveProperties, then: Mapping[str, str], changed: Sequ
     for one in parse_listeners(typed(now), now)[0]:
         if one.name in after and before[one.name] != after[one.name]:
             name = f"ListenerName({one.name})"
-            raise not_now(f"Security protocol cannot be updated for existing listener {name}")
+            raise unchangeable(f"Security protocol cannot be updated for existing listener {name}")
     _refuse(list(changed), "This broker changes its listeners only at a restart, by its file: Set")
 
 
 def check_step(now: LiveProperties, then: LiveProperties) -> None:
-    """What may not change so much at once."""
+    """Reject changes that are too large for one step."""
     for name in _THREADS:
         old, new = now.value(name), then.value(name)
         said = f"Dynamic thread count update validation failed for {name}={new}, value should"
         if new != old and new <= 0:
-            raise not_now(f"{said} be at least 1")
+            raise unchangeable(f"{said} be at least 1")
         _check_count(
             old,
             new,
@@ -150,10 +156,10 @@ def check_step(now: LiveProperties, then: LiveProperties) -> None:
     )
     for name in _LIMITS:
         if then.value(name) <= 0:
-            raise not_now(f"Invalid {name} {then.value(name)}")
+            raise unchangeable(f"Invalid {name} {then.value(name)}")
     _check_local_retention(then)
     if set(then.value("metric.reporters")) - {JMX}:
-        raise not_now(
+        raise unchangeable(
             "Validation of dynamic config update of Set(metric.reporters) failed with class class "
             "kafka.server.DynamicMetricsReporters"
         )
@@ -161,13 +167,13 @@ def check_step(now: LiveProperties, then: LiveProperties) -> None:
 
 def _check_count(old: int, new: int, too_few: str, too_many: str) -> None:
     if new < old // 2:
-        raise not_now(too_few)
+        raise unchangeable(too_few)
     if new > old * 2:
-        raise not_now(too_many)
+        raise unchangeable(too_many)
 
 
 def _check_local_retention(properties: LiveProperties) -> None:
-    """Of tiered storage, which is off, but checked all the same (`DynamicLogConfig`)."""
+    """Check the settings of tiered storage, which is off (`DynamicLogConfig`)."""
     value = properties.value
     for unit, whole in (("ms", retention_ms(value)), ("bytes", value("log.retention.bytes"))):
         local = value(f"log.local.retention.{unit}")
@@ -178,11 +184,11 @@ def _check_local_retention(properties: LiveProperties) -> None:
         elif whole > -1 and local != -2 and local > whole:
             why = f"Value must not be more than {of} property value: {whole}"
         if why is not None:
-            raise not_now(f"Invalid value {local} for configuration {name}: {why}")
+            raise unchangeable(f"Invalid value {local} for configuration {name}: {why}")
 
 
-def not_now(why: str) -> ConfigError:
-    """A change that cannot be made while the broker runs, in Apache Kafka's words."""
+def unchangeable(why: str) -> ConfigError:
+    """The error for a change that requires a restart, in Apache Kafka's words."""
     return ConfigError(
         f"Invalid value org.apache.kafka.common.config.ConfigException: {why} "
         "for configuration Invalid dynamic configuration"

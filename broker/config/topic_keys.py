@@ -1,6 +1,6 @@
 """Kafka 3.9's topic settings: `name|type|default|range|broker properties`.
 
-The broker properties give the default, the first one that is set wins.
+The first broker property that is set is the default.
 """
 
 TABLE = """\

@@ -1,4 +1,4 @@
-"""What topics were set to, known before their logs are made and kept up to date after."""
+"""Settings of topics: loaded before a topic's logs are created, then kept up to date."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ UNREAD: Mapping[str, str] = {
     "retention.bytes": "-1",
     "min.insync.replicas": str(2**31 - 1),
 }
-"""Of a topic whose settings cannot be read yet: nothing is lost that they may keep, and nothing
-acknowledged that they may not."""
+"""The overrides of a topic that could not be read yet: they delete no record and acknowledge no
+record that the topic's own settings would not."""
 
 
 class TopicSettings:
-    """The overrides of topics, by name; `on_change(topic, overrides)` is called for later ones.
+    """The overrides of topics by name. `on_change(topic, overrides)` reports later changes.
 
-    A topic that cannot be read in time (ZooKeeper is away) starts as `UNREAD`: a controller that
-    still reaches this broker must not wait for it. It is read again later.
-    Values that may not be, by whatever hand, are told in the log and passed over.
+    A topic that cannot be read in time (ZooKeeper is unreachable) starts with `UNREAD` and is read
+    later: a controller that still reaches this broker must not wait for it.
+
+    Invalid values are logged and ignored.
     """
 
     def __init__(
@@ -44,8 +45,8 @@ class TopicSettings:
     def overrides(self, topic: str) -> Mapping[str, str]:
         return UNREAD if topic in self._unread else self._known.get(topic, {})
 
-    async def know(self, topics: Iterable[str]) -> None:
-        """Read the topics that are not known yet."""
+    async def load(self, topics: Iterable[str]) -> None:
+        """Load the settings of topics that are not loaded yet."""
         missing = sorted(set(topics) - set(self._known) - self._unread)
         if not missing:
             return
@@ -61,18 +62,18 @@ class TopicSettings:
             task.add_done_callback(self._late.discard)
 
     def forget(self, topic: str) -> None:
-        """The topic was deleted; one of the same name may come with other settings."""
+        """Drop the settings of a deleted topic; its successor may have others."""
         self._known.pop(topic, None)
         self._unread.discard(topic)
 
     async def _read_late(self, topics: list[str]) -> None:
         for topic, overrides in (await self._read(topics)).items():
-            if topic in self._unread:  # else it was deleted
+            if topic in self._unread:  # otherwise it was deleted
                 self._unread.discard(topic)
-                self._take(topic, overrides)
+                self._apply(topic, overrides)
 
     async def _read(self, topics: list[str]) -> dict[str, dict[str, str]]:
-        """What stands: a notice that comes meanwhile may tell of what was read before it."""
+        """Read the settings. A notice that arrives meanwhile may refer to an older state."""
         while True:
             noticed = self._noticed
             found = await self._configs.overrides_of(topics)
@@ -81,12 +82,12 @@ class TopicSettings:
 
     def _changed(self, topic: str, overrides: dict[str, str]) -> None:
         self._noticed += 1
-        # a topic that is not known is read when it comes here; a late notice of one that was
+        # an unknown topic is read when its replica arrives here; a late notice of a topic that was
         # deleted must not stand for the settings of its successor
         if topic in self._known:
-            self._take(topic, overrides)
+            self._apply(topic, overrides)
 
-    def _take(self, topic: str, overrides: Mapping[str, str]) -> None:
+    def _apply(self, topic: str, overrides: Mapping[str, str]) -> None:
         self._known[topic] = _usable(topic, overrides)
         self._on_change(topic, self._known[topic])
 
@@ -96,10 +97,10 @@ class TopicSettings:
 
 
 def _usable(topic: str, overrides: Mapping[str, str]) -> Mapping[str, str]:
-    return {name: value for name, value in overrides.items() if _may_be(topic, name, value)}
+    return {name: value for name, value in overrides.items() if _is_valid(topic, name, value)}
 
 
-def _may_be(topic: str, name: str, value: str) -> bool:
+def _is_valid(topic: str, name: str, value: str) -> bool:
     key, _ = topic_keys().get(name, (None, ()))
     try:
         if key is not None:

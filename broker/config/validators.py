@@ -1,4 +1,4 @@
-"""What values a setting may have, beyond its type: the validators of Apache Kafka's `ConfigDef`."""
+"""Validators of values, beyond their types (Apache Kafka's `ConfigDef.Validator`)."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 from urteil.broker.config import metadata_versions
 
 Complaint = tuple[Any, str]
-"""The value as Apache Kafka shows it, and what is wrong with it."""
+"""The value as Apache Kafka prints it, and the reason for its rejection."""
 
 Check = Callable[[Any], Complaint | None]
-"""Takes a typed value; None when nothing is wrong with it."""
+"""Checks a typed value; returns None for a valid one."""
 
 _REPLICAS = re.compile(r"\*|([0-9]+:[0-9]+)?(,([0-9]+:[0-9]+)?)*")
 
 
 def in_range(text: str) -> Check:
-    """`lowest..highest`, of which either may be missing."""
+    """Check a range `lowest..highest`; either bound may be missing."""
     low, high = (_number(part) if part else None for part in text.split(".."))
 
     def check(value: Any) -> Complaint | None:
@@ -43,7 +43,7 @@ def one_of(*allowed: str) -> Check:
 
 
 def each_of(*allowed: str) -> Check:
-    """Of a list, which may be empty."""
+    """Check each element of a list, which may be empty."""
     single = one_of(*allowed)
 
     def check(values: Any) -> Complaint | None:
@@ -59,7 +59,7 @@ def gzip_level(value: Any) -> Complaint | None:
 
 
 def throttled_replicas(name: str) -> Check:
-    """`*`, or partitions with brokers (`ThrottledReplicaListValidator`)."""
+    """Check `*`, or partitions with brokers (`ThrottledReplicaListValidator`)."""
 
     def check(values: Any) -> Complaint | None:
         if _REPLICAS.fullmatch(",".join(values)):
@@ -74,7 +74,7 @@ def throttled_replicas(name: str) -> Check:
 
 
 def version(value: Any) -> Complaint | None:
-    """Of the protocol between brokers."""
+    """Check a version of the inter-broker protocol."""
     known = metadata_versions.rank(value) is not None
     return None if known else (value, f"Version {value} is not a valid version")
 
@@ -84,7 +84,7 @@ def not_empty(value: Any) -> Complaint | None:
 
 
 def threads(value: Any) -> Complaint | None:
-    """A number of threads, or -1 for what another setting says."""
+    """Check a number of threads; -1 defers to another setting."""
     return None if value == -1 or value >= 1 else (value, "Value can be -1 or greater than 0")
 
 
@@ -101,7 +101,8 @@ _ADDRESS = re.compile(r"(?:[0-9a-zA-Z\-%._]*://)?\[?([0-9a-zA-Z\-%._:]*)\]?:([0-
 
 
 def voters(values: Any) -> Complaint | None:
-    """Of a quorum that this broker has no part in (`QuorumConfig.parseVoterConnections`)."""
+    """Check voters of a KRaft quorum, which this broker ignores
+    (`QuorumConfig.parseVoterConnections`)."""
     for entry in values:
         number, at, address = entry.partition("@")
         if not at or "@" in address or not _INTEGER.fullmatch(number) or not _is_address(address):
@@ -155,7 +156,7 @@ BROKER_CHECKS: Mapping[str, Check] = {
     "security.inter.broker.protocol": one_of("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"),
     "ssl.client.auth": one_of("required", "requested", "none"),
 }
-"""Beside the range in the table of broker properties."""
+"""Checks of broker properties, besides the ranges of the table."""
 
 TOPIC_CHECKS: Mapping[str, Check] = {
     **_LEVELS,
@@ -169,4 +170,4 @@ TOPIC_CHECKS: Mapping[str, Check] = {
     "message.format.version": version,
     "message.timestamp.type": _TIME,
 }
-"""Beside the range in the table of topic settings."""
+"""Checks of topic settings, besides the ranges of the table."""

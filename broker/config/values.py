@@ -1,4 +1,4 @@
-"""Parsing of single property values by Kafka's types, with Kafka's complaints."""
+"""Values of properties: parsing by Kafka's types, with Kafka's error messages."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ _COMMA = re.compile(r"[ \t\n\x0b\f\r]*,[ \t\n\x0b\f\r]*")
 
 
 def java_trim(text: str) -> str:
-    """`String.trim`: without blanks and control characters at both ends, and no others."""
+    """Trim blanks and control characters at both ends (`String.trim`)."""
     return text.strip(_CONTROLS)
 
 
 def comma_parts(text: str) -> list[str]:
-    """The parts between commas, with the blanks around these removed."""
+    """Split at commas and trim the parts."""
     return _COMMA.split(text)
 
 
 def parse_int(text: str) -> int | None:
-    """As Java's `Integer.parseInt`; None for what is no such number."""
+    """Parse as Java's `Integer.parseInt`; None for an invalid number."""
     return parse_integer(text, "int")
 
 
 def parse_integer(text: str, kind: str) -> int | None:
-    """A `short`, `int` or `long` as Java reads it, any script's digits among them."""
+    """Parse a `short`, `int` or `long` as Java does, digits of all scripts included."""
     match = _INTEGER.fullmatch(text)
     if match is None or any(ord(digit) > 0xFFFF for digit in match.group(1)):
         return None
@@ -57,7 +57,7 @@ def parse_integer(text: str, kind: str) -> int | None:
 
 
 def parse_double(text: str) -> float | None:
-    """As Java's `Double.parseDouble`; None for what is no such number."""
+    """Parse as Java's `Double.parseDouble`; None for an invalid number."""
     match = _DOUBLE.fullmatch(text)
     if match is None:
         return None
@@ -74,27 +74,27 @@ def _hexadecimal(text: str) -> float:
 
 
 class ConfigError(ValueError):
-    """A property with a value that cannot be; the text names both, as Kafka's does."""
+    """An invalid property. The message names property and value, as Kafka's does."""
 
 
 def required(what: str) -> ConfigError:
-    """A rule between properties that does not hold, as Apache Kafka says it."""
+    """The error for a violated rule between properties, in Apache Kafka's words."""
     return ConfigError(f"requirement failed: {what}")
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigKey:
-    """One known property: its type, its default as written (None is null), what it may be."""
+    """A known property: type, default as written (None is null) and checks."""
 
     name: str
     type: str
     default: str | None
     checks: tuple[Check, ...] = ()
     is_internal: bool = False
-    """Read and checked, but never shown."""
+    """The property is read and checked, but never shown."""
 
     def parse(self, raw: str | None) -> Value:
-        """The typed value. Raises ConfigError naming property and value."""
+        """Return the typed value. Raises ConfigError with property and value."""
         if raw is None:
             return None
         value = self._typed(java_trim(raw))
@@ -104,7 +104,7 @@ class ConfigKey:
         return value
 
     def shown(self, raw: str | None) -> str | None:
-        """The value as Apache Kafka writes it (`ConfigDef.convertToString`)."""
+        """Return the value as Apache Kafka prints it (`ConfigDef.convertToString`)."""
         value = self._typed(java_trim(raw)) if raw is not None else None
         if isinstance(value, bool):
             return str(value).lower()
@@ -148,7 +148,8 @@ class ConfigKey:
 
 
 def _java_double(value: float) -> str:
-    """`Double.toString`: an exponent from ten millions on and below a thousandth."""
+    """Format like `Double.toString`: with an exponent from ten million up and below a
+    thousandth."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
@@ -173,7 +174,7 @@ def _key(
 
 @cache
 def known_keys() -> dict[str, ConfigKey]:
-    """Every broker property of Kafka 3.9 in ZooKeeper mode, and ours (`urteil.*`)."""
+    """Return all broker properties of Kafka 3.9 in ZooKeeper mode, and ours (`urteil.*`)."""
     keys = {}
     for table, is_internal in ((TABLE, False), (INTERNAL, True)):
         for line in table.splitlines():
@@ -187,7 +188,7 @@ def known_keys() -> dict[str, ConfigKey]:
 
 @cache
 def topic_keys() -> dict[str, tuple[ConfigKey, tuple[str, ...]]]:
-    """Every topic setting, with the broker properties that give its default (first wins)."""
+    """Return all topic settings, each with the broker properties of its default (first wins)."""
     keys = {}
     for line in TOPIC_TABLE.splitlines():
         name, kind, default, limits, synonyms = line.split("|")
@@ -197,13 +198,13 @@ def topic_keys() -> dict[str, tuple[ConfigKey, tuple[str, ...]]]:
 
 
 def typed(properties: Mapping[str, str]) -> dict[str, Any]:
-    """Every known broker property, the default of those that are not set. Raises ConfigError."""
+    """Return all known broker properties, with defaults. Raises ConfigError."""
     return {
         name: key.parse(properties.get(name, key.default)) for name, key in known_keys().items()
     }
 
 
-# Set while the broker runs, never in its file (`QuotaConfigs.brokerQuotaConfigs`).
+# Dynamic only, never in the file (`QuotaConfigs.brokerQuotaConfigs`).
 UNLIMITED = 2**63 - 1
 RATES = (
     "leader.replication.throttled.rate",
@@ -214,5 +215,5 @@ RATES = (
 
 @cache
 def rate_keys() -> dict[str, ConfigKey]:
-    """Bytes a second, by broker."""
+    """Return the keys of the throttles in bytes per second, by broker."""
     return {name: ConfigKey(name, "long", str(UNLIMITED), (in_range("0.."),)) for name in RATES}

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from urteil.broker.base.purgatory import Delayed
+from urteil.broker.base.purgatory import DelayedOperation
 from urteil.broker.net.channels import Endpoint
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
@@ -115,7 +115,9 @@ class ControllerClient:
             return self._metadata.brokers.keys() <= me or None
 
         backoff_ms = self._config.controlled_shutdown_retry_backoff_ms
-        return await Delayed(look, lambda: False).wait([self._metadata.on_update], backoff_ms)
+        return await DelayedOperation(look, lambda: False).wait(
+            [self._metadata.on_update], backoff_ms
+        )
 
     async def _controlled_shutdown(
         self, request: ControlledShutdownRequest

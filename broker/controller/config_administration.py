@@ -11,8 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from urteil.broker.base.offload import paced
-from urteil.broker.config.dynamic_settings import DynamicBroker
-from urteil.broker.config.incremental_changes import Change, Refused, apply_changes, check_changes
+from urteil.broker.config.dynamic_settings import DynamicSettings
+from urteil.broker.config.incremental_changes import (
+    Change,
+    RejectedChange,
+    apply_changes,
+    check_changes,
+)
 from urteil.broker.config.live_properties import LiveProperties
 from urteil.broker.config.log_levels import alter_levels
 from urteil.broker.config.values import (
@@ -54,7 +59,7 @@ class Answer:
     message: str | None = None
 
 
-class ConfigAdmin:
+class ConfigAdministration:
     """Reads, changes, validates and writes; one change at a time, so that none is lost here."""
 
     def __init__(
@@ -62,7 +67,7 @@ class ConfigAdmin:
         broker_id: int,
         properties: LiveProperties,
         configs: EntityConfigs,
-        dynamic: DynamicBroker,
+        dynamic: DynamicSettings,
         metadata: MetadataCache,
         timeout_ms: int,
     ) -> None:
@@ -97,7 +102,7 @@ class ConfigAdmin:
             try:
                 await self._alter(one, denial, validate_only=validate_only)
                 answers.append(Answer())
-            except Refused as refused:
+            except RejectedChange as refused:
                 answers.append(Answer(refused.error, refused.message))
         return answers
 
@@ -107,7 +112,7 @@ class ConfigAdmin:
             check_broker(asked.name, self._broker_id)
         error = denial(asked.kind, asked.name)
         if error is not ErrorCode.NONE:
-            raise Refused(error, None)
+            raise RejectedChange(error, None)
         try:
             async with asyncio.timeout(self._timeout_s), self._turn:
                 if asked.kind == TOPIC:
@@ -120,23 +125,27 @@ class ConfigAdmin:
                 else:
                     raise _unknown_kind(asked)
         except TimeoutError:
-            raise Refused(ErrorCode.REQUEST_TIMED_OUT, "ZooKeeper cannot be reached") from None
+            raise RejectedChange(
+                ErrorCode.REQUEST_TIMED_OUT, "ZooKeeper cannot be reached"
+            ) from None
         except NodeTooLarge as wrong:
-            raise Refused(ErrorCode.INVALID_REQUEST, str(wrong)) from None
+            raise RejectedChange(ErrorCode.INVALID_REQUEST, str(wrong)) from None
 
     async def _alter_topic(self, asked: Alteration, *, validate_only: bool) -> None:
         topic = asked.name
         if not topic:
-            raise Refused(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
+            raise RejectedChange(
+                ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed."
+            )
         settings = await self._changed(TOPICS, topic, asked, _topic_key)
         if topic not in self._metadata.topics:
-            raise Refused(
+            raise RejectedChange(
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{topic}' does not exist."
             )
         try:
             validate_topic_configs(settings.items(), self._properties)
         except InvalidTopicConfig as wrong:
-            raise Refused(ErrorCode.INVALID_CONFIG, str(wrong)) from None
+            raise RejectedChange(ErrorCode.INVALID_CONFIG, str(wrong)) from None
         except ConfigError as wrong:
             raise _invalid("TOPIC", topic, wrong) from None
         if not validate_only:
@@ -156,7 +165,7 @@ class ConfigAdmin:
         per_broker = asked.name != ""
         for change in asked.changes:
             if change.operation not in range(4):
-                raise Refused(
+                raise RejectedChange(
                     ErrorCode.INVALID_REQUEST, f"Unknown operations type {change.operation}"
                 )
         entity = self._dynamic.entity(asked.name)
@@ -164,7 +173,7 @@ class ConfigAdmin:
         try:
             self._dynamic.validate(settings, per_broker=per_broker)
         except ConfigError as wrong:
-            raise Refused(ErrorCode.INVALID_REQUEST, str(wrong)) from None
+            raise RejectedChange(ErrorCode.INVALID_REQUEST, str(wrong)) from None
         if validate_only:
             return
         try:
@@ -175,12 +184,14 @@ class ConfigAdmin:
 
 
 def check_broker(name: str, broker_id: int) -> None:
-    """Raises Refused unless `name` is this broker."""
+    """Raises RejectedChange unless `name` is this broker."""
     number = parse_int(name)
     if number is None:
-        raise Refused(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
+        raise RejectedChange(
+            ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}"
+        )
     if number != broker_id:
-        raise Refused(
+        raise RejectedChange(
             ErrorCode.INVALID_REQUEST,
             f"Unexpected broker id, expected {broker_id}, but received {name}",
         )
@@ -191,14 +202,14 @@ def _topic_key(name: str) -> ConfigKey | None:
     return found[0] if found else None
 
 
-def _invalid(kind: str, name: str, wrong: ConfigError) -> Refused:
-    return Refused(
+def _invalid(kind: str, name: str, wrong: ConfigError) -> RejectedChange:
+    return RejectedChange(
         ErrorCode.INVALID_CONFIG,
         f"Invalid config value for resource ConfigResource(type={kind}, name='{name}'): {wrong}",
     )
 
 
-def _unknown_kind(asked: Alteration) -> Refused:
+def _unknown_kind(asked: Alteration) -> RejectedChange:
     if asked.kind == CLIENT_METRICS:
         why = (
             "AlterConfigs is only supported for topics and brokers, but resource type is "
@@ -206,4 +217,4 @@ def _unknown_kind(asked: Alteration) -> Refused:
         )
     else:
         why = f"Unknown resource type {asked.kind}"
-    return Refused(ErrorCode.INVALID_REQUEST, why)
+    return RejectedChange(ErrorCode.INVALID_REQUEST, why)

@@ -481,7 +481,7 @@ class LogManager:
                 rows[key] = self._watermarks[key]
         directory.high_watermarks.put(rows)
 
-    # Upkeep
+    # ScheduledTasks
 
     def tick(self, now_ms: int) -> None:
         """What is due: syncs of rolled segments, flush.ms, retention, delayed removals.

@@ -20,7 +20,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from urteil.broker.base.offload import Steps, finished
+from urteil.broker.base.offload import Steps, run_steps
 from urteil.broker.log import recovery, segment_retention, timestamp_search
 from urteil.broker.log.append_validation import validate_append
 from urteil.broker.log.batch_checks import (
@@ -173,7 +173,7 @@ class PartitionLog:
         """Check batches (`validate_append`), assign offsets and the epoch, and write them."""
         if self.failure:
             return self._reject(ErrorCode.KAFKA_STORAGE_ERROR, str(self.failure))
-        validated = finished(self.validate_append(data, now_ms, from_client=from_client))
+        validated = run_steps(self.validate_append(data, now_ms, from_client=from_client))
         return self.append_validated(
             validated, leader_epoch, now_ms, from_client=from_client, guard=guard
         )

@@ -1,4 +1,4 @@
-"""How fast connections may come (`ConnectionQuotas`, KIP-612)."""
+"""Rates at which new connections are accepted (`ConnectionQuotas`, KIP-612)."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ RATE = "max.connection.creation.rate"
 UNLIMITED = 2**31 - 1
 
 
-class ConnectionRates:
-    """Lets in the connections of a listener one after the other, no faster than
-    `max.connection.creation.rate` of the broker and of the listener allow.
+class AcceptRates:
+    """Accepts the connections of a listener in order, no faster than `max.connection.creation.rate`
+    of the broker and of the listener allow.
 
-    Whoever comes too fast waits unread, each for a window of the quotas at most; `backlog` of a
-    listener may wait, the next are sent away. The broker's rate does not hold up other brokers.
+    A connection above the rate waits unread, for one quota window at most. Up to `backlog`
+    connections of a listener may wait; further ones are closed. The broker's rate does not delay
+    other brokers.
     """
 
     def __init__(
@@ -29,7 +30,7 @@ class ConnectionRates:
         is_broker: Callable[[Connection], bool],
         admit: Callable[[Connection], None],
     ) -> None:
-        """`admit` is told whose turn it is, of those that had to wait."""
+        """`admit` receives each connection that had to wait, when its turn comes."""
         count = properties.value("quota.window.num")
         self._windows = Windows(count, properties.value("quota.window.size.seconds") * 1000)
         self._properties = properties
@@ -40,7 +41,7 @@ class ConnectionRates:
         self._queues: dict[str, deque[Connection]] = defaultdict(deque)
 
     def arrive(self, connection: Connection) -> bool:
-        """Whether it is its turn now; one that has to wait is held, or closed already."""
+        """Whether the connection may proceed now. Otherwise it waits or is closed already."""
         queue = self._queues[connection.listener]
         if not queue:
             wait_ms = self._wait_ms(connection)
@@ -57,13 +58,13 @@ class ConnectionRates:
     def leave(self, connection: Connection) -> None:
         queue = self._queues[connection.listener]
         if connection in queue:
-            queue.remove(connection)  # if it was the first, the next one has its turn
+            queue.remove(connection)  # if it was the first, it is the turn of the next one
 
     def _come_back(self, listener: str, wait_ms: float) -> None:
         asyncio.get_running_loop().call_later(wait_ms / 1000, self._next, listener)
 
     def _next(self, listener: str) -> None:
-        """The first one has waited for its turn; those after it count from now on."""
+        """Admit the first waiting connection; those behind it count from now on."""
         queue, wait_ms = self._queues[listener], 0.0
         while queue and not wait_ms:
             self._admit(queue.popleft())
@@ -72,7 +73,7 @@ class ConnectionRates:
             self._come_back(listener, wait_ms)
 
     def _wait_ms(self, connection: Connection) -> float:
-        """Counts it; how long until the rates are kept again."""
+        """Count the connection; return the wait in ms until the rates are kept again."""
         own = self._properties.get(f"listener.name.{connection.listener.lower()}.{RATE}")
         limits = {} if own is None else {connection.listener: int(own)}
         if not self._is_broker(connection):

@@ -1,4 +1,4 @@
-"""Requests from this broker to its peers: one connection a peer and purpose, answers in order."""
+"""Channels to other brokers: one connection for each broker and purpose, responses in order."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ log = logging.getLogger("channels")
 
 BACKOFF_MIN_S = 0.05
 BACKOFF_MAX_S = 1.0
-RENEWED_AFTER = 0.85  # of a session's lifetime, as Apache Kafka's clients do at the earliest
+RENEWED_AFTER = 0.85  # of a session: Apache Kafka reauthenticates no earlier
 MAX_RESPONSE_BYTES = 256 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A broker as another one reaches it."""
+    """The address at which a broker reaches another one."""
 
     id: int
     host: str
@@ -32,25 +32,25 @@ class Endpoint:
 
 
 class Channels:
-    """Typed requests to peers. A channel that fails closes; the next request connects again.
+    """Typed requests to other brokers. A failed channel closes; the next request connects again.
 
-    After a failed connect, further requests to the same peer and purpose wait out a backoff that
-    grows to 1 s, so callers may retry at once without a busy loop.
+    After a failed connect, later requests to the same broker and purpose wait for a backoff that
+    grows to 1 s. Callers may therefore retry at once without a busy loop.
     """
 
     def __init__(
         self,
         client_id: str,
         resolver: Resolver,
-        entrance: ListenerSecurity | None = None,
+        listener_security: ListenerSecurity | None = None,
         setup_timeout_ms: int = 10_000,
     ) -> None:
-        """`entrance`: of the listener by which peers are reached, where it is not PLAINTEXT;
-        `setup_timeout_ms`: until a connection stands, TLS and login included."""
+        """`listener_security` belongs to the inter-broker listener; None for PLAINTEXT.
+        `setup_timeout_ms` limits a connect, with TLS handshake and authentication."""
         self._setup_timeout_s = setup_timeout_ms / 1000
         self._client_id = client_id
         self._resolver = resolver
-        self._entrance = entrance
+        self._listener_security = listener_security
         self._channels: dict[tuple[Endpoint, str], _Channel] = {}
 
     async def send(
@@ -58,14 +58,19 @@ class Channels:
     ) -> Any:
         """Send one request and return its decoded response.
 
-        Raises ConnectionError when the peer cannot be reached or hangs up, TimeoutError after
-        `timeout_ms` (the connection is closed then: its later answers have no owner).
+        Raises ConnectionError if the broker is unreachable or closes the connection. Raises
+        TimeoutError after `timeout_ms` and closes the connection, since its next response would
+        have no request.
         """
         key = (node, purpose)
         channel = self._channels.get(key)
         if channel is None:
             channel = self._channels[key] = _Channel(
-                node, self._client_id, self._resolver, self._entrance, self._setup_timeout_s
+                node,
+                self._client_id,
+                self._resolver,
+                self._listener_security,
+                self._setup_timeout_s,
             )
         try:
             async with asyncio.timeout(timeout_ms / 1000):
@@ -75,7 +80,7 @@ class Channels:
             raise
 
     def forget(self, node_id: int) -> None:
-        """Close every connection to a broker that left the cluster."""
+        """Close all connections to a broker that left the cluster."""
         for key in [key for key in self._channels if key[0].id == node_id]:
             self._channels.pop(key).retire()
 
@@ -91,12 +96,12 @@ class _Channel:
         node: Endpoint,
         client_id: str,
         resolver: Resolver,
-        entrance: ListenerSecurity | None,
+        listener_security: ListenerSecurity | None,
         setup_timeout_s: float,
     ) -> None:
         self._setup_timeout_s = setup_timeout_s
         self._node = node
-        self._entrance = entrance
+        self._listener_security = listener_security
         self._client_id = client_id
         self._resolver = resolver
         self._renewing: asyncio.Task[_Link] | None = None
@@ -123,7 +128,8 @@ class _Channel:
         return response
 
     async def _connected(self) -> _Link:
-        """Whoever asks waits for the same attempt; one that gives up does not end it for others."""
+        """Return the connection. Concurrent requests share one attempt to connect; a cancelled
+        request does not cancel it."""
         link = self._link
         if link is not None and link.open and not link.is_due():
             return link
@@ -133,7 +139,7 @@ class _Channel:
         return await asyncio.shield(self._renewing)
 
     async def _renewed(self, link: _Link | None) -> _Link:
-        if link is not None and link.open:  # its session ends soon (KIP-368)
+        if link is not None and link.open:  # the session ends soon (KIP-368)
             async with asyncio.timeout(self._setup_timeout_s):
                 await self._log_in(link)
             return link
@@ -144,7 +150,7 @@ class _Channel:
         except OSError as error:
             self._backoff_s = min(max(BACKOFF_MIN_S, self._backoff_s * 2), BACKOFF_MAX_S)
             raise ConnectionError(f"broker {self._node.id}: {error}") from error
-        if self._retired:  # while connecting: nobody would close this connection
+        if self._retired:  # retired while connecting: nothing else would close this connection
             self._link.close()
             raise ConnectionError(f"broker {self._node.id} left the cluster")
         return self._link
@@ -152,7 +158,7 @@ class _Channel:
     async def _connect(self) -> _Link:
         loop = asyncio.get_running_loop()
         host = self._resolver.resolve(self._node.host)
-        tls = None if self._entrance is None else self._entrance.to_peers
+        tls = None if self._listener_security is None else self._listener_security.to_peers
         async with asyncio.timeout(self._setup_timeout_s):
             _, link = await loop.create_connection(
                 lambda: _Link(self._answered),
@@ -165,7 +171,11 @@ class _Channel:
         return link
 
     async def _log_in(self, link: _Link) -> None:
-        login = None if self._entrance is None else self._entrance.login(self._node.host)
+        login = (
+            None
+            if self._listener_security is None
+            else self._listener_security.login(self._node.host)
+        )
         if login is None:
             return
         try:
@@ -184,23 +194,23 @@ class _Channel:
             self._link.close()
 
     def retire(self) -> None:
-        """Close for good."""
+        """Close the channel permanently."""
         self._retired = True
         self.close()
 
 
 def _retrieve(attempt: asyncio.Task[_Link]) -> None:
-    """Everybody may have given up by now: not worth a warning."""
+    """Retrieve the exception, so that an attempt without waiters causes no warning."""
     if not attempt.cancelled():
         attempt.exception()
 
 
 class _Link(asyncio.Protocol):
-    """One connection: writes requests, hands each response frame to the oldest waiter."""
+    """A connection that writes requests and hands each response to the oldest waiting request."""
 
     def __init__(self, answered: Any) -> None:
         self.open = False
-        self.renew_at_s: float | None = None  # when to log in again, by the loop's clock
+        self.renew_at_s: float | None = None  # when to authenticate again, in s of the loop's clock
         self._answered = answered
         self._transport: asyncio.Transport | None = None
         self._waiting: deque[asyncio.Future[memoryview]] = deque()
@@ -214,7 +224,7 @@ class _Link(asyncio.Protocol):
         self.open = True
 
     def is_due(self) -> bool:
-        """Whether to log in again."""
+        """Whether the connection must authenticate again."""
         return self.renew_at_s is not None and self.renew_at_s <= asyncio.get_running_loop().time()
 
     async def exchange(self, buffers: list[Any]) -> memoryview:
@@ -264,7 +274,7 @@ class _Link(asyncio.Protocol):
             future = self._waiting.popleft()
             if not future.done():
                 future.set_exception(ConnectionError("the peer closed the connection"))
-                future.exception()  # whoever waited may be gone: not worth a warning
+                future.exception()  # no warning if the waiting request is cancelled
 
     def close(self) -> None:
         self.open = False

@@ -1,4 +1,4 @@
-"""One client connection: frames in, one request at a time, answers out in order."""
+"""A client connection: splits frames, serves one request at a time, sends responses in order."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, cast
 
 from urteil.broker.base import remote_time
-from urteil.broker.net.sendfile import Outlet, holds_files, send_through
+from urteil.broker.net.sendfile import SocketWriter, contains_files, send_by_transport
 from urteil.broker.net.tls_transport import TlsTransport
-from urteil.broker.net.waiting_transport import Held
+from urteil.broker.net.unread_input import UnreadInput
 from urteil.broker.security.principals import ANONYMOUS
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("connection")
 
-# Answers one frame: the buffers of the response, None for no answer. Raises Hangup to close.
+# Serves one frame: returns the buffers of the response, or None. Raises Hangup to close.
 Answer = Callable[["Connection", memoryview], Awaitable["list[Any] | None"]]
 
 MAX_QUEUED_FRAMES = 16
@@ -27,8 +27,8 @@ WRITE_HIGH_BYTES = 1024 * 1024
 
 
 class Hangup(Exception):
-    """The peer broke the protocol (or an answer cannot be given): close the connection, after the
-    `last` answer if there is one."""
+    """Close the connection, after the response `last` if there is one: the peer broke the protocol,
+    or no response is possible."""
 
     def __init__(self, why: str = "", last: list[Any] | None = None) -> None:
         super().__init__(*filter(None, (why,)))
@@ -38,22 +38,45 @@ class Hangup(Exception):
 class Connection(asyncio.Protocol):
     """Splits the stream into frames and serves them strictly one after another.
 
-    A frame inside one received chunk is a view of that chunk; one that spans chunks is a view of a
-    buffer that grew with the bytes received, never with the length announced. Reading pauses
-    while `MAX_QUEUED_FRAMES` requests wait, and no request starts while the peer does not read its
-    answers. A size below 0 or above `max_frame_bytes` closes the connection once what came before
-    it is answered.
+    A frame inside one received chunk is a view of that chunk. A frame over several chunks is a view
+    of a buffer that grows with the bytes received, never with the announced length. Reading pauses
+    while `MAX_QUEUED_FRAMES` requests wait. No request starts while the peer does not read its
+    responses. A size below 0 or above `max_frame_bytes` closes the connection after the responses
+    to earlier requests.
 
-    Requests that wait when their peer ends are served yet: a producer with acks=0 sends and closes.
-    A sole one whose peer hangs up meanwhile is carried through, for it may be half done (a decision
-    that is in the log must take effect); one that `only_reads` is given up.
+    Requests that wait when the peer closes are still served: a producer with acks=0 sends and
+    closes. A running request whose peer closes is completed, because it may be half done (a
+    decision in the log must take effect); one that `only_reads` is cancelled.
     """
 
     __slots__ = (
-        "_admit", "_entrance", "_frames", "_held", "_is_encrypted", "_is_over", "_need",
-        "_on_close", "_partial", "_paused", "_refused", "_server_task", "_transport", "_wakeup",
-        "_writable", "answer", "busy", "complained", "last_active_s", "listener",
-        "max_frame_bytes", "muted_s", "only_reads", "peer_host", "principal", "protocol", "time",
+        "_admit",
+        "_frames",
+        "_held",
+        "_is_encrypted",
+        "_is_over",
+        "_listener_security",
+        "_need",
+        "_on_close",
+        "_partial",
+        "_paused",
+        "_refused",
+        "_server_task",
+        "_transport",
+        "_wakeup",
+        "_writable",
+        "answer",
+        "busy",
+        "complained",
+        "last_active_s",
+        "listener",
+        "max_frame_bytes",
+        "muted_s",
+        "only_reads",
+        "peer_host",
+        "principal",
+        "protocol",
+        "time",
         "waits",
     )  # fmt: skip
 
@@ -64,25 +87,25 @@ class Connection(asyncio.Protocol):
         answer: Answer,
         on_open: Callable[[Connection], None],
         on_close: Callable[[Connection], None],
-        entrance: ListenerSecurity | None = None,
+        listener_security: ListenerSecurity | None = None,
         admit: Callable[[Connection], bool] = lambda _: True,
     ) -> None:
         self.listener = listener
-        self.protocol = entrance.protocol if entrance else "PLAINTEXT"
+        self.protocol = listener_security.protocol if listener_security else "PLAINTEXT"
         self.principal = ANONYMOUS
         self.peer_host = ""
         self.complained = False
-        self.muted_s = 0.0  # for how long nothing more is looked at once this is answered
-        self.busy = False  # a request is being answered, and nothing of that is sent yet
-        self.only_reads = False  # the request being answered changes nothing
-        self.last_active_s = 0.0  # a request came; was answered, as `answer` notes; is being sent
+        self.muted_s = 0.0  # for how long nothing is read after this response
+        self.busy = False  # a request is in progress and nothing of its response is sent
+        self.only_reads = False  # the request in progress changes nothing
+        self.last_active_s = 0.0  # a request arrived, its response is ready, or is sent
         self.time: Callable[[], float] = float  # the loop's clock in s, once connected
         self.waits = remote_time.Waits()
         self.max_frame_bytes = max_frame_bytes
         self.answer = answer
-        self._entrance = entrance
+        self._listener_security = listener_security
         self._admit = admit
-        self._held: Held | None = None
+        self._held: UnreadInput | None = None
         self._is_encrypted = False
         self._on_close = on_close
         self._transport: asyncio.Transport | None = None
@@ -91,13 +114,13 @@ class Connection(asyncio.Protocol):
         self._need = 4
         self._frames: deque[memoryview] = deque()
         self._paused = False
-        self._refused = ""  # why nothing more is read
-        self._is_over = False  # the peer sends nothing more
+        self._refused = ""  # why reading has ended
+        self._is_over = False  # the peer has closed its direction
         self._wakeup: asyncio.Future[None] | None = None
         self._writable: asyncio.Future[None] | None = None
         on_open(self)
 
-    # -- the transport's side -------------------------------------------------------------------
+    # -- called by the transport -------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is not a subclass
@@ -110,12 +133,12 @@ class Connection(asyncio.Protocol):
             self._enter()
 
     def hold(self) -> None:
-        """Read nothing and answer nothing until `go_on`."""
+        """Read and serve nothing until `go_on`."""
         if self._held is None:
-            self._held = Held(self._open_transport(), self)
+            self._held = UnreadInput(self._open_transport(), self)
 
     def go_on(self) -> None:
-        """Be served after all."""
+        """Serve a connection that was held."""
         held, self._held = self._held, None
         if held is None or self._transport is None:
             return
@@ -127,24 +150,28 @@ class Connection(asyncio.Protocol):
             above.data_received(early)
 
     def _enter(self) -> None:
-        entrance = self._entrance
-        if entrance is None or entrance.for_clients is None:
+        listener_security = self._listener_security
+        if listener_security is None or listener_security.for_clients is None:
             self._begin()
         else:
             self._is_encrypted = True
             raw = self._open_transport()
             self._transport = TlsTransport(
-                raw, entrance.for_clients, self, self._secured, entrance.handshakes
+                raw,
+                listener_security.for_clients,
+                self,
+                self._secured,
+                listener_security.handshakes,
             )
 
     def _secured(self, error: Exception | None) -> None:
-        """The handshake is through, or failed."""
-        assert self._entrance is not None
+        """The TLS handshake succeeded, or failed with `error`."""
+        assert self._listener_security is not None
         try:
             if error is not None:
                 raise error
             tls = self._open_transport().get_extra_info("ssl_object")
-            self.principal = self._entrance.principal(tls)
+            self.principal = self._listener_security.principal(tls)
         except (OSError, ValueError) as refusal:
             self.complain(f"SSL handshake failed: {refusal}")
             self.close()
@@ -153,8 +180,8 @@ class Connection(asyncio.Protocol):
         self._begin()
 
     def _begin(self) -> None:
-        if self._entrance is not None:
-            self._entrance.guard(self)
+        if self._listener_security is not None:
+            self._listener_security.guard(self)
         self._server_task = asyncio.get_running_loop().create_task(self._serve())
 
     def data_received(self, data: bytes) -> None:
@@ -191,7 +218,8 @@ class Connection(asyncio.Protocol):
             self._partial = bytearray(view[at:])
 
     def eof_received(self) -> bool:
-        """Nothing more comes: what came is served yet (a producer with acks=0 closes so)."""
+        """The peer sends nothing more. Requests that it sent are served (a producer with acks=0
+        closes so)."""
         self._is_over = self._is_over or bool(self._frames)
         return self._is_over
 
@@ -212,7 +240,7 @@ class Connection(asyncio.Protocol):
             self._writable.set_result(None)
         self._writable = None
 
-    # -- the broker's side ----------------------------------------------------------------------
+    # -- called by the broker ----------------------------------------------------------------------
 
     async def _serve(self) -> None:
         remote_time.begin(self.waits)
@@ -222,7 +250,7 @@ class Connection(asyncio.Protocol):
                 self.busy = True
                 await self._send(await self.answer(self, frame))
                 if self._frames:
-                    await asyncio.sleep(0)  # who asks much at once keeps nobody waiting
+                    await asyncio.sleep(0)  # a client with many requests does not delay the others
                 if self.muted_s:
                     self.muted_s = await asyncio.sleep(self.muted_s, 0.0)
         except Hangup as reason:
@@ -236,7 +264,7 @@ class Connection(asyncio.Protocol):
         except OSError as error:
             self.complain(f"an answer cannot be read from its file: {error}")
             self.close()
-        except Exception:  # a bug of ours: a peer that waits for nothing is worse off
+        except Exception:  # a bug of ours: the peer must not wait for a response in vain
             log.exception("a connection from %s on %s failed", self.peer_host, self.listener)
             self.close()
 
@@ -244,28 +272,28 @@ class Connection(asyncio.Protocol):
         self.busy = False
         if buffers is None:
             return
-        if len(buffers) > 1 and holds_files(buffers):
+        if len(buffers) > 1 and contains_files(buffers):
             await self._send_with_files(buffers)
         else:
             self._open_transport().writelines(buffers)
 
     async def _send_with_files(self, buffers: list[Any]) -> None:
-        """Past the transport, once everything it still has was sent; through it, if it encrypts:
-        then as fast as the peer reads."""
+        """Send files with sendfile, once the transport has sent everything before; with TLS through
+        the transport, as fast as the peer reads."""
         transport = self._open_transport()
         if self._is_encrypted:
-            await send_through(transport, buffers, self._drained)
+            await send_by_transport(transport, buffers, self._drained)
             return
         if transport.get_write_buffer_size():
             transport.set_write_buffer_limits(high=0)
             if self._writable is not None:
                 await self._writable
             self._open_transport().set_write_buffer_limits(high=WRITE_HIGH_BYTES)
-        with Outlet(self._open_transport(), self._note_activity) as outlet:
+        with SocketWriter(self._open_transport(), self._note_activity) as outlet:
             await outlet.send(buffers)
 
     async def _drained(self) -> None:
-        """Wait until the peer has taken most of what was written."""
+        """Wait until the peer has read most of the written bytes."""
         if self._writable is not None:
             await self._writable
         self._open_transport()
@@ -300,11 +328,11 @@ class Connection(asyncio.Protocol):
 
     @property
     def is_serving(self) -> bool:
-        """Whether a request is still carried through, be it for a peer that is gone."""
+        """Whether a request is in progress, possibly of a peer that has closed."""
         return self._server_task is not None and not self._server_task.done()
 
     async def finish(self) -> None:
-        """Hang up without sending what is left, and wait until nothing is served any more."""
+        """Close without sending what is left, and wait until no request is in progress."""
         if self._transport is not None:
             self._transport.abort()
         if self._server_task is not None:
@@ -312,11 +340,11 @@ class Connection(asyncio.Protocol):
             await asyncio.gather(self._server_task, return_exceptions=True)
 
     def mute(self, seconds: float) -> None:
-        """Answer this request, then look at nothing more of this peer for so long."""
+        """Answer this request, then read nothing from the peer for `seconds`."""
         self.muted_s = max(self.muted_s, seconds)
 
     def complain(self, what: str) -> None:
-        """Log what is wrong with this peer, once a connection at most."""
+        """Log an error of this peer, once a connection at most."""
         if not self.complained:
             self.complained = True
             log.warning("closing connection from %s on %s: %s", self.peer_host, self.listener, what)
@@ -326,7 +354,7 @@ class Connection(asyncio.Protocol):
             self._transport.close()
 
     def close_idle(self) -> None:
-        """Close, and do not wait for a peer that stopped reading to take what is left."""
+        """Close without waiting for a peer that has stopped reading."""
         if self._transport is not None and self._writable is not None:
             self._transport.abort()
         self.close()

@@ -1,5 +1,4 @@
-"""How many connections there may be, and what waits for a place (`ConnectionQuotas`, KIP-402,
-KIP-612)."""
+"""Limits on the number of connections (`ConnectionQuotas`, KIP-402, KIP-612)."""
 
 from __future__ import annotations
 
@@ -9,7 +8,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 
 from urteil.broker.config.live_properties import LiveProperties
-from urteil.broker.net.accept_rates import ConnectionRates
+from urteil.broker.net.accept_rates import AcceptRates
 from urteil.broker.net.connection import Connection
 
 log = logging.getLogger("sockets")
@@ -20,15 +19,16 @@ _BY_HOST = "max.connections.per.ip.overrides"
 
 
 class ConnectionLimits:
-    """Who comes beyond `max.connections.per.ip` is sent away. Who comes beyond `max.connections`,
-    the broker's or its listener's, waits unread until another one leaves; `backlog` of a listener
-    may wait, the next are sent away.
+    """Closes connections above `max.connections.per.ip`. Connections above `max.connections` of the
+    broker or the listener wait unread until another one closes; up to `backlog` of a listener may
+    wait, further ones are closed.
 
-    Who comes too fast waits as well (`ConnectionRates`); from an address that may not come so fast
-    it is closed after a while, unserved.
+    Connections above a rate wait as well (`AcceptRates`). An address above its own rate is closed
+    after a while, unserved.
 
-    Other brokers do not wait for the broker's places: the longest idle client leaves for one.
-    Limits are read anew for each connection, so they may change while the broker runs.
+    Connections of other brokers do not wait for the broker's limit: the client that was idle
+    longest is closed instead. Limits are read for each connection, so they may change while the
+    broker runs.
     """
 
     def __init__(
@@ -38,9 +38,9 @@ class ConnectionLimits:
         backlog: int,
         connect: Callable[[str], int] = lambda _: 0,
     ) -> None:
-        """`connect` counts a connection of an address; how many ms that has to wait for it."""
+        """`connect` counts a connection of an address and returns its wait in ms."""
         self._connect = connect
-        self._rates = ConnectionRates(properties, backlog, self._is_broker, self._come_in)
+        self._rates = AcceptRates(properties, backlog, self._is_broker, self._come_in)
         self._properties = properties
         self._inter_broker = inter_broker
         self._backlog = backlog
@@ -52,11 +52,11 @@ class ConnectionLimits:
         properties.subscribe(lambda _: self._call_in())
 
     def arrive(self, connection: Connection) -> bool:
-        """Whether it is served now; one that is not is held, or closed already."""
+        """Whether the connection is served now. Otherwise it waits or is closed already."""
         return self._rates.arrive(connection) and self._may_enter(connection)
 
     def _come_in(self, connection: Connection) -> None:
-        """It has waited for its turn."""
+        """Serve a connection after its wait."""
         if self._may_enter(connection):
             connection.go_on()
 
@@ -119,7 +119,7 @@ class ConnectionLimits:
             victim.close()
 
     def _call_in(self) -> None:
-        """Whoever waits and has a place now."""
+        """Serve the waiting connections for which there is a place now."""
         for connection in list(self._waiting):
             if self._has_place(connection):
                 self._waiting.remove(connection)
@@ -135,17 +135,19 @@ class ConnectionLimits:
         return self._limit(_OF_HOST) if own is None else own
 
     def _warn(self, host: str) -> None:
-        if host not in self._warned:  # once, or a flood would flood the log
+        if (
+            host not in self._warned
+        ):  # once for each address, so that a flood of connections does not flood the log
             self._warned.add(host)
             log.warning("%s has max.connections.per.ip connections: more are closed", host)
 
     def know(self, listeners: Iterable[str]) -> None:
-        """Which listeners there are: a single one is not kept free for brokers."""
+        """Set the listeners. A single listener reserves no place for brokers."""
         for name in listeners:
             self._by_listener[name] += 0
 
 
 def parse_overrides(text: str) -> Mapping[str, int]:
-    """`host:count,...`, checked already."""
+    """Parse `host:count,...`, which the settings have validated."""
     pairs = (part.strip().rpartition(":") for part in text.split(",") if part.strip())
     return {host: int(count) for host, _, count in pairs}

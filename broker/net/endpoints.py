@@ -1,4 +1,4 @@
-"""The addresses that a broker registers, once its sockets are bound."""
+"""The endpoints that a broker registers, once its sockets are bound."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from urteil.broker.zookeeper.znodes import BrokerEndpoint
 def endpoints(
     listeners: Iterable[Listener], bound_port: Callable[[str], int]
 ) -> tuple[BrokerEndpoint, ...]:
-    """Of the advertised listeners: port 0 is the one that was bound, and no host is this machine's
-    name. Raises ConfigError when it has none."""
+    """Return the advertised endpoints. Port 0 becomes the bound port, and an empty host this
+    machine's name. Raises ConfigError if the machine has no name."""
     return tuple(
         BrokerEndpoint(
             listener=one.name,
@@ -28,7 +28,7 @@ def endpoints(
 
 
 def advertised(listeners: Iterable[Listener]) -> tuple[str, ...]:
-    """HOST:PORT of each advertised listener whose property names both."""
+    """Return HOST:PORT of each advertised listener that names both."""
     return tuple(
         f"{one.advertised_host}:{one.advertised_port}"
         for one in listeners
@@ -37,7 +37,7 @@ def advertised(listeners: Iterable[Listener]) -> tuple[str, ...]:
 
 
 def own_name() -> str:
-    """As `InetAddress.getLocalHost().getCanonicalHostName()`."""
+    """Return this machine's name, as `InetAddress.getLocalHost().getCanonicalHostName()` does."""
     name = socket.gethostname()
     try:
         address = socket.gethostbyname(name)

@@ -1,4 +1,4 @@
-"""Names to addresses: by a hosts file of the broker's own when it has one."""
+"""Resolution of host names, by the broker's own hosts file if it has one."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from pathlib import Path
 
 
 class Resolver:
-    """Resolves by a hosts file (`urteil.hosts.file`), or leaves names to the system.
+    """Resolves names by `urteil.hosts.file`, or by the system without one.
 
-    Like a JVM with `jdk.net.hosts.file`, a broker with such a file knows no other names; literal
-    addresses pass through. Raises OSError for a name that is not in the file.
+    Like a JVM with `jdk.net.hosts.file`, a broker with such a file resolves no other names. Literal
+    addresses are returned as they are. Raises OSError for a name that the file lacks.
     """
 
     def __init__(self, hosts_file: str | None = None) -> None:
@@ -25,7 +25,7 @@ class Resolver:
 
 
 def parse_hosts(text: str) -> dict[str, str]:
-    """`address name...` lines with # comments; the first line that has a name wins."""
+    """Parse lines `address name...` with # comments; the first line with a name wins."""
     names: dict[str, str] = {}
     for line in text.splitlines():
         fields = line.split("#", 1)[0].split()

@@ -13,15 +13,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from urteil.broker.base.one_per_turn import OneATurn
+from urteil.broker.base.one_per_turn import OnePerTurn
 from urteil.broker.config.broker_config import BrokerConfig
 from urteil.broker.config.listener_overrides import ListenerSettings
 from urteil.broker.config.listeners import PLAINTEXT, Listener
 from urteil.broker.config.live_properties import LiveProperties
 from urteil.broker.config.values import ConfigError, known_keys
 from urteil.broker.net.connection import Connection
-from urteil.broker.net.sasl_handshake import Gate
-from urteil.broker.net.sasl_mechanisms import SaslOffer, load_offer
+from urteil.broker.net.sasl_handshake import SaslHandshake
+from urteil.broker.net.sasl_mechanisms import SaslMechanisms, load_mechanisms
 from urteil.broker.security.exchange import Login
 from urteil.broker.security.mapping_rules import MappingRules
 from urteil.broker.security.principals import ANONYMOUS, USER, Principal
@@ -37,8 +37,8 @@ _FILES = ("ssl.keystore.location", "ssl.truststore.location")
 class ListenerSecurity:
     """The security of a listener that is not PLAINTEXT.
 
-    `reload` takes on what settings and files say now; connections that stand keep what they have.
-    `is_inter_broker`: this broker is also a client of its peers' listeners of that name.
+    `reload` applies current settings and files to new connections. With `is_inter_broker`, this
+    broker is also a client of its peers' listeners of that name.
     """
 
     def __init__(
@@ -49,53 +49,54 @@ class ListenerSecurity:
         find: Callable[[str], Find] = lambda _: lambda *_: None,
         now_ms: Callable[[], float] = float,
     ) -> None:
-        """`find` gives the credentials of a SASL mechanism."""
+        """`find` returns the credentials of a SASL mechanism."""
         self.name = listener.name
         self.protocol = listener.protocol
         self._is_inter_broker = is_inter_broker
         self._find = find
         self._now_ms = now_ms
-        self._offer: SaslOffer | None = None
+        self._mechanisms: SaslMechanisms | None = None
         self._peer_mechanism = ""
         self._stamp: object = None
         self._material: Any = None
         self._rules = MappingRules("DEFAULT")
         self.for_clients: ssl.SSLContext | None = None
         self.to_peers: ssl.SSLContext | None = None
-        self.handshakes = OneATurn()
+        self.handshakes = OnePerTurn()
 
     @property
     def uses_tls(self) -> bool:
         return self.protocol.endswith("SSL")
 
     def reload(self, properties: Mapping[str, str]) -> None:
-        """Raises ConfigError, and keeps what it has."""
+        """Apply current settings and files. Raises ConfigError and keeps the previous state."""
         settings = ListenerSettings(properties, self.name)
-        offer = self._offered(settings)
+        mechanisms = self._load_mechanisms(settings)
         self._reload_tls(settings)
-        self._offer = offer
+        self._mechanisms = mechanisms
         self._peer_mechanism = settings.value("sasl.mechanism.inter.broker.protocol")
 
     def _reload_tls(self, settings: ListenerSettings) -> None:
         stamp = self._stamp_of(settings)
         if not self.uses_tls or stamp == self._stamp:
             return
-        material, for_clients, to_peers = self._made(settings)
-        rules = self._ruled(settings)
+        material, for_clients, to_peers = self._load_tls(settings)
+        rules = self._load_rules(settings)
         if self._material is not None:
             log.info("listener %s: keys and certificates are read again", self.name)
         self._material, self._rules, self._stamp = material, rules, stamp
         self.for_clients, self.to_peers = for_clients, to_peers
 
     def check(self, properties: Mapping[str, str]) -> None:
-        """Whether `reload` could take on these while connections stand. Raises ConfigError."""
+        """Check whether `reload` could apply these properties while connections are open. Raises
+        ConfigError."""
         settings = ListenerSettings(properties, self.name)
-        self._offered(settings)
+        self._load_mechanisms(settings)
         if not self.uses_tls or self._stamp_of(settings) == self._stamp:
             return
         from urteil.broker.security.replacement import check_replacement
 
-        material, _, _ = self._made(settings)
+        material, _, _ = self._load_tls(settings)
         try:
             check_replacement(
                 self._material,
@@ -108,25 +109,25 @@ class ListenerSecurity:
             raise ConfigError(str(error)) from None
 
     def guard(self, connection: Connection) -> None:
-        """Let its peer say who it is before all else, where that is asked."""
-        if self._offer is not None:
-            Gate(connection, self._offer, self._find, self._now_ms)
+        """Require SASL authentication before all other requests, if the listener has SASL."""
+        if self._mechanisms is not None:
+            SaslHandshake(connection, self._mechanisms, self._find, self._now_ms)
 
     def login(self, host: str) -> tuple[str, Login] | None:
-        """By which mechanism and how this broker shows a peer at `host` who it is; None where no
-        peer asks."""
-        if self._offer is None:
+        """Return the mechanism and the login with which this broker authenticates at `host`; None
+        without SASL."""
+        if self._mechanisms is None:
             return None
-        return self._peer_mechanism, self._offer.login(self._peer_mechanism, host)
+        return self._peer_mechanism, self._mechanisms.login(self._peer_mechanism, host)
 
-    def _offered(self, settings: ListenerSettings) -> SaslOffer | None:
+    def _load_mechanisms(self, settings: ListenerSettings) -> SaslMechanisms | None:
         if not self.protocol.startswith("SASL"):
             return None
         mechanism = settings.value("sasl.mechanism.inter.broker.protocol")
-        return load_offer(settings, mechanism if self._is_inter_broker else None, self._now_ms)
+        return load_mechanisms(settings, mechanism if self._is_inter_broker else None, self._now_ms)
 
     def principal(self, tls: ssl.SSLObject | None) -> Principal:
-        """Of a peer that TLS let in. Raises ValueError when no rule gives it a name."""
+        """Return the principal of a TLS client. Raises ValueError if no rule maps its name."""
         certificate = None if tls is None else tls.getpeercert(binary_form=True)
         if not certificate or self.protocol != "SSL":
             return ANONYMOUS
@@ -138,7 +139,7 @@ class ListenerSecurity:
         values = [settings.value(name) for name in _OF_TLS]
         return values, [_state(settings.value(name)) for name in _FILES]
 
-    def _made(
+    def _load_tls(
         self, settings: ListenerSettings
     ) -> tuple[Any, ssl.SSLContext, ssl.SSLContext | None]:
         from urteil.broker.security.replacement import check_own_trust
@@ -146,7 +147,7 @@ class ListenerSecurity:
 
         auth = settings.own("ssl.client.auth")
         if self.protocol == "SASL_SSL" and auth is None:
-            auth = "none"  # who is asked for a password is asked for a certificate on demand only
+            auth = "none"  # SASL clients need no certificate unless the setting says so
         try:
             material = TlsMaterial.load(settings, auth)
             made = material.server_context()
@@ -157,7 +158,7 @@ class ListenerSecurity:
             raise ConfigError(f"listener {self.name}: {error}") from None
         return material, made, to_peers
 
-    def _ruled(self, settings: ListenerSettings) -> MappingRules:
+    def _load_rules(self, settings: ListenerSettings) -> MappingRules:
         rules = settings.value("ssl.principal.mapping.rules")
         try:
             return MappingRules(rules)
@@ -168,7 +169,7 @@ class ListenerSecurity:
 
 
 def _state(path: str | None) -> object:
-    """What changes when a file is replaced or written."""
+    """A value that changes when the file is replaced or written."""
     try:
         found = Path(path).stat() if path else None
     except OSError:
@@ -180,13 +181,14 @@ log = logging.getLogger("security")
 
 
 class SecureListeners:
-    """Follows the dynamic configuration: keys and certificates are replaced without a restart."""
+    """The security of all listeners. Changes of dynamic settings replace keys and certificates
+    without a restart."""
 
     def __init__(
         self, config: BrokerConfig, users: ScramUsers, now_ms: Callable[[], float]
     ) -> None:
         self._properties = config.properties
-        self.entrances = {
+        self.secure_listeners = {
             one.name: ListenerSecurity(
                 one,
                 is_inter_broker=one.name == config.inter_broker_listener,
@@ -198,17 +200,17 @@ class SecureListeners:
         }
 
     def reload(self) -> None:
-        """Take on what settings and files say now. Raises ConfigError."""
-        for one in self.entrances.values():
+        """Apply current settings and files. Raises ConfigError."""
+        for one in self.secure_listeners.values():
             one.reload(self._properties)
 
     def check(self, properties: LiveProperties) -> None:
-        """Whether they could be taken on. Raises ConfigError."""
-        for one in self.entrances.values():
+        """Check whether the properties could be applied. Raises ConfigError."""
+        for one in self.secure_listeners.values():
             one.check(properties)
 
-    def take_on(self) -> None:
-        """As `reload`; what cannot be is told in the log, and what stands stays."""
+    def reload_or_log(self) -> None:
+        """Like `reload`; an error is logged, and the previous state stays."""
         try:
             self.reload()
         except ConfigError as error:

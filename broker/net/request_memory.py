@@ -1,4 +1,4 @@
-"""`queued.max.request.bytes`: how much all requests together may hold that wait or are answered."""
+"""`queued.max.request.bytes`: a limit on the memory of all waiting and running requests."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from urteil.broker.net.connection import Connection
 
 
 class RequestMemory:
-    """While `limit_bytes` are held, no connection begins to read another request.
+    """While the limit is reached, no connection begins to read another request.
 
-    A request counts whole from its size on. One that is all that a connection has is read to its
-    end, so that what is held can be given back: a connection may go beyond by one request, and by
-    what came with it.
+    A request counts in full once its size is known. A connection always reads its only request to
+    the end, so that its memory can be released: each connection may exceed the limit by one request
+    and the bytes that arrived with it.
     """
 
     def __init__(self, limit_bytes: int) -> None:
@@ -25,7 +25,7 @@ class RequestMemory:
         return self.held_bytes >= self._limit_bytes
 
     def add(self, count: int) -> None:
-        """Or give back, below 0."""
+        """Add bytes; a negative count releases them."""
         self.held_bytes += count
         while self._waiting and not self.is_full:
             first = next(iter(self._waiting))
@@ -40,7 +40,7 @@ class RequestMemory:
 
 
 class MeteredConnection(Connection):
-    """A connection that counts what it holds; there is one only where there is a limit."""
+    """A connection that counts its memory; used only with a limit."""
 
     __slots__ = ("_answered_bytes", "_held_bytes", "_is_lost", "_memory")
 
@@ -58,11 +58,11 @@ class MeteredConnection(Connection):
             self._memory.wait(self)
 
     def _must_go_on(self) -> bool:
-        """What was begun is all there is here: only its end gives anything back."""
+        """Whether the begun request is the only one here: only its end releases memory."""
         return self._is_within_a_frame() and not self._frames and not self._answered_bytes
 
     def resume(self) -> None:
-        """There is room again."""
+        """Memory is available again."""
         if self._transport is not None and not self._paused:
             self._transport.resume_reading()
 

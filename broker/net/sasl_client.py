@@ -1,4 +1,4 @@
-"""A broker shows another one who it is, as a client of its SASL listener."""
+"""The SASL client: this broker authenticates at another broker's listener."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ HANDSHAKE_VERSION, AUTHENTICATE_VERSION = 1, 2
 
 
 async def log_in(ask: Callable[[Any, int], Awaitable[Any]], mechanism: str, login: Login) -> int:
-    """Returns for how many ms the peer takes it, 0 for ever. Raises ConnectionError."""
+    """Authenticate; return the lifetime of the session in ms, 0 without limit. Raises
+    ConnectionError."""
     answer = await ask(SaslHandshakeRequest(mechanism=mechanism), HANDSHAKE_VERSION)
     if answer.error_code != ErrorCode.NONE:
         raise ConnectionError(
@@ -25,7 +26,7 @@ async def log_in(ask: Callable[[Any, int], Awaitable[Any]], mechanism: str, logi
     lifetime_ms = 0
 
     async def step(challenge: bytes | None) -> bytes | None:
-        if mechanism == GSSAPI:  # it may wait for the realm's tickets
+        if mechanism == GSSAPI:  # a step may wait for the KDC
             return await asyncio.to_thread(login.step, challenge)
         return login.step(challenge)
 

@@ -1,7 +1,9 @@
-"""Who comes by a listener with SASL: first says who it is, by `SaslServerAuthenticator`'s rules.
+"""SASL handshake: on a SASL listener a connection authenticates before any other request.
 
-Until then only ApiVersions and SaslHandshake are answered, in this order; then come the mechanism's
-messages, within SaslAuthenticate after a handshake of version 1, bare after one of version 0.
+Until then the broker answers ApiVersions and SaslHandshake, in this order, and then the messages of
+the mechanism: inside SaslAuthenticate after a handshake of version 1, bare after one of version 0.
+Other requests close the connection. A failure is answered after a delay (KIP-306). A connection may
+authenticate again before its session ends (KIP-368). Source: `SaslServerAuthenticator`.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from enum import Enum
 from typing import Any
 
 from urteil.broker.net.connection import Connection, Hangup
-from urteil.broker.net.sasl_mechanisms import SaslOffer
+from urteil.broker.net.sasl_mechanisms import SaslMechanisms
 from urteil.broker.security.exchange import BrokenExchange, Denied, Exchange, Nonsense
 from urteil.broker.security.principals import Principal
 from urteil.broker.security.scram import Find
@@ -46,19 +48,20 @@ class _State(Enum):
     OPEN = 5
 
 
-class Gate:
-    """Answers one connection's frames until its peer is known, and from then on by `serve`."""
+class SaslHandshake:
+    """Answers the frames of one connection until its peer is authenticated; from then on `serve`
+    does."""
 
     def __init__(
         self,
         connection: Connection,
-        offer: SaslOffer,
+        mechanisms: SaslMechanisms,
         find: Callable[[str], Find],
         now_ms: Callable[[], float],
     ) -> None:
-        """Takes the connection's place. `find` is asked for a mechanism's credentials."""
+        """Replaces the connection's `answer`. `find` returns the credentials of a mechanism."""
         self._connection = connection
-        self._offer = offer
+        self._mechanisms = mechanisms
         self._find = find
         self._now_ms = now_ms
         self._serve, self._max_bytes = connection.answer, connection.max_frame_bytes
@@ -70,18 +73,18 @@ class Gate:
         self._known: Principal | None = None
         self._expires_s: float | None = None
         self._reauthenticated_s: float | None = None
-        connection.max_frame_bytes = offer.max_receive_bytes
+        connection.max_frame_bytes = mechanisms.max_receive_bytes
 
     async def answer(self, connection: Connection, frame: memoryview) -> list[Any] | None:
-        """Raises Hangup, for a peer that is refused after a while."""
+        """Answer a frame. Raises Hangup, after a delay if authentication failed."""
         if self._state is _State.OPEN and not self._begins_again(frame):
             if self._expires_s is not None and connection.time() > self._expires_s:
-                raise Hangup  # nothing that is worth a line: the peer did not authenticate again
+                raise Hangup  # not logged: the peer did not authenticate again
             return await self._serve(connection, frame)
         try:
             return await self._admit(connection, frame)
         except _Refused as refused:
-            await asyncio.sleep(self._offer.failure_delay_ms / 1000)  # KIP-306
+            await asyncio.sleep(self._mechanisms.failure_delay_ms / 1000)  # KIP-306
             raise Hangup(f"authentication failed: {refused}", refused.answer) from None
         except (Hangup, ConnectionError):
             raise
@@ -90,7 +93,7 @@ class Gate:
             raise Hangup("authentication failed") from None
 
     def _begins_again(self, frame: memoryview) -> bool:
-        """Whether it is the handshake of a reauthentication (KIP-368)."""
+        """Whether the frame begins a reauthentication (KIP-368)."""
         now_s = self._connection.time()
         if self._expires_s is None or bytes(frame[:2]) != ApiKey.SASL_HANDSHAKE.to_bytes(2, "big"):
             return False
@@ -148,7 +151,7 @@ class Gate:
     def _handshake(self, header: RequestHeader, request: Any) -> list[Any]:
         assert isinstance(request, SaslHandshakeRequest)
         chosen = request.mechanism
-        offered = list(self._offer.mechanisms)
+        offered = list(self._mechanisms.mechanisms)
         if chosen not in offered:
             error = ErrorCode.UNSUPPORTED_SASL_MECHANISM
             refusal = SaslHandshakeResponse(error_code=error, mechanisms=offered)
@@ -158,7 +161,7 @@ class Gate:
             self._state = _State.OTHER_MECHANISM
         else:
             self._mechanism = chosen
-            self._exchange = self._offer.exchange(chosen, self._find(chosen))
+            self._exchange = self._mechanisms.exchange(chosen, self._find(chosen))
             self._state = _State.EXCHANGE
         return _encoded(header, SaslHandshakeResponse(mechanisms=offered))
 
@@ -191,11 +194,11 @@ class Gate:
             raise Hangup(f"authentication failed: {nonsense}") from None
         except BrokenExchange as broken:
             text = "authentication" if self._known is None else "re-authentication"
-            told = (
+            message = (
                 f"Authentication failed during {text} due to invalid credentials with SASL "
                 f"mechanism {self._mechanism}"
             )
-            raise _refusal(header, told, str(broken)) from None
+            raise _refusal(header, message, str(broken)) from None
         lifetime_ms = self._end_when_complete()
         answer = SaslAuthenticateResponse(auth_bytes=said, session_lifetime_ms=lifetime_ms)
         return _encoded(header, answer)
@@ -211,7 +214,8 @@ class Gate:
         return said
 
     def _end_when_complete(self) -> int:
-        """Open the gate; returns for how many ms, 0 for ever."""
+        """Let requests pass if the exchange is complete; return the session's lifetime in ms, 0
+        without limit."""
         exchange, connection = self._exchange, self._connection
         if exchange is None or not exchange.is_complete:
             return 0
@@ -222,7 +226,7 @@ class Gate:
         lifetime_ms = self._lifetime_ms(exchange)
         if lifetime_ms is None:
             self._expires_s = None
-            connection.answer = self._serve  # nothing is left to watch over
+            connection.answer = self._serve  # no session to enforce
             return 0
         self._expires_s = connection.time() + lifetime_ms / 1000
         return lifetime_ms
@@ -231,27 +235,28 @@ class Gate:
         limits = []
         if exchange.expires_at_ms is not None:
             limits.append(max(int(exchange.expires_at_ms - self._now_ms()), 0))
-        if self._offer.max_session_ms[self._mechanism]:
-            limits.append(self._offer.max_session_ms[self._mechanism])
+        if self._mechanisms.max_session_ms[self._mechanism]:
+            limits.append(self._mechanisms.max_session_ms[self._mechanism])
         return min(limits) if limits else None
 
 
 class _Refused(Exception):
-    """To be told to the peer after a delay, if `answer` tells it, before it is turned away."""
+    """Authentication failed: send `answer`, if there is one, after a delay, then close."""
 
     def __init__(self, why: str, answer: list[Any] | None = None) -> None:
         super().__init__(why)
         self.answer = answer
 
 
-def _refusal(header: RequestHeader, told: str, why: str) -> _Refused:
+def _refusal(header: RequestHeader, message: str, why: str) -> _Refused:
     error = ErrorCode.SASL_AUTHENTICATION_FAILED
-    answer = SaslAuthenticateResponse(error_code=error, error_message=told)
+    answer = SaslAuthenticateResponse(error_code=error, error_message=message)
     return _Refused(why, _encoded(header, answer))
 
 
 def _out_of_place(header: RequestHeader, frame: memoryview, pos: int) -> Exception:
-    """Told with an answer of the request's own kind, as far as that has an error of its own."""
+    """Reject a request that is out of order, with a response of its own type if that has an error
+    field."""
     if header.api_key not in REQUESTS:
         return Hangup(f"unknown API {header.api_key}")
     request = _decoded(header, frame, pos)
@@ -266,7 +271,7 @@ def _out_of_place(header: RequestHeader, frame: memoryview, pos: int) -> Excepti
 
 
 def _decoded(header: RequestHeader, frame: memoryview, pos: int) -> Message:
-    """Raises Hangup, also for a version that is not served."""
+    """Decode a request. Raises Hangup, also for an unsupported version."""
     message = REQUESTS[header.api_key]
     if not message.MIN_VERSION <= header.api_version <= message.MAX_VERSION:
         raise Hangup(f"unsupported version {header.api_version} of {message.__name__}")

@@ -1,4 +1,4 @@
-"""What a listener with SASL offers: mechanisms, each with its login module, and their limits."""
+"""The SASL mechanisms of a listener, each with its login module, and their limits."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _REAUTH = "connections.max.reauth.ms"
 
 
 @dataclass(frozen=True, slots=True)
-class SaslOffer:
+class SaslMechanisms:
     """Times in ms. `max_session_ms` by mechanism; 0: a session lasts as long as its connection."""
 
     modules: Mapping[str, LoginModule]
@@ -57,11 +57,11 @@ class SaslOffer:
 
     @property
     def mechanisms(self) -> tuple[str, ...]:
-        """In the order in which they are enabled."""
+        """The names of the mechanisms, in the order of the setting."""
         return tuple(self.modules)
 
     def exchange(self, mechanism: str, find: Find) -> Exchange:
-        """A new peer's; the mechanism is one that is offered."""
+        """Begin the exchange of an enabled mechanism with a new peer."""
         if mechanism == PLAIN:
             return PlainExchange(self.modules[mechanism].options)
         if self.validator is not None and mechanism == OAUTHBEARER:
@@ -71,7 +71,7 @@ class SaslOffer:
         return ScramExchange(mechanism, find)
 
     def login(self, mechanism: str, host: str) -> Login:
-        """To show a peer's listener of that name who this broker is; `host` is the peer's."""
+        """Return the login with which this broker authenticates at the peer `host`."""
         if self.kerberos is not None and mechanism == GSSAPI:
             return self.kerberos.login(host)
         options = self.modules[mechanism].options
@@ -80,10 +80,11 @@ class SaslOffer:
         return PlainLogin(options) if mechanism == PLAIN else ScramLogin(mechanism, options)
 
 
-def load_offer(
+def load_mechanisms(
     settings: ListenerSettings, inter_broker_mechanism: str | None, now_ms: Callable[[], float]
-) -> SaslOffer:
-    """Raises ConfigError. `inter_broker_mechanism`: where peers come in by this listener."""
+) -> SaslMechanisms:
+    """Load the mechanisms from settings. Raises ConfigError. `inter_broker_mechanism` is set for
+    the inter-broker listener."""
     enabled = settings.value("sasl.enabled.mechanisms")
     if inter_broker_mechanism is not None and inter_broker_mechanism not in enabled:
         raise ConfigError(
@@ -92,7 +93,7 @@ def load_offer(
         )
     modules = {one: _module(settings, one) for one in enabled}
     options = modules[OAUTHBEARER].options if OAUTHBEARER in modules else None
-    return SaslOffer(
+    return SaslMechanisms(
         modules=modules,
         max_session_ms={one: _max_session_ms(settings, one) for one in enabled},
         failure_delay_ms=settings.value("connection.failed.authentication.delay.ms"),
@@ -115,7 +116,8 @@ def _kerberos(settings: ListenerSettings, options: Mapping[str, str]) -> Kerbero
 def _validator(
     settings: ListenerSettings, options: Mapping[str, str], now_ms: Callable[[], float]
 ) -> Validator:
-    """Of unsecured tokens, unless a handler is set that verifies signatures."""
+    """The validator of tokens: of unsecured ones, unless a handler is set that verifies
+    signatures."""
     handler = settings.own(f"{OAUTHBEARER.lower()}.{_HANDLER}") or settings.value(_HANDLER) or ""
     kind = handler.rpartition(".")[2] or _UNSECURED
     if kind == _UNSECURED:

@@ -1,4 +1,4 @@
-"""Answers that hold parts of files: the kernel copies those to the socket, Python never does."""
+"""Responses with parts of files: the kernel copies those to the socket (sendfile)."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 from urteil.broker.log.storage import FileRange
 
 
-def holds_files(buffers: Iterable[Any]) -> bool:
-    """Whether a part of the answer still lies in a file."""
+def contains_files(buffers: Iterable[Any]) -> bool:
+    """Whether a buffer is a range of a file."""
     return any(type(one) is FileRange for one in buffers)
 
 
-async def send_through(
+async def send_by_transport(
     transport: asyncio.Transport, buffers: Iterable[Any], drained: Callable[[], Awaitable[None]]
 ) -> None:
-    """All of them in order by the transport itself, which encrypts: files are read a piece at a
-    time, each when `drained` says that the peer took what came before. Raises as `Outlet.send`."""
+    """Send all buffers by the transport, which encrypts them. Files are read in pieces, each after
+    `drained` returned. Raises as `SocketWriter.send`."""
     for one in buffers:
         if type(one) is not FileRange:
             transport.write(one)
@@ -35,11 +35,11 @@ async def send_through(
             await asyncio.sleep(0)
 
 
-class Outlet:
-    """Writes to a transport's socket directly; nothing may wait in the transport meanwhile.
+class SocketWriter:
+    """Writes to a transport's socket directly; the transport must have nothing buffered.
 
-    It has a descriptor of its own, since a loop does not let others watch a transport's.
-    `on_progress` is called whenever the peer took something.
+    It duplicates the descriptor, because a loop does not let others watch a transport's own.
+    `on_progress` is called whenever the peer has read bytes.
     """
 
     def __init__(self, transport: asyncio.Transport, on_progress: Callable[[], None]) -> None:
@@ -47,15 +47,15 @@ class Outlet:
         self._fd = os.dup(transport.get_extra_info("socket").fileno())
         self._loop = asyncio.get_running_loop()
 
-    def __enter__(self) -> Outlet:
+    def __enter__(self) -> SocketWriter:
         return self
 
     def __exit__(self, *_: object) -> None:
         os.close(self._fd)
 
     async def send(self, buffers: Iterable[Any]) -> None:
-        """All of them in order. Raises ConnectionError, also for a file that was cut meanwhile:
-        the answer cannot be finished then; OSError when a file cannot be read."""
+        """Send all buffers in order. Raises ConnectionError, also for a file that was truncated
+        meanwhile (the response cannot be completed), and OSError if a file cannot be read."""
         for one in buffers:
             done = 0
             while done < len(one):
@@ -71,17 +71,17 @@ class Outlet:
                     raise ConnectionAbortedError("the log was cut while it was sent")
                 done += count
                 self._on_progress()
-                await asyncio.sleep(0)  # a fast reader shall not keep the others waiting
+                await asyncio.sleep(0)  # a fast reader must not delay the others
 
     async def _writable(self) -> None:
         ready = self._loop.create_future()
-        self._loop.add_writer(self._fd, _note, ready)
+        self._loop.add_writer(self._fd, _set_ready, ready)
         try:
             await ready
         finally:
             self._loop.remove_writer(self._fd)
 
 
-def _note(ready: asyncio.Future[None]) -> None:
+def _set_ready(ready: asyncio.Future[None]) -> None:
     if not ready.done():
         ready.set_result(None)

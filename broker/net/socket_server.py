@@ -1,4 +1,4 @@
-"""The listening sockets and the connections that came in by them."""
+"""The listening sockets and the connections that they accepted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ log = logging.getLogger("sockets")
 
 
 class SocketServer:
-    """Binds each listener's exact address and closes connections idle for too long."""
+    """Binds each listener's exact address and closes connections that are idle too long."""
 
     def __init__(
         self,
@@ -28,28 +28,26 @@ class SocketServer:
         max_idle_ms: int,
         backlog: int,
         answer: Answer,
-        entrances: Mapping[str, ListenerSecurity] | None = None,
+        secure_listeners: Mapping[str, ListenerSecurity] | None = None,
         limits: ConnectionLimits | None = None,
         max_queued_bytes: int = -1,
     ) -> None:
-        """`entrances`: those of the listeners that are not PLAINTEXT, by name.
-
-        `max_queued_bytes`: of all requests that wait or are answered; below 1 as many as come.
-        """
+        """`secure_listeners` has the security of each listener that is not PLAINTEXT, by name.
+        `max_queued_bytes` limits the memory of all requests; no limit below 1."""
         self._memory = RequestMemory(max_queued_bytes) if max_queued_bytes > 0 else None
         self._limits = limits
-        self._entrances = entrances or {}
+        self._entrances = secure_listeners or {}
         self._max_frame_bytes = max_frame_bytes
         self._max_idle_s = max_idle_ms / 1000
         self._backlog = backlog
         self._answer = answer
         self._servers: dict[str, asyncio.Server] = {}
         self._sweeper: asyncio.Task[None] | None = None
-        self.connections: dict[Connection, None] = {}  # in the order in which they came
-        self._left: dict[Connection, None] = {}  # their peers are gone, a request is not through
+        self.connections: dict[Connection, None] = {}  # in order of arrival
+        self._left: dict[Connection, None] = {}  # closed by the peer while a request is in progress
 
     async def listen(self, listeners: tuple[Listener, ...], resolver: Resolver) -> None:
-        """Accept on every listener. Raises OSError when an address is taken or not ours."""
+        """Accept on every listener. Raises OSError if an address is in use or not local."""
         loop = asyncio.get_running_loop()
         if self._limits is not None:
             self._limits.know(one.name for one in listeners)
@@ -69,7 +67,7 @@ class SocketServer:
             self._sweeper = loop.create_task(self._sweep())
 
     def bound_port(self, listener: str) -> int:
-        """Of a listener that was asked to listen."""
+        """Return the bound port of a listener."""
         return int(self._servers[listener].sockets[0].getsockname()[1])
 
     def _connection(self, listener: str) -> Connection:
@@ -102,7 +100,7 @@ class SocketServer:
                     connection.close_idle()
 
     async def close(self) -> None:
-        """Stop accepting, hang up on everybody, and wait for the requests being served to end."""
+        """Stop accepting, close all connections, and wait for requests in progress."""
         if self._sweeper is not None:
             self._sweeper.cancel()
         for server in self._servers.values():

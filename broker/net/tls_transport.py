@@ -1,7 +1,8 @@
-"""TLS between a socket's transport and a connection, on the loop and without copies kept.
+"""TLS between a socket's transport and a connection.
 
-The loops' own `start_tls` may lose what a client sends before its first turn, and a server made
-with a context keeps it for good and shows no connection before its handshake.
+`start_tls` of the event loops may lose bytes that a client sends before its first turn. A server
+with an SSL context keeps the context forever and shows no connection before its handshake. This
+transport has neither fault.
 """
 
 from __future__ import annotations
@@ -12,20 +13,20 @@ import ssl
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from urteil.broker.base.one_per_turn import OneATurn
+from urteil.broker.base.one_per_turn import OnePerTurn
 
 READ_BYTES = 256 * 1024
 RECORD_BYTES = 16 * 1024
 
 
 class TlsTransport(asyncio.Transport, asyncio.Protocol):
-    """The server's side of TLS: a protocol to `raw`, a transport to `above`.
+    """The server side of TLS: a protocol to `raw`, a transport to `above`.
 
-    `ready` is called once the handshake is through, or with what was wrong; what comes later goes
-    to `above`. What was received is decrypted at once or, while reading is paused, stays where it
-    is: one chunk of the socket's. What is written is encrypted at once, and the limits of `raw`
-    hold. A step of a handshake takes a millisecond of signing: each waits for its turn among the
-    `handshakes` of all clients.
+    `ready` is called after the handshake, or with its error; later events go to `above`. Received
+    bytes are decrypted at once or, while reading is paused, kept encrypted: one chunk of the
+    socket's. Written bytes are encrypted at once, and the buffer limits of `raw` apply. A step of a
+    handshake costs a millisecond of signing: each waits for its turn among the `handshakes` of all
+    clients.
     """
 
     def __init__(
@@ -34,7 +35,7 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
         context: ssl.SSLContext,
         above: asyncio.Protocol,
         ready: Callable[[Exception | None], None],
-        handshakes: OneATurn,
+        handshakes: OnePerTurn,
     ) -> None:
         super().__init__()
         self._raw = raw
@@ -43,12 +44,12 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
         self._received, self._to_send = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._received, self._to_send, server_side=True)
         self._handshakes = handshakes
-        self._is_waiting = False  # for a turn
+        self._is_waiting = False  # waits for its turn
         self._is_ready = False
         self._is_reading = True
         raw.set_protocol(self)
 
-    # -- the socket's side ----------------------------------------------------------------------
+    # -- called by the socket ----------------------------------------------------------------------
 
     def data_received(self, data: bytes) -> None:
         self._received.write(data)
@@ -59,7 +60,7 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
             self._handshakes.put(self._go_on)
 
     def _go_on(self) -> None:
-        """With the handshake, and with what came right behind it."""
+        """Continue the handshake, then read the bytes that followed it."""
         if not self._is_waiting or self._raw.is_closing():
             return
         self._is_waiting = False
@@ -74,7 +75,7 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
             self._flush()
             return
         except ssl.SSLError as error:
-            self._flush()  # the alert that tells the peer why
+            self._flush()  # the alert with the reason
             self._ready(error)
             self._raw.close()
             return
@@ -93,7 +94,7 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
                 pieces.append(piece)
         except ssl.SSLWantReadError:
             pass
-        except ssl.SSLError:  # the peer's farewell too
+        except ssl.SSLError:  # the peer's close_notify too
             is_over = True
         self._flush()
         if pieces:
@@ -102,7 +103,7 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
             self.close()
 
     def eof_received(self) -> bool:
-        self._go_on()  # what it said last
+        self._go_on()  # its last bytes
         if not self._is_ready:
             self._ready(ConnectionResetError("the peer hung up"))
         return bool(self._above.eof_received())
@@ -116,7 +117,7 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
     def resume_writing(self) -> None:
         self._above.resume_writing()
 
-    # -- the connection's side ------------------------------------------------------------------
+    # -- called by the connection ------------------------------------------------------------------
 
     def write(self, data: Any) -> None:
         self.writelines((data,))
@@ -158,9 +159,9 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
         return self._raw.is_closing()
 
     def close(self) -> None:
-        """Say farewell, send what was written, and do not wait for the peer's."""
+        """Send close_notify and all written bytes; do not wait for the peer's close_notify."""
         if self._is_ready and not self._raw.is_closing():
-            with contextlib.suppress(ssl.SSLError):  # the peer's farewell is not here yet
+            with contextlib.suppress(ssl.SSLError):  # the peer's close_notify has not arrived
                 self._tls.unwrap()
             self._flush()
         self._raw.close()

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from urteil.broker.config.incremental_changes import Refused
+from urteil.broker.config.incremental_changes import RejectedChange
 from urteil.broker.quotas.configs import QuotaConfigs
 from urteil.broker.quotas.table import CLIENT, IP, OF_CLIENTS, USER, Entity, Quota
 from urteil.broker.security.sanitizing import sanitize
@@ -45,7 +45,7 @@ class Component:
 
 
 def check_filter(components: Sequence[Component]) -> None:
-    """Raises Refused."""
+    """Raises RejectedChange."""
     seen: list[str] = []
     for one in components:
         if one.type in seen:
@@ -55,7 +55,7 @@ def check_filter(components: Sequence[Component]) -> None:
             raise _invalid("Unexpected empty filter component entity type")
         if one.type not in (USER, CLIENT, IP):
             why = f"Custom entity type '{one.type}' not supported"
-            raise Refused(ErrorCode.UNSUPPORTED_VERSION, why)
+            raise RejectedChange(ErrorCode.UNSUPPORTED_VERSION, why)
         seen.append(one.type)
     if IP in seen and len(seen) > 1:
         raise _invalid(
@@ -73,7 +73,7 @@ class QuotaAdmin:
     async def describe(
         self, components: Sequence[Component], *, strict: bool
     ) -> dict[Entity, dict[Quota, float]]:
-        """As ZooKeeper has them. `strict`: entities without any other component. Raises Refused."""
+        """Quotas in ZooKeeper; `strict` skips entities with other components. Raises RejectedChange."""
         check_filter(components)
         _check_names(one.wanted for one in components if _reads_exactly(components, strict=strict))
         about = {one.type for one in components}
@@ -93,7 +93,7 @@ class QuotaAdmin:
     async def alter(
         self, entity: Entity, changes: Mapping[str, float | None], *, validate_only: bool
     ) -> None:
-        """Set quotas, and remove those that are None. Raises Refused."""
+        """Set quotas, and remove those that are None. Raises RejectedChange."""
         await check_entity(entity)
         _check_names(name for _, name in entity.parts)
         kinds = (Quota.CONNECTION,) if entity.has(IP) else OF_CLIENTS
@@ -118,13 +118,13 @@ def _reads_exactly(components: Sequence[Component], *, strict: bool) -> bool:
 
 
 def _check_names(names: Iterable[str | None]) -> None:
-    """Raises Refused for what ZooKeeper can have no node of."""
+    """Raises RejectedChange for what ZooKeeper can have no node of."""
     if not all(name is None or is_node_name(sanitize(name)) for name in names):
-        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, None)
+        raise RejectedChange(ErrorCode.UNKNOWN_SERVER_ERROR, None)
 
 
 async def check_entity(entity: Entity) -> None:
-    """Raises Refused for nobody. Waits for who knows the names of hosts."""
+    """Raises RejectedChange for nobody. Waits for who knows the names of hosts."""
     if not entity.parts:
         raise _invalid("Invalid empty client quota entity")
     for type, name in entity.parts:
@@ -185,5 +185,5 @@ def double_text(value: float) -> str:
     return f"{'-' * sign}{digits[0]}.{rest}E{Decimal(repr(value)).adjusted()}"
 
 
-def _invalid(why: str) -> Refused:
-    return Refused(ErrorCode.INVALID_REQUEST, why)
+def _invalid(why: str) -> RejectedChange:
+    return RejectedChange(ErrorCode.INVALID_REQUEST, why)

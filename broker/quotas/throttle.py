@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from urteil.broker.base.rates import Average, Rate, TokenBucket, Windows, told_ms
+from urteil.broker.base.rates import Average, Rate, TokenBucket, Windows, answered_throttle_ms
 from urteil.broker.config.live_properties import LiveProperties
 from urteil.broker.quotas.table import Limit, Quota, QuotaTable
 
@@ -71,7 +71,7 @@ class Throttle:
         wait_ms = rate.throttle_ms(limit.value, now_ms)
         if quota is Quota.REQUEST:
             wait_ms = min(wait_ms, self._windows.size_ms)
-        wait_ms = told_ms(wait_ms)
+        wait_ms = answered_throttle_ms(wait_ms)
         if wait_ms:
             self._note(quota, wait_ms, limit)
         return wait_ms
@@ -97,7 +97,7 @@ class Throttle:
         bucket, now_ms = self._bucket(limit), self._now_ms()
         if not bucket.is_in_debt(limit.value, now_ms):
             return None
-        wait_ms = told_ms(bucket.throttle_ms(limit.value, now_ms))
+        wait_ms = answered_throttle_ms(bucket.throttle_ms(limit.value, now_ms))
         self._note(Quota.MUTATION, wait_ms, limit)
         return wait_ms
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
-from urteil.broker.base.offload import PACE, STEP, Steps, finished
+from urteil.broker.base.offload import PACE, STEP, Steps, run_steps
 from urteil.broker.base.purgatory import Watchers
 from urteil.broker.net.channels import Endpoint
 from urteil.broker.wire.messages import UpdateMetadataRequest
@@ -78,7 +78,7 @@ class MetadataCache:
         """Take in one UpdateMetadata, whose `states_in` may be given; returns the partitions it
         deleted."""
         if states is None:
-            states = finished(states_in(request))
+            states = run_steps(states_in(request))
         self.controller_id = request.controller_id if request.controller_id >= 0 else None
         self.brokers = {broker.id: _live(broker) for broker in request.live_brokers}
         deleted = []

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable
 from uuid import UUID
 
-from urteil.broker.base.offload import finished, in_turns
+from urteil.broker.base.offload import in_turns, run_steps
 from urteil.broker.base.purgatory import Watchers
 from urteil.broker.log.batch_checks import Batches, Rejection
 from urteil.broker.log.partition_log import AppendResult, PartitionLog
@@ -215,7 +215,7 @@ class Partition:
         refused = self.append_error(acks)
         if refused is not None:
             return refused
-        admitted = finished(self.log.validate_append(data, wall_ms, from_client=from_client))
+        admitted = run_steps(self.log.validate_append(data, wall_ms, from_client=from_client))
         return self.append_validated(
             admitted, acks, wall_ms, now_ms, from_client=from_client, guard=guard
         )

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from urteil.broker.base.purgatory import Delayed
+from urteil.broker.base.purgatory import DelayedOperation
 from urteil.broker.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class RecordDeletion:
         if self._waiting:
             watched = [partition.on_low_watermark for partition, _ in self._waiting.values()]
             purgatory = self._replicas.purgatories["DeleteRecords"]
-            await Delayed(self._look, self._time_out, purgatory).wait(watched, timeout_ms)
+            await DelayedOperation(self._look, self._time_out, purgatory).wait(watched, timeout_ms)
         return {key: self._answers[key] for key in offsets}
 
     def _begin(self, key: TopicPartition, offset: int) -> None:

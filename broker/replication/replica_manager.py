@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from urteil.broker.base.offload import PACE, Offload, finished, paced
-from urteil.broker.base.purgatory import Delayed, Purgatory
+from urteil.broker.base.offload import PACE, Offload, paced, run_steps
+from urteil.broker.base.purgatory import DelayedOperation, Purgatory
 from urteil.broker.replication.directory_moves import DirectoryMoves
 from urteil.broker.replication.fetch_target import FetchTarget
 from urteil.broker.replication.fetchers import Fetchers
@@ -230,7 +230,7 @@ class ReplicaManager:
             if result is None:
                 steps = partition.log.validate_append(data, wall_ms, from_client=not internal)
                 # what the broker itself writes is small, and stays in the order of the calls
-                admitted = finished(steps) if internal else await self.offload.finish(steps)
+                admitted = run_steps(steps) if internal else await self.offload.finish(steps)
                 result = await partition.append_in_turn(
                     admitted,
                     acks,
@@ -286,7 +286,7 @@ class ReplicaManager:
             watched = [partition.on_committed for partition in hosted]
         look = self._condition(terms, wanted)
         fetches = self.purgatories["Fetch"]
-        await Delayed(look, lambda: True, fetches).wait(watched, terms.max_wait_ms)
+        await DelayedOperation(look, lambda: True, fetches).wait(watched, terms.max_wait_ms)
 
     def _condition(
         self, terms: FetchTerms, wanted: Sequence[FetchTarget]
@@ -474,7 +474,9 @@ class _Acknowledgement:
 
     async def wait(self, timeout_ms: int) -> None:
         watched = [partition.on_committed for partition in self._waiting.values()]
-        await Delayed(self._look, self._time_out, self._purgatory).wait(watched, timeout_ms)
+        await DelayedOperation(self._look, self._time_out, self._purgatory).wait(
+            watched, timeout_ms
+        )
 
     def _look(self) -> bool | None:
         for key, partition in list(self._waiting.items()):

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from urteil.broker.base.purgatory import Delayed
+from urteil.broker.base.purgatory import DelayedOperation
 from urteil.broker.net.channels import Channels
 from urteil.broker.replication.metadata_cache import MetadataCache
 from urteil.broker.transactions.state import TopicPartition
@@ -107,7 +107,7 @@ class Markers:
     async def breathe(self) -> None:
         """Until the cluster's metadata changed, and for a moment otherwise."""
         calls = iter((None,))  # the first look is before anything changed
-        await Delayed(lambda: next(calls, True), lambda: True).wait(
+        await DelayedOperation(lambda: next(calls, True), lambda: True).wait(
             [self._metadata.on_update], RETRY_MS
         )
 

@@ -22,4 +22,4 @@ def apply(mark: Mark) -> None:
 
         return changed
 
-    replace("urteil.broker.config.dynamic_settings:DynamicBroker._changed", make)
+    replace("urteil.broker.config.dynamic_settings:DynamicSettings._changed", make)

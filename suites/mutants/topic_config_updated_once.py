@@ -25,4 +25,4 @@ def apply(mark: Mark) -> None:
 
         return take
 
-    replace("urteil.broker.config.topic_settings:TopicSettings._take", make)
+    replace("urteil.broker.config.topic_settings:TopicSettings._apply", make)

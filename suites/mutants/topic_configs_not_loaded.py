@@ -13,7 +13,7 @@ GUARANTEE = "kept_too_long"
 
 
 def apply(mark: Mark) -> None:
-    async def know(settings: Any, topics: Any) -> None:
+    async def load(settings: Any, topics: Any) -> None:
         mark.hit()
 
-    replace("urteil.broker.config.topic_settings:TopicSettings.know", lambda _: know)
+    replace("urteil.broker.config.topic_settings:TopicSettings.load", lambda _: load)

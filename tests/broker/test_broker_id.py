@@ -11,10 +11,10 @@ from tests.broker.net.raw import run
 from tests.broker.nodes import Nodes
 from tests.broker.zookeeper.server import ZooKeeperServer
 from tests.waiting import until
-from urteil.broker.broker_id import identified, stored_id
+from urteil.broker.broker_id import stored_id, with_broker_id
 from urteil.broker.config.broker_config import load_config
 from urteil.broker.config.values import ConfigError
-from urteil.broker.environment import Machine
+from urteil.broker.environment import Environment
 from urteil.broker.log.storage import Storage
 
 
@@ -40,7 +40,7 @@ def folder(path: Path, text: str | None) -> str:
 async def found(connect: str, folder: str, **more: str) -> int:
     named = {name.replace("_", "."): value for name, value in more.items()}
     config = load_config({"zookeeper.connect": connect, "log.dirs": folder, **named})
-    done = await identified(config, Machine())
+    done = await with_broker_id(config, Environment())
     assert done.properties["broker.id"] == done.properties["node.id"] == str(done.broker_id)
     return done.broker_id
 

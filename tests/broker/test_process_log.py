@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from urteil.broker.process_log import lines_to
+from urteil.broker.process_log import line_handler
 
 
 class Written(io.StringIO):
@@ -34,7 +34,7 @@ def stream() -> Written:
 @pytest.fixture
 def log(stream: Written) -> Iterator[logging.Logger]:
     log = logging.getLogger("said")
-    handler = lines_to(stream)
+    handler = line_handler(stream)
     log.addHandler(handler)
     log.setLevel(logging.INFO)
     log.propagate = False
@@ -92,7 +92,7 @@ def test_a_full_disk_under_the_log_stops_nobody(tmp_path: Path) -> None:
     path = tmp_path / "broker.log"
     path.write_text("x" * 100)
     with path.open("a", buffering=1) as stream:
-        handler = lines_to(stream)
+        handler = line_handler(stream)
         log = logging.Logger("full")
         log.addHandler(handler)
         resource.setrlimit(resource.RLIMIT_FSIZE, (50, hard))

@@ -18,7 +18,7 @@ from tests.simulation.zookeeper import HOST, Ensemble
 from urteil.broker.base.offload import Offload
 from urteil.broker.broker import Broker
 from urteil.broker.config.broker_config import load_config
-from urteil.broker.environment import Machine
+from urteil.broker.environment import Environment
 from urteil.broker.zookeeper.znodes import decode_state
 
 BROKERS = (1, 2, 3)
@@ -79,7 +79,7 @@ class Background:
             self._run_one()
 
 
-class SimulatedMachine(Machine):
+class SimulatedMachine(Environment):
     """What one life of a broker has."""
 
     def __init__(self, cluster: Cluster, process: str, host: str) -> None:

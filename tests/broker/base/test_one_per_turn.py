@@ -7,14 +7,14 @@ from functools import partial
 
 import pytest
 
-from urteil.broker.base.one_per_turn import OneATurn
+from urteil.broker.base.one_per_turn import OnePerTurn
 
 PIECES = 5
 
 
 def test_pieces_run_in_order_with_a_turn_for_others_after_each() -> None:
     async def scenario() -> list[str]:
-        turns, seen = OneATurn(), list[str]()
+        turns, seen = OnePerTurn(), list[str]()
         for number in range(PIECES):
             turns.put(partial(seen.append, str(number)))
         for _ in range(PIECES):
@@ -28,7 +28,7 @@ def test_pieces_run_in_order_with_a_turn_for_others_after_each() -> None:
 
 def test_piece_that_fails_does_not_keep_back_the_next(caplog: pytest.LogCaptureFixture) -> None:
     async def scenario() -> list[str]:
-        turns, seen = OneATurn(), list[str]()
+        turns, seen = OnePerTurn(), list[str]()
         turns.put(lambda: seen.remove("absent"))
         turns.put(lambda: seen.append("next"))
         for _ in range(3):
@@ -41,7 +41,7 @@ def test_piece_that_fails_does_not_keep_back_the_next(caplog: pytest.LogCaptureF
 
 def test_piece_that_is_put_while_another_runs_comes_after_it() -> None:
     async def scenario() -> list[str]:
-        turns, seen = OneATurn(), list[str]()
+        turns, seen = OnePerTurn(), list[str]()
         turns.put(lambda: (seen.append("first"), turns.put(lambda: seen.append("second")))[0])
         for _ in range(3):
             await asyncio.sleep(0)

@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from tests.broker.net.raw import run
-from urteil.broker.base.purgatory import Delayed, Watchers
+from urteil.broker.base.purgatory import DelayedOperation, Watchers
 from urteil.broker.net.host_names import Resolver
 from urteil.broker.replication.metadata_cache import MetadataCache
 from urteil.broker.wire.messages import UpdateMetadataRequest
@@ -30,8 +30,8 @@ def test_a_delayed_operation_ends_by_event_or_by_time() -> None:
     async def scenario() -> None:
         watchers, state = Watchers(), {"done": False}
 
-        def delayed() -> Delayed[str]:
-            return Delayed(lambda: "event" if state["done"] else None, lambda: "time")
+        def delayed() -> DelayedOperation[str]:
+            return DelayedOperation(lambda: "event" if state["done"] else None, lambda: "time")
 
         assert await delayed().wait([watchers], 10) == "time"
         assert len(watchers) == 0

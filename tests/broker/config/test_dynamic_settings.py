@@ -9,15 +9,15 @@ from typing import Any, cast
 import pytest
 
 from tests.broker.net.raw import run
-from urteil.broker.config.dynamic_settings import DynamicBroker
-from urteil.broker.config.incremental_changes import Change, Operation, Refused
+from urteil.broker.config.dynamic_settings import DynamicSettings
+from urteil.broker.config.incremental_changes import Change, Operation, RejectedChange
 from urteil.broker.config.live_properties import LiveProperties
 from urteil.broker.config.log_levels import check_node
 from urteil.broker.controller.config_administration import (
     BROKER,
     TOPIC,
     Alteration,
-    ConfigAdmin,
+    ConfigAdministration,
     check_broker,
 )
 from urteil.broker.log.log_config import LogConfig
@@ -63,9 +63,11 @@ class Desk:
         self.properties = LiveProperties({"broker.id": "1", **named})
         self.configs = Configs()
         configs: Any = self.configs
-        self.dynamic = DynamicBroker(1, self.properties, configs)
+        self.dynamic = DynamicSettings(1, self.properties, configs)
         metadata = cast(MetadataCache, type("Metadata", (), {"topics": {"t": {}}})())
-        self.admin = ConfigAdmin(1, self.properties, configs, self.dynamic, metadata, timeout_ms)
+        self.admin = ConfigAdministration(
+            1, self.properties, configs, self.dynamic, metadata, timeout_ms
+        )
 
     async def set(self, kind: int, name: str, **settings: str) -> tuple[ErrorCode, str | None]:
         changes = [Change(one.replace("_", "."), SET, value) for one, value in settings.items()]
@@ -233,9 +235,9 @@ def test_what_ours_refuses_in_its_own_words(name: str, value: str, said: str) ->
 def test_what_is_no_number_is_no_brokers(number: str) -> None:
     """Python reads none of so many digits, Java none so large."""
     for check in (check_broker, check_node):
-        with pytest.raises(Refused, match="must be an integer"):
+        with pytest.raises(RejectedChange, match="must be an integer"):
             check(number, 1)
-        with pytest.raises(Refused, match="but received"):
+        with pytest.raises(RejectedChange, match="but received"):
             check("-1", 1)
         check("+1", 1)
 

@@ -51,7 +51,7 @@ def settings() -> tuple[TopicSettings, Any, list[tuple[str, Mapping[str, str]]]]
 def test_changes_of_known_topics_are_taken() -> None:
     async def scenario() -> None:
         known, configs, told = settings()
-        await known.know(["t"])
+        await known.load(["t"])
         configs.tell("t", {"a": "1"})
         assert known.overrides("t") == {"a": "1"}
         assert told == [("t", {"a": "1"})]
@@ -64,7 +64,7 @@ def test_a_late_notice_of_a_deleted_topic_does_not_stand_for_its_successor() -> 
         known, configs, _ = settings()
         configs.tell("t", {})
         configs.standing["t"] = {"min.insync.replicas": "2"}
-        await known.know(["t"])
+        await known.load(["t"])
         assert known.overrides("t") == {"min.insync.replicas": "2"}
 
     run(scenario())
@@ -86,7 +86,7 @@ def test_a_change_while_others_are_read_is_not_lost() -> None:
             return found
 
         configs.overrides_of = slowly
-        await known.know(["t", "u"])
+        await known.load(["t", "u"])
         assert known.overrides("t") == {"retention.ms": "-1"}
 
     run(scenario())
@@ -110,7 +110,7 @@ def test_what_cannot_be_read_yet_loses_nothing_and_acknowledges_nothing_alone(
             return found
 
         configs.overrides_of = late
-        await known.know(["t", "gone"])
+        await known.load(["t", "gone"])
         meanwhile = LogConfig.from_properties({}, known.overrides("t"))
         assert meanwhile.retention_ms == meanwhile.retention_bytes == -1
         assert not meanwhile.compacts
@@ -129,7 +129,7 @@ def test_a_log_that_stays_without_a_role_keeps_to_its_topics_settings() -> None:
     async def scenario() -> None:
         known, configs, told = settings()
         configs.standing["t"] = {"retention.ms": "-1"}
-        await known.know(["t"])
+        await known.load(["t"])
 
         async def registered() -> None:
             return None
@@ -180,7 +180,7 @@ def test_a_broker_without_a_replica_forgets_a_deleted_topic_as_well() -> None:
     async def scenario() -> None:
         known, configs, _ = settings()
         configs.standing["t"] = {"min.insync.replicas": "2"}
-        await known.know(["t"])
+        await known.load(["t"])
 
         async def registered() -> None:
             return None
@@ -203,7 +203,7 @@ def test_a_broker_without_a_replica_forgets_a_deleted_topic_as_well() -> None:
         )
         await update_metadata(broker, context(ApiKey.UPDATE_METADATA, 8), deletion())
         configs.standing["t"] = {}
-        await known.know(["t"])
+        await known.load(["t"])
         assert known.overrides("t") == {}
 
     run(scenario())
@@ -217,7 +217,7 @@ def test_values_that_may_not_be_are_passed_over() -> None:
         sound = {"min.insync.replicas": "2", "of.a.plugin": "x"}
         bad = {"retention.ms": "a week", "segment.bytes": "1", "compression.type": "zip"}
         configs.standing["t"] = {**sound, **bad}
-        await known.know(["t"])
+        await known.load(["t"])
         assert known.overrides("t") == sound
         configs.tell("t", {**bad, "flush.ms": "5"})
         assert known.overrides("t") == {"flush.ms": "5"}

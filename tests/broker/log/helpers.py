@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from urteil.broker.base.offload import finished
+from urteil.broker.base.offload import run_steps
 from urteil.broker.log.checkpoints import ZERO_UUID
 from urteil.broker.log.log_config import LogConfig
 from urteil.broker.log.partition_log import AppendResult, PartitionLog, TimestampOffset
@@ -126,4 +126,4 @@ def newest_in(log: PartitionLog) -> TimestampOffset | None:
 
 
 def _first(searches: Searches) -> TimestampOffset | None:
-    return next((found for found in map(finished, searches) if found is not None), None)
+    return next((found for found in map(run_steps, searches) if found is not None), None)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.broker.log.helpers import NOW_MS, batch, open_log
-from urteil.broker.base.offload import finished
+from urteil.broker.base.offload import run_steps
 from urteil.broker.log.batch_checks import Batches
 from urteil.broker.log.log_config import LogConfig
 from urteil.broker.log.partition_log import PartitionLog
@@ -23,7 +23,7 @@ def opened(folder: Path, segment_bytes: int = 1 << 30) -> PartitionLog:
 
 
 def admitted(log: PartitionLog) -> Batches:
-    parts = finished(log.validate_append(batch(LARGE), NOW_MS, from_client=True))
+    parts = run_steps(log.validate_append(batch(LARGE), NOW_MS, from_client=True))
     assert isinstance(parts, list)
     return parts
 
@@ -69,7 +69,7 @@ def test_append_in_between_comes_first_and_the_large_batch_is_whole(
     steps = log.write_ahead(parts, NOW_MS)
     next(steps)
     log.append_as_leader(batch(), 3, NOW_MS)
-    finished(steps)
+    run_steps(steps)
     log.append_validated(parts, 3, NOW_MS)
     log.drop_write_ahead()
     assert contents(tmp_path / "ahead") == plain
@@ -93,7 +93,7 @@ def test_segment_that_is_sealed_meanwhile_ends_where_its_last_batch_does(tmp_pat
     steps = log.write_ahead(admitted(log), NOW_MS)
     next(steps)
     log.roll(NOW_MS)
-    finished(steps)
+    run_steps(steps)
     assert contents(tmp_path) == [before, b""]
 
 
@@ -101,7 +101,7 @@ def test_large_batch_that_needs_a_segment_of_its_own_is_written_ahead_there(tmp_
     log = opened(tmp_path, segment_bytes=6 << 20)
     for offset in range(2):
         parts = admitted(log)
-        finished(log.write_ahead(parts, NOW_MS))
+        run_steps(log.write_ahead(parts, NOW_MS))
         assert log.append_validated(parts, 3, NOW_MS).base_offset == offset
         log.drop_write_ahead()
     first, second = contents(tmp_path)
@@ -114,6 +114,6 @@ def test_files_that_are_closed_meanwhile_are_left_alone(tmp_path: Path) -> None:
     steps = log.write_ahead(admitted(log), NOW_MS)
     next(steps)
     log.close()
-    finished(steps)
+    run_steps(steps)
     log.drop_write_ahead()
     assert log.failure is None

@@ -47,7 +47,7 @@ def find(mechanism: str) -> Any:
     return found
 
 
-def entrance(*, is_inter_broker: bool = False, **more: str) -> ListenerSecurity:
+def listener_security(*, is_inter_broker: bool = False, **more: str) -> ListenerSecurity:
     listener = Listener("X", "", 1, "", 1, "SASL_PLAINTEXT")
     made = ListenerSecurity(listener, is_inter_broker=is_inter_broker, find=find)
     made.reload(properties(**more))
@@ -66,7 +66,7 @@ async def serving(**more: str) -> AsyncIterator[tuple[int, SocketServer]]:
         max_idle_ms=int(more.pop("idle_ms", "0")),
         backlog=5,
         answer=who,
-        entrances={"X": entrance(**more)},
+        secure_listeners={"X": listener_security(**more)},
     )
     await server.listen((Listener("X", "127.0.0.1", port, "", port, "SASL_PLAINTEXT"),), Resolver())
     try:
@@ -204,5 +204,5 @@ def test_who_hangs_up_while_it_is_slowed_down_is_gone() -> None:
 )
 def test_what_cannot_be_is_named_without_secrets(change: dict[str, str], why: str) -> None:
     with pytest.raises(ConfigError, match=why) as refused:
-        entrance(is_inter_broker="GSSAPI" in str(change), **change)
+        listener_security(is_inter_broker="GSSAPI" in str(change), **change)
     assert SECRET not in str(refused.value)

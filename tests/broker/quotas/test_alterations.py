@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from urteil.broker.config.incremental_changes import Refused
+from urteil.broker.config.incremental_changes import RejectedChange
 from urteil.broker.quotas.alterations import QuotaAdmin
 from urteil.broker.quotas.configs import QuotaConfigs
 from urteil.broker.quotas.table import Quota, QuotaTable, entity
@@ -61,7 +61,7 @@ def test_nobody_but_who_asks_waits_for_the_name_of_a_host(monkeypatch: pytest.Mo
         monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", unknown)
         settings: Any = Settings()
         admin, change = QuotaAdmin(QuotaConfigs(settings, QuotaTable())), {Quota.CONNECTION: 1.0}
-        with pytest.raises(Refused, match=r"far\.example is not a valid IP"):
+        with pytest.raises(RejectedChange, match=r"far\.example is not a valid IP"):
             await admin.alter(entity(ip="far.example"), change, validate_only=True)
 
     asyncio.run(scenario())

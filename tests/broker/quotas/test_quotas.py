@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from urteil.broker.base.rates import Rate, TokenBucket, Windows
-from urteil.broker.config.incremental_changes import Refused
+from urteil.broker.config.incremental_changes import RejectedChange
 from urteil.broker.controller.mutation_quota import Mutations
 from urteil.broker.quotas.alterations import Component, check_filter
 from urteil.broker.quotas.configs import entity_at, place
@@ -202,5 +202,5 @@ def test_names_are_percent_encoded() -> None:
 
 @pytest.mark.parametrize("types", [["user", "user"], ["ip", "user"], [""], ["team"]])
 def test_filters_of_nobody_are_refused(types: list[str]) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(RejectedChange):
         check_filter([Component(type, 2, None) for type in types])

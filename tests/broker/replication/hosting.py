@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from tests.broker.log.damage import Unsynced
-from urteil.broker.base.offload import Offload, finished
+from urteil.broker.base.offload import Offload, run_steps
 from urteil.broker.log.log_manager import LogManager
 from urteil.broker.log.storage import Storage
 from urteil.broker.replication.metadata_cache import MetadataCache
@@ -114,7 +114,7 @@ class Hosting:
         request = LeaderAndIsrRequest(
             controller_id=1, controller_epoch=1, broker_epoch=5, topic_states=[states]
         )
-        answer: LeaderAndIsrResponse = finished(self.control.leader_and_isr(request))
+        answer: LeaderAndIsrResponse = run_steps(self.control.leader_and_isr(request))
         return answer.partition_errors[0].error_code
 
     def hear(self, topic: str, *, epoch: int = 0, partitions: int = 1) -> None:

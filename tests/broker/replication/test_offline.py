@@ -16,7 +16,7 @@ from tests.broker.log.damage import Unsynced
 from tests.broker.net.raw import run
 from tests.broker.replication.hosting import TOPIC_ID, Hosting
 from tests.broker.replication.plain import records
-from urteil.broker.base.offload import finished
+from urteil.broker.base.offload import run_steps
 from urteil.broker.log.storage import Buffer, File
 from urteil.broker.replication.directory_failures import DirectoryFailures
 from urteil.broker.replication.partition_read import FetchTerms
@@ -233,7 +233,7 @@ def test_the_controllers_requests_get_the_storage_error_until_the_next_start(
                 )
             ],
         )
-        answers = finished(one.hosting.control.stop_replica(stop)).partition_errors
+        answers = run_steps(one.hosting.control.stop_replica(stop)).partition_errors
         assert [each.error_code for each in answers] == [STORAGE, ErrorCode.NONE]
         one.hosting.close()
         again = Hosting(one.dirs)

@@ -49,7 +49,7 @@ def properties(**more: str) -> dict[str, str]:
     }
 
 
-def entrance(
+def listener_security(
     *, is_inter_broker: bool = False, of: dict[str, str] | None = None, **more: str
 ) -> ListenerSecurity:
     made = ListenerSecurity(Listener("X", "", 1, "", 1, "SSL"), is_inter_broker=is_inter_broker)
@@ -69,7 +69,7 @@ async def serving(answer: Any = who, *, idle_ms: int = 0, **more: Any) -> AsyncI
         max_idle_ms=idle_ms,
         backlog=5,
         answer=answer,
-        entrances={"X": entrance(**more)},
+        secure_listeners={"X": listener_security(**more)},
     )
     await server.listen((Listener("X", "127.0.0.1", port, "", port, "SSL"),), Resolver())
     try:
@@ -266,7 +266,7 @@ async def _write(writer: asyncio.StreamWriter, data: bytes) -> None:
 def test_what_cannot_be_is_named_before_it_serves(change: dict[str, str], why: str) -> None:
     is_inter_broker = bool(change.pop("inter", ""))
     with pytest.raises(ConfigError, match=why):
-        entrance(is_inter_broker=is_inter_broker, **change)
+        listener_security(is_inter_broker=is_inter_broker, **change)
 
 
 def test_a_cipher_is_chosen_by_its_java_name() -> None:
@@ -342,7 +342,7 @@ def test_a_root_that_signed_itself_by_sha1_lowers_nothing(tmp_path: Path) -> Non
 
 
 def test_a_certificate_for_another_name_does_not_replace_this_one() -> None:
-    standing = entrance(is_inter_broker=True)
+    standing = listener_security(is_inter_broker=True)
     other = AUTHORITY.issue("other", hosts=LOCAL)
     for_other_hosts = AUTHORITY.issue("broker", hosts=["elsewhere"])
     stranger = Authority().issue("broker", hosts=LOCAL)
@@ -369,7 +369,9 @@ def test_a_peer_that_does_not_shake_hands_is_given_up() -> None:
     async def scenario() -> None:
         port = free_port()
         server = await asyncio.start_server(silent, "127.0.0.1", port)
-        channels = Channels("b", Resolver(), entrance(is_inter_broker=True), setup_timeout_ms=300)
+        channels = Channels(
+            "b", Resolver(), listener_security(is_inter_broker=True), setup_timeout_ms=300
+        )
         asked = channels.send(
             Endpoint(2, "127.0.0.1", port), ApiVersionsRequest(), 0, timeout_ms=3_600_000
         )
@@ -388,7 +390,7 @@ def test_a_peer_is_reached_by_the_name_in_its_certificate_alone() -> None:
 
     async def scenario() -> None:
         async with serving(answer, ssl_principal_mapping_rules="DEFAULT") as port:
-            ours = entrance(is_inter_broker=True)
+            ours = listener_security(is_inter_broker=True)
             channels = Channels("b", Resolver(), ours)
             request = ApiVersionsRequest()
             there = await channels.send(Endpoint(2, "localhost", port), request, 0, 20_000)
@@ -402,10 +404,10 @@ def test_a_peer_is_reached_by_the_name_in_its_certificate_alone() -> None:
             max_idle_ms=0,
             backlog=5,
             answer=answer,
-            entrances={"X": entrance()},
+            secure_listeners={"X": listener_security()},
         )
         await made.listen((Listener("X", "127.0.0.2", port, "", port, "SSL"),), Resolver())
-        channels = Channels("b", Resolver(), entrance(is_inter_broker=True))
+        channels = Channels("b", Resolver(), listener_security(is_inter_broker=True))
         with pytest.raises(ConnectionError, match="certificate verify failed"):
             await channels.send(Endpoint(3, "127.0.0.2", port), ApiVersionsRequest(), 0, 20_000)
         channels.close()

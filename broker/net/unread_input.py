@@ -1,12 +1,12 @@
-"""What a connection's socket is handed to while the connection waits for its turn."""
+"""The protocol of a socket while its connection waits to be served."""
 
 from __future__ import annotations
 
 import asyncio
 
 
-class Held(asyncio.Protocol):
-    """Keeps what comes before reading stops: one chunk of the socket's, or two."""
+class UnreadInput(asyncio.Protocol):
+    """Keeps the bytes that arrive before reading stops: one chunk of the socket's, or two."""
 
     def __init__(self, transport: asyncio.Transport, above: asyncio.Protocol) -> None:
         self._transport = transport
@@ -26,7 +26,7 @@ class Held(asyncio.Protocol):
         self._above.connection_lost(exc)
 
     def release(self) -> bytes:
-        """Give the socket back, with what came meanwhile."""
+        """Return the socket to its connection, and the bytes that arrived meanwhile."""
         self._transport.set_protocol(self._above)
         self._transport.resume_reading()
         return bytes(self._early)

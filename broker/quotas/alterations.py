@@ -73,7 +73,10 @@ class QuotaAdmin:
     async def describe(
         self, components: Sequence[Component], *, strict: bool
     ) -> dict[Entity, dict[Quota, float]]:
-        """Quotas in ZooKeeper; `strict` skips entities with other components. Raises RejectedChange."""
+        """Return matching quotas. `strict` skips entities with other components.
+
+        Raises RejectedChange.
+        """
         check_filter(components)
         _check_names(one.wanted for one in components if _reads_exactly(components, strict=strict))
         about = {one.type for one in components}

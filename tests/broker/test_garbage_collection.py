@@ -28,6 +28,7 @@ def thresholds(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     gc.set_threshold(*before)
     gc.unfreeze()
+    gc.collect()  # now, lest the unfrozen objects delay a later test
 
 
 def old_garbage() -> weakref.ref[Node]:

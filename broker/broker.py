@@ -22,8 +22,8 @@ from urteil.broker.controller.client import ControllerClient
 from urteil.broker.controller.config_administration import ConfigAdministration
 from urteil.broker.controller.controller import Controller
 from urteil.broker.environment import Environment
-from urteil.broker.groups.administration import GroupAdministration
 from urteil.broker.groups.coordinator import GroupCoordinator
+from urteil.broker.groups.maintenance import GroupMaintenance
 from urteil.broker.log.cleaner.cleaner import Cleaner
 from urteil.broker.log.cleaner.cleaner_settings import CleanerSettings
 from urteil.broker.log.log_manager import LogManager
@@ -51,10 +51,10 @@ from urteil.broker.security.scram_alterations import ScramAdmin
 from urteil.broker.security.scram_users import ScramUsers
 from urteil.broker.security.token_keeper import make_token_keeper
 from urteil.broker.transactions.coordinator import TransactionCoordinator
-from urteil.broker.transactions.local_markers import LocalMarkers
-from urteil.broker.transactions.markers import Markers
+from urteil.broker.transactions.marker_sender import MarkerSender
+from urteil.broker.transactions.marker_writer import MarkerWriter
+from urteil.broker.transactions.partition_verifier import PartitionVerifier
 from urteil.broker.transactions.producer_ids import ProducerIds
-from urteil.broker.transactions.verification import Verifier
 from urteil.broker.zookeeper.registration import (
     Registration,
     check_addresses,
@@ -232,7 +232,7 @@ class Broker(BrokerParts):
         )
         self._scheduled_tasks.start()
         self.transactions.start()
-        self.group_administration.start(
+        self.group_maintenance.start(
             self.config.offsets_retention_check_interval_ms, self.config.offsets_retention_minutes
         )
         log.info("broker %d is up, epoch %d", self.broker_id, self.broker_epoch)
@@ -299,23 +299,23 @@ class Broker(BrokerParts):
         )
         self.config.properties.subscribe(self._properties_changed)
         self.groups = GroupCoordinator(self.config, self.replicas, self.metadata, self.clock)
-        self.group_administration = GroupAdministration(self.groups, self.clock)
+        self.group_maintenance = GroupMaintenance(self.groups, self.clock)
         self._make_transactions()
 
     def _make_transactions(self) -> None:
-        self.local_markers = LocalMarkers(self.config, self.replicas, self.groups, self.clock)
-        markers = Markers(
+        self.marker_writer = MarkerWriter(self.config, self.replicas, self.groups, self.clock)
+        markers = MarkerSender(
             me=self.broker_id,
             listener=self.config.inter_broker_listener,
             metadata=self.metadata,
             channels=self.channels,
-            write_here=self.local_markers.write,
+            write_here=self.marker_writer.write,
             timeout_ms=self.config.request_timeout_ms,
         )
         self.transactions = TransactionCoordinator(
             self.config, self.replicas, self.metadata, self.clock, self.producer_ids, markers
         )
-        self.verifier = Verifier(
+        self.verifier = PartitionVerifier(
             self.config,
             self.replicas,
             self.metadata,
@@ -345,7 +345,7 @@ class Broker(BrokerParts):
         await self._sockets.close()
         self._scrapes.close()
         self.transactions.stop()
-        self.group_administration.stop()
+        self.group_maintenance.stop()
         self.groups.stop()
         self.failures.close()
         self.topic_settings.close()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from urteil.broker.api.authorization import may_cluster
-from urteil.broker.api.refusals import not_authorized
+from urteil.broker.api.error_responses import not_authorized
 from urteil.broker.api.registry import CloseConnection, RequestContext, handler
 from urteil.broker.security.acl_keeper import AclKeeper, Contended, Removed
 from urteil.broker.security.acls import (

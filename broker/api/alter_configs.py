@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from urteil.broker.api.broker_parts import BrokerParts
-from urteil.broker.api.config_rights import config_denial
+from urteil.broker.api.config_authorization import config_denial
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.base.offload import paced
 from urteil.broker.config.incremental_changes import Change

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
-from urteil.broker.api.registry import RequestContext, RequestRefused
+from urteil.broker.api.registry import RequestContext, RequestError
 from urteil.broker.security.acls import CLUSTER_NAME, SUPPORTED, Allowed, Operation, ResourceType
 from urteil.broker.security.authorizer import Asker
 from urteil.broker.wire.errors import ErrorCode
@@ -39,9 +39,9 @@ def may_cluster(
 
 
 def require_cluster(broker: BrokerParts, context: RequestContext, operation: Operation) -> None:
-    """Raises RequestRefused where it may not be done to the cluster."""
+    """Raises RequestError where it may not be done to the cluster."""
     if not may_cluster(broker, context, operation):
-        raise RequestRefused(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        raise RequestError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
 
 
 def may_any(
@@ -52,7 +52,7 @@ def may_any(
     return authorizer is None or authorizer.authorize_any(_asker(context), operation, type)
 
 
-def those_allowed(
+def allowed_names(
     broker: BrokerParts,
     context: RequestContext,
     operation: Operation,
@@ -94,7 +94,7 @@ def topic_rights(broker: BrokerParts, context: RequestContext) -> Allowed:
         if operation is Operation.CREATE and may_cluster(broker, context, operation, quiet=True):
             return topics
         quiet = operation is Operation.DESCRIBE_CONFIGS
-        return those_allowed(broker, context, operation, ResourceType.TOPIC, topics, quiet=quiet)
+        return allowed_names(broker, context, operation, ResourceType.TOPIC, topics, quiet=quiet)
 
     return allowed
 

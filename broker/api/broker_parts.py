@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from urteil.broker.controller.client import ControllerClient
     from urteil.broker.controller.config_administration import ConfigAdministration
     from urteil.broker.controller.controller import Controller
-    from urteil.broker.groups.administration import GroupAdministration
     from urteil.broker.groups.coordinator import GroupCoordinator
+    from urteil.broker.groups.maintenance import GroupMaintenance
     from urteil.broker.log.log_manager import LogManager
     from urteil.broker.net.channels import Channels
     from urteil.broker.quotas.alterations import QuotaAdmin
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from urteil.broker.security.scram_alterations import ScramAdmin
     from urteil.broker.security.token_keeper import TokenKeeper
     from urteil.broker.transactions.coordinator import TransactionCoordinator
-    from urteil.broker.transactions.local_markers import LocalMarkers
+    from urteil.broker.transactions.marker_writer import MarkerWriter
+    from urteil.broker.transactions.partition_verifier import PartitionVerifier
     from urteil.broker.transactions.producer_ids import ProducerIds
-    from urteil.broker.transactions.verification import Verifier
     from urteil.broker.zookeeper.registration import Registration
     from urteil.broker.zookeeper.session import Session
 
@@ -57,9 +57,9 @@ class BrokerParts:
     controller: Controller
     controller_client: ControllerClient
     fetch_sessions: FetchSessions
-    group_administration: GroupAdministration
+    group_maintenance: GroupMaintenance
     groups: GroupCoordinator
-    local_markers: LocalMarkers
+    marker_writer: MarkerWriter
     logs: LogManager
     metadata: MetadataCache
     producer_ids: ProducerIds
@@ -70,4 +70,4 @@ class BrokerParts:
     tokens: TokenKeeper
     topic_settings: TopicSettings
     transactions: TransactionCoordinator
-    verifier: Verifier
+    verifier: PartitionVerifier

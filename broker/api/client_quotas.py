@@ -6,7 +6,7 @@ import asyncio
 
 from urteil.broker.api.authorization import may_cluster
 from urteil.broker.api.broker_parts import BrokerParts
-from urteil.broker.api.refusals import SAID
+from urteil.broker.api.error_responses import ERROR_MESSAGES
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.base.offload import paced
 from urteil.broker.config.incremental_changes import RejectedChange
@@ -82,7 +82,7 @@ async def alter_client_quotas(
     async for entry in paced(request.entries):
         names = {one.entity_type: one.entity_name async for one in paced(entry.entity)}
         error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-        message: str | None = SAID[error]
+        message: str | None = ERROR_MESSAGES[error]
         if allowed:
             entity = Entity(tuple(names.items()))
             error, message = await _altered(

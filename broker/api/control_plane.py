@@ -86,7 +86,7 @@ def _updated(
     deleted = broker.metadata.update(request, states)
     broker.control.apply_metadata((topic, state) for topic, _, state in told_in(request))
     if deleted:
-        broker.groups.tasks.spawn(broker.group_administration.topics_deleted(deleted))
+        broker.groups.tasks.spawn(broker.group_maintenance.topics_deleted(deleted))
     others = (name for name, one in known.items() if broker.metadata.topic_ids.get(name) != one)
     for topic in {topic for topic, _ in deleted}.union(others):
         broker.topic_settings.forget(topic)  # StopReplica tells its replicas alone

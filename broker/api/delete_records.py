@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from urteil.broker.api.authorization import those_allowed
+from urteil.broker.api.authorization import allowed_names
 from urteil.broker.api.broker_parts import BrokerParts
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.api.topic_names import is_internal
@@ -24,7 +24,7 @@ async def delete_records(
     refused: dict[TopicPartition, DeletionResult] = {}
     wanted: dict[TopicPartition, int] = {}
     names = [topic.name for topic in request.topics]
-    allowed = those_allowed(broker, context, Operation.DELETE, ResourceType.TOPIC, names)
+    allowed = allowed_names(broker, context, Operation.DELETE, ResourceType.TOPIC, names)
     for topic in request.topics:
         for one in topic.partitions:
             key = (topic.name, one.partition_index)

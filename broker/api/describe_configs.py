@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Iterable, Sequence
 
 from urteil.broker.api.broker_parts import BrokerParts
-from urteil.broker.api.config_rights import config_denial
-from urteil.broker.api.refusals import SAID
+from urteil.broker.api.config_authorization import config_denial
+from urteil.broker.api.error_responses import ERROR_MESSAGES
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.api.topic_names import is_valid
 from urteil.broker.config.descriptions import (
@@ -62,7 +62,7 @@ async def describe_configs(
             forbidden.append(
                 Result(
                     error_code=denied,
-                    error_message=SAID[denied],
+                    error_message=ERROR_MESSAGES[denied],
                     resource_type=resource.resource_type,
                     resource_name=resource.resource_name,
                 )

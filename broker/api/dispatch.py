@@ -6,16 +6,16 @@ import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from urteil.broker.api.parts import answered, is_long
-from urteil.broker.api.quotas import wait_of
-from urteil.broker.api.refusals import refused
+from urteil.broker.api.error_responses import refused
+from urteil.broker.api.quota_charges import wait_of
 from urteil.broker.api.registry import (
     SERVED,
     CloseConnection,
     RequestContext,
-    RequestRefused,
-    Served,
+    RequestError,
+    ServedApi,
 )
+from urteil.broker.api.request_splitting import answered, is_long
 from urteil.broker.metrics.requests import RequestCounts, kind_of
 from urteil.broker.net.connection import Connection, Hangup
 from urteil.broker.wire.api_keys import ApiKey
@@ -86,7 +86,7 @@ class Dispatcher:
                 response = await answered(
                     body, served.parts, lambda part: served.handle(self._broker, context, part)
                 )
-            except RequestRefused as refusal:
+            except RequestError as refusal:
                 response = refused(body, context.version, refusal.error)
             if self._broker.throttle.is_active:
                 spent_s = connection.time() - began_s - (connection.waits.s - waited_s)
@@ -128,7 +128,9 @@ class Dispatcher:
             return replace(response, throttle_time_ms=wait_ms)
         return response
 
-    async def _decode(self, served: Served, version: int, frame: memoryview, pos: int) -> Message:
+    async def _decode(
+        self, served: ServedApi, version: int, frame: memoryview, pos: int
+    ) -> Message:
         """Raises WireError."""
         limit = LARGE_PRODUCE_BYTES if served.key == ApiKey.PRODUCE else LARGE_BYTES
         if len(frame) <= limit:

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 from urteil.broker.api.authorization import may_cluster
 from urteil.broker.api.broker_parts import BrokerParts
-from urteil.broker.api.registry import RequestContext, RequestRefused, handler
+from urteil.broker.api.registry import RequestContext, RequestError, handler
 from urteil.broker.base.offload import paced
 from urteil.broker.base.purgatory import DelayedOperation
-from urteil.broker.controller.leader_elections import Elected
+from urteil.broker.controller.api_error import ApiError
 from urteil.broker.controller.partition_requests import elected
-from urteil.broker.controller.refusal import Refusal
+from urteil.broker.controller.requested_elections import ElectionOutcomes
 from urteil.broker.security.acls import Operation
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
@@ -28,11 +28,11 @@ async def elect_leaders(
     """Answered when this broker itself knows the new leaders, at most after `timeout_ms`."""
     asked = await _asked(request)
     if not may_cluster(broker, context, Operation.ALTER):
-        why = Refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        why = ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         answer = await elected(dict.fromkeys(asked or (), why), changes_only=False)
         return replace(answer, error_code=why.error)
     if request.election_type not in (PREFERRED, UNCLEAN):
-        raise RequestRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
+        raise RequestError(ErrorCode.UNKNOWN_SERVER_ERROR)
     unclean = request.election_type == UNCLEAN
     outcomes = await broker.controller.elect_leaders(asked, unclean=unclean)
     if outcomes is None:
@@ -40,7 +40,7 @@ async def elect_leaders(
             (topic, one) for topic, ones in broker.metadata.topics.items() for one in ones
         ]
         everyone = everything if asked is None else asked
-        outcomes = dict.fromkeys(everyone, Refusal(ErrorCode.NOT_CONTROLLER))
+        outcomes = dict.fromkeys(everyone, ApiError(ErrorCode.NOT_CONTROLLER))
     outcomes = await _known_here(broker, outcomes, request.timeout_ms)
     return await elected(outcomes, changes_only=asked is None)
 
@@ -54,13 +54,15 @@ async def _asked(request: ElectLeadersRequest) -> Partitions | None:
     return [place async for place in paced(places)]
 
 
-async def _known_here(broker: BrokerParts, outcomes: Elected, timeout_ms: int) -> Elected:
+async def _known_here(
+    broker: BrokerParts, outcomes: ElectionOutcomes, timeout_ms: int
+) -> ElectionOutcomes:
     """REQUEST_TIMED_OUT for leaders of whom the controller did not tell in time."""
 
     leaders = {
         tp: leader
         async for tp, leader in paced(outcomes.items())
-        if not isinstance(leader, Refusal)
+        if not isinstance(leader, ApiError)
     }
 
     def unknown() -> Partitions:
@@ -76,5 +78,5 @@ async def _known_here(broker: BrokerParts, outcomes: Elected, timeout_ms: int) -
     if not leaders:
         return outcomes
     await DelayedOperation(look, lambda: False).wait([broker.metadata.on_update], timeout_ms)
-    late = dict.fromkeys(unknown(), Refusal(ErrorCode.REQUEST_TIMED_OUT))
+    late = dict.fromkeys(unknown(), ApiError(ErrorCode.REQUEST_TIMED_OUT))
     return {**outcomes, **late}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from urteil.broker.api.authorization import may_cluster, those_allowed
+from urteil.broker.api.authorization import allowed_names, may_cluster
 from urteil.broker.api.broker_parts import BrokerParts
 from urteil.broker.api.leader_hints import FetchHints
-from urteil.broker.api.quotas import fetch_at_once, fetch_wait_ms
-from urteil.broker.api.registry import RequestContext, RequestRefused, handler
+from urteil.broker.api.quota_charges import fetch_at_once, fetch_wait_ms
+from urteil.broker.api.registry import RequestContext, RequestError, handler
 from urteil.broker.base.offload import paced
 from urteil.broker.config.java_classes import RACK_AWARE
 from urteil.broker.replication.fetch_sessions import (
@@ -62,7 +62,7 @@ async def fetch(
     """
     asking = _Asking(broker, context, request)
     if not LEAST_SESSION <= request.session_id <= MAX_SESSION:
-        raise RequestRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
+        raise RequestError(ErrorCode.UNKNOWN_SERVER_ERROR)
     if request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
         broker.fetch_sessions.close(request.session_id)
         return await asking.in_full(begins_session=request.session_epoch == INITIAL_EPOCH)
@@ -142,14 +142,14 @@ class _Asking:
         ids = [one.topic_id for one in asked if one.partitions]
         ids += [one.topic_id for one in forgotten if one.partitions]
         if self.by_id and ZERO_UUID in ids:
-            raise RequestRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
+            raise RequestError(ErrorCode.UNKNOWN_SERVER_ERROR)
 
     async def _read(self, wanted: list[FetchTarget]) -> list[PartitionRead]:
         allowed = wanted if self._broker.authorizer is None else self._allowed(wanted)
         if self._request.isolation_level not in ISOLATIONS and any(
             one.error not in NOT_HERE for one in allowed
         ):
-            raise RequestRefused(ErrorCode.UNKNOWN_SERVER_ERROR)  # only a read needs to know it
+            raise RequestError(ErrorCode.UNKNOWN_SERVER_ERROR)  # only a read needs to know it
         return await self._broker.replicas.fetch(self._terms, allowed)
 
     def _wait_ms(self, reads: list[PartitionRead]) -> int:
@@ -170,7 +170,7 @@ class _Asking:
                 return wanted
             return [_forbidden(one) for one in wanted]
         names = [one.topic for one in wanted if one.topic]
-        allowed = those_allowed(
+        allowed = allowed_names(
             self._broker, self._context, Operation.READ, ResourceType.TOPIC, names
         )
         return [one if not one.topic or one.topic in allowed else _forbidden(one) for one in wanted]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from urteil.broker.api.authorization import may, may_cluster
-from urteil.broker.api.refusals import SAID
+from urteil.broker.api.error_responses import ERROR_MESSAGES
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.base.offload import paced
 from urteil.broker.groups.coordinator import OFFSETS_TOPIC
@@ -35,9 +35,10 @@ async def find_coordinator(
         found = [await _find(broker, context, request.key_type, key) async for key in keys]
         return FindCoordinatorResponse(coordinators=found)
     only = await _find(broker, context, request.key_type, request.key)
+    error = ErrorCode(only.error_code)
     return FindCoordinatorResponse(
         error_code=only.error_code,
-        error_message=SAID.get(ErrorCode(only.error_code), ErrorCode(only.error_code).name),
+        error_message=ERROR_MESSAGES.get(error, error.name),
         node_id=only.node_id,
         host=only.host,
         port=only.port,

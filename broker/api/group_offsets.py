@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from urteil.broker.api import offsets_of_old
-from urteil.broker.api.authorization import may, those_allowed
-from urteil.broker.api.positions import Positions
-from urteil.broker.api.registry import RequestContext, RequestRefused, handler
+from urteil.broker.api import zookeeper_offsets
+from urteil.broker.api.authorization import allowed_names, may
+from urteil.broker.api.offset_commit_checks import CheckedCommits
+from urteil.broker.api.registry import RequestContext, RequestError, handler
 from urteil.broker.security.acls import Operation, ResourceType
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
@@ -42,8 +42,8 @@ async def offset_commit(
 ) -> OffsetCommitResponse:
     """Partitions that cannot be committed are answered so, the others stored together."""
     if not may(broker, context, Operation.READ, ResourceType.GROUP, request.group_id):
-        raise RequestRefused(ErrorCode.GROUP_AUTHORIZATION_FAILED)
-    positions = Positions(broker, context, request.topics, request.retention_time_ms)
+        raise RequestError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    positions = CheckedCommits(broker, context, request.topics, request.retention_time_ms)
     error = ErrorCode.NONE
     if positions.asked and context.version:
         error = await broker.groups.commit(
@@ -56,7 +56,7 @@ async def offset_commit(
     if context.version:
         told = dict(positions.told(error))
     else:
-        told = await offsets_of_old.commit(broker, request, positions)
+        told = await zookeeper_offsets.commit(broker, request, positions)
     return OffsetCommitResponse(
         topics=[
             OffsetCommitResponse.OffsetCommitResponseTopic(
@@ -84,7 +84,7 @@ async def offset_fetch(
             groups=[_group(broker, context, one, stable) for one in request.groups]
         )
     if not context.version:
-        known = await offsets_of_old.fetch(broker, context, request)
+        known = await zookeeper_offsets.fetch(broker, context, request)
         return _response(known, ErrorCode.NONE)
     wanted = None
     if request.topics is not None:
@@ -138,7 +138,7 @@ def _group(
 
 
 def _told(kind: Callable[..., Told], positions: dict[int, Position]) -> list[Told]:
-    """Positions in the form of one version."""
+    """CheckedCommits in the form of one version."""
     return [
         kind(
             partition_index=index,
@@ -163,10 +163,10 @@ def _allowed_positions(
         return {}, ErrorCode.GROUP_AUTHORIZATION_FAILED
     if wanted is None:
         found, error = _positions(broker, group_id, None, require_stable)
-        allowed = those_allowed(broker, context, Operation.DESCRIBE, ResourceType.TOPIC, found)
+        allowed = allowed_names(broker, context, Operation.DESCRIBE, ResourceType.TOPIC, found)
         return {name: one for name, one in found.items() if name in allowed}, error
     names = [name for name, _ in wanted]
-    allowed = those_allowed(broker, context, Operation.DESCRIBE, ResourceType.TOPIC, names)
+    allowed = allowed_names(broker, context, Operation.DESCRIBE, ResourceType.TOPIC, names)
     known = [one for one in wanted if one[0] in allowed]
     found, error = _positions(broker, group_id, known, require_stable)
     if error is ErrorCode.NONE:

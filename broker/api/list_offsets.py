@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 
-from urteil.broker.api.authorization import may_cluster, those_allowed
+from urteil.broker.api.authorization import allowed_names, may_cluster
 from urteil.broker.api.broker_parts import BrokerParts
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.base.offload import paced
@@ -69,7 +69,7 @@ async def list_offsets(
 def _described(
     broker: BrokerParts, context: RequestContext, topics: Sequence[str]
 ) -> Collection[str]:
-    return those_allowed(broker, context, Operation.DESCRIBE, ResourceType.TOPIC, topics)
+    return allowed_names(broker, context, Operation.DESCRIBE, ResourceType.TOPIC, topics)
 
 
 SPOKEN_FROM = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}

@@ -7,10 +7,10 @@ from dataclasses import replace
 from uuid import UUID
 
 from urteil.broker.api.authorization import (
+    allowed_names,
     cluster_operations,
     may_cluster,
     operations,
-    those_allowed,
 )
 from urteil.broker.api.broker_parts import BrokerParts
 from urteil.broker.api.registry import RequestContext, handler
@@ -77,7 +77,7 @@ async def metadata(
 def _described(
     broker: BrokerParts, context: RequestContext, names: Iterable[str], *, quiet: bool = False
 ) -> Collection[str]:
-    return those_allowed(
+    return allowed_names(
         broker, context, Operation.DESCRIBE, ResourceType.TOPIC, names, quiet=quiet
     )
 
@@ -137,7 +137,7 @@ def _not_to_create(broker: BrokerParts, context: RequestContext, missing: list[s
     """Which of them may not be made by the one who asks."""
     if not missing or may_cluster(broker, context, Operation.CREATE, quiet=True):
         return []
-    allowed = those_allowed(broker, context, Operation.CREATE, ResourceType.TOPIC, missing)
+    allowed = allowed_names(broker, context, Operation.CREATE, ResourceType.TOPIC, missing)
     return [name for name in missing if name not in allowed]
 
 

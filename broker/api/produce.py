@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from urteil.broker.api.authorization import may, those_allowed
+from urteil.broker.api.authorization import allowed_names, may
 from urteil.broker.api.broker_parts import BrokerParts
 from urteil.broker.api.leader_hints import ProduceHints
 from urteil.broker.api.registry import CloseConnection, RequestContext, handler
@@ -15,7 +15,7 @@ from urteil.broker.log.transaction_verification import Guard
 from urteil.broker.replication.partition import refusal
 from urteil.broker.replication.replica_manager import VALID_ACKS, TopicPartition
 from urteil.broker.security.acls import Operation, ResourceType
-from urteil.broker.transactions.verification import Claim, refused_by_coordinator
+from urteil.broker.transactions.partition_verifier import Claim, refused_by_coordinator
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.batches import (
     HEADER_BYTES,
@@ -137,7 +137,7 @@ def _forbidden(
     if broker.authorizer is None:
         return ()
     names = [topic.name for topic in request.topic_data]
-    allowed = those_allowed(broker, context, Operation.WRITE, ResourceType.TOPIC, names)
+    allowed = allowed_names(broker, context, Operation.WRITE, ResourceType.TOPIC, names)
     return {name for name in names if name not in allowed}
 
 

@@ -23,7 +23,7 @@ class CloseConnection(Exception):
     """Raised by a handler whose only honest answer is a closed connection."""
 
 
-class RequestRefused(Exception):
+class RequestError(Exception):
     """Raised by a handler that refuses the request as a whole; see `refusals.refused`."""
 
     def __init__(self, error: ErrorCode) -> None:
@@ -51,7 +51,7 @@ Handler = Callable[["BrokerParts", RequestContext, Any], Awaitable[Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class ServedApi:
     """One served API: its key, the versions advertised, its request class and its handler; arrays
     of the request whose elements are answered one by one, with the response's (`api.parts`)."""
 
@@ -63,7 +63,7 @@ class Served:
     parts: Mapping[str, str]
 
 
-SERVED: dict[int, Served] = {}
+SERVED: dict[int, ServedApi] = {}
 
 
 def handler(
@@ -77,7 +77,7 @@ def handler(
     def register(function: Handler) -> Handler:
         if key in SERVED:
             raise ValueError(f"{key.name} has two handlers")
-        SERVED[key] = Served(key, min_version, max_version, request_class(key), function, parts)
+        SERVED[key] = ServedApi(key, min_version, max_version, request_class(key), function, parts)
         return function
 
     return register

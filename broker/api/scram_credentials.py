@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urteil.broker.api.authorization import may_cluster
 from urteil.broker.api.broker_parts import BrokerParts
-from urteil.broker.api.refusals import not_authorized
+from urteil.broker.api.error_responses import not_authorized
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.base.offload import paced
 from urteil.broker.security.acls import Operation

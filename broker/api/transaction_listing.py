@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from urteil.broker.api.authorization import may, those_allowed
-from urteil.broker.api.refusals import SAID
+from urteil.broker.api.authorization import allowed_names, may
+from urteil.broker.api.error_responses import ERROR_MESSAGES
 from urteil.broker.api.registry import RequestContext, handler
-from urteil.broker.controller.refusal import Refused
+from urteil.broker.controller.api_error import ApiException
 from urteil.broker.controller.topic_admin import check_name
 from urteil.broker.log.producer_states import ProducerEntry
 from urteil.broker.security.acls import Operation, ResourceType
-from urteil.broker.transactions.state import TxnMetadata, TxnState
+from urteil.broker.transactions.transaction import TxnMetadata, TxnState
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
@@ -116,7 +116,7 @@ async def describe_producers(
 ) -> DescribeProducersResponse:
     """What a replica remembers of producers that have written lately; followers answer as well."""
     names = [topic.name for topic in request.topics]
-    allowed = those_allowed(broker, context, Operation.READ, ResourceType.TOPIC, names)
+    allowed = allowed_names(broker, context, Operation.READ, ResourceType.TOPIC, names)
     return DescribeProducersResponse(
         topics=[
             DescribeProducersResponse.TopicResponse(
@@ -127,7 +127,7 @@ async def describe_producers(
                     else DescribeProducersResponse.PartitionResponse(
                         partition_index=one,
                         error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
-                        error_message=SAID[ErrorCode.TOPIC_AUTHORIZATION_FAILED],
+                        error_message=ERROR_MESSAGES[ErrorCode.TOPIC_AUTHORIZATION_FAILED],
                     )
                     for one in topic.partition_indexes
                 ],
@@ -142,14 +142,14 @@ def _producers(
 ) -> DescribeProducersResponse.PartitionResponse:
     try:
         check_name(topic)
-    except Refused as refused:
+    except ApiException as refused:
         return DescribeProducersResponse.PartitionResponse(
             partition_index=index, error_code=refused.error, error_message=refused.message
         )
     partition, error = broker.replicas.hosted(topic, index)
     if partition is None:
         return DescribeProducersResponse.PartitionResponse(
-            partition_index=index, error_code=error, error_message=SAID.get(error)
+            partition_index=index, error_code=error, error_message=ERROR_MESSAGES.get(error)
         )
     return DescribeProducersResponse.PartitionResponse(
         partition_index=index,

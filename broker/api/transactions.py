@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from urteil.broker.api.authorization import may, may_cluster, those_allowed
+from urteil.broker.api.authorization import allowed_names, may, may_cluster
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.api.topic_names import is_internal
 from urteil.broker.api.transaction_errors import fenced_as
 from urteil.broker.base.offload import paced
 from urteil.broker.groups.coordinator import OFFSETS_TOPIC
 from urteil.broker.security.acls import Operation, ResourceType
-from urteil.broker.transactions.state import TopicPartition
+from urteil.broker.transactions.transaction import TopicPartition
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
@@ -50,7 +50,7 @@ async def add_partitions_to_txn(
                 results_by_topic_v3_and_below=await _all(request.v3_and_below_topics, error)
             )
         names = [topic.name for topic in request.v3_and_below_topics if not is_internal(topic.name)]
-        allowed = those_allowed(broker, context, Operation.WRITE, ResourceType.TOPIC, names)
+        allowed = allowed_names(broker, context, Operation.WRITE, ResourceType.TOPIC, names)
         told = await _add(
             broker,
             request.v3_and_below_transactional_id,

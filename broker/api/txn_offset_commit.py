@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from urteil.broker.api.authorization import may
-from urteil.broker.api.positions import Positions
-from urteil.broker.api.registry import RequestContext, RequestRefused, handler
+from urteil.broker.api.offset_commit_checks import CheckedCommits
+from urteil.broker.api.registry import RequestContext, RequestError, handler
 from urteil.broker.groups.coordinator import APPEND_ERRORS, OFFSETS_TOPIC
 from urteil.broker.groups.records import OffsetCommitValue
 from urteil.broker.security.acls import Operation, ResourceType
-from urteil.broker.transactions.verification import Claim
+from urteil.broker.transactions.partition_verifier import Claim
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.batches import NO_SEQUENCE
 from urteil.broker.wire.errors import ErrorCode
@@ -34,10 +34,10 @@ async def txn_offset_commit(
     mine = (ResourceType.TRANSACTIONAL_ID, request.transactional_id)
     if not may(broker, context, Operation.WRITE, *mine):
         error = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-        raise RequestRefused(error)
+        raise RequestError(error)
     if not may(broker, context, Operation.READ, ResourceType.GROUP, request.group_id):
-        raise RequestRefused(ErrorCode.GROUP_AUTHORIZATION_FAILED)
-    positions = Positions(broker, context, request.topics)
+        raise RequestError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    positions = CheckedCommits(broker, context, request.topics)
     error = ErrorCode.NONE
     if positions.asked:
         error = await _commit(broker, context, request, positions.storable)

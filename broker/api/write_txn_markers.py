@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from urteil.broker.api.authorization import may_cluster
-from urteil.broker.api.registry import RequestContext, RequestRefused, handler
+from urteil.broker.api.registry import RequestContext, RequestError, handler
 from urteil.broker.security.acls import Operation
-from urteil.broker.transactions.markers import Marker, Outcome
+from urteil.broker.transactions.marker_sender import Marker, Outcome
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import WriteTxnMarkersRequest, WriteTxnMarkersResponse
@@ -27,7 +27,7 @@ async def write_txn_markers(
     if not may_cluster(broker, context, Operation.ALTER, quiet=True) and not may_cluster(
         broker, context, Operation.CLUSTER_ACTION
     ):
-        raise RequestRefused(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        raise RequestError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     orders = [
         (
             Marker(
@@ -41,8 +41,8 @@ async def write_txn_markers(
         for one in request.markers
     ]
     if any(_is_nobodys(broker, *one) for one in orders):
-        raise RequestRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
-    outcomes = await broker.local_markers.write(orders)
+        raise RequestError(ErrorCode.UNKNOWN_SERVER_ERROR)
+    outcomes = await broker.marker_writer.write(orders)
     told: dict[int, Outcome] = {}  # one answer a producer, whatever it was sent
     for (marker, _), outcome in zip(orders, outcomes, strict=True):
         told.setdefault(marker.producer_id, {}).update(outcome)

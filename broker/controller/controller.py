@@ -13,15 +13,15 @@ from urteil.broker.base.clock import Clock
 from urteil.broker.base.remote_time import waiting
 from urteil.broker.config.broker_config import BrokerConfig
 from urteil.broker.controller import partition_requests, topic_requests
-from urteil.broker.controller.context import Context
-from urteil.broker.controller.election import Election, Won
+from urteil.broker.controller.controller_context import ControllerContext
+from urteil.broker.controller.controller_election import ControllerElection, ElectedEpoch
 from urteil.broker.controller.election_counters import Elections
-from urteil.broker.controller.leader_elections import Elected
+from urteil.broker.controller.metadata_store import ControllerFenced
 from urteil.broker.controller.mutation_quota import Take, unlimited
-from urteil.broker.controller.senders import Sends
-from urteil.broker.controller.states import TopicPartition
-from urteil.broker.controller.store import ControllerFenced
-from urteil.broker.controller.tenure import Tenure, TenureOptions
+from urteil.broker.controller.request_senders import RequestChannel
+from urteil.broker.controller.requested_elections import ElectionOutcomes
+from urteil.broker.controller.statuses import TopicPartition
+from urteil.broker.controller.term import Term, TermOptions
 from urteil.broker.controller.topic_admin import TopicAdmin
 from urteil.broker.security.acls import Allowed, everything
 from urteil.broker.wire.errors import ErrorCode
@@ -71,7 +71,7 @@ class Controller:
         config: BrokerConfig,
         zk: Session,
         registration: Registration,
-        channels: Sends,
+        channels: RequestChannel,
         clock: Clock,
         rng: random.Random,
     ) -> None:
@@ -88,9 +88,9 @@ class Controller:
         self._zk = zk
         self._registration = registration
         self._channels = channels
-        self._election = Election(zk, config.broker_id, clock.now_ms, self._on_controller)
-        self._tenure: Tenure | None = None
-        self._won: Won | None = None
+        self._election = ControllerElection(zk, config.broker_id, clock.now_ms, self._on_controller)
+        self._term: Term | None = None
+        self._won: ElectedEpoch | None = None
         self._events: deque[Event] = deque()
         self._queued: set[object] = set()
         self._more = asyncio.Event()
@@ -100,7 +100,7 @@ class Controller:
 
     @property
     def is_active(self) -> bool:
-        return self._tenure is not None
+        return self._term is not None
 
     @property
     def epoch(self) -> int:
@@ -108,9 +108,9 @@ class Controller:
         return self._won.epoch if self._won else 0
 
     @property
-    def tenure(self) -> Tenure | None:
+    def term(self) -> Term | None:
         """The term of office once it knows the cluster."""
-        return self._tenure if self._tenure is not None and self._tenure.ready else None
+        return self._term if self._term is not None and self._term.ready else None
 
     async def start(self) -> None:
         """Watch `/controller` and stand for election."""
@@ -125,7 +125,7 @@ class Controller:
 
     async def stop(self) -> None:
         """Resign and stop all tasks; before `Session.close`, which frees `/controller`."""
-        self._end_tenure("shutdown")
+        self._end_term("shutdown")
         if self._silence is not None:
             self._silence.cancel()
         for task in self._tasks:
@@ -147,7 +147,7 @@ class Controller:
         self, request: AlterPartitionRequest, version: int
     ) -> AlterPartitionResponse:
         return await self._ask(
-            lambda tenure: tenure.alter_partition(request, version),
+            lambda term: term.alter_partition(request, version),
             AlterPartitionResponse(error_code=ErrorCode.NOT_CONTROLLER),
         )
 
@@ -155,7 +155,7 @@ class Controller:
         self, request: ControlledShutdownRequest
     ) -> ControlledShutdownResponse:
         return await self._ask(
-            lambda tenure: tenure.controlled_shutdown(request),
+            lambda term: term.controlled_shutdown(request),
             ControlledShutdownResponse(error_code=ErrorCode.NOT_CONTROLLER),
         )
 
@@ -163,7 +163,7 @@ class Controller:
         self, request: AllocateProducerIdsRequest
     ) -> AllocateProducerIdsResponse:
         return await self._ask(
-            lambda tenure: tenure.allocate_producer_ids(request),
+            lambda term: term.allocate_producer_ids(request),
             AllocateProducerIdsResponse(error_code=ErrorCode.NOT_CONTROLLER),
         )
 
@@ -203,16 +203,16 @@ class Controller:
 
     async def elect_leaders(
         self, asked: Sequence[TopicPartition] | None, *, unclean: bool
-    ) -> Elected | None:
+    ) -> ElectionOutcomes | None:
         """The leaders elected, as written in ZooKeeper; None where this is not the controller."""
-        return await self._ask(lambda tenure: tenure.elect_leaders(asked, unclean=unclean), None)
+        return await self._ask(lambda term: term.elect_leaders(asked, unclean=unclean), None)
 
     async def alter_partition_reassignments(
         self, request: AlterPartitionReassignmentsRequest
     ) -> AlterPartitionReassignmentsResponse:
         """Answered when it is noted in ZooKeeper, long before it is done."""
         asked = await partition_requests.asked_reassignments(request)
-        results = await self._ask(lambda tenure: tenure.alter_reassignments(asked), None)
+        results = await self._ask(lambda term: term.alter_reassignments(asked), None)
         if results is None:
             return AlterPartitionReassignmentsResponse(
                 error_code=ErrorCode.NOT_CONTROLLER, error_message=NOT_CONTROLLER
@@ -223,24 +223,24 @@ class Controller:
         self, request: ListPartitionReassignmentsRequest
     ) -> ListPartitionReassignmentsResponse:
         asked = await partition_requests.listed_partitions(request)
-        under_way = await self._ask(lambda tenure: tenure.reassignments(asked), None)
+        under_way = await self._ask(lambda term: term.reassignments(asked), None)
         if under_way is None:
             return ListPartitionReassignmentsResponse(
                 error_code=ErrorCode.NOT_CONTROLLER, error_message=NOT_CONTROLLER
             )
         return await partition_requests.listed(under_way)
 
-    async def _ask(self, act: Callable[[Tenure], Awaitable[T]], not_controller: U) -> T | U:
-        """Have the tenure do something in its turn; `not_controller` once there is none."""
-        tenure = self._tenure
-        if tenure is None:
+    async def _ask(self, act: Callable[[Term], Awaitable[T]], not_controller: U) -> T | U:
+        """Have the term do something in its turn; `not_controller` once there is none."""
+        term = self._term
+        if term is None:
             return not_controller
         future: asyncio.Future[T | U] = asyncio.get_running_loop().create_future()
 
         async def event() -> None:
-            if self._tenure is not tenure or future.done():
+            if self._term is not term or future.done():
                 return
-            answer = await act(tenure)
+            answer = await act(term)
             if not future.done():
                 future.set_result(answer)
 
@@ -253,7 +253,7 @@ class Controller:
 
     async def _has_begun(self) -> None:
         """Wait until a controller knows the cluster: metadata names it some time before."""
-        if self._tenure is not None and not self._tenure.ready:
+        if self._term is not None and not self._term.ready:
             await self._ask(_nothing, None)
 
     # The queue.
@@ -269,10 +269,10 @@ class Controller:
         self._queued.discard(key)
         await event()
 
-    def _put_for_tenure(self, method: Callable[[Tenure], Any]) -> None:
+    def _queue_for_term(self, method: Callable[[Term], Any]) -> None:
         async def event() -> None:
-            if self._tenure is not None:
-                await method(self._tenure)
+            if self._term is not None:
+                await method(self._term)
 
         self._put(method, event)
 
@@ -287,17 +287,17 @@ class Controller:
         try:
             await event()
         except ControllerFenced as why:
-            self._end_tenure(str(why))
+            self._end_term(str(why))
             self._put("elect", self._elect)
         except LOST as why:
-            self._end_tenure(repr(why))
+            self._end_term(repr(why))
             self._put("elect", self._elect)
         except SessionClosed:
-            self._end_tenure("the session is closed")
+            self._end_term("the session is closed")
         except Exception:
             # what is in memory may be wrong now: begin anew from ZooKeeper
             log.exception("an event failed; resigning")
-            self._end_tenure("an event failed")
+            self._end_term("an event failed")
             self._put("resign", self._resign)
 
     # Elections.
@@ -310,15 +310,15 @@ class Controller:
             self._silence.cancel()
             self._silence = None
         if state is State.EXPIRED:
-            self._end_tenure("the session expired")
+            self._end_term("the session expired")
             self._put("new session", self._new_session)
         elif state is State.CONNECTED:
             self._put("verify", self._verify)
-        elif self._tenure is not None:
+        elif self._term is not None:
             # a connection is given up after two thirds of the session timeout without an answer
             wait_s = self._config.zookeeper_session_timeout_ms / 3000
             self._silence = asyncio.get_running_loop().call_later(
-                wait_s, self._end_tenure, "ZooKeeper cannot be reached"
+                wait_s, self._end_term, "ZooKeeper cannot be reached"
             )
 
     async def _new_session(self) -> None:
@@ -337,57 +337,57 @@ class Controller:
 
     async def _verify(self) -> None:
         """Resign unless still elected; stand for election unless active."""
-        if self._tenure is not None and self._won is not None:
+        if self._term is not None and self._won is not None:
             if await self._election.still_won(self._won):
                 return
-            self._end_tenure("another controller was elected")
+            self._end_term("another controller was elected")
         await self._elect()
 
     async def _elect(self) -> None:
-        if self._tenure is not None:
+        if self._term is not None:
             return
         won = await self._election.stand()
         if won is None:
             return
         log.info("elected controller with epoch %d", won.epoch)
         self._won = won
-        self._tenure = self._new_tenure(won)
-        await self._tenure.begin()
+        self._term = self._new_term(won)
+        await self._term.begin()
 
     async def _resign(self) -> None:
         await asyncio.sleep(BACKOFF_AFTER_BUG_S)
         await self._election.resign()
         await self._elect()
 
-    def _new_tenure(self, won: Won) -> Tenure:
+    def _new_term(self, won: ElectedEpoch) -> Term:
         config = self._config
-        return Tenure(
-            Context(config.broker_id, won.epoch, won.epoch_version),
+        return Term(
+            ControllerContext(config.broker_id, won.epoch, won.epoch_version),
             self._zk,
             self.configs,
             self._channels,
-            TenureOptions(
+            TermOptions(
                 listener=config.inter_broker_listener,
                 request_timeout_ms=config.controller_socket_timeout_ms,
                 unclean_by_default=self._unclean_by_default,
                 deletion_enabled=config.delete_topic_enable,
             ),
-            self._put_for_tenure,
+            self._queue_for_term,
             lambda: self._put("verify", self._verify),
             self.elections,
         )
 
-    def _end_tenure(self, why: str) -> None:
+    def _end_term(self, why: str) -> None:
         """At once, in the middle of an event too: whoever waits is sent to the next controller.
 
         While ZooKeeper is silent another may have been elected, so this is not put off until the
         session is known to have expired. The same epoch is taken up again if it has not.
         """
-        if self._tenure is None:
+        if self._term is None:
             return
         log.info("no longer controller (epoch %d): %s", self.epoch, why)
-        self._tenure.close()
-        self._tenure = None
+        self._term.close()
+        self._term = None
         for future, answer in self._asked.items():
             if not future.done():
                 future.set_result(answer)
@@ -396,11 +396,11 @@ class Controller:
 
     def _on_topic_config(self, topic: str, overrides: dict[str, str]) -> None:
         if overrides.get(UNCLEAN, "").lower() == "true":
-            self._put_for_tenure(lambda tenure: tenure.unclean_allowed(topic))
+            self._queue_for_term(lambda term: term.unclean_allowed(topic))
 
     def _on_properties(self, changed: frozenset[str]) -> None:
         if UNCLEAN in changed and self._unclean_by_default():
-            self._put_for_tenure(Tenure.unclean_allowed_by_default)
+            self._queue_for_term(Term.unclean_allowed_by_default)
 
     def _unclean_by_default(self) -> bool:
         return bool(self._config.properties.value(UNCLEAN))
@@ -414,9 +414,9 @@ class Controller:
             await asyncio.sleep(self._config.leader_imbalance_check_interval_seconds)
 
     async def _rebalance_now(self, percent: int) -> None:
-        if self._tenure is not None:
-            await self._tenure.rebalance_leaders(percent)
+        if self._term is not None:
+            await self._term.rebalance_leaders(percent)
 
 
-async def _nothing(_tenure: Tenure) -> None:
+async def _nothing(_term: Term) -> None:
     pass

@@ -7,9 +7,9 @@ import logging
 from typing import Any
 from uuid import UUID
 
-from urteil.broker.controller.admin_nodes import AdminNodes
-from urteil.broker.controller.desk import Desk
-from urteil.broker.controller.states import TopicPartition
+from urteil.broker.controller.admin_znodes import AdminZnodes
+from urteil.broker.controller.services import Services
+from urteil.broker.controller.statuses import TopicPartition
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.zookeeper.session import Watch
 
@@ -19,10 +19,10 @@ News = dict[TopicPartition, bool]
 
 
 class LogDirEvents:
-    """Runs in the events of one tenure; `answered` is called between them."""
+    """Runs in the events of one term; `answered` is called between them."""
 
-    def __init__(self, desk: Desk, nodes: AdminNodes) -> None:
-        self._desk = desk
+    def __init__(self, services: Services, nodes: AdminZnodes) -> None:
+        self._services = services
         self._nodes = nodes
         self._news: dict[int, News] = {}  # by broker: whether each partition is offline there
 
@@ -34,20 +34,20 @@ class LogDirEvents:
     async def take_in_nodes(self, watch: Watch) -> None:
         """Ask those who reported a failure, by telling them again what they host."""
         events = await self._nodes.log_dir_events(watch)
-        brokers = sorted(set(events.values()) & self._desk.context.present)
+        brokers = sorted(set(events.values()) & self._services.context.present)
         if brokers:
             log.warning("log directories failed on brokers %s", brokers)
-        batch = self._desk.batch()
-        for tp in self._desk.context.partitions_on(brokers):
-            hosts = [one for one in brokers if one in self._desk.context.replicas(tp)]
+        batch = self._services.batch()
+        for tp in self._services.context.partitions_on(brokers):
+            hosts = [one for one in brokers if one in self._services.context.replicas(tp)]
             batch.leader_and_isr(tp, hosts)
-        self._desk.send(batch)
+        self._services.send(batch)
         for path in events:
             await self._nodes.forget(path)
 
     def answered(self, broker: int, response: Any) -> bool:
         """Note which replicas a broker cannot reach; whether that is news to be settled."""
-        context = self._desk.context
+        context = self._services.context
         known = context.offline.get(broker, set())
         for tp, error in self._errors(response):
             is_offline = error is ErrorCode.KAFKA_STORAGE_ERROR
@@ -56,7 +56,7 @@ class LogDirEvents:
         return broker in self._news
 
     def _errors(self, response: Any) -> list[tuple[TopicPartition, ErrorCode]]:
-        names: dict[UUID, str] = self._desk.context.names
+        names: dict[UUID, str] = self._services.context.names
         return [
             ((names[topic.topic_id], one.partition_index), ErrorCode(one.error_code))
             for topic in response.topics
@@ -67,11 +67,11 @@ class LogDirEvents:
     def broker_left(self, broker: int) -> None:
         """What comes back under its id may have other directories."""
         self._news.pop(broker, None)
-        self._desk.context.offline.pop(broker, None)
+        self._services.context.offline.pop(broker, None)
 
     async def settle(self) -> None:
         """Elect leaders without the replicas that are out of reach, and take those out of ISRs."""
-        context, news = self._desk.context, self._news
+        context, news = self._services.context, self._news
         self._news = {}
         for broker, changes in news.items():
             lost = context.offline.setdefault(broker, set())
@@ -79,8 +79,8 @@ class LogDirEvents:
             lost.difference_update(tp for tp, is_offline in changes.items() if not is_offline)
             log.warning("broker %d cannot reach %d replicas", broker, len(lost))
         affected = {tp for changes in news.values() for tp in changes}
-        batch = self._desk.batch()
+        batch = self._services.batch()
         tps = [tp for tp in context.partitions() if tp in affected]
-        await self._desk.machine.settle(tps, batch)
+        await self._services.machine.settle(tps, batch)
         batch.update_metadata(tps)
-        self._desk.send(batch)
+        self._services.send(batch)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from urteil.broker.controller.assignment import AssignmentError, assign_more
-from urteil.broker.controller.refusal import Refused, impossible
+from urteil.broker.controller.api_error import ApiException, impossible
+from urteil.broker.controller.replica_placement import AssignmentError, assign_more
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.zookeeper.znodes import TopicAssignment
 
@@ -21,14 +21,14 @@ def new_partitions(
     racks: Mapping[int, str | None],
 ) -> dict[int, tuple[int, ...]]:
     """The replicas of the partitions that are missing to `count`, as given or as they go on from
-    those that are there. `racks` maps the alive brokers to their racks. Raises Refused."""
+    those that are there. `racks` maps the alive brokers to their racks. Raises ApiException."""
     existing = len(topic.partitions)
     _check_count(name, topic, count)
     if replicas is not None:
         _check_given(replicas, count - existing, racks)
     first = topic.partitions.get(0)
     if first is None:
-        raise Refused(
+        raise ApiException(
             ErrorCode.UNKNOWN_SERVER_ERROR,
             f"Unexpected existing replica assignment for topic '{name}', partition id 0 is "
             "missing.",
@@ -46,18 +46,20 @@ def new_partitions(
 def _check_count(name: str, topic: TopicAssignment, count: int) -> None:
     existing = len(topic.partitions)
     if topic.adding or topic.removing:
-        raise Refused(
+        raise ApiException(
             ErrorCode.REASSIGNMENT_IN_PROGRESS,
             f"A partition reassignment is in progress for the topic '{name}'.",
         )
     if count < existing:
-        raise Refused(
+        raise ApiException(
             ErrorCode.INVALID_PARTITIONS,
             f"Topic currently has {existing} partitions, which is higher than the requested "
             f"{count}.",
         )
     if count == existing:
-        raise Refused(ErrorCode.INVALID_PARTITIONS, f"Topic already has {existing} partitions.")
+        raise ApiException(
+            ErrorCode.INVALID_PARTITIONS, f"Topic already has {existing} partitions."
+        )
 
 
 def _check_given(replicas: Sequence[tuple[int, ...]], missing: int, alive: Collection[int]) -> None:
@@ -71,18 +73,18 @@ def _check_given(replicas: Sequence[tuple[int, ...]], missing: int, alive: Colle
             f"but {len(replicas)} assignments provided."
         )
     if why is not None:
-        raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, why)
+        raise ApiException(ErrorCode.INVALID_REPLICA_ASSIGNMENT, why)
 
 
 def _check_sizes(given: Mapping[int, tuple[int, ...]], factor: int) -> None:
     for partition, ids in given.items():
         if not ids:
             why = f"Cannot have replication factor of 0 for partition id {partition}."
-            raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, why)
+            raise ApiException(ErrorCode.INVALID_REPLICA_ASSIGNMENT, why)
         if len(set(ids)) != len(ids):
             why = f"Duplicate brokers not allowed in replica assignment: {_listed(ids)} "
             why += f"for partition id {partition}."
-            raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, why)
+            raise ApiException(ErrorCode.INVALID_REPLICA_ASSIGNMENT, why)
     others = {partition: len(ids) for partition, ids in given.items() if len(ids) != factor}
     if others:
         why = (
@@ -90,7 +92,7 @@ def _check_sizes(given: Mapping[int, tuple[int, ...]], factor: int) -> None:
             f"partitions [{_listed(others)}] have replication factors "
             f"[{_listed(others.values())}], respectively."
         )
-        raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, why)
+        raise ApiException(ErrorCode.INVALID_REPLICA_ASSIGNMENT, why)
 
 
 def _listed(numbers: Iterable[int]) -> str:

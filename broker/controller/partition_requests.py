@@ -1,4 +1,4 @@
-"""CreatePartitions, ElectLeaders and reassignments: from requests to the tenure, and back.
+"""CreatePartitions, ElectLeaders and reassignments: from requests to the term, and back.
 
 Sources: `KafkaApis`, `ZkAdminManager.createPartitions` and `DelayedCreatePartitions`.
 """
@@ -10,12 +10,15 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TypeVar
 
 from urteil.broker.base.offload import paced
-from urteil.broker.controller.leader_elections import Elected
+from urteil.broker.controller.api_error import ApiError
 from urteil.broker.controller.mutation_quota import Take
-from urteil.broker.controller.reassignment import Assignment
-from urteil.broker.controller.refusal import Refusal
-from urteil.broker.controller.states import TopicPartition
-from urteil.broker.controller.topic_admin import Outcome
+from urteil.broker.controller.replica_assignment import ReplicaAssignment
+from urteil.broker.controller.requested_elections import (
+    ELECTION_NOT_NEEDED,
+    ElectionOutcomes,
+)
+from urteil.broker.controller.statuses import TopicPartition
+from urteil.broker.controller.topic_admin import TopicResult
 from urteil.broker.controller.topic_requests import Office, missing
 from urteil.broker.security.acls import Allowed, Operation
 from urteil.broker.wire.errors import ErrorCode
@@ -41,27 +44,27 @@ async def create_partitions(
 ) -> CreatePartitionsResponse:
     """Errors of one topic do not keep the others from growing."""
     asked = Counter(topic.name for topic in request.topics)
-    outcomes: dict[str, Outcome] = {}
+    outcomes: dict[str, TopicResult] = {}
     may_alter: Collection[str] = ()
-    if office.tenure is not None:
+    if office.term is not None:
         may_alter = allowed(Operation.ALTER, [name for name, times in asked.items() if times == 1])
     if not all(map(is_node_name, may_alter)):  # Apache Kafka hears it from ZooKeeper, and is lost
-        lost = Outcome(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+        lost = TopicResult(error=ErrorCode.UNKNOWN_SERVER_ERROR)
         return _created([(topic.name, lost) for topic in request.topics])
     async for topic in paced(request.topics, 20):
-        if office.tenure is None:
-            outcomes[topic.name] = Outcome(error=ErrorCode.NOT_CONTROLLER)
+        if office.term is None:
+            outcomes[topic.name] = TopicResult(error=ErrorCode.NOT_CONTROLLER)
         elif asked[topic.name] > 1:
-            outcomes[topic.name] = Outcome(
+            outcomes[topic.name] = TopicResult(
                 error=ErrorCode.INVALID_REQUEST, message="Duplicate topic in request."
             )
         elif topic.name not in may_alter:
-            outcomes[topic.name] = Outcome(
+            outcomes[topic.name] = TopicResult(
                 error=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
                 message="The topic authorization is failed.",
             )
-        elif office.tenure.context.is_going(topic.name):
-            outcomes[topic.name] = Outcome(
+        elif office.term.context.is_going(topic.name):
+            outcomes[topic.name] = TopicResult(
                 error=ErrorCode.INVALID_TOPIC_EXCEPTION, message="The topic is queued for deletion."
             )
         else:
@@ -74,13 +77,13 @@ async def create_partitions(
             office,
             list(grown),
             request.timeout_ms,
-            lambda tenure, name: tenure.led(name, grown[name]),
+            lambda term, name: term.led(name, grown[name]),
         )
-        outcomes |= {name: Outcome(error=ErrorCode.REQUEST_TIMED_OUT) for name in late}
+        outcomes |= {name: TopicResult(error=ErrorCode.REQUEST_TIMED_OUT) for name in late}
     return _created(outcomes.items())
 
 
-def _created(outcomes: Iterable[tuple[str, Outcome]]) -> CreatePartitionsResponse:
+def _created(outcomes: Iterable[tuple[str, TopicResult]]) -> CreatePartitionsResponse:
     return CreatePartitionsResponse(
         results=[
             Created(name=name, error_code=one.error, error_message=one.message)
@@ -95,7 +98,7 @@ async def _grow(
     take: Take,
     *,
     validate_only: bool,
-) -> Outcome:
+) -> TopicResult:
     replicas = None
     if topic.assignments is not None:
         replicas = [tuple(one.broker_ids) for one in topic.assignments]
@@ -113,10 +116,10 @@ async def asked_reassignments(request: AlterPartitionReassignmentsRequest) -> As
 
 
 async def altered(
-    results: Mapping[TopicPartition, Refusal | None],
+    results: Mapping[TopicPartition, ApiError | None],
 ) -> AlterPartitionReassignmentsResponse:
     def answer(
-        partition: int, refusal: Refusal | None
+        partition: int, refusal: ApiError | None
     ) -> AlterPartitionReassignmentsResponse.ReassignablePartitionResponse:
         return AlterPartitionReassignmentsResponse.ReassignablePartitionResponse(
             partition_index=partition,
@@ -146,10 +149,10 @@ async def listed_partitions(
 
 
 async def listed(
-    under_way: Mapping[TopicPartition, Assignment],
+    under_way: Mapping[TopicPartition, ReplicaAssignment],
 ) -> ListPartitionReassignmentsResponse:
     def answer(
-        partition: int, one: Assignment
+        partition: int, one: ReplicaAssignment
     ) -> ListPartitionReassignmentsResponse.OngoingPartitionReassignment:
         return ListPartitionReassignmentsResponse.OngoingPartitionReassignment(
             partition_index=partition,
@@ -169,25 +172,23 @@ async def listed(
     )
 
 
-async def elected(outcomes: Elected, *, changes_only: bool) -> ElectLeadersResponse:
-    """`changes_only` leaves out who did not need an election, as when all were asked for."""
-    told = {
-        tp: one
-        async for tp, one in paced(outcomes.items())
-        if not (
-            changes_only and isinstance(one, Refusal) and one.error is ErrorCode.ELECTION_NOT_NEEDED
-        )
+async def elected(outcomes: ElectionOutcomes, *, changes_only: bool) -> ElectLeadersResponse:
+    """`changes_only` leaves out the partitions that needed no election."""
+    reported = {
+        tp: outcome
+        async for tp, outcome in paced(outcomes.items())
+        if not (changes_only and outcome == ELECTION_NOT_NEEDED)
     }
     return ElectLeadersResponse(
         replica_election_results=[
             ElectLeadersResponse.ReplicaElectionResult(topic=topic, partition_result=partitions)
-            async for topic, partitions in paced(await _by_topic(told, _elected))
+            async for topic, partitions in paced(await _by_topic(reported, _elected))
         ]
     )
 
 
-def _elected(partition: int, outcome: int | Refusal) -> ElectLeadersResponse.PartitionResult:
-    refusal = outcome if isinstance(outcome, Refusal) else None
+def _elected(partition: int, outcome: int | ApiError) -> ElectLeadersResponse.PartitionResult:
+    refusal = outcome if isinstance(outcome, ApiError) else None
     return ElectLeadersResponse.PartitionResult(
         partition_id=partition,
         error_code=refusal.error if refusal else ErrorCode.NONE,

@@ -12,50 +12,50 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from urteil.broker.base.offload import paced
-from urteil.broker.controller.admin_nodes import AdminNodes
-from urteil.broker.controller.desk import Desk
-from urteil.broker.controller.reassignment import (
-    Assignment,
+from urteil.broker.controller.admin_znodes import AdminZnodes
+from urteil.broker.controller.api_error import NO_PARTITION, ApiError
+from urteil.broker.controller.replica_assignment import (
+    ReplicaAssignment,
     by_topic,
     target_problem,
     with_assignments,
 )
-from urteil.broker.controller.refusal import NO_PARTITION, Refusal
-from urteil.broker.controller.requests import RequestBatch
-from urteil.broker.controller.states import TopicPartition
+from urteil.broker.controller.request_batch import RequestBatch
+from urteil.broker.controller.services import Services
+from urteil.broker.controller.statuses import TopicPartition
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.zookeeper.session import Watch
 from urteil.broker.zookeeper.znodes import TopicAssignment
 
 log = logging.getLogger("controller")
 
-NOTHING_TO_CANCEL = Refusal(
+NOTHING_TO_CANCEL = ApiError(
     ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "No partition reassignment is in progress."
 )
-Wanted = dict[TopicPartition, Assignment]
+Wanted = dict[TopicPartition, ReplicaAssignment]
 
 
 class Reassignments:
-    """Runs in the events of one tenure."""
+    """Runs in the events of one term."""
 
-    def __init__(self, desk: Desk, nodes: AdminNodes) -> None:
-        self._desk = desk
+    def __init__(self, services: Services, nodes: AdminZnodes) -> None:
+        self._services = services
         self._nodes = nodes
 
     async def alter(
         self, asked: Mapping[TopicPartition, Sequence[int] | None]
-    ) -> dict[TopicPartition, Refusal | None]:
+    ) -> dict[TopicPartition, ApiError | None]:
         """Begin, replace or (None) cancel; answers why not, or None for what was taken on.
 
         The newest wish counts: what old tools asked for these partitions is forgotten.
         """
-        results: dict[TopicPartition, Refusal | None] = {}
+        results: dict[TopicPartition, ApiError | None] = {}
         wanted: Wanted = {}
         async for tp, target in paced(asked.items()):
             judged = self._judge(tp, target)
-            if isinstance(judged, Assignment):
+            if isinstance(judged, ReplicaAssignment):
                 wanted[tp] = judged
-            results[tp] = judged if isinstance(judged, Refusal) else None
+            results[tp] = judged if isinstance(judged, ApiError) else None
         await self._nodes.forget_reassignments(lambda tp, _: tp in wanted)
         for tp in wanted.keys() - (await self._pursue(wanted)):
             results[tp] = NO_PARTITION
@@ -63,9 +63,9 @@ class Reassignments:
 
     def _judge(
         self, tp: TopicPartition, target: Sequence[int] | None, *, alive: bool = True
-    ) -> Assignment | Refusal:
+    ) -> ReplicaAssignment | ApiError:
         """`alive` asks for new replicas that are."""
-        context = self._desk.context
+        context = self._services.context
         now = context.assignment(tp)
         if target is None and not now.is_under_way:
             return NOTHING_TO_CANCEL
@@ -74,7 +74,7 @@ class Reassignments:
         live = context.live if alive else frozenset(wanted)
         problem = target_problem(now, wanted, live, state.isr if state else ())
         if problem is not None:
-            return Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, problem)
+            return ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, problem)
         if not now.replicas or context.is_going(tp[0]):
             return NO_PARTITION
         return now.to(wanted)
@@ -84,11 +84,11 @@ class Reassignments:
 
         Their targets may be away. What is under way stays in the node, and is not begun again.
         """
-        context = self._desk.context
+        context = self._services.context
         wanted, refused = {}, set()
         for tp, target in (await self._nodes.reassignments(watch)).items():
             judged = self._judge(tp, target, alive=False)
-            if isinstance(judged, Refusal):
+            if isinstance(judged, ApiError):
                 log.warning("reassignment of %s-%d: %s", *tp, judged.message)
                 refused.add(tp)
             elif not judged.is_under_way or judged != context.assignment(tp):
@@ -109,7 +109,7 @@ class Reassignments:
 
         Also with what a controller wrote, and died before it took others out of the ISR.
         """
-        context = self._desk.context
+        context = self._services.context
         tps = [*context.reassigning(), *(tp for tp in context.partitions() if self._leaving(tp))]
         under_way = {tp: context.assignment(tp) for tp in tps}
         await self._pursue(
@@ -122,21 +122,21 @@ class Reassignments:
 
     async def finish(self) -> None:
         """Complete those whose targets are all in sync."""
-        await self._pursue({tp: self._desk.context.assignment(tp) for tp in self.ripe()})
+        await self._pursue({tp: self._services.context.assignment(tp) for tp in self.ripe()})
 
     def ripe(self) -> list[TopicPartition]:
         """Under way, and with nothing left to wait for."""
-        return [tp for tp in self._desk.context.reassigning() if self._is_complete(tp)]
+        return [tp for tp in self._services.context.reassigning() if self._is_complete(tp)]
 
     def _is_complete(self, tp: TopicPartition) -> bool:
-        context = self._desk.context
+        context = self._services.context
         state = context.states.get(tp)
         isr = state.isr if state is not None else ()
         return context.assignment(tp).is_complete(isr, context.live_for(tp))
 
     def _leaving(self, tp: TopicPartition) -> set[int]:
         """In sync without being replicas any more; empty where no replica is in sync."""
-        context = self._desk.context
+        context = self._services.context
         state, replicas = context.states.get(tp), set(context.replicas(tp))
         isr = set(state.isr) if state is not None else set()
         return isr - replicas if isr & replicas else set()
@@ -145,13 +145,13 @@ class Reassignments:
 
     async def _pursue(self, wanted: Wanted) -> set[TopicPartition]:
         """Write what is wanted, then wait for it or complete it; answers what could be written."""
-        desk = self._desk
+        services = self._services
         if not wanted:
             return set()
-        batch = desk.batch()
-        before = {tp: desk.context.replicas(tp) for tp in wanted}
+        batch = services.batch()
+        before = {tp: services.context.replicas(tp) for tp in wanted}
         standing = await self._write(wanted)  # U1
-        desk.context.assign({tp: wanted[tp] for tp in standing})  # U2
+        services.context.assign({tp: wanted[tp] for tp in standing})  # U2
         batch.update_metadata(standing)
         await self._remove(  # U3
             {
@@ -160,8 +160,8 @@ class Reassignments:
             },
             batch,
         )
-        stateless = [tp for tp in standing if tp not in desk.context.states]
-        await desk.machine.settle(stateless, batch)
+        stateless = [tp for tp in standing if tp not in services.context.states]
+        await services.machine.settle(stateless, batch)
         done = [tp for tp in standing if self._is_complete(tp)]
         await self._await_targets([tp for tp in standing if tp not in done], batch)  # A
         await self._complete(done, batch)  # B
@@ -173,10 +173,10 @@ class Reassignments:
         One that was to come may have led until it was taken back: another has to, lest nobody
         catches up.
         """
-        await self._desk.machine.settle(tps, batch)
-        await self._desk.machine.next_epoch(tps, batch)
+        await self._services.machine.settle(tps, batch)
+        await self._services.machine.next_epoch(tps, batch)
         for tp in tps:
-            now = self._desk.context.assignment(tp)
+            now = self._services.context.assignment(tp)
             batch.leader_and_isr(tp, now.adding, is_new=True)
             log.info(
                 "%s-%d: replicas become %s; adding %s, removing %s",
@@ -188,13 +188,13 @@ class Reassignments:
 
         The old replicas are named in ZooKeeper until all others have been told.
         """
-        desk = self._desk
-        leaving = {tp: desk.context.assignment(tp).removing for tp in tps}
-        done = {tp: desk.context.assignment(tp).done() for tp in tps}
-        desk.context.assign(done)  # B2
-        await desk.machine.lead_in_target(tps, batch)  # B3
+        services = self._services
+        leaving = {tp: services.context.assignment(tp).removing for tp in tps}
+        done = {tp: services.context.assignment(tp).done() for tp in tps}
+        services.context.assign(done)  # B2
+        await services.machine.lead_in_target(tps, batch)  # B3
         await self._remove(leaving, batch)  # B4, B5
-        desk.send(batch)
+        services.send(batch)
         if not done:
             return
         await self._write(done)  # B6
@@ -209,7 +209,7 @@ class Reassignments:
     ) -> None:
         """Out of the ISR, then off the disk; a broker that is away keeps its files."""
         leaving = {tp: sorted(brokers) for tp, brokers in leaving.items()}
-        await self._desk.machine.leave_isr(leaving, batch)
+        await self._services.machine.leave_isr(leaving, batch)
         for tp, brokers in leaving.items():
             for broker in brokers:
                 batch.stop_replica(broker, tp, delete=True)
@@ -222,13 +222,13 @@ class Reassignments:
                 standing += [(topic, partition) for partition in assignments]
         return standing
 
-    async def _write_topic(self, topic: str, assignments: Mapping[int, Assignment]) -> bool:
-        topic_id = self._desk.context.topics[topic].topic_id
+    async def _write_topic(self, topic: str, assignments: Mapping[int, ReplicaAssignment]) -> bool:
+        topic_id = self._services.context.topics[topic].topic_id
 
         def change(found: TopicAssignment) -> TopicAssignment:
             if found.topic_id not in (None, topic_id):
                 return found  # made anew meanwhile: not ours to change
             return with_assignments(replace(found, topic_id=topic_id), assignments)
 
-        written = await self._desk.store.change_topic(topic, change)
+        written = await self._services.store.change_topic(topic, change)
         return written is not None and written.topic_id == topic_id

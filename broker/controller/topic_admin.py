@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from urteil.broker.config.values import ConfigError
-from urteil.broker.controller.assignment import AssignmentError, assign_replicas
+from urteil.broker.controller.api_error import ApiError, ApiException, impossible
 from urteil.broker.controller.mutation_quota import Take, unlimited
 from urteil.broker.controller.new_partitions import new_partitions
-from urteil.broker.controller.refusal import Refusal, Refused, impossible
+from urteil.broker.controller.replica_placement import AssignmentError, assign_replicas
 from urteil.broker.controller.topic_configs import (
     InvalidTopicConfig,
     validate_topic_configs,
@@ -42,7 +42,9 @@ from urteil.broker.zookeeper.znodes import TopicAssignment
 
 log = logging.getLogger("topics")
 
-OVER_QUOTA = Refusal(ErrorCode.THROTTLING_QUOTA_EXCEEDED, "The throttling quota has been exceeded.")
+OVER_QUOTA = ApiError(
+    ErrorCode.THROTTLING_QUOTA_EXCEEDED, "The throttling quota has been exceeded."
+)
 
 _LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
 MAX_NAME = 249
@@ -60,7 +62,7 @@ class NewTopic:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class TopicResult:
     """What came of it; the counts, id and configs of a topic that was made (or could be)."""
 
     error: ErrorCode = ErrorCode.NONE
@@ -91,21 +93,21 @@ class TopicAdmin:
 
     async def create(
         self, topic: NewTopic, *, validate_only: bool = False, take: Take = unlimited
-    ) -> Outcome:
+    ) -> TopicResult:
         """Write a topic's configuration and assignment in one multi."""
         try:
             partitions, configs = await self._validate(topic)
             topic_id = ZERO_UUID if validate_only else self._make_id()
             if not validate_only:
                 if not take(len(partitions)):
-                    return Outcome(error=OVER_QUOTA.error, message=OVER_QUOTA.message)
+                    return TopicResult(error=OVER_QUOTA.error, message=OVER_QUOTA.message)
                 assignment = TopicAssignment(partitions=partitions, topic_id=topic_id)
                 await self._write(topic.name, assignment, configs)
-        except Refused as refused:
-            return Outcome(error=refused.error, message=refused.message)
+        except ApiException as refused:
+            return TopicResult(error=refused.error, message=refused.message)
         except NodeTooLarge as wrong:
-            return Outcome(error=ErrorCode.INVALID_PARTITIONS, message=str(wrong))
-        return Outcome(
+            return TopicResult(error=ErrorCode.INVALID_PARTITIONS, message=str(wrong))
+        return TopicResult(
             topic_id=topic_id,
             partitions=len(partitions),
             replication_factor=len(partitions[0]),
@@ -130,10 +132,10 @@ class TopicAdmin:
         try:
             without_nulls(topic.configs)
         except InvalidTopicConfig as wrong:
-            raise Refused(ErrorCode.INVALID_CONFIG, str(wrong)) from None
+            raise ApiException(ErrorCode.INVALID_CONFIG, str(wrong)) from None
         counts_given = topic.partitions != -1 or topic.replication_factor != -1
         if topic.assignment and counts_given:
-            raise Refused(
+            raise ApiException(
                 ErrorCode.INVALID_REQUEST,
                 "Both numPartitions or replicationFactor and replicasAssignments were set. "
                 "Both cannot be used at the same time.",
@@ -145,7 +147,7 @@ class TopicAdmin:
         try:
             return partitions, validate_topic_configs(topic.configs, self._properties)
         except (InvalidTopicConfig, ConfigError) as wrong:
-            raise Refused(ErrorCode.INVALID_CONFIG, str(wrong)) from None
+            raise ApiException(ErrorCode.INVALID_CONFIG, str(wrong)) from None
 
     async def _check_collision(self, name: str) -> None:
         if "." in name or "_" in name:
@@ -154,7 +156,7 @@ class TopicAdmin:
                 raise _exists(name)
             alike = [one for one in others if one.replace(".", "_") == name.replace(".", "_")]
             if alike:
-                raise Refused(
+                raise ApiException(
                     ErrorCode.INVALID_TOPIC_EXCEPTION,
                     f"Topic '{name}' collides with existing topics: {', '.join(alike)}",
                 )
@@ -167,7 +169,7 @@ class TopicAdmin:
         *,
         validate_only: bool = False,
         take: Take = unlimited,
-    ) -> Outcome:
+    ) -> TopicResult:
         """Let a topic have `count` partitions, the new ones with these replicas if given.
 
         What another writes into the same node meanwhile is never overwritten.
@@ -178,19 +180,19 @@ class TopicAdmin:
                 more = new_partitions(name, found, count, replicas, await self._racks())
                 wanted = replace(found, partitions={**found.partitions, **more})
                 if not validate_only and not take(len(more)):
-                    return Outcome(error=OVER_QUOTA.error, message=OVER_QUOTA.message)
+                    return TopicResult(error=OVER_QUOTA.error, message=OVER_QUOTA.message)
                 if validate_only or await self._replace(name, wanted, version):
-                    return Outcome(partitions=count)
-        except Refused as refused:
-            return Outcome(error=refused.error, message=refused.message)
+                    return TopicResult(partitions=count)
+        except ApiException as refused:
+            return TopicResult(error=refused.error, message=refused.message)
         except NodeTooLarge as wrong:
-            return Outcome(error=ErrorCode.INVALID_PARTITIONS, message=str(wrong))
+            return TopicResult(error=ErrorCode.INVALID_PARTITIONS, message=str(wrong))
 
     async def _read(self, name: str) -> tuple[TopicAssignment, int]:
         try:
             data, stat = await self._zk.get(znodes.topic_path(name))
         except NoNodeError:
-            raise Refused(
+            raise ApiException(
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist."
             ) from None
         return znodes.decode_topic(data), stat.version
@@ -255,21 +257,21 @@ class TopicAdmin:
                 return made
 
 
-def _exists(name: str) -> Refused:
-    return Refused(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+def _exists(name: str) -> ApiException:
+    return ApiException(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
 
 
 def is_legal(name: str) -> bool:
     """Whether a topic may have that name."""
     try:
         check_name(name)
-    except Refused:
+    except ApiException:
         return False
     return True
 
 
 def check_name(name: str) -> None:
-    """Raises Refused with `Topic.validate`'s words."""
+    """Raises ApiException with `Topic.validate`'s words."""
     why = None
     if not name:
         why = "Topic name is invalid: the empty string is not allowed"
@@ -286,11 +288,11 @@ def check_name(name: str) -> None:
             "ASCII alphanumerics, '.', '_' and '-'"
         )
     if why is not None:
-        raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, why)
+        raise ApiException(ErrorCode.INVALID_TOPIC_EXCEPTION, why)
 
 
 def check_assignment(partitions: Mapping[int, tuple[int, ...]]) -> None:
-    """Raises Refused unless partitions count from 0 and have equally many different replicas."""
+    """Partitions count from 0 and have equally many distinct replicas. Raises ApiException."""
     why = None
     if len({len(replicas) for replicas in partitions.values()}) != 1:
         why = "All partitions should have the same number of replicas"
@@ -301,4 +303,4 @@ def check_assignment(partitions: Mapping[int, tuple[int, ...]]) -> None:
     elif sorted(partitions) != list(range(len(partitions))):
         why = "partitions should be a consecutive 0-based integer sequence"
     if why is not None:
-        raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, why)
+        raise ApiException(ErrorCode.INVALID_REPLICA_ASSIGNMENT, why)

@@ -15,8 +15,8 @@ from urteil.broker.config.broker_config import BrokerConfig
 from urteil.broker.config.descriptions import topic_settings
 from urteil.broker.config.live_properties import LiveProperties
 from urteil.broker.controller.mutation_quota import Take
-from urteil.broker.controller.tenure import Tenure
-from urteil.broker.controller.topic_admin import OVER_QUOTA, NewTopic, Outcome, TopicAdmin
+from urteil.broker.controller.term import Term
+from urteil.broker.controller.topic_admin import OVER_QUOTA, NewTopic, TopicAdmin, TopicResult
 from urteil.broker.security.acls import Allowed, Operation
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
@@ -47,7 +47,7 @@ class Office(Protocol):
     def admin(self) -> TopicAdmin: ...
 
     @property
-    def tenure(self) -> Tenure | None: ...
+    def term(self) -> Term | None: ...
 
 
 async def auto_create(
@@ -107,11 +107,11 @@ async def create_topics(
     names = list(asked)
     may_create: Collection[str] = ()
     may_see: Collection[str] = ()
-    if office.tenure is not None:
+    if office.term is not None:
         may_create = allowed(Operation.CREATE, names)
         may_see = allowed(Operation.DESCRIBE_CONFIGS, names)
     async for topic in paced(request.topics, 20):
-        if office.tenure is None:
+        if office.term is None:
             results[topic.name] = _error(topic.name, ErrorCode.NOT_CONTROLLER, "")
         elif asked[topic.name] > 1:
             results[topic.name] = _error(
@@ -127,7 +127,7 @@ async def create_topics(
             results[topic.name] = _without_configs(results[topic.name])
     made = [name for name, result in results.items() if result.error_code == ErrorCode.NONE]
     if made and not request.validate_only:
-        for name in await missing(office, made, request.timeout_ms, Tenure.led):
+        for name in await missing(office, made, request.timeout_ms, Term.led):
             results[name] = _error(name, ErrorCode.REQUEST_TIMED_OUT)
     return CreateTopicsResponse(topics=[results[topic.name] for topic in request.topics])
 
@@ -184,7 +184,7 @@ def _error(name: str, error: ErrorCode, message: str | None = None) -> Result:
     return Result(name=name, error_code=error, error_message=message, configs=())
 
 
-def _result(name: str, outcome: Outcome, config: BrokerConfig) -> Result:
+def _result(name: str, outcome: TopicResult, config: BrokerConfig) -> Result:
     if outcome.error is not ErrorCode.NONE:
         return _error(name, outcome.error, outcome.message)
     return Result(
@@ -236,7 +236,7 @@ async def delete_topics(
         for one in asked
     ]
     wished = [one.name for one in results if one.error_code == ErrorCode.NONE and one.name]
-    late = await missing(office, wished, request.timeout_ms, Tenure.gone) if wished else []
+    late = await missing(office, wished, request.timeout_ms, Term.gone) if wished else []
     return DeleteTopicsResponse(
         responses=[
             Deleted(name=one.name, topic_id=one.topic_id, error_code=ErrorCode.REQUEST_TIMED_OUT)
@@ -251,9 +251,9 @@ def _rights_to_delete(
     office: Office, asked: Sequence[DeleteTopicsRequest.DeleteTopicState], allowed: Allowed
 ) -> tuple[Collection[str], Collection[str]]:
     """Topics that may be described, and those that may be deleted."""
-    if office.tenure is None:
+    if office.term is None:
         return (), ()
-    known = office.tenure.context.names
+    known = office.term.context.names
     found = (one.name if one.name is not None else known.get(one.topic_id) for one in asked)
     names = [name for name in found if name is not None]
     return allowed(Operation.DESCRIBE, names), allowed(Operation.DELETE, names)
@@ -266,7 +266,7 @@ def _deletion_error(
     version: int,
 ) -> ErrorCode:
     """What refuses all that is asked."""
-    if office.tenure is None:
+    if office.term is None:
         return ErrorCode.NOT_CONTROLLER
     if not config.delete_topic_enable:
         known = version >= DISABLED_FROM
@@ -283,14 +283,14 @@ async def _wish(
     rights: tuple[Collection[str], Collection[str]],
     take: Take,
 ) -> Deleted:
-    tenure = office.tenure
+    term = office.term
     name, topic_id = asked.name, asked.topic_id
-    if tenure is None:  # no longer
+    if term is None:  # no longer
         error = ErrorCode.NOT_CONTROLLER
     elif name is None and topic_id == ZERO_UUID:
         error = ErrorCode.TOPIC_AUTHORIZATION_FAILED  # nobody may delete the topic without a name
     else:
-        context = tenure.context
+        context = term.context
         name = context.names.get(topic_id) if name is None else name
         if name is not None:
             may_see, may_delete = rights
@@ -323,22 +323,22 @@ def _over_quota(name: str, topic_id: UUID) -> Deleted:
 
 
 async def missing(
-    office: Office, names: Sequence[str], timeout_ms: int, done: Callable[[Tenure, str], bool]
+    office: Office, names: Sequence[str], timeout_ms: int, done: Callable[[Term, str], bool]
 ) -> list[str]:
     """Wait until the controller is done with all topics and its own broker heard of it.
 
     Answers those that are not done after `timeout_ms`, or when the term of office ended.
     """
-    tenure = office.tenure
-    if tenure is None or timeout_ms <= 0:
+    term = office.term
+    if term is None or timeout_ms <= 0:
         return list(names)
 
     try:
         async with asyncio.timeout(max(0, timeout_ms) / 1000):
             async for name in paced(names):
-                while not (done(tenure, name) or tenure.closed):
-                    await waiting(tenure.progress())
-            await tenure.senders.answered_so_far(tenure.context.controller_id)
+                while not (done(term, name) or term.closed):
+                    await waiting(term.progress())
+            await term.senders.answered_so_far(term.context.controller_id)
     except TimeoutError:
         pass
-    return [name async for name in paced(names) if not done(tenure, name)]
+    return [name async for name in paced(names) if not done(term, name)]

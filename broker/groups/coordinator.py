@@ -16,11 +16,11 @@ from urteil.broker.base.tasks import Tasks
 from urteil.broker.config.broker_config import BrokerConfig
 from urteil.broker.groups import records
 from urteil.broker.groups.group import Group
-from urteil.broker.groups.loading import load_shard
+from urteil.broker.groups.group_state import GroupState
 from urteil.broker.groups.member import JoinRequest, JoinResult, SyncResult
 from urteil.broker.groups.shard import Shard
+from urteil.broker.groups.shard_loading import load_shard
 from urteil.broker.groups.snapshot import snapshot
-from urteil.broker.groups.states import GroupState
 from urteil.broker.log.transaction_verification import Guard
 from urteil.broker.replication.metadata_cache import MetadataCache
 from urteil.broker.replication.replica_manager import ACKS_ALL, ReplicaManager

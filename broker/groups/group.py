@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from urteil.broker.groups.group_state import ALLOWED, GroupState
 from urteil.broker.groups.member import (
     NEW_MEMBER_JOIN_TIMEOUT_MS,
     JoinRequest,
@@ -16,8 +17,7 @@ from urteil.broker.groups.member import (
     Member,
     SyncResult,
 )
-from urteil.broker.groups.protocols import common, elected
-from urteil.broker.groups.states import ALLOWED, GroupState
+from urteil.broker.groups.protocol_selection import common, elected
 from urteil.broker.wire.errors import ErrorCode
 
 MIN_WAIT_MS = 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from urteil.broker.groups.group import Group
-from urteil.broker.groups.pending import Committed, PendingOffsets
+from urteil.broker.groups.pending_offsets import Committed, PendingOffsets
 from urteil.broker.groups.records import (
     GroupMetadataValue,
     Place,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from urteil.broker.groups.group import Group
+from urteil.broker.groups.group_state import GroupState
 from urteil.broker.groups.member import Member
 from urteil.broker.groups.records import GroupMetadataValue
-from urteil.broker.groups.states import GroupState
 
 
 def restore(group: Group, value: GroupMetadataValue, now_ms: float) -> None:

@@ -11,8 +11,8 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from urteil.broker.controller.context import Context
-from urteil.broker.controller.states import PartitionStatus
+from urteil.broker.controller.controller_context import ControllerContext
+from urteil.broker.controller.statuses import PartitionStatus
 from urteil.broker.metrics.cleaning import cleaner_families
 from urteil.broker.metrics.requests_shown import request_families
 from urteil.broker.metrics.text import Family, Labels, Sample, counter, gauge, quantiles_ms
@@ -67,11 +67,11 @@ def families(broker: MetricSources) -> Iterator[Family]:
 
 
 def _controller(controller: Controller) -> Iterator[Family]:
-    tenure, elections = controller.tenure, controller.elections
+    term, elections = controller.term, controller.elections
     prefix = "kafka_controller_kafkacontroller"
     about = "1 on the controller"
     yield gauge(f"{prefix}_activecontrollercount", about, int(controller.is_active))
-    cluster = tenure.context if tenure is not None else Context(-1, 0, 0)
+    cluster = term.context if term is not None else ControllerContext(-1, 0, 0)
     for name, (about, value) in _cluster(cluster).items():
         yield gauge(f"{prefix}_{name}", about, value)
     stats = "kafka_controller_controllerstats"
@@ -82,7 +82,7 @@ def _controller(controller: Controller) -> Iterator[Family]:
     yield counter(f"{stats}_uncleanleaderelections_total", about, elections.unclean)
 
 
-def _cluster(context: Context) -> dict[str, tuple[str, int]]:
+def _cluster(context: ControllerContext) -> dict[str, tuple[str, int]]:
     tps = context.partitions()
     offline = imbalanced = 0
     for tp in tps:

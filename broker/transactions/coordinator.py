@@ -21,10 +21,10 @@ from urteil.broker.log.log_iteration import iter_log_batches
 from urteil.broker.replication.metadata_cache import MetadataCache
 from urteil.broker.replication.replica_manager import ReplicaManager
 from urteil.broker.transactions import records
-from urteil.broker.transactions.markers import Marker, Markers
+from urteil.broker.transactions.marker_sender import Marker, MarkerSender
 from urteil.broker.transactions.producer_ids import ProducerIds
 from urteil.broker.transactions.shard import Shard
-from urteil.broker.transactions.state import (
+from urteil.broker.transactions.transaction import (
     NO_EPOCH,
     PREPARED,
     TopicPartition,
@@ -70,7 +70,7 @@ class TransactionCoordinator:
         metadata: MetadataCache,
         clock: Clock,
         producer_ids: ProducerIds,
-        markers: Markers,
+        markers: MarkerSender,
     ) -> None:
         self._config = config
         self._replicas = replicas

@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct as binary
 from collections.abc import Sequence
 
-from urteil.broker.transactions.state import TxnMetadata, TxnState
+from urteil.broker.transactions.transaction import TxnMetadata, TxnState
 from urteil.broker.wire.schema import Message, Struct, field, record, struct
 
 KEY_VERSION = 0

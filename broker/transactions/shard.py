@@ -6,7 +6,7 @@ import logging
 import struct
 
 from urteil.broker.transactions.records import decode_key, decode_value
-from urteil.broker.transactions.state import Transaction
+from urteil.broker.transactions.transaction import Transaction
 from urteil.broker.wire.batches import UNREADABLE, Record, iter_stored_records
 from urteil.broker.wire.primitives import WireError
 

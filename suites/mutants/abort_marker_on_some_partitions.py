@@ -26,4 +26,4 @@ def apply(mark: Mark) -> None:
 
         return write
 
-    replace("urteil.broker.transactions.markers:Markers.write", make)
+    replace("urteil.broker.transactions.marker_sender:MarkerSender.write", make)

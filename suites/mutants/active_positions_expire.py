@@ -34,4 +34,4 @@ def apply(mark: Mark) -> None:
 
         return expired
 
-    replace("urteil.broker.groups.administration:GroupAdministration._expired", make)
+    replace("urteil.broker.groups.maintenance:GroupMaintenance._expired", make)

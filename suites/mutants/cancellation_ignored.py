@@ -15,7 +15,7 @@ GUARANTEE = "slow_recovery"
 def apply(mark: Mark) -> None:
     def make(original: Function) -> Function:
         def judge(reassignments: Any, tp: Any, target: Any, **how: Any) -> Any:
-            now = reassignments._desk.context.assignment(tp)
+            now = reassignments._services.context.assignment(tp)
             if target is None and now.is_under_way:
                 mark.hit()
                 return now

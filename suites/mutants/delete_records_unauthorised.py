@@ -14,13 +14,13 @@ GUARANTEE = "unauthorised"
 
 def apply(mark: Mark) -> None:
     def make(original: Function) -> Function:
-        def those_allowed(
+        def allowed_names(
             broker: Any, context: Any, operation: Any, type: Any, names: Any, **how: Any
         ) -> Any:
             if original(broker, context, operation, type, names, **how) != set(names):
                 mark.hit()
             return names
 
-        return those_allowed
+        return allowed_names
 
-    replace("urteil.broker.api.delete_records:those_allowed", make)
+    replace("urteil.broker.api.delete_records:allowed_names", make)

@@ -23,4 +23,4 @@ def apply(mark: Mark) -> None:
 
         return after_failure
 
-    replace("urteil.broker.controller.elections:after_failure", make)
+    replace("urteil.broker.controller.leader_selection:after_failure", make)

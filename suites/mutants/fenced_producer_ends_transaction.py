@@ -22,4 +22,4 @@ def apply(mark: Mark) -> None:
 
         return end
 
-    replace("urteil.broker.transactions.state:Transaction.end", make)
+    replace("urteil.broker.transactions.transaction:Transaction.end", make)

@@ -26,4 +26,4 @@ def apply(mark: Mark) -> None:
 
         return forget
 
-    replace("urteil.broker.groups.administration:GroupAdministration._forget", make)
+    replace("urteil.broker.groups.maintenance:GroupMaintenance._forget", make)

@@ -13,30 +13,30 @@ GUARANTEE = "disagreement"
 
 
 class _Silent:
-    """A desk whose batches take no news of partitions."""
+    """A services whose batches take no news of partitions."""
 
-    def __init__(self, desk: Any, mark: Mark) -> None:
-        self._desk, self._mark = desk, mark
+    def __init__(self, services: Any, mark: Mark) -> None:
+        self._services, self._mark = services, mark
 
     def batch(self) -> Any:
-        batch, mark = self._desk.batch(), self._mark
+        batch, mark = self._services.batch(), self._mark
         batch.update_metadata = lambda _tps: mark.hit()
         return batch
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._desk, name)
+        return getattr(self._services, name)
 
 
 def apply(mark: Mark) -> None:
     def make(original: Function) -> Function:
-        async def alter(tenure: Any, *given: Any, **more: Any) -> Any:
-            desk = tenure._desk
-            tenure._desk = _Silent(desk, mark)
+        async def alter(term: Any, *given: Any, **more: Any) -> Any:
+            services = term._services
+            term._services = _Silent(services, mark)
             try:
-                return await original(tenure, *given, **more)
+                return await original(term, *given, **more)
             finally:
-                tenure._desk = desk
+                term._services = services
 
         return alter
 
-    replace("urteil.broker.controller.tenure:Tenure.alter_partition", make)
+    replace("urteil.broker.controller.term:Term.alter_partition", make)

@@ -22,4 +22,4 @@ def apply(mark: Mark) -> None:
 
         return add
 
-    replace("urteil.broker.transactions.state:Transaction.add", make)
+    replace("urteil.broker.transactions.transaction:Transaction.add", make)

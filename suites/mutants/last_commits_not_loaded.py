@@ -27,4 +27,4 @@ def apply(mark: Mark) -> None:
 
         return walk
 
-    replace("urteil.broker.groups.loading:iter_log_batches", make)
+    replace("urteil.broker.groups.shard_loading:iter_log_batches", make)

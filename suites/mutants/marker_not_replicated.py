@@ -23,4 +23,4 @@ def apply(mark: Mark) -> None:
 
         return write
 
-    replace("urteil.broker.transactions.local_markers:LocalMarkers._write", make)
+    replace("urteil.broker.transactions.marker_writer:MarkerWriter._write", make)

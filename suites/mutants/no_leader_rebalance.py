@@ -14,9 +14,9 @@ GUARANTEE = "slow_recovery"
 
 def apply(mark: Mark) -> None:
     def make(original: Function) -> Function:
-        async def rebalance_leaders(tenure: Any, imbalance_percent: int) -> None:
+        async def rebalance_leaders(term: Any, imbalance_percent: int) -> None:
             mark.hit()
 
         return rebalance_leaders
 
-    replace("urteil.broker.controller.tenure:Tenure.rebalance_leaders", make)
+    replace("urteil.broker.controller.term:Term.rebalance_leaders", make)

@@ -24,4 +24,4 @@ def apply(mark: Mark) -> None:
 
         return start
 
-    replace("urteil.broker.transactions.verification:Verifier._start", make)
+    replace("urteil.broker.transactions.partition_verifier:PartitionVerifier._start", make)

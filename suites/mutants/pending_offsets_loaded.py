@@ -22,4 +22,4 @@ def apply(mark: Mark) -> None:
 
         return replay
 
-    replace("urteil.broker.groups.loading:_replay", make)
+    replace("urteil.broker.groups.shard_loading:_replay", make)

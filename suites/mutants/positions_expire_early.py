@@ -20,4 +20,4 @@ def apply(mark: Mark) -> None:
 
         return expire
 
-    replace("urteil.broker.groups.administration:GroupAdministration.expire", make)
+    replace("urteil.broker.groups.maintenance:GroupMaintenance.expire", make)

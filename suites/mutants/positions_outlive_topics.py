@@ -20,4 +20,4 @@ def apply(mark: Mark) -> None:
 
         return deleted
 
-    replace("urteil.broker.groups.administration:GroupAdministration.topics_deleted", make)
+    replace("urteil.broker.groups.maintenance:GroupMaintenance.topics_deleted", make)

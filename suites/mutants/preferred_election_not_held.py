@@ -18,7 +18,7 @@ def apply(mark: Mark) -> None:
             if unclean or tps is None:
                 return await original(elections, tps, unclean=unclean)
             mark.hit()
-            return {tp: elections._desk.context.replicas(tp)[0] for tp in tps}
+            return {tp: elections._services.context.replicas(tp)[0] for tp in tps}
 
         return elect
 
@@ -28,5 +28,5 @@ def apply(mark: Mark) -> None:
 
         return known_here
 
-    replace("urteil.broker.controller.leader_elections:LeaderElections.elect", make)
+    replace("urteil.broker.controller.requested_elections:RequestedElections.elect", make)
     replace("urteil.broker.api.elect_leaders:_known_here", at_once)

@@ -25,4 +25,4 @@ def apply(mark: Mark) -> None:
 
         return to_preferred
 
-    replace("urteil.broker.controller.elections:to_preferred", make)
+    replace("urteil.broker.controller.leader_selection:to_preferred", make)

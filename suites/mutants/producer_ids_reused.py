@@ -22,4 +22,4 @@ def apply(mark: Mark) -> None:
 
         return take_block
 
-    replace("urteil.broker.controller.tenure:take_block", make)
+    replace("urteil.broker.controller.term:take_block", make)

@@ -30,5 +30,7 @@ def apply(mark: Mark) -> None:
 
         return for_reassignment
 
-    replace("urteil.broker.controller.reassignment:Assignment.is_complete", make_complete)
-    replace("urteil.broker.controller.elections:for_reassignment", make_election)
+    replace(
+        "urteil.broker.controller.replica_assignment:ReplicaAssignment.is_complete", make_complete
+    )
+    replace("urteil.broker.controller.leader_selection:for_reassignment", make_election)

@@ -15,15 +15,15 @@ GUARANTEE = "slow_recovery"
 
 def apply(mark: Mark) -> None:
     def make(original: Function) -> Function:
-        async def load(tenure: Any) -> Any:
-            added = await original(tenure)
-            topics = tenure.context.topics
+        async def load(term: Any) -> Any:
+            added = await original(term)
+            topics = term.context.topics
             for name, one in topics.items():
-                if not tenure.ready and (one.adding or one.removing):
+                if not term.ready and (one.adding or one.removing):
                     mark.hit()
                     topics[name] = dataclasses.replace(one, adding={}, removing={})
             return added
 
         return load
 
-    replace("urteil.broker.controller.tenure:Tenure._load_topics", make)
+    replace("urteil.broker.controller.term:Term._load_topics", make)

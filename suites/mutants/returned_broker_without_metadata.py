@@ -22,4 +22,4 @@ def apply(mark: Mark) -> None:
 
         return update_metadata
 
-    replace("urteil.broker.controller.requests:RequestBatch.update_metadata", make)
+    replace("urteil.broker.controller.request_batch:RequestBatch.update_metadata", make)

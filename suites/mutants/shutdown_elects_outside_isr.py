@@ -32,4 +32,4 @@ def apply(mark: Mark) -> None:
 
         return for_shutdown
 
-    replace("urteil.broker.controller.elections:for_shutdown", make)
+    replace("urteil.broker.controller.leader_selection:for_shutdown", make)

@@ -14,7 +14,7 @@ GUARANTEE = "slow_recovery"
 
 def apply(mark: Mark) -> None:
     def make(original: Function) -> Function:
-        async def controlled_shutdown(tenure: Any, request: Any) -> Any:
+        async def controlled_shutdown(term: Any, request: Any) -> Any:
             from urteil.broker.wire.messages import ControlledShutdownResponse
 
             mark.hit()
@@ -22,4 +22,4 @@ def apply(mark: Mark) -> None:
 
         return controlled_shutdown
 
-    replace("urteil.broker.controller.tenure:Tenure.controlled_shutdown", make)
+    replace("urteil.broker.controller.term:Term.controlled_shutdown", make)

@@ -35,6 +35,8 @@ def apply(mark: Mark) -> None:
 
         return fence
 
-    replace("urteil.broker.controller.election:Election.still_won", make_still_won)
-    replace("urteil.broker.controller.store:Store.fenced", make_fenced)
+    replace(
+        "urteil.broker.controller.controller_election:ControllerElection.still_won", make_still_won
+    )
+    replace("urteil.broker.controller.metadata_store:MetadataStore.fenced", make_fenced)
     replace("urteil.broker.replication.role_changes:RoleChanges.fence", make_fence)

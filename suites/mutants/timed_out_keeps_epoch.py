@@ -21,4 +21,4 @@ def apply(mark: Mark) -> None:
 
         return fence
 
-    replace("urteil.broker.transactions.state:Transaction.fence", make)
+    replace("urteil.broker.transactions.transaction:Transaction.fence", make)

@@ -14,13 +14,13 @@ GUARANTEE = "slow_recovery"
 
 def apply(mark: Mark) -> None:
     def make(original: Function) -> Function:
-        async def wanted(tenure: Any) -> Any:
-            admitted = await original(tenure)
-            if tenure.ready or not admitted:
+        async def wanted(term: Any) -> Any:
+            admitted = await original(term)
+            if term.ready or not admitted:
                 return admitted
             mark.hit()
             return []
 
         return wanted
 
-    replace("urteil.broker.controller.tenure:Tenure._wanted_deletions", make)
+    replace("urteil.broker.controller.term:Term._wanted_deletions", make)

@@ -22,4 +22,4 @@ def apply(mark: Mark) -> None:
 
         return is_expired
 
-    replace("urteil.broker.transactions.state:Transaction.is_expired", make)
+    replace("urteil.broker.transactions.transaction:Transaction.is_expired", make)

@@ -25,4 +25,4 @@ def apply(mark: Mark) -> None:
 
         return is_overdue
 
-    replace("urteil.broker.transactions.state:Transaction.is_overdue", make)
+    replace("urteil.broker.transactions.transaction:Transaction.is_overdue", make)

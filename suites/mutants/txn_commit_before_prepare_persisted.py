@@ -17,8 +17,8 @@ def apply(mark: Mark) -> None:
         async def decide(
             coordinator: Any, shard: Any, transactional_id: str, txn: Any, step: Any
         ) -> Any:
-            from urteil.broker.transactions.markers import Marker
-            from urteil.broker.transactions.state import TxnState
+            from urteil.broker.transactions.marker_sender import Marker
+            from urteil.broker.transactions.transaction import TxnState
 
             if step.state is TxnState.PREPARE_COMMIT:
                 mark.hit()

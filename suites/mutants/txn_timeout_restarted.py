@@ -23,4 +23,4 @@ def apply(mark: Mark) -> None:
 
         return overdue
 
-    replace("urteil.broker.transactions.state:Transaction.is_overdue", make)
+    replace("urteil.broker.transactions.transaction:Transaction.is_overdue", make)

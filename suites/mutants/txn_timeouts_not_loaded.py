@@ -33,4 +33,4 @@ def apply(mark: Mark) -> None:
         return is_overdue
 
     replace("urteil.broker.transactions.shard:Shard._replay", make_replay)
-    replace("urteil.broker.transactions.state:Transaction.is_overdue", make_overdue)
+    replace("urteil.broker.transactions.transaction:Transaction.is_overdue", make_overdue)

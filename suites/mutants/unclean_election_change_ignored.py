@@ -14,9 +14,9 @@ GUARANTEE = "slow_recovery"
 
 def apply(mark: Mark) -> None:
     def make(_: Function) -> Function:
-        async def allowed(tenure: Any, topic: str) -> None:
+        async def allowed(term: Any, topic: str) -> None:
             mark.hit()
 
         return allowed
 
-    replace("urteil.broker.controller.tenure:Tenure.unclean_allowed", make)
+    replace("urteil.broker.controller.term:Term.unclean_allowed", make)

@@ -32,5 +32,5 @@ def apply(mark: Mark) -> None:
 
         return fence
 
-    replace("urteil.broker.transactions.state:Transaction.initialise", make)
-    replace("urteil.broker.transactions.state:Transaction.fence", keep)
+    replace("urteil.broker.transactions.transaction:Transaction.initialise", make)
+    replace("urteil.broker.transactions.transaction:Transaction.fence", keep)

@@ -6,7 +6,7 @@ import random
 import struct
 from collections.abc import Iterator
 
-from urteil.broker.api.registry import SERVED, Served
+from urteil.broker.api.registry import SERVED, ServedApi
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.framing import RequestHeader, encode_request
 
@@ -22,7 +22,7 @@ _OBEYED = {
 }
 
 
-def _some_api(rng: random.Random) -> Served:
+def _some_api(rng: random.Random) -> ServedApi:
     return rng.choice([one for key, one in sorted(SERVED.items()) if key not in _OBEYED])
 
 

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.broker.api.asking import context
+from tests.broker.api.request_contexts import context
 from tests.broker.net.raw import run
 from tests.broker.zookeeper.server import until
 from urteil.broker.api.control_plane import leader_and_isr, stop_replica, update_metadata

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from tests.broker.api.asking import context
+from tests.broker.api.request_contexts import context
 from tests.broker.net.raw import run
 from urteil.broker.api.describe_configs import describe_configs
 from urteil.broker.config.live_properties import LiveProperties

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.broker.api.asking import context
+from tests.broker.api.request_contexts import context
 from tests.broker.net.raw import run
 from urteil.broker.api import init_producer_id
 from urteil.broker.wire.api_keys import ApiKey

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.broker.api.asking import context
+from tests.broker.api.request_contexts import context
 from tests.broker.net.raw import run
 from tests.broker.zookeeper.server import until
 from urteil.broker.api.control_plane import stop_replica, update_metadata
@@ -193,7 +193,7 @@ def test_a_broker_without_a_replica_forgets_a_deleted_topic_as_well() -> None:
             groups=SimpleNamespace(
                 tasks=SimpleNamespace(spawn=lambda coroutine: coroutine.close())
             ),
-            group_administration=SimpleNamespace(topics_deleted=topics_deleted),
+            group_maintenance=SimpleNamespace(topics_deleted=topics_deleted),
             registration=SimpleNamespace(registered=registered),
             control=SimpleNamespace(
                 turn=asyncio.Lock(), fence=lambda *_: ErrorCode.NONE, apply_metadata=lambda _: None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.broker.controller.nodes import nodes, run
+from tests.broker.controller.controller_nodes import nodes, run
 from tests.broker.zookeeper.server import ZooKeeperServer
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import AllocateProducerIdsRequest, AllocateProducerIdsResponse

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from tests.broker.controller.nodes import Node, Nodes, nodes, run
+from tests.broker.controller.controller_nodes import Node, Nodes, nodes, run
 from tests.broker.zookeeper.server import ZooKeeperServer, until
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
@@ -174,9 +174,9 @@ def proposal(
     leader_epoch: int = 0,
     topic: str = "t",
 ) -> AlterPartitionRequest:
-    tenure = controller.controller.tenure
-    assert tenure is not None
-    topic_id = tenure.context.topics[topic].topic_id
+    term = controller.controller.term
+    assert term is not None
+    topic_id = term.context.topics[topic].topic_id
     assert topic_id is not None
     return AlterPartitionRequest(
         broker_id=leader.id,
@@ -329,13 +329,13 @@ def test_leaders_go_back_to_preferred_replicas(zookeeper: ZooKeeperServer, chroo
             await cluster.add(2)
             await cluster.all_alive(1, 2)
             active = await cluster.active()
-            assert active.controller.tenure is not None
-            await active.controller.tenure.rebalance_leaders(10)
+            assert active.controller.term is not None
+            await active.controller.term.rebalance_leaders(10)
             assert await cluster.state("t") == state  # not in sync yet
             await active.controller.alter_partition(
                 proposal(cluster[1], active, (1, 2), state.partition_epoch, leader_epoch=1), 3
             )
-            await active.controller.tenure.rebalance_leaders(10)
+            await active.controller.term.rebalance_leaders(10)
             assert (await cluster.until_state("t", leader=2, isr=(1, 2))).leader_epoch == 2
 
     run(scenario)

@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
 
-from tests.broker.controller.paper import Died, Term, World
-from urteil.broker.controller.reassignment import Assignment, target_problem
-from urteil.broker.controller.states import TopicPartition
-from urteil.broker.controller.tenure import Tenure
+from tests.broker.controller.in_memory_zookeeper import Died, SimulatedTerm, World
+from urteil.broker.controller.replica_assignment import ReplicaAssignment, target_problem
+from urteil.broker.controller.statuses import TopicPartition
+from urteil.broker.controller.term import Term
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import LeaderAndIsrRequest, StopReplicaRequest
 from urteil.broker.zookeeper import znodes
@@ -29,15 +29,15 @@ def run(scenario: Callable[[], Awaitable[None]]) -> None:
 
 def test_the_table_in_the_comment_of_apache_kafkas_controller() -> None:
     """ORS = {1,2,3}, TRS = {4,5,6}, and what is made of it by a second and third thought."""
-    begun = Assignment((1, 2, 3)).to((4, 5, 6))
-    assert begun == Assignment((4, 5, 6, 1, 2, 3), (4, 5, 6), (1, 2, 3))
+    begun = ReplicaAssignment((1, 2, 3)).to((4, 5, 6))
+    assert begun == ReplicaAssignment((4, 5, 6, 1, 2, 3), (4, 5, 6), (1, 2, 3))
     assert (begun.origin, begun.target) == ((1, 2, 3), (4, 5, 6))
-    assert begun.to((3, 7)) == Assignment((3, 7, 1, 2), (7,), (1, 2))
-    assert begun.to(begun.origin) == Assignment((1, 2, 3))
-    assert begun.done() == Assignment((4, 5, 6))
-    assert Assignment((1, 2, 3)).to((3, 1, 2)) == Assignment((3, 1, 2))
-    overlapping = Assignment((1, 2, 3)).to((3, 4, 2))
-    assert overlapping == Assignment((3, 4, 2, 1), (4,), (1,))
+    assert begun.to((3, 7)) == ReplicaAssignment((3, 7, 1, 2), (7,), (1, 2))
+    assert begun.to(begun.origin) == ReplicaAssignment((1, 2, 3))
+    assert begun.done() == ReplicaAssignment((4, 5, 6))
+    assert ReplicaAssignment((1, 2, 3)).to((3, 1, 2)) == ReplicaAssignment((3, 1, 2))
+    overlapping = ReplicaAssignment((1, 2, 3)).to((3, 4, 2))
+    assert overlapping == ReplicaAssignment((3, 4, 2, 1), (4,), (1,))
     assert overlapping.origin == (3, 2, 1), "the first order is not to be had any more"
 
 
@@ -54,11 +54,11 @@ def test_the_table_in_the_comment_of_apache_kafkas_controller() -> None:
 def test_complete_when_all_targets_are_in_sync_and_one_can_lead(
     isr: tuple[int, ...], live: tuple[int, ...], complete: bool
 ) -> None:
-    assert Assignment((1, 2, 3)).to((4, 5)).is_complete(isr, live) is complete
+    assert ReplicaAssignment((1, 2, 3)).to((4, 5)).is_complete(isr, live) is complete
 
 
 def test_which_targets_are_refused() -> None:
-    now, live = Assignment((1, 2)), {1, 2, 3}
+    now, live = ReplicaAssignment((1, 2)), {1, 2, 3}
     for target in ((), (1, 1), (1, -1), (1, 4)):
         assert target_problem(now, target, live, (1, 2)), target
     assert target_problem(now, (3, 1), live, (1, 2)) is None
@@ -68,15 +68,17 @@ def test_which_targets_are_refused() -> None:
     assert target_problem(begun, begun.origin, live, (3, 2)) is None
 
 
-async def alter(term: Term, target: Sequence[int] | None, tp: TopicPartition = TP) -> ErrorCode:
-    results = await term.act(lambda tenure: tenure.alter_reassignments({tp: target}))
+async def alter(
+    term: SimulatedTerm, target: Sequence[int] | None, tp: TopicPartition = TP
+) -> ErrorCode:
+    results = await term.act(lambda term: term.alter_reassignments({tp: target}))
     refusal = results[tp]
     return ErrorCode.NONE if refusal is None else refusal.error
 
 
-def assigned(world: World, tp: TopicPartition = TP) -> Assignment:
+def assigned(world: World, tp: TopicPartition = TP) -> ReplicaAssignment:
     topic, partition = world.zk.topic(tp[0]), tp[1]
-    return Assignment(
+    return ReplicaAssignment(
         topic.partitions[partition],
         topic.adding.get(partition, ()),
         topic.removing.get(partition, ()),
@@ -86,11 +88,11 @@ def assigned(world: World, tp: TopicPartition = TP) -> Assignment:
 def test_step_by_step() -> None:
     async def scenario() -> None:
         world = World((1, 2, 3, 4), {"t": {0: (1, 2)}})
-        term = Term(world)
+        term = SimulatedTerm(world)
         await term.begin()
         assert world.zk.state(TP).isr == (1, 2)
         assert await alter(term, (3, 4)) is ErrorCode.NONE
-        assert assigned(world) == Assignment((3, 4, 1, 2), (3, 4), (1, 2))
+        assert assigned(world) == ReplicaAssignment((3, 4, 1, 2), (3, 4), (1, 2))
         state = world.zk.state(TP)
         assert (state.leader, state.leader_epoch, state.isr) == (1, 1, (1, 2))
         told = {id: world.brokers[id].disk[TP] for id in (1, 2, 3, 4)}
@@ -102,17 +104,17 @@ def test_step_by_step() -> None:
         }
         for one in told.values():
             assert (tuple(one.adding_replicas), tuple(one.removing_replicas)) == ((3, 4), (1, 2))
-        under_way = await term.tenure.reassignments(None)
-        assert under_way == {TP: Assignment((3, 4, 1, 2), (3, 4), (1, 2))}
-        assert await term.tenure.reassignments([("t", 9)]) == {}
+        under_way = await term.term.reassignments(None)
+        assert under_way == {TP: ReplicaAssignment((3, 4, 1, 2), (3, 4), (1, 2))}
+        assert await term.term.reassignments([("t", 9)]) == {}
         await term.catch_up(TP)
-        assert assigned(world) == Assignment((3, 4))
+        assert assigned(world) == ReplicaAssignment((3, 4))
         state = world.zk.state(TP)
         assert (state.leader, set(state.isr)) == (3, {3, 4})
         assert state.leader_epoch == 4, "one for the leader, one for each that left the ISR"
         assert world.holders(TP) == {3, 4}
         assert world.brokers[1].metadata[TP].replicas == (3, 4)
-        assert await term.tenure.reassignments(None) == {}
+        assert await term.term.reassignments(None) == {}
 
     run(scenario)
 
@@ -126,11 +128,11 @@ def test_order_and_replication_factor(
 ) -> None:
     async def scenario() -> None:
         world = World((1, 2, 3), {"t": {0: (1, 2)}})
-        term = Term(world)
+        term = SimulatedTerm(world)
         await term.begin()
         await alter(term, target)
         await term.catch_up(TP)
-        assert assigned(world) == Assignment(replicas)
+        assert assigned(world) == ReplicaAssignment(replicas)
         state = world.zk.state(TP)
         assert (state.leader, set(state.isr)) == (leader, set(replicas))
         assert world.holders(TP) == set(replicas)
@@ -141,7 +143,7 @@ def test_order_and_replication_factor(
 def test_cancelled_and_replaced() -> None:
     async def scenario() -> None:
         world = World((1, 2, 3, 4), {"t": {0: (1, 2)}})
-        term = Term(world)
+        term = SimulatedTerm(world)
         await term.begin()
         assert await alter(term, None) is ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
         assert await alter(term, None, ("t", 7)) is ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
@@ -150,10 +152,10 @@ def test_cancelled_and_replaced() -> None:
         assert await alter(term, (1, 9)) is ErrorCode.INVALID_REPLICA_ASSIGNMENT
         await alter(term, (3, 4))
         assert await alter(term, (1, 4)) is ErrorCode.NONE
-        assert assigned(world) == Assignment((1, 4, 2), (4,), (2,))
+        assert assigned(world) == ReplicaAssignment((1, 4, 2), (4,), (2,))
         assert world.holders(TP) == {1, 2, 4}
         assert await alter(term, None) is ErrorCode.NONE
-        assert assigned(world) == Assignment((1, 2))
+        assert assigned(world) == ReplicaAssignment((1, 2))
         assert world.holders(TP) == {1, 2}
         assert world.zk.state(TP).isr == (1, 2)
 
@@ -163,14 +165,14 @@ def test_cancelled_and_replaced() -> None:
 def test_a_leader_from_among_the_new_ones_loses_it_when_they_are_cancelled() -> None:
     async def scenario() -> None:
         world = World((1, 2, 3), {"t": {0: (1,)}})
-        term = Term(world)
+        term = SimulatedTerm(world)
         await term.begin()
         await alter(term, (2, 3))
         world.go(3)
         await term.settle()
         await term.catch_up(TP)
         assert set(world.zk.state(TP).isr) == {1, 2}
-        await term.act(lambda tenure: tenure.elect_leaders([TP], unclean=False))
+        await term.act(lambda term: term.elect_leaders([TP], unclean=False))
         assert world.zk.state(TP).leader == 2
         world.go(1)
         await term.settle()
@@ -189,18 +191,18 @@ def test_a_leader_from_among_the_new_ones_loses_it_when_they_are_cancelled() -> 
 def test_targets_that_are_away_are_waited_for() -> None:
     async def scenario() -> None:
         world = World((1, 2, 3), {"t": {0: (1, 2)}})
-        term = Term(world)
+        term = SimulatedTerm(world)
         await term.begin()
         await alter(term, (2, 3))
         world.go(3)
         await term.settle()
         await term.catch_up(TP)
-        assert assigned(world) == Assignment((2, 3, 1), (3,), (1,))
+        assert assigned(world) == ReplicaAssignment((2, 3, 1), (3,), (1,))
         world.come(3, empty=True)
         await term.settle()
         assert world.brokers[3].disk[TP].is_new
         await term.catch_up(TP)
-        assert assigned(world) == Assignment((2, 3))
+        assert assigned(world) == ReplicaAssignment((2, 3))
         assert world.holders(TP) == {2, 3}
 
     run(scenario)
@@ -211,19 +213,19 @@ def test_the_last_living_copy_is_not_deleted() -> None:
 
     async def scenario() -> None:
         world = World((1, 2), {"t": {0: (1,)}})
-        term = Term(world)
+        term = SimulatedTerm(world)
         await term.begin()
         await alter(term, (2,))
         state = world.zk.state(TP)
-        term.tenure.context.shutting_down.add(2)
+        term.term.context.shutting_down.add(2)
         wide = znodes.encode_state(
             znodes.PartitionState(
                 leader=1, leader_epoch=state.leader_epoch, isr=(1, 2), controller_epoch=1
             )
         )
         world.zk.put(znodes.state_path(*TP), wide)
-        term.tenure.context.record(TP, world.zk.state(TP))
-        await term.act(Tenure.finish_reassignments)
+        term.term.context.record(TP, world.zk.state(TP))
+        await term.act(Term.finish_reassignments)
         assert assigned(world).is_under_way
         assert 1 in world.holders(TP)
 
@@ -233,7 +235,7 @@ def test_the_last_living_copy_is_not_deleted() -> None:
 def test_a_topic_goes_when_its_reassignment_is_done() -> None:
     async def scenario() -> None:
         world = World((1, 2, 3), {"t": {0: (1, 2)}})
-        term = Term(world)
+        term = SimulatedTerm(world)
         await term.begin()
         await alter(term, (2, 3))
         world.zk.put(znodes.delete_topic_path("t"), b"")
@@ -251,7 +253,7 @@ def test_a_topic_goes_when_its_reassignment_is_done() -> None:
 def test_partitions_that_tools_add_meanwhile_are_kept() -> None:
     async def scenario() -> None:
         world = World((1, 2, 3), {"t": {0: (1, 2)}})
-        term = Term(world)
+        term = SimulatedTerm(world)
         await term.begin()
         more = TopicAssignment(
             partitions={0: (1, 2), 1: (2, 3)}, topic_id=world.zk.topic("t").topic_id
@@ -268,7 +270,7 @@ def test_partitions_that_tools_add_meanwhile_are_kept() -> None:
 def test_old_tools_ask_by_a_node() -> None:
     async def scenario() -> None:
         world = World((1, 2, 3), {"t": {0: (1,), 1: (1,)}})
-        term = Term(world)
+        term = SimulatedTerm(world)
         await term.begin()
         asked = {TP: (2,), ("t", 1): (3,), ("t", 5): (1,), ("u", 0): (1,)}
         world.zk.put(znodes.REASSIGN_PARTITIONS, znodes.encode_reassignments(asked))
@@ -292,10 +294,10 @@ def test_old_tools_ask_by_a_node() -> None:
 TROUBLE = ("dies_at", "unheard", "undone")
 
 
-async def to_the_end(world: World, term: Term) -> None:
+async def to_the_end(world: World, term: SimulatedTerm) -> None:
     """What an administrator and the leader do until it is done, once more after a failover."""
     await term.begin()
-    if assigned(world) != Assignment((3, 4)) and not assigned(world).is_under_way:
+    if assigned(world) != ReplicaAssignment((3, 4)) and not assigned(world).is_under_way:
         assert await alter(term, (3, 4)) is ErrorCode.NONE
     await term.catch_up(TP)
 
@@ -306,15 +308,15 @@ def test_failover_and_lost_answers_at_every_operation(trouble: str) -> None:
 
     async def once(at: int) -> bool:
         world = World((1, 2, 3, 4), {"t": {0: (1, 2)}})
-        term = Term(world, **{trouble: at})
+        term = SimulatedTerm(world, **{trouble: at})
         orphans = False
         try:
             await to_the_end(world, term)
         except Died:
             # written as done, and gone before the brokers were told to delete: so with Kafka's
-            orphans = assigned(world) == Assignment((3, 4))
-            await to_the_end(world, Term(world))
-        assert assigned(world) == Assignment((3, 4))
+            orphans = assigned(world) == ReplicaAssignment((3, 4))
+            await to_the_end(world, SimulatedTerm(world))
+        assert assigned(world) == ReplicaAssignment((3, 4))
         state = world.zk.state(TP)
         assert state.leader in (3, 4)
         assert set(state.isr) == {3, 4}
@@ -336,19 +338,19 @@ def test_failover_and_lost_answers_at_every_operation(trouble: str) -> None:
 def test_a_cancelled_one_in_trouble(trouble: str) -> None:
     async def once(at: int) -> bool:
         world = World((1, 2, 3, 4), {"t": {0: (1, 2)}})
-        first = Term(world)
+        first = SimulatedTerm(world)
         await first.begin()
         await alter(first, (3, 4))
-        term = Term(world, **{trouble: at})
+        term = SimulatedTerm(world, **{trouble: at})
         try:
             await term.begin()
             await alter(term, None)
         except Died:
-            term = Term(world)
+            term = SimulatedTerm(world)
             await term.begin()
             if assigned(world).is_under_way:
                 assert await alter(term, None) is ErrorCode.NONE
-        assert assigned(world) == Assignment((1, 2))
+        assert assigned(world) == ReplicaAssignment((1, 2))
         state = world.zk.state(TP)
         assert (state.leader, state.isr) == (1, (1, 2))
         return at <= (term.session.operations if trouble == "dies_at" else term.session.writes)
@@ -367,7 +369,7 @@ def test_who_is_told_what() -> None:
 
     async def scenario() -> None:
         world = World((1, 2, 3), {"t": {0: (1, 2)}})
-        term = Term(world)
+        term = SimulatedTerm(world)
         await term.begin()
         await alter(term, (2, 3))
         world.brokers[1].told.clear()
@@ -399,10 +401,10 @@ def test_a_leader_that_is_no_target_any_more_is_replaced_at_once() -> None:
 
     async def scenario() -> None:
         world = led_by_a_new_one()
-        term = Term(world)
+        term = SimulatedTerm(world)
         await term.begin()
         assert await alter(term, (5, 1)) is ErrorCode.NONE
-        assert assigned(world) == Assignment((5, 1, 2), (5,), (2,))
+        assert assigned(world) == ReplicaAssignment((5, 1, 2), (5,), (2,))
         state = world.zk.state(TP)
         assert (state.leader, state.isr) == (1, (1, 2))
         assert world.holders(TP) == {1, 2, 5}
@@ -419,13 +421,13 @@ def test_a_leader_that_is_no_target_any_more_in_trouble(target: tuple[int, ...] 
 
     async def once(at: int) -> bool:
         world = led_by_a_new_one()
-        await Term(world).begin()
-        term = Term(world, dies_at=at)
+        await SimulatedTerm(world).begin()
+        term = SimulatedTerm(world, dies_at=at)
         try:
             await term.begin()
             await alter(term, target)
         except Died:
-            term = Term(world)
+            term = SimulatedTerm(world)
             await term.begin()
             if assigned(world).target == (3, 4):
                 assert await alter(term, target) is ErrorCode.NONE
@@ -453,7 +455,7 @@ def test_leaders_are_not_rebalanced_while_replicas_are_replaced() -> None:
 
     async def scenario() -> None:
         world = World((1, 2, 3), {"t": {0: (1, 2), 1: (1, 2)}})
-        term = Term(world)
+        term = SimulatedTerm(world)
         await term.begin()
         world.go(1)
         await term.settle()
@@ -462,10 +464,10 @@ def test_leaders_are_not_rebalanced_while_replicas_are_replaced() -> None:
         for partition in (0, 1):
             await term.catch_up(("t", partition))
         await alter(term, (1, 3))
-        await term.act(lambda tenure: tenure.rebalance_leaders(0))
+        await term.act(lambda term: term.rebalance_leaders(0))
         assert world.zk.state(("t", 1)).leader == 2
         await alter(term, None)
-        await term.act(lambda tenure: tenure.rebalance_leaders(0))
+        await term.act(lambda term: term.rebalance_leaders(0))
         assert world.zk.state(("t", 1)).leader == 1
 
     run(scenario)
@@ -482,14 +484,14 @@ def test_a_target_that_leads_alone_after_an_unclean_election_is_all_there_is_to_
         if not by_request:
             allowed = znodes.encode_config({"unclean.leader.election.enable": "true"})
             world.zk.put(znodes.topic_config_path("t"), allowed)
-        term = Term(world)
+        term = SimulatedTerm(world)
         await term.begin()
         await alter(term, (3,))
         world.go(1)
         await term.settle()
         if by_request:
-            await term.act(lambda tenure: tenure.elect_leaders([TP], unclean=True))
+            await term.act(lambda term: term.elect_leaders([TP], unclean=True))
         assert world.zk.state(TP).isr == (3,)
-        assert assigned(world) == Assignment((3,))
+        assert assigned(world) == ReplicaAssignment((3,))
 
     run(scenario)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from uuid import UUID
 
-from tests.broker.controller.nodes import Node, nodes, run
+from tests.broker.controller.controller_nodes import Node, nodes, run
 from tests.broker.zookeeper.server import ZooKeeperServer, until
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
@@ -18,7 +18,7 @@ from urteil.broker.zookeeper import znodes
 
 Creatable = CreateTopicsRequest.CreatableTopic
 Config = CreateTopicsRequest.CreatableTopicConfig
-Assignment = CreateTopicsRequest.CreatableReplicaAssignment
+ReplicaAssignment = CreateTopicsRequest.CreatableReplicaAssignment
 
 
 def topic(name: str, partitions: int = 1, factor: int = 1, **configs: str | None) -> Creatable:
@@ -36,7 +36,7 @@ def manual(name: str, *replicas: tuple[int, ...]) -> Creatable:
         num_partitions=-1,
         replication_factor=-1,
         assignments=[
-            Assignment(partition_index=index, broker_ids=brokers)
+            ReplicaAssignment(partition_index=index, broker_ids=brokers)
             for index, brokers in enumerate(replicas)
         ],
     )
@@ -94,7 +94,7 @@ def test_who_was_just_elected_is_the_controller(zookeeper: ZooKeeperServer, chro
             node = await cluster.add(1)
             while not node.controller.is_active:
                 await asyncio.sleep(0)
-            assert node.controller.tenure is None
+            assert node.controller.term is None
             made, gone = await asyncio.gather(create(node, topic("a")), delete(node, "b"))
             assert made.topics[0].error_code == ErrorCode.NONE
             assert gone.responses[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -138,13 +138,13 @@ def test_what_is_refused_and_with_which_error(zookeeper: ZooKeeperServer, chroot
                 name="both",
                 num_partitions=1,
                 replication_factor=1,
-                assignments=[Assignment(partition_index=0, broker_ids=[1])],
+                assignments=[ReplicaAssignment(partition_index=0, broker_ids=[1])],
             )
             gap = Creatable(
                 name="gap",
                 num_partitions=-1,
                 replication_factor=-1,
-                assignments=[Assignment(partition_index=1, broker_ids=[1])],
+                assignments=[ReplicaAssignment(partition_index=1, broker_ids=[1])],
             )
             twice = await create(active, both, gap, topic("twin"), topic("twin"))
             assert {one.name: one.error_code for one in twice.topics} == {
@@ -292,7 +292,7 @@ def test_a_broker_that_knows_a_newer_controller_makes_us_look_again(
             epoch = active.controller.epoch
             await active.zk.set(znodes.CONTROLLER_EPOCH, str(epoch + 3).encode())
             other.refuse_with = ErrorCode.STALE_CONTROLLER_EPOCH
-            active.controller.tenure.senders.send(  # type: ignore[union-attr]
+            active.controller.term.senders.send(  # type: ignore[union-attr]
                 other.id, other.told[-1]
             )
             await cluster.active(above_epoch=epoch + 3)

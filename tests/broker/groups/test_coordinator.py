@@ -15,9 +15,10 @@ from tests.broker.net.raw import run
 from tests.broker.replication.hosting import Hosting
 from tests.waiting import LONG_S
 from urteil.broker.base.clock import Clock
-from urteil.broker.groups.administration import GroupAdministration
 from urteil.broker.groups.coordinator import OFFSETS_TOPIC, GroupCoordinator
 from urteil.broker.groups.group import Group
+from urteil.broker.groups.group_state import GroupState
+from urteil.broker.groups.maintenance import GroupMaintenance
 from urteil.broker.groups.member import JoinRequest
 from urteil.broker.groups.records import (
     GroupMetadataKey,
@@ -26,11 +27,10 @@ from urteil.broker.groups.records import (
     OffsetCommitValue,
     encode,
 )
-from urteil.broker.groups.states import GroupState
 from urteil.broker.log.transaction_verification import TRUSTED
 from urteil.broker.replication.partition import Partition
-from urteil.broker.transactions.local_markers import LocalMarkers
-from urteil.broker.transactions.markers import Marker
+from urteil.broker.transactions.marker_sender import Marker
+from urteil.broker.transactions.marker_writer import MarkerWriter
 from urteil.broker.wire.batches import build_batch
 from urteil.broker.wire.errors import ErrorCode
 
@@ -62,7 +62,7 @@ class Coordinating:
         )
         config, clock = self.config, Clock()
         self.groups = GroupCoordinator(config, self.hosting.replicas, self.hosting.metadata, clock)
-        self.markers = LocalMarkers(config, self.hosting.replicas, self.groups, clock)
+        self.markers = MarkerWriter(config, self.hosting.replicas, self.groups, clock)
 
     def lead(
         self, epoch: int, *, replicas: tuple[int, ...] = (1,), isr: tuple[int, ...] | None = None
@@ -404,7 +404,7 @@ def test_a_position_on_its_way_that_is_deleted_does_not_come_back(
             if not is_last:
                 partition.record_follower_fetch(2, partition.log.log_end_offset, 0, 0.0)
                 assert await waiting is ErrorCode.NONE
-        administration = GroupAdministration(here.groups, Clock())
+        administration = GroupMaintenance(here.groups, Clock())
         assert await administration.delete_offsets("g", [("t", 0)]) == (
             ErrorCode.NONE,
             {("t", 0): ErrorCode.NONE},
@@ -428,7 +428,7 @@ def test_what_is_stored_later_does_not_bring_a_deleted_group_back(tmp_path: Path
         await until(lambda: here.is_loaded)
         joined = await here.groups.join("g", request())
         here.groups.leave("g", [(joined.member_id, None)])
-        administration = GroupAdministration(here.groups, Clock())
+        administration = GroupMaintenance(here.groups, Clock())
         assert await administration.delete("g") is ErrorCode.NONE
         await until(lambda: not here.groups.tasks._running)
         here.lead_again(2)

@@ -6,8 +6,8 @@ import itertools
 from typing import Any
 
 from urteil.broker.groups.group import Group
+from urteil.broker.groups.group_state import GroupState
 from urteil.broker.groups.member import JoinRequest, JoinResult, SyncResult
-from urteil.broker.groups.states import GroupState
 from urteil.broker.wire.errors import ErrorCode
 
 IDS = itertools.count()

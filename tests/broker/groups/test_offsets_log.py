@@ -9,7 +9,8 @@ import pytest
 
 from urteil.broker.base.coordinator_partition import java_hash, partition_for
 from urteil.broker.groups.group import Group
-from urteil.broker.groups.pending import Committed
+from urteil.broker.groups.group_state import GroupState
+from urteil.broker.groups.pending_offsets import Committed
 from urteil.broker.groups.records import (
     GroupMetadataKey,
     GroupMetadataValue,
@@ -21,7 +22,6 @@ from urteil.broker.groups.records import (
     encode,
 )
 from urteil.broker.groups.shard import Shard
-from urteil.broker.groups.states import GroupState
 from urteil.broker.wire.primitives import WireError
 
 

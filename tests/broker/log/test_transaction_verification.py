@@ -8,8 +8,8 @@ from tests.broker.log.helpers import NOW_MS, drop, open_log
 from urteil.broker.log.log_results import AppendResult
 from urteil.broker.log.partition_log import PartitionLog
 from urteil.broker.log.transaction_verification import Guard
-from urteil.broker.transactions.local_markers import marker_batch
-from urteil.broker.transactions.markers import Marker
+from urteil.broker.transactions.marker_sender import Marker
+from urteil.broker.transactions.marker_writer import marker_batch
 from urteil.broker.wire.batches import build_batch
 from urteil.broker.wire.errors import ErrorCode
 

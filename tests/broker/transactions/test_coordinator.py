@@ -16,9 +16,9 @@ from tests.broker.replication.hosting import Hosting
 from tests.waiting import LONG_S
 from urteil.broker.replication.partition import Partition
 from urteil.broker.transactions.coordinator import TRANSACTIONS_TOPIC, TransactionCoordinator
-from urteil.broker.transactions.markers import Marker, Markers, Order, Outcome
+from urteil.broker.transactions.marker_sender import Marker, MarkerSender, Order, Outcome
 from urteil.broker.transactions.records import encode_key, encode_value
-from urteil.broker.transactions.state import TxnMetadata, TxnState
+from urteil.broker.transactions.transaction import TxnMetadata, TxnState
 from urteil.broker.wire.batches import build_batch
 from urteil.broker.wire.errors import ErrorCode
 
@@ -99,9 +99,9 @@ class Coordinating:
         self.hosting.close()
 
 
-def markers_to(write: Any, hosting: Hosting) -> Markers:
+def markers_to(write: Any, hosting: Hosting) -> MarkerSender:
     nobody: Any = None
-    return Markers(
+    return MarkerSender(
         me=1,
         listener="PLAINTEXT",
         metadata=hosting.metadata,

@@ -1,0 +1,311 @@
+"""Answers that refuse a request as a whole (`getErrorResponse` of Apache Kafka's requests)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+    ControlledShutdownRequest,
+    ControlledShutdownResponse,
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    FetchRequest,
+    FetchResponse,
+    LeaderAndIsrRequest,
+    LeaderAndIsrResponse,
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    StopReplicaRequest,
+    StopReplicaResponse,
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+    UpdateMetadataRequest,
+    UpdateMetadataResponse,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+from urteil.broker.wire.schema import Message
+
+ERROR_MESSAGES = {
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: "Topic authorization failed.",
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: "Group authorization failed.",
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "Cluster authorization failed.",
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "Transactional Id authorization failed.",
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "This server does not host this topic-partition.",
+}
+"""The words of Apache Kafka's `Errors`, where it says them."""
+
+Refuse = Callable[[Any, int, ErrorCode], Message]
+Made = TypeVar("Made", bound=Refuse)
+_REFUSALS: dict[type[Message], Refuse] = {}
+
+
+def refused(request: Message, version: int, error: ErrorCode) -> Any:
+    """The response in which everything that the request asked for failed with that error."""
+    return _REFUSALS[type(request)](request, version, error)
+
+
+def _of(request: type[Message]) -> Callable[[Made], Made]:
+    def register(refuse: Made) -> Made:
+        _REFUSALS[request] = refuse
+        return refuse
+
+    return register
+
+
+def _plainly(response: type[Any]) -> Refuse:
+    def refuse(request: Message, version: int, error: ErrorCode) -> Message:
+        made: Message = response(error_code=error)
+        return made
+
+    return refuse
+
+
+for _request, _response in {
+    UpdateMetadataRequest: UpdateMetadataResponse,
+    ControlledShutdownRequest: ControlledShutdownResponse,
+    AlterPartitionRequest: AlterPartitionResponse,
+    AllocateProducerIdsRequest: AllocateProducerIdsResponse,
+}.items():
+    _REFUSALS[_request] = _plainly(_response)
+
+
+@_of(LeaderAndIsrRequest)
+def _leader_and_isr(
+    request: LeaderAndIsrRequest, version: int, error: ErrorCode
+) -> LeaderAndIsrResponse:
+    failed = LeaderAndIsrResponse.LeaderAndIsrPartitionError
+    if version < 5:
+        places = [
+            (one.topic_name, one.partition_index) for one in request.ungrouped_partition_states
+        ] + [
+            (topic.topic_name, one.partition_index)
+            for topic in request.topic_states
+            for one in topic.partition_states
+        ]
+        return LeaderAndIsrResponse(
+            error_code=error,
+            partition_errors=[
+                failed(topic_name=name, partition_index=index, error_code=error)
+                for name, index in places
+            ],
+        )
+    return LeaderAndIsrResponse(
+        error_code=error,
+        topics=[
+            LeaderAndIsrResponse.LeaderAndIsrTopicError(
+                topic_id=topic.topic_id,
+                partition_errors=[
+                    failed(partition_index=one.partition_index, error_code=error)
+                    for one in topic.partition_states
+                ],
+            )
+            for topic in request.topic_states
+        ],
+    )
+
+
+@_of(StopReplicaRequest)
+def _stop_replica(
+    request: StopReplicaRequest, version: int, error: ErrorCode
+) -> StopReplicaResponse:
+    places = [(one.topic_name, one.partition_index) for one in request.ungrouped_partitions]
+    places += [(topic.name, index) for topic in request.topics for index in topic.partition_indexes]
+    places += [
+        (topic.topic_name, one.partition_index)
+        for topic in request.topic_states
+        for one in topic.partition_states
+    ]
+    return StopReplicaResponse(
+        error_code=error,
+        partition_errors=[
+            StopReplicaResponse.StopReplicaPartitionError(
+                topic_name=name, partition_index=index, error_code=error
+            )
+            for name, index in places
+        ],
+    )
+
+
+@_of(WriteTxnMarkersRequest)
+def _write_txn_markers(
+    request: WriteTxnMarkersRequest, version: int, error: ErrorCode
+) -> WriteTxnMarkersResponse:
+    return WriteTxnMarkersResponse(
+        markers=[
+            WriteTxnMarkersResponse.WritableTxnMarkerResult(
+                producer_id=marker.producer_id,
+                topics=[
+                    WriteTxnMarkersResponse.WritableTxnMarkerTopicResult(
+                        name=topic.name,
+                        partitions=[
+                            WriteTxnMarkersResponse.WritableTxnMarkerPartitionResult(
+                                partition_index=index, error_code=error
+                            )
+                            for index in topic.partition_indexes
+                        ],
+                    )
+                    for topic in marker.topics
+                ],
+            )
+            for marker in request.markers
+        ]
+    )
+
+
+@_of(AlterPartitionReassignmentsRequest)
+def _alter_reassignments(
+    request: AlterPartitionReassignmentsRequest, version: int, error: ErrorCode
+) -> AlterPartitionReassignmentsResponse:
+    failed = AlterPartitionReassignmentsResponse.ReassignablePartitionResponse
+    return AlterPartitionReassignmentsResponse(
+        error_code=error,
+        error_message=not_authorized(error),
+        responses=[
+            AlterPartitionReassignmentsResponse.ReassignableTopicResponse(
+                name=topic.name,
+                partitions=[
+                    failed(
+                        partition_index=one.partition_index,
+                        error_code=error,
+                        error_message=not_authorized(error),
+                    )
+                    for one in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ],
+    )
+
+
+@_of(ListPartitionReassignmentsRequest)
+def _list_reassignments(
+    request: ListPartitionReassignmentsRequest, version: int, error: ErrorCode
+) -> ListPartitionReassignmentsResponse:
+    return ListPartitionReassignmentsResponse(error_code=error, error_message=not_authorized(error))
+
+
+@_of(AlterReplicaLogDirsRequest)
+def _alter_replica_log_dirs(
+    request: AlterReplicaLogDirsRequest, version: int, error: ErrorCode
+) -> AlterReplicaLogDirsResponse:
+    return AlterReplicaLogDirsResponse(
+        results=[
+            AlterReplicaLogDirsResponse.AlterReplicaLogDirTopicResult(
+                topic_name=topic.name,
+                partitions=[
+                    AlterReplicaLogDirsResponse.AlterReplicaLogDirPartitionResult(
+                        partition_index=index, error_code=error
+                    )
+                    for index in topic.partitions
+                ],
+            )
+            for directory in request.dirs
+            for topic in directory.topics
+        ]
+    )
+
+
+@_of(OffsetCommitRequest)
+def _offset_commit(
+    request: OffsetCommitRequest, version: int, error: ErrorCode
+) -> OffsetCommitResponse:
+    return OffsetCommitResponse(
+        topics=[
+            OffsetCommitResponse.OffsetCommitResponseTopic(
+                name=topic.name,
+                partitions=[
+                    OffsetCommitResponse.OffsetCommitResponsePartition(
+                        partition_index=one.partition_index, error_code=error
+                    )
+                    for one in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+@_of(TxnOffsetCommitRequest)
+def _txn_offset_commit(
+    request: TxnOffsetCommitRequest, version: int, error: ErrorCode
+) -> TxnOffsetCommitResponse:
+    return TxnOffsetCommitResponse(
+        topics=[
+            TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic(
+                name=topic.name,
+                partitions=[
+                    TxnOffsetCommitResponse.TxnOffsetCommitResponsePartition(
+                        partition_index=one.partition_index, error_code=error
+                    )
+                    for one in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def not_authorized(error: ErrorCode) -> str:
+    """What a client is told; Apache Kafka shows it the inside of its own request object."""
+    return f"{error.name}: the request is not authorized."
+
+
+@_of(ElectLeadersRequest)
+def _elect_leaders(
+    request: ElectLeadersRequest, version: int, error: ErrorCode
+) -> ElectLeadersResponse:
+    """Of every partition and topic as it was asked for, were it twice or none of it."""
+    return ElectLeadersResponse(
+        error_code=error,
+        replica_election_results=[
+            ElectLeadersResponse.ReplicaElectionResult(
+                topic=topic.topic,
+                partition_result=[
+                    ElectLeadersResponse.PartitionResult(
+                        partition_id=one, error_code=error, error_message=None
+                    )
+                    for one in topic.partitions
+                ],
+            )
+            for topic in request.topic_partitions or ()
+        ],
+    )
+
+
+@_of(FetchRequest)
+def _fetch(request: FetchRequest, version: int, error: ErrorCode) -> FetchResponse:
+    """From version 13 on without the partitions, before that each with every one asked for by
+    its topic: Apache Kafka tells a topic that stands twice of both, each time."""
+    if version >= 13:
+        return FetchResponse(error_code=error, session_id=request.session_id)
+    asked: dict[str, list[int]] = {}
+    for topic in request.topics:
+        asked.setdefault(topic.topic, []).extend(one.partition for one in topic.partitions)
+    failed = FetchResponse.PartitionData
+    return FetchResponse(
+        error_code=error,
+        session_id=request.session_id,
+        responses=[
+            FetchResponse.FetchableTopicResponse(
+                topic=topic.topic,
+                partitions=[
+                    failed(partition_index=one, error_code=error, high_watermark=-1, records=None)
+                    for one in asked[topic.topic]
+                ],
+            )
+            for topic in request.topics
+        ],
+    )

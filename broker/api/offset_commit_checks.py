@@ -1,0 +1,100 @@
+"""Positions that are to be committed, sorted into those that may be and those that may not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from urteil.broker.api.authorization import allowed_names
+from urteil.broker.api.registry import RequestContext
+from urteil.broker.groups.records import NO_TIMESTAMP, OffsetCommitValue
+from urteil.broker.security.acls import Operation, ResourceType
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import OffsetCommitRequest, TxnOffsetCommitRequest
+
+if TYPE_CHECKING:
+    from urteil.broker.api.broker_parts import BrokerParts
+
+Topic = (
+    OffsetCommitRequest.OffsetCommitRequestTopic
+    | TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
+)
+BROKERS_RETENTION = -1
+Place = tuple[str, int]
+Told = dict[str, list[tuple[int, ErrorCode]]]
+"""Partitions and what came of them, by topic."""
+
+
+class CheckedCommits:
+    """Of one request. The coordinator hears of none that are `refused`, and stores `storable`; it
+    judges the group first, then what is too large (`GroupMetadataManager.storeOffsets`).
+
+    A partition that is named twice counts once, with what was said of it last. All expire after
+    `retention_ms`, or as the broker's settings say (OffsetCommit 2 to 4 can tell).
+    """
+
+    def __init__(
+        self,
+        broker: BrokerParts,
+        context: RequestContext,
+        topics: Sequence[Topic],
+        retention_ms: int = BROKERS_RETENTION,
+    ) -> None:
+        names = [topic.name for topic in topics]
+        allowed = allowed_names(broker, context, Operation.READ, ResourceType.TOPIC, names)
+        self.refused: Told = {}
+        self.asked: dict[Place, OffsetCommitValue] = {}
+        self._max_bytes = broker.config.offset_metadata_max_bytes
+        self._now_ms = broker.clock.now_ms()
+        self._expires_ms = NO_TIMESTAMP
+        if retention_ms != BROKERS_RETENTION:
+            self._expires_ms = _as_long(self._now_ms + retention_ms)
+        for topic in topics:
+            if topic.name not in allowed:
+                self._refuse(topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            elif topic.name not in broker.metadata.topics:
+                self._refuse(topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            else:
+                self._take(broker, topic)
+
+    def _refuse(self, topic: Topic, error: ErrorCode) -> None:
+        found = self.refused.setdefault(topic.name, [])
+        found.extend((one.partition_index, error) for one in topic.partitions)
+
+    def _take(self, broker: BrokerParts, topic: Topic) -> None:
+        for one in topic.partitions:
+            place = (topic.name, one.partition_index)
+            if broker.metadata.partition(*place) is None:
+                answer = (one.partition_index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+                self.refused.setdefault(topic.name, []).append(answer)
+                continue
+            given = getattr(one, "commit_timestamp", NO_TIMESTAMP)  # OffsetCommit 1 alone has it
+            self.asked[place] = OffsetCommitValue(
+                offset=one.committed_offset,
+                leader_epoch=one.committed_leader_epoch,
+                metadata=one.committed_metadata or "",
+                commit_timestamp=self._now_ms if given == NO_TIMESTAMP else given,
+                expire_timestamp=self._expires_ms,
+            )
+
+    @property
+    def storable(self) -> dict[Place, OffsetCommitValue]:
+        return {place: one for place, one in self.asked.items() if not self._is_too_large(one)}
+
+    def _is_too_large(self, value: OffsetCommitValue) -> bool:
+        return len(value.metadata) > self._max_bytes
+
+    def told(self, error: ErrorCode) -> Iterator[tuple[str, list[tuple[int, ErrorCode]]]]:
+        """All partitions by topic once the coordinator has answered."""
+        found = {name: list(answers) for name, answers in self.refused.items()}
+        for (name, index), value in self.asked.items():
+            outcome = error
+            if error is ErrorCode.NONE and self._is_too_large(value):
+                outcome = ErrorCode.OFFSET_METADATA_TOO_LARGE
+            found.setdefault(name, []).append((index, outcome))
+        yield from found.items()
+
+
+def _as_long(number: int) -> int:
+    """As an int64 that overflows, as Java's do."""
+    return (number + (1 << 63)) % (1 << 64) - (1 << 63)

@@ -1,0 +1,73 @@
+"""Who counts for which quotas."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from urteil.broker.api.registry import RequestContext
+from urteil.broker.controller.mutation_quota import Mutations
+from urteil.broker.quotas.table import Quota
+from urteil.broker.quotas.throttle import Throttle
+from urteil.broker.wire.api_keys import ApiKey
+from urteil.broker.wire.messages import FetchRequest
+
+if TYPE_CHECKING:
+    from urteil.broker.api.broker_parts import BrokerParts
+
+FREE = frozenset(
+    (
+        ApiKey.LEADER_AND_ISR, ApiKey.STOP_REPLICA, ApiKey.UPDATE_METADATA,
+        ApiKey.CONTROLLED_SHUTDOWN, ApiKey.WRITE_TXN_MARKERS, ApiKey.ALTER_PARTITION,
+        ApiKey.ALLOCATE_PRODUCER_IDS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE,
+    )
+)  # fmt: skip
+
+
+def mutation_quota(broker: BrokerParts, context: RequestContext, *, strict_from: int) -> Mutations:
+    """What a request may change by the controller."""
+    is_strict = context.version >= strict_from
+    return Mutations(broker.throttle, *_who(context), is_strict=is_strict)
+
+
+def fetch_wait_ms(broker: BrokerParts, context: RequestContext, size_bytes: int) -> int:
+    """How long to wait for an answer of that size, which is not given then; 0 for it now."""
+    throttle = broker.throttle
+    if not throttle.is_limited(Quota.FETCH):
+        return 0
+    who = _who(context)
+    wait_ms = throttle.spend(Quota.FETCH, *who, size_bytes)
+    if wait_ms:
+        throttle.take_back(Quota.FETCH, *who, size_bytes)
+    return wait_ms
+
+
+def fetch_at_once(broker: BrokerParts, context: RequestContext, max_bytes: int) -> int:
+    """No more than can be given without a wait, where nothing was taken before."""
+    if not broker.throttle.is_limited(Quota.FETCH):
+        return max_bytes
+    most = broker.throttle.at_once(*_who(context))
+    return max_bytes if most is None else min(max_bytes, int(most))
+
+
+def wait_of(
+    throttle: Throttle, context: RequestContext, body: Any, size_bytes: int, spent_s: float
+) -> int:
+    """How long a client has to wait for what it asked: for its records and for the time that they
+    took. What brokers ask of one another is free, and the time of what gets no answer."""
+    key, who = context.header.api_key, _who(context)
+    wait_ms = 0
+    if key in FREE or (key == ApiKey.FETCH and _is_follower(body)):
+        return 0
+    if key == ApiKey.PRODUCE and throttle.is_limited(Quota.PRODUCE):
+        wait_ms = throttle.spend(Quota.PRODUCE, *who, size_bytes)
+    if throttle.is_limited(Quota.REQUEST) and not (key == ApiKey.PRODUCE and body.acks == 0):
+        wait_ms = max(wait_ms, throttle.spend(Quota.REQUEST, *who, spent_s * 100))
+    return wait_ms
+
+
+def _is_follower(request: FetchRequest) -> bool:
+    return max(request.replica_id, request.replica_state.replica_id) >= 0
+
+
+def _who(context: RequestContext) -> tuple[str, str]:
+    return context.principal.name, context.header.client_id or ""

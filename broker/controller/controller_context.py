@@ -1,0 +1,160 @@
+"""What a controller knows in one term of office: brokers, topics, partition states."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from urteil.broker.controller.replica_assignment import (
+    ReplicaAssignment,
+    assignment_of,
+    by_topic,
+    with_assignments,
+)
+from urteil.broker.controller.statuses import (
+    PartitionStatus,
+    TopicPartition,
+    next_partition_status,
+)
+from urteil.broker.zookeeper.znodes import BrokerInfo, PartitionState, TopicAssignment
+
+NO_LEADER = -1
+
+
+@dataclass(slots=True)
+class ControllerContext:
+    """Plain state without I/O. `epoch_version` is the version of `/controller_epoch`.
+
+    `condemned` are the topics that go once their partitions are no longer being reassigned;
+    `deleting` those on their way out. `offline` are partitions in log directories that failed.
+    """
+
+    controller_id: int
+    epoch: int
+    epoch_version: int
+    brokers: dict[int, BrokerInfo] = field(default_factory=dict)
+    shutting_down: set[int] = field(default_factory=set)
+    topics: dict[str, TopicAssignment] = field(default_factory=dict)
+    states: dict[TopicPartition, PartitionState] = field(default_factory=dict)
+    statuses: dict[TopicPartition, PartitionStatus] = field(default_factory=dict)
+    condemned: set[str] = field(default_factory=set)
+    deleting: set[str] = field(default_factory=set)
+    offline: dict[int, set[TopicPartition]] = field(default_factory=dict)
+    names: dict[UUID, str] = field(default_factory=dict)
+
+    @property
+    def present(self) -> frozenset[int]:
+        """Registered brokers."""
+        return frozenset(self.brokers)
+
+    @property
+    def live(self) -> frozenset[int]:
+        """Registered brokers that are not shutting down: those that may lead and join an ISR."""
+        return frozenset(self.brokers) - self.shutting_down
+
+    def present_for(self, tp: TopicPartition) -> frozenset[int]:
+        """Registered brokers, without those whose log directory with this partition failed."""
+        return self.present - self._failed(tp)
+
+    def live_for(self, tp: TopicPartition) -> frozenset[int]:
+        """As `live`, without those whose log directory with this partition failed."""
+        return self.live - self._failed(tp)
+
+    def _failed(self, tp: TopicPartition) -> AbstractSet[int]:
+        if not self.offline:
+            return frozenset()
+        return {broker for broker, tps in self.offline.items() if tp in tps}
+
+    def unnoticed(self) -> list[BrokerInfo]:
+        """Registered brokers that went and came back while nobody was controller.
+
+        They registered after the last change of a state that has them in sync: a controller that
+        saw them go would have taken them out. What they lost with their machine's power is known
+        to those who stayed. Where none did, the first to register counts as one: Apache Kafka's
+        would have been alone, and what the others hold beyond it is cut in its new epoch.
+        """
+        found = {
+            broker
+            for state in self.states.values()
+            for broker in state.isr
+            if broker in self.brokers and self.brokers[broker].epoch > state.zxid
+        }
+        if found and found == self.present:
+            found.remove(min(found, key=lambda one: self.brokers[one].epoch))
+        return [self.brokers[one] for one in sorted(found)]
+
+    def add_topic(self, topic: str, assignment: TopicAssignment) -> list[TopicPartition]:
+        """Take in a topic, or its new partitions; returns the partitions that are new."""
+        self.topics[topic] = assignment
+        if assignment.topic_id is not None:
+            self.names[assignment.topic_id] = topic
+        added = [
+            (topic, partition)
+            for partition in assignment.partitions
+            if (topic, partition) not in self.statuses
+        ]
+        for tp in added:
+            self.statuses[tp] = PartitionStatus.NON_EXISTENT
+            self.move(tp, PartitionStatus.NEW)
+        return added
+
+    def remove_topic(self, topic: str) -> None:
+        assignment = self.topics.pop(topic)
+        self.deleting.discard(topic)
+        self.condemned.discard(topic)
+        for tps in self.offline.values():
+            tps.difference_update([tp for tp in tps if tp[0] == topic])
+        if assignment.topic_id is not None:
+            self.names.pop(assignment.topic_id, None)
+        for partition in assignment.partitions:
+            self.states.pop((topic, partition), None)
+            del self.statuses[topic, partition]
+
+    def record(self, tp: TopicPartition, state: PartitionState) -> None:
+        """Take in a state that stands in ZooKeeper."""
+        self.states[tp] = state
+        online = state.leader in self.present_for(tp)
+        self.move(tp, PartitionStatus.ONLINE if online else PartitionStatus.OFFLINE)
+
+    def move(self, tp: TopicPartition, target: PartitionStatus) -> None:
+        self.statuses[tp] = next_partition_status(self.statuses[tp], target)
+
+    def replicas(self, tp: TopicPartition) -> tuple[int, ...]:
+        return self.topics[tp[0]].partitions[tp[1]]
+
+    def assignment(self, tp: TopicPartition) -> ReplicaAssignment:
+        """Empty for a partition that does not exist."""
+        topic = self.topics.get(tp[0])
+        return ReplicaAssignment() if topic is None else assignment_of(topic, tp[1])
+
+    def assign(self, assignments: Mapping[TopicPartition, ReplicaAssignment]) -> None:
+        """Give partitions that exist other replicas."""
+        for topic, changed in by_topic(assignments).items():
+            self.topics[topic] = with_assignments(self.topics[topic], changed)
+
+    def reassigning(self) -> list[TopicPartition]:
+        """Partitions whose replicas are being replaced, those of condemned topics included."""
+        return [
+            (topic, partition)
+            for topic, one in self.topics.items()
+            if (one.adding or one.removing) and topic not in self.deleting
+            for partition in sorted(one.adding.keys() | one.removing.keys())
+        ]
+
+    def is_going(self, topic: str) -> bool:
+        """Whether somebody wished this topic deleted."""
+        return topic in self.deleting or topic in self.condemned
+
+    def partitions_of(self, topic: str) -> list[TopicPartition]:
+        return [(topic, partition) for partition in self.topics[topic].partitions]
+
+    def partitions(self) -> list[TopicPartition]:
+        """Every partition of every topic that is not being deleted."""
+        return [tp for tp in self.statuses if tp[0] not in self.deleting]
+
+    def partitions_on(self, brokers: Iterable[int]) -> list[TopicPartition]:
+        """Partitions (not being deleted) with a replica on one of the brokers."""
+        wanted = frozenset(brokers)
+        return [tp for tp in self.partitions() if wanted.intersection(self.replicas(tp))]

@@ -1,0 +1,329 @@
+"""What a controller reads and writes in ZooKeeper. Every write checks `/controller_epoch`."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from urteil.broker.controller.statuses import TopicPartition
+from urteil.broker.zookeeper import znodes
+from urteil.broker.zookeeper.operations import Op
+from urteil.broker.zookeeper.session import (
+    LOST,
+    BadVersionError,
+    Check,
+    Create,
+    Delete,
+    MultiFailed,
+    NoNodeError,
+    NotEmptyError,
+    Session,
+    Set,
+    Watch,
+)
+from urteil.broker.zookeeper.znodes import PartitionState, TopicAssignment
+
+log = logging.getLogger("controller")
+
+T = TypeVar("T")
+States = Mapping[TopicPartition, PartitionState]
+Standing = dict[TopicPartition, PartitionState | None]
+StateWrite = Callable[[TopicPartition, PartitionState], Awaitable[PartitionState | None]]
+
+DELETES_A_MULTI = 200
+STATES_A_MULTI = 100
+
+
+class ControllerFenced(Exception):
+    """Another controller was elected: nothing of this one may be written any more."""
+
+
+class MetadataStore:
+    """ZooKeeper as one term of office sees it. Writes raise ControllerFenced."""
+
+    def __init__(self, zk: Session, epoch: int, epoch_version: int) -> None:
+        self._zk = zk
+        self._epoch = epoch
+        self._fence = Check(znodes.CONTROLLER_EPOCH, epoch_version)
+        self.closed = False
+
+    async def fenced(self, ops: Sequence[Op]) -> None:
+        """One multi under the controller's epoch.
+
+        Raises ControllerFenced, MultiFailed (its index counts `ops`), ConnectionLoss and
+        SessionExpiredError.
+        """
+        if self.closed:
+            raise ControllerFenced("this term of office is over")
+        try:
+            await self._zk.multi([self._fence, *ops])
+        except MultiFailed as failure:
+            if failure.index == 0:
+                raise ControllerFenced(f"epoch {self._epoch} is not the newest") from failure
+            raise MultiFailed(failure.index - 1, failure.cause) from None
+
+    async def read_topics(
+        self, names: Iterable[str], watch: Watch | None = None
+    ) -> dict[str, tuple[TopicAssignment, int]]:
+        """Assignments with the versions of their nodes; topics that are gone are left out, and
+        those that cannot be read until somebody mends them."""
+        names = list(names)
+        found = await asyncio.gather(*(self._read_topic(name, watch) for name in names))
+        return {name: one for name, one in zip(names, found, strict=True) if one is not None}
+
+    async def _read_topic(
+        self, topic: str, watch: Watch | None = None
+    ) -> tuple[TopicAssignment, int] | None:
+        try:
+            data, stat = await self._zk.get(znodes.topic_path(topic), watch)
+        except NoNodeError:
+            return None
+        try:
+            return znodes.decode_topic(data), stat.version
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            log.error("%s is ignored: %r", znodes.topic_path(topic), error)
+            return None
+
+    async def read_states(
+        self, tps: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, PartitionState]:
+        """Partition states; those that have none, or none that can be read, are left out."""
+        tps = list(tps)
+        found = await asyncio.gather(*(self.read_state(tp) for tp in tps))
+        return {tp: state for tp, state in zip(tps, found, strict=True) if state is not None}
+
+    async def read_state(self, tp: TopicPartition) -> PartitionState | None:
+        try:
+            data, stat = await self._zk.get(znodes.state_path(*tp))
+        except NoNodeError:
+            return None
+        try:
+            return znodes.decode_state(data, stat.version, stat.mzxid)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            log.error(
+                "%s cannot be read: %r; the partition stays as it is until somebody mends the node "
+                "(or removes it: the partition then starts over)", znodes.state_path(*tp), error,
+            )  # fmt: skip
+            return None
+
+    async def create_states(self, wanted: States) -> Standing:
+        """Create the first states; answers what stands in ZooKeeper then (None: topic gone)."""
+        await self._all(
+            self._create_if_missing(znodes.partitions_path(topic))
+            for topic in dict.fromkeys(tp[0] for tp in wanted)
+        )
+        return await self._in_multis(wanted, self._create_many)
+
+    async def update_states(self, wanted: States) -> Standing:
+        """Replace states, each if it still has the version in its `partition_epoch`.
+
+        Answers the states with their new versions; None where the version was another.
+        """
+        return await self._in_multis(wanted, self._update_many)
+
+    async def _in_multis(
+        self, wanted: States, write: Callable[[States], Awaitable[Standing]]
+    ) -> Standing:
+        """A multi for many, all pipelined: a broker that dies moves thousands of leaders."""
+        rows = list(wanted.items())
+        parts = [rows[at : at + STATES_A_MULTI] for at in range(0, len(rows), STATES_A_MULTI)]
+        done = await self._all(write(dict(part)) for part in parts)
+        return {tp: standing for part in done for tp, standing in part.items()}
+
+    async def _create_many(self, wanted: States) -> Standing:
+        ops = [op for tp, state in wanted.items() for op in _creations(tp, state)]
+        try:
+            await self.fenced(ops)
+        except (MultiFailed, *LOST):
+            return await self._each(wanted, self._create_state)
+        return {tp: replace(state, partition_epoch=0) for tp, state in wanted.items()}
+
+    async def _update_many(self, wanted: States) -> Standing:
+        """One that stands in the way of the others is found by writing each alone; so is what was
+        done when the answer got lost."""
+        try:
+            await self.fenced([_replacement(tp, state) for tp, state in wanted.items()])
+        except MultiFailed as failure:
+            if not isinstance(failure.cause, BadVersionError | NoNodeError):
+                raise
+            if len(wanted) == 1:
+                return dict.fromkeys(wanted)
+            return await self._each(wanted, self._update_state)
+        except LOST:
+            return await self._each(wanted, self._update_lost)
+        return {tp: _next_version(state) for tp, state in wanted.items()}
+
+    async def _each(self, wanted: States, write: StateWrite) -> Standing:
+        results = await self._all(write(tp, state) for tp, state in wanted.items())
+        return dict(zip(wanted, results, strict=True))
+
+    async def _all(self, calls: Iterable[Awaitable[T]]) -> list[T]:
+        """Pipelined; all are finished before the first failure is raised."""
+        results = await asyncio.gather(*calls, return_exceptions=True)
+        for result in results:
+            if isinstance(result, BaseException):
+                raise result
+        return [result for result in results if not isinstance(result, BaseException)]
+
+    async def _create_if_missing(self, path: str) -> None:
+        while await self._zk.exists(path) is None:
+            try:
+                await self.fenced([Create(path)])
+            except MultiFailed as failure:
+                if isinstance(failure.cause, NoNodeError):
+                    return  # the topic itself is gone
+            except LOST:
+                continue
+
+    async def _create_state(
+        self, tp: TopicPartition, state: PartitionState
+    ) -> PartitionState | None:
+        ops = _creations(tp, state)
+        while True:
+            try:
+                await self.fenced(ops)
+                return replace(state, partition_epoch=0)
+            except MultiFailed as failure:
+                if isinstance(failure.cause, NoNodeError):
+                    return None
+                if await self._zk.exists(znodes.state_path(*tp)) is not None:
+                    return await self.read_state(tp)
+                ops = ops[-1:]  # only the parent was there
+            except LOST:
+                continue
+
+    async def _update_state(
+        self, tp: TopicPartition, state: PartitionState
+    ) -> PartitionState | None:
+        try:
+            await self.fenced([_replacement(tp, state)])
+            return _next_version(state)
+        except MultiFailed as failure:
+            if not isinstance(failure.cause, BadVersionError | NoNodeError):
+                raise
+            return None
+        except LOST:
+            return await self._update_lost(tp, state)
+
+    async def _update_lost(
+        self, tp: TopicPartition, state: PartitionState
+    ) -> PartitionState | None:
+        """After a lost connection the write may have been done: then what stands is our own."""
+        written = _next_version(state)
+        while True:
+            standing = await self.read_state(tp)
+            if standing == written:
+                return written
+            if standing is None or standing.partition_epoch != state.partition_epoch:
+                return None
+            try:
+                await self.fenced([_replacement(tp, state)])
+                return written
+            except MultiFailed as failure:
+                if not isinstance(failure.cause, BadVersionError | NoNodeError):
+                    raise
+            except LOST:
+                continue
+
+    async def write_topic(self, topic: str, assignment: TopicAssignment, version: int) -> bool:
+        """Replace an assignment of that version; whether it stands now."""
+        data = znodes.encode_topic(assignment)
+        while True:
+            try:
+                await self.fenced([Set(znodes.topic_path(topic), data, version)])
+                return True
+            except MultiFailed:
+                return False
+            except LOST:
+                standing = await self._read_topic(topic)
+                if standing is None or standing[1] != version:
+                    return standing is not None and standing[0] == assignment
+
+    async def change_topic(
+        self, topic: str, change: Callable[[TopicAssignment], TopicAssignment]
+    ) -> TopicAssignment | None:
+        """Change an assignment as it stands, so that partitions which a tool adds meanwhile stay.
+
+        Answers what stands then; None when the topic is gone.
+        """
+        while True:
+            found = await self._read_topic(topic)
+            if found is None:
+                return None
+            changed = change(found[0])
+            if changed == found[0] or await self.write_topic(topic, changed, found[1]):
+                return changed
+
+    async def delete_topic(self, topic: str, topic_id: uuid.UUID | None) -> None:
+        """Remove a topic's states, its assignment, its configuration and the wish to delete it.
+
+        The wish goes in the same multi as the assignment: a controller that takes over in between
+        finds either both or neither. What stands under another id was made anew, after a deletion
+        whose answer was lost, and is left alone with its own wish, if there is one.
+        """
+        lost = False
+        while True:
+            if lost:
+                standing = await self._read_topic(topic)
+                if standing is None or standing[0].topic_id != topic_id:
+                    return
+            below = await self._below(znodes.partitions_path(topic))
+            last = [
+                znodes.topic_path(topic),
+                znodes.topic_config_path(topic),
+                znodes.delete_topic_path(topic),
+            ]
+            there = [path for path in last if await self._zk.exists(path) is not None]
+            if znodes.delete_topic_path(topic) not in there:
+                return  # done before
+            try:
+                for start in range(0, len(below), DELETES_A_MULTI):
+                    chunk = below[start : start + DELETES_A_MULTI]
+                    await self.fenced([Delete(path) for path in chunk])
+                await self.fenced([Delete(path) for path in there])
+            except MultiFailed as failure:
+                if not isinstance(failure.cause, NoNodeError | NotEmptyError):
+                    raise
+            except LOST:
+                lost = True
+
+    async def forget_deletion(self, topic: str) -> None:
+        """Drop the wish to delete a topic that does not exist or must not be deleted."""
+        await self.forget(znodes.delete_topic_path(topic))
+
+    async def forget(self, path: str) -> None:
+        """Delete a node by which somebody asked for something; it may be gone already."""
+        while await self._zk.exists(path) is not None:
+            try:
+                await self.fenced([Delete(path)])
+            except MultiFailed as failure:
+                if not isinstance(failure.cause, NoNodeError):
+                    raise
+            except LOST:
+                continue
+
+    async def _below(self, path: str) -> list[str]:
+        """A node and all below it, children before parents."""
+        try:
+            names = await self._zk.children(path)
+        except NoNodeError:
+            return []
+        trees = await asyncio.gather(*(self._below(f"{path}/{name}") for name in names))
+        return [*(one for tree in trees for one in tree), path]
+
+
+def _creations(tp: TopicPartition, state: PartitionState) -> list[Op]:
+    made = Create(znodes.state_path(*tp), znodes.encode_state(state))
+    return [Create(znodes.partition_path(*tp)), made]
+
+
+def _replacement(tp: TopicPartition, state: PartitionState) -> Op:
+    return Set(znodes.state_path(*tp), znodes.encode_state(state), state.partition_epoch)
+
+
+def _next_version(state: PartitionState) -> PartitionState:
+    return replace(state, partition_epoch=state.partition_epoch + 1)

@@ -1,0 +1,237 @@
+"""Brings partitions to the best state the registered brokers allow, through ZooKeeper.
+
+Source: `PartitionStateMachine` and `ReplicaStateMachine`, here one: what is to be done follows
+from the state and the brokers, not from the event, so that every event may look at everything.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+
+from urteil.broker.controller import leader_selection
+from urteil.broker.controller.controller_context import ControllerContext
+from urteil.broker.controller.election_counters import Elections
+from urteil.broker.controller.metadata_store import MetadataStore
+from urteil.broker.controller.request_batch import RequestBatch
+from urteil.broker.controller.statuses import TopicPartition
+from urteil.broker.zookeeper.configs import EntityConfigs
+from urteil.broker.zookeeper.znodes import PartitionState
+
+log = logging.getLogger("controller")
+
+Decide = Callable[[TopicPartition], PartitionState | None]
+
+
+class PartitionStateMachine:
+    """Decides by `elections`, writes by the store, takes what stands into the context."""
+
+    def __init__(
+        self,
+        context: ControllerContext,
+        store: MetadataStore,
+        configs: EntityConfigs,
+        elections_held: Elections,
+        *,
+        unclean_by_default: Callable[[], bool],
+    ) -> None:
+        self._context = context
+        self._store = store
+        self._configs = configs
+        self._elections_held = elections_held
+        self._unclean_by_default = unclean_by_default
+
+    async def settle(self, tps: Iterable[TopicPartition], batch: RequestBatch) -> None:
+        """First states for new partitions, elections and smaller ISRs for the others."""
+        tps = list(tps)
+        new = [tp for tp in tps if tp not in self._context.states]
+        await self._create(new, batch)
+        old = [tp for tp in tps if tp in self._context.states]
+        while old:
+            unclean = await self._unclean_topics(old)
+            old = await self._change(old, lambda tp, u=unclean: self._after_failure(tp, u), batch)  # type: ignore[misc]
+
+    async def move_away(self, tps: Iterable[TopicPartition], batch: RequestBatch) -> None:
+        """Take leaders and ISR members away from brokers that are shutting down."""
+        await self.change(tps, self._for_shutdown, batch)
+
+    async def next_epoch(self, tps: Iterable[TopicPartition], batch: RequestBatch) -> None:
+        """The same leaders under new epochs, so that replicas hear of each other."""
+        epoch, states = self._context.epoch, self._context.states
+        await self.change(tps, lambda tp: leader_selection.next_epoch(states[tp], epoch), batch)
+
+    async def lead_in_target(self, tps: Iterable[TopicPartition], batch: RequestBatch) -> None:
+        """After a reassignment: leaders among the new replicas, and a new epoch in any case."""
+        await self.change(tps, self._for_reassignment, batch)
+
+    async def leave_isr(
+        self, leaving: Mapping[TopicPartition, Iterable[int]], batch: RequestBatch
+    ) -> None:
+        """Replicas that go are taken out of the ISRs, one after the other as Apache Kafka does:
+        each is an epoch that clients can see."""
+        by_broker: dict[int, list[TopicPartition]] = {}
+        for tp, brokers in leaving.items():
+            for broker in brokers:
+                by_broker.setdefault(broker, []).append(tp)
+        epoch, states = self._context.epoch, self._context.states
+        for broker, tps in by_broker.items():
+            await self.change(
+                tps,
+                lambda tp, one=broker: leader_selection.without_replica(states[tp], one, epoch),  # type: ignore[misc]
+                batch,
+            )
+
+    async def elect(
+        self, tps: Iterable[TopicPartition], batch: RequestBatch, *, unclean: bool
+    ) -> None:
+        """Elections asked for: of preferred leaders, or of any that lives."""
+        await self.change(tps, self._by_request if unclean else self._to_preferred, batch)
+
+    async def change(
+        self, tps: Iterable[TopicPartition], decide: Decide, batch: RequestBatch
+    ) -> None:
+        """Decide and write, again where another had written meanwhile. Partitions that never had
+        a state are left out."""
+        pending = [tp for tp in tps if tp in self._context.states]
+        while pending:
+            pending = await self._change(pending, decide, batch)
+
+    async def rebalance(self, imbalance_percent: int, batch: RequestBatch) -> None:
+        """Give leaders back to preferred replicas of which too many are led by others; not while
+        any are being replaced."""
+        context = self._context
+        if context.reassigning():
+            return
+        by_preferred: dict[int, list[TopicPartition]] = {}
+        for tp in context.partitions():
+            if tp in context.states:
+                by_preferred.setdefault(context.replicas(tp)[0], []).append(tp)
+        for broker, tps in by_preferred.items():
+            away = [tp for tp in tps if context.states[tp].leader != broker]
+            if len(away) * 100 > imbalance_percent * len(tps):
+                await self._change(away, self._to_preferred, batch)
+
+    async def take_in(self, tp: TopicPartition, batch: RequestBatch) -> bool:
+        """Read a state that was not the known one; whether it is news."""
+        standing = await self._store.read_state(tp)
+        if standing is None or standing == self._context.states[tp]:
+            log.warning("%s-%d: its state cannot be written: %s", *tp, standing)
+            return False
+        log.warning("%s-%d: took in what another wrote: %s", *tp, standing)
+        self._context.record(tp, standing)
+        batch.changed(tp)
+        return True
+
+    def allows_unclean(self, overrides: Mapping[str, str]) -> bool:
+        """By a topic's own settings, else by the broker's."""
+        value = overrides.get("unclean.leader.election.enable")
+        return self._unclean_by_default() if value is None else value.strip().lower() == "true"
+
+    async def write(
+        self, wanted: Mapping[TopicPartition, PartitionState]
+    ) -> dict[TopicPartition, PartitionState | None]:
+        """Write states and take in those that were written (None: it was another than known)."""
+        results = await self._store.update_states(wanted)
+        for tp, written in results.items():
+            if written is not None:
+                known = self._context.states[tp]
+                _log_change(tp, known, written)
+                self._elections_held.unclean += _is_unclean(known, written)
+                self._context.record(tp, written)
+        return results
+
+    async def _create(self, tps: list[TopicPartition], batch: RequestBatch) -> None:
+        context = self._context
+        wanted = {}
+        for tp in tps:
+            live = context.live_for(tp)
+            state = leader_selection.first_state(context.replicas(tp), live, context.epoch)
+            if state is None:
+                log.warning("%s-%d: no replica is alive", *tp)
+            else:
+                wanted[tp] = state
+        for tp, standing in (await self._store.create_states(wanted)).items():
+            if standing is not None:
+                context.record(tp, standing)
+                batch.changed(tp, is_new=standing == wanted[tp])
+
+    async def _change(
+        self, tps: Iterable[TopicPartition], decide: Decide, batch: RequestBatch
+    ) -> list[TopicPartition]:
+        """One round of decisions; returns the partitions to be looked at again."""
+        decided = {tp: decide(tp) for tp in tps}
+        wanted = {tp: state for tp, state in decided.items() if state is not None}
+        again = []
+        for tp, written in (await self.write(wanted)).items():
+            if written is not None:
+                batch.changed(tp)
+            elif await self.take_in(tp, batch):
+                again.append(tp)
+        return again
+
+    def _after_failure(self, tp: TopicPartition, unclean: set[str]) -> PartitionState | None:
+        return leader_selection.after_failure(
+            self._context.states[tp],
+            self._context.replicas(tp),
+            present=self._context.present_for(tp),
+            live=self._context.live_for(tp),
+            unclean=tp[0] in unclean,
+            controller_epoch=self._context.epoch,
+        )
+
+    def _for_shutdown(self, tp: TopicPartition) -> PartitionState | None:
+        context = self._context
+        return leader_selection.for_shutdown(
+            context.states[tp], context.replicas(tp), context.live_for(tp), context.epoch
+        )
+
+    def _for_reassignment(self, tp: TopicPartition) -> PartitionState | None:
+        context = self._context
+        return leader_selection.for_reassignment(
+            context.states[tp], context.assignment(tp).target, context.live_for(tp), context.epoch
+        )
+
+    def _by_request(self, tp: TopicPartition) -> PartitionState | None:
+        context = self._context
+        return leader_selection.by_request(
+            context.states[tp], context.replicas(tp), context.live_for(tp), context.epoch
+        )
+
+    def _to_preferred(self, tp: TopicPartition) -> PartitionState | None:
+        context = self._context
+        return leader_selection.to_preferred(
+            context.states[tp], context.replicas(tp), context.live_for(tp), context.epoch
+        )
+
+    async def _unclean_topics(self, tps: Iterable[TopicPartition]) -> set[str]:
+        """Topics that need and allow an unclean election; configs are read for those alone."""
+        context = self._context
+        needing = dict.fromkeys(
+            tp[0]
+            for tp in tps
+            if leader_selection.needs_unclean(
+                context.states[tp],
+                context.replicas(tp),
+                context.present_for(tp),
+                context.live_for(tp),
+            )
+        )
+        overrides = await self._configs.overrides_of(list(needing))
+        return {topic for topic in needing if self.allows_unclean(overrides[topic])}
+
+
+def _is_unclean(old: PartitionState, new: PartitionState) -> bool:
+    return new.recovery_state == leader_selection.RECOVERING and new.leader not in old.isr
+
+
+def _log_change(tp: TopicPartition, old: PartitionState, new: PartitionState) -> None:
+    log.info(
+        "%s-%d: leader %d -> %d epoch %d isr %s -> %s%s",
+        *tp,
+        old.leader,
+        new.leader,
+        new.leader_epoch,
+        list(old.isr),
+        list(new.isr),
+        " UNCLEAN" if new.recovery_state and not old.recovery_state else "",
+    )

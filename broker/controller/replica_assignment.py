@@ -1,0 +1,116 @@
+"""The replicas of one partition while they are being replaced (KIP-455), without I/O.
+
+Source: `ReplicaAssignment` and `KafkaController.validateReplicas` of Apache Kafka 3.9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from urteil.broker.controller.statuses import TopicPartition
+from urteil.broker.zookeeper.znodes import TopicAssignment
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaAssignment:
+    """All replicas, those wanted in the end first; which of them come, and which go."""
+
+    replicas: tuple[int, ...] = ()
+    adding: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
+
+    @property
+    def origin(self) -> tuple[int, ...]:
+        """The replicas to go back to. Their first order is lost where the target had another."""
+        return _without(self.replicas, self.adding)
+
+    @property
+    def target(self) -> tuple[int, ...]:
+        return _without(self.replicas, self.removing)
+
+    @property
+    def is_under_way(self) -> bool:
+        return bool(self.adding or self.removing)
+
+    def to(self, target: Sequence[int]) -> ReplicaAssignment:
+        """On the way from the origin to `target`, whatever the target was before."""
+        replicas = tuple(dict.fromkeys((*target, *self.origin)))
+        return ReplicaAssignment(
+            replicas, _without(replicas, self.origin), _without(replicas, tuple(target))
+        )
+
+    def done(self) -> ReplicaAssignment:
+        return ReplicaAssignment(self.target)
+
+    def is_complete(self, isr: Collection[int], live: Collection[int]) -> bool:
+        """Whether the old replicas may go: all new ones are in sync.
+
+        One of them must be able to lead as well; Apache Kafka does not ask for that, and deletes
+        the last living copy when all new ones have just died.
+        """
+        if not self.is_under_way:
+            return True
+        return set(self.target) <= set(isr) and any(one in live for one in self.target)
+
+
+def assignment_of(topic: TopicAssignment, partition: int) -> ReplicaAssignment:
+    """Of a partition; empty for one that does not exist."""
+    return ReplicaAssignment(
+        topic.partitions.get(partition, ()),
+        topic.adding.get(partition, ()),
+        topic.removing.get(partition, ()),
+    )
+
+
+def with_assignments(
+    topic: TopicAssignment, assignments: Mapping[int, ReplicaAssignment]
+) -> TopicAssignment:
+    """The topic with some partitions assigned anew."""
+    adding = {**topic.adding, **{p: one.adding for p, one in assignments.items()}}
+    removing = {**topic.removing, **{p: one.removing for p, one in assignments.items()}}
+    return replace(
+        topic,
+        partitions={**topic.partitions, **{p: one.replicas for p, one in assignments.items()}},
+        adding={p: replicas for p, replicas in adding.items() if replicas},
+        removing={p: replicas for p, replicas in removing.items() if replicas},
+    )
+
+
+def by_topic(
+    assignments: Mapping[TopicPartition, ReplicaAssignment],
+) -> dict[str, dict[int, ReplicaAssignment]]:
+    found: dict[str, dict[int, ReplicaAssignment]] = {}
+    for (topic, partition), one in assignments.items():
+        found.setdefault(topic, {})[partition] = one
+    return found
+
+
+def target_problem(
+    now: ReplicaAssignment, target: Sequence[int], live: Collection[int], isr: Collection[int]
+) -> str | None:
+    """Why `target` (None stands for going back) may not be the new replicas; None when it may.
+
+    The last rule is KRaft's: with ZooKeeper, Apache Kafka lets the replicas go that alone are in
+    sync, and what they hold is lost.
+    """
+    wanted = now.to(target)
+    if not target:
+        return "Empty replica list specified in partition reassignment."
+    if len(set(target)) != len(target):
+        return f"Duplicate replica ids in partition reassignment replica list: {list(target)}"
+    if any(one < 0 for one in target):
+        return f"Invalid broker id in replica list: {list(target)}"
+    if not set(wanted.adding) <= set(live):
+        return (
+            "Replica assignment has brokers that are not alive. Replica list: "
+            f"{list(wanted.adding)}, live broker list: {sorted(live)}"
+        )
+    if isr and not set(isr) & set(wanted.replicas):
+        return f"None of {list(wanted.replicas)} is in sync: that would lose what {list(isr)} hold"
+    return None
+
+
+def _without(all_of: Sequence[int], some: Collection[int]) -> tuple[int, ...]:
+    left_out = set(some)
+    return tuple(one for one in all_of if one not in left_out)

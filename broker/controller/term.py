@@ -1,0 +1,502 @@
+"""One term of office: from the election to the resignation, every event in order.
+
+Every public method runs to its end before the next begins (the controller's queue sees to it).
+Decisions are made by plain functions on the context; what they say is written to ZooKeeper, then
+taken into the context, then sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from urteil.broker.base.offload import paced
+from urteil.broker.controller import isr_changes
+from urteil.broker.controller.admin_znodes import AdminZnodes
+from urteil.broker.controller.api_error import ApiError
+from urteil.broker.controller.controller_context import NO_LEADER, ControllerContext
+from urteil.broker.controller.election_counters import Elections
+from urteil.broker.controller.log_dir_events import LogDirEvents
+from urteil.broker.controller.metadata_store import MetadataStore
+from urteil.broker.controller.partition_state_machine import PartitionStateMachine
+from urteil.broker.controller.reassignments import Reassignments
+from urteil.broker.controller.replica_assignment import ReplicaAssignment
+from urteil.broker.controller.request_batch import Request
+from urteil.broker.controller.request_senders import RequestChannel, RequestSenders
+from urteil.broker.controller.requested_elections import ElectionOutcomes, RequestedElections
+from urteil.broker.controller.services import Services
+from urteil.broker.controller.statuses import TopicPartition
+from urteil.broker.controller.topic_deletion import TopicDeletion
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    ControlledShutdownRequest,
+    ControlledShutdownResponse,
+    LeaderAndIsrRequest,
+    StopReplicaRequest,
+)
+from urteil.broker.zookeeper import znodes
+from urteil.broker.zookeeper.configs import EntityConfigs
+from urteil.broker.zookeeper.producer_ids import take_block
+from urteil.broker.zookeeper.registration import read_brokers
+from urteil.broker.zookeeper.session import Session
+from urteil.broker.zookeeper.znodes import BrokerInfo, TopicAssignment
+
+log = logging.getLogger("controller")
+
+Later = Callable[[Callable[["Term"], Any]], None]
+"""Puts a method of the term into the controller's queue."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TermOptions:
+    """What of the broker's configuration a controller obeys."""
+
+    listener: str
+    request_timeout_ms: float
+    unclean_by_default: Callable[[], bool]
+    deletion_enabled: bool
+
+
+class Term:
+    """Owns the context; `close` ends it at once, also from within a method."""
+
+    def __init__(
+        self,
+        context: ControllerContext,
+        zk: Session,
+        configs: EntityConfigs,
+        channels: RequestChannel,
+        options: TermOptions,
+        later: Later,
+        suspect: Callable[[], None],
+        elections: Elections,
+    ) -> None:
+        """`suspect` is called when a broker says that it knows a newer controller."""
+        self.context = context
+        self._zk = zk
+        self._options = options
+        self._later = later
+        self._suspect = suspect
+        self._elections = elections
+        self._store = MetadataStore(zk, context.epoch, context.epoch_version)
+        self._machine = PartitionStateMachine(
+            context,
+            self._store,
+            configs,
+            elections,
+            unclean_by_default=options.unclean_by_default,
+        )
+        self.senders = RequestSenders(
+            channels, options.listener, options.request_timeout_ms, self._answered
+        )
+        self._services = Services(
+            context, self._store, self._machine, self.senders, options.listener
+        )
+        nodes = AdminZnodes(zk, self._store)
+        self._deletion = TopicDeletion(self._services, enabled=options.deletion_enabled)
+        self._reassignments = Reassignments(self._services, nodes)
+        self._requested_elections = RequestedElections(self._services, nodes)
+        self._log_dirs = LogDirEvents(self._services, nodes)
+        self._dirty: set[str] = set()  # topics whose nodes changed since they were read
+        self.ready = self.closed = False
+
+    def close(self) -> None:
+        self.closed = self._store.closed = True
+        self.senders.close()
+        self._services.progress.set()
+
+    # Watches. Each puts the method that reads again, and watches again, into the queue.
+
+    def _on_brokers(self, _path: str) -> None:
+        self._later(Term.brokers_changed)
+
+    def _on_topics(self, _path: str) -> None:
+        self._later(Term.topics_changed)
+
+    def _on_topic(self, path: str) -> None:
+        self._dirty.add(path.removeprefix(f"{znodes.TOPICS}/"))
+        self._later(Term.topics_changed)
+
+    def _on_deletions(self, _path: str) -> None:
+        self._later(Term.deletions_changed)
+
+    def _on_reassignments(self, _path: str) -> None:
+        self._later(Term.reassignments_changed)
+
+    def _on_elections(self, _path: str) -> None:
+        self._later(Term.elections_changed)
+
+    def _on_log_dirs(self, _path: str) -> None:
+        self._later(Term.log_dirs_changed)
+
+    async def begin(self) -> None:
+        """Load everything from ZooKeeper, then settle what happened without a controller."""
+        context = self.context
+        await self._log_dirs.forget(self._on_log_dirs)
+        for info in await read_brokers(self._zk, self._on_brokers):
+            context.brokers[info.id] = info
+            self.senders.add(info)
+        await self._load_topics()
+        came = context.unnoticed()
+        for info in came:  # Apache Kafka's cannot register before their earlier session's end
+            del context.brokers[info.id]
+        wanted = await self._wanted_deletions()
+        self._services.send(self._services.batch_for_all())
+        batch = self._services.batch()
+        await self._machine.settle(context.partitions(), batch)
+        for tp in context.partitions():
+            batch.changed(tp)
+        self._services.send(batch)
+        taken = await self._reassignments.take_in_node(self._on_reassignments)
+        await self._reassignments.resume(without=taken)
+        await self._deletion.start([*wanted, *self._deletion.admit()])
+        await self._requested_elections.take_in_node(self._on_elections)
+        if came:
+            await self._brokers_came(came)
+        self.ready = True
+        log.info(
+            "controller of epoch %d: %d brokers, %d topics, %d partitions",
+            context.epoch,
+            len(context.brokers),
+            len(context.topics),
+            len(context.statuses),
+        )
+
+    # Topics.
+
+    async def topics_changed(self) -> None:
+        """New topics and partitions get their first leaders."""
+        added = await self._load_topics()
+        if added:
+            log.info("new partitions: %s", ", ".join(f"{topic}-{p}" for topic, p in added))
+        batch = self._services.batch()
+        await self._machine.settle(added, batch)
+        self._services.send(batch)
+
+    async def _load_topics(self) -> list[TopicPartition]:
+        """Take in topics that are new, or have new partitions; returns those partitions."""
+        context = self.context
+        names = await self._zk.children(znodes.TOPICS, self._on_topics)
+        to_read = [one for one in names if one not in context.topics or one in self._dirty]
+        self._dirty.clear()
+        for topic in set(context.topics) - set(names) - context.deleting:
+            log.warning("topic %s vanished from ZooKeeper", topic)
+            context.remove_topic(topic)
+        added = []
+        for topic, (found, version) in (
+            await self._store.read_topics(to_read, self._on_topic)
+        ).items():
+            assignment = await self._take_in(topic, found, version)
+            if assignment is not None:
+                added += context.add_topic(topic, assignment)
+        for tp, state in (await self._store.read_states(added)).items():
+            context.record(tp, state)
+        return added
+
+    async def _take_in(
+        self, topic: str, found: TopicAssignment, version: int
+    ) -> TopicAssignment | None:
+        """What is to be known of a topic whose node reads `found`; None for nothing new.
+
+        Of a topic that is known only new partitions are news: its replicas are changed by
+        reassignment alone, and not at all while it is being deleted.
+        """
+        context = self.context
+        known = context.topics.get(topic)
+        if known is not None and found.topic_id not in (None, known.topic_id):
+            log.warning("topic %s was made anew behind our back", topic)
+            self._deletion.forget(topic)
+            context.remove_topic(topic)
+            known = None
+        if known is None:
+            wanted = found if found.topic_id else replace(found, topic_id=uuid.uuid4())
+        elif topic in context.deleting:
+            wanted = known
+        else:
+            wanted = replace(known, partitions={**found.partitions, **known.partitions})
+        changed_while_going = topic in context.deleting and wanted != found
+        # tools older than topic ids leave it out
+        to_mend = wanted.topic_id != found.topic_id or changed_while_going
+        if to_mend and not await self._store.write_topic(topic, wanted, version):
+            return None  # changed or gone meanwhile: the watch tells
+        return None if topic in context.deleting else wanted
+
+    async def unclean_allowed(self, topic: str) -> None:
+        """A topic's configuration changed: it may have a leader now, at a price."""
+        if topic not in self.context.topics or topic in self.context.deleting:
+            return
+        batch = self._services.batch()
+        await self._machine.settle(self.context.partitions_of(topic), batch)
+        self._services.send(batch)
+        self._isrs_changed()
+
+    async def unclean_allowed_by_default(self) -> None:
+        """This broker's default changed: topics without a setting of their own may have leaders."""
+        batch = self._services.batch()
+        await self._machine.settle(self.context.partitions(), batch)
+        self._services.send(batch)
+        self._isrs_changed()
+
+    # Brokers.
+
+    async def brokers_changed(self) -> None:
+        """Compare the registered brokers with the known ones; a new czxid is a new broker."""
+        loop = asyncio.get_running_loop()
+        began_s = loop.time()
+        now = {info.id: info for info in await read_brokers(self._zk, self._on_brokers)}
+        known = dict(self.context.brokers)
+        gone = {one for one in known if one not in now or now[one].epoch != known[one].epoch}
+        come = [info for one, info in now.items() if one in gone or info != known.get(one)]
+        if gone:
+            await self._brokers_left(gone)
+        if come:
+            await self._brokers_came(come)
+        self._elections.held(loop.time() - began_s)
+
+    async def _brokers_left(self, gone: set[int]) -> None:
+        log.info("brokers left: %s", sorted(gone))
+        for broker in gone:
+            self.senders.remove(broker)
+            del self.context.brokers[broker]
+            self.context.shutting_down.discard(broker)
+            self._deletion.broker_left(broker)
+            self._log_dirs.broker_left(broker)
+        batch, tps = self._services.batch_for_all(), self.context.partitions_on(gone)
+        await self._machine.settle(tps, batch)
+        batch.update_metadata(tps)  # of replicas that were not in sync, too
+        self._services.send(batch)
+        self._isrs_changed()
+
+    async def _brokers_came(self, come: list[BrokerInfo]) -> None:
+        context = self.context
+        log.info("brokers came: %s", [f"{info.id} (epoch {info.epoch})" for info in come])
+        for info in come:
+            context.brokers[info.id] = info
+            self.senders.add(info)
+        ids = [info.id for info in come]
+        batch = self._services.batch_for_all()
+        batch.update_metadata(context.statuses, ids)
+        # before their roles: Apache Kafka's follow nobody they were not told of
+        self._services.send(batch)
+        batch = self._services.batch()
+        await self._machine.settle(context.partitions(), batch)
+        tps = context.partitions_on(ids)
+        for tp in tps:
+            batch.leader_and_isr(tp, [one for one in ids if one in context.replicas(tp)])
+        batch.update_metadata(tps)
+        self._services.send(batch)
+        await self._reassignments.resume(on=ids)
+        await self._delete_admitted()
+        await self._deletion.resume()
+
+    # What brokers ask for.
+
+    async def alter_partition(
+        self, request: AlterPartitionRequest, version: int
+    ) -> AlterPartitionResponse:
+        """Write the ISRs that a leader proposes, and tell everybody."""
+        context = self.context
+        error = isr_changes.request_error(context, request)
+        if error:
+            return AlterPartitionResponse(error_code=error)
+        verdicts = isr_changes.judge(context, request, version)
+        answers = dict(verdicts.answers)
+        batch = self._services.batch()
+        for tp, written in (await self._machine.write(verdicts.writes)).items():
+            if written is None:
+                answers[tp] = ErrorCode.INVALID_UPDATE_VERSION
+                await self._machine.take_in(tp, batch)
+            else:
+                answers[tp] = written
+                batch.update_metadata([tp])
+        self._services.send(batch)
+        self._isrs_changed()
+        return isr_changes.build_response(context, request, version, answers)
+
+    async def controlled_shutdown(
+        self, request: ControlledShutdownRequest
+    ) -> ControlledShutdownResponse:
+        """Move leaders away from a broker and stop its followers; answers what it still leads."""
+        context, broker = self.context, request.broker_id
+        info = context.brokers.get(broker)
+        if info is None:
+            return ControlledShutdownResponse(error_code=ErrorCode.BROKER_NOT_AVAILABLE)
+        if request.broker_epoch not in (-1, info.epoch):
+            return ControlledShutdownResponse(error_code=ErrorCode.STALE_BROKER_EPOCH)
+        context.shutting_down.add(broker)
+        tps = [
+            tp
+            for tp in context.partitions_on([broker])
+            if tp in context.states and len(context.replicas(tp)) > 1
+        ]
+        batch = self._services.batch_for_all()
+        await self._machine.move_away(tps, batch)
+        remaining = [tp for tp in tps if context.states[tp].leader == broker]
+        for tp in tps:
+            if tp not in remaining:
+                batch.stop_replica(broker, tp, delete=False)
+        batch.update_metadata(tps)
+        self._services.send(batch)
+        log.info("broker %d shuts down and still leads %d partitions", broker, len(remaining))
+        return ControlledShutdownResponse(
+            remaining_partitions=[
+                ControlledShutdownResponse.RemainingPartition(topic_name=topic, partition_index=p)
+                for topic, p in remaining
+            ]
+        )
+
+    async def allocate_producer_ids(
+        self, request: AllocateProducerIdsRequest
+    ) -> AllocateProducerIdsResponse:
+        """A block of producer ids for a broker (`KafkaController.processAllocateProducerIds`)."""
+        info = self.context.brokers.get(request.broker_id)
+        if info is None:
+            return AllocateProducerIdsResponse(error_code=ErrorCode.BROKER_ID_NOT_REGISTERED)
+        if info.epoch != request.broker_epoch:
+            return AllocateProducerIdsResponse(error_code=ErrorCode.STALE_BROKER_EPOCH)
+        first, last = await take_block(self._zk, request.broker_id)
+        return AllocateProducerIdsResponse(
+            producer_id_start=first, producer_id_len=last - first + 1
+        )
+
+    async def rebalance_leaders(self, imbalance_percent: int) -> None:
+        batch = self._services.batch()
+        await self._machine.rebalance(imbalance_percent, batch)
+        self._services.send(batch)
+
+    # What administrators ask for.
+
+    async def alter_reassignments(
+        self, asked: Mapping[TopicPartition, Sequence[int] | None]
+    ) -> dict[TopicPartition, ApiError | None]:
+        """See `Reassignments.alter`."""
+        results = await self._reassignments.alter(asked)
+        await self._delete_admitted()
+        return results
+
+    async def reassignments(
+        self, asked: Iterable[TopicPartition] | None
+    ) -> dict[TopicPartition, ReplicaAssignment]:
+        """Those under way among the partitions asked for (None: all)."""
+        context = self.context
+        under_way = {tp: context.assignment(tp) for tp in context.reassigning()}
+        if asked is None:
+            return under_way
+        return {tp: under_way[tp] async for tp in paced(asked) if tp in under_way}
+
+    def _isrs_changed(self) -> None:
+        """An ISR may be what a reassignment waits for: it grew, or is that of an unclean leader."""
+        if self._reassignments.ripe():
+            self._later(Term.finish_reassignments)
+
+    async def finish_reassignments(self) -> None:
+        """Complete what waits for nothing any more."""
+        await self._reassignments.finish()
+        await self._delete_admitted()
+
+    async def reassignments_changed(self) -> None:
+        await self._reassignments.take_in_node(self._on_reassignments)
+        await self._delete_admitted()
+
+    async def elect_leaders(
+        self, asked: Iterable[TopicPartition] | None, *, unclean: bool
+    ) -> ElectionOutcomes:
+        """See `RequestedElections.elect`."""
+        outcomes = await self._requested_elections.elect(asked, unclean=unclean)
+        self._isrs_changed()
+        return outcomes
+
+    async def elections_changed(self) -> None:
+        await self._requested_elections.take_in_node(self._on_elections)
+
+    async def log_dirs_changed(self) -> None:
+        await self._log_dirs.take_in_nodes(self._on_log_dirs)
+
+    async def replicas_lost(self) -> None:
+        """Brokers answered which replicas they cannot reach, or can again."""
+        await self._log_dirs.settle()
+        self._isrs_changed()
+
+    # Deletion of topics.
+
+    async def deletions_changed(self) -> None:
+        await self._deletion.start(await self._wanted_deletions())
+
+    async def _wanted_deletions(self) -> list[str]:
+        """Topics to be deleted that are not yet on their way; marks them so."""
+        names = await self._zk.children(znodes.DELETE_TOPICS, self._on_deletions)
+        if set(names) - set(self.context.topics):
+            await self.topics_changed()  # a topic made just now may not be known yet
+        await self._deletion.condemn(names)
+        return self._deletion.admit()
+
+    async def _delete_admitted(self) -> None:
+        """Topics that were held up by a reassignment."""
+        admitted = self._deletion.admit()
+        if admitted:
+            await self._deletion.start(admitted)
+
+    async def resume_deletions(self) -> None:
+        await self._deletion.resume()
+
+    # Requests and their answers.
+
+    def _answered(self, broker: int, request: Request, response: Any) -> None:
+        error = ErrorCode(response.error_code)
+        if error:
+            name = type(request).__name__
+            log.warning("%s: broker %d answered %s", name, broker, error.name)
+        if error is ErrorCode.STALE_CONTROLLER_EPOCH:
+            self._suspect()
+        if isinstance(request, StopReplicaRequest):
+            if self._deletion.answered(broker, request, response):
+                self._later(Term.resume_deletions)
+        elif isinstance(request, LeaderAndIsrRequest):
+            _log_partition_errors(broker, response)
+            if self._log_dirs.answered(broker, response):
+                self._later(Term.replicas_lost)
+        self._services.progress.set()
+
+    # For those who wait until a topic is made or deleted.
+
+    async def progress(self) -> None:
+        """Wait for the next change of anything; the caller then checks its condition again."""
+        self._services.progress.clear()
+        await self._services.progress.wait()
+
+    def led(self, topic: str, partitions: int = 0) -> bool:
+        """Whether a topic has so many partitions, and all of them leaders."""
+        assignment = self.context.topics.get(topic)
+        return (
+            assignment is not None
+            and len(assignment.partitions) >= partitions
+            and all(self._has_leader((topic, one)) for one in assignment.partitions)
+        )
+
+    def _has_leader(self, tp: TopicPartition) -> bool:
+        state = self.context.states.get(tp)
+        return state is not None and state.leader != NO_LEADER
+
+    def gone(self, topic: str) -> bool:
+        """Whether a topic is deleted, or only waits for brokers that are away."""
+        return topic not in self.context.topics or self._deletion.halted(topic)
+
+
+def _log_partition_errors(broker: int, response: Any) -> None:
+    """LeaderAndIsr answers by partition; the broker hears of them again at their next change."""
+    failed = [
+        f"{topic.topic_id} {one.partition_index}: {ErrorCode(one.error_code).name}"
+        for topic in response.topics
+        for one in topic.partition_errors
+        if one.error_code
+    ]
+    if failed:
+        log.warning("LeaderAndIsr: broker %d answered %s", broker, ", ".join(failed))

@@ -1,0 +1,196 @@
+"""What administrators and time do to groups: list, describe, delete, forget positions.
+
+Source: `GroupCoordinator` and `GroupMetadataManager.cleanupGroupMetadata` of Kafka 3.9.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable, Sequence
+
+from urteil.broker.base.clock import Clock
+from urteil.broker.groups import records
+from urteil.broker.groups.coordinator import GroupCoordinator
+from urteil.broker.groups.group import Group
+from urteil.broker.groups.group_state import GroupState
+from urteil.broker.groups.pending_offsets import Committed
+from urteil.broker.groups.shard import Shard
+from urteil.broker.groups.subscriptions import CONSUMER, subscribed_topics
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.schema import Message
+
+log = logging.getLogger("groups")
+
+Place = tuple[str, int]
+MINUTE_MS = 60_000
+
+
+class GroupMaintenance:
+    """Acts on the groups that `coordinator` has."""
+
+    def __init__(self, coordinator: GroupCoordinator, clock: Clock) -> None:
+        self._coordinator = coordinator
+        self._clock = clock
+        self._upkeep: asyncio.Task[None] | None = None
+
+    def start(self, interval_ms: int, retention_minutes: int) -> None:
+        """Forget every `interval_ms` what nobody has used for `retention_minutes`."""
+        repeat = self._repeat(interval_ms, retention_minutes * MINUTE_MS)
+        self._upkeep = asyncio.get_running_loop().create_task(repeat)
+
+    def stop(self) -> None:
+        if self._upkeep is not None:
+            self._upkeep.cancel()
+
+    # -- telling --------------------------------------------------------------------------------
+
+    def listed(self) -> tuple[ErrorCode, list[Group]]:
+        """All groups; COORDINATOR_LOAD_IN_PROGRESS until all are known."""
+        shards = self._coordinator.shards()
+        loading = any(not shard.is_loaded for shard in shards)
+        groups = [group for shard in shards for group in shard.groups.values()]
+        return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if loading else ErrorCode.NONE, groups
+
+    def described(self, group_id: str) -> tuple[ErrorCode, Group | None]:
+        """A group; none and no error when there is no such group, which Kafka calls dead."""
+        shard, error = self._coordinator.find(group_id)
+        return error, None if shard is None else shard.groups.get(group_id)
+
+    # -- deleting -------------------------------------------------------------------------------
+
+    async def delete(self, group_id: str) -> ErrorCode:
+        """The group with all its positions, also those of open transactions; NON_EMPTY_GROUP while
+        it has members."""
+        shard, error = self._coordinator.find(group_id)
+        if shard is None:
+            return error
+        group = shard.groups.get(group_id)
+        if group is None or group.state is GroupState.DEAD:
+            return ErrorCode.GROUP_ID_NOT_FOUND
+        if group.state is not GroupState.EMPTY:
+            return ErrorCode.NON_EMPTY_GROUP
+        places = list(shard.offsets.get(group_id, ()))
+        return await self._forget(shard, group, places, whole=True, ordered=True)
+
+    async def delete_offsets(
+        self, group_id: str, places: Sequence[Place]
+    ) -> tuple[ErrorCode, dict[Place, ErrorCode]]:
+        """Positions; those of topics that members subscribe to stay."""
+        shard, error = self._coordinator.find(group_id)
+        if shard is None:
+            return error, {}
+        group = shard.groups.get(group_id)
+        if group is None or group.state is GroupState.DEAD:
+            return ErrorCode.GROUP_ID_NOT_FOUND, {}
+        errors = dict.fromkeys(places, ErrorCode.NONE)
+        if group.state is not GroupState.EMPTY:
+            if group.protocol_type != CONSUMER:
+                return ErrorCode.NON_EMPTY_GROUP, {}
+            topics = subscribed_topics(group)
+            for topic, partition in places:
+                if topics is None or topic in topics:
+                    errors[topic, partition] = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
+        gone = [place for place, one in errors.items() if one is ErrorCode.NONE]
+        if gone:  # else the group stays, whatever it has
+            whole = self._ends(shard, group, gone)
+            error = await self._forget(shard, group, gone, whole=whole)
+        return error, errors if error is ErrorCode.NONE else {}
+
+    async def topics_deleted(self, partitions: Iterable[Place]) -> None:
+        """Positions in partitions that are no more, and every group that has nothing left, as in
+        Apache Kafka: those that had nothing there, too."""
+        deleted = list(partitions)
+        for shard in self._coordinator.shards():
+            for group in list(shard.groups.values()):
+                whole = self._ends(shard, group, deleted)
+                await self._forget(shard, group, deleted, whole=whole)
+
+    async def _forget(
+        self,
+        shard: Shard,
+        group: Group,
+        places: Sequence[Place],
+        *,
+        whole: bool,
+        ordered: bool = False,
+    ) -> ErrorCode:
+        """Tombstones for positions, and with `whole` for the group itself; as in Apache Kafka
+        without waiting for replicas, few as they may be."""
+        name = group.group_id
+        known = shard.offsets.get(name, {})
+        entries: list[tuple[Message, Message | None]] = [
+            (records.OffsetCommitKey(group=name, topic=topic, partition=partition), None)
+            for topic, partition in places
+            if (topic, partition) in known or shard.pending.is_on_its_way((name, topic, partition))
+        ]
+        if whole and group.generation > 0:  # one that never had members has no record
+            entries.append((records.GroupMetadataKey(group=name), None))
+        if entries:
+            error = await self._coordinator.append(shard, entries, acks=0)
+            if error is not ErrorCode.NONE:
+                return error
+        shard.pending.forget([(name, *place) for place in places])
+        # unless somebody came back meanwhile
+        if whole and self._ends(shard, group, (), ordered=ordered):
+            self._coordinator.remove(shard, group)
+        return ErrorCode.NONE
+
+    # -- time -----------------------------------------------------------------------------------
+
+    async def _repeat(self, interval_ms: int, retention_ms: int) -> None:
+        while True:
+            await asyncio.sleep(interval_ms / 1000)
+            try:
+                await self.expire(retention_ms)
+            except Exception:
+                log.exception("forgetting old positions failed; it is tried again")
+
+    async def expire(self, retention_ms: int) -> None:
+        """Forget positions that are older than `retention_ms` and that nobody uses, and groups
+        that have neither members nor positions (KIP-211, KIP-496)."""
+        now_ms = self._clock.now_ms()
+        for shard in self._coordinator.shards():
+            if not shard.is_loaded:
+                continue
+            for group in list(shard.groups.values()):
+                gone = self._expired(shard, group, now_ms, retention_ms)
+                whole = self._ends(shard, group, gone)
+                if gone or whole:
+                    await self._forget(shard, group, gone, whole=whole)
+                await asyncio.sleep(0)  # there may be many: requests go on meanwhile
+
+    def _ends(
+        self, shard: Shard, group: Group, gone: Sequence[Place], *, ordered: bool = False
+    ) -> bool:
+        """Whether nothing is left without these. Who orders the group's end does not wait for open
+        transactions."""
+        name = group.group_id
+        left = set(shard.offsets.get(name, ())) - set(gone)
+        awaits = shard.pending.is_appending if ordered else shard.pending.concerns
+        return group.state is GroupState.EMPTY and not left and not awaits(name)
+
+    def _expired(self, shard: Shard, group: Group, now_ms: int, retention_ms: int) -> list[Place]:
+        known = shard.offsets.get(group.group_id, {})
+        if group.protocol_type is None:
+            since_ms, spared = None, frozenset[str]()
+        elif group.state is GroupState.EMPTY:
+            since_ms, spared = group.empty_since_ms, frozenset[str]()
+        elif group.state is GroupState.STABLE and (topics := subscribed_topics(group)) is not None:
+            since_ms, spared = None, topics
+        else:
+            return []
+        return [
+            place
+            for place, committed in known.items()
+            if place[0] not in spared
+            and not shard.pending.holds((group.group_id, *place))
+            and _expires_ms(committed, since_ms, retention_ms) <= now_ms
+        ]
+
+
+def _expires_ms(committed: Committed, empty_since_ms: int | None, retention_ms: int) -> int:
+    value = committed.value
+    if value.expires:
+        return value.expire_timestamp
+    return (value.commit_timestamp if empty_since_ms is None else empty_since_ms) + retention_ms

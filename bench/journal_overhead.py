@@ -85,7 +85,7 @@ class Until:
         self._end = time.monotonic() + seconds
         self._records = records
 
-    def asked(self) -> bool:
+    def is_set(self) -> bool:
         return time.monotonic() >= self._end or self._journal.total >= self._records
 
     def wait(self, seconds: float) -> None:

@@ -1,7 +1,7 @@
-"""The application of a pipeline: a program of the user's own, and whether it is done.
+"""The application of a pipeline: the user's own program, and when it has copied everything.
 
-It is started by a shell with what it needs to know in its environment, killed with all that it
-started, and its output goes to `logs/client-<name>.log`.
+A shell starts it with its settings in the environment. It is killed with all its children. Its
+output goes to `logs/client-<name>.log`.
 """
 
 from __future__ import annotations
@@ -19,40 +19,40 @@ from urteil.harness.scenario import Scenario, TopicFact
 
 EXAMPLE = f"{shlex.quote(sys.executable)} -m urteil.harness.clients.copy_app"
 PATIENCE_S = 30.0
-"""Nothing new for so long: whatever is missing then is taken for lost."""
+"""Without a new copy for this time, the missing records count as lost."""
 
 POLL_S = 0.5
 
 
 def command(scenario: Scenario, bootstrap: Sequence[str], name: str) -> list[str]:
-    """What starts the application as client `name`."""
+    """The command that starts the application as client `name`."""
     load = scenario.workload
     source, sink = (topic.name for topic in load.topics[:2])
-    told = {
+    settings = {
         "URTEIL_BOOTSTRAP_SERVERS": ",".join(bootstrap),
         "URTEIL_INPUT_TOPIC": source,
         "URTEIL_OUTPUT_TOPIC": sink,
         "URTEIL_GROUP": load.group,
         "URTEIL_CLIENT_ID": name,
     }
-    asked = load.options.get("app") or EXAMPLE
-    return ["env", *(f"{key}={value}" for key, value in told.items()), "/bin/sh", "-c", asked]
+    program = load.options.get("app") or EXAMPLE
+    return ["env", *(f"{key}={value}" for key, value in settings.items()), "/bin/sh", "-c", program]
 
 
 def await_copied(
     producers: Sequence[Path], readers: Sequence[Path], run: str, *, deadline_s: float
 ) -> int:
-    """Wait until readers saw a copy of every acknowledged record, or no new one for PATIENCE_S.
+    """Wait until readers saw a copy of every acknowledged record, or no new copy for PATIENCE_S.
 
-    How many copies are missing then; what that means is the verdict's business.
+    Returns the number of missing copies; the verdict judges them.
     """
     acked = {value for path in producers for value in _acked(path, run)}
     missing, last = acked, time.monotonic()
     deadline = last + deadline_s
     while missing and time.monotonic() < min(deadline, last + PATIENCE_S):
-        left = acked - {value for path in readers for value in _copied(path)}
-        if len(left) < len(missing):
-            missing, last = left, time.monotonic()
+        remaining = acked - {value for path in readers for value in _copied(path)}
+        if len(remaining) < len(missing):
+            missing, last = remaining, time.monotonic()
         threading.Event().wait(POLL_S)
     return len(missing)
 

@@ -1,8 +1,8 @@
-"""What chaos may do to the clients of a run: implements `chaos.controls.ClientControls`.
+"""The operations of chaos on the clients of a run: implements `chaos.controls.ClientControls`.
 
-A client's next session is a client of its own, `p1.2` after `p1`, so that its records and its
-journal stand apart. Kills are written to `clients.jsonl`, whose rows become `admin_ops`: a journal
-that was cut on purpose is no damage.
+A client's next session is a client of its own, `p1.2` after `p1`, with its own records and journal.
+Kills are written to `clients.jsonl`, whose rows become `admin_ops`, so that the evidence knows
+which journals were cut on purpose.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from urteil.harness.clients.processes import Clients
 from urteil.harness.evidence.journal import CLIENT_ACTS, KILL
 from urteil.harness.evidence.line_file import end_of, lines_from
 
-ASSIGNED = b'["assigned",'
-GIVEN = b',"assigned",'
+ASSIGNED_ENTRY = b'["assigned",'
+ASSIGNED_EVENT = b',"assigned",'
 STATE_DEADLINE_S = 10.0
 POLL_S = 0.02
 
 Start = Callable[[str, str, int], None]
-"""Starts the client of a kind: kind, name, number of its session."""
+"""Starts a client: kind, name, number of the session."""
 
 
-class LabClients:
-    """The clients that a workload started. Safe to use from any thread."""
+class WorkloadClients:
+    """The clients that a workload started. Thread-safe."""
 
     def __init__(self, run_dir: Path, clients: Clients, start: Start) -> None:
         self._run_dir = run_dir
@@ -41,19 +41,19 @@ class LabClients:
         self._successors: dict[str, str] = {}
         self._lock = threading.RLock()
 
-    def note(self, name: str, kind: str) -> None:
-        """A client of that kind was started."""
+    def register(self, name: str, kind: str) -> None:
+        """Register a started client."""
         with self._lock:
             self._kinds[name] = kind
             self._sessions.setdefault(_base(name), 1)
 
-    def all_of(self, kind: str) -> list[str]:
-        """Every client of a kind that was ever started."""
+    def names_of_kind(self, kind: str) -> list[str]:
+        """The names of all clients of a kind that were ever started."""
         with self._lock:
             return [name for name, known in self._kinds.items() if known == kind]
 
     def names(self, kind: str) -> Sequence[str]:
-        return self._clients.running(self.all_of(kind))
+        return self._clients.running(self.names_of_kind(kind))
 
     def status(self, name: str) -> NodeStatus:
         pid, code, stopped = self._clients.state(name)
@@ -73,34 +73,34 @@ class LabClients:
             "act": KILL,
             "subject": name,
         }
-        self.tell([act])
+        self.record_acts([act])
         return self.status(name)
 
-    def tell(self, acts: Iterable[Mapping[str, Any]]) -> None:
-        """Note what was done to clients."""
+    def record_acts(self, acts: Iterable[Mapping[str, Any]]) -> None:
+        """Record acts on clients."""
         with self._lock, (self._run_dir / CLIENT_ACTS).open("a") as file:
             file.writelines(json.dumps(act) + "\n" for act in acts)
 
     def start_next_session(self, name: str) -> str:
         with self._lock:
             if name not in self._successors:
-                self._successors[name] = self._next(self._kinds[name], _base(name))
+                self._successors[name] = self._start_session(self._kinds[name], _base(name))
             return self._successors[name]
 
-    def _next(self, kind: str, base: str) -> str:
+    def _start_session(self, kind: str, base: str) -> str:
         self._sessions[base] = session = self._sessions.get(base, 0) + 1
         name = base if session == 1 else f"{base}.{session}"
         self._start(kind, name, session)
-        self.note(name, kind)
+        self.register(name, kind)
         return name
 
     def pause(self, name: str) -> NodeStatus:
-        return self._signalled(name, signal.SIGSTOP, NodeState.PAUSED)
+        return self._send_and_await(name, signal.SIGSTOP, NodeState.PAUSED)
 
     def resume(self, name: str) -> NodeStatus:
-        return self._signalled(name, signal.SIGCONT, NodeState.RUNNING)
+        return self._send_and_await(name, signal.SIGCONT, NodeState.RUNNING)
 
-    def _signalled(self, name: str, number: signal.Signals, wanted: NodeState) -> NodeStatus:
+    def _send_and_await(self, name: str, number: signal.Signals, wanted: NodeState) -> NodeStatus:
         self._clients.send_signal(name, number)
         deadline = time.monotonic() + STATE_DEADLINE_S
         while (status := self.status(name)).state not in (wanted, NodeState.DEAD):
@@ -117,8 +117,8 @@ class LabClients:
 
     def join(self) -> str:
         with self._lock:
-            numbers = [int(_base(name)[1:]) for name in self.all_of("group")]
-            return self._next("group", f"g{max(numbers, default=0) + 1}")
+            numbers = [int(_base(name)[1:]) for name in self.names_of_kind("group")]
+            return self._start_session("group", f"g{max(numbers, default=0) + 1}")
 
     def leave(self, name: str, *, deadline_s: float = 10.0) -> None:
         if self._clients.terminate([name], deadline_s):
@@ -131,7 +131,7 @@ class LabClients:
     def assignments(self, name: str) -> int:
         path = self._journal(name)
         lines = lines_from(path) if path.exists() else ()
-        return sum(line.startswith(ASSIGNED) and GIVEN in line for line in lines)
+        return sum(line.startswith(ASSIGNED_ENTRY) and ASSIGNED_EVENT in line for line in lines)
 
     def _journal(self, name: str) -> Path:
         return self._run_dir / "journal" / f"{name}.jsonl"

@@ -1,4 +1,4 @@
-"""What all client processes share: their start, their journal's first entry, and their end."""
+"""The common main function of all client processes: start, first journal entry, and end."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ from urteil.harness.wakeup_pipe import WakeupPipe
 PARENT_CHECK_S = 1.0
 SPEC_POLL_S = 0.02
 HANGS_S = 12.0
-CHOSEN = {
+KINDS_BY_LIBRARY = {
     "kafka-python": ("producer", "consumer", "group"),
     "confluent-kafka": ("producer", "consumer", "group"),
     "aiokafka": ("producer",),
     "verifiable": ("producer", "group"),
 }
-"""Library to the kinds of clients that it is used for; the others are kafka-python's."""
+"""The kinds of clients by library. All other kinds use kafka-python."""
 
 
 class Stop:
-    """Set by SIGTERM, by SIGINT, or when the lab that started this client is gone."""
+    """Set by SIGTERM, by SIGINT, or when the parent process (the lab) is gone."""
 
     def __init__(self) -> None:
         self._wakeup = WakeupPipe()
@@ -47,14 +47,14 @@ class Stop:
         self._next_check = 0.0
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self._ask())
-        signal.signal(signal.SIGQUIT, lambda *_: tell_stacks())
+        signal.signal(signal.SIGQUIT, lambda *_: print_stacks())
 
     def _ask(self) -> None:
-        """One that does not end then tells in its log where it hangs."""
+        """A client that does not end in time writes its stacks to its log."""
         self._wakeup.wake()
         faulthandler.dump_traceback_later(HANGS_S)
 
-    def asked(self) -> bool:
+    def is_set(self) -> bool:
         now = time.monotonic()
         if now >= self._next_check:
             self._next_check = now + PARENT_CHECK_S
@@ -63,22 +63,20 @@ class Stop:
         return self._wakeup.is_woken
 
     def wait(self, seconds: float) -> None:
-        """Return after `seconds`, or as soon as the end is asked for."""
+        """Return after `seconds`, or as soon as the stop is requested."""
         self._wakeup.wait(seconds)
 
 
-def hear(number: signal.Signals, act: Callable[[], object]) -> None:
-    """Do this whenever that signal comes, also if it came before (`processes.HEARING`)."""
+def handle_signal(number: signal.Signals, act: Callable[[], object]) -> None:
+    """Call `act` at each signal, also for a signal that arrived before
+    (`processes.SIGNALLED_KINDS`)."""
     signal.signal(number, lambda *_: act())
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
 
 
-def tell_stacks() -> None:
-    """Write each thread's stack to standard error, for `harness/stack_dumps.py`.
-
-    Python itself writes it while no other thread runs: faulthandler reads frames that change, and
-    has crashed a client by it.
-    """
+def print_stacks() -> None:
+    """Print each thread's stack to standard error, for `harness/stack_dumps.py`. Python prints them
+    while no other thread runs; faulthandler reads frames that change, and once crashed a client."""
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     for ident, frame in sys._current_frames().items():
         print(f"Thread {names.get(ident, ident)}:", file=sys.stderr)
@@ -87,7 +85,8 @@ def tell_stacks() -> None:
 
 
 def boot_id() -> str:
-    """Times are comparable among clients of one boot only. Linux's id, else the boot's second."""
+    """The id of the machine's boot: times are comparable only within one boot. Linux's id, else the
+    second of the boot."""
     path = Path("/proc/sys/kernel/random/boot_id")
     if path.exists():
         return path.read_text().strip()
@@ -97,7 +96,11 @@ def boot_id() -> str:
 def begin(spec: ClientSpec) -> Begin:
     producing = spec.kind in ("producer", "raw", "repeater")
     transactional = spec.kind in TRANSACTIONAL
-    library = spec.workload.client if spec.kind in CHOSEN[spec.workload.client] else "kafka-python"
+    library = (
+        spec.workload.client
+        if spec.kind in KINDS_BY_LIBRARY[spec.workload.client]
+        else "kafka-python"
+    )
     library = "confluent-kafka" if spec.kind in ("txn", "copier") else library
     return Begin(
         run=spec.run,
@@ -123,8 +126,8 @@ def begin(spec: ClientSpec) -> Begin:
 def run_client(work: Callable[[ClientSpec, JournalWriter, Stop], None]) -> None:
     """Main function of a client process: `... SPEC.json`.
 
-    A client may be started before its SPEC.json is there and waits for it then. Its journal ends
-    properly only when `work` returned; an exception leaves it without an end and goes to the log.
+    A client may start before its SPEC.json exists; it waits for the file. The journal gets its end
+    entry only when `work` returns. An exception leaves the journal without it and goes to the log.
     """
     logging.basicConfig(
         level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s"
@@ -133,7 +136,7 @@ def run_client(work: Callable[[ClientSpec, JournalWriter, Stop], None]) -> None:
     path = Path(sys.argv[1])
     while not path.exists():
         stop.wait(SPEC_POLL_S)
-        if stop.asked():
+        if stop.is_set():
             return
     spec = load_spec(path)
     with JournalWriter(Path(spec.journal)) as journal:

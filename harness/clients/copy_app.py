@@ -1,9 +1,9 @@
-"""An application to be judged: it copies records from one topic to another, at least once.
+"""An example application for pipelines: it copies records from one topic to another, at least once.
 
     urteil run pipeline --app "python -m urteil.harness.clients.copy_app"
 
-It commits what it has read only when the copies were acknowledged, so that a crash repeats records
-and loses none. Key and value stay as they are: they tell the lab which record a copy is of.
+It commits offsets only after the copies were acknowledged, so that a crash repeats records and
+loses none. Keys and values stay unchanged, because the lab identifies copies by them.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ def main() -> None:
     stopped: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _frame: stopped.append(number))
     while not stopped:
-        found = [one for one in consumer.consume(BATCH, POLL_S) if one.error() is None]
-        if found and copy(found, producer, os.environ["URTEIL_OUTPUT_TOPIC"]):
-            commit(consumer, found)
+        records = [one for one in consumer.consume(BATCH, POLL_S) if one.error() is None]
+        if records and copy(records, producer, os.environ["URTEIL_OUTPUT_TOPIC"]):
+            commit(consumer, records)
     consumer.close()
 
 
-def copy(found: list[Message], producer: Producer, topic: str) -> bool:
-    """Produce a copy of each record; False when one of them was not acknowledged."""
+def copy(records: list[Message], producer: Producer, topic: str) -> bool:
+    """Produce a copy of each record. Exits if one of them is not acknowledged."""
     failed: list[object] = []
-    for one in found:
+    for one in records:
         producer.produce(
             topic,
             one.value(),
@@ -59,9 +59,10 @@ def copy(found: list[Message], producer: Producer, topic: str) -> bool:
     return True
 
 
-def commit(consumer: Consumer, found: list[Message]) -> None:
-    """Commit what was copied. After a rebalance it is refused, and others copy it once more."""
-    for one in found:
+def commit(consumer: Consumer, records: list[Message]) -> None:
+    """Commit the offsets of the copied records. After a rebalance the commit is rejected, and the
+    new owners copy the records again."""
+    for one in records:
         try:
             consumer.store_offsets(one)
         except KafkaException:

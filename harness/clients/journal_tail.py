@@ -1,4 +1,4 @@
-"""What the producers have achieved so far, read from the ends of their journals as they grow."""
+"""The progress of the producers, read from their journals as they grow."""
 
 from __future__ import annotations
 
@@ -41,9 +41,10 @@ class Progress:
 
 
 class JournalTail:
-    """One producer's journal, followed. `ack_times_ns` grows in the order of completions.
+    """Follows the journal of one producer.
 
-    `acked_ends` maps (topic, partition) to one past the highest acknowledged offset.
+    `ack_times_ns` is sorted by completion. `acked_ends` maps (topic, partition) to one past the
+    highest acknowledged offset.
     """
 
     def __init__(self, path: Path) -> None:
@@ -57,12 +58,12 @@ class JournalTail:
         self.acked_ends: dict[tuple[str, int], int] = {}
 
     def follow(self) -> None:
-        """Take in what was written since the last call; a half-written line waits."""
+        """Read the lines that were written since the last call, except an incomplete one."""
         if not self._path.exists():
             return
         for line in lines_from(self._path, self._offset):
             self._offset += len(line)
-            self._take(line)
+            self._read(line)
 
     def progress(self) -> Progress:
         counts = self._counts
@@ -73,18 +74,18 @@ class JournalTail:
             unknown=counts[_INFO],
         )
 
-    def _take(self, line: bytes) -> None:
+    def _read(self, line: bytes) -> None:
         kind = line[: line.find(b",") + 1]
         self._counts[kind] += 1
         if kind == _OK:
-            self._take_ack(self._ok.decode(line))
+            self._read_ack(self._ok.decode(line))
         elif kind == _SEND:
             send = self._send.decode(line)
             self._topics[send.op] = send.topic
         elif kind in (_FAIL, _INFO):
             self._topics.pop(int(line.split(b",", 2)[1]), None)
 
-    def _take_ack(self, ack: Ok) -> None:
+    def _read_ack(self, ack: Ok) -> None:
         self.ack_times_ns.append(ack.complete_ns)
         topic = self._topics.pop(ack.op, None)
         if topic is None or ack.offset is None or ack.partition is None:
@@ -94,14 +95,14 @@ class JournalTail:
 
 
 class Tails:
-    """The journals of all producers together; safe to ask from any thread."""
+    """The journals of all producers. Thread-safe."""
 
     def __init__(self, paths: list[Path]) -> None:
         self._tails = [JournalTail(path) for path in paths]
         self._lock = threading.Lock()
 
     def add(self, path: Path) -> None:
-        """Follow one more journal."""
+        """Follow another journal."""
         with self._lock:
             self._tails.append(JournalTail(path))
 
@@ -111,7 +112,7 @@ class Tails:
             return sum((tail.progress() for tail in self._tails), Progress())
 
     def acked_since(self, since_ns: int) -> int:
-        """Acknowledgements that came at `since_ns` (CLOCK_MONOTONIC) or later."""
+        """The number of acknowledgements at `since_ns` (CLOCK_MONOTONIC) or later."""
         with self._lock:
             self._follow()
             return sum(
@@ -120,7 +121,7 @@ class Tails:
             )
 
     def acked_ends(self) -> dict[tuple[str, int], int]:
-        """(topic, partition) to one past its highest acknowledged offset."""
+        """By (topic, partition), one past the highest acknowledged offset."""
         ends: dict[tuple[str, int], int] = {}
         with self._lock:
             self._follow()

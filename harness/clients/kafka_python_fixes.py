@@ -1,6 +1,6 @@
-"""Six faults of kafka-python 3.0 that chaos runs into, mended on the instance in use.
+"""Fixes for six bugs of kafka-python 3.0 that chaos triggers, applied to the instance in use.
 
-None changes what a client asks of a broker; unmended, one outage would end a client's load.
+No fix changes the requests of a client. Without them, one outage would end a client's load.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from kafka.producer.transaction_manager import TransactionState
 
 
 def renew_producer_ids(producer: Any) -> None:
-    """Let an idempotent producer ask for a new id after it gave up the old one.
+    """Let an idempotent producer request a new id after it gave up the old one.
 
-    When a batch that had been sent expires, `reset_producer_id` drops the id but stays READY, and
-    `init_producer_id` acts on UNINITIALIZED only: nothing is ever sent again. (The Java client
-    had to change the state there too: KAFKA-7737.)
+    When a sent batch expires, `reset_producer_id` drops the id but keeps the state READY, and
+    `init_producer_id` acts only in UNINITIALIZED: the producer never sends again. (The Java client
+    had the same bug: KAFKA-7737.)
     """
     manager = producer._transaction_manager
     if manager is None:
@@ -38,14 +38,15 @@ def renew_producer_ids(producer: Any) -> None:
 
 
 def back_off(manager: Any) -> None:
-    """Wait between connections to a node that accepts and closes, as a proxy of a dead broker does.
+    """Wait between connections to a node that accepts and closes them, like a proxy of a dead
+    broker.
 
-    The manager takes an accepted connection for success before ApiVersions was answered, and so
+    The manager counts an accepted connection as success before ApiVersions was answered, and
     connects hundreds of times a second.
     """
     connect = manager._connect
 
-    async def connect_and_judge(
+    async def connect_and_back_off(
         node: Any, conn: Any, reset_backoff_on_connect: bool = True, timeout_at: Any = None
     ) -> None:
         await connect(node, conn, reset_backoff_on_connect=False, timeout_at=timeout_at)
@@ -54,54 +55,53 @@ def back_off(manager: Any) -> None:
         elif reset_backoff_on_connect:
             manager.reset_backoff(node.node_id)
 
-    manager._connect = connect_and_judge
+    manager._connect = connect_and_back_off
 
 
-def look_again(manager: Any) -> None:
-    """Ask for metadata again when a leader is none of the brokers.
+def refresh_unknown_leader(manager: Any) -> None:
+    """Request metadata again if a leader is not among the brokers.
 
-    One answer can say both: Apache Kafka 3.9 takes the leaders and the brokers from two snapshots,
-    and a controller's word may come in between. The producer's thread then fails in a tight loop,
-    and sends nothing until the next refresh in five minutes.
+    One response can have both: Apache Kafka 3.9 reads leaders and brokers from two snapshots, and
+    an update may come in between. The producer's thread then fails in a tight loop and sends
+    nothing until the next refresh, up to five minutes later.
     """
     get_connection = manager.get_connection
 
-    def get_or_ask(node_id: Any, **more: Any) -> Any:
+    def get_or_refresh(node_id: Any, **more: Any) -> Any:
         try:
             return get_connection(node_id, **more)
         except UnknownBrokerIdError:
             manager.cluster.request_update()
             raise NodeNotReadyError(node_id) from None
 
-    manager.get_connection = get_or_ask
+    manager.get_connection = get_or_refresh
 
 
-def ask_for_all(fetcher: Any) -> None:
-    """Take an answer about offsets that lacks a partition for one to be asked again.
+def retry_missing_partitions(fetcher: Any) -> None:
+    """Treat a ListOffsets response without a requested partition as retriable.
 
-    A broker that does not know a partition yet is passed over, and the fetcher then raises a
-    KeyError for it.
+    A broker omits a partition that it does not know yet, and the fetcher raises a KeyError for it.
     """
-    ask = fetcher.beginning_or_end_offset
+    request = fetcher.beginning_or_end_offset
 
-    def ask_or_say_so(*given: Any, **more: Any) -> Any:
+    def request_or_raise(*given: Any, **more: Any) -> Any:
         try:
-            return ask(*given, **more)
+            return request(*given, **more)
         except KeyError as lacking:
-            raise LeaderNotAvailableError(f"nobody tells where {lacking} lies") from None
+            raise LeaderNotAvailableError(f"no response has the offset of {lacking}") from None
 
-    fetcher.beginning_or_end_offset = ask_or_say_so
+    fetcher.beginning_or_end_offset = request_or_raise
 
 
-def fetch_again(fetcher: Any) -> None:
-    """Let go of an answer that holds a damaged batch, so that it is asked for again.
+def drop_corrupt_response(fetcher: Any) -> None:
+    """Drop a fetch response with a corrupt batch, so that it is fetched again.
 
-    The fetcher takes records from a spent generator then, without an end: its poll never returns.
-    The error's arguments are the partition and the offset that it could not go beyond.
+    Otherwise the fetcher reads from an exhausted generator without end, and `poll` never returns.
+    The error's arguments are the partition and the offset of the batch.
     """
     append = fetcher._append
 
-    def append_or_let_go(drained: Any, part: Any, *more: Any) -> int:
+    def append_or_drop(drained: Any, part: Any, *more: Any) -> int:
         try:
             return int(append(drained, part, *more))
         except CorruptRecordError as damaged:
@@ -109,15 +109,15 @@ def fetch_again(fetcher: Any) -> None:
             part.drain()
             raise
 
-    fetcher._append = append_or_let_go
+    fetcher._append = append_or_drop
 
 
 def finish_joining(coordinator: Any) -> None:
-    """Go on with a join that is under way, though what made it needed is over.
+    """Continue a join in progress even if its reason has gone.
 
-    A leader that joins again because a topic's partitions changed takes note of the new ones
-    before its SyncGroup is answered. Nobody looks after the join any more if its poll ends in
-    between: the member has no assignment and sends no heartbeats, for good.
+    A leader that rejoins because a topic's partitions changed notes the new partitions before its
+    SyncGroup response. If its poll ends in between, no code continues the join: the member has no
+    assignment and sends no heartbeats, forever.
     """
     needed = coordinator.need_rejoin
     coordinator.need_rejoin = lambda: coordinator._join_task is not None or needed()

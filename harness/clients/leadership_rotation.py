@@ -1,8 +1,8 @@
-"""Leadership goes round all replicas, so that the final reads ask every one of them.
+"""Rotates leadership over all replicas, so that final reads cover every replica.
 
-Where the brokers can reassign and elect (Apache Kafka, ours), the order of each partition's
-replicas is turned and the first one elected: no broker stops. Where they cannot, brokers are shut
-down and started in turn, so that each is once the only one alive.
+If brokers support reassignment and election (Apache Kafka, ours), the order of each partition's
+replicas is rotated and the first one elected; no broker stops. Otherwise brokers are stopped and
+started in turn, so that each is the only live one once.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ def leadership_rounds(
     deadline_s: float,
     restart: bool = True,
 ) -> Iterator[dict[tuple[str, int], int]]:
-    """Rounds of (topic, partition) to the id of the broker that leads it while the round lasts.
+    """Rounds of (topic, partition) to the id of its leader during the round.
 
-    The first round is the leadership as it stands; over all rounds every replica of every
-    partition leads once. Each round holds until the next is asked for. In the end all brokers are
-    there again, also when the caller stops early. Without `restart`, brokers that cannot elect
-    are left as they stand. LabFailure when a broker cannot be made leader within `deadline_s`.
+    The first round is the current leadership; over all rounds every replica of every partition
+    leads once. A round lasts until the next one is requested. At the end all brokers run again,
+    also when the caller stops early. Without `restart`, brokers that cannot elect keep their
+    leaders. LabFailure if a broker does not become leader within `deadline_s`.
     """
     deadline = time.monotonic() + deadline_s
     yield _leaders(controls, topics)
@@ -58,7 +58,8 @@ def leadership_rounds(
 
 
 def _can_elect(admin: Any) -> bool:
-    """kafka-python's own `api_versions` fails on a key that it does not know."""
+    """Whether the brokers support election. (kafka-python's own `api_versions` fails on an unknown
+    key.)"""
     served = set(admin._manager.broker_version_data.api_versions)
     return {ELECT_LEADERS, ALTER_PARTITION_REASSIGNMENTS} <= served
 
@@ -68,19 +69,19 @@ def _by_election(
 ) -> Iterator[dict[tuple[str, int], int]]:
     views = _views(controls, topics)
     first = {_slot(view): [_id(name) for name in view.replicas] for view in views}
-    began_with = {_slot(view): _id(view.leader) for view in views if view.leader}
+    first_leaders = {_slot(view): _id(view.leader) for view in views if view.leader}
     turns = max(len(replicas) for replicas in first.values())
     try:
         for turn in range(1, turns):
-            order = {slot: _led_by(first[slot], began_with[slot], turn) for slot in first}
+            order = {slot: _rotate(first[slot], first_leaders[slot], turn) for slot in first}
             yield _elect(controls, admin, order, topics, deadline)
     finally:
         leaders = _elect(controls, admin, first, topics, deadline)
     yield leaders
 
 
-def _led_by(replicas: list[int], leader: int, turn: int) -> list[int]:
-    """The replicas in turned order: the one `turn` places after `leader` comes first."""
+def _rotate(replicas: list[int], leader: int, turn: int) -> list[int]:
+    """The rotated replicas: the one `turn` places after `leader` comes first."""
     at = (replicas.index(leader) + turn) % len(replicas)
     return replicas[at:] + replicas[:at]
 
@@ -92,7 +93,7 @@ def _elect(
     topics: Sequence[str],
     deadline: float,
 ) -> dict[tuple[str, int], int]:
-    """Give each partition this order of replicas and its first one the lead."""
+    """Give each partition this order of replicas, and make the first one leader."""
     wanted = {slot: replicas[0] for slot, replicas in order.items()}
     partitions = {TopicPartition(*slot): replicas for slot, replicas in order.items()}
     while True:
@@ -110,7 +111,7 @@ def _elect(
 def _by_restart(
     controls: Controls, topics: Sequence[str], deadline: float
 ) -> Iterator[dict[tuple[str, int], int]]:
-    """Each broker once alone. While it is read from, the next one starts and catches up: it leads
+    """Let each broker be alone once. The next one starts and catches up during the reads; it leads
     nothing until the one before it stops."""
     brokers = list(controls.brokers)
     if len(brokers) == 1:
@@ -118,28 +119,28 @@ def _by_restart(
     with ThreadPoolExecutor(max_workers=len(brokers)) as pool:
 
         def start(broker: str) -> None:
-            controls.start(broker, deadline_s=_left(deadline))
+            controls.start(broker, deadline_s=_remaining_s(deadline))
 
         try:
             for broker, following in zip_longest(brokers, brokers[1:]):
                 _await_in_sync(controls, topics, broker, deadline)
                 _stop_all_but(controls, broker)
-                leaders = _await_leads_all(controls, topics, broker, deadline)
+                leaders = _await_leads_run_on_all(controls, topics, broker, deadline)
                 started = pool.submit(start, following or broker)
                 yield leaders
                 started.result()
         finally:
             list(pool.map(start, brokers))
-    controls.await_healthy(deadline_s=_left(deadline))
+    controls.await_healthy(deadline_s=_remaining_s(deadline))
 
 
 def _stop_all_but(controls: Controls, broker: str) -> None:
     others = [other for other in controls.brokers if other != broker]
-    _all(lambda other: controls.stop(other, deadline_s=STOP_DEADLINE_S), others)
+    _run_on_all(lambda other: controls.stop(other, deadline_s=STOP_DEADLINE_S), others)
 
 
-def _all(act: Callable[[str], object], nodes: Sequence[str]) -> None:
-    """Act on all nodes at once; the first failure is raised when all have ended."""
+def _run_on_all(act: Callable[[str], object], nodes: Sequence[str]) -> None:
+    """Call `act` for all nodes in parallel. Raises the first failure when all have ended."""
     with ThreadPoolExecutor(max_workers=max(1, len(nodes))) as pool:
         list(pool.map(act, nodes))
 
@@ -151,7 +152,7 @@ def _await_in_sync(controls: Controls, topics: Sequence[str], broker: str, deadl
         time.sleep(POLL_S)
 
 
-def _await_leads_all(
+def _await_leads_run_on_all(
     controls: Controls, topics: Sequence[str], broker: str, deadline: float
 ) -> dict[tuple[str, int], int]:
     while True:
@@ -185,7 +186,7 @@ def _id(name: str) -> int:
     return int(name.removeprefix("b"))
 
 
-def _left(deadline: float) -> float:
+def _remaining_s(deadline: float) -> float:
     return max(1.0, deadline - time.monotonic())
 
 

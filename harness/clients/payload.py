@@ -1,14 +1,14 @@
-"""The value of a record: it names its own send and shows every damage.
+"""The value of a record: it identifies its send and detects every damage.
 
     magic 4 | crc32c 4 | partition 4 | sequence 8 | time 8 | run length 1 | client length 1 | run |
     client | padding derived from the sequence
 
-The checksum covers what follows it (so also the intended partition and the padding), the key and
-the headers. The time is the record's own in ms, unless the broker sets that (LogAppendTime).
-`value_id` is `run/client/sequence`, unique in a run.
+The checksum covers all that follows it (including the intended partition and the padding), the key
+and the headers. The time is the record's timestamp in ms, unless the broker sets that
+(LogAppendTime). `value_id` is `run/client/sequence`, unique in a run.
 
-A tombstone has no value: its payload, without padding, stands in a header of its own (`TAG`), and
-its checksum covers the key and the other headers.
+A tombstone has no value: its payload, without padding, is in a header of its own (`TAG`), and the
+checksum covers the key and the other headers.
 """
 
 from __future__ import annotations
@@ -27,13 +27,14 @@ Headers = Sequence[tuple[str, bytes | None]]
 LOG_APPEND_TIME = 1
 
 FOREIGN = "foreign"
-"""`value_id` of a payload that another run wrote."""
+"""The `value_id` of a payload of another run."""
 
 TAG = "urteil"
 """The header that holds the payload of a tombstone."""
 
 COPY = "copy/"
-"""Before the `value_id` of a record that an application copied: it is no send of ours."""
+"""The prefix of the `value_id` of a record that an application copied: it is not a send of the lab.
+"""
 
 _MAGIC = b"UrT2"
 _HEAD = struct.Struct(">4sIiQqBB")
@@ -43,11 +44,11 @@ _PATTERN = bytes(range(256)) * 2
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """A value as it was read.
+    """A decoded value.
 
-    `value_id` is None when the value is none of ours (or too damaged to tell), `FOREIGN` when
-    another run wrote it. `intact` says that the checksum over value, key, headers and intended
-    partition holds, and that the record has the time it was sent with.
+    `value_id` is None if the value is not a payload (or too damaged to say), `FOREIGN` if another
+    run writer_run it. `intact` means that the checksum over value, key, headers and intended
+    partition holds, and that the record has the timestamp that it was sent with.
     """
 
     value_id: str | None
@@ -57,11 +58,11 @@ class Payload:
     sequence: int | None = None
 
 
-_NOTHING = Payload(None, False)
+_UNREADABLE = Payload(None, False)
 
 
 class Encoder:
-    """Builds the values of one client; a value never has fewer bytes than its header needs."""
+    """Builds the values of one client. A value is never shorter than its header."""
 
     def __init__(self, run: str, client: str, value_bytes: int) -> None:
         self._prefix = f"{run}/{client}/"
@@ -72,7 +73,7 @@ class Encoder:
     def tombstone(
         self, sequence: int, key: bytes, partition: int, timestamp_ms: int
     ) -> list[tuple[str, bytes]]:
-        """The headers of a tombstone: they name the send in place of the value that it has not."""
+        """The headers of a tombstone, which identify the send in place of a value."""
         return [(TAG, self._payload(sequence, key, partition, timestamp_ms, (), b""))]
 
     def value_id(self, sequence: int) -> str:
@@ -86,7 +87,7 @@ class Encoder:
         timestamp_ms: int,
         headers: Headers = (),
     ) -> bytes:
-        """The value of the record that is sent with this key, this time and these headers."""
+        """The value of a record with this key, timestamp and headers."""
         padding = _pad(sequence, self._padding)
         return self._payload(sequence, key, partition, timestamp_ms, headers, padding)
 
@@ -111,57 +112,58 @@ def decode(
     headers: Headers = (),
     timestamp_ms: int | None = None,
 ) -> Payload:
-    """What a record says of itself; never raises, whatever the bytes are. Without a time (the
-    broker's own, or unknown) nothing is said of it."""
+    """Decode a record's value; never raises, whatever the bytes are. A None timestamp (set by the
+    broker, or unknown) is not compared."""
     if value is None:
         value = next((content for name, content in headers if name == TAG), None)
         headers = [header for header in headers if header[0] != TAG]
     if value is None:
-        return _NOTHING
+        return _UNREADABLE
     if len(value) < _HEAD.size or value[:4] != _MAGIC:
-        return _numbered(run, value)
+        return _decode_verifiable(run, value)
     _, crc, partition, sequence, sent_ms, run_length, client_length = _HEAD.unpack_from(value)
     client_at = _HEAD.size + run_length
     if len(value) < client_at + client_length:
-        return _NOTHING
+        return _UNREADABLE
     intact = _checksum(value[_CHECKED_FROM:], key, headers) == crc
     try:
-        wrote = value[_HEAD.size : client_at].decode()
+        writer_run = value[_HEAD.size : client_at].decode()
         client = value[client_at : client_at + client_length].decode()
     except UnicodeDecodeError:
-        return _NOTHING
-    if wrote != run:
+        return _UNREADABLE
+    if writer_run != run:
         return Payload(FOREIGN if intact else None, intact)
     intact = intact and timestamp_ms in (None, sent_ms)
     return Payload(f"{run}/{client}/{sequence}", intact, partition, client, sequence)
 
 
-def _numbered(run: str, value: bytes) -> Payload:
-    """The value of one of this run's VerifiableProducers: it is intact if it can be read."""
+def _decode_verifiable(run: str, value: bytes) -> Payload:
+    """The value of a VerifiableProducer of this run. It counts as intact if it can be read."""
     sender = sender_of(run, value)
     if sender is None:
-        return _NOTHING
+        return _UNREADABLE
     client, sequence = sender
     return Payload(f"{run}/{client}/{sequence}", True, None, client, sequence)
 
 
-def of_client_ms(record: Any) -> int | None:
-    """The time that a client gave a record of kafka-python; messages of magic 0 have none."""
+def client_timestamp_ms(record: Any) -> int | None:
+    """The timestamp that a client gave a record of kafka-python; None for LogAppendTime and for
+    messages of magic 0."""
     if record.timestamp is None or record.timestamp_type == LOG_APPEND_TIME:
         return None
     return int(record.timestamp)
 
 
 def decode_copy(run: str, value: bytes | None, key: bytes | None) -> Payload:
-    """What a record says of itself that an application copied: its headers are its own."""
-    found = decode(run, value, key)
-    if found.client is None:
-        return found
-    return replace(found, value_id=f"{COPY}{found.value_id}")
+    """Decode a record that an application copied; its headers belong to the application."""
+    payload = decode(run, value, key)
+    if payload.client is None:
+        return payload
+    return replace(payload, value_id=f"{COPY}{payload.value_id}")
 
 
 def key_text(key: bytes | None) -> str | None:
-    """A key as the evidence holds it."""
+    """A key as text, as in the evidence."""
     return None if key is None else key.decode("utf-8", "backslashreplace")
 
 
@@ -173,7 +175,7 @@ def _pad(sequence: int, length: int) -> bytes:
 
 
 def _checksum(body: bytes, key: bytes | None, headers: Headers) -> int:
-    """Lengths go in as well, so that bytes cannot move between key, headers and value."""
+    """The checksum includes lengths, so that bytes cannot move between key, headers and value."""
     crc = crc32c(body)
     crc = crc32c(_frame(key), crc)
     for name, content in headers:

@@ -1,4 +1,4 @@
-"""Client processes of one run: started by a spawn function, ended within deadlines."""
+"""The client processes of a run: started by a spawn function, ended within deadlines."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from urteil.harness.clients.spec import ClientSpec
 from urteil.harness.scenario import save
 from urteil.harness.stack_dumps import Teller
 
-REMAINS_POLL_S = 0.05
-HEARING = ("group", "visitor")
-"""Kinds of clients that signals of the lab tell something (`client.hear`)."""
-TOLD_BY = frozenset({signal.SIGUSR1, signal.SIGUSR2})
+CHILDREN_POLL_S = 0.05
+SIGNALLED_KINDS = ("group", "visitor")
+"""Kinds of clients that handle signals of the lab (`client_main.handle_signal`)."""
+CONTROL_SIGNALS = frozenset({signal.SIGUSR1, signal.SIGUSR2})
 STOPPED = psutil.STATUS_STOPPED
 
 MODULES = {
@@ -49,7 +49,7 @@ MODULES = {
 
 
 class Process(Protocol):
-    """What the workload needs of a process; `subprocess.Popen` has it."""
+    """The operations of a process that the workload needs; `subprocess.Popen` has them."""
 
     @property
     def pid(self) -> int: ...
@@ -64,9 +64,10 @@ Spawn = Callable[[Sequence[str], Path], Process]
 
 
 def spawn_process(argv: Sequence[str], log: Path) -> Process:
-    """A session of its own, so that a Ctrl-C on the lab's terminal does not end the client first.
+    """Start the process in a session of its own, so that Ctrl-C at the lab's terminal does not end
+    it first.
 
-    It inherits the lab's environment and with it the reaper's mark.
+    It inherits the lab's environment, including the reaper's mark.
     """
     with log.open("ab") as output:
         return subprocess.Popen(
@@ -80,10 +81,10 @@ def spawn_process(argv: Sequence[str], log: Path) -> Process:
 
 
 @contextlib.contextmanager
-def _held_back() -> Iterator[None]:
-    """Who is started here finds what it was told before it could hear it, instead of dying of it:
-    the mask of signals goes from parent to child."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, TOLD_BY)
+def _blocked_signals() -> Iterator[None]:
+    """Block the control signals for a child that starts meanwhile: the signal mask is inherited, so
+    that an early signal waits for its handler instead of killing the child."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, CONTROL_SIGNALS)
     try:
         yield
     finally:
@@ -91,39 +92,40 @@ def _held_back() -> Iterator[None]:
 
 
 class Clients:
-    """The client processes of a run by name; none is started twice."""
+    """The client processes of a run by name. None is started twice."""
 
     def __init__(self, run_dir: Path, spawn: Spawn) -> None:
         self._run_dir = run_dir
         self._spawn = spawn
         self._processes: dict[str, Process] = {}
-        self._ended: set[str] = set()
+        self._stopped: set[str] = set()
         self._killed: set[str] = set()
 
     def prepare(self, name: str, kind: str) -> None:
-        """Start a client that waits for what to do, so that `start` costs no start any more."""
+        """Start a client that waits for its SPEC.json, so that `start` is quick later."""
         if name in self._processes:
             return
         for folder in ("journal", "logs"):
             (self._run_dir / folder).mkdir(parents=True, exist_ok=True)
         argv = [sys.executable, "-m", MODULES[kind], str(self._spec_path(name))]
-        with _held_back() if kind in HEARING else contextlib.nullcontext():
+        with _blocked_signals() if kind in SIGNALLED_KINDS else contextlib.nullcontext():
             self.run(name, argv)
 
     def run(self, name: str, argv: Sequence[str]) -> None:
-        """Start a program as a client; its output goes to a log of its own."""
+        """Start a program as a client, with a log of its own."""
         (self._run_dir / "logs").mkdir(parents=True, exist_ok=True)
         log = self._run_dir / "logs" / f"client-{name}.log"
         self._processes[name] = self._spawn(argv, log)
 
     def start(self, spec: ClientSpec) -> None:
-        """Write the client's SPEC.json beside its journal, and start it if it is not prepared."""
+        """Write the client's SPEC.json beside its journal, and start the client unless it is
+        prepared."""
         (self._run_dir / "journal").mkdir(parents=True, exist_ok=True)
         save(self._spec_path(spec.client), spec)
         self.prepare(spec.client, spec.kind)
 
     def discard(self, name: str) -> None:
-        """End a client that was prepared and is not needed."""
+        """End a prepared client that is not needed."""
         process = self._processes.pop(name, None)
         if process is not None and process.poll() is None:
             process.kill()
@@ -133,7 +135,7 @@ class Clients:
         return self._run_dir / "journal" / f"{name}.spec.json"
 
     def state(self, name: str) -> tuple[int, int | None, bool]:
-        """Process id, exit code (None while it lives), and whether it is stopped by a signal."""
+        """Process id, exit code (None while it runs), and whether a signal has stopped it."""
         process = self._processes[name]
         code = process.poll()
         try:
@@ -143,7 +145,7 @@ class Clients:
         return process.pid, code, stopped
 
     def kill(self, name: str) -> bool:
-        """SIGKILL on purpose; returns when the process is gone, whether it was by that."""
+        """SIGKILL. Returns when the process is gone; True if the signal ended it."""
         self.send_signal(name, signal.SIGKILL)
         by_us = self._processes[name].wait(10.0) == -signal.SIGKILL
         if by_us:
@@ -151,12 +153,12 @@ class Clients:
         return by_us
 
     def send_signal(self, name: str, number: int) -> None:
-        """A signal to a client and all that it started: each is a session of its own."""
+        """Send a signal to a client and all its children: each client is a session of its own."""
         with contextlib.suppress(ProcessLookupError, PermissionError, KeyError):
             os.killpg(self._processes[name].pid, number)
 
     def tellers(self, names: Sequence[str]) -> list[Teller]:
-        """Those of the clients that run, to be asked where they stand."""
+        """The running clients, to be asked for their stacks."""
         logs = self._run_dir / "logs"
         return [
             Teller(
@@ -175,23 +177,24 @@ class Clients:
         return [n for n in names if n in self._processes and self._processes[n].poll() is None]
 
     def terminate(self, names: Sequence[str], deadline_s: float) -> list[str]:
-        """SIGTERM all, wait, SIGKILL those past the deadline; the names of the killed."""
+        """SIGTERM all, wait, SIGKILL those past the deadline. Returns the names of the
+        killed ones."""
         for name in self.running(names):
-            self._ended.add(name)
+            self._stopped.add(name)
             self.send_signal(name, signal.SIGTERM)
         late = self.await_end(names, deadline_s)
         for name in names:
-            self._end_remains(name, deadline_s)
+            self._end_children(name, deadline_s)
         return late
 
-    def _end_remains(self, name: str, deadline_s: float) -> None:
-        """What a client started itself may need its time to end, too; SIGKILL past the deadline."""
+    def _end_children(self, name: str, deadline_s: float) -> None:
+        """Wait for the children of a client to end; SIGKILL past the deadline."""
         deadline = time.monotonic() + deadline_s
-        while self._has_remains(name) and time.monotonic() < deadline:
-            time.sleep(REMAINS_POLL_S)
+        while self._has_children(name) and time.monotonic() < deadline:
+            time.sleep(CHILDREN_POLL_S)
         self.send_signal(name, signal.SIGKILL)
 
-    def _has_remains(self, name: str) -> bool:
+    def _has_children(self, name: str) -> bool:
         try:
             os.killpg(self._processes[name].pid, 0)
         except (ProcessLookupError, PermissionError, KeyError):
@@ -199,7 +202,7 @@ class Clients:
         return True
 
     def await_end(self, names: Sequence[str], deadline_s: float) -> list[str]:
-        """Wait for clients that end by themselves; SIGKILL the late and return their names."""
+        """Wait for clients that end by themselves; SIGKILL the late ones and return their names."""
         deadline = time.monotonic() + deadline_s
         killed = []
         for name in [n for n in names if n in self._processes]:
@@ -211,27 +214,27 @@ class Clients:
                 killed.append(name)
         return killed
 
-    def _ended_as_asked(self, name: str, code: int) -> bool:
-        """One that was asked to end before it could listen ends by the signal itself; a JVM always
-        says so, by its exit code."""
-        if name in self._ended:
+    def _ended_as_requested(self, name: str, code: int) -> bool:
+        """Whether the exit code is that of a requested stop. A client may die of SIGTERM before it
+        handles it, and a JVM always reports the signal in its exit code."""
+        if name in self._stopped:
             return code in (0, -signal.SIGTERM, 128 + signal.SIGTERM)
         return code == 0 and name.startswith("final")
 
     def failures(self) -> list[str]:
-        """A sentence for every client that ended with an error or before it was asked to."""
-        found = []
+        """A sentence for each client that ended with an error or before it was stopped."""
+        failures = []
         for name, process in list(self._processes.items()):
             code = process.poll()
-            if code is None or name in self._killed or self._ended_as_asked(name, code):
+            if code is None or name in self._killed or self._ended_as_requested(name, code):
                 continue
-            found.append(f"client {name} ended with exit code {code} (logs/client-{name}.log)")
-        return found
+            failures.append(f"client {name} ended with exit code {code} (logs/client-{name}.log)")
+        return failures
 
     def kill_all(self) -> None:
-        left = [process for process in self._processes.values() if process.poll() is None]
+        running = [process for process in self._processes.values() if process.poll() is None]
         for name, process in self._processes.items():
-            if process in left:
+            if process in running:
                 self.send_signal(name, signal.SIGKILL)
-        for process in left:
+        for process in running:
             process.wait(10.0)

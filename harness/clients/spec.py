@@ -1,4 +1,5 @@
-"""What one client process is told: `SPEC.json`, and Kafka's settings that follow from it."""
+"""The specification of one client process (`SPEC.json`), and the client settings that follow from
+it."""
 
 from __future__ import annotations
 
@@ -20,18 +21,19 @@ GROUP_TIMES = {
 }
 ASSIGNORS = ("range", "cooperative")
 SECOND = "second"
-"""Of the five partitions that the lab gives the offsets topic, both groups have the same one."""
+"""The suffix of the second group. With the five partitions of the lab's offsets topic, both groups
+have the same coordinator."""
 IN_GROUP = ("group", "offsets", "copier", "committer", "zombie")
 TRANSACTIONAL = ("txn", "copier", "late", "zombie")
 """Kinds of clients that write in transactions."""
 OLD = (0, 10, 1)
-"""A release that knows nothing of record batches: no headers, no idempotence, a message each."""
+"""A release without record batches: no headers, no idempotence, one message each."""
 
 POLICY = "cleanup.policy"
 
 
 class Goal(msgspec.Struct, frozen=True, kw_only=True):
-    """A partition that a final pass sweeps.
+    """A partition of a final pass.
 
     `acked_end` is one past the highest acknowledged offset, `leader` the broker that should lead.
     """
@@ -43,8 +45,9 @@ class Goal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FinalPass(msgspec.Struct, frozen=True, kw_only=True):
-    """One round of final reads. The end a leader reports may lag behind what was acknowledged
-    until its followers have fetched once: it is asked again for at most `settle_s` seconds."""
+    """One round of final reads. After an election a leader may report an end below the acknowledged
+    one until its followers have fetched once: the reader repeats the request for at most `settle_s`
+    seconds."""
 
     number: int
     goals: tuple[Goal, ...]
@@ -53,9 +56,10 @@ class FinalPass(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClientSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """One client process. `rate_records_per_s` is its own share; 0 sends nothing. A producer with
-    `records` sends so many as fast as it can. `reads` is the isolation of a
-    client that has not the workload's. `user_listeners` are those of the brokers, by id."""
+    """One client process. `rate_records_per_s` is its own share of the load; 0 sends nothing. A
+    producer with `records` sends that many records as fast as possible. `reads` overrides the
+    workload's isolation level. `user_listeners` are the addresses of the brokers' listeners for
+    users, by broker id."""
 
     run: str
     client: str
@@ -75,26 +79,26 @@ class ClientSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def isolation(self) -> str:
-        """The workload's, unless this client `reads` otherwise."""
+        """The isolation level: `reads`, else the workload's."""
         return self.reads or self.workload.isolation
 
     @property
     def number(self) -> int:
-        """2 of `c2` and of `c2.3`, its third session; of clients that are numbered so."""
+        """The number in a client's name: 2 for `c2` and for its third session `c2.3`."""
         return int(self.client.partition(".")[0][1:])
 
     @property
     def is_old(self) -> bool:
-        """Whether it speaks as clients did before record batches: every other reader and producer,
-        where the workload wants it."""
+        """Whether the client uses the protocol of a release without record batches: every second
+        reader and producer, if the workload requests it."""
         wanted = int(self.workload.options.get("old_clients", "0"))
-        is_one = self.kind in ("consumer", "producer")
-        return is_one and bool(wanted) and self.number % 2 == 0
+        may_be_old = self.kind in ("consumer", "producer")
+        return may_be_old and bool(wanted) and self.number % 2 == 0
 
     @property
     def idempotent(self) -> bool:
-        """Idempotence needs acks=all; with other acks it is off, as in the Java client.
-        Transactions and the repeater have it."""
+        """Whether the client is idempotent. As in the Java client, idempotence requires acks=all.
+        Transactional clients and the repeater always have it."""
         if self.kind in (*TRANSACTIONAL, "repeater"):
             return True
         wanted = self.workload.idempotent and self.workload.acks == -1 and not self.is_old
@@ -102,8 +106,8 @@ class ClientSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def group(self) -> str:
-        """The workload's; every other committer commits for a second group, of the same topic, and
-        a zombie has one of its own."""
+        """The consumer group. Every second committer uses a second group for the same topic; a
+        zombie has a group of its own."""
         if self.kind == "zombie":
             return transactional_id(self)
         is_other = self.kind == "committer" and self.number % 2 == 0
@@ -113,7 +117,7 @@ class ClientSpec(msgspec.Struct, frozen=True, kw_only=True):
         return {topic.name: topic.topic_id for topic in self.topics}
 
     def compacted_topics(self) -> frozenset[str]:
-        """Topics to which tombstones are sent: compacted ones, in the workloads meant for them."""
+        """Topics that get tombstones: compacted topics in workloads for them."""
         if self.workload.kind not in ("compacted", "mixed"):
             return frozenset()
         return frozenset(t.name for t in self.topics if "compact" in t.config.get(POLICY, ""))
@@ -128,13 +132,13 @@ class ClientSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def transactional_id(spec: ClientSpec) -> str:
-    """One for all sessions of a client: `t1` and its successor `t1.2` share it."""
+    """The transactional id of all sessions of a client: `t1` and `t1.2` share it."""
     return f"{spec.workload.group}-{spec.client.partition('.')[0]}"
 
 
 def instance_id(spec: ClientSpec) -> str | None:
-    """`group.instance.id` of a static member (KIP-345), one for all sessions of a client; None for
-    members that are not static."""
+    """`group.instance.id` of a static member (KIP-345), the same for all sessions of a client; None
+    for other members."""
     if spec.kind != "group" or not int(spec.workload.options.get("static", "0")):
         return None
     return f"{spec.workload.group}-{spec.client.partition('.')[0]}"
@@ -150,7 +154,7 @@ def load_spec(path: Path) -> ClientSpec:
 
 
 def connection_config(spec: ClientSpec) -> dict[str, Any]:
-    """Settings of every client: quick to notice a dead broker and a new leader."""
+    """Settings of every client: they notice a dead broker and a new leader quickly."""
     return {
         "bootstrap_servers": list(spec.bootstrap),
         "client_id": spec.client,
@@ -166,8 +170,8 @@ def connection_config(spec: ClientSpec) -> dict[str, Any]:
 
 
 def producer_config(spec: ClientSpec) -> dict[str, Any]:
-    """acks, idempotence and timeouts of the scenario; `options` may set retries, linger_ms,
-    batch_size and compression_type as kafka-python names them."""
+    """acks, idempotence and timeouts of the scenario. `options` may set retries, linger_ms,
+    batch_size and compression_type by kafka-python's names."""
     load = spec.workload
     config = connection_config(spec) | {
         "acks": load.acks,
@@ -185,10 +189,10 @@ def producer_config(spec: ClientSpec) -> dict[str, Any]:
 
 
 def consumer_config(spec: ClientSpec) -> dict[str, Any]:
-    """No automatic commit; a consumer is told of a lost position, not moved.
+    """No automatic commit; a lost position raises an error instead of a reset.
 
-    Batches with a wrong CRC are handed out too: kafka-python would spin on them, and every payload
-    has a checksum of its own.
+    The consumer returns batches with a wrong CRC: kafka-python would retry them forever, and every
+    payload has a checksum of its own.
     """
     config = connection_config(spec) | {
         "enable_auto_commit": False,
@@ -198,8 +202,8 @@ def consumer_config(spec: ClientSpec) -> dict[str, Any]:
         "check_crcs": False,
     }
     if spec.kind in ("consumer", "group") and "fetch_bytes" in spec.workload.options:
-        most = int(spec.workload.options["fetch_bytes"])
-        config |= {"max_partition_fetch_bytes": most, "fetch_max_bytes": most}
+        limit = int(spec.workload.options["fetch_bytes"])
+        config |= {"max_partition_fetch_bytes": limit, "fetch_max_bytes": limit}
     if spec.kind == "consumer" and int(spec.workload.options.get("racks", "0")):
         config["client_rack"] = f"{RACK}{spec.number}"
     if spec.kind in IN_GROUP:
@@ -214,7 +218,8 @@ def consumer_config(spec: ClientSpec) -> dict[str, Any]:
 
 
 def _strategy(name: str) -> Any:
-    """kafka-python's own; imported here, since a judgement reads this module without a client."""
+    """kafka-python's assignor class. Imported here, because a judgement imports this module without
+    a client."""
     from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
     from kafka.coordinator.assignors.range import RangePartitionAssignor
 
@@ -222,14 +227,15 @@ def _strategy(name: str) -> Any:
 
 
 def group_times(spec: ClientSpec) -> dict[str, int]:
-    """Session, heartbeats and polls of a group member, in ms, as kafka-python names them."""
+    """Session timeout, heartbeat interval and poll interval of a group member in ms, by
+    kafka-python's names."""
     options = spec.workload.options
     return {name: int(options.get(name, default)) for name, default in GROUP_TIMES.items()}
 
 
 def assignor(spec: ClientSpec) -> str:
-    """`range` (eager) or `cooperative`. ValueError for another."""
-    asked = spec.workload.options.get("assignor", "range")
-    if asked not in ASSIGNORS:
-        raise ValueError(f"no assignor {asked!r}: give {' or '.join(ASSIGNORS)}")
-    return asked
+    """`range` (eager) or `cooperative`. ValueError for another one."""
+    name = spec.workload.options.get("assignor", "range")
+    if name not in ASSIGNORS:
+        raise ValueError(f"unknown assignor {name!r}: give {' or '.join(ASSIGNORS)}")
+    return name

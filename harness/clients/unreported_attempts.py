@@ -1,4 +1,4 @@
-"""Completions by client libraries that tell little of them."""
+"""Completions of client libraries that do not report their attempts."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import time
 
 from urteil.harness.evidence.journal import Fail, Info, Ok
 
-UNTOLD = -1
-"""`attempts` of a client that does not tell them."""
+UNREPORTED = -1
+"""The value of `attempts` for a client that does not report them."""
 
-REPEATED = "attempts are not told"
-"""What stands as error of a commit that such a client may have repeated."""
+POSSIBLY_REPEATED = "attempts are not told"
+"""The `error` of an acknowledged commit that such a client may have repeated."""
 
 
-def ended(
+def completion_without_attempts(
     kind: type[Ok] | type[Fail] | type[Info],
     op: int,
     error: str | None,
     partition: int,
     offset: int | None = None,
-    attempts: int = UNTOLD,
+    attempts: int = UNREPORTED,
 ) -> Ok | Fail | Info:
-    """A completion with what such a library tells. Unless nothing was ever sent (`attempts` 0),
-    an earlier attempt may have been written."""
+    """A completion by a library without attempts. Unless nothing was sent (`attempts` 0), an
+    earlier attempt may have been written."""
     return kind(op, time.monotonic_ns(), error, attempts, attempts != 0, partition, offset,
                 None, None, None, None, None)  # fmt: skip

@@ -1,8 +1,7 @@
-"""Kafka's verifiable clients: JVMs of Apache Kafka's own that tell what they do, line by line.
+"""Apache Kafka's verifiable clients: JVMs that report their operations line by line.
 
-VerifiableProducer and VerifiableConsumer are what Apache Kafka's system tests run. They are
-started as children in the client's own process group, so that whatever is done to the client is
-done to them.
+VerifiableProducer and VerifiableConsumer belong to Apache Kafka's system tests. They run as
+children in the client's own process group, so that a fault on the client affects them too.
 """
 
 from __future__ import annotations
@@ -29,81 +28,81 @@ from urteil.harness.scenario import Scenario
 NAME = "verifiable"
 STEP_S = 0.05
 CONFIG = {"VerifiableProducer": "--producer.config", "VerifiableConsumer": "--consumer.config"}
-Told = dict[str, Any]
+ToolMessage = dict[str, Any]
 
 
-UNFIT = {
-    "add_partitions": "more partitions move keys, and the tool does not tell where it sends",
-    "slow_poll": "nothing makes VerifiableConsumer stand still",
+UNSUPPORTED_FAULTS = {
+    "add_partitions": "more partitions move keys, and the tool does not report partitions of sends",
+    "slow_poll": "nothing stops VerifiableConsumer between two polls",
 }
-"""Faults that these clients are not made for."""
+"""Faults that these clients do not support, with the reason."""
 
 
-class ToolEnded(Exception):
-    """The JVM ended though nobody had asked it to."""
+class ToolExited(Exception):
+    """The JVM exited although no stop was requested."""
 
 
 class Tool:
-    """One such JVM of a client; `settings` are given to it by a file beside the journal."""
+    """One JVM of a client. It reads `settings` from a file beside the journal."""
 
     def __init__(
         self, spec: ClientSpec, main_class: str, args: Sequence[str], settings: Mapping[str, object]
     ) -> None:
         self._name = main_class
-        self._told: queue.SimpleQueue[Told | None] = queue.SimpleQueue()
+        self._messages: queue.SimpleQueue[ToolMessage | None] = queue.SimpleQueue()
         file = Path(spec.journal).with_suffix(".properties")
         file.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
         common = ["--bootstrap-server", ",".join(spec.bootstrap), CONFIG[main_class], str(file)]
         argv = kafka_tool(f"org.apache.kafka.tools.{main_class}", [*common, *args])
         for number in (signal.SIGUSR1, signal.SIGUSR2):
-            signal.signal(number, signal.SIG_IGN)  # `slow_poll` would end the JVM, not stall it
+            signal.signal(number, signal.SIG_IGN)  # `slow_poll` would kill the JVM, not pause it
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
         self._process = subprocess.Popen(argv, stdout=subprocess.PIPE)
-        threading.Thread(target=self._listen, daemon=True).start()
+        threading.Thread(target=self._read_output, daemon=True).start()
         self.ended = False
 
-    def told(self, wait_s: float = STEP_S) -> Iterator[Told]:
-        """What it told since the last time; waits for the first of it."""
+    def messages(self, wait_s: float = STEP_S) -> Iterator[ToolMessage]:
+        """The messages since the last call; waits for the first one."""
         try:
-            one = self._told.get(timeout=wait_s)
+            one = self._messages.get(timeout=wait_s)
             while one is not None:
                 yield one
-                one = self._told.get_nowait()
+                one = self._messages.get_nowait()
             self.ended = True
         except queue.Empty:
             return
 
     def terminate(self) -> None:
-        """Ask it to flush and end."""
+        """Request it to flush and exit."""
         self._process.terminate()
 
     def kill(self) -> None:
         self._process.kill()
 
     def check(self, stop: Stop) -> None:
-        """ToolEnded when it has told its last, and was not to end."""
-        if self.ended and not stop.asked():
-            raise ToolEnded(f"{self._name} ended with exit code {self._process.wait()}")
+        """ToolExited if the JVM exited without a requested stop."""
+        if self.ended and not stop.is_set():
+            raise ToolExited(f"{self._name} ended with exit code {self._process.wait()}")
 
-    def _listen(self) -> None:
+    def _read_output(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
             if line.startswith(b"{"):
-                self._told.put(json.loads(line))
-        self._told.put(None)
+                self._messages.put(json.loads(line))
+        self._messages.put(None)
 
 
-def check_fit(scenario: Scenario) -> None:
-    """ValueError where a fault of the scenario, named or drawn, is none for these clients."""
+def check_faults(scenario: Scenario) -> None:
+    """ValueError if the scenario has a fault, named or drawn, that these clients do not support."""
     faults = [one.fault for one in scenario.faults]
     faults += [one.fault for one in scenario.draw.choices] if scenario.draw else []
     for fault in faults:
-        if fault in UNFIT:
-            raise ValueError(f"{scenario.name} has {fault}: {UNFIT[fault]}")
+        if fault in UNSUPPORTED_FAULTS:
+            raise ValueError(f"{scenario.name} has {fault}: {UNSUPPORTED_FAULTS[fault]}")
 
 
 def connection_config(spec: ClientSpec) -> dict[str, object]:
-    """What `spec.connection_config` says, in Apache Kafka's names."""
+    """The settings of `spec.connection_config` by Apache Kafka's names."""
     return {
         "client.id": spec.client,
         "request.timeout.ms": spec.workload.request_timeout_ms,
@@ -115,12 +114,12 @@ def connection_config(spec: ClientSpec) -> dict[str, object]:
 
 
 def topic_of(spec: ClientSpec) -> tuple[str, int]:
-    """The topic of a client, for the tools know one each, and how many partitions it has."""
+    """The topic of a client (the tools support one each) and its number of partitions."""
     number = spec.number - 1
     topic = spec.topics[number % len(spec.topics)]
     return topic.name, topic.partitions
 
 
-def monotonic_ns(told: Told) -> int:
-    """When it was told, on the clock of the evidence: the begin of that millisecond."""
-    return int(told["timestamp"]) * 1_000_000 - (time.time_ns() - time.monotonic_ns())
+def monotonic_ns(message: ToolMessage) -> int:
+    """The time of a message on the clock of the evidence: the begin of its millisecond."""
+    return int(message["timestamp"]) * 1_000_000 - (time.time_ns() - time.monotonic_ns())

@@ -1,7 +1,7 @@
 """Values of Kafka's VerifiableProducer: `PREFIX.SEQUENCE`.
 
-The tool takes a number for its prefix. Here it is a checksum of run and client, so that such a
-value names its send as a payload of the lab's own does; it has no checksum of its content.
+The tool requires a number as prefix. The lab uses a checksum of run and client, so that such a
+value identifies its send like a payload. It has no checksum of its content.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ _VALUE = re.compile(rb"(\d{1,10})\.(\d{1,18})")
 
 
 def prefix_of(run: str, client: str) -> int:
-    """The prefix of a client's values, a positive int of Java's."""
+    """The prefix of a client's values, a positive int of Java."""
     return zlib.crc32(f"{run}/{client}".encode()) & 0x7FFFFFFF
 
 
 def sender_of(run: str, value: bytes) -> tuple[str, int] | None:
-    """Client and sequence of a value; None when no client of this run could have sent it."""
-    found = _VALUE.fullmatch(value)
-    client = _clients(run).get(int(found[1])) if found else None
-    return (client, int(found[2])) if found and client else None
+    """Client and sequence of a value; None if no client of this run could have sent it."""
+    match = _VALUE.fullmatch(value)
+    client = _clients(run).get(int(match[1])) if match else None
+    return (client, int(match[2])) if match and client else None
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Starts the clients of a run, tells what they achieved, and has everything read in the end."""
+"""The workload of a run: starts the clients, reports their progress and runs the final reads."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from kafka.errors import KafkaError
 
 from urteil.chaos.observations import LabFailure, NotHealthy
 from urteil.harness.clients.application import await_copied, check_topics, command
-from urteil.harness.clients.client_controls import LabClients
-from urteil.harness.clients.consumers.read_progress import Reader, await_read
+from urteil.harness.clients.client_controls import WorkloadClients
+from urteil.harness.clients.consumers.read_progress import ReadProgress, await_read
 from urteil.harness.clients.journal_tail import Progress, Tails
 from urteil.harness.clients.processes import Clients, Spawn, spawn_process
 from urteil.harness.clients.spec import (
@@ -23,8 +23,8 @@ from urteil.harness.clients.spec import (
     transaction_timeout_ms,
     transactional_id,
 )
-from urteil.harness.clients.transactions.open_transactions import await_settled
-from urteil.harness.clients.transactions.transactional_id_probe import regain
+from urteil.harness.clients.transactions.open_transactions import await_no_open_transactions
+from urteil.harness.clients.transactions.transactional_id_probe import initialise_ids
 from urteil.harness.dependencies.kafka import kafka_classpath
 from urteil.harness.evidence.journal import JournalReader, PassBegin, PassEnd, Right
 from urteil.harness.scenario import Scenario, TopicFact
@@ -37,9 +37,9 @@ BULK_DEADLINE_S = 60.0
 BULK_LEAST_PER_S = 1_000
 APP_DEADLINE_S = 120.0
 APP_END_S = 15.0
-VISITS_S = 8.0
-"""Three seconds of tries after the five that `unauthorised` gives; there is only time to await."""
-VISITS_DEADLINE_S = 40.0
+ACCESS_S = 8.0
+"""Three seconds of attempts after the five that `unauthorised` allows a broker."""
+ACCESS_DEADLINE_S = 40.0
 READ_DEADLINE_S = 120.0
 TXN_END_S = 30.0
 TXN_SETTLE_S = 30.0
@@ -51,15 +51,15 @@ POLL_S = 0.05
 END_GRACE_S = 5.0
 
 Leaders = Mapping[tuple[str, int], int]
-"""(topic, partition) to the broker id that leads it."""
+"""By (topic, partition), the id of the leader."""
 
 
 @dataclass(slots=True)
 class FinalReads:
-    """What the final reads reached.
+    """The result of the final reads.
 
-    `leaders` holds, for each partition, the brokers under whose lead a pass was complete;
-    `problems` says what was not read, in sentences for the verdict.
+    `leaders` has, for each partition, the brokers under which a pass was complete. `problems` has a
+    sentence for each incomplete read.
     """
 
     leaders: dict[tuple[str, int], set[int]] = field(default_factory=dict)
@@ -68,8 +68,7 @@ class FinalReads:
 
 
 class Workload:
-    """The clients of one run. One thread starts and ends them; `acked` and its like may be asked
-    from any.
+    """The clients of one run. One thread starts and ends them; counters are thread-safe.
 
     Options of the workload: `retries`, `linger_ms`, `batch_size`, `compression_type` as
     kafka-python has them; `fetch_bytes`: how much readers and members ask for at once;
@@ -116,7 +115,7 @@ class Workload:
         self._producers = [f"{first}{n}" for n in range(1, load.producers + 1)]
         self._copiers = int(load.options.get("copiers", "1")) if len(topics) > 1 else 0
         self._copiers = self._copiers if in_transactions else 0
-        self._liars = {
+        self._special_clients = {
             name: kind
             for name, kind, option in (
                 ("raw1", "raw", "corrupt_batches"),
@@ -144,10 +143,10 @@ class Workload:
         self._visitors = ["visitor"] if self._user_listeners else []
         self._tails = Tails([self._journal(name) for name in self._producers])
         self._problems: list[str] = []
-        self._lab_clients = LabClients(run_dir, self._clients, self._start_one)
+        self._client_controls = WorkloadClients(run_dir, self._clients, self._start_one)
         self._apps = 0
         if load.client == "verifiable":
-            kafka_classpath()  # fetched now, not by each client while the load waits for it
+            kafka_classpath()  # fetched once, before the clients start
         if load.kind == "pipeline":
             check_topics(self._topics)
             self._apps = int(load.options.get("apps", "2"))
@@ -168,23 +167,23 @@ class Workload:
             self._start_one("app", f"a{number}", 1)
         for name in self._producers:
             self._start_one(self._sending_kind, name, 1)
-        for name, kind in self._liars.items():
+        for name, kind in self._special_clients.items():
             self._clients.start(self._spec(name, kind))
         for name in self._probes:
             self._clients.start(self._spec(name, "probe", seed=self._scenario.seed))
         for name in self._visitors:
             self._clients.start(self._spec(name, "visitor", seed=self._scenario.seed))
 
-    def controls(self) -> LabClients:
-        """What chaos may do to these clients."""
-        return self._lab_clients
+    def controls(self) -> WorkloadClients:
+        """The operations of chaos on these clients."""
+        return self._client_controls
 
     def _start_one(self, kind: str, name: str, session: int) -> None:
         """Start a client, or the next session of one."""
         load, rate, seed = self._scenario.workload, 0.0, 0
         if kind == "app":
             self._clients.run(name, command(self._scenario, self._bootstrap, name))
-            self._lab_clients.note(name, kind)
+            self._client_controls.register(name, kind)
             return
         if kind in ("producer", "txn"):
             rate = load.rate_records_per_s / max(1, load.producers)
@@ -195,18 +194,18 @@ class Workload:
         if kind in ("copier", "committer"):
             seed = self._scenario.seed * 1000 + 500 + session + 10 * int(name.partition(".")[0][1:])
         self._clients.start(self._spec(name, kind, session=session, rate=rate, seed=seed))
-        self._lab_clients.note(name, kind)
+        self._client_controls.register(name, kind)
 
     def progress(self) -> Progress:
-        """Counts over all producers until now."""
+        """Counts over all producers so far."""
         return self._tails.progress()
 
     def acked(self) -> int:
-        """Records acknowledged until now."""
+        """The number of records acknowledged so far."""
         return self.progress().acked
 
     def await_acked(self, records: int, *, since_ns: int = 0, deadline_s: float) -> bool:
-        """Wait until `records` were acknowledged since then; False when the deadline passed
+        """Wait until `records` were acknowledged since `since_ns`. False if the deadline passes
         first."""
         deadline = time.monotonic() + deadline_s
         while not (enough := self.acked_since(since_ns) >= records) and time.monotonic() < deadline:
@@ -214,45 +213,48 @@ class Workload:
         return enough
 
     def acked_since(self, since_ns: int) -> int:
-        """Records acknowledged at `since_ns` (CLOCK_MONOTONIC) or later."""
+        """The number of records acknowledged at `since_ns` (CLOCK_MONOTONIC) or later."""
         return self._tails.acked_since(since_ns)
 
     def stop_producers(self, deadline_s: float = 2 * FLUSH_DEADLINE_S) -> None:
-        """Let producers flush and end; one past the deadline is killed, its open sends unknown.
-        Rights change for the last time: see `finish_visits`."""
+        """Let producers flush and end. A producer past the deadline is killed; the outcome of its
+        open sends is unknown. Permissions change for the last time: see `finish_access_attempts`.
+        """
         for name in self._visitors:
             self._clients.send_signal(name, signal.SIGUSR1)
         for name in self._clients.terminate(self._sending(), deadline_s):
             self._problems.append(f"producer {name} did not end in {deadline_s:g} s and was killed")
 
     def finish_transactions(self, *, whole: bool = True) -> None:
-        """End those who copy, then wait until no transaction is open: those of clients that died
-        last as long as their timeout. Where none is, in a cluster that is `whole`, each
-        transactional id is asked for once more: that would end what is open. What is not over then
-        is for `hanging_txn` to judge."""
+        """End copiers, then wait until no transaction is open; transactions of dead clients last
+        until their timeout. If none is open and the cluster is healthy (`whole`), initialise each
+        transactional id once more, which would end an open transaction. `hanging_txn` judges what
+        remains open."""
         load = self._scenario.workload
         if load.kind != "transactions":
             return
-        names = self._lab_clients.all_of("copier")
+        names = self._client_controls.names_of_kind("copier")
         for name in self._clients.terminate(names, TXN_END_S):
             self._problems.append(f"copier {name} did not end in {TXN_END_S:g} s and was killed")
         deadline_s = transaction_timeout_ms(load) / 1000 + TXN_SETTLE_S
-        left = await_settled(self._bootstrap, self._partitions(), deadline_s=deadline_s)
-        if whole and not left:
+        open_partitions = await_no_open_transactions(
+            self._bootstrap, self._partitions(), deadline_s=deadline_s
+        )
+        if whole and not open_partitions:
             ids = {transactional_id(self._spec(one, "txn")) for one in (*self._sending(), *names)}
             timeout_ms = transaction_timeout_ms(load)
-            acts = regain(self._bootstrap, ids, timeout_ms, deadline_s=deadline_s)
-            self._lab_clients.tell(acts)
+            acts = initialise_ids(self._bootstrap, ids, timeout_ms, deadline_s=deadline_s)
+            self._client_controls.record_acts(acts)
 
     def _records(self) -> int | None:
-        """How many records each producer of a bulk load sends; None for other loads."""
+        """The number of records of each producer of a bulk load; None for other loads."""
         load = self._scenario.workload
         if load.kind != "bulk":
             return None
         return int(load.options.get("records", BULK)) // max(1, load.producers)
 
     def finish_bulk(self) -> None:
-        """Wait until all records of a bulk load were sent and answered, or given up."""
+        """Wait until all records of a bulk load are completed."""
         wanted = (self._records() or 0) * len(self._producers)
         deadline = time.monotonic() + BULK_DEADLINE_S + wanted / BULK_LEAST_PER_S
         while wanted and time.monotonic() < deadline:
@@ -264,72 +266,73 @@ class Workload:
             self._problems.append(f"not all of {wanted} records were sent in time")
 
     def finish_reading(self, deadline_s: float = READ_DEADLINE_S) -> None:
-        """Let live readers and the group have what is there, unless they are given nothing more;
-        that is for `no_delivery` to judge. Bulk loads and transactions have ends of their own."""
-        running = self._lab_clients.names("consumer"), self._lab_clients.names("group")
+        """Let live readers and the group read to the end, unless they get nothing more, which
+        `no_delivery` judges. Bulk loads and transactions have ends of their own."""
+        running = self._client_controls.names("consumer"), self._client_controls.names("group")
         if self._scenario.workload.kind in ("bulk", "transactions") or not any(running):
             return
-        readers = [Reader([self._journal(name)]) for name in running[0]]
+        readers = [ReadProgress([self._journal(name)]) for name in running[0]]
         if running[1]:
-            names = self._lab_clients.all_of("group")
-            readers.append(Reader([self._journal(name) for name in names]))
+            names = self._client_controls.names_of_kind("group")
+            readers.append(ReadProgress([self._journal(name) for name in names]))
         await_read(self._bootstrap, self._partitions(), readers, deadline_s=deadline_s)
 
     def finish_apps(self, deadline_s: float = APP_DEADLINE_S) -> None:
-        """Let the application copy what is left, then end it. Nothing without one."""
-        names = self._lab_clients.all_of("app")
+        """Let the application copy the remaining records, then end it."""
+        names = self._client_controls.names_of_kind("app")
         if not names:
             return
         await_copied(
-            [self._journal(name) for name in self._lab_clients.all_of("producer")],
-            [self._journal(name) for name in self._lab_clients.all_of("consumer")],
+            [self._journal(name) for name in self._client_controls.names_of_kind("producer")],
+            [self._journal(name) for name in self._client_controls.names_of_kind("consumer")],
             self._run_id,
             deadline_s=deadline_s,
         )
         for name in self._clients.terminate(names, APP_END_S):
             self._problems.append(f"application {name} did not end in {APP_END_S:g} s")
 
-    def finish_visits(self, deadline_s: float = VISITS_DEADLINE_S) -> None:
-        """Let those who try what they may not go on for a while after the last change of rights:
-        `unauthorised` gives a broker five seconds to hear of it. Nothing without them."""
+    def finish_access_attempts(self, deadline_s: float = ACCESS_DEADLINE_S) -> None:
+        """Continue the access attempts for a while after the last change of permissions:
+        `unauthorised` allows a broker five seconds to apply it."""
         deadline = time.monotonic() + deadline_s
         for name in self._visitors:
             while True:
                 entries = JournalReader(self._journal(name))
                 changes = (one.complete_ns for one in entries if isinstance(one, Right))
-                left_s = max(changes, default=0) / 1e9 + VISITS_S - time.monotonic()
-                if left_s <= 0 or time.monotonic() > deadline:
+                remaining_s = max(changes, default=0) / 1e9 + ACCESS_S - time.monotonic()
+                if remaining_s <= 0 or time.monotonic() > deadline:
                     break
-                time.sleep(left_s)
+                time.sleep(remaining_s)
 
     def stop_consumers(self, deadline_s: float = STOP_DEADLINE_S) -> None:
         """End live readers and group members."""
         kinds = ("consumer", "group", "offsets", "committer")
-        names = [name for kind in kinds for name in self._lab_clients.all_of(kind)]
+        names = [name for kind in kinds for name in self._client_controls.names_of_kind(kind)]
         for name in self._clients.terminate([*names, *self._probes, *self._visitors], deadline_s):
             self._problems.append(f"consumer {name} did not end in {deadline_s:g} s and was killed")
 
-    def reads(self, topics: Sequence[TopicFact]) -> None:
-        """What the final reads are to cover, where topics grew since."""
+    def set_topics(self, topics: Sequence[TopicFact]) -> None:
+        """Set the topics for the final reads, because topics may have grown."""
         self._topics = tuple(topics)
 
     def final_reads(self, deadline_s: float, rounds: Iterable[Leaders] | None = None) -> FinalReads:
-        """Sweep every partition from start to end, once for each item of `rounds`.
+        """Read every partition from start to end, once for each item of `rounds`.
 
-        An item says who leads which partitions now (see `rotation.leadership_rounds`): these
-        partitions are read. Without `rounds` everything is read once under whoever leads. Stops
-        early when the deadline passes or a leader cannot be made, and says so in `problems`.
+        An item maps partitions to their current leaders (see
+        `leadership_rotation.leadership_rounds`); these partitions are read. Without `rounds`
+        everything is read once under the current leaders. Stops early, with a sentence in
+        `problems`, when the deadline passes or a broker does not become leader.
         """
         deadline = time.monotonic() + deadline_s
         everything: Leaders = {slot: -1 for slot in self._partitions()}
         reads = FinalReads()
         try:
             for leaders in rounds if rounds is not None else [everything]:
-                left_s = deadline - time.monotonic()
-                if left_s <= 0:
+                remaining_s = deadline - time.monotonic()
+                if remaining_s <= 0:
                     reads.problems.append(f"the final reads' deadline of {deadline_s:g} s passed")
                     break
-                self._final_round(reads, leaders, left_s)
+                self._final_round(reads, leaders, remaining_s)
                 for client in self._final_readers(reads.rounds + 1):
                     self._clients.prepare(client, "final")
         except (LabFailure, NotHealthy, KafkaError) as failure:
@@ -342,20 +345,20 @@ class Workload:
         return reads
 
     def _sending(self) -> list[str]:
-        sending = self._lab_clients.all_of(self._sending_kind)
-        return [*sending, *self._liars]
+        sending = self._client_controls.names_of_kind(self._sending_kind)
+        return [*sending, *self._special_clients]
 
     def tellers(self) -> list[Teller]:
-        """The clients that run, but for an application: that is somebody else's."""
-        apps = self._lab_clients.all_of("app")
+        """The running clients except applications, which belong to the user."""
+        apps = self._client_controls.names_of_kind("app")
         return self._clients.tellers([one for one in self._clients.names if one not in apps])
 
     def problems(self) -> list[str]:
-        """Sentences for `RunFacts.problems`: clients that were killed, crashed or left early."""
+        """Sentences for `RunFacts.problems`: clients that were killed, crashed or ended early."""
         return self._problems + self._clients.failures()
 
     def stop(self) -> None:
-        """End every client that is left, at once; journals stay."""
+        """Kill every remaining client; journals stay."""
         self._clients.kill_all()
 
     def _partitions(self) -> list[tuple[str, int]]:
@@ -364,7 +367,7 @@ class Workload:
     def _journal(self, client: str) -> Path:
         return self._run_dir / "journal" / f"{client}.jsonl"
 
-    def _final_round(self, reads: FinalReads, leaders: Leaders, left_s: float) -> None:
+    def _final_round(self, reads: FinalReads, leaders: Leaders, remaining_s: float) -> None:
         acked = self._tails.acked_ends()
         goals = tuple(
             Goal(topic=t, partition=p, acked_end=acked.get((t, p), 0), leader=leaders[t, p])
@@ -375,17 +378,19 @@ class Workload:
         if self._scenario.workload.acks != ALL:
             settle_s = SETTLE_UNSURE_S
         reads.rounds += 1
-        final = FinalPass(number=reads.rounds, goals=goals, deadline_s=left_s, settle_s=settle_s)
+        final = FinalPass(
+            number=reads.rounds, goals=goals, deadline_s=remaining_s, settle_s=settle_s
+        )
         clients = self._final_readers(reads.rounds)
         for client, isolation in clients.items():
             self._clients.start(self._spec(client, "final", final=final, reads=isolation))
-        for client in self._clients.await_end(list(clients), left_s + END_GRACE_S):
+        for client in self._clients.await_end(list(clients), remaining_s + END_GRACE_S):
             reads.problems.append(f"final reader {client} hung and was killed")
         for client in clients:
-            self._take_passes(reads, client)
+            self._record_passes(reads, client)
 
     def _final_readers(self, number: int) -> dict[str, str]:
-        """Readers of a final round and their isolations: with transactions both are read."""
+        """The readers of a final round and their isolation levels: with transactions, both."""
         if self._scenario.workload.kind != "transactions":
             return {_final(number): ""}
         return {
@@ -393,7 +398,7 @@ class Workload:
             f"{_final(number)}-committed": "read_committed",
         }
 
-    def _take_passes(self, reads: FinalReads, client: str) -> None:
+    def _record_passes(self, reads: FinalReads, client: str) -> None:
         if not self._journal(client).exists():
             return
         final: set[int] = set()

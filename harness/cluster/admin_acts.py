@@ -13,7 +13,7 @@ from kafka.errors import KafkaError, UnknownBrokerIdError
 from kafka.structs import TopicPartition
 
 from urteil.chaos.admin_controls import ActFailed, Directories, Replicas
-from urteil.harness.clients.kafka_python_fixes import ask_for_all
+from urteil.harness.clients.kafka_python_fixes import retry_missing_partitions
 from urteil.harness.cluster.act_log import ActLog
 from urteil.harness.cluster.client_quotas import alter_quotas
 from urteil.harness.cluster.cluster_state import ClusterState
@@ -112,7 +112,7 @@ class AdminActs:
         consumer = KafkaConsumer(
             bootstrap_servers=list(self._bootstrap()), request_timeout_ms=REQUEST_TIMEOUT_MS
         )
-        ask_for_all(consumer._fetcher)
+        retry_missing_partitions(consumer._fetcher)
         deadline = time.monotonic() + DEADLINE_S
         try:
             while True:

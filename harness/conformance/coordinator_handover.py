@@ -6,8 +6,8 @@ from urteil.harness.conformance.group_member import alone, member
 from urteil.harness.conformance.groups import described, partition_of
 from urteil.harness.conformance.question import (
     Brokers,
+    PreconditionFailed,
     Question,
-    Refused,
     awaited,
     check,
     name_of,
@@ -26,11 +26,11 @@ def _moved(brokers: Brokers, name: str) -> Told:
     check("OffsetCommit", one.commit(name, {0: 7})[0])
     number, (first, *others) = partition_of(brokers, name, OFFSETS)
     if not others:
-        raise Refused(f"{OFFSETS} has one replica")
+        raise PreconditionFailed(f"{OFFSETS} has one replica")
     check("AlterPartitionReassignments", reassign(brokers, OFFSETS, [*others, first], number))
     check("ElectLeaders", elect(brokers, OFFSETS, number))
     if awaited(lambda: str(brokers.coordinator(name)), str(others[0])) != str(others[0]):
-        raise Refused(f"broker {others[0]} does not coordinate {name}")
+        raise PreconditionFailed(f"broker {others[0]} does not coordinate {name}")
     one.node = others[0]
     told = awaited(lambda: name_of(one.heartbeat()), "No")
     known = f"{told}, {described(brokers, name)}, {one.positions()}"

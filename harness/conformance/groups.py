@@ -11,8 +11,8 @@ from urteil.harness.conformance.question import (
     OF_GROUP,
     OF_TRANSACTIONS,
     Brokers,
+    PreconditionFailed,
     Question,
-    Refused,
     awaited,
     by_all,
     check,
@@ -152,7 +152,7 @@ def partition_of(brokers: Brokers, key: str, topic: str) -> tuple[int, list[int]
     """Where an internal topic has what is about a group or transactional id, and its replicas."""
     partitions = brokers.metadata(brokers.nodes[0], topic).partitions
     if not partitions:
-        raise Refused(f"{topic} is not there yet")
+        raise PreconditionFailed(f"{topic} is not there yet")
     hashed = 0
     for letter in key:
         hashed = (31 * hashed + ord(letter)) & 0xFFFFFFFF

@@ -26,7 +26,7 @@ SPREADS_S, POLL_S = 3.0, 0.05
 T = TypeVar("T")
 
 
-class Refused(Exception):
+class PreconditionFailed(Exception):
     """Something that was needed before the question proper was refused; says what, and how."""
 
 
@@ -87,7 +87,7 @@ class Brokers:
     def controller(self) -> int:
         told = self.ask(self.nodes[0], _about()).controller_id
         if told not in self._addresses:
-            raise Refused(f"no controller but {told}")
+            raise PreconditionFailed(f"no controller but {told}")
         return int(told)
 
     def coordinator(self, key: str, kind: int = OF_GROUP) -> int:
@@ -109,7 +109,9 @@ class Brokers:
         wanted = str([sorted(ids) for ids in replicas])
         _, told = by_all(self, lambda node: str(self._in_sync(node, topic)), wanted)
         if told != wanted:
-            raise Refused(f"{told} instead of {wanted} are in sync of a topic that was made")
+            raise PreconditionFailed(
+                f"{told} instead of {wanted} are in sync of a topic that was made"
+            )
 
     def _in_sync(self, node: int, topic: str) -> list[list[int]]:
         told = sorted(self.metadata(node, topic).partitions, key=lambda one: one.partition_index)
@@ -155,9 +157,9 @@ def name_of(code: int) -> str:
 
 
 def check(what: str, code: int) -> None:
-    """Raises Refused for an error."""
+    """Raises PreconditionFailed for an error."""
     if code:
-        raise Refused(f"{what}: {name_of(code)}")
+        raise PreconditionFailed(f"{what}: {name_of(code)}")
 
 
 def names(codes: Iterable[int]) -> str:

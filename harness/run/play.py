@@ -227,7 +227,7 @@ class Play:
         with self._stage("final_reads/rounds"):
             reads = workload.final_reads(deadline_s, rounds)
         with self._stage("final_reads/end of the consumers"):
-            workload.finish_visits()
+            workload.finish_access_attempts()
             workload.stop_consumers()
         self.facts.problems += reads.problems
         self._phase("final", began_ns, time.monotonic_ns())
@@ -237,7 +237,7 @@ class Play:
         for at, topic in enumerate(self.facts.topics):
             found = max(topic.partitions, len(cluster.state.partitions(topic.name)))
             self.facts.topics[at] = replace(topic, partitions=found)
-        workload.reads(self.facts.topics)
+        workload.set_topics(self.facts.topics)
 
     def _await_first_acks(self, workload: Workload) -> None:
         """The load counts from the acknowledgements on that a verdict asks for before any fault, on

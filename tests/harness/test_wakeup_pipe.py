@@ -15,7 +15,7 @@ signal.setitimer(signal.ITIMER_REAL, 0.002, 0.002)
 for _ in range(20_000):
     stop.wait(0.00001)
 signal.setitimer(signal.ITIMER_REAL, 0)
-assert stop.asked()
+assert stop.is_set()
 """
 
 

@@ -290,10 +290,10 @@ def _workload(scenario: Scenario, arguments: dict[str, Any]) -> WorkloadSpec:
 
 
 def _check_verifiable(scenario: Scenario) -> None:
-    from urteil.harness.clients.verifiable_tool import check_fit
+    from urteil.harness.clients.verifiable_tool import check_faults
 
     try:
-        check_fit(scenario)
+        check_faults(scenario)
     except ValueError as error:
         raise click.UsageError(f"--client verifiable: {error}") from None
 

@@ -1,7 +1,7 @@
-"""A live reader and a group member of confluent-kafka (librdkafka): the same reads, told of less.
+"""A live reader and a group member with confluent-kafka (librdkafka).
 
-librdkafka tells neither the generation of a group nor how often it repeated a commit: what needs a
-generation is not judged for these members, and every commit may take effect once more.
+librdkafka reports neither the generation of a group nor how often it repeated a commit. So checks
+that need a generation do not judge these members, and every commit may take effect once more.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from urteil.harness.clients.client_main import Stop
 from urteil.harness.clients.payload import decode, decode_copy, key_text
 from urteil.harness.clients.producers.confluent_producer import connection_config, name_of
 from urteil.harness.clients.spec import ClientSpec, assignor, group_times
-from urteil.harness.clients.unreported_attempts import REPEATED
+from urteil.harness.clients.unreported_attempts import POSSIBLY_REPEATED
 from urteil.harness.evidence.journal import (
     IDLE_NS,
     Assigned,
@@ -47,7 +47,7 @@ Slot = tuple[str, int]
 
 
 def consumer_config(spec: ClientSpec) -> dict[str, Any]:
-    """What `spec.consumer_config` says, in librdkafka's names."""
+    """The settings of `spec.consumer_config` by librdkafka's names."""
     config = connection_config(spec) | {
         "group.id": f"{spec.run}-{spec.client}",
         "enable.auto.commit": False,
@@ -74,7 +74,7 @@ def consumer_config(spec: ClientSpec) -> dict[str, Any]:
 
 
 class Journal:
-    """Polls as the journal holds them, whoever polls."""
+    """Journals polls, for readers and members alike."""
 
     def __init__(self, spec: ClientSpec, journal: JournalWriter) -> None:
         self._run = spec.run
@@ -86,18 +86,18 @@ class Journal:
         self._polls = 0
         self._noted_ns = 0
 
-    def poll(self, invoke_ns: int, found: list[Message], txn: int | None = None) -> list[Slot]:
-        """Note what a poll brought, within a transaction or not; the partitions that it brought
-        records of."""
+    def poll(self, invoke_ns: int, messages: list[Message], txn: int | None = None) -> list[Slot]:
+        """Journal a poll, within a transaction or outside. Returns the partitions of its
+        records."""
         records: dict[Slot, list[Message]] = defaultdict(list)
-        for one in found:
+        for one in messages:
             error = one.error()
             if error is None:
                 records[_slot(one)].append(one)
             else:
                 self._note(invoke_ns, "info", error.name(), [])
         if records:
-            slices = [self._slice(slot, ones) for slot, ones in records.items()]
+            slices = [self._slice(slot, messages) for slot, messages in records.items()]
             self._note(invoke_ns, "ok", None, slices, txn)
         elif invoke_ns - self._noted_ns > IDLE_NS:
             self._note(invoke_ns, "ok", None, [])
@@ -119,9 +119,9 @@ class Journal:
         before = self.position.get(slot)
         self.position[slot] = (records[-1].offset() or 0) + 1
         return Slice(*slot, self.passes[slot], before, self.position[slot],
-                     self.event.pop(slot, None), [self._got(one) for one in records])  # fmt: skip
+                     self.event.pop(slot, None), [self._entry(one) for one in records])  # fmt: skip
 
-    def _got(self, one: Message) -> Got:
+    def _entry(self, one: Message) -> Got:
         key, value = one.key(), one.value()
         headers: Any = one.headers() or []
         kind, timestamp_ms = one.timestamp()
@@ -147,30 +147,30 @@ class Reader:
         self._next_pass = 0
 
     def start(self, stop: Stop) -> None:
-        """Begin at the log's starts."""
+        """Begin at the log start offsets."""
         starts = [TopicPartition(*slot, self._bounds(slot, stop)[0]) for slot in self._partitions]
         self._kafka.assign(starts)
         for one in starts:
             self._begin((one.topic, one.partition), one.offset)
 
     def step(self, stop: Stop, txn: int | None = None, *, wait_s: float = POLL_S) -> None:
-        """Poll once; where a position was lost go on in a new pass."""
+        """Poll once. After a lost position, continue in a new pass."""
         invoke_ns = time.monotonic_ns()
-        found = self._kafka.consume(RECORDS, wait_s)
-        self._journal.poll(invoke_ns, found, txn)
-        for one in found:
+        messages = self._kafka.consume(RECORDS, wait_s)
+        self._journal.poll(invoke_ns, messages, txn)
+        for one in messages:
             error = one.error()
             if error is not None and error.code() == KafkaError._AUTO_OFFSET_RESET:
                 self._reset(_slot(one), stop)
 
     def close(self) -> None:
-        """End every pass where it stands."""
+        """End every pass at its position."""
         for slot in list(self._journal.passes):
             self._end(slot)
         self._kafka.close()
 
     def _bounds(self, slot: Slot, stop: Stop) -> tuple[int, int]:
-        while not stop.asked():
+        while not stop.is_set():
             try:
                 low, high = self._kafka.get_watermark_offsets(TopicPartition(*slot), ASK_S)
                 return low, high
@@ -202,7 +202,7 @@ class Reader:
 
 
 class Member:
-    """A group member that commits what it processed, as `group_consumer` has it."""
+    """A group member that commits what it processed, as `group_consumer` does."""
 
     def __init__(self, spec: ClientSpec, journal: JournalWriter) -> None:
         self._journal = Journal(spec, journal)
@@ -210,9 +210,9 @@ class Member:
         self._kafka = Consumer(consumer_config(spec))
         self._kafka.subscribe(
             [topic.name for topic in spec.topics],
-            on_assign=lambda _, given: self._note("assigned", given),
-            on_revoke=lambda _, taken: self._note("revoked", taken),
-            on_lost=lambda _, taken: self._note("lost", taken),
+            on_assign=lambda _, assigned: self._note("assigned", assigned),
+            on_revoke=lambda _, revoked: self._note("revoked", revoked),
+            on_lost=lambda _, revoked: self._note("lost", revoked),
         )
         self._fresh: list[TopicPartition] = []
         self._pass = 0
@@ -221,10 +221,12 @@ class Member:
     def step(self) -> None:
         """Poll, process, commit."""
         invoke_ns = time.monotonic_ns()
-        found = self._kafka.consume(RECORDS, POLL_S)
+        messages = self._kafka.consume(RECORDS, POLL_S)
         if self._before:
-            self._commit({_slot(one): (one.offset() or 0) + 1 for one in found if not one.error()})
-        slots = self._journal.poll(invoke_ns, found)
+            self._commit(
+                {_slot(one): (one.offset() or 0) + 1 for one in messages if not one.error()}
+            )
+        slots = self._journal.poll(invoke_ns, messages)
         if not self._before:
             self._commit({slot: self._journal.position[slot] for slot in slots})
         fresh, self._fresh = self._fresh, []
@@ -263,7 +265,7 @@ class Member:
         self._journal.write(
             Commit(self._commits, time.monotonic_ns(), None, self._member_id(), entries)
         )
-        outcome, error = "ok", REPEATED
+        outcome, error = "ok", POSSIBLY_REPEATED
         try:
             offsets = [TopicPartition(*slot, offset) for slot, offset in positions.items()]
             answers = self._kafka.commit(offsets=offsets, asynchronous=False) or []
@@ -283,11 +285,11 @@ class Member:
             outcome, error = "info", name_of(failure)
         complete_ns = time.monotonic_ns()
         for one in answers:
-            told = error if one.error is None else one.error.name()
+            error_name = error if one.error is None else one.error.name()
             offset = one.offset if one.offset >= 0 else None
             self._journal.write(
-                CommitRead(invoke_ns, complete_ns, outcome if told is None else "info", told, None,
-                           self._member_id(), one.topic, one.partition, offset)
+                CommitRead(invoke_ns, complete_ns, outcome if error_name is None else "info",
+                           error_name, None, self._member_id(), one.topic, one.partition, offset)
             )  # fmt: skip
 
 

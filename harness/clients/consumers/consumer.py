@@ -9,7 +9,7 @@ from kafka import TopicPartition
 from kafka.errors import KafkaError
 
 from urteil.harness.clients.client_main import Stop, run_client
-from urteil.harness.clients.consumers.journaling_consumer import Sweeper
+from urteil.harness.clients.consumers.journaling_consumer import JournalingConsumer
 from urteil.harness.clients.spec import ClientSpec
 from urteil.harness.evidence.journal import JournalWriter
 
@@ -17,21 +17,21 @@ RETRY_S = 0.1
 
 
 def consume(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
-    """Follow all partitions until the end is asked for."""
+    """Follow all partitions until the stop is requested."""
     if spec.workload.client == "confluent-kafka":
         _consume_confluent(spec, journal, stop)
         return
-    sweeper = Sweeper(spec, journal)
+    consumer = JournalingConsumer(spec, journal)
     partitions = [TopicPartition(topic, partition) for topic, partition in spec.partitions()]
-    sweeper.assign(partitions)
-    starts = _starts(sweeper, partitions, stop)
+    consumer.assign(partitions)
+    starts = _starts(consumer, partitions, stop)
     for partition, offset in starts.items():
-        sweeper.begin(partition, offset, None, final=False)
-    while not stop.asked():
-        sweeper.poll()
-    for partition in sweeper.swept():
-        sweeper.end(partition, complete=True)
-    sweeper.close()
+        consumer.begin(partition, offset, None, final=False)
+    while not stop.is_set():
+        consumer.poll()
+    for partition in consumer.open_passes():
+        consumer.end(partition, complete=True)
+    consumer.close()
 
 
 def _consume_confluent(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
@@ -39,17 +39,17 @@ def _consume_confluent(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> 
 
     reader = Reader(spec, journal)
     reader.start(stop)
-    while not stop.asked():
+    while not stop.is_set():
         reader.step(stop)
     reader.close()
 
 
 def _starts(
-    sweeper: Sweeper, partitions: list[TopicPartition], stop: Stop
+    consumer: JournalingConsumer, partitions: list[TopicPartition], stop: Stop
 ) -> dict[TopicPartition, int]:
-    while not stop.asked():
+    while not stop.is_set():
         try:
-            return sweeper.earliest(partitions)
+            return consumer.earliest(partitions)
         except KafkaError:
             stop.wait(RETRY_S)
     return {}

@@ -2,7 +2,7 @@
 
     python -m urteil.harness.clients.consumers.final_reader SPEC.json
 
-A pass is complete when it arrived at the end that its leader had reported before it began.
+A pass is complete when it reaches the end offset that its leader reported before the pass.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from kafka import TopicPartition
 from kafka.errors import KafkaError
 
 from urteil.harness.clients.client_main import Stop, run_client
-from urteil.harness.clients.consumers.journaling_consumer import Sweeper
+from urteil.harness.clients.consumers.journaling_consumer import JournalingConsumer
 from urteil.harness.clients.spec import ClientSpec, FinalPass
 from urteil.harness.evidence.journal import JournalWriter
 
@@ -21,58 +21,62 @@ RETRY_S = 0.05
 
 
 def read_finally(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
-    """Sweep the partitions of `spec.final` once; passes that the deadline cuts are incomplete."""
+    """Read the partitions of `spec.final` once. A pass that the deadline cuts is incomplete."""
     if spec.final is None:
-        raise ValueError("a final reader needs the round it belongs to")
+        raise ValueError("a final reader needs a round (`final`) in its SPEC.json")
     deadline = time.monotonic() + spec.final.deadline_s
-    sweeper = Sweeper(spec, journal, first_pass=spec.final.number * 1000)
+    consumer = JournalingConsumer(spec, journal, first_pass=spec.final.number * 1000)
     goals = [TopicPartition(goal.topic, goal.partition) for goal in spec.final.goals]
-    sweeper.assign(goals)
-    ends = _settled_ends(spec.final, sweeper, goals, stop, deadline)
-    starts = _offsets(sweeper, "earliest", list(ends), stop, deadline)
+    consumer.assign(goals)
+    ends = _settled_ends(spec.final, consumer, goals, stop, deadline)
+    starts = _offsets(consumer, "earliest", list(ends), stop, deadline)
     for tp, start in starts.items():
-        sweeper.begin(tp, start, max(start, ends[tp]), final=True)
-    while sweeper.swept():
-        for tp in sweeper.swept():
-            if sweeper.position(tp) >= ends[tp]:
-                sweeper.end(tp, complete=True)
-        if not sweeper.swept():
+        consumer.begin(tp, start, max(start, ends[tp]), final=True)
+    while consumer.open_passes():
+        for tp in consumer.open_passes():
+            if consumer.position(tp) >= ends[tp]:
+                consumer.end(tp, complete=True)
+        if not consumer.open_passes():
             break
-        if stop.asked() or time.monotonic() > deadline:
-            for tp in sweeper.swept():
-                sweeper.end(tp, complete=False)
+        if stop.is_set() or time.monotonic() > deadline:
+            for tp in consumer.open_passes():
+                consumer.end(tp, complete=False)
             break
-        sweeper.poll()
-    sweeper.close()
+        consumer.poll()
+    consumer.close()
 
 
 def _settled_ends(
-    final: FinalPass, sweeper: Sweeper, goals: list[TopicPartition], stop: Stop, deadline: float
+    final: FinalPass,
+    consumer: JournalingConsumer,
+    goals: list[TopicPartition],
+    stop: Stop,
+    deadline: float,
 ) -> dict[TopicPartition, int]:
-    """The leaders' ends, once none lies below what was acknowledged or they had their time.
+    """The leaders' end offsets, when none is below the acknowledged end or the time has passed.
 
-    A new leader learns its high watermark from its followers' next fetches, so a short end right
+    A new leader learns its high watermark from its followers' next fetches, so a low end right
     after an election is no loss yet.
     """
     acked = {TopicPartition(goal.topic, goal.partition): goal.acked_end for goal in final.goals}
     settled = min(deadline, time.monotonic() + final.settle_s)
     while True:
-        ends = _offsets(sweeper, "latest", goals, stop, deadline)
+        ends = _offsets(consumer, "latest", goals, stop, deadline)
         short = [tp for tp in goals if ends.get(tp, -1) < acked[tp]]
-        if not short or stop.asked() or time.monotonic() > settled:
+        if not short or stop.is_set() or time.monotonic() > settled:
             return ends
         stop.wait(RETRY_S)
 
 
 def _offsets(
-    sweeper: Sweeper, query: str, tps: list[TopicPartition], stop: Stop, deadline: float
+    consumer: JournalingConsumer, query: str, tps: list[TopicPartition], stop: Stop, deadline: float
 ) -> dict[TopicPartition, int]:
-    ask = sweeper.latest if query == "latest" else sweeper.earliest
-    while tps and not stop.asked() and time.monotonic() < deadline:
+    request = consumer.latest if query == "latest" else consumer.earliest
+    while tps and not stop.is_set() and time.monotonic() < deadline:
         try:
-            return ask(tps)
+            return request(tps)
         except KafkaError as error:
-            sweeper.failed(error)
+            consumer.note_failure(error)
             stop.wait(RETRY_S)
     return {}
 

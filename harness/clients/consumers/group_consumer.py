@@ -2,9 +2,9 @@
 
     python -m urteil.harness.clients.consumers.group_consumer SPEC.json
 
-Processing a record is journaling it. Each poll's positions are committed after it was processed
-(or before, by the option `commit`), one request at a time; after each rebalance the committed
-positions are fetched and journaled.
+Processing a record means journaling it. The offsets of a poll are committed after it was processed
+(or before, by the option `commit`), one request at a time. After each rebalance the member fetches
+the committed offsets and journals them.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ from kafka.errors import (
 )
 from kafka.structs import OffsetAndMetadata
 
-from urteil.harness.clients.client_main import Stop, hear, run_client
+from urteil.harness.clients.client_main import Stop, handle_signal, run_client
 from urteil.harness.clients.consumers.journaling_consumer import (
     POLL_TIMEOUT_MS,
     damaged_slice,
-    got,
+    journal_entry,
     lost_positions,
 )
 from urteil.harness.clients.kafka_python_fixes import (
-    ask_for_all,
     back_off,
-    fetch_again,
+    drop_corrupt_response,
     finish_joining,
+    retry_missing_partitions,
 )
-from urteil.harness.clients.offsets.committed_offset_reader import PositionReader
+from urteil.harness.clients.offsets.committed_offset_reader import CommittedOffsetReader
 from urteil.harness.clients.spec import ClientSpec, consumer_config
 from urteil.harness.evidence.journal import (
     IDLE_NS,
@@ -60,7 +60,7 @@ from urteil.harness.evidence.journal import (
 )
 
 COMMIT_TIMEOUT_MS = 5_000
-STALL_WAIT_S = 0.05
+PAUSE_WAIT_S = 0.05
 COMMIT_REFUSALS = (
     CommitFailedError,
     FencedInstanceIdError,
@@ -69,14 +69,14 @@ COMMIT_REFUSALS = (
     RebalanceInProgressError,
     UnknownMemberIdError,
 )
-"""Answers of a coordinator that stored nothing, given before it appends (and kafka-python's own
-refusal to send: CommitFailedError, RebalanceInProgressError)."""
+"""Errors of a coordinator that stored nothing, returned before it appends, and errors with which
+kafka-python itself does not send (CommitFailedError, RebalanceInProgressError)."""
 
 LOST_POSITION = (LogTruncationError, NoOffsetForPartitionError, OffsetOutOfRangeError)
 
 
 class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]
-    """Journals what is given and taken; called by kafka-python within a poll."""
+    """Journals assignments and revocations; kafka-python calls it within a poll."""
 
     def __init__(self, member: Member) -> None:
         self._member = member
@@ -92,9 +92,10 @@ class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]
 
 
 class CommitAttempts:
-    """How often one commit was sent: kafka-python repeats it inside, and tells the last error.
+    """Counts how often one commit was sent: kafka-python repeats it and reports only the last
+    error.
 
-    A commit that was repeated may take effect twice, the second time after later ones.
+    A repeated commit may take effect twice, the second time after later commits.
     """
 
     def __init__(self, kafka: KafkaConsumer) -> None:
@@ -103,13 +104,13 @@ class CommitAttempts:
         kafka._coordinator._send_offset_commit_request = self._count_and_send
 
     def outcome(self, error: KafkaError) -> str:
-        """`fail` when the one request of a commit was refused before anything was written, or
-        none was sent."""
+        """`fail` if the only request of a commit was rejected before anything was written, or none
+        was sent."""
         refused = self.count == 1 and isinstance(error, COMMIT_REFUSALS)
         return "fail" if refused or not self.count else "info"
 
-    def told(self) -> str | None:
-        """What the evidence says of a commit that was acknowledged but had been repeated."""
+    def repetition_note(self) -> str | None:
+        """The note in the evidence for an acknowledged commit that was repeated."""
         return f"{self.count} attempts" if self.count > 1 else None
 
     async def _count_and_send(self, offsets: Any) -> Any:
@@ -118,8 +119,8 @@ class CommitAttempts:
 
 
 @dataclass(frozen=True, slots=True)
-class Ghost:
-    """A member of a generation that ended, with where it stood."""
+class EndedMembership:
+    """The identity and the positions of a member in a generation that has ended."""
 
     generation: int
     member_id: str
@@ -127,58 +128,58 @@ class Ghost:
 
 
 @contextmanager
-def as_member(kafka: KafkaConsumer, generation: int, member_id: str) -> Iterator[None]:
-    """Let commits go out under another generation and member id; the membership itself, which a
-    refusal of such a commit would end, stays as it is."""
+def commit_identity(kafka: KafkaConsumer, generation: int, member_id: str) -> Iterator[None]:
+    """Send commits under another generation and member id. The real membership, which a rejection
+    of such a commit would end, stays."""
     coordinator = kafka._coordinator
-    kept = coordinator.generation_if_stable, coordinator.reset_generation
+    saved = coordinator.generation_if_stable, coordinator.reset_generation
     old = Generation(generation, member_id, None)
     coordinator.generation_if_stable = lambda: old
     coordinator.reset_generation = lambda **_: None
     try:
         yield
     finally:
-        coordinator.generation_if_stable, coordinator.reset_generation = kept
+        coordinator.generation_if_stable, coordinator.reset_generation = saved
 
 
-def tell_given(coordinator: Any, note: Callable[[dict[str, Any]], None]) -> None:
-    """Let `note` know what a leader of its group gives to its members, by their ids."""
+def observe_assignments(coordinator: Any, note: Callable[[dict[str, Any]], None]) -> None:
+    """Pass the assignment that a group leader makes to `note`, by member id."""
     perform = coordinator._perform_assignment
 
-    def perform_and_tell(*joined: Any) -> dict[str, Any]:
-        given: dict[str, Any] = perform(*joined)
-        note(given)
-        return given
+    def perform_and_note(*joined: Any) -> dict[str, Any]:
+        assignments: dict[str, Any] = perform(*joined)
+        note(assignments)
+        return assignments
 
-    coordinator._perform_assignment = perform_and_tell
+    coordinator._perform_assignment = perform_and_note
 
 
-class Stall:
-    """On from SIGUSR1 until SIGUSR2."""
+class PollingPause:
+    """`on` from SIGUSR1 until SIGUSR2."""
 
     def __init__(self) -> None:
         self.on = False
-        hear(signal.SIGUSR1, lambda: setattr(self, "on", True))
-        hear(signal.SIGUSR2, lambda: setattr(self, "on", False))
+        handle_signal(signal.SIGUSR1, lambda: setattr(self, "on", True))
+        handle_signal(signal.SIGUSR2, lambda: setattr(self, "on", False))
 
 
 class Member:
-    """One group member. Each assignment of a partition begins another stretch of reading."""
+    """One group member. Each assignment of a partition begins another pass."""
 
     def __init__(self, spec: ClientSpec, journal: JournalWriter) -> None:
         self._run = spec.run
         self._journal = journal
         self._kafka = KafkaConsumer(**consumer_config(spec))
         back_off(self._kafka._manager)
-        ask_for_all(self._kafka._fetcher)
-        fetch_again(self._kafka._fetcher)
+        retry_missing_partitions(self._kafka._fetcher)
+        drop_corrupt_response(self._kafka._fetcher)
         finish_joining(self._kafka._coordinator)
-        tell_given(self._kafka._coordinator, self._note_given)
+        observe_assignments(self._kafka._coordinator, self._note_assignments)
         self._kafka.subscribe([topic.name for topic in spec.topics], listener=_Listener(self))
         self._attempts = CommitAttempts(self._kafka)
-        self._positions = PositionReader(self._kafka, journal)
+        self._positions = CommittedOffsetReader(self._kafka, journal)
         self._zombie = spec.workload.options.get("zombie_commits") == "true"
-        self._ghosts: list[Ghost] = []
+        self._ended_memberships: list[EndedMembership] = []
         self._commits_before = spec.workload.options.get("commit") == "before"
         self._fresh: list[TopicPartition] = []
         self._event: dict[TopicPartition, str] = {}
@@ -193,7 +194,7 @@ class Member:
         generation, member_id = self._identity()
         pairs = sorted((tp.topic, tp.partition) for tp in partitions)
         self._journal.write(Assigned(time.monotonic_ns(), event, generation, member_id, pairs))
-        self._bury(event, generation, member_id)
+        self._keep_membership(event, generation, member_id)
         for tp in partitions:
             self._position.pop(tp, None)
         self._fresh = [tp for tp in self._fresh if tp not in partitions]
@@ -202,27 +203,29 @@ class Member:
             self._fresh += sorted(partitions)
             self._event.update(dict.fromkeys(partitions, "rebalance"))
 
-    def _note_given(self, given: dict[str, Any]) -> None:
-        """As the leader, what each member is to have; kept before it is sent."""
+    def _note_assignments(self, assignments: dict[str, Any]) -> None:
+        """As group leader, journal the assignment of each member before it is sent."""
         generation, _ = self._identity()
-        for member_id, assignment in given.items():
+        for member_id, assignment in assignments.items():
             pairs = sorted((tp.topic, tp.partition) for tp in assignment.partitions())
             self._journal.write(
                 Assigned(time.monotonic_ns(), "given", generation, member_id, pairs)
             )
 
-    def _bury(self, event: str, generation: int | None, member_id: str | None) -> None:
-        """Keep what a zombie would commit: where this member stands when its generation ends."""
+    def _keep_membership(self, event: str, generation: int | None, member_id: str | None) -> None:
+        """Keep the positions at the end of a generation, for a commit as a zombie."""
         if self._zombie and event == "revoked" and self._position and generation and member_id:
-            self._ghosts.append(Ghost(generation, member_id, dict(self._position)))
+            self._ended_memberships.append(
+                EndedMembership(generation, member_id, dict(self._position))
+            )
 
-    def haunt(self) -> None:
-        """Commit once more in every generation that has ended: it must be refused."""
+    def commit_as_zombie(self) -> None:
+        """Commit again in each generation that has ended; the coordinator must reject it."""
         generation, _ = self._identity()
-        for ghost in [one for one in self._ghosts if one.generation < (generation or 0)]:
-            self._ghosts.remove(ghost)
-            with as_member(self._kafka, ghost.generation, ghost.member_id):
-                self._commit(ghost.positions, ghost.generation, ghost.member_id)
+        for ended in [one for one in self._ended_memberships if one.generation < (generation or 0)]:
+            self._ended_memberships.remove(ended)
+            with commit_identity(self._kafka, ended.generation, ended.member_id):
+                self._commit(ended.positions, ended.generation, ended.member_id)
 
     def step(self) -> None:
         """Poll, process, commit."""
@@ -250,12 +253,12 @@ class Member:
             generation, member_id = self._identity()
             self._positions.read(self._fresh, generation, member_id)
             self._fresh = []
-            self.haunt()
+            self.commit_as_zombie()
 
     def _process(self, invoke_ns: int, records: dict[TopicPartition, list[Any]]) -> None:
         if self._commits_before:
-            self._commit({tp: found[-1].offset + 1 for tp, found in records.items()})
-        slices = [self._slice(tp, found) for tp, found in records.items()]
+            self._commit({tp: fetched[-1].offset + 1 for tp, fetched in records.items()})
+        slices = [self._slice(tp, fetched) for tp, fetched in records.items()]
         self._note_poll(invoke_ns, "ok", None, slices)
         if not self._commits_before:
             self._commit({tp: self._position[tp] for tp in records})
@@ -273,11 +276,12 @@ class Member:
         after = records[-1].offset + 1
         self._position[tp] = after
         event = self._event.pop(tp, None)
-        found = [got(self._run, record) for record in records]
+        found = [journal_entry(self._run, record) for record in records]
         return Slice(tp.topic, tp.partition, self._pass, before, after, event, found)
 
     def _reset(self, error: KafkaError) -> None:
-        """Go on where the log diverged, or from its start: at least once is the promise."""
+        """Continue where the log diverged, or from its start, because the promise is at
+        least once."""
         for tp, diverged in lost_positions(error).items():
             try:
                 start = self._kafka.beginning_offsets([tp], timeout_ms=COMMIT_TIMEOUT_MS)[tp]
@@ -286,7 +290,7 @@ class Member:
                 self._note_poll(time.monotonic_ns(), "info", type(again).__name__, [])
                 continue
             self._position.pop(tp, None)
-            self._event[tp] = "reset"  # also where it has just been assigned: it moved since
+            self._event[tp] = "reset"  # also right after an assignment: the position moved since
 
     def _note_poll(
         self, invoke_ns: int, outcome: str, error: str | None, slices: list[Slice]
@@ -304,7 +308,7 @@ class Member:
         generation: int | None = None,
         member_id: str | None = None,
     ) -> None:
-        """Commit as the member that it is, or as the one that it was."""
+        """Commit in the current generation, or in the given one."""
         self._commits += 1
         if generation is None:
             generation, member_id = self._identity()
@@ -325,38 +329,38 @@ class Member:
         except KafkaError as error:
             outcome, error_name = self._attempts.outcome(error), type(error).__name__
         else:
-            error_name = self._attempts.told()
+            error_name = self._attempts.repetition_note()
         self._journal.write(Committed(self._commits, time.monotonic_ns(), outcome, error_name))
 
 
-class Stepping(Protocol):
+class AnyMember(Protocol):
     """A group member of any library."""
 
     def step(self) -> None: ...
     def close(self) -> None: ...
 
 
-def make_member(spec: ClientSpec, journal: JournalWriter) -> Stepping:
-    """A member of the library that the workload names, where there is one."""
+def make_member(spec: ClientSpec, journal: JournalWriter) -> AnyMember:
+    """A member of the library that the workload names."""
     if spec.workload.client == "confluent-kafka":
-        from urteil.harness.clients.consumers.confluent_consumer import Member as Confluent
+        from urteil.harness.clients.consumers.confluent_consumer import Member as ConfluentMember
 
-        return Confluent(spec, journal)
+        return ConfluentMember(spec, journal)
     return Member(spec, journal)
 
 
 def consume_in_group(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
-    """Poll until the end is asked for; between SIGUSR1 and SIGUSR2 stand still, but heartbeat."""
+    """Poll until the stop is requested. Between SIGUSR1 and SIGUSR2 only heartbeat."""
     if spec.workload.client == "verifiable":
         from urteil.harness.clients.consumers import verifiable_consumer
 
         verifiable_consumer.consume_in_group(spec, journal, stop)
         return
-    stalled = Stall()
+    pause = PollingPause()
     member = make_member(spec, journal)
-    while not stop.asked():
-        if stalled.on:
-            stop.wait(STALL_WAIT_S)
+    while not stop.is_set():
+        if pause.on:
+            stop.wait(PAUSE_WAIT_S)
         else:
             member.step()
     member.close()

@@ -1,4 +1,4 @@
-"""An assigned consumer that journals what it reads: the common part of live and final readers."""
+"""An assigned consumer that journals its reads: the common part of live and final readers."""
 
 from __future__ import annotations
 
@@ -14,8 +14,12 @@ from kafka.errors import (
     OffsetOutOfRangeError,
 )
 
-from urteil.harness.clients.kafka_python_fixes import ask_for_all, back_off, fetch_again
-from urteil.harness.clients.payload import decode, decode_copy, key_text, of_client_ms
+from urteil.harness.clients.kafka_python_fixes import (
+    back_off,
+    drop_corrupt_response,
+    retry_missing_partitions,
+)
+from urteil.harness.clients.payload import client_timestamp_ms, decode, decode_copy, key_text
 from urteil.harness.clients.spec import ClientSpec, consumer_config
 from urteil.harness.evidence.journal import (
     IDLE_NS,
@@ -31,14 +35,14 @@ from urteil.harness.evidence.journal import (
 POLL_TIMEOUT_MS = 200
 OFFSETS_TIMEOUT_MS = 10_000
 LAST = {"read_uncommitted": "latest", "read_committed": "stable"}
-"""The end of a partition by isolation: its high watermark, or its last stable offset."""
+"""The query for a partition's end by isolation: high watermark or last stable offset."""
 
 
-class Sweeper:
-    """Reads assigned partitions from positions that only we set, pass by pass.
+class JournalingConsumer:
+    """Reads assigned partitions from explicit positions, pass by pass.
 
-    A pass is a stretch read in order without a seek. When a position is lost (truncation, out of
-    range) its pass ends there and another begins where reading can go on.
+    A pass is a contiguous read without a seek. When a position is lost (truncation, out of range),
+    the pass ends and another begins where reading can continue.
     """
 
     def __init__(self, spec: ClientSpec, journal: JournalWriter, *, first_pass: int = 0) -> None:
@@ -48,8 +52,8 @@ class Sweeper:
         self._journal = journal
         self._kafka = KafkaConsumer(**consumer_config(spec))
         back_off(self._kafka._manager)
-        ask_for_all(self._kafka._fetcher)
-        fetch_again(self._kafka._fetcher)
+        retry_missing_partitions(self._kafka._fetcher)
+        drop_corrupt_response(self._kafka._fetcher)
         self._next_pass = first_pass
         self._polls = 0
         self._noted_ns = 0
@@ -64,12 +68,12 @@ class Sweeper:
         self._kafka.assign(partitions)
 
     def earliest(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
-        """Log start offsets. KafkaError when a leader does not answer in time."""
-        return self._ask("earliest", partitions)
+        """Log start offsets. KafkaError if a leader does not respond in time."""
+        return self._request_offsets("earliest", partitions)
 
     def latest(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
-        """Ends that consumers of this isolation see. KafkaError as above."""
-        return self._ask(LAST[self._isolation], partitions)
+        """End offsets for consumers of this isolation level. KafkaError as above."""
+        return self._request_offsets(LAST[self._isolation], partitions)
 
     def begin(
         self, partition: TopicPartition, offset: int, to_offset: int | None, *, final: bool
@@ -87,9 +91,10 @@ class Sweeper:
         )  # fmt: skip
 
     def end(self, partition: TopicPartition, *, complete: bool) -> int | None:
-        """End a partition's pass where it stands.
+        """End a partition's pass at its position.
 
-        The broker that led a final pass from begin to end; None when it changed or is not known.
+        Returns the broker that led a final pass from begin to end; None if the leader changed or is
+        unknown.
         """
         leader = self.leader(partition)
         leader = leader if leader == self._leader[partition] else None
@@ -100,23 +105,23 @@ class Sweeper:
         return leader
 
     def leader(self, partition: TopicPartition) -> int | None:
-        """Who leads by this client's metadata: only that broker's answers can be records."""
+        """The leader by this client's metadata: only its responses can hold records."""
         return self._kafka._cluster.leader_for_partition(partition)  # type: ignore[no-any-return]
 
     def position(self, partition: TopicPartition) -> int:
-        """The next offset to read, past control batches and gaps once they were fetched."""
+        """The next offset to read, beyond control batches and gaps that were fetched."""
         state = self._kafka._subscription.assignment.get(partition)
         known = state.position.offset if state is not None and state.position else None
         if known is not None and known > self._position[partition]:
             self._position[partition] = known
         return self._position[partition]
 
-    def swept(self) -> list[TopicPartition]:
-        """Partitions with a pass under way."""
+    def open_passes(self) -> list[TopicPartition]:
+        """Partitions with an open pass."""
         return list(self._pass)
 
     def poll(self) -> int:
-        """Poll once and journal it; how many records came."""
+        """Poll once and journal the result. Returns the number of records."""
         invoke_ns = time.monotonic_ns()
         try:
             records = self._kafka.poll(timeout_ms=POLL_TIMEOUT_MS)
@@ -134,23 +139,25 @@ class Sweeper:
             self._note_poll(invoke_ns, "info", type(error).__name__, [])
             return 0
         if records:
-            slices = [self._slice(tp, found) for tp, found in records.items()]
+            slices = [self._slice(tp, fetched) for tp, fetched in records.items()]
             self._note_poll(invoke_ns, "ok", None, slices)
         elif invoke_ns - self._noted_ns > IDLE_NS:
             self._note_poll(invoke_ns, "ok", None, [])
-        return sum(len(found) for found in records.values())
+        return sum(len(fetched) for fetched in records.values())
 
-    def failed(self, error: KafkaError) -> None:
-        """Note that this client lives and asks, of no partition of its own."""
+    def note_failure(self, error: KafkaError) -> None:
+        """Journal a failed request, so that the client's activity is visible."""
         self._note_poll(time.monotonic_ns(), "info", type(error).__name__, [])
 
     def close(self) -> None:
         self._kafka.close(autocommit=False, timeout_ms=2_000)
 
-    def _ask(self, query: str, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
-        ask = self._kafka.beginning_offsets if query == "earliest" else self._kafka.end_offsets
+    def _request_offsets(
+        self, query: str, partitions: list[TopicPartition]
+    ) -> dict[TopicPartition, int]:
+        request = self._kafka.beginning_offsets if query == "earliest" else self._kafka.end_offsets
         invoke_ns = time.monotonic_ns()
-        answers: dict[TopicPartition, int] = ask(partitions, timeout_ms=OFFSETS_TIMEOUT_MS)
+        answers: dict[TopicPartition, int] = request(partitions, timeout_ms=OFFSETS_TIMEOUT_MS)
         complete_ns = time.monotonic_ns()
         for tp, offset in answers.items():
             self._journal.write(
@@ -174,18 +181,18 @@ class Sweeper:
         return Slice(
             tp.topic, tp.partition, self._pass[tp], before, self._position[tp],
             self._event.pop(tp, None),
-            [got(self._run, record, copied=tp.topic in self._copies) for record in records],
+            [journal_entry(self._run, one, copied=tp.topic in self._copies) for one in records],
         )  # fmt: skip
 
     def _reset(self, error: KafkaError) -> None:
-        """Go on where the log ends now (or starts), in a new pass: a final one where the log has
-        lost its beginning since it began."""
+        """Continue at the end (or the start) of the log in a new pass; in a final pass if the log
+        lost its beginning since the pass began."""
         lost = lost_positions(error)
         affected = [tp for tp in lost if tp in self._pass]
         try:
             starts, ends = self.earliest(affected), self.latest(affected)
         except KafkaError as again:
-            self.failed(again)
+            self.note_failure(again)
             return
         for tp in affected:
             diverged = lost[tp]
@@ -199,25 +206,26 @@ class Sweeper:
 
 
 def lost_positions(error: KafkaError) -> dict[TopicPartition, Any]:
-    """Partitions whose position is gone, with where their log diverged (None: not known)."""
+    """Partitions whose position is invalid, with the divergent offset of their log (None:
+    unknown)."""
     if isinstance(error, LogTruncationError):
         return dict(error.divergent_offsets)
     return dict.fromkeys(error.args[0] if error.args else [])
 
 
 def damaged_slice(error: KafkaError, passes: Mapping[TopicPartition, int]) -> Slice:
-    """Where a poll met a batch with a wrong checksum, that went no further (see `fetch_again`)."""
+    """The slice of a poll that met a batch with a wrong checksum (see `drop_corrupt_response`)."""
     partition, offset = error.args
     pass_ = passes.get(partition, 0)
     return Slice(partition.topic, partition.partition, pass_, offset, None, None, [])
 
 
-def got(run: str, record: Any, *, copied: bool = False) -> Got:
-    """A record of kafka-python as the journal holds it."""
+def journal_entry(run: str, record: Any, *, copied: bool = False) -> Got:
+    """A record of kafka-python as a journal entry."""
     if copied:
         payload = decode_copy(run, record.value, record.key)
     else:
-        payload = decode(run, record.value, record.key, record.headers, of_client_ms(record))
+        payload = decode(run, record.value, record.key, record.headers, client_timestamp_ms(record))
     return Got(
         record.offset, key_text(record.key), payload.value_id, payload.intact,
         record.leader_epoch, record.timestamp,

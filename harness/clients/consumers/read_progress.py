@@ -1,4 +1,5 @@
-"""Whether live readers and the group were given all that there is: their journals by the ends."""
+"""Whether live readers and the group have read everything, by their journals and the end
+offsets."""
 
 from __future__ import annotations
 
@@ -10,19 +11,20 @@ from pathlib import Path
 
 import msgspec
 
-from urteil.harness.clients.transactions.open_transactions import ends
+from urteil.harness.clients.transactions.open_transactions import read_end_offsets
 from urteil.harness.evidence.line_file import lines_from
 from urteil.harness.protocol.metadata_requests import Slot
 
 PATIENCE_S = 26.0
-"""Given nothing for so long, they are not waited for: longer than `no_delivery` lets a group be."""
+"""Readers without new records for this time are not waited for: longer than `no_delivery` allows a
+group."""
 
 POLL_S = 0.2
 _POLL = b'["poll",'
 
 
 class _Slice(msgspec.Struct, array_like=True):
-    """A journal's slice as far as its new position."""
+    """A slice of the journal up to its new position."""
 
     topic: str
     partition: int
@@ -45,24 +47,24 @@ _DECODER = msgspec.json.Decoder(_Poll)
 
 
 @dataclass(slots=True)
-class Reader:
-    """A reader of its own, or a group by the journals of all its members, dead ones too."""
+class ReadProgress:
+    """A reader, or a group with the journals of all its members, dead ones included."""
 
     journals: Sequence[Path]
     reached: dict[Slot, int] = field(default_factory=dict)
-    _taken: dict[Path, int] = field(default_factory=dict)
+    _read_bytes: dict[Path, int] = field(default_factory=dict)
 
     def follow(self) -> None:
-        """Take in the whole lines that were written since the last call."""
+        """Read the complete lines that were written since the last call."""
         for path in self.journals:
             if not path.exists():
                 continue
-            for line in lines_from(path, self._taken.get(path, 0)):
-                self._taken[path] = self._taken.get(path, 0) + len(line)
+            for line in lines_from(path, self._read_bytes.get(path, 0)):
+                self._read_bytes[path] = self._read_bytes.get(path, 0) + len(line)
                 if line.startswith(_POLL):
-                    self._take(_DECODER.decode(line))
+                    self._record(_DECODER.decode(line))
 
-    def _take(self, poll: _Poll) -> None:
+    def _record(self, poll: _Poll) -> None:
         for one in poll.slices:
             slot = (one.topic, one.partition)
             self.reached[slot] = max(self.reached.get(slot, 0), one.after or 0)
@@ -74,14 +76,14 @@ class Reader:
 def await_read(
     bootstrap: Sequence[str],
     slots: Sequence[Slot],
-    readers: Sequence[Reader],
+    readers: Sequence[ReadProgress],
     *,
     deadline_s: float,
     patience_s: float = PATIENCE_S,
 ) -> bool:
-    """Wait until each reader came to the end of every partition that tells one; False when some
-    did not by the deadline, or were given nothing more for `patience_s`."""
-    wanted = ends(bootstrap, slots)
+    """Wait until each reader has reached the end of every partition whose leader reports one. False
+    on the deadline, or if some readers got nothing more for `patience_s`."""
+    wanted = read_end_offsets(bootstrap, slots)
     began = last = time.monotonic()
     while True:
         before = [dict(reader.reached) for reader in readers]

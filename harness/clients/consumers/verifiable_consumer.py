@@ -1,7 +1,7 @@
-"""A group member that is Kafka's VerifiableConsumer: Java's client, told of as far as it tells.
+"""A group member that is Kafka's VerifiableConsumer, with the Java client.
 
-It polls, tells every record, commits what the poll brought, and tells that. Generations, member
-ids, epochs and timestamps are not told.
+The tool polls, reports every record, commits the poll and reports the commit. It does not report
+generations, member ids, epochs or timestamps.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections import defaultdict
 from urteil.harness.clients.client_main import Stop
 from urteil.harness.clients.payload import decode
 from urteil.harness.clients.spec import ClientSpec, assignor, group_times
-from urteil.harness.clients.unreported_attempts import REPEATED
+from urteil.harness.clients.unreported_attempts import POSSIBLY_REPEATED
 from urteil.harness.clients.verifiable_tool import (
-    Told,
     Tool,
+    ToolMessage,
     connection_config,
     monotonic_ns,
     topic_of,
@@ -41,7 +41,7 @@ Slot = tuple[str, int]
 
 
 def consumer_config(spec: ClientSpec) -> dict[str, object]:
-    """What `spec.consumer_config` says, in Apache Kafka's names."""
+    """The settings of `spec.consumer_config` by Apache Kafka's names."""
     times = group_times(spec)
     return connection_config(spec) | {
         "isolation.level": spec.isolation,
@@ -52,7 +52,7 @@ def consumer_config(spec: ClientSpec) -> dict[str, object]:
 
 
 class VerifiableConsumer:
-    """Notes what the tool tells."""
+    """Journals the reports of the tool."""
 
     def __init__(self, spec: ClientSpec, journal: JournalWriter) -> None:
         if spec.workload.options.get("commit") == "before":
@@ -77,9 +77,9 @@ class VerifiableConsumer:
         )  # fmt: skip
 
     def step(self, stop: Stop) -> None:
-        """Take what was told. ToolEnded when there is no more."""
-        for one in self._tool.told():
-            self._take(one)
+        """Process the messages of the tool. ToolExited if it exited."""
+        for one in self._tool.messages():
+            self._process(one)
         self._tool.check(stop)
 
     def close(self) -> None:
@@ -89,28 +89,30 @@ class VerifiableConsumer:
         while not self._tool.ended:
             if time.monotonic() > deadline:
                 self._tool.kill()
-            for one in self._tool.told():
-                self._take(one)
+            for one in self._tool.messages():
+                self._process(one)
 
-    def _take(self, told: Told) -> None:
-        name = told["name"]
+    def _process(self, message: ToolMessage) -> None:
+        name = message["name"]
         if name in CHANGES:
-            self._note_change(CHANGES[name], sorted(map(_slot, told["partitions"])))
+            self._note_change(CHANGES[name], sorted(map(_slot, message["partitions"])))
         elif name == "record_data":
-            self._records[_slot(told)].append(self._got(told))
+            self._records[_slot(message)].append(self._entry(message))
         elif name == "records_consumed" and self._records:
-            self._note_poll(told)
+            self._note_poll(message)
         elif name == "offsets_committed":
-            error = None if told["success"] else told.get("error", "")
-            outcome = "ok" if told["success"] else "info"
+            error = None if message["success"] else message.get("error", "")
+            outcome = "ok" if message["success"] else "info"
             self._journal.write(
-                Committed(self._commits, time.monotonic_ns(), outcome, error or REPEATED)
+                Committed(self._commits, time.monotonic_ns(), outcome, error or POSSIBLY_REPEATED)
             )
 
-    def _got(self, told: Told) -> Got:
-        key, value = (None if one is None else one.encode() for one in (told["key"], told["value"]))
+    def _entry(self, message: ToolMessage) -> Got:
+        key, value = (
+            None if one is None else one.encode() for one in (message["key"], message["value"])
+        )
         payload = decode(self._run, value, key)
-        return Got(told["offset"], told["key"], payload.value_id, payload.intact, None, None)
+        return Got(message["offset"], message["key"], payload.value_id, payload.intact, None, None)
 
     def _note_change(self, event: str, slots: list[Slot]) -> None:
         self._journal.write(Assigned(time.monotonic_ns(), event, None, None, slots))
@@ -120,10 +122,10 @@ class VerifiableConsumer:
             if event == "assigned":
                 self._event[slot] = "rebalance"
 
-    def _note_poll(self, told: Told) -> None:
-        """The poll, and the commit that the tool makes of it now."""
+    def _note_poll(self, message: ToolMessage) -> None:
+        """Journal the poll, and the commit that the tool now sends for it."""
         self._polls += 1
-        at_ns = monotonic_ns(told)
+        at_ns = monotonic_ns(message)
         slices = [self._slice(slot, records) for slot, records in self._records.items()]
         self._records.clear()
         self._journal.write(Poll(self._polls, at_ns, time.monotonic_ns(), "ok", None, None, slices))
@@ -137,13 +139,13 @@ class VerifiableConsumer:
         return Slice(*slot, self._pass, before, after, self._event.pop(slot, None), records)
 
 
-def _slot(told: Told) -> Slot:
-    return told["topic"], told["partition"]
+def _slot(message: ToolMessage) -> Slot:
+    return message["topic"], message["partition"]
 
 
 def consume_in_group(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
-    """Let the tool poll until the end is asked for; nothing lets it stand still meanwhile."""
+    """Let the tool poll until the stop is requested."""
     member = VerifiableConsumer(spec, journal)
-    while not stop.asked():
+    while not stop.is_set():
         member.step(stop)
     member.close()

@@ -1,11 +1,11 @@
-"""The only member of a group, which commits positions that are to be kept for a short time, and
-looks whether they stay: they do as long as it lives and reads their topic (KIP-211).
+"""The only member of a group: it commits offsets with a short retention and checks that they stay,
+because it is alive and subscribed to their topic (KIP-211).
 
     python -m urteil.harness.clients.offsets.active_group_offsets SPEC.json
 
-It takes part by heartbeats alone. When a coordinator has not known it for a quarter of its session,
-its positions may be forgotten at any time: to the evidence that is a deletion of which nobody knows
-when it ends. `options`: `brief_ms`.
+The member only heartbeats. After a quarter of its session without a successful heartbeat, its
+offsets may be deleted at any time: in the evidence that is a deletion with unknown end. `options`:
+`brief_ms`.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from __future__ import annotations
 import time
 
 from urteil.harness.clients.client_main import Stop, run_client
-from urteil.harness.clients.offsets.deleted_offsets import Forgetter
+from urteil.harness.clients.offsets.deleted_offsets import OffsetDeleter
 from urteil.harness.clients.spec import ClientSpec
 from urteil.harness.evidence.journal import Commit, CommitEntry, JournalWriter
-from urteil.harness.protocol import committed_offset_requests as wire
+from urteil.harness.protocol import committed_offset_requests as requests
 from urteil.harness.protocol import group_requests
 from urteil.harness.protocol.connection import Connection
 
@@ -24,7 +24,7 @@ EVERY_S = 0.4
 SILENT_NS = 15_000_000_000
 
 
-class Reader(Forgetter):
+class ActiveMember(OffsetDeleter):
     """The client."""
 
     def __init__(self, spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
@@ -32,66 +32,66 @@ class Reader(Forgetter):
         self._name = f"{spec.workload.group}-active"
         self._keep_ms = int(spec.workload.options["brief_ms"])
         self._member: tuple[int, str] | None = None
-        self._heard_ns = 0
+        self._accepted_ns = 0
 
     @property
     def is_known(self) -> bool:
-        return time.monotonic_ns() < self._heard_ns + SILENT_NS
+        return time.monotonic_ns() < self._accepted_ns + SILENT_NS
 
     def join(self) -> bool:
-        """Whether it is a member, and its positions are stored."""
-        return self._visit(self._name, self._begin)
+        """Join the group and commit. Returns whether both succeeded."""
+        return self._at_coordinator(self._name, self._begin)
 
-    def live(self) -> None:
-        """Say that it lives, and ask for its positions."""
-        self._visit(self._name, self._beat)
-        self._visit(self._name, self._ask)
+    def keep_alive(self) -> None:
+        """Send a heartbeat and read the offsets."""
+        self._at_coordinator(self._name, self._heartbeat)
+        self._at_coordinator(self._name, self._read)
 
     def give_up(self) -> None:
-        """From when it was last known its positions may be gone."""
+        """Journal a deletion that may have begun after the last successful heartbeat."""
         number = self._next_number()
         entries = [CommitEntry(self._topic, p, number, number) for p in self._partitions]
         self._journal.write(
-            Commit(number, self._heard_ns, None, None, entries, None, self._name, True)
+            Commit(number, self._accepted_ns, None, None, entries, None, self._name, True)
         )
 
     def _begin(self, at: Connection, group: str) -> None:
-        asked = group_requests.join_request(
+        join = group_requests.join_request(
             group, "", group_requests.encode_subscription(self._topic)
         )
-        generation, member_id = group_requests.read_join(at.call(asked))
-        mine = group_requests.encode_assignment(self._topic, 0)
-        at.call(group_requests.sync_request(group, generation, member_id, mine))
-        self._heard_ns = time.monotonic_ns()
+        generation, member_id = group_requests.read_join(at.call(join))
+        assignment = group_requests.encode_assignment(self._topic, 0)
+        at.call(group_requests.sync_request(group, generation, member_id, assignment))
+        self._accepted_ns = time.monotonic_ns()
         self._member = member = generation, member_id
         self._write(
-            at, group, self._partitions, wire.read_commit,
-            lambda number: wire.commit_request(
+            at, group, self._partitions, requests.read_commit,
+            lambda number: requests.commit_request(
                 group, self._topic, self._partitions, number, self._keep_ms, member
             ),
         )  # fmt: skip
 
-    def _beat(self, at: Connection, group: str) -> None:
+    def _heartbeat(self, at: Connection, group: str) -> None:
         assert self._member is not None
-        asked_ns = time.monotonic_ns()
+        sent_ns = time.monotonic_ns()
         beat = group_requests.heartbeat_request(group, *self._member)
         if not group_requests.read_heartbeat(at.call(beat)):
-            self._heard_ns = asked_ns
+            self._accepted_ns = sent_ns
 
 
-def live(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
-    """Until the end is asked for, or no coordinator knows it any more."""
-    reader = Reader(spec, journal, stop)
-    while not stop.asked() and not reader.join():
+def stay_active(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
+    """Stay a member until the stop is requested, or until no coordinator accepts its heartbeats."""
+    member = ActiveMember(spec, journal, stop)
+    while not stop.is_set() and not member.join():
         stop.wait(EVERY_S)
-    while not stop.asked() and reader.is_known:
-        reader.live()
+    while not stop.is_set() and member.is_known:
+        member.keep_alive()
         stop.wait(EVERY_S)
-    if not reader.is_known:
-        reader.give_up()
-    while not stop.asked():
+    if not member.is_known:
+        member.give_up()
+    while not stop.is_set():
         stop.wait(EVERY_S)
 
 
 if __name__ == "__main__":
-    run_client(live)
+    run_client(stay_active)

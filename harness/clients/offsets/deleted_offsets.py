@@ -1,12 +1,12 @@
-"""Commits positions of groups of its own, has them deleted, and looks whether they stay away.
+"""Commits offsets of its own groups, deletes them, and checks that they stay deleted.
 
     python -m urteil.harness.clients.offsets.deleted_offsets SPEC.json
 
-A round: commit positions of three partitions of the last topic, have one of them deleted
-(OffsetDelete), then the whole group (DeleteGroups), and ask for all of them after each; beside that
-ask for those of any group that there was. Nobody else uses these groups. After three rounds, or a
-request that was not answered, or refused, a group is only asked for any more, and another one takes
-its place. A request is tried once, at the coordinator.
+A round commits offsets of three partitions of the last topic, deletes one of them (OffsetDelete),
+then the group (DeleteGroups), and reads all offsets after each step; besides, it reads those of any
+earlier group. No other client uses these groups. After three rounds, or after a request without
+success, a group is only read, and a new group replaces it. Each request is sent once, to the
+coordinator.
 """
 
 from __future__ import annotations
@@ -25,22 +25,23 @@ from urteil.harness.evidence.journal import (
     Committed,
     JournalWriter,
 )
-from urteil.harness.protocol import committed_offset_requests as wire
+from urteil.harness.protocol import committed_offset_requests as requests
 from urteil.harness.protocol.connection import Connection
 
 GROUPS, ROUNDS = 2, 3
-"""So many are in use at a time, so often: what was deleted long ago must stay away, too."""
+"""Number of groups in use, and rounds of each: offsets that were deleted long ago must stay
+deleted, too."""
 PARTITIONS = 3
 STEP_S = 0.05
 BROKEN = (OSError, struct.error, UnicodeDecodeError)
 
 
-class Unknown(Exception):
-    """What became of a request, or where to send it, is not known."""
+class OutcomeUnknown(Exception):
+    """The outcome of a request, or the coordinator, is unknown."""
 
 
-class Forgetter:
-    """The client."""
+class OffsetDeleter:
+    """The client; subclasses test the retention of offsets."""
 
     def __init__(self, spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
         self._spec = spec
@@ -50,23 +51,23 @@ class Forgetter:
         self._topic = spec.topics[-1].name
         self._partitions = list(range(min(PARTITIONS, spec.topics[-1].partitions)))
         self._groups: list[str] = []
-        self._left: dict[str, int] = {}
+        self._rounds_left: dict[str, int] = {}
         self._number = 0
 
-    def round(self) -> None:
-        """With one group, and a look at another."""
-        if len(self._left) < GROUPS:
+    def run_round(self) -> None:
+        """One round with one group, and a read of another one."""
+        if len(self._rounds_left) < GROUPS:
             name = f"{self._spec.workload.group}-gone-{len(self._groups)}"
             self._groups.append(name)
-            self._left[name] = ROUNDS
-        group = self._random.choice(list(self._left))
-        self._left[group] -= 1
-        if not self._visit(group, self._commit_and_forget) or not self._left[group]:
-            del self._left[group]
-        self._visit(self._random.choice(self._groups), self._ask)
+            self._rounds_left[name] = ROUNDS
+        group = self._random.choice(list(self._rounds_left))
+        self._rounds_left[group] -= 1
+        if not self._at_coordinator(group, self._commit_and_delete) or not self._rounds_left[group]:
+            del self._rounds_left[group]
+        self._at_coordinator(self._random.choice(self._groups), self._read)
 
-    def _visit(self, group: str, act: Callable[[Connection, str], None]) -> bool:
-        """Whether it came to its end, at the group's coordinator."""
+    def _at_coordinator(self, group: str, act: Callable[[Connection, str], None]) -> bool:
+        """Call `act` with a connection to the group's coordinator. Returns whether it succeeded."""
         timeout_s = self._spec.workload.request_timeout_ms / 1000
         try:
             at = Connection(self._coordinator(group, timeout_s), timeout_s)
@@ -74,35 +75,35 @@ class Forgetter:
                 act(at, group)
             finally:
                 at.close()
-        except (Unknown, *BROKEN):
+        except (OutcomeUnknown, *BROKEN):
             return False
         return True
 
     def _coordinator(self, group: str, timeout_s: float) -> str:
         at = Connection(self._random.choice(self._spec.bootstrap), timeout_s)
         try:
-            error, address = wire.read_find_coordinator(
-                at.call(wire.find_coordinator_request(group))
+            error, address = requests.read_find_coordinator(
+                at.call(requests.find_coordinator_request(group))
             )
         finally:
             at.close()
         if error:
-            raise Unknown(f"error {error}")
+            raise OutcomeUnknown(f"error {error}")
         return address
 
-    def _commit_and_forget(self, at: Connection, group: str) -> None:
-        here = self._topic, self._partitions
-        self._write(at, group, here[1], wire.read_commit,
-                    lambda number: wire.commit_request(group, *here, number))  # fmt: skip
-        self._ask(at, group)
+    def _commit_and_delete(self, at: Connection, group: str) -> None:
+        target = self._topic, self._partitions
+        self._write(at, group, target[1], requests.read_commit,
+                    lambda number: requests.commit_request(group, *target, number))  # fmt: skip
+        self._read(at, group)
         first = self._partitions[:1]
-        self._write(at, group, first, wire.read_delete,
-                    lambda _: wire.offset_delete_request(group, self._topic, first),
+        self._write(at, group, first, requests.read_delete,
+                    lambda _: requests.offset_delete_request(group, self._topic, first),
                     deletes=True)  # fmt: skip
-        self._ask(at, group)
-        self._write(at, group, here[1], wire.read_delete_group,
-                    lambda _: wire.delete_group_request(group), deletes=True)  # fmt: skip
-        self._ask(at, group)
+        self._read(at, group)
+        self._write(at, group, target[1], requests.read_delete_group,
+                    lambda _: requests.delete_group_request(group), deletes=True)  # fmt: skip
+        self._read(at, group)
 
     def _write(
         self,
@@ -114,35 +115,36 @@ class Forgetter:
         *,
         deletes: bool = False,
     ) -> None:
-        """A commit of a number of its own, or a deletion, once. Unknown unless it was done."""
+        """Send a commit with a number of its own, or a deletion, once. OutcomeUnknown unless it
+        succeeded."""
         number = self._next_number()
         entries = [CommitEntry(self._topic, one, number, number) for one in partitions]
         begun = Commit(number, time.monotonic_ns(), None, None, entries, None, group, deletes)
         self._journal.write(begun)
-        told: str | None = None
+        failure_text: str | None = None
         try:
             error = read(at.call(request(number)))
-            told = f"error {error}" if error else None
+            failure_text = f"error {error}" if error else None
         except BROKEN as failure:
-            told = type(failure).__name__
-        outcome = "info" if told else "ok"
-        self._journal.write(Committed(number, time.monotonic_ns(), outcome, told))
-        if told:
-            raise Unknown(told)
+            failure_text = type(failure).__name__
+        outcome = "info" if failure_text else "ok"
+        self._journal.write(Committed(number, time.monotonic_ns(), outcome, failure_text))
+        if failure_text:
+            raise OutcomeUnknown(failure_text)
         self._stop.wait(STEP_S)
 
     def _next_number(self) -> int:
         self._number += 1
         return self._number
 
-    def _ask(self, at: Connection, group: str, until_ns: int | None = None) -> None:
-        """An answer that comes later than `until_ns` is not kept."""
+    def _read(self, at: Connection, group: str, until_ns: int | None = None) -> None:
+        """Read and journal the offsets, unless the response arrives after `until_ns`."""
         invoke_ns = time.monotonic_ns()
-        data = at.call(wire.fetch_request(group, self._topic, self._partitions))
-        error, found = wire.read_fetch(data)
+        data = at.call(requests.fetch_request(group, self._topic, self._partitions))
+        error, found = requests.read_fetch(data)
         complete_ns = time.monotonic_ns()
         if error:
-            raise Unknown(f"error {error}")
+            raise OutcomeUnknown(f"error {error}")
         if until_ns is not None and complete_ns > until_ns:
             return
         for partition, offset in found.items():
@@ -153,13 +155,13 @@ class Forgetter:
         self._stop.wait(STEP_S)
 
 
-def forget(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
-    """Until the end is asked for."""
-    forgetter = Forgetter(spec, journal, stop)
-    while not stop.asked():
-        forgetter.round()
+def delete_offsets(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
+    """Run rounds until the stop is requested."""
+    deleter = OffsetDeleter(spec, journal, stop)
+    while not stop.is_set():
+        deleter.run_round()
         stop.wait(STEP_S)
 
 
 if __name__ == "__main__":
-    run_client(forget)
+    run_client(delete_offsets)

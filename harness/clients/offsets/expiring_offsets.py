@@ -1,12 +1,11 @@
-"""Commits positions that are to be kept for a short time, and looks whether they are there so long,
-and no longer.
+"""Commits offsets with a short retention, and checks that they exist until then and not longer.
 
     python -m urteil.harness.clients.offsets.expiring_offsets SPEC.json
 
-Each group of its own commits once, and names the time itself (OffsetCommit 2); one in three names
-none, and has its positions for as long as brokers keep them. When a time has passed a coordinator
-may forget, and does so at its next look. To the evidence that is a deletion, invoked when the time
-is over, and complete when everybody must have looked.
+Each group commits once and sets the retention itself (OffsetCommit 2); one in three sets none and
+keeps its offsets as long as brokers do. After the retention a coordinator may delete the offsets,
+and does so at its next check. In the evidence that is a deletion: invoked when the retention ends,
+completed when every broker must have checked.
 """
 
 from __future__ import annotations
@@ -15,72 +14,73 @@ import time
 from dataclasses import dataclass
 
 from urteil.harness.clients.client_main import Stop, run_client
-from urteil.harness.clients.offsets.deleted_offsets import Forgetter
+from urteil.harness.clients.offsets.deleted_offsets import OffsetDeleter
 from urteil.harness.clients.spec import ClientSpec
 from urteil.harness.evidence.journal import Commit, CommitEntry, Committed, JournalWriter
-from urteil.harness.protocol import committed_offset_requests as wire
+from urteil.harness.protocol import committed_offset_requests as requests
 from urteil.harness.protocol.connection import Connection
 
 EVERY_NS = 400_000_000
 ROUND_S = 0.05
 LATE_NS = 6_000_000_000
-"""Brokers look every second (`offsets.retention.check.interval.ms`), and have five more."""
-FOR_EVER_NS = 1 << 62
+"""Brokers check every second (`offsets.retention.check.interval.ms`) and have five more."""
+FOREVER_NS = 1 << 62
 
 
 @dataclass(slots=True)
-class Brief:
-    """A group, until when its positions stay, and the number of the deletion that follows."""
+class ExpiringGroup:
+    """A group, the time until which its offsets exist, and the number of the deletion
+    that follows."""
 
     name: str
     until_ns: int
     number: int | None = None
-    is_gone: bool = False
+    is_deleted: bool = False
 
 
-class Keeper(Forgetter):
-    """The client; the groups are asked for in any order."""
+class ExpiringOffsets(OffsetDeleter):
+    """The client. It reads the groups in random order."""
 
     def __init__(self, spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
         super().__init__(spec, journal, stop)
         self._keep_ms = int(spec.workload.options["brief_ms"])
-        self._kept: list[Brief] = []
-        self._begun = self._next_ns = 0
+        self._groups_by_age: list[ExpiringGroup] = []
+        self._count = self._next_ns = 0
 
-    def look(self) -> None:
-        """Commit when it is time, note what is over, and ask for one group."""
+    def step(self) -> None:
+        """Commit when it is time, journal expired offsets, and read one group."""
         now_ns = time.monotonic_ns()
         if now_ns >= self._next_ns:
             self._next_ns = now_ns + EVERY_NS
-            self._begin()
-        for one in self._kept:
-            self._note(one, time.monotonic_ns())
-        if self._kept:
-            one = self._random.choice(self._kept)
+            self._commit_new_group()
+        for one in self._groups_by_age:
+            self._note_expiry(one, time.monotonic_ns())
+        if self._groups_by_age:
+            one = self._random.choice(self._groups_by_age)
             until_ns = one.until_ns if one.number is None else None
-            self._visit(one.name, lambda at, group: self._ask(at, group, until_ns))
+            self._at_coordinator(one.name, lambda at, group: self._read(at, group, until_ns))
 
-    def _begin(self) -> None:
-        """One that is not known to have been stored is never asked for."""
-        name = f"{self._spec.workload.group}-brief-{self._begun}"
-        retention_ms = -1 if self._begun % 3 == 2 else self._keep_ms
-        self._begun += 1
-        keep_ns = FOR_EVER_NS if retention_ms < 0 else retention_ms * 1_000_000
+    def _commit_new_group(self) -> None:
+        """Commit for a new group. A group whose commit may have failed is never read."""
+        name = f"{self._spec.workload.group}-brief-{self._count}"
+        retention_ms = -1 if self._count % 3 == 2 else self._keep_ms
+        self._count += 1
+        keep_ns = FOREVER_NS if retention_ms < 0 else retention_ms * 1_000_000
         until_ns = time.monotonic_ns() + keep_ns
 
         def commit(at: Connection, group: str) -> None:
             self._write(
-                at, group, self._partitions, wire.read_commit,
-                lambda number: wire.commit_request(
+                at, group, self._partitions, requests.read_commit,
+                lambda number: requests.commit_request(
                     group, self._topic, self._partitions, number, retention_ms
                 ),
             )  # fmt: skip
 
-        if self._visit(name, commit):
-            self._kept.append(Brief(name, until_ns))
+        if self._at_coordinator(name, commit):
+            self._groups_by_age.append(ExpiringGroup(name, until_ns))
 
-    def _note(self, one: Brief, now_ns: int) -> None:
-        """The deletion that time is."""
+    def _note_expiry(self, one: ExpiringGroup, now_ns: int) -> None:
+        """Journal the deletion by expiry."""
         if one.number is None and now_ns >= one.until_ns:
             one.number = self._next_number()
             entries = [
@@ -88,18 +88,18 @@ class Keeper(Forgetter):
             ]
             begun = Commit(one.number, now_ns, None, None, entries, None, one.name, True)
             self._journal.write(begun)
-        elif one.number is not None and not one.is_gone and now_ns >= one.until_ns + LATE_NS:
-            one.is_gone = True
+        elif one.number is not None and not one.is_deleted and now_ns >= one.until_ns + LATE_NS:
+            one.is_deleted = True
             self._journal.write(Committed(one.number, now_ns, "ok", None))
 
 
-def keep(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
-    """Until the end is asked for."""
-    keeper = Keeper(spec, journal, stop)
-    while not stop.asked():
-        keeper.look()
+def commit_expiring_offsets(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
+    """Commit and read until the stop is requested."""
+    client = ExpiringOffsets(spec, journal, stop)
+    while not stop.is_set():
+        client.step()
         stop.wait(ROUND_S)
 
 
 if __name__ == "__main__":
-    run_client(keep)
+    run_client(commit_expiring_offsets)

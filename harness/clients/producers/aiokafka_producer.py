@@ -1,7 +1,7 @@
-"""A producer of aiokafka: the same sends, told of less.
+"""A producer with aiokafka.
 
-aiokafka repeats inside and tells neither its attempts nor who answered: a record certainly failed
-only where `send` itself refused to take it.
+aiokafka retries internally and reports neither attempts nor the responding broker. So a record
+certainly failed only if `send` itself rejected it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from aiokafka.producer import message_accumulator
 
 from urteil.harness.clients.producers.produced_records import Record, Records
 from urteil.harness.clients.spec import METADATA_MAX_AGE_MS, ClientSpec
-from urteil.harness.clients.unreported_attempts import ended
+from urteil.harness.clients.unreported_attempts import completion_without_attempts
 from urteil.harness.evidence.journal import Fail, Info, JournalWriter, Ok, Send
 
 ROOM = 20_000
@@ -28,7 +28,7 @@ START_DEADLINE_S = 10.0
 
 
 class _Batch(message_accumulator.MessageBatch):  # type: ignore[misc]
-    """aiokafka 0.14 counts offsets on from the -1 of a batch that the broker had already."""
+    """A fix for aiokafka 0.14, which counts offsets on from the -1 of a duplicate batch."""
 
     def done(self, base_offset: int, *more: Any) -> None:
         if base_offset < 0:
@@ -41,7 +41,7 @@ message_accumulator.MessageBatch = _Batch
 
 
 def producer_config(spec: ClientSpec) -> dict[str, Any]:
-    """acks, idempotence, timeouts and the options that `spec.producer_config` takes."""
+    """acks, idempotence, timeouts and the options of `spec.producer_config`."""
     load = spec.workload
     config: dict[str, Any] = {
         "bootstrap_servers": list(spec.bootstrap),
@@ -60,8 +60,8 @@ def producer_config(spec: ClientSpec) -> dict[str, Any]:
     return config
 
 
-class AioProducer:
-    """Sends and journals; its event loop runs on a thread of its own."""
+class AiokafkaProducer:
+    """Sends and journals. Its event loop runs in a thread of its own."""
 
     def __init__(self, spec: ClientSpec, journal: JournalWriter) -> None:
         self._spec = spec
@@ -73,8 +73,8 @@ class AioProducer:
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, daemon=True).start()
 
-    def ready(self) -> bool:
-        """Whether there is a producer to send with; makes one where there is none yet."""
+    def ensure_ready(self) -> bool:
+        """Start a producer if there is none. False if that failed."""
         if self._kafka is None:
             starting = asyncio.run_coroutine_threadsafe(self._start(), self._loop)
             try:
@@ -93,8 +93,8 @@ class AioProducer:
             raise
         return producer
 
-    def take_room(self) -> bool:
-        """Make room for one more record under way; False when too many are, after a short wait."""
+    def reserve_slot(self) -> bool:
+        """Reserve a place for another open record. False if there is none after a short wait."""
         return self._room.acquire(timeout=ROOM_WAIT_S)
 
     def send(self, op: int) -> None:
@@ -114,28 +114,36 @@ class AioProducer:
                 one.headers,
             )  # fmt: skip
         except (KafkaError, ValueError, AssertionError) as error:
-            self._done(ended(Fail, op, type(error).__name__, one.partition, attempts=0))
+            self._done(
+                completion_without_attempts(
+                    Fail, op, type(error).__name__, one.partition, attempts=0
+                )
+            )
             return
         future.add_done_callback(partial(self._on_done, op, one.partition))
 
     def _on_done(self, op: int, partition: int, future: asyncio.Future[Any]) -> None:
         error = asyncio.CancelledError() if future.cancelled() else future.exception()
         if error is not None:
-            self._done(ended(Info, op, type(error).__name__, partition))
+            self._done(completion_without_attempts(Info, op, type(error).__name__, partition))
             return
-        told = future.result()
-        offset = told.offset if self._acks != 0 and told is not None and told.offset >= 0 else None
-        self._done(ended(Ok, op, None, partition, offset))
+        metadata = future.result()
+        offset = (
+            metadata.offset
+            if self._acks != 0 and metadata is not None and metadata.offset >= 0
+            else None
+        )
+        self._done(completion_without_attempts(Ok, op, None, partition, offset))
 
     def _done(self, entry: Ok | Fail | Info) -> None:
         self._journal.write(entry)
         self._room.release()
 
-    def tend(self) -> None:
-        """Completions come by themselves."""
+    def process_completions(self) -> None:
+        """Completions arrive in the event loop."""
 
     def close(self, flush_deadline_s: float) -> None:
-        """Flush within the deadline, then give up what is left."""
+        """Flush within the deadline, then give up the rest."""
         if self._kafka is not None:
             ending = asyncio.run_coroutine_threadsafe(self._kafka.stop(), self._loop)
             with contextlib.suppress(KafkaError, TimeoutError):

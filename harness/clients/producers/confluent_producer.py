@@ -1,8 +1,8 @@
-"""A producer of confluent-kafka (librdkafka): the same sends, told of less.
+"""A producer with confluent-kafka (librdkafka).
 
-librdkafka repeats inside and tells neither its attempts nor who answered, and Python is not told
-whether a message that failed was possibly written. So a record certainly failed only where
-`produce` itself refused to take it; whatever error is reported later leaves it unknown.
+librdkafka retries internally and reports neither attempts nor the responding broker, and Python
+cannot read whether a failed message was possibly written. So a record certainly failed only if
+`produce` itself rejected it. The outcome of any later error is unknown.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from urteil.harness.clients.spec import (
     RECONNECT_BACKOFF_MAX_MS,
     ClientSpec,
 )
-from urteil.harness.clients.unreported_attempts import ended
+from urteil.harness.clients.unreported_attempts import completion_without_attempts
 from urteil.harness.evidence.journal import Fail, Info, JournalWriter, Ok, Send
 
 ROOM = 50_000
@@ -27,7 +27,7 @@ ROOM_WAIT_S = 0.2
 
 
 def connection_config(spec: ClientSpec) -> dict[str, Any]:
-    """What `spec.connection_config` says, in librdkafka's names."""
+    """The settings of `spec.connection_config` by librdkafka's names."""
     return {
         "bootstrap.servers": ",".join(spec.bootstrap),
         "client.id": spec.client,
@@ -43,7 +43,7 @@ def connection_config(spec: ClientSpec) -> dict[str, Any]:
 
 
 def producer_config(spec: ClientSpec) -> dict[str, Any]:
-    """acks, idempotence, timeouts and the options that `spec.producer_config` takes."""
+    """acks, idempotence, timeouts and the options of `spec.producer_config`."""
     load = spec.workload
     config = connection_config(spec) | {
         "acks": load.acks,
@@ -63,7 +63,7 @@ def producer_config(spec: ClientSpec) -> dict[str, Any]:
 
 
 class ConfluentProducer:
-    """Sends and journals; completions come while it polls, on the thread that sends."""
+    """Sends and journals. Completions arrive during `poll`, in the sending thread."""
 
     def __init__(self, spec: ClientSpec, journal: JournalWriter) -> None:
         self._acks = spec.workload.acks
@@ -74,8 +74,8 @@ class ConfluentProducer:
         self._fatal = False
         self._open = 0
 
-    def ready(self) -> bool:
-        """Whether there is a producer to send with; one that ended in a fatal error is replaced."""
+    def ensure_ready(self) -> bool:
+        """Create a producer if there is none, or if the last one had a fatal error."""
         if self._kafka is not None and self._fatal:
             self._kafka.flush(0)
             self._kafka, self._fatal = None, False
@@ -84,13 +84,13 @@ class ConfluentProducer:
         self._kafka.poll(0)
         return True
 
-    def tend(self) -> None:
-        """Take the completions that are there."""
+    def process_completions(self) -> None:
+        """Process the completions that have arrived."""
         if self._kafka is not None:
             self._kafka.poll(0)
 
-    def take_room(self) -> bool:
-        """Whether one more record may be under way, after a short wait for completions."""
+    def reserve_slot(self) -> bool:
+        """Whether another record may be open, after a short wait for completions."""
         if self._open >= ROOM and self._kafka is not None:
             self._kafka.poll(ROOM_WAIT_S)
         return self._open < ROOM
@@ -113,35 +113,41 @@ class ConfluentProducer:
             )  # fmt: skip
         except (KafkaException, BufferError, ValueError) as error:
             self._open -= 1
-            self._journal.write(ended(Fail, op, name_of(error), one.partition, attempts=0))
+            self._journal.write(
+                completion_without_attempts(Fail, op, name_of(error), one.partition, attempts=0)
+            )
 
     def close(self, flush_deadline_s: float) -> None:
-        """Flush within the deadline, then give up what is left."""
+        """Flush within the deadline, then give up the rest."""
         if self._kafka is not None:
             self._kafka.flush(flush_deadline_s)
 
     def _on_fatal(self, error: KafkaError) -> None:
         self._fatal = self._fatal or error.fatal()
 
-    def _on_delivery(self, op: int, partition: int, error: KafkaError | None, got: Any) -> None:
+    def _on_delivery(
+        self, op: int, partition: int, error: KafkaError | None, delivered: Any
+    ) -> None:
         self._open -= 1
         if error is not None:
             self._fatal = self._fatal or error.fatal()
-            self._journal.write(ended(Info, op, error.name(), partition))
+            self._journal.write(completion_without_attempts(Info, op, error.name(), partition))
             return
-        offset = None if self._acks == 0 else offset_of(got)
-        self._journal.write(ended(Ok, op, None, got.partition(), offset))
+        offset = None if self._acks == 0 else offset_of(delivered)
+        self._journal.write(
+            completion_without_attempts(Ok, op, None, delivered.partition(), offset)
+        )
 
 
 def offset_of(delivered: Message) -> int | None:
-    """Where a delivered message is; unknown where its request timed out, and a later one's success
-    tells librdkafka that it was written."""
+    """The offset of a delivered message. Unknown if its request timed out and librdkafka concluded
+    from a later success that it was written."""
     offset = delivered.offset()
     return offset if offset is not None and offset >= 0 else None
 
 
 def name_of(error: BaseException) -> str:
-    """The error as the evidence names it."""
+    """The name of an error in the evidence."""
     if isinstance(error, KafkaException) and isinstance(error.args[0], KafkaError):
         return str(error.args[0].name())
     return type(error).__name__

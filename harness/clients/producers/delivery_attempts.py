@@ -1,10 +1,11 @@
-"""What a KafkaProducer knows of each attempt to deliver a batch, and what follows for its records.
+"""Records each attempt of a KafkaProducer to deliver a batch, and derives the outcome of its
+records.
 
-kafka-python retries inside and reports only the last error. Whether a record certainly was not
-written depends on every attempt: so each batch that is drained for a request is noted, and each
-answer that refused it. Draining counts, not sending: a batch may expire and be sent all the same,
-for `_send_producer_data` drains first, expires then and sends what it drained. This reaches into
-kafka-python 3's sender, which is pinned; a version that has moved these functions fails at once.
+kafka-python retries internally and reports only the last error. Whether a record was certainly not
+written depends on every attempt. So each batch that is drained for a request is counted, and each
+response that rejected it. Draining counts, not sending: `_send_producer_data` drains first, then
+expires batches, and still sends what it drained. The module patches the sender of kafka-python 3,
+whose version is pinned; another version without these functions fails at once.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ REFUSALS = frozenset(
         10,  # MESSAGE_TOO_LARGE
         17,  # INVALID_TOPIC_EXCEPTION
         18,  # RECORD_LIST_TOO_LARGE
-        19,  # NOT_ENOUGH_REPLICAS: asked before the append
+        19,  # NOT_ENOUGH_REPLICAS: checked before the append
         21,  # INVALID_REQUIRED_ACKS
         29,  # TOPIC_AUTHORIZATION_FAILED
         31,  # CLUSTER_AUTHORIZATION_FAILED
@@ -40,16 +41,16 @@ REFUSALS = frozenset(
         87,  # INVALID_RECORD
     )
 )
-"""Answers of a leader that appended nothing. NOT_LEADER_OR_FOLLOWER is none of them: the leader
-may lose the partition between its append and its answer (KAFKA-13574)."""
+"""Errors of a leader that appended nothing. NOT_LEADER_OR_FOLLOWER is not among them: the leader
+may lose the partition between the append and the response (KAFKA-13574)."""
 
 
 @dataclass(slots=True)
 class Attempts:
-    """The deliveries of one batch. `sent` counts how often it was taken to be sent, `refused` the
-    certain refusals among them.
+    """The attempts for one batch. `sent` counts how often it was drained, `refused` the certain
+    rejections among them.
 
-    The producer id, epoch and base sequence are those of the last request; `node` answered last.
+    Producer id, epoch and base sequence are those of the last request; `node` responded last.
     """
 
     sent: int = 0
@@ -58,17 +59,17 @@ class Attempts:
     producer_id: int | None = None
     producer_epoch: int | None = None
     base_sequence: int | None = None
-    left: int = 0
+    pending: int = 0
 
-    def certainly_failed(self) -> bool:
-        """True when nothing that was sent can have been written."""
+    def has_certainly_failed(self) -> bool:
+        """Whether nothing of the batch can have been written."""
         return self.sent == self.refused
 
 
-class AttemptWatch:
-    """The attempts of all batches that a producer has not completed yet.
+class AttemptRecorder:
+    """The attempts of all incomplete batches of a producer.
 
-    The acknowledgements of a batch, which its sender completes one after the other, are journaled
+    The sender completes the records of a batch one by one; their acknowledgements are journaled
     together.
     """
 
@@ -76,35 +77,32 @@ class AttemptWatch:
         self._by_result: dict[Any, Attempts] = {}
         self._journal = journal
         self._completing: int | None = None
-        self._together: list[Ok] = []
+        self._batch_acks: list[Ok] = []
         sender = producer._sender
         self._drain = sender._accumulator.drain
         self._handle = sender._handle_produce_response
         self._complete = sender._complete_batch
         sender._accumulator.drain = self._on_drain
         sender._handle_produce_response = self._on_response
-        sender._complete_batch = self._on_answer
+        sender._complete_batch = self._on_partition_response
 
-    def take(self, future: Any) -> tuple[Attempts, int]:
-        """Attempts and index in its batch of a record whose future is being completed.
-
-        Called once a record, from the future's callback. A batch that was never sent has an
-        empty `Attempts`.
-        """
+    def pop_attempts(self, future: Any) -> tuple[Attempts, int]:
+        """The attempts of a record's batch and its index in it. Called once for each record, from
+        the callback of its future. A batch that was never sent has empty `Attempts`."""
         result = future._produce_future
         attempts = self._by_result.get(result)
         if attempts is None:
             return Attempts(), int(future.args[0] or 0)
-        attempts.left -= 1
-        if not attempts.left:
+        attempts.pending -= 1
+        if not attempts.pending:
             self._by_result.pop(result, None)
         return attempts, int(future.args[0])
 
     def note(self, ok: Ok) -> None:
-        """Journal an acknowledgement: with those of its batch, or at once where the record was
-        complete before anybody asked, so that the thread which sent it is called."""
+        """Journal an acknowledgement: with those of its batch, or at once if the sending thread
+        runs the callback."""
         if self._completing == threading.get_ident():
-            self._together.append(ok)
+            self._batch_acks.append(ok)
         else:
             self._journal.write(ok)
 
@@ -118,7 +116,7 @@ class AttemptWatch:
     def _note_request(self, batch: Any) -> None:
         attempts = self._by_result.setdefault(batch.produce_future, Attempts())
         attempts.sent += 1
-        attempts.left = batch.record_count
+        attempts.pending = batch.record_count
         if batch.has_sequence:
             attempts.producer_id = batch.producer_id
             attempts.producer_epoch = batch.producer_epoch
@@ -131,7 +129,7 @@ class AttemptWatch:
                 attempts.node = node_id
         self._handle(node_id, send_time, batches, answer)
 
-    def _on_answer(self, batch: Any, answer: Any) -> None:
+    def _on_partition_response(self, batch: Any, answer: Any) -> None:
         attempts = self._by_result.get(batch.produce_future)
         if attempts is not None and answer.error_code and for_code(answer.error_code) in REFUSALS:
             attempts.refused += 1
@@ -140,5 +138,5 @@ class AttemptWatch:
             self._complete(batch, answer)
         finally:
             self._completing = None
-            self._journal.write_all(self._together)
-            self._together.clear()
+            self._journal.write_all(self._batch_acks)
+            self._batch_acks.clear()

@@ -1,4 +1,4 @@
-"""What a producer sends: record n of a client, the same whatever library sends it."""
+"""The records that a producer sends: record n of a client is the same with every library."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from urteil.harness.clients.spec import ClientSpec
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record to be sent; without a value it deletes its key."""
+    """One record to send. Without a value it is a tombstone."""
 
     topic: str
     partition: int
@@ -23,7 +23,7 @@ class Record:
 
 
 class KeyChooser:
-    """Keys of a small set, each at home in one partition, so that a key has one order."""
+    """Keys of a small set. Each key belongs to one partition, so that a key has one order."""
 
     def __init__(self, keys: int, partitions: int, seed: int) -> None:
         self._per_partition = max(1, keys // max(1, partitions))
@@ -34,15 +34,15 @@ class KeyChooser:
         return f"k{slot + self._partitions * self._random.randrange(self._per_partition)}"
 
 
-class Deletions:
-    """Which sends are tombstones: a share of those to compacted topics, by the seed."""
+class TombstoneChooser:
+    """Decides which sends are tombstones: a share of those to compacted topics, by the seed."""
 
     def __init__(self, spec: ClientSpec) -> None:
         self._topics = spec.compacted_topics()
         self._share = float(spec.workload.options.get("deletes", "0.2"))
         self._random = random.Random(f"{spec.seed}/deletes")
 
-    def next(self, topic: str) -> bool:
+    def is_tombstone(self, topic: str) -> bool:
         return topic in self._topics and self._random.random() < self._share
 
 
@@ -53,7 +53,7 @@ class Records:
         self._partitions = spec.partitions()
         old = int(spec.workload.options.get("old_clients", "0"))
         self._bare = spec.workload.kind == "pipeline" or bool(old)
-        self._deletions = Deletions(spec)
+        self._tombstones = TombstoneChooser(spec)
         self._keys = KeyChooser(spec.workload.keys, len(self._partitions), spec.seed)
         self._encoder = Encoder(spec.run, spec.client, spec.workload.value_bytes)
 
@@ -65,13 +65,13 @@ class Records:
         key = self._keys.key(slot)
         value: bytes | None = None
         headers = self._headers(op)
-        if self._deletions.next(topic):
+        if self._tombstones.is_tombstone(topic):
             headers = self._encoder.tombstone(op, key.encode(), partition, now_ms)
         else:
             value = self._encoder.encode(op, key.encode(), partition, now_ms, headers)
         return Record(topic, partition, key, value, headers, now_ms)
 
     def _headers(self, op: int) -> list[tuple[str, bytes]]:
-        """None, one, or two of one name; an application that copies need not take them along, and
-        old clients do not know them."""
+        """No header, one, or two with the same name. An application that copies need not keep them,
+        and old clients do not support them."""
         return [] if self._bare else [("n", str(op).encode()), ("n", b"")][: op % 3]

@@ -1,9 +1,9 @@
-"""A producer process: sends at its rate whatever the cluster does, and notes what came of each.
+"""A producer process: it sends at its rate whatever the cluster does, and journals each outcome.
 
     python -m urteil.harness.clients.producers.producer SPEC.json
 
-SIGTERM ends the load: what is under way is flushed within the deadline, what stays unfinished then
-has no completion and counts as unknown.
+SIGTERM ends the load. Open records are flushed within the deadline; records that remain open have
+no completion and count as unknown.
 """
 
 from __future__ import annotations
@@ -19,8 +19,12 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaConfigurationError, KafkaError
 
 from urteil.harness.clients.client_main import Stop, run_client
-from urteil.harness.clients.kafka_python_fixes import back_off, look_again, renew_producer_ids
-from urteil.harness.clients.producers.delivery_attempts import AttemptWatch
+from urteil.harness.clients.kafka_python_fixes import (
+    back_off,
+    refresh_unknown_leader,
+    renew_producer_ids,
+)
+from urteil.harness.clients.producers.delivery_attempts import AttemptRecorder
 from urteil.harness.clients.producers.produced_records import Records
 from urteil.harness.clients.spec import ClientSpec, producer_config
 from urteil.harness.evidence.journal import Fail, Info, JournalWriter, Ok, Send
@@ -32,7 +36,7 @@ CLOSE_TIMEOUT_S = 2.0
 
 
 class Producer:
-    """Sends and journals. Completions come on kafka-python's own thread."""
+    """Sends and journals. Completions arrive in kafka-python's thread."""
 
     def __init__(self, spec: ClientSpec, journal: JournalWriter) -> None:
         self._acks = spec.workload.acks
@@ -41,11 +45,11 @@ class Producer:
         self._room = threading.BoundedSemaphore(OUTSTANDING_MAX)
         self._config = producer_config(spec)
         self._kafka: KafkaProducer | None = None
-        self._watch: AttemptWatch | None = None
+        self._watch: AttemptRecorder | None = None
 
-    def ready(self) -> bool:
-        """Whether there is a producer to send with; makes one where there is none, or where the
-        last one ended in a fatal error, as an application would. False: try again."""
+    def ensure_ready(self) -> bool:
+        """Create a producer if there is none, or if the last one had a fatal error, as an
+        application would. False if that failed."""
         if self._kafka is not None and not _is_dead(self._kafka):
             return True
         if self._kafka is not None:
@@ -58,17 +62,18 @@ class Producer:
         except KafkaError:
             return False
         back_off(self._kafka._sender._client._manager)
-        look_again(self._kafka._sender._client._manager)
+        refresh_unknown_leader(self._kafka._sender._client._manager)
         renew_producer_ids(self._kafka)
-        self._watch = AttemptWatch(self._kafka, self._journal)
+        self._watch = AttemptRecorder(self._kafka, self._journal)
         return True
 
-    def take_room(self) -> bool:
-        """Make room for one more record under way; False when too many are, after a short wait."""
+    def reserve_slot(self) -> bool:
+        """Reserve a place for another open record. False if there is none after a short wait."""
         return self._room.acquire(timeout=ROOM_WAIT_S)
 
     def send(self, op: int) -> None:
-        """Send record `op`. Needs room and a ready producer; blocks while no metadata is known."""
+        """Send record `op`. Needs a reserved place and a producer; blocks while metadata is
+        missing."""
         assert self._kafka is not None
         assert self._watch is not None
         one = self._records.record(op)
@@ -87,29 +92,31 @@ class Producer:
         future.add_callback(partial(self._on_ok, op, self._watch, future))
         future.add_errback(partial(self._on_error, op, one.partition, self._watch, future))
 
-    def tend(self) -> None:
-        """Completions come by themselves."""
+    def process_completions(self) -> None:
+        """Completions arrive in the sender's thread."""
 
     def close(self, flush_deadline_s: float) -> None:
-        """Flush within the deadline, then give up what is left."""
+        """Flush within the deadline, then give up the rest."""
         if self._kafka is None:
             return
         with contextlib.suppress(KafkaError):
             self._kafka.flush(timeout=flush_deadline_s)
-        with contextlib.suppress(KafkaError):  # it flushes, too: a partition may have no leader
+        with contextlib.suppress(
+            KafkaError
+        ):  # close flushes too, and a partition may have no leader
             self._kafka.close(timeout=CLOSE_TIMEOUT_S)
 
     def _never_sent(self, op: int, partition: int, error: BaseException) -> None:
-        """Rejected before it became part of any batch."""
+        """Journal a record that was rejected before it entered a batch."""
         self._room.release()
         self._journal.write(
             Fail(op, time.monotonic_ns(), type(error).__name__, 0, False, partition,
                  None, None, None, None, None, None)
         )  # fmt: skip
 
-    def _on_ok(self, op: int, watch: AttemptWatch, future: Any, done: Any) -> None:
+    def _on_ok(self, op: int, watch: AttemptRecorder, future: Any, done: Any) -> None:
         now_ns = time.monotonic_ns()
-        attempts, index = watch.take(future)
+        attempts, index = watch.pop_attempts(future)
         sequence = None if attempts.base_sequence is None else attempts.base_sequence + index
         known = self._acks != 0 and done.offset is not None and done.offset >= 0
         watch.note(
@@ -120,12 +127,12 @@ class Producer:
         self._room.release()
 
     def _on_error(
-        self, op: int, partition: int, watch: AttemptWatch, future: Any, error: BaseException
+        self, op: int, partition: int, watch: AttemptRecorder, future: Any, error: BaseException
     ) -> None:
         now_ns = time.monotonic_ns()
-        attempts, index = watch.take(future)
+        attempts, index = watch.pop_attempts(future)
         sequence = None if attempts.base_sequence is None else attempts.base_sequence + index
-        certain = attempts.certainly_failed()
+        certain = attempts.has_certainly_failed()
         outcome = Fail if certain else Info
         self._journal.write(
             outcome(op, now_ns, type(error).__name__, attempts.sent, not certain, partition,
@@ -143,10 +150,10 @@ def _is_dead(kafka: KafkaProducer) -> bool:
 class Sender(Protocol):
     """A producer of any library."""
 
-    def ready(self) -> bool: ...
-    def take_room(self) -> bool: ...
-    def tend(self) -> None:
-        """Take what completions there are; called while there is nothing to send."""
+    def ensure_ready(self) -> bool: ...
+    def reserve_slot(self) -> bool: ...
+    def process_completions(self) -> None:
+        """Process arrived completions; called while there is nothing to send."""
 
     def send(self, op: int) -> None: ...
     def close(self, flush_deadline_s: float) -> None: ...
@@ -159,9 +166,9 @@ def make_producer(spec: ClientSpec, journal: JournalWriter) -> Sender:
 
         return ConfluentProducer(spec, journal)
     if spec.workload.client == "aiokafka":
-        from urteil.harness.clients.producers.aiokafka_producer import AioProducer
+        from urteil.harness.clients.producers.aiokafka_producer import AiokafkaProducer
 
-        return AioProducer(spec, journal)
+        return AiokafkaProducer(spec, journal)
     return Producer(spec, journal)
 
 
@@ -177,16 +184,16 @@ def produce(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
     rate = math.inf if spec.records else spec.rate_records_per_s
     begin = time.monotonic()
     op = 0
-    while not stop.asked():
+    while not stop.is_set():
         if op == spec.records:
             rate = 0.0
-            producer.tend()
+            producer.process_completions()
         wait_s = begin + op / rate - time.monotonic() if rate > 0 else 1.0
         if wait_s > 0:
             stop.wait(wait_s)
-        elif not producer.ready():
+        elif not producer.ensure_ready():
             stop.wait(RETRY_S)
-        elif producer.take_room():
+        elif producer.reserve_slot():
             producer.send(op)
             op += 1
     producer.close(spec.flush_deadline_s)

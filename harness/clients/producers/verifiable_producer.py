@@ -1,9 +1,9 @@
-"""A producer that is Kafka's VerifiableProducer: Java's client, told of as far as the tool tells.
+"""A producer that is Kafka's VerifiableProducer, with the Java client.
 
-The tool says when a record was acknowledged, not when it was sent. But it never sends more than its
-rate allows since it began: so what it may send next is noted ahead of it, at a moment that no stall
-of this process can make too late. Invocations are bounds, a second or more early, and the
-latencies that follow from them are bounds too.
+The tool reports when a record was acknowledged, not when it was sent. But since its start it never
+sends more than its rate allows. So the client journals the records that the tool may send next
+ahead of time, at a moment that no pause of this process can make too late. Invocations are
+therefore lower bounds, a second or more early, and latencies are upper bounds.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from kafka.partitioner.default import murmur2
 
 from urteil.harness.clients.client_main import Stop
 from urteil.harness.clients.spec import ClientSpec
-from urteil.harness.clients.unreported_attempts import ended
+from urteil.harness.clients.unreported_attempts import completion_without_attempts
 from urteil.harness.clients.verifiable_tool import (
     STEP_S,
-    Told,
     Tool,
+    ToolMessage,
     connection_config,
     monotonic_ns,
     topic_of,
@@ -29,11 +29,11 @@ from urteil.harness.evidence.journal import Fail, Info, JournalWriter, Ok, Send
 S = 1_000_000_000
 AHEAD_NS = S // 5
 BEGAN_BEFORE_NS = S
-"""The tool counts from a moment shortly before it tells that it has begun; not so long before."""
+"""The tool counts from a moment shortly before it reports its start, and not longer before."""
 
 
 def producer_config(spec: ClientSpec) -> dict[str, object]:
-    """acks, idempotence and timeouts, and the options that `spec.producer_config` takes."""
+    """acks, idempotence, timeouts and the options of `spec.producer_config`."""
     load = spec.workload
     config = connection_config(spec) | {
         "acks": load.acks,
@@ -50,7 +50,7 @@ def producer_config(spec: ClientSpec) -> dict[str, object]:
 
 
 class VerifiableProducer:
-    """Notes what the tool may send, and what it tells of it."""
+    """Journals what the tool may send, and its reports."""
 
     def __init__(self, spec: ClientSpec, journal: JournalWriter) -> None:
         self._spec = spec
@@ -64,23 +64,24 @@ class VerifiableProducer:
         self._tool = Tool(spec, "VerifiableProducer", self._arguments(), producer_config(spec))
 
     def step(self, stop: Stop) -> None:
-        """Note what may be sent soon, take what was told. ToolEnded when there is no more."""
+        """Journal the sends of the near future and process messages. ToolExited if the
+        tool exited."""
         self._note_sends()
-        for one in self._tool.told():
-            self._take(one)
+        for one in self._tool.messages():
+            self._process(one)
         if self._spec.records is None:
             self._tool.check(stop)
 
     def close(self, flush_deadline_s: float) -> None:
-        """Flush within the deadline, then give up what is left."""
+        """Flush within the deadline, then give up the rest."""
         self._tool.terminate()
         deadline = time.monotonic() + flush_deadline_s
         while not self._tool.ended:
             if time.monotonic() > deadline:
                 self._tool.kill()
             self._note_sends()
-            for one in self._tool.told():
-                self._take(one)
+            for one in self._tool.messages():
+                self._process(one)
 
     def _arguments(self) -> list[str]:
         spec = self._spec
@@ -95,8 +96,8 @@ class VerifiableProducer:
         ]  # fmt: skip
 
     def _note_sends(self, least: int = 0) -> None:
-        """What the tool may send within AHEAD_NS, and `least` so many records. It could not yet
-        send them when the last such note was made: that moment is their invocation, however late
+        """Journal what the tool may send within AHEAD_NS, and at least `least` records. The tool
+        could not yet send them at the last such call: that moment is their invocation, however late
         this process is now."""
         now_ns = time.monotonic_ns()
         due = self._spec.records
@@ -104,49 +105,60 @@ class VerifiableProducer:
             due = max(least, self._rate * (now_ns - self._began_ns + AHEAD_NS) // S + 2)
         for op in range(self._next, due):
             self._journal.write(
-                Send(op, self._last_ns, self._topic, self._home(op), str(op % self._keys),
+                Send(op, self._last_ns, self._topic, self._partition_of(op), str(op % self._keys),
                      time.time_ns() // 1_000_000)
             )  # fmt: skip
         self._next, self._last_ns = max(self._next, due), now_ns
 
-    def _home(self, op: int) -> int:
-        """Where Java's partitioner puts the key of a record."""
+    def _partition_of(self, op: int) -> int:
+        """The partition that Java's partitioner chooses for the key of a record."""
         return int(murmur2(str(op % self._keys).encode()) & 0x7FFFFFFF) % self._partitions
 
-    def _take(self, told: Told) -> None:
-        name = told["name"]
+    def _process(self, message: ToolMessage) -> None:
+        name = message["name"]
         if name == "startup_complete":
-            self._began_ns = max(self._began_ns, monotonic_ns(told) - BEGAN_BEFORE_NS)
+            self._began_ns = max(self._began_ns, monotonic_ns(message) - BEGAN_BEFORE_NS)
         elif name == "producer_send_success":
-            offset = told["offset"] if told["offset"] >= 0 else None
-            self._write(ended(Ok, _op(told), None, told["partition"], offset))
+            offset = message["offset"] if message["offset"] >= 0 else None
+            self._write(
+                completion_without_attempts(Ok, _op(message), None, message["partition"], offset)
+            )
         elif name == "producer_send_error":
-            error = told["exception"].rpartition(".")[2]
-            self._write(ended(Info, _op(told), error, self._home(_op(told))))
+            error = message["exception"].rpartition(".")[2]
+            self._write(
+                completion_without_attempts(
+                    Info, _op(message), error, self._partition_of(_op(message))
+                )
+            )
         elif name == "tool_data":
-            self._note_unsent(told["sent"])
+            self._note_unsent(message["sent"])
 
     def _write(self, done: Ok | Fail | Info) -> None:
         self._note_sends(done.op + 1)
         self._journal.write(done)
 
     def _note_unsent(self, sent: int) -> None:
-        """The record that was being sent when the tool counted may be there; later ones are not."""
+        """The record that was being sent when the tool counted may be written; later ones
+        are not."""
         for op in range(sent + 1, self._next):
-            self._journal.write(ended(Fail, op, "NeverSent", self._home(op), attempts=0))
+            self._journal.write(
+                completion_without_attempts(
+                    Fail, op, "NeverSent", self._partition_of(op), attempts=0
+                )
+            )
 
 
-def _op(told: Told) -> int:
-    return int(told["value"].partition(".")[2])
+def _op(message: ToolMessage) -> int:
+    return int(message["value"].partition(".")[2])
 
 
 def produce(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
-    """Let the tool send until the end is asked for."""
+    """Let the tool send until the stop is requested."""
     if not spec.rate_records_per_s and not spec.records:
-        while not stop.asked():
+        while not stop.is_set():
             stop.wait(STEP_S)
         return
     producer = VerifiableProducer(spec, journal)
-    while not stop.asked():
+    while not stop.is_set():
         producer.step(stop)
     producer.close(spec.flush_deadline_s)

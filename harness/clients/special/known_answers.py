@@ -1,11 +1,11 @@
-"""Asks brokers what it knows the answer of, and notes what they say.
+"""Sends questions with known answers to brokers, and journals the answers.
 
     python -m urteil.harness.clients.special.known_answers SPEC.json
 
-What is asked are groups, topics and transactions of its own, which nobody else touches: each
-question is asked until its answer is right, for ten seconds at most (for twenty where a broker
-does not answer, or refuses what has to come before), every time about another one. Two are asked
-at a time. `options`: `questions`, how many rounds.
+The questions use groups, topics and transactions of their own. Each question is repeated, with
+other names, until its answer is right: for at most ten seconds, or twenty if a broker does not
+respond or rejects a precondition. Two questions run at a time. `options`: `questions`, the number
+of rounds.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from urteil.harness.conformance.fetches import FETCHES
 from urteil.harness.conformance.groups import GROUPS
 from urteil.harness.conformance.invalid_transaction_requests import ENDINGS
 from urteil.harness.conformance.produce_responses import PRODUCING
-from urteil.harness.conformance.question import Brokers, Question, Refused
+from urteil.harness.conformance.question import Brokers, PreconditionFailed, Question
 from urteil.harness.conformance.quotas import QUOTAS
 from urteil.harness.conformance.reassignments import ADMINISTRATION
 from urteil.harness.conformance.rebalances import REBALANCES
@@ -56,12 +56,12 @@ QUESTIONS: Sequence[Question] = (
     *TAKEOVERS,
 )
 PATIENCE_NS, LONG_NS = 10_000_000_000, 20_000_000_000
-RETRY_S, AT_A_TIME = 0.2, 2
+RETRY_S, PARALLEL = 0.2, 2
 UNANSWERED = (OSError, struct.error)
 
 
-class Examiner:
-    """Asks one question after the other; names are never given twice."""
+class KnownAnswers:
+    """Runs one question after another. No name is used twice."""
 
     def __init__(self, spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
         self._spec = spec
@@ -69,30 +69,30 @@ class Examiner:
         self._stop = stop
         self._numbers = count(1)
 
-    def ask(self, question: Question) -> None:
-        """Until it is answered well, or for long enough. What was not over when the run was is not
-        noted."""
+    def ask_until_right(self, question: Question) -> None:
+        """Repeat the question until its answer is right or the time is over. A question that is
+        open at the end of the run is not journaled."""
         invoke_ns = time.monotonic_ns()
-        while not self._stop.asked():
-            node, told = self._once(question)
+        while not self._stop.is_set():
+            node, answer = self._ask(question)
             complete_ns = time.monotonic_ns()
-            is_right = told == question.answer
+            is_right = answer == question.answer
             if is_right or complete_ns > invoke_ns + (LONG_NS if node < 0 else PATIENCE_NS):
                 outcome = "right" if is_right else "wrong"
-                error = None if is_right else f"{told} instead of {question.answer}"
+                error = None if is_right else f"{answer} instead of {question.answer}"
                 self._journal.write(
                     Access(invoke_ns, complete_ns, node, question.about, outcome, error)
                 )
                 return
             self._stop.wait(RETRY_S)
 
-    def _once(self, question: Question) -> tuple[int, str]:
-        """Which broker said what; -1 where it did not come to that."""
+    def _ask(self, question: Question) -> tuple[int, str]:
+        """Returns the broker and its answer; -1 if the question could not be completed."""
         name = f"{self._spec.client}-{next(self._numbers)}"
         try:
             timeout_s = self._spec.workload.request_timeout_ms / 1000
             return question.ask(Brokers(self._spec.bootstrap, timeout_s), name)
-        except Refused as refusal:
+        except PreconditionFailed as refusal:
             return -1, str(refusal)
         except UNANSWERED as failure:
             return -1, f"no answer ({type(failure).__name__})"
@@ -100,15 +100,15 @@ class Examiner:
             return -1, f"an answer that lacks something ({type(lacking).__name__}: {lacking})"
 
 
-def examine(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
-    """So many rounds, then wait for the end."""
-    examiner = Examiner(spec, journal, stop)
+def ask_questions(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
+    """Run the rounds, then wait for the stop."""
+    client = KnownAnswers(spec, journal, stop)
     for _ in range(int(spec.workload.options["questions"])):
-        with ThreadPoolExecutor(AT_A_TIME) as pool:
-            list(pool.map(examiner.ask, QUESTIONS))
-    while not stop.asked():
+        with ThreadPoolExecutor(PARALLEL) as pool:
+            list(pool.map(client.ask_until_right, QUESTIONS))
+    while not stop.is_set():
         stop.wait(0.2)
 
 
 if __name__ == "__main__":
-    run_client(examine)
+    run_client(ask_questions)

@@ -1,10 +1,10 @@
-"""Asks every broker, all the time, who leads and where the partitions end.
+"""A probe of partitions: reads leaders and end offsets from every broker, all the time.
 
     python -m urteil.harness.clients.special.partition_probe SPEC.json
 
-Beside that: where the partitions that a broker leads begin, which record of them has the largest
-time, where an older epoch ended, what lies before the begin, which must be refused, and which id
-another producer would have. One thread a broker; a broker that does not answer is asked again.
+For the partitions that a broker leads it also reads the log start offset, the record with the
+largest timestamp, the end of an older leader epoch, the error of a fetch before the log start, and
+a new producer id. Each broker has a thread; a broker that does not respond gets the requests again.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ from urteil.harness.protocol.metadata_requests import (
 EVERY_S = 0.5
 
 
-class Asker:
-    """Asks one broker."""
+class BrokerProbe:
+    """Probes one broker."""
 
     def __init__(self, spec: ClientSpec, address: str, journal: JournalWriter) -> None:
         self._address = address
@@ -57,84 +57,90 @@ class Asker:
         self._stable = spec.isolation == "read_committed"
         self._random = random.Random(f"{spec.seed}/{address}")
         self._since_ms = time.time_ns() // 1_000_000
-        self._wire: Connection | None = None
+        self._connection: Connection | None = None
         self._number = 0
         self._led: dict[Slot, int] = {}
 
-    def ask(self) -> None:
-        """One round; a connection that failed is opened anew in the next."""
+    def run_round(self) -> None:
+        """One round. A failed connection is opened again in the next round."""
         try:
-            self._wire = self._wire or Connection(self._address, self._timeout_s)
-            node = self._views(self._wire)
+            self._connection = self._connection or Connection(self._address, self._timeout_s)
+            node = self._metadata(self._connection)
             if node is not None:
-                self._ends(self._wire, node, LATEST)
+                self._end_offsets(self._connection, node, LATEST)
                 if self._stable:
-                    self._ends(self._wire, node, LATEST, committed=True)
+                    self._end_offsets(self._connection, node, LATEST, committed=True)
                 now_ms = time.time_ns() // 1_000_000
-                self._ends(self._wire, node, self._random.randint(self._since_ms, now_ms))
-                self._newest(self._wire, node)
-                self._old_epochs(self._wire, node)
-                self._begins(self._wire, node)
-                self._producer_id(self._wire, node)
+                self._end_offsets(
+                    self._connection, node, self._random.randint(self._since_ms, now_ms)
+                )
+                self._largest_timestamp(self._connection, node)
+                self._old_epochs(self._connection, node)
+                self._log_starts(self._connection, node)
+                self._producer_id(self._connection, node)
         except (OSError, struct.error, UnicodeDecodeError):
             self.close()
 
     def close(self) -> None:
-        if self._wire is not None:
-            self._wire.close()
-            self._wire = None
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
-    def _views(self, wire: Connection) -> int | None:
+    def _metadata(self, connection: Connection) -> int | None:
         self._number += 1
         topics = sorted({topic for topic, _ in self._slots})
-        brokers, found = read_metadata(wire.call(metadata_request(self._number, topics)))
+        brokers, found = read_metadata(connection.call(metadata_request(self._number, topics)))
         node = brokers.get(self._address)
         if node is not None:
             at_ns = time.monotonic_ns()
             self._led = {(one[0], one[1]): one[3] for one in found if one[2] == node}
             known = {(one[0], one[1]) for one in found}
             unknown = [(*slot, -1, -1, -1) for slot in self._slots if slot not in known]
-            for told in [*found, *unknown]:
-                self._journal.write(View(at_ns, node, *told))
+            for view in [*found, *unknown]:
+                self._journal.write(View(at_ns, node, *view))
         return node
 
-    def _ends(self, wire: Connection, node: int, asked_ms: int, *, committed: bool = False) -> None:
+    def _end_offsets(
+        self, connection: Connection, node: int, timestamp_ms: int, *, committed: bool = False
+    ) -> None:
         end = "stable" if committed else "latest"
-        query = end if asked_ms == LATEST else f"time:{asked_ms}"
-        self._list(wire, node, query, self._slots, asked_ms, committed=committed)
+        query = end if timestamp_ms == LATEST else f"time:{timestamp_ms}"
+        self._list_offsets(connection, node, query, self._slots, timestamp_ms, committed=committed)
 
-    def _list(
+    def _list_offsets(
         self,
-        wire: Connection,
+        connection: Connection,
         node: int,
         query: str,
         slots: Sequence[Slot],
-        asked_ms: int,
+        timestamp_ms: int,
         *,
         committed: bool = False,
     ) -> list[tuple[str, int, int, int, int, int]]:
-        """ListOffsets: what was told is journaled as the answer to `query`."""
+        """Send ListOffsets and journal the response as the answer to `query`."""
         self._number += 1
         invoke_ns = time.monotonic_ns()
-        frame = wire.call(list_offsets_request(self._number, slots, asked_ms, committed=committed))
+        frame = connection.call(
+            list_offsets_request(self._number, slots, timestamp_ms, committed=committed)
+        )
         complete_ns = time.monotonic_ns()
         found = read_list_offsets(frame)
-        self._told(invoke_ns, complete_ns, query, node, LIST_OFFSETS[1], found)
+        self._note_offsets(invoke_ns, complete_ns, query, node, LIST_OFFSETS[1], found)
         return found
 
-    def _newest(self, wire: Connection, node: int) -> None:
-        """Which record has the largest time, of what this broker leads."""
+    def _largest_timestamp(self, connection: Connection, node: int) -> None:
+        """The record with the largest timestamp in the partitions that this broker leads."""
         if not self._led:
             return
         self._number += 1
         invoke_ns = time.monotonic_ns()
-        frame = wire.call(largest_timestamp_request(self._number, sorted(self._led)))
+        frame = connection.call(largest_timestamp_request(self._number, sorted(self._led)))
         complete_ns = time.monotonic_ns()
-        self._told(
+        self._note_offsets(
             invoke_ns, complete_ns, "max", node, LIST_NEWEST[1], read_largest_timestamp(frame)
         )
 
-    def _told(
+    def _note_offsets(
         self,
         invoke_ns: int,
         complete_ns: int,
@@ -149,44 +155,44 @@ class Asker:
                              _name(error), version, epoch, timestamp_ms)
             )  # fmt: skip
 
-    def _old_epochs(self, wire: Connection, node: int) -> None:
-        """Where an epoch ended that is over, of what this broker leads."""
+    def _old_epochs(self, connection: Connection, node: int) -> None:
+        """The end of a former epoch in the partitions that this broker leads."""
         for slot, current in self._led.items():
             if current < 1:
                 continue
             self._number += 1
-            asked, invoke_ns = self._random.randrange(current), time.monotonic_ns()
-            frame = wire.call(epoch_end_request(self._number, slot, current, asked))
+            old_epoch, invoke_ns = self._random.randrange(current), time.monotonic_ns()
+            frame = connection.call(epoch_end_request(self._number, slot, current, old_epoch))
             error, epoch, offset = read_epoch_end(frame)
             self._journal.write(
-                OffsetAnswer(invoke_ns, time.monotonic_ns(), f"epoch:{asked} in {current}", *slot,
-                             offset, node, _name(error), EPOCH_END[1], epoch)
+                OffsetAnswer(invoke_ns, time.monotonic_ns(), f"epoch:{old_epoch} in {current}",
+                             *slot, offset, node, _name(error), EPOCH_END[1], epoch)
             )  # fmt: skip
 
-    def _begins(self, wire: Connection, node: int) -> None:
-        """Where a partition begins, and that nothing is there before."""
+    def _log_starts(self, connection: Connection, node: int) -> None:
+        """The log start offset of a partition, and the error of a fetch before it."""
         if not self._led:
             return
-        for topic, p, error, _, start, _ in self._list(
-            wire, node, "earliest", sorted(self._led), EARLIEST
+        for topic, p, error, _, start, _ in self._list_offsets(
+            connection, node, "earliest", sorted(self._led), EARLIEST
         ):
             if error or start < 1:
                 continue
             self._number += 1
             slot, invoke_ns = (topic, p), time.monotonic_ns()
             current = self._led[slot]
-            frame = wire.call(fetch_request(self._number, slot, current, start - 1))
-            refused = _name(read_fetch_error(frame))
+            frame = connection.call(fetch_request(self._number, slot, current, start - 1))
+            error_name = _name(read_fetch_error(frame))
             self._journal.write(
                 OffsetAnswer(invoke_ns, time.monotonic_ns(), f"before:{start}", topic, p, start - 1,
-                             node, refused, FETCH[1], current)
+                             node, error_name, FETCH[1], current)
             )  # fmt: skip
 
-    def _producer_id(self, wire: Connection, node: int) -> None:
-        """Another producer's id, which nobody else has or gets."""
+    def _producer_id(self, connection: Connection, node: int) -> None:
+        """A new producer id, which no other producer has or gets."""
         self._number += 1
         invoke_ns = time.monotonic_ns()
-        error, found = read_producer_id(wire.call(producer_id_request(self._number)))
+        error, found = read_producer_id(connection.call(producer_id_request(self._number)))
         self._journal.write(
             OffsetAnswer(invoke_ns, time.monotonic_ns(), "producer", *self._slots[0], found, node,
                          _name(error), INIT_PRODUCER_ID[1])
@@ -198,20 +204,20 @@ def _name(error: int) -> str | None:
 
 
 def probe(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
-    """Ask all brokers until the end."""
+    """Probe all brokers until the stop is requested."""
     over = threading.Event()
 
-    def run(asker: Asker) -> None:
+    def run(probe_: BrokerProbe) -> None:
         while not over.is_set():
-            asker.ask()
+            probe_.run_round()
             over.wait(EVERY_S)
-        asker.close()
+        probe_.close()
 
-    askers = [Asker(spec, address, journal) for address in spec.bootstrap]
-    threads = [threading.Thread(target=run, args=(asker,), daemon=True) for asker in askers]
+    probe_s = [BrokerProbe(spec, address, journal) for address in spec.bootstrap]
+    threads = [threading.Thread(target=run, args=(probe_,), daemon=True) for probe_ in probe_s]
     for thread in threads:
         thread.start()
-    while not stop.asked():
+    while not stop.is_set():
         stop.wait(0.2)
     over.set()
     for thread in threads:

@@ -1,21 +1,22 @@
-"""A client that loses its answers: it sends batches again that were written, and one too early.
+"""A client that loses responses: it resends written batches, and sends one too early.
 
     python -m urteil.harness.clients.special.resent_batches SPEC.json
 
-kafka-python has one batch of a partition under way, the Java client and librdkafka have five; so
-the requests are packed here. Each round is five batches of an idempotent producer to one partition.
-First the second of them alone, as if the first had been refused: the broker must refuse it, too.
-Then all five on one connection, then all five again on another one, as after answers that got lost:
-each must be answered as before and lie in the log once. If the first of them is told that it is out
-of order, the broker has forgotten: the producer raises its epoch and sends all again, as the Java
-client does (KIP-360). A new producer's sequences begin shortly before the last one there is, which
-a broker that knows nothing of it must take: after it comes 0. `options`: `repeated_rounds`, one
-every `repeated_every_ms` (default 500). With `repeated_late` another producer takes over after the
-first round of each partition, and these are sent again time and again, as long as the run lasts: a
-broker must know a producer that is idle, whatever became of its log since. A round of which a
-leader has forgotten the first record is given up then: an Apache Kafka that was killed knows the
-last batch of each producer alone, and what is sent again with another epoch lies twice
-(docs/results/finds.md).
+kafka-python has one open batch for each partition; the Java client and librdkafka have five. So the
+requests are packed by hand. Each round is five batches of an idempotent producer to one partition.
+First the second batch alone, as if the first had been rejected: the broker must reject it. Then all
+five on one connection, and all five again on another one, as after lost responses: each must get
+the same response as before and be in the log once. If the first batch is out of order, the broker
+has lost the producer's state: the producer increments its epoch and sends all batches again, as the
+Java client does (KIP-360). The sequences of a new producer begin shortly before the largest one; a
+broker without state must accept that, and continue at 0.
+
+`options`: `repeated_rounds`, one every `repeated_every_ms` (default 500). With `repeated_late`,
+another producer takes over after the first round of each partition, and the first rounds are resent
+again and again until the end: a broker must keep the state of an idle producer, whatever happens to
+its log. A round whose first record a leader has forgotten is then given up: after a kill, Apache
+Kafka knows only the last batch of each producer, and batches that are resent with another epoch are
+written twice (docs/results/finds.md).
 """
 
 from __future__ import annotations
@@ -38,33 +39,33 @@ from urteil.harness.protocol.produce_requests import (
     single_record_batch,
 )
 
-UNDER_WAY = 5
+BATCHES = 5
 LAST_SEQUENCE = (1 << 31) - 1
-FIRST_SEQUENCE = LAST_SEQUENCE - 2 * UNDER_WAY - 1
-"""The third round of a partition goes beyond the last one."""
+FIRST_SEQUENCE = LAST_SEQUENCE - 2 * BATCHES - 1
+"""The third round of a partition wraps around."""
 OUT_OF_ORDER = 45
 INIT_PRODUCER_ID = 22
 RETRY_S = 0.1
 LATE_EVERY = 4
-"""Rounds from one repetition of the oldest batches to the next."""
+"""Number of rounds from one resend of the oldest batches to the next."""
 
 ProduceResult = tuple[int, int]
 
 
 @dataclass(slots=True)
 class Batch:
-    """One record of a round and what was told of it."""
+    """One record of a round and its response."""
 
     op: int
     key: bytes
     value: bytes
     timestamp_ms: int
     sent: int = 0
-    answer: ProduceResult | None = None
+    result: ProduceResult | None = None
 
 
-class Repeater:
-    """Sends rounds and journals what came of each record."""
+class BatchResender:
+    """Sends rounds and journals the outcome of each record."""
 
     def __init__(self, spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
         self._spec = spec
@@ -76,17 +77,18 @@ class Repeater:
         self._producer_id = self._epoch = -1
         self._timeout_ms = spec.workload.request_timeout_ms
         self._is_late = bool(int(spec.workload.options.get("repeated_late", "0")))
-        self._is_passed_on = False
+        self._has_successor = False
         self._oldest: dict[int, tuple[str, list[bytes]]] = {}
 
-    def round(self, number: int) -> None:
-        """Five new records to one partition; what is not answered in time stays unknown."""
+    def run_round(self, number: int) -> None:
+        """Five new records to one partition. The outcome of a record without a response in time is
+        unknown."""
         slots = self._spec.partitions()
         topic, partition = slots[number % len(slots)]
-        first = number * UNDER_WAY
-        batches = [self._begin(op, topic, partition) for op in range(first, first + UNDER_WAY)]
+        first = number * BATCHES
+        batches = [self._begin(op, topic, partition) for op in range(first, first + BATCHES)]
         deadline = time.monotonic() + self._spec.workload.delivery_timeout_ms / 1000
-        while time.monotonic() < deadline and not self._stop.asked():
+        while time.monotonic() < deadline and not self._stop.is_set():
             if self._attempt(topic, partition, batches):
                 self._remember(topic, partition, batches)
                 break
@@ -95,22 +97,22 @@ class Repeater:
                 break
             self._stop.wait(RETRY_S)
         else:
-            self._producer_id = -1  # what became of them is unknown: begin anew
-        self._sequences[partition] = self._sequence(partition, UNDER_WAY)
+            self._producer_id = -1  # their outcome is unknown: use a new producer
+        self._sequences[partition] = self._sequence(partition, BATCHES)
         for batch in batches:
             self._note(batch, partition)
         self._send_oldest(number)
 
     def _give_up(self, batches: Sequence[Batch]) -> None:
-        """What became of those that were refused is unknown: begin anew."""
+        """Treat rejected batches as unknown, and use a new producer."""
         self._producer_id = -1
         for batch in batches:
-            if batch.answer is not None and batch.answer[0] == OUT_OF_ORDER:
-                batch.answer = None
+            if batch.result is not None and batch.result[0] == OUT_OF_ORDER:
+                batch.result = None
 
     def _remember(self, topic: str, partition: int, batches: Sequence[Batch]) -> None:
-        """The first round of each partition; when there is one of each, their producer has written
-        its last."""
+        """Keep the first round of each partition. When all partitions have one, their producer has
+        written its last batch."""
         if not self._is_late or partition in self._oldest:
             return
         frames = [
@@ -120,17 +122,18 @@ class Repeater:
         self._oldest[partition] = topic, frames
 
     def _send_oldest(self, number: int) -> None:
-        """To every broker, of which one leads. Nothing is noted: they were acknowledged."""
+        """Send the oldest batches to every broker. Nothing is journaled: they were acknowledged
+        before."""
         if len(self._oldest) < len(self._spec.partitions()):
             return
-        if not self._is_passed_on:
-            self._is_passed_on, self._producer_id = True, -1
+        if not self._has_successor:
+            self._has_successor, self._producer_id = True, -1
         if number % LATE_EVERY:
             return
         for topic, frames in self._oldest.values():
             for address in self._spec.bootstrap:
                 try:
-                    self._ask(address, frames, topic)
+                    self._request(address, frames, topic)
                 except OSError:
                     continue
 
@@ -141,7 +144,7 @@ class Repeater:
         return Batch(op, key.encode(), value, timestamp_ms)
 
     def _attempt(self, topic: str, partition: int, batches: Sequence[Batch]) -> bool:
-        """Too early, once, again; True when all are acknowledged."""
+        """Send one batch too early, then all batches twice. True if all are acknowledged."""
         if self._producer_id < 0 and not self._new_producer():
             return False
         if partition in self._sequences and batches[0].sent == 0:
@@ -149,31 +152,32 @@ class Repeater:
         everything = range(len(batches))
         for _ in range(2):
             self._deliver(topic, partition, batches, everything)
-        answers = [batch.answer[0] if batch.answer else -1 for batch in batches]
+        results = [batch.result[0] if batch.result else -1 for batch in batches]
         if _is_forgotten(batches) and not self._is_late:
             self._epoch += 1
             self._begin_at(0)
-        return not any(answers)
+        return not any(results)
 
     def _deliver(
-        self, topic: str, partition: int, batches: Sequence[Batch], which: Sequence[int]
+        self, topic: str, partition: int, batches: Sequence[Batch], indexes: Sequence[int]
     ) -> None:
-        """Send some of the round on one connection to whoever leads: brokers are asked in turn."""
+        """Send some batches of the round on one connection to the brokers in turn until the leader
+        responds."""
         frames = [
-            self._frame(topic, partition, batches[n], self._sequence(partition, n)) for n in which
+            self._frame(topic, partition, batches[n], self._sequence(partition, n)) for n in indexes
         ]
-        for n in which:
-            batches[n].answer = None
+        for n in indexes:
+            batches[n].result = None
         for address in self._spec.bootstrap:
-            for n in which:
+            for n in indexes:
                 batches[n].sent += 1
             try:
-                answers = self._ask(address, frames, topic)
+                results = self._request(address, frames, topic)
             except OSError:
                 continue
-            if answers[0][0] not in NOT_HERE:
-                for n, answer in zip(which, answers, strict=True):
-                    batches[n].answer = answer
+            if results[0][0] not in NOT_HERE:
+                for n, result in zip(indexes, results, strict=True):
+                    batches[n].result = result
                 return
 
     def _frame(self, topic: str, partition: int, batch: Batch, sequence: int) -> bytes:
@@ -187,25 +191,25 @@ class Repeater:
         )
         return produce_request(batch.op, topic, partition, data, self._timeout_ms)
 
-    def _ask(self, address: str, frames: Sequence[bytes], topic: str) -> list[ProduceResult]:
-        wire = Connection(address, self._timeout_ms / 1000)
+    def _request(self, address: str, frames: Sequence[bytes], topic: str) -> list[ProduceResult]:
+        connection = Connection(address, self._timeout_ms / 1000)
         try:
-            return [read_produce_response(answer, topic) for answer in wire.call_all(frames)]
+            return [read_produce_response(result, topic) for result in connection.call_all(frames)]
         finally:
-            wire.close()
+            connection.close()
 
     def _new_producer(self) -> bool:
-        """A producer id of whichever broker answers; every sequence begins anew."""
+        """Get a producer id from any broker; all sequences begin anew."""
         for address in self._spec.bootstrap:
             try:
-                wire = Connection(address, self._timeout_ms / 1000)
+                connection = Connection(address, self._timeout_ms / 1000)
                 try:
-                    answer = wire.call(init_producer_id())
+                    result = connection.call(init_producer_id())
                 finally:
-                    wire.close()
+                    connection.close()
             except OSError:
                 continue
-            error, producer_id, epoch = struct.unpack_from(">hqh", answer, 8)
+            error, producer_id, epoch = struct.unpack_from(">hqh", result, 8)
             if error == 0:
                 self._producer_id, self._epoch = producer_id, epoch
                 self._begin_at(FIRST_SEQUENCE)
@@ -213,7 +217,7 @@ class Repeater:
         return False
 
     def _begin_at(self, sequence: int) -> None:
-        """In every partition anew."""
+        """Restart the sequences of all partitions."""
         self._sequences.clear()
         self._first_sequence = sequence
 
@@ -221,40 +225,40 @@ class Repeater:
         return (self._sequences.get(partition, self._first_sequence) + ahead) & LAST_SEQUENCE
 
     def _note(self, batch: Batch, partition: int) -> None:
-        error, offset = batch.answer or (-1, -1)
+        error, offset = batch.result or (-1, -1)
         outcome = Ok if error == 0 else Info
-        told = "OUT_OF_ORDER_SEQUENCE_NUMBER" if error == OUT_OF_ORDER else f"error {error}"
+        error_text = "OUT_OF_ORDER_SEQUENCE_NUMBER" if error == OUT_OF_ORDER else f"error {error}"
         self._journal.write(
-            outcome(batch.op, time.monotonic_ns(), None if error == 0 else told,
+            outcome(batch.op, time.monotonic_ns(), None if error == 0 else error_text,
                     batch.sent, True, partition, offset if error == 0 else None, None,
                     self._producer_id, self._epoch, None, None)
         )  # fmt: skip
 
 
 def _is_forgotten(batches: Sequence[Batch]) -> bool:
-    """Whether a leader does not know the first of them, nor what comes before it."""
-    first = batches[0].answer
+    """Whether a leader knows neither the first batch nor its predecessor."""
+    first = batches[0].result
     return first is not None and first[0] == OUT_OF_ORDER
 
 
 def init_producer_id() -> bytes:
-    """The whole frame of InitProducerId 0 without a transactional id."""
+    """The frame of InitProducerId 0 without a transactional id."""
     body = struct.pack(">hhih8shi", INIT_PRODUCER_ID, 0, 0, 8, b"repeater", -1, 60_000)
     return struct.pack(">i", len(body)) + body
 
 
-def repeat(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
-    """Play the rounds, then wait for the end."""
+def resend_batches(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
+    """Send the rounds, then wait for the stop."""
     options = spec.workload.options
-    repeater = Repeater(spec, journal, stop)
+    repeater = BatchResender(spec, journal, stop)
     for number in range(int(options["repeated_rounds"])):
-        if stop.asked():
+        if stop.is_set():
             return
-        repeater.round(number)
+        repeater.run_round(number)
         stop.wait(int(options.get("repeated_every_ms", EVERY_MS)) / 1000)
-    while not stop.asked():
+    while not stop.is_set():
         stop.wait(0.2)
 
 
 if __name__ == "__main__":
-    run_client(repeat)
+    run_client(resend_batches)

@@ -1,10 +1,10 @@
-"""Read, process, write: copies of one topic's records go to another one, exactly once.
+"""Reads, processes and writes: copies the records of one topic to another, exactly once.
 
     python -m urteil.harness.clients.transactions.copier SPEC.json
 
-What a poll brought, its copies and the group's new positions are one transaction (KIP-447). A
-share of them (`aborts`, 0.25) is aborted on purpose; then, and whenever one fails, the member goes
-back to where its group stands.
+A poll's records, their copies and the group's new offsets are one transaction (KIP-447). A share of
+the transactions (`aborts`, 0.25) is aborted on purpose. After an abort or a failure the member
+returns to the group's committed offsets.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Slot = tuple[str, int]
 
 
 class Copier:
-    """One member of the group that copies."""
+    """A member of the copying group."""
 
     def __init__(self, spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
         source, sink = spec.topics[:2]
@@ -44,15 +44,15 @@ class Copier:
         self._pass = 0
         self._kafka.subscribe(
             [source.name],
-            on_assign=lambda _, given: self._note("assigned", given),
-            on_revoke=lambda _, taken: self._note("revoked", taken),
-            on_lost=lambda _, taken: self._note("lost", taken),
+            on_assign=lambda _, assigned: self._note("assigned", assigned),
+            on_revoke=lambda _, revoked: self._note("revoked", revoked),
+            on_lost=lambda _, revoked: self._note("lost", revoked),
         )
 
     def run(self) -> None:
-        """Until the end is asked for."""
-        while not self._stop.asked():
-            if self._transactions.ready():
+        """Copy until the stop is requested."""
+        while not self._stop.is_set():
+            if self._transactions.ensure_ready():
                 self._step()
             else:
                 self._kafka.consume(0, 0)
@@ -61,18 +61,18 @@ class Copier:
 
     def _step(self) -> None:
         invoke_ns = time.monotonic_ns()
-        found = self._kafka.consume(BATCH, POLL_S)
-        whole = [one for one in found if one.error() is None]
-        if not whole:
-            self._journal.poll(invoke_ns, found)
+        messages = self._kafka.consume(BATCH, POLL_S)
+        valid = [one for one in messages if one.error() is None]
+        if not valid:
+            self._journal.poll(invoke_ns, messages)
             return
         txn = self._transactions.begin()
-        slots = self._journal.poll(invoke_ns, found, txn)
-        if txn is None or self._copy(whole, slots) != "committed":
-            self._go_back()
+        slots = self._journal.poll(invoke_ns, messages, txn)
+        if txn is None or self._copy(valid, slots) != "committed":
+            self._return_to_committed()
 
-    def _copy(self, found: list[Message], slots: list[Slot]) -> str:
-        for one in found:
+    def _copy(self, messages: list[Message], slots: list[Slot]) -> str:
+        for one in messages:
             source = decode(self._run_id, one.value(), one.key()).value_id
             partition = (one.partition() or 0) % self._partitions
             key = (one.key() or b"").decode()
@@ -82,13 +82,13 @@ class Copier:
         self._transactions.offsets(self._kafka, positions)
         return self._transactions.end(commit=self._random.random() >= self._aborts)
 
-    def _go_back(self) -> None:
-        """Read again from where the group stands; a partition that is not ours any more goes to
-        whoever has it. Until the answer is there nothing is read."""
-        while not self._stop.asked():
-            mine = self._kafka.assignment()
+    def _return_to_committed(self) -> None:
+        """Seek to the committed offsets of the assigned partitions. Nothing is read before they are
+        known."""
+        while not self._stop.is_set():
+            assigned = self._kafka.assignment()
             try:
-                committed = self._kafka.committed(mine, ASK_S) if mine else []
+                committed = self._kafka.committed(assigned, ASK_S) if assigned else []
                 for one in committed:
                     self._seek(one)
                 return

@@ -1,8 +1,8 @@
-"""Transactions of one producer of confluent-kafka, journaled: begin, records, offsets, end.
+"""The transactions of one confluent-kafka producer, journaled: begin, records, offsets, end.
 
-A commit that was asked for and did not return well is `unknown`, whatever came after it: it may
-have been carried out. A transaction whose commit was never asked for is never committed; where a
-part of it failed, `error` of its abort says why.
+A commit that was sent and did not succeed is `unknown`, whatever follows, because it may have been
+executed. A transaction without a sent commit is never committed; if a part of it failed, `error` of
+its abort says why.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 from urteil.harness.clients.payload import Encoder
 from urteil.harness.clients.producers.confluent_producer import name_of, offset_of, producer_config
 from urteil.harness.clients.spec import ClientSpec, transaction_timeout_ms, transactional_id
-from urteil.harness.clients.unreported_attempts import ended
+from urteil.harness.clients.unreported_attempts import completion_without_attempts
 from urteil.harness.evidence.journal import (
     Commit,
     CommitEntry,
@@ -42,20 +42,20 @@ RETRY_S = 0.1
 HUNG = "_HUNG"
 FENCED = frozenset({"_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"})
 AS_COMMIT = {"committed": "ok", "aborted": "fail", "fenced": "fail", "unknown": "info"}
-"""What became of offsets in a transaction, by what became of the transaction."""
+"""The outcome of a transaction's offset commit, by the outcome of the transaction."""
 
 
 @dataclass(slots=True)
-class Open:
-    """The transaction under way."""
+class OpenTransaction:
+    """The open transaction."""
 
     number: int
     commit: int | None = None
 
 
 class Transactions:
-    """One transaction after the other. Whoever calls `begin` calls `end`; both may find that the
-    producer is gone, and the next `ready` makes another one."""
+    """One transaction after another. Each `begin` is followed by `end`. Either may lose the
+    producer; then `ensure_ready` creates another one."""
 
     def __init__(self, spec: ClientSpec, journal: JournalWriter) -> None:
         load = spec.workload
@@ -64,37 +64,37 @@ class Transactions:
             "transactional.id": transactional_id(spec),
             "transaction.timeout.ms": timeout_ms,
             "message.timeout.ms": min(load.delivery_timeout_ms, timeout_ms),
-            "error_cb": _leave_to_the_call,
+            "error_cb": _ignore_error,
         }
         self._journal = journal
         self._encoder = Encoder(spec.run, spec.client, load.value_bytes)
         self._kafka: Producer | None = None
-        self._gone: Producer | None = None
+        self._previous: Producer | None = None
         self._hung = False
         self._init_ns = (0, 0)
-        self._txn: Open | None = None
+        self._txn: OpenTransaction | None = None
         self._txns = self._ops = self._commits = self._open = 0
         self._failed: str | None = None
 
-    def ready(self) -> bool:
-        """Whether there is an initialised producer; makes one where there is none. Where that
-        fails, it is a transaction that was aborted before it began."""
+    def ensure_ready(self) -> bool:
+        """Create an initialised producer if there is none. A failure is journaled as a transaction
+        that was aborted before it began."""
         if self._kafka is not None:
             return True
         began_ns = time.monotonic_ns()
         kafka = Producer(self._config)
         try:
             kafka.init_transactions(CALL_S)
-        except KafkaException as refused:
+        except KafkaException as error:
             self._txns += 1
             self._journal.write(TxnBegin(self._txns, began_ns, None, None))
-            self._over(self._txns, "aborted", name_of(refused))
+            self._note_end(self._txns, "aborted", name_of(error))
             return False
         self._kafka, self._init_ns = kafka, (began_ns, time.monotonic_ns())
         return True
 
     def begin(self) -> int | None:
-        """The new transaction's number; None when the producer is gone."""
+        """Begin a transaction. Returns its number; None if the producer is lost."""
         assert self._kafka is not None
         self._txns += 1
         self._failed, self._open = None, 0
@@ -103,13 +103,13 @@ class Transactions:
         try:
             self._kafka.begin_transaction()
         except KafkaException as error:
-            self._over(self._txns, *self._lost(error, asked=False))
+            self._note_end(self._txns, *self._give_up(error, commit_sent=False))
             return None
-        self._txn = Open(self._txns)
+        self._txn = OpenTransaction(self._txns)
         return self._txns
 
     def send(self, topic: str, partition: int, key: str, source: str | None = None) -> bool:
-        """Send a record within the transaction; False when the library refused to take it."""
+        """Send a record in the transaction. False if the library rejected it."""
         assert self._kafka is not None
         assert self._txn is not None
         op, self._ops = self._ops, self._ops + 1
@@ -127,13 +127,15 @@ class Transactions:
             )  # fmt: skip
         except (KafkaException, BufferError) as error:
             self._failed, self._open = name_of(error), self._open - 1
-            self._journal.write(ended(Fail, op, self._failed, partition, attempts=0))
+            self._journal.write(
+                completion_without_attempts(Fail, op, self._failed, partition, attempts=0)
+            )
             return False
-        self._take_deliveries()
+        self._process_deliveries()
         return True
 
     def offsets(self, consumer: Consumer, positions: Mapping[tuple[str, int], int]) -> None:
-        """Let the consumer's group move to `positions` with the transaction."""
+        """Commit the group's `positions` in the transaction."""
         assert self._kafka is not None
         assert self._txn is not None
         self._commits += 1
@@ -146,103 +148,108 @@ class Transactions:
         moved = [TopicPartition(*slot, offset) for slot, offset in positions.items()]
         member = consumer.consumer_group_metadata()
         try:
-            _in_time(partial(self._kafka.send_offsets_to_transaction, moved, member, CALL_S))
-        except KafkaException as refused:
-            self._failed = name_of(refused)
+            _call_with_timeout(
+                partial(self._kafka.send_offsets_to_transaction, moved, member, CALL_S)
+            )
+        except KafkaException as error:
+            self._failed = name_of(error)
         except TimeoutError:
             self._hung = True
 
     def end(self, *, commit: bool) -> str:
-        """Commit, or abort; one of which a part failed is aborted. What came of it."""
+        """Commit or abort; a transaction with a failed part is aborted. Returns the outcome."""
         assert self._kafka is not None
         assert self._txn is not None
         txn, self._txn = self._txn, None
         error: str | None = HUNG
         if self._hung:
-            outcome = self._drop(HUNG)
-        elif self._all_arrived() and commit:
+            outcome = self._drop_producer(HUNG)
+        elif self._await_deliveries() and commit:
             self._journal.write(TxnCommit(txn.number, time.monotonic_ns()))
-            outcome, error = self._carry_out(self._kafka.commit_transaction, asked=True)
+            outcome, error = self._call_until_done(self._kafka.commit_transaction, commit_sent=True)
         else:
-            outcome, error = self._carry_out(self._kafka.abort_transaction, asked=False)
+            outcome, error = self._call_until_done(self._kafka.abort_transaction, commit_sent=False)
             error = error or self._failed
-        self._over(txn.number, outcome, error)
+        self._note_end(txn.number, outcome, error)
         if txn.commit is not None:
-            told = error or ("the transaction was aborted" if outcome == "aborted" else None)
-            done = Committed(txn.commit, time.monotonic_ns(), AS_COMMIT[outcome], told)
+            error_text = error or ("the transaction was aborted" if outcome == "aborted" else None)
+            done = Committed(txn.commit, time.monotonic_ns(), AS_COMMIT[outcome], error_text)
             self._journal.write(done)
         return outcome
 
-    def _all_arrived(self) -> bool:
-        """Also before an abort: librdkafka ends transactions that its coordinator does not know of
-        yet, and is refused for good (INVALID_TXN_STATE)."""
+    def _await_deliveries(self) -> bool:
+        """Wait for deliveries, also before an abort: librdkafka sends EndTxn for transactions that
+        the coordinator does not know yet, and gets a permanent error (INVALID_TXN_STATE)."""
         deadline = time.monotonic() + CALL_S
         while self._open and not self._failed and time.monotonic() < deadline:
-            self._take_deliveries(RETRY_S)
+            self._process_deliveries(RETRY_S)
         return not self._open and not self._failed
 
-    def _carry_out(self, call: Any, *, asked: bool) -> tuple[str, str | None]:
-        """Ask until there is an answer. A commit that the library wants aborted is aborted, so that
-        the next transaction can begin, and stays unknown."""
+    def _call_until_done(self, call: Any, *, commit_sent: bool) -> tuple[str, str | None]:
+        """Repeat the call until it has a result. A commit that the library requires to abort is
+        aborted, so that the next transaction can begin; its outcome stays unknown."""
         assert self._kafka is not None
         deadline = time.monotonic() + GIVE_UP_S
-        told: str | None = None
+        first_error: str | None = None
         while True:
             try:
                 call(CALL_S)
             except KafkaException as error:
-                told = told or name_of(error)
+                first_error = first_error or name_of(error)
                 if _wants_abort(error) and call != self._kafka.abort_transaction:
                     call = self._kafka.abort_transaction
-                elif not _passes(error) or time.monotonic() > deadline:
-                    return self._lost(error, asked=asked)
+                elif not _is_retriable(error) or time.monotonic() > deadline:
+                    return self._give_up(error, commit_sent=commit_sent)
                 time.sleep(RETRY_S)
                 continue
-            if asked:
+            if commit_sent:
                 return (
-                    ("unknown", told)
+                    ("unknown", first_error)
                     if call == self._kafka.abort_transaction
                     else ("committed", None)
                 )
             return "aborted", None
 
-    def _lost(self, error: KafkaException, *, asked: bool) -> tuple[str, str]:
-        """The producer is of no use any more."""
-        self._take_deliveries()
+    def _give_up(self, error: KafkaException, *, commit_sent: bool) -> tuple[str, str]:
+        """Give up the producer after a permanent error."""
+        self._process_deliveries()
         name = name_of(error)
-        return self._drop(name, asked=asked), name
+        return self._drop_producer(name, commit_sent=commit_sent), name
 
-    def _drop(self, name: str, *, asked: bool = False) -> str:
-        """Let go of the producer, but keep it until the next one goes: librdkafka 2.16 corrupts its
-        heap when one is destroyed while several of its threads hear that it is shut out."""
-        self._gone, self._kafka = self._kafka, None
-        return "fenced" if name in FENCED and not asked else "unknown"
+    def _drop_producer(self, name: str, *, commit_sent: bool = False) -> str:
+        """Give up the producer, but keep a reference until the next one is given up: librdkafka
+        2.16 corrupts its heap when a producer is destroyed while several of its threads learn that
+        it is fenced."""
+        self._previous, self._kafka = self._kafka, None
+        return "fenced" if name in FENCED and not commit_sent else "unknown"
 
-    def _take_deliveries(self, wait_s: float = 0.0) -> None:
-        """A fatal error is told by the next call that does something. confluent-kafka 2.16 makes a
-        SystemError of the one that shuts a producer out, in `poll` as in `flush`."""
+    def _process_deliveries(self, wait_s: float = 0.0) -> None:
+        """Process deliveries. The next call raises a fatal error; confluent-kafka 2.16 turns the
+        fencing error into a SystemError in `poll` and `flush`."""
         if self._kafka is not None:
             with contextlib.suppress(KafkaException, SystemError):
                 self._kafka.poll(wait_s)
 
-    def _over(self, number: int, outcome: str, error: str | None) -> None:
+    def _note_end(self, number: int, outcome: str, error: str | None) -> None:
         self._journal.write(TxnEnd(number, time.monotonic_ns(), outcome, error))
 
     def _on_delivery(
-        self, txn: int, op: int, partition: int, error: KafkaError | None, got: Any
+        self, txn: int, op: int, partition: int, error: KafkaError | None, delivered: Any
     ) -> None:
-        if txn == self._txns:  # what an abort purged may be told in the next transaction
+        if txn == self._txns:  # purged records of an abort may be reported in the next transaction
             self._open -= 1
             self._failed = error.name() if error is not None else self._failed
         if error is not None:
-            self._journal.write(ended(Info, op, error.name(), partition))
+            self._journal.write(completion_without_attempts(Info, op, error.name(), partition))
             return
-        self._journal.write(ended(Ok, op, None, got.partition(), offset_of(got)))
+        self._journal.write(
+            completion_without_attempts(Ok, op, None, delivered.partition(), offset_of(delivered))
+        )
 
 
-def _in_time(call: Callable[[], object]) -> None:
-    """Raises what `call` does, and TimeoutError when it does not come back: librdkafka 2.16 may
-    wait for ever for a coordinator that was killed, whatever timeout it was given."""
+def _call_with_timeout(call: Callable[[], object]) -> None:
+    """Call `call` in a thread. Raises its exception, and TimeoutError if it does not return:
+    librdkafka 2.16 may wait forever for a killed coordinator, whatever its timeout."""
     done: Future[object] = Future()
 
     def run() -> None:
@@ -255,13 +262,14 @@ def _in_time(call: Callable[[], object]) -> None:
     done.result(GIVE_UP_S)
 
 
-def _leave_to_the_call(_error: KafkaError) -> None:
-    """Without a callback a fatal error is raised in the middle of others' callbacks."""
+def _ignore_error(_error: KafkaError) -> None:
+    """An error callback that does nothing. Without one, a fatal error is raised inside other
+    callbacks."""
 
 
 def _wants_abort(error: KafkaException) -> bool:
     return isinstance(error.args[0], KafkaError) and bool(error.args[0].txn_requires_abort())
 
 
-def _passes(error: KafkaException) -> bool:
+def _is_retriable(error: KafkaException) -> bool:
     return isinstance(error.args[0], KafkaError) and bool(error.args[0].retriable())

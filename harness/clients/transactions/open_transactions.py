@@ -1,4 +1,4 @@
-"""Whether every transaction is over: the last stable offset of each partition is its end."""
+"""Whether transactions are open: without one, a partition's last stable offset is its end."""
 
 from __future__ import annotations
 
@@ -15,52 +15,53 @@ from urteil.harness.protocol.metadata_requests import (
     read_list_offsets,
 )
 
-ASK_S = 2.0
+REQUEST_S = 2.0
 POLL_S = 0.2
 
 
-def await_settled(
+def await_no_open_transactions(
     bootstrap: Sequence[str], slots: Collection[Slot], *, deadline_s: float
 ) -> list[Slot]:
-    """Wait until no transaction is open; the partitions where one still is at the deadline."""
+    """Wait until no transaction is open. Returns the partitions with an open transaction at the
+    deadline."""
     deadline = time.monotonic() + deadline_s
     while True:
-        left = _open(bootstrap, slots)
-        if not left or time.monotonic() > deadline:
-            return left
+        open_slots = _find_open(bootstrap, slots)
+        if not open_slots or time.monotonic() > deadline:
+            return open_slots
         threading.Event().wait(POLL_S)
 
 
-def _open(bootstrap: Sequence[str], slots: Collection[Slot]) -> list[Slot]:
-    """Partitions whose leader did not say that both ends are one. Each broker is asked; only a
-    leader answers without an error."""
+def _find_open(bootstrap: Sequence[str], slots: Collection[Slot]) -> list[Slot]:
+    """Partitions whose leader did not report equal ends. Every broker gets the request; only a
+    leader responds without an error."""
     wanted, closed = sorted(slots), set()
     for address in bootstrap:
-        stable, latest = (_ends(address, wanted, committed=one) for one in (True, False))
+        stable, latest = (_request_ends(address, wanted, committed=one) for one in (True, False))
         closed |= {slot for slot in stable if stable[slot] == latest.get(slot)}
     return [slot for slot in wanted if slot not in closed]
 
 
-def ends(bootstrap: Sequence[str], slots: Collection[Slot]) -> dict[Slot, int]:
-    """Where partitions end, as far as their leaders tell."""
+def read_end_offsets(bootstrap: Sequence[str], slots: Collection[Slot]) -> dict[Slot, int]:
+    """The end offsets of partitions, as far as their leaders report them."""
     wanted = sorted(slots)
-    told: dict[Slot, int] = {}
+    ends: dict[Slot, int] = {}
     for address in bootstrap:
-        told |= _ends(address, wanted, committed=False)
-    return told
+        ends |= _request_ends(address, wanted, committed=False)
+    return ends
 
 
-def _ends(address: str, slots: Sequence[Slot], *, committed: bool) -> dict[Slot, int]:
+def _request_ends(address: str, slots: Sequence[Slot], *, committed: bool) -> dict[Slot, int]:
     try:
-        wire = Connection(address, ASK_S)
+        connection = Connection(address, REQUEST_S)
     except OSError:
         return {}
     try:
-        frame = wire.call(list_offsets_request(1, slots, LATEST, committed=committed))
+        frame = connection.call(list_offsets_request(1, slots, LATEST, committed=committed))
     except (OSError, struct.error):
         return {}
     finally:
-        wire.close()
+        connection.close()
     return {
         (topic, p): offset
         for topic, p, error, _, offset, _ in read_list_offsets(frame)

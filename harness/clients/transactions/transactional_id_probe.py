@@ -1,7 +1,7 @@
-"""Whether each transactional id is to be had again, once all transactions are over.
+"""Whether each transactional id can be initialised when all transactions have ended.
 
-A coordinator that never gets done with a transaction answers CONCURRENT_TRANSACTIONS to whoever
-wants its id, for ever, though every marker may be written. What came of it is an act of the lab's.
+A coordinator that never finishes a transaction answers CONCURRENT_TRANSACTIONS to every producer
+with that id, even if all markers are written. The result is journaled as an act of the lab.
 """
 
 from __future__ import annotations
@@ -21,56 +21,56 @@ from urteil.harness.protocol.transaction_requests import (
     read_error,
 )
 
-ASK_S = 5.0
+REQUEST_S = 5.0
 POLL_S = 0.2
-UNDER_WAY = {14: "COORDINATOR_LOAD_IN_PROGRESS", 51: "CONCURRENT_TRANSACTIONS"}
-"""Only a coordinator says so, of what it has still to do."""
+UNFINISHED = {14: "COORDINATOR_LOAD_IN_PROGRESS", 51: "CONCURRENT_TRANSACTIONS"}
+"""Only a coordinator returns these errors, for unfinished work."""
 
 
-def regain(
+def initialise_ids(
     bootstrap: Sequence[str], ids: Collection[str], timeout_ms: int, *, deadline_s: float
 ) -> list[dict[str, Any]]:
-    """Initialise a producer with each id; an act for each: `ok`, `fail` where its coordinator was
-    still not done with it in the end, `info` where no coordinator answered."""
+    """Initialise a producer with each id. Returns an act for each id: `ok`, `fail` if its
+    coordinator was not finished until the deadline, `info` if no coordinator responded."""
     began_ns, deadline = time.monotonic_ns(), time.monotonic() + deadline_s
     acts: dict[str, dict[str, Any]] = {}
-    left = sorted(ids)
+    remaining = sorted(ids)
     while True:
-        for one in left:
-            acts[one] = _once(bootstrap, one, timeout_ms) | {"invoke_ns": began_ns}
-        left = [one for one in left if acts[one]["outcome"] != "ok"]
-        if not left or time.monotonic() > deadline:
+        for one in remaining:
+            acts[one] = _initialise(bootstrap, one, timeout_ms) | {"invoke_ns": began_ns}
+        remaining = [one for one in remaining if acts[one]["outcome"] != "ok"]
+        if not remaining or time.monotonic() > deadline:
             return list(acts.values())
         threading.Event().wait(POLL_S)
 
 
-def _once(bootstrap: Sequence[str], transactional_id: str, timeout_ms: int) -> dict[str, Any]:
-    """Ask every broker until one answers as coordinator."""
-    outcome, told = "info", "no coordinator answered"
+def _initialise(bootstrap: Sequence[str], transactional_id: str, timeout_ms: int) -> dict[str, Any]:
+    """Send the request to every broker until one responds as coordinator."""
+    outcome, error_name = "info", "no coordinator answered"
     for address in bootstrap:
-        error = _ask(address, init_producer_id_request(transactional_id, timeout_ms))
+        error = _request_error(address, init_producer_id_request(transactional_id, timeout_ms))
         if error == 0:
-            outcome, told = "ok", ""
+            outcome, error_name = "ok", ""
             break
-        if error in UNDER_WAY:
-            outcome, told = "fail", UNDER_WAY[error]
+        if error in UNFINISHED:
+            outcome, error_name = "fail", UNFINISHED[error]
     return {
         "complete_ns": time.monotonic_ns(),
         "outcome": outcome,
         "act": INITIALISE,
         "subject": transactional_id,
-        "after": json.dumps({"failure": told} if told else {}),
+        "after": json.dumps({"failure": error_name} if error_name else {}),
     }
 
 
-def _ask(address: str, request: bytes) -> int | None:
+def _request_error(address: str, request: bytes) -> int | None:
     try:
-        wire = Connection(address, ASK_S)
+        connection = Connection(address, REQUEST_S)
     except OSError:
         return None
     try:
-        return read_error(INIT_PRODUCER_ID, wire.call(request), "")
+        return read_error(INIT_PRODUCER_ID, connection.call(request), "")
     except (OSError, struct.error):
         return None
     finally:
-        wire.close()
+        connection.close()

@@ -3,10 +3,10 @@
     python -m urteil.harness.clients.transactions.transactional_producer SPEC.json
 
 Record n is due n / rate seconds after the start. A transaction has one to `txn_records` (8)
-records; a share of them (`aborts`, 0.25) is aborted on purpose. Between two records it reads what
-others have committed, within its transaction, and it ends that `hold_ms` (0) after the last one.
-Shut out by another one with its transactional id, it stands back for a moment and takes the id
-again.
+records; a share of them (`aborts`, 0.25) is aborted on purpose. Between two records the client
+reads the records that others have committed. The transaction ends `hold_ms` (0) after its last
+record. A client that another one with its transactional id has fenced waits for a moment and
+initialises the id again.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from urteil.harness.evidence.journal import JournalWriter
 RECORDS = "8"
 ABORTS = "0.25"
 RETRY_S = 0.2
-STAND_BACK_S = 1.0
+FENCED_WAIT_S = 1.0
 
 
-class TxnWriter:
-    """One transaction after the other, until the end is asked for."""
+class TransactionalProducer:
+    """Runs one transaction after another."""
 
     def __init__(self, spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
         options = spec.workload.options
@@ -45,14 +45,14 @@ class TxnWriter:
         self._sent = 0
 
     def run(self) -> None:
-        """Until the end is asked for."""
+        """Run transactions until the stop is requested."""
         self._reader.start(self._stop)
         began = time.monotonic()
-        while not self._stop.asked():
-            if not self._transactions.ready():
+        while not self._stop.is_set():
+            if not self._transactions.ensure_ready():
                 self._stop.wait(RETRY_S)
             elif self._transaction(began) in ("fenced", "unknown"):
-                self._stop.wait(STAND_BACK_S)
+                self._stop.wait(FENCED_WAIT_S)
         self._reader.close()
 
     def _transaction(self, began: float) -> str:
@@ -72,7 +72,7 @@ class TxnWriter:
 
 
 def write(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
-    TxnWriter(spec, journal, stop).run()
+    TransactionalProducer(spec, journal, stop).run()
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from kafka.record.default_records import ControlRecord
 
-from urteil.harness.clients.payload import decode, decode_copy, key_text, of_client_ms
+from urteil.harness.clients.payload import client_timestamp_ms, decode, decode_copy, key_text
 from urteil.harness.evidence.readers.index_files import Layout, read_indexes
 from urteil.harness.evidence.readers.old_messages import NO_TIME
 from urteil.harness.evidence.readers.stored_batches import StoredBatch, read_batches
@@ -123,7 +123,7 @@ def _add_content(row: Row, record: Any, log: ReplicaLog, run: str, crc_holds: bo
     key = record.key
     row["key"] = key_text(key)
     if log.ours:
-        payload = decode(run, record.value, key, record.headers, of_client_ms(record))
+        payload = decode(run, record.value, key, record.headers, client_timestamp_ms(record))
         if log.copies:
             payload = decode_copy(run, record.value, key)
         row["value_id"] = payload.value_id

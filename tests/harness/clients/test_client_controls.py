@@ -1,4 +1,4 @@
-"""Real processes, killed, stopped and followed by their next session."""
+"""Client processes are killed, paused, and followed by their next session."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from tests.waiting import until
 from urteil.chaos.observations import NodeState
-from urteil.harness.clients.client_controls import LabClients
+from urteil.harness.clients.client_controls import WorkloadClients
 from urteil.harness.clients.processes import Clients, spawn_process
 
 SLEEPER = (
@@ -23,7 +23,7 @@ SLEEPER = (
 
 
 @pytest.fixture
-def lab(tmp_path: Path) -> Iterator[LabClients]:
+def lab(tmp_path: Path) -> Iterator[WorkloadClients]:
     clients = Clients(
         tmp_path, lambda _argv, log: spawn_process([sys.executable, "-c", SLEEPER], log)
     )
@@ -31,15 +31,15 @@ def lab(tmp_path: Path) -> Iterator[LabClients]:
     def start(kind: str, name: str, session: int) -> None:
         clients.prepare(name, "producer")
 
-    found = LabClients(tmp_path, clients, start)
+    found = WorkloadClients(tmp_path, clients, start)
     for name, kind in (("p1", "producer"), ("g1", "group"), ("g2", "group")):
         start(kind, name, 1)
-        found.note(name, kind)
+        found.register(name, kind)
     yield found
     clients.kill_all()
 
 
-def test_a_killed_client_is_written_down_and_followed(lab: LabClients, tmp_path: Path) -> None:
+def test_kill_is_recorded_and_followed_by_a_session(lab: WorkloadClients, tmp_path: Path) -> None:
     status = lab.kill("p1")
     assert (status.state, status.exit_code) == (NodeState.DEAD, -9)
     (act,) = [json.loads(line) for line in (tmp_path / "clients.jsonl").read_text().splitlines()]
@@ -50,32 +50,32 @@ def test_a_killed_client_is_written_down_and_followed(lab: LabClients, tmp_path:
     assert lab.start_next_session("p1.2") == "p1.3"
 
 
-def test_a_client_that_ended_by_itself_was_not_killed(tmp_path: Path) -> None:
-    """Its journal is damaged, and its end is told."""
+def test_client_that_exited_by_itself_was_not_killed(tmp_path: Path) -> None:
+    """Its exit is a failure of the run."""
     clients = Clients(tmp_path, spawn_process)
-    lab = LabClients(tmp_path, clients, lambda *_: None)
+    lab = WorkloadClients(tmp_path, clients, lambda *_: None)
     clients.run("p1", ["/bin/sh", "-c", "exit 3"])
-    lab.note("p1", "producer")
+    lab.register("p1", "producer")
     until(lambda: lab.status("p1").state is NodeState.DEAD)
     assert lab.kill("p1").exit_code == 3
     assert not (tmp_path / "clients.jsonl").exists()
     assert "client p1 ended with exit code 3" in clients.failures()[0]
 
 
-def test_a_paused_client_goes_on(lab: LabClients) -> None:
+def test_paused_client_resumes(lab: WorkloadClients) -> None:
     assert lab.pause("g1").state is NodeState.PAUSED
     assert lab.status("g2").state is NodeState.RUNNING
     assert lab.resume("g1").state is NodeState.RUNNING
 
 
-def test_members_join_under_new_names_and_leave(lab: LabClients) -> None:
+def test_members_join_under_new_names_and_leave(lab: WorkloadClients) -> None:
     assert lab.join() == "g3"
     lab.leave("g3")
     assert sorted(lab.names("group")) == ["g1", "g2"]
     assert lab.join() == "g4"
 
 
-def test_what_was_assigned_is_counted_from_the_journal(lab: LabClients, tmp_path: Path) -> None:
+def test_assignments_are_counted_from_the_journal(lab: WorkloadClients, tmp_path: Path) -> None:
     (tmp_path / "journal").mkdir(exist_ok=True)
     assert lab.assignments("g1") == lab.journal_bytes("g1") == 0
     lines = ['["assigned",1,"assigned",1,"m",[["t",0]]]', '["assigned",2,"revoked",1,"m",[]]']
@@ -85,7 +85,7 @@ def test_what_was_assigned_is_counted_from_the_journal(lab: LabClients, tmp_path
 
 
 @pytest.mark.parametrize("kind", ["visitor", "group"])
-def test_a_signal_that_comes_before_a_client_can_hear_it_waits(tmp_path: Path, kind: str) -> None:
+def test_early_signal_waits_for_its_handler(tmp_path: Path, kind: str) -> None:
     clients = Clients(tmp_path, spawn_process)
     try:
         clients.prepare("c1", kind)

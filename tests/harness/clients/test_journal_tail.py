@@ -1,4 +1,4 @@
-"""Live counts follow the journals as they grow."""
+"""Progress follows growing journals."""
 
 from urteil.harness.clients.journal_tail import Tails
 from urteil.harness.evidence.journal import Fail, Info, JournalWriter, Ok, Send
@@ -8,7 +8,7 @@ def done(kind, op, at_ns, offset=None):
     return kind(op, at_ns, None, 1, False, 0, offset, 1, None, None, None, None)
 
 
-def test_counts_while_it_grows(tmp_path):
+def test_progress_of_a_growing_journal(tmp_path):
     path = tmp_path / "p1.jsonl"
     tails = Tails([path, tmp_path / "missing.jsonl"])
     assert tails.progress().acked == 0
@@ -27,7 +27,7 @@ def test_counts_while_it_grows(tmp_path):
     assert tails.acked_ends() == {("t", 0): 8}
 
 
-def test_a_half_written_line_waits(tmp_path):
+def test_incomplete_line_is_not_read(tmp_path):
     path = tmp_path / "p1.jsonl"
     with JournalWriter(path) as journal:
         journal.write(Send(0, 0, "t", 0, None, 0))

@@ -1,4 +1,4 @@
-"""What the lab mends of its clients."""
+"""Fixes of kafka-python."""
 
 from __future__ import annotations
 
@@ -18,31 +18,35 @@ from kafka.record.default_records import DefaultRecordBatchBuilder
 from kafka.record.memory_records import MemoryRecords
 from kafka.structs import TopicPartition
 
-from urteil.harness.clients.kafka_python_fixes import ask_for_all, fetch_again, look_again
+from urteil.harness.clients.kafka_python_fixes import (
+    drop_corrupt_response,
+    refresh_unknown_leader,
+    retry_missing_partitions,
+)
 
-NOBODY = 77
+NO_BROKER = 77
 
 
-def test_a_leader_that_is_no_broker_makes_a_producer_ask_again(
+def test_unknown_leader_triggers_a_metadata_request(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     client = KafkaNetClient(bootstrap_servers="127.0.0.1:1")  # connected to nothing: no brokers
-    asked: list[bool] = []
-    monkeypatch.setattr(client._manager.cluster, "request_update", lambda: asked.append(True))
+    updates: list[bool] = []
+    monkeypatch.setattr(client._manager.cluster, "request_update", lambda: updates.append(True))
     with pytest.raises(UnknownBrokerIdError):
-        client.maybe_connect(NOBODY)
-    assert asked == []
-    look_again(client._manager)
-    client.maybe_connect(NOBODY)
-    assert asked == [True]
+        client.maybe_connect(NO_BROKER)
+    assert updates == []
+    refresh_unknown_leader(client._manager)
+    client.maybe_connect(NO_BROKER)
+    assert updates == [True]
     with pytest.raises(NodeNotReadyError):
-        client._manager.get_connection(NOBODY)
+        client._manager.get_connection(NO_BROKER)
     client.close()
 
 
-def test_an_answer_that_lacks_a_partition_is_to_be_asked_for_again() -> None:
+def test_response_without_a_partition_is_retriable() -> None:
     class Unanswered:
-        """The library's own way from the answers, of which there is none."""
+        """The library's path for an empty response."""
 
         _net = SimpleNamespace(run=lambda *_: {})
         _fetch_offsets_by_times_async = None
@@ -52,13 +56,13 @@ def test_an_answer_that_lacks_a_partition_is_to_be_asked_for_again() -> None:
     slots = [TopicPartition("orders", 0)]
     with pytest.raises(KeyError):
         fetcher.beginning_or_end_offset(slots, -2)
-    ask_for_all(fetcher)
+    retry_missing_partitions(fetcher)
     with pytest.raises(LeaderNotAvailableError, match="orders"):
         fetcher.beginning_or_end_offset(slots, -2)
 
 
-def test_a_damaged_batch_is_let_go_of_and_told_with_its_place() -> None:
-    """The library's own records, which are spent when they have failed once."""
+def test_corrupt_batch_is_dropped_and_reported_with_its_offset() -> None:
+    """The library's records, which are exhausted after one failure."""
     made = DefaultRecordBatchBuilder(2, 0, False, -1, -1, -1, 1000)
     made.append(0, 1, None, b"value", [])
     batch = made.build()
@@ -66,8 +70,8 @@ def test_a_damaged_batch_is_let_go_of_and_told_with_its_place() -> None:
     slot = TopicPartition("orders", 0)
     part = Fetcher.PartitionRecords(0, slot, MemoryRecords(bytes(batch)))
     fetcher: Any = SimpleNamespace(_append=lambda _drained, part, most: len(part.take(most)))
-    fetch_again(fetcher)
-    with pytest.raises(CorruptRecordError) as told:
+    drop_corrupt_response(fetcher)
+    with pytest.raises(CorruptRecordError) as raised:
         fetcher._append({}, part, 1)
-    assert told.value.args == (slot, 0)
+    assert raised.value.args == (slot, 0)
     assert not part

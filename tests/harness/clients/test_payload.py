@@ -1,11 +1,11 @@
-"""Payloads name their send and show every damage."""
+"""Payloads identify their send and detect every damage."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 from kafka.record import MemoryRecords
 
 from tests.broker.log.old_folders import Row, old_messages
-from urteil.harness.clients.payload import FOREIGN, Encoder, decode, key_text, of_client_ms
+from urteil.harness.clients.payload import FOREIGN, Encoder, client_timestamp_ms, decode, key_text
 
 NAMES = st.text("abcdefghijklmnopqrstuvwxyz0123456789-", min_size=1, max_size=20)
 KEYS = st.none() | st.binary(max_size=20)
@@ -14,7 +14,7 @@ HEADERS = st.lists(st.tuples(st.text(max_size=5), st.none() | st.binary(max_size
 
 @given(NAMES, NAMES, st.integers(0, 2**63), KEYS, st.integers(0, 10_000), HEADERS,
        st.integers(0, 2_000))  # fmt: skip
-def test_a_value_tells_its_send(run, client, sequence, key, partition, headers, size):
+def test_value_identifies_its_send(run, client, sequence, key, partition, headers, size):
     encoder = Encoder(run, client, size)
     value = encoder.encode(sequence, key, partition, 5, headers)
     payload = decode(run, value, key, headers)
@@ -25,18 +25,18 @@ def test_a_value_tells_its_send(run, client, sequence, key, partition, headers, 
 
 
 @given(st.integers(0, 99), st.integers(1, 255))
-def test_every_changed_byte_is_seen(position, change):
+def test_every_changed_byte_is_detected(position, change):
     value = bytearray(Encoder("r1", "p1", 100).encode(7, b"k", 2, 5))
     value[position] ^= change
     assert not decode("r1", bytes(value), b"k").intact
 
 
 @given(st.binary(max_size=200), KEYS)
-def test_no_bytes_raise(value, key):
+def test_decoding_never_raises(value, key):
     assert not decode("r1", value, key).intact
 
 
-def test_key_headers_and_length_are_covered():
+def test_checksum_covers_key_headers_and_length():
     value = Encoder("r1", "p1", 60).encode(1, b"key", 0, 5, [("h", b"1")])
     assert decode("r1", value, b"key", [("h", b"1")]).intact
     assert not decode("r1", value, b"other", [("h", b"1")]).intact
@@ -47,20 +47,20 @@ def test_key_headers_and_length_are_covered():
     assert not decode("r1", value, b"keyh", [("", b"1")]).intact
 
 
-def test_other_runs_and_strangers():
+def test_values_of_other_runs_and_other_writers():
     value = Encoder("other", "p1", 60).encode(1, None, 0, 5)
     assert decode("r1", value, None).value_id == FOREIGN
     assert decode("r1", None, b"k").value_id is None
     assert decode("r1", b"hello", None).value_id is None
 
 
-def test_keys_are_text_whatever_they_hold():
+def test_any_key_becomes_text():
     assert key_text(b"k1") == "k1"
     assert key_text(None) is None
     assert key_text(b"\xff") == "\\xff"
 
 
-def test_a_tombstone_names_its_send_in_a_header():
+def test_tombstone_identifies_its_send_in_a_header():
     headers = Encoder("r1", "p1", 60).tombstone(7, b"k", 2, 5)
     payload = decode("r1", None, b"k", headers)
     assert (payload.value_id, payload.intact, payload.partition) == ("r1/p1/7", True, 2)
@@ -70,7 +70,7 @@ def test_a_tombstone_names_its_send_in_a_header():
     assert decode("r1", None, b"k", []).value_id is None
 
 
-def test_the_time_is_the_one_that_was_sent():
+def test_timestamp_must_be_the_sent_one():
     value = Encoder("r1", "p1", 60).encode(7, b"k", 2, 1_000)
     assert decode("r1", value, b"k", (), 1_000).intact
     assert decode("r1", value, b"k").intact  # the broker's own
@@ -78,8 +78,8 @@ def test_the_time_is_the_one_that_was_sent():
     assert decode("r1", value, b"k", (), 1_001).value_id == "r1/p1/7"
 
 
-def test_message_of_magic_0_without_a_time_is_intact():
+def test_message_of_magic_0_without_timestamp_is_intact():
     row = Row(0, -1, b"k", Encoder("r", "c", 60).encode(0, b"k", 0, 7))
     (record,) = MemoryRecords(old_messages(0, 0, [row])).next_batch()
-    assert of_client_ms(record) is None
-    assert decode("r", record.value, record.key, (), of_client_ms(record)).intact
+    assert client_timestamp_ms(record) is None
+    assert decode("r", record.value, record.key, (), client_timestamp_ms(record)).intact

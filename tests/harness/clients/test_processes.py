@@ -1,4 +1,4 @@
-"""How clients end: who was asked to may end in its own way."""
+"""Exit codes of clients that were stopped."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from urteil.harness.clients.processes import Clients, spawn_process
 
 
 @pytest.mark.parametrize(("code", "good"), [(0, True), (143, True), (1, False)])
-def test_a_program_may_end_as_a_jvm_does_when_it_is_asked_to(
-    tmp_path: Path, code: int, good: bool
-) -> None:
+def test_stopped_program_may_exit_like_a_jvm(tmp_path: Path, code: int, good: bool) -> None:
     clients = Clients(tmp_path, spawn_process)
     ends = f"trap 'exit {code}' TERM; echo up; while :; do sleep 0.05; done"
     clients.run("a1", ["/bin/sh", "-c", ends])

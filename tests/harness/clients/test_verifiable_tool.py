@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.waiting import until
-from urteil.harness.clients.transactions.open_transactions import ends
-from urteil.harness.clients.verifiable_tool import check_fit
+from urteil.harness.clients.transactions.open_transactions import read_end_offsets
+from urteil.harness.clients.verifiable_tool import check_faults
 from urteil.harness.clients.workload import Workload
 from urteil.harness.cluster import Cluster
 from urteil.harness.evidence.collection import collect
@@ -46,18 +46,18 @@ SCENARIO = Scenario(
 )
 
 
-UNHEARD = 100
-"""Records that the tool sends while nobody listens: what may be sent soon was noted of far less."""
+UNREAD = 100
+"""Records that the tool sends while its client is stopped: more than the client noted ahead."""
 
 
 def _stall(cluster: Cluster, workload: Workload) -> None:
     slots = [("urteil", partition) for partition in range(3)]
     pid = workload.controls().status("p1").pid
     assert pid is not None
-    before = sum(ends(cluster.bootstrap, slots).values())
+    before = sum(read_end_offsets(cluster.bootstrap, slots).values())
     os.kill(pid, signal.SIGSTOP)
     try:
-        until(lambda: sum(ends(cluster.bootstrap, slots).values()) > before + UNHEARD)
+        until(lambda: sum(read_end_offsets(cluster.bootstrap, slots).values()) > before + UNREAD)
     finally:
         os.kill(pid, signal.SIGCONT)
 
@@ -72,7 +72,7 @@ def read(run_dir: Path) -> int:
 
 @pytest.fixture(scope="module")
 def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run in which the one who notes stands still for a while, and the tool sends on."""
+    """A run in which the client is stopped for a while and the tool continues to send."""
     run_dir = tmp_path_factory.mktemp("run")
     with Cluster(SCENARIO.cluster, parse_target("urteil"), run_dir) as cluster:
         create_topics(cluster.bootstrap, SCENARIO)
@@ -103,7 +103,7 @@ def rows(run_dir: Path, table: str, client: str = "") -> list[dict[str, Any]]:
 
 
 @pytest.mark.thorough
-def test_acknowledged_records_lie_where_the_tool_says(run_dir: Path) -> None:
+def test_acknowledged_records_have_the_reported_offsets(run_dir: Path) -> None:
     disk = {row["value_id"]: row for row in rows(run_dir, "replicas") if row["value_id"]}
     sends = {row["value_id"]: row for row in rows(run_dir, "sends")}
     assert disk.keys() <= sends.keys()
@@ -117,8 +117,9 @@ def test_acknowledged_records_lie_where_the_tool_says(run_dir: Path) -> None:
             assert value_id not in disk
 
 
-def test_nothing_was_sent_before_its_invocation(run_dir: Path) -> None:
-    """Java's producer stamps a record when it is sent: that is the truth which was not told."""
+def test_no_record_was_sent_before_its_invocation(run_dir: Path) -> None:
+    """Java's producer sets the timestamp when it sends: the real time, which the tool does not
+    report."""
     sends = {row["value_id"]: row for row in rows(run_dir, "sends")}
     wall_ns = time.time_ns() - time.monotonic_ns()
     early_s = [
@@ -130,7 +131,7 @@ def test_nothing_was_sent_before_its_invocation(run_dir: Path) -> None:
     assert min(early_s) > 0
 
 
-def test_a_member_reads_and_commits_what_is_there(run_dir: Path) -> None:
+def test_member_reads_and_commits_all_records(run_dir: Path) -> None:
     disk = {row["value_id"] for row in rows(run_dir, "replicas") if row["value_id"]}
     assert {row["value_id"] for row in rows(run_dir, "reads", "g1")} == disk
     commits = rows(run_dir, "commits", "g1")
@@ -143,8 +144,8 @@ def test_a_member_reads_and_commits_what_is_there(run_dir: Path) -> None:
     assert reached == {partition: end for partition, end in ends.items() if end}
 
 
-def test_faults_that_the_tools_cannot_take_are_refused() -> None:
+def test_unsupported_faults_are_rejected() -> None:
     asked = msgspec.structs.replace(SCENARIO, faults=(FaultSpec(fault="add_partitions"),))
     with pytest.raises(ValueError, match="verifiable has add_partitions: more partitions move"):
-        check_fit(asked)
-    check_fit(SCENARIO)
+        check_faults(asked)
+    check_faults(SCENARIO)

@@ -1,17 +1,17 @@
-"""Values of VerifiableProducer name their send, and no other number does."""
+"""Values of VerifiableProducer identify their send; other numbers do not."""
 
 from urteil.harness.clients.payload import FOREIGN, decode
 from urteil.harness.clients.verifiable_values import prefix_of
 
 
-def test_a_value_names_run_client_and_sequence():
+def test_value_identifies_run_client_and_sequence():
     for client in ("p1", "p64", "p3.2", "p1.20"):
         found = decode("r1", f"{prefix_of('r1', client)}.17".encode(), b"3")
         assert (found.value_id, found.client, found.sequence) == (f"r1/{client}/17", client, 17)
         assert found.intact
 
 
-def test_what_no_client_of_the_run_sent_is_nobodys():
+def test_value_of_no_client_of_the_run_has_no_sender():
     mine = prefix_of("r1", "p1")
     for value in (f"{prefix_of('r2', 'p1')}.17", f"{mine}", f"{mine}.", f"{mine}.x", "1.5", "."):
         found = decode("r1", value.encode(), b"3")

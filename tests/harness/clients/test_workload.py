@@ -1,4 +1,4 @@
-"""Real clients on a real cluster: what their journals say is what the brokers' disks hold."""
+"""Journals of real clients agree with the replica logs of a real cluster."""
 
 import time
 from pathlib import Path
@@ -40,7 +40,7 @@ def rows(run_dir: Path, table: str):
 
 @pytest.fixture(scope="module")
 def run_dir(tmp_path_factory):
-    """A run in which two followers die and come back and one producer is killed."""
+    """A run in which two followers die and restart, and one producer is killed."""
     run_dir = tmp_path_factory.mktemp("run")
     spawned = {}
 
@@ -88,7 +88,7 @@ def _play(cluster, workload, spawned):
     assert workload.problems() == ["client p2 ended with exit code -9 (logs/client-p2.log)"]
 
 
-def test_outcomes_are_what_the_disks_say(run_dir):
+def test_outcomes_agree_with_the_replica_logs(run_dir):
     disk = {}
     for row in rows(run_dir, "replicas"):
         if row["value_id"] is not None:
@@ -109,7 +109,7 @@ def test_outcomes_are_what_the_disks_say(run_dir):
     assert {"ok", "fail"} <= outcomes
 
 
-def test_final_passes_read_what_the_disks_hold(run_dir):
+def test_final_passes_agree_with_the_replica_logs(run_dir):
     passes = [row for row in rows(run_dir, "passes") if row["final"]]
     assert all(row["complete"] for row in passes)
     disk = {row["value_id"] for row in rows(run_dir, "replicas") if row["value_id"] is not None}
@@ -118,7 +118,7 @@ def test_final_passes_read_what_the_disks_hold(run_dir):
         assert read == disk
 
 
-def test_a_killed_producer_leaves_what_it_knew(run_dir):
+def test_journal_of_a_killed_producer_is_readable(run_dir):
     manifest = {row["file"]: row for row in rows(run_dir, "manifest")}
     assert not manifest["journal/p2.jsonl"]["ended_properly"]
     assert manifest["journal/p1.jsonl"]["ended_properly"]
@@ -128,7 +128,7 @@ def test_a_killed_producer_leaves_what_it_knew(run_dir):
     )
 
 
-def test_states_tell_who_led(run_dir):
+def test_states_have_the_leaders(run_dir):
     states = [row for row in rows(run_dir, "states") if row["path"].endswith("/0/state")]
     ours = [row for row in states if row["topic"] == "urteil"]
     epochs = [row["leader_epoch"] for row in ours]

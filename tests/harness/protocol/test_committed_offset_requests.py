@@ -1,4 +1,4 @@
-"""What the forgetter asks and is told, byte by byte, to the broker's own codec."""
+"""The broker's codec reads these requests, and its responses are read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DELETED = m.OffsetDeleteResponse
 
 
 @pytest.mark.parametrize(
-    ("frame", "request_type", "answer", "read", "told"),
+    ("frame", "request_type", "answer", "read", "result"),
     [
         (requests.find_coordinator_request("g"), m.FindCoordinatorRequest,
          m.FindCoordinatorResponse(error_code=15, node_id=2, host="h", port=9),
@@ -46,16 +46,16 @@ _DELETED = m.OffsetDeleteResponse
          requests.read_delete_group, 68),
     ],
 )  # fmt: skip
-def test_what_is_asked_for_and_told(
+def test_request_and_response(
     frame: bytes,
     request_type: type[Message],
     answer: Message,
     read: Callable[[bytes], Any],
-    told: Any,
+    result: Any,
 ) -> None:
     length, _, version, _, name = struct.unpack_from(">ihhih", frame)
     assert length == len(frame) - 4
     body = frame[14 + name :]
     _, end = request_type.decode(version, body, 0)
     assert end == len(body)
-    assert read(struct.pack(">i", 1) + b"".join(answer.encode(version))) == told
+    assert read(struct.pack(">i", 1) + b"".join(answer.encode(version))) == result

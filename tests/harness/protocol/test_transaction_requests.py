@@ -1,4 +1,4 @@
-"""The late client's bytes are what a transactional producer sends, to kafka-python's own codec."""
+"""kafka-python and the broker's codec read the requests of a transactional producer."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from urteil.harness.protocol.transaction_requests import (
 ONE = Producer("g-late1", 4711, 3)
 
 
-def test_a_batch_is_transactional_and_whole() -> None:
+def test_batch_is_transactional_and_valid() -> None:
     value = Encoder("run", "late1", 100).encode(7, b"k", 2, 1_000)
     found = MemoryRecords(batch(ONE, 5, b"k", value, 1_000)).next_batch()
     assert found.validate_crc()
@@ -54,7 +54,7 @@ def test_a_batch_is_transactional_and_whole() -> None:
     assert decode("run", record.value, record.key).value_id == "run/late1/7"
 
 
-def test_requests_are_framed_and_name_their_producer() -> None:
+def test_requests_have_size_and_producer() -> None:
     who = b"\x00\x07g-late1" + struct.pack(">qh", 4711, 3)
     for request in (add_partitions_request(ONE, "t", 1), end_txn_request(ONE, commit=True)):
         assert int.from_bytes(request[:4], "big") == len(request) - 4
@@ -65,22 +65,22 @@ def test_requests_are_framed_and_name_their_producer() -> None:
     assert produce_request(ONE, "t", 1, b"xyz").endswith(b"\x00\x00\x00\x03xyz")
 
 
-def test_answers_are_read() -> None:
+def test_responses_are_read() -> None:
     assert read_init_producer_id(struct.pack(">iihqh", 1, 0, 0, 4711, 3)) == (4711, 3)
     assert read_error(END_TXN, struct.pack(">iih", 1, 0, 48), "t") == 48
     added = struct.pack(">iii", 1, 0, 1) + b"\x00\x01t" + struct.pack(">iih", 1, 0, 51)
     assert read_error(ADD_PARTITIONS, added, "t") == 51
-    told = struct.pack(">ii", 1, 1) + b"\x00\x01t" + struct.pack(">iihq", 1, 0, 0, 99)
-    assert read_error(PRODUCE, told, "t") == 0
-    assert read_base_offset(told, "t") == 99
+    response = struct.pack(">ii", 1, 1) + b"\x00\x01t" + struct.pack(">iihq", 1, 0, 0, 99)
+    assert read_error(PRODUCE, response, "t") == 0
+    assert read_base_offset(response, "t") == 99
 
 
 def body_of(frame: bytes) -> bytes:
-    """What comes after the header of a request of the late client."""
+    """The body of a request."""
     return frame[4 + 2 + 2 + 4 + 2 + len("late") :]
 
 
-def test_a_position_is_sent_by_a_member_of_a_generation() -> None:
+def test_offset_commit_of_a_member() -> None:
     body = body_of(txn_offset_commit_request(ONE, ("g", 7, "m"), "t", 2, 99))
     assert body[:1] == b"\0"  # no tagged fields in the header
     found, end = TxnOffsetCommitRequest.decode(3, body, 1)
@@ -94,27 +94,27 @@ def test_a_position_is_sent_by_a_member_of_a_generation() -> None:
     assert add_offsets_request(ONE, "g").endswith(b"\x00\x01g")
     of_topic = TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic
     of_partition = TxnOffsetCommitResponse.TxnOffsetCommitResponsePartition
-    told = of_topic(name="t", partitions=[of_partition(partition_index=2, error_code=22)])
-    refused = TxnOffsetCommitResponse(topics=[told])
-    answer = struct.pack(">ib", 1, 0) + b"".join(refused.encode(3))
+    response = of_topic(name="t", partitions=[of_partition(partition_index=2, error_code=22)])
+    rejected = TxnOffsetCommitResponse(topics=[response])
+    answer = struct.pack(">ib", 1, 0) + b"".join(rejected.encode(3))
     assert read_error(COMMIT_OFFSETS, answer, "t") == 22
 
 
-def test_the_only_member_of_a_group_joins_it_and_assigns_itself_a_partition() -> None:
+def test_join_and_sync_of_the_only_member() -> None:
     body = body_of(join_request("g", "m"))
     joins, end = JoinGroupRequest.decode(2, body, 0)
     assert end == len(body)
     assert (joins.group_id, joins.member_id, len(joins.protocols)) == ("g", "m", 1)
-    told = JoinGroupResponse(generation_id=7, protocol_name="range", leader="m", member_id="m")
-    assert read_join(struct.pack(">i", 1) + b"".join(told.encode(2))) == (7, "m")
-    mine = encode_assignment("t", 2)
-    assert mine == b"\0\0" + b"\0\0\0\1" + b"\0\1t" + b"\0\0\0\1" + b"\0\0\0\2" + b"\xff" * 4
-    for given in (mine, None):
+    response = JoinGroupResponse(generation_id=7, protocol_name="range", leader="m", member_id="m")
+    assert read_join(struct.pack(">i", 1) + b"".join(response.encode(2))) == (7, "m")
+    assignment = encode_assignment("t", 2)
+    assert assignment == b"\0\0" + b"\0\0\0\1" + b"\0\1t" + b"\0\0\0\1" + b"\0\0\0\2" + b"\xff" * 4
+    for given in (assignment, None):
         body = body_of(sync_request("g", 7, "m", given))
         syncs, end = SyncGroupRequest.decode(1, body, 0)
         assert end == len(body)
         assert (syncs.group_id, syncs.generation_id, syncs.member_id) == ("g", 7, "m")
-        told_of = [(one.member_id, bytes(one.assignment)) for one in syncs.assignments]
-        assert told_of == ([("m", mine)] if given else [])
-    kept = SyncGroupResponse(assignment=mine)
-    assert read_sync(struct.pack(">i", 1) + b"".join(kept.encode(1))) == mine
+        assignments = [(one.member_id, bytes(one.assignment)) for one in syncs.assignments]
+        assert assignments == ([("m", assignment)] if given else [])
+    kept = SyncGroupResponse(assignment=assignment)
+    assert read_sync(struct.pack(">i", 1) + b"".join(kept.encode(1))) == assignment

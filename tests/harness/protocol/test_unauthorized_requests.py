@@ -1,4 +1,4 @@
-"""What nobody grants, asked for byte by byte, to the broker's own codec."""
+"""The broker's codec reads the requests of users without permission."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from urteil.harness.protocol import unauthorized_requests as forbidden
 
 
 class _Broker:
-    """Decodes what it is asked, and answers with an error."""
+    """Decodes a request and responds with an error."""
 
     def __init__(self, request: type[Message], answer: Message) -> None:
         self.request, self.answer = request, answer
-        self.asked: Message | None = None
+        self.request_read: Message | None = None
 
     def call(self, frame: bytes) -> bytes:
         length, _, version, _, name = struct.unpack_from(">ihhih", frame)
         assert length == len(frame) - 4
         body = frame[14 + name :]
-        self.asked, end = self.request.decode(version, body, 0)
+        self.request_read, end = self.request.decode(version, body, 0)
         assert end == len(body)
         return struct.pack(">i", 1) + b"".join(self.answer.encode(version))
 
@@ -127,9 +127,9 @@ _DELETED = messages.DeleteRecordsResponse.DeleteRecordsPartitionResult
          messages.ControlledShutdownResponse(error_code=29)),
     ],
 )  # fmt: skip
-def test_what_nobody_grants_is_asked_for_and_refused(
+def test_request_is_well_formed_and_its_error_is_read(
     ask: Callable[[object], int], request_type: type[Message], answer: Message
 ) -> None:
     broker = _Broker(request_type, answer)
     assert ask(broker) == 29
-    assert broker.asked is not None
+    assert broker.request_read is not None

@@ -1,4 +1,4 @@
-"""Readers stand in the racks of brokers, where the workload wants it; final reads never do."""
+"""Settings of readers by workload options: racks and sizes of fetches."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from urteil.harness.clients.spec import consumer_config
         ("final-2", "final", "1", None),
     ],
 )
-def test_who_reads_from_a_rack(client: str, kind: str, racks: str, rack: str | None) -> None:
+def test_racks_of_readers(client: str, kind: str, racks: str, rack: str | None) -> None:
     spec = spec_of(client, kind, racks=racks)
     assert consumer_config(spec).get("client_rack") == rack
 
 
 @pytest.mark.parametrize(("kind", "most"), [("consumer", 1024), ("group", 1024), ("final", None)])
-def test_who_asks_for_little_at_once(kind: str, most: int | None) -> None:
+def test_fetch_sizes_of_readers(kind: str, most: int | None) -> None:
     spec = spec_of("c1", kind, fetch_bytes="1024")
     assert consumer_config(spec).get("fetch_max_bytes") == most

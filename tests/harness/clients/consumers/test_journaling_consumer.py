@@ -9,7 +9,7 @@ from kafka.admin import KafkaAdminClient, NewTopic
 from msgspec.structs import replace
 
 from tests.harness.clients.specs import spec_of
-from urteil.harness.clients.consumers.journaling_consumer import Sweeper
+from urteil.harness.clients.consumers.journaling_consumer import JournalingConsumer
 from urteil.harness.cluster import Cluster
 from urteil.harness.evidence.journal import JournalReader, JournalWriter, PassBegin, PassEnd
 from urteil.harness.scenario import ClusterSpec
@@ -20,7 +20,7 @@ RECORDS, DELETED = 9, 4
 PLACE = TopicPartition("t", 0)
 
 
-def test_a_final_pass_begins_once_more_where_the_log_lost_its_beginning(tmp_path: Path) -> None:
+def test_final_pass_restarts_after_the_log_lost_its_beginning(tmp_path: Path) -> None:
     with Cluster(ClusterSpec(brokers=1), parse_target("urteil"), tmp_path / "run") as cluster:
         admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap)
         admin.create_topics([NewTopic("t", 1, 1)])
@@ -30,15 +30,17 @@ def test_a_final_pass_begins_once_more_where_the_log_lost_its_beginning(tmp_path
         producer.close()
         spec = spec_of("final-1", "final")
         with JournalWriter(tmp_path / "final-1.jsonl") as journal:
-            sweeper = Sweeper(replace(spec, bootstrap=tuple(cluster.bootstrap)), journal)
-            sweeper.assign([PLACE])
-            sweeper.begin(PLACE, 0, RECORDS, final=True)
+            consumer = JournalingConsumer(
+                replace(spec, bootstrap=tuple(cluster.bootstrap)), journal
+            )
+            consumer.assign([PLACE])
+            consumer.begin(PLACE, 0, RECORDS, final=True)
             admin.delete_records({PLACE: DELETED})
             admin.close()
-            while sweeper.position(PLACE) < RECORDS:
-                sweeper.poll()
-            sweeper.end(PLACE, complete=True)
-            sweeper.close()
+            while consumer.position(PLACE) < RECORDS:
+                consumer.poll()
+            consumer.end(PLACE, complete=True)
+            consumer.close()
 
     entries = list(JournalReader(tmp_path / "final-1.jsonl"))
     begun = [one for one in entries if isinstance(one, PassBegin)]
@@ -49,7 +51,7 @@ def test_a_final_pass_begins_once_more_where_the_log_lost_its_beginning(tmp_path
     assert ended == [0, RECORDS]
 
 
-def test_what_began_once_more_and_arrived_is_not_short() -> None:
+def test_restarted_complete_pass_is_not_short() -> None:
     reader = {"client": "final-1", "to_offset": 2 * DELETED, "isolation": "read_uncommitted"}
     first = reader | {"from_offset": 0, "complete": False}
     again = reader | {"from_offset": DELETED, "complete": True}

@@ -1,4 +1,4 @@
-"""Readers are followed by their journals to the ends of what they read."""
+"""Journals show whether readers have reached the end offsets."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from urteil.harness.clients.consumers import read_progress
-from urteil.harness.clients.consumers.read_progress import Reader, await_read
+from urteil.harness.clients.consumers.read_progress import ReadProgress, await_read
 from urteil.harness.evidence.journal import Got, JournalWriter, Poll, Slice
 
 SLOT = ("urteil", 0)
@@ -19,13 +19,13 @@ def poll(number: int, after: int) -> Poll:
 
 
 @pytest.fixture
-def ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(read_progress, "ends", lambda *_: {SLOT: 7, ("urteil", 1): 0})
+def read_end_offsets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(read_progress, "read_end_offsets", lambda *_: {SLOT: 7, ("urteil", 1): 0})
 
 
-def test_a_group_is_as_far_as_its_members_are_together(tmp_path: Path) -> None:
+def test_group_progress_is_that_of_all_members(tmp_path: Path) -> None:
     journals = [tmp_path / "g1.jsonl", tmp_path / "g2.jsonl", tmp_path / "never-started.jsonl"]
-    group = Reader(journals)
+    group = ReadProgress(journals)
     with JournalWriter(journals[0]) as first, JournalWriter(journals[1]) as second:
         first.write(poll(1, 5))
         group.follow()
@@ -37,11 +37,11 @@ def test_a_group_is_as_far_as_its_members_are_together(tmp_path: Path) -> None:
     assert not group.lacks({SLOT: 7, ("urteil", 1): 0})
 
 
-@pytest.mark.usefixtures("ends")
-def test_who_is_given_nothing_more_is_not_waited_for(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("read_end_offsets")
+def test_reader_without_new_records_is_not_waited_for(tmp_path: Path) -> None:
     path = tmp_path / "c1.jsonl"
     with JournalWriter(path) as journal:
         journal.write(poll(1, 5))
-        assert not await_read([], [], [Reader([path])], deadline_s=60.0, patience_s=0.3)
+        assert not await_read([], [], [ReadProgress([path])], deadline_s=60.0, patience_s=0.3)
         journal.write(poll(2, 7))
-        assert await_read([], [], [Reader([path])], deadline_s=60.0)
+        assert await_read([], [], [ReadProgress([path])], deadline_s=60.0)

@@ -1,4 +1,4 @@
-"""Who lives keeps its positions; who is not known any more may lose them from then on."""
+"""A live member keeps its offsets; a member without heartbeats may lose them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from tests.harness.clients.specs import spec_of
 from urteil.harness.clients.offsets import active_group_offsets, deleted_offsets
-from urteil.harness.clients.offsets.active_group_offsets import SILENT_NS, Reader
+from urteil.harness.clients.offsets.active_group_offsets import SILENT_NS, ActiveMember
 from urteil.harness.evidence.journal import Commit, CommitRead, Committed
 from urteil.harness.protocol.framing import encode_string
 
@@ -19,9 +19,9 @@ UNKNOWN_MEMBER_ID = 25
 
 
 class _Broker:
-    """Each answer takes 10 ms; `beats` is the error of heartbeats."""
+    """A broker whose responses take 10 ms; `heartbeat_error` is the error of heartbeats."""
 
-    now_ns, beats = 0, 0
+    now_ns, heartbeat_error = 0, 0
 
     def call(self, request: bytes) -> bytes:
         self.now_ns += 10_000_000
@@ -34,7 +34,7 @@ class _Broker:
                 + encode_string("m")
                 + encode_string("m"),
                 SYNC: struct.pack(">ihi", 0, 0, 0),
-                HEARTBEAT: struct.pack(">ih", 0, self.beats),
+                HEARTBEAT: struct.pack(">ih", 0, self.heartbeat_error),
                 OFFSET_COMMIT: TOPIC + struct.pack(">h", 0),
                 OFFSET_FETCH: TOPIC
                 + struct.pack(">q", 17)
@@ -50,35 +50,39 @@ class _Stop:
 
 
 @pytest.fixture
-def reader(monkeypatch: pytest.MonkeyPatch) -> tuple[Reader, _Broker, list[Any]]:
+def client(monkeypatch: pytest.MonkeyPatch) -> tuple[ActiveMember, _Broker, list[Any]]:
     broker: Any = _Broker()
     written: list[Any] = []
     for module in (active_group_offsets, deleted_offsets):
         monkeypatch.setattr(module.time, "monotonic_ns", lambda: broker.now_ns)
     journal: Any = type("Journal", (), {"write": staticmethod(written.append)})
     stop: Any = _Stop()
-    one = Reader(spec_of("active1", "active", brief_ms="1000"), journal, stop)
-    monkeypatch.setattr(one, "_visit", lambda group, act: act(broker, group) or True)
+    one = ActiveMember(spec_of("active1", "active", brief_ms="1000"), journal, stop)
+    monkeypatch.setattr(one, "_at_coordinator", lambda group, act: act(broker, group) or True)
     return one, broker, written
 
 
-def test_a_member_asks_for_what_it_committed(reader: tuple[Reader, _Broker, list[Any]]) -> None:
-    one, broker, written = reader
+def test_member_reads_its_offsets(
+    client: tuple[ActiveMember, _Broker, list[Any]],
+) -> None:
+    one, broker, written = client
     assert one.join()
     assert [type(entry) for entry in written] == [Commit, Committed]
     broker.now_ns += SILENT_NS - 1_000_000_000
-    one.live()
+    one.keep_alive()
     assert isinstance(written[-1], CommitRead)
     assert one.is_known
 
 
-def test_a_member_that_is_not_known_gives_up(reader: tuple[Reader, _Broker, list[Any]]) -> None:
-    one, broker, written = reader
+def test_unknown_member_journals_a_deletion(
+    client: tuple[ActiveMember, _Broker, list[Any]],
+) -> None:
+    one, broker, written = client
     one.join()
-    one.live()
-    broker.beats, known_ns = UNKNOWN_MEMBER_ID, broker.now_ns
+    one.keep_alive()
+    broker.heartbeat_error, known_ns = UNKNOWN_MEMBER_ID, broker.now_ns
     broker.now_ns += SILENT_NS
-    one.live()
+    one.keep_alive()
     assert not one.is_known
     one.give_up()
     deletion = written[-1]

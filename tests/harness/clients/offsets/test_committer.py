@@ -1,4 +1,4 @@
-"""Two groups have positions in the same partitions, and one coordinator."""
+"""Two groups have offsets of the same partitions, and one coordinator."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OFFSETS_PARTITIONS = 5
         ("o1", "offsets", "urteil-group"),
     ],
 )
-def test_whose_positions_a_client_moves(client: str, kind: str, group: str) -> None:
+def test_group_of_a_client(client: str, kind: str, group: str) -> None:
     spec = spec_of(client, kind)
     assert (spec.group, consumer_config(spec)["group_id"]) == (group, group)
     assert coordinating_partition(group, OFFSETS_PARTITIONS) == PARTITION

@@ -16,7 +16,7 @@ from aiokafka.structs import TopicPartition
 from confluent_kafka import KafkaError, KafkaException, Message
 
 from urteil.harness.clients.consumers.group_consumer import CommitAttempts
-from urteil.harness.clients.producers.aiokafka_producer import AioProducer
+from urteil.harness.clients.producers.aiokafka_producer import AiokafkaProducer
 from urteil.harness.clients.producers.confluent_producer import ConfluentProducer
 from urteil.harness.clients.producers.delivery_attempts import REFUSALS, Attempts
 from urteil.harness.clients.spec import ClientSpec
@@ -59,7 +59,7 @@ def entries(tmp_path: Path) -> list[Any]:
 
 
 @pytest.mark.parametrize("code", LATER)
-def test_librdkafka_leaves_every_late_error_unknown(tmp_path: Path, code: int) -> None:
+def test_late_error_of_librdkafka_is_unknown(tmp_path: Path, code: int) -> None:
     with JournalWriter(tmp_path / "p1.jsonl") as journal:
         producer = ConfluentProducer(spec(tmp_path, "confluent-kafka"), journal)
         producer._on_delivery(7, 1, KafkaError(code), None)
@@ -71,38 +71,38 @@ def test_librdkafka_leaves_every_late_error_unknown(tmp_path: Path, code: int) -
 @pytest.mark.parametrize(
     "error", [BufferError("full"), KafkaException(KafkaError(KafkaError.MSG_SIZE_TOO_LARGE))]
 )
-def test_what_librdkafka_does_not_take_certainly_failed(tmp_path: Path, error: Exception) -> None:
-    def refuse(*_: Any, **__: Any) -> None:
+def test_record_that_librdkafka_rejects_certainly_failed(tmp_path: Path, error: Exception) -> None:
+    def reject(*_: Any, **__: Any) -> None:
         raise error
 
     with JournalWriter(tmp_path / "p1.jsonl") as journal:
         producer = ConfluentProducer(spec(tmp_path, "confluent-kafka"), journal)
-        producer._kafka = SimpleNamespace(produce=refuse)  # type: ignore[assignment]
+        producer._kafka = SimpleNamespace(produce=reject)  # type: ignore[assignment]
         producer.send(0)
     _, entry = entries(tmp_path)
     assert isinstance(entry, Fail)
     assert (entry.attempts, entry.ambiguous) == (0, False)
 
 
-def test_a_fatal_error_of_librdkafka_asks_for_another_producer(tmp_path: Path) -> None:
+def test_fatal_error_of_librdkafka_needs_another_producer(tmp_path: Path) -> None:
     with JournalWriter(tmp_path / "p1.jsonl") as journal:
         producer = ConfluentProducer(spec(tmp_path, "confluent-kafka"), journal)
         producer._on_fatal(KafkaError(KafkaError._FATAL, "fenced", True))
         assert producer._fatal
 
 
-def test_librdkafka_tells_where_a_record_is(tmp_path: Path) -> None:
-    told = SimpleNamespace(offset=lambda: 42, partition=lambda: 1)
+def test_librdkafka_reports_the_offset(tmp_path: Path) -> None:
+    delivered = SimpleNamespace(offset=lambda: 42, partition=lambda: 1)
     with JournalWriter(tmp_path / "p1.jsonl") as journal:
         producer = ConfluentProducer(spec(tmp_path, "confluent-kafka"), journal)
-        producer._on_delivery(7, 1, None, told)
+        producer._on_delivery(7, 1, None, delivered)
     (entry,) = entries(tmp_path)
     assert isinstance(entry, Ok)
     assert (entry.partition, entry.offset, entry.attempts) == (1, 42, -1)
 
 
-def test_librdkafka_does_not_always_know_where_a_record_is(tmp_path: Path) -> None:
-    """Where a batch timed out and the next one succeeded, it takes both for written."""
+def test_offset_of_librdkafka_may_be_unknown(tmp_path: Path) -> None:
+    """If a batch timed out and the next one succeeded, librdkafka reports both as written."""
     with JournalWriter(tmp_path / "p1.jsonl") as journal:
         producer = ConfluentProducer(spec(tmp_path, "confluent-kafka"), journal)
         producer._on_delivery(7, 1, None, Message(topic="t", partition=1))
@@ -124,10 +124,10 @@ def test_librdkafka_does_not_always_know_where_a_record_is(tmp_path: Path) -> No
         asyncio.CancelledError(),
     ],
 )
-def test_aiokafka_leaves_every_late_error_unknown(tmp_path: Path, error: BaseException) -> None:
+def test_late_error_of_aiokafka_is_unknown(tmp_path: Path, error: BaseException) -> None:
     with JournalWriter(tmp_path / "p1.jsonl") as journal:
-        producer = AioProducer(spec(tmp_path, "aiokafka"), journal)
-        producer.take_room()
+        producer = AiokafkaProducer(spec(tmp_path, "aiokafka"), journal)
+        producer.reserve_slot()
         future: asyncio.Future[Any] = producer._loop.create_future()
         if isinstance(error, asyncio.CancelledError):
             future.cancel()
@@ -139,29 +139,29 @@ def test_aiokafka_leaves_every_late_error_unknown(tmp_path: Path, error: BaseExc
     assert entry.error == type(error).__name__
 
 
-def test_aiokafka_does_not_know_where_duplicates_are(tmp_path: Path) -> None:
-    """Nor the second of them, whose offset it would count on from -1."""
+def test_offsets_of_duplicates_are_unknown_to_aiokafka(tmp_path: Path) -> None:
+    """Also that of the second record, which aiokafka would count on from -1."""
     with JournalWriter(tmp_path / "p1.jsonl") as journal:
-        producer = AioProducer(spec(tmp_path, "aiokafka"), journal)
+        producer = AiokafkaProducer(spec(tmp_path, "aiokafka"), journal)
 
-        async def told(base_offset: int) -> None:
+        async def complete(base_offset: int) -> None:
             builder = BatchBuilder(1 << 14, 0)
             batch = message_accumulator.MessageBatch(TopicPartition("t", 1), builder, 9, 0)
             futures = [batch.append(b"k", b"v", 1) for _ in range(2)]
             batch.done(base_offset, -1, 0)
             for op, future in enumerate(futures):
-                producer.take_room()
+                producer.reserve_slot()
                 producer._on_done(op, 1, future)
 
         for base_offset in (-1, 40):
-            asyncio.run_coroutine_threadsafe(told(base_offset), producer._loop).result(9)
+            asyncio.run_coroutine_threadsafe(complete(base_offset), producer._loop).result(9)
     assert [one.offset for one in entries(tmp_path)] == [None, None, 40, 41]
 
 
 @pytest.mark.parametrize("refusal", sorted(REFUSALS, key=lambda error: error.__name__))
-def test_kafka_python_fails_for_certain_when_every_attempt_was_refused(refusal: Any) -> None:
-    assert Attempts(sent=1, refused=1).certainly_failed()
-    assert not Attempts(sent=2, refused=1).certainly_failed()
+def test_batch_certainly_failed_if_every_attempt_was_rejected(refusal: Any) -> None:
+    assert Attempts(sent=1, refused=1).has_certainly_failed()
+    assert not Attempts(sent=2, refused=1).has_certainly_failed()
     assert refusal.__name__ != "NotLeaderForPartitionError"
 
 
@@ -179,21 +179,21 @@ def test_kafka_python_fails_for_certain_when_every_attempt_was_refused(refusal: 
         (kafka.errors.KafkaConnectionError(), 3, "info"),
     ],
 )
-def test_a_commit_failed_only_when_its_one_request_was_refused(
+def test_commit_failed_only_if_its_single_request_was_rejected(
     error: Any, attempts: int, outcome: str
 ) -> None:
     coordinator = SimpleNamespace(_send_offset_commit_request=None)
     watch = CommitAttempts(SimpleNamespace(_coordinator=coordinator))  # type: ignore[arg-type]
     watch.count = attempts
     assert watch.outcome(error) == outcome
-    assert watch.told() == (f"{attempts} attempts" if attempts > 1 else None)
+    assert watch.repetition_note() == (f"{attempts} attempts" if attempts > 1 else None)
 
 
-def test_without_a_broker_an_aiokafka_producer_is_not_ready_and_is_tried_again(
+def test_aiokafka_producer_without_broker_is_not_ready(
     tmp_path: Path,
 ) -> None:
     with JournalWriter(tmp_path / "p1.jsonl") as journal:
-        producer = AioProducer(spec(tmp_path, "aiokafka"), journal)
-        assert not producer.ready()
-        assert not producer.ready()
+        producer = AiokafkaProducer(spec(tmp_path, "aiokafka"), journal)
+        assert not producer.ensure_ready()
+        assert not producer.ensure_ready()
         producer.close(1.0)

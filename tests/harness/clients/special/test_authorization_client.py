@@ -1,4 +1,4 @@
-"""The visitor's tries and the administrator's changes, at a real broker."""
+"""Access attempts and permission changes at a real broker."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from urteil.harness.clients.spec import ClientSpec
 from urteil.harness.clients.special.authorization_client import (
     GUEST,
     Administrator,
-    Visits,
+    BrokerAttempts,
     password_subject,
 )
 from urteil.harness.evidence.journal import Access, JournalReader, JournalWriter, Right
@@ -46,9 +46,9 @@ class Guarded(Nodes):
 
 
 class Never:
-    """Nobody asks for the end."""
+    """A stop that is never requested."""
 
-    def asked(self) -> bool:
+    def is_set(self) -> bool:
         return False
 
     def wait(self, seconds: float) -> None:
@@ -61,7 +61,7 @@ def nodes(tmp_path: Path, zookeeper: ZooKeeperServer, chroot: str) -> Any:
         yield one
 
 
-def test_what_is_granted_is_seen_and_what_is_not_is_denied(nodes: Guarded, tmp_path: Path) -> None:
+def test_granted_access_succeeds_and_other_access_is_denied(nodes: Guarded, tmp_path: Path) -> None:
     journal_file = tmp_path / "visitor.jsonl"
     spec = ClientSpec(
         run="r", client="visitor", session=1, kind="visitor", bootstrap=tuple(nodes.bootstrap),
@@ -71,41 +71,41 @@ def test_what_is_granted_is_seen_and_what_is_not_is_denied(nodes: Guarded, tmp_p
     with JournalWriter(journal_file) as journal:
         administrator = Administrator(spec, journal, Never())  # type: ignore[arg-type]
         administrator.prepare()
-        visits = Visits(spec, 1, nodes.door, journal)
+        attempts = BrokerAttempts(spec, 1, nodes.door, journal)
         for _ in range(12):
-            visits.once()
+            attempts.run_round()
             administrator.change()
-        visits.once()
-        administrator.take_back()
-        visits.once()
-        visits.close()
+        attempts.run_round()
+        administrator.revoke_all()
+        attempts.run_round()
+        attempts.close()
         journal.end(1)
     entries = list(JournalReader(journal_file))
-    tried = [one for one in entries if isinstance(one, Access)]
+    attempts_made = [one for one in entries if isinstance(one, Access)]
     changed = [one for one in entries if isinstance(one, Right)]
     assert {one.outcome for one in changed} == {"ok"}
-    told = {(one.subject.split()[0], one.outcome) for one in tried}
-    assert ("User:stranger", "denied") in told
-    assert ("User:stranger", "ok") not in told
+    seen = {(one.subject.split()[0], one.outcome) for one in attempts_made}
+    assert ("User:stranger", "denied") in seen
+    assert ("User:stranger", "ok") not in seen
     for outcome in ("ok", "denied", "shows grant", "shows none"):
-        assert ("User:visitor", outcome) in told, told
-    assert not [one for one in tried if one.outcome == "info"]
-    assert _lawful(entries) > len(GUEST)
-    _taken_back(changed)
-    assert msgspec.structs.asdict(tried[0])["node"] == 1
-    assert any(one.subject == password_subject(0) for one in tried)
+        assert ("User:visitor", outcome) in seen, seen
+    assert not [one for one in attempts_made if one.outcome == "info"]
+    assert _count_consistent(entries) > len(GUEST)
+    _assert_all_revoked(changed)
+    assert msgspec.structs.asdict(attempts_made[0])["node"] == 1
+    assert any(one.subject == password_subject(0) for one in attempts_made)
 
 
-def _taken_back(changed: list[Right]) -> None:
-    """In the end the visitor had all five rights, and lost all."""
+def _assert_all_revoked(changed: list[Right]) -> None:
+    """The visitor had all five permissions and lost all of them."""
     last = [one.granted for one in changed if one.subject.startswith("User:visitor")][-5:]
     had = {one.subject for one in changed if one.subject.startswith("User:visitor")}
     assert last == [False] * 5
     assert len(had) == 5
 
 
-def _lawful(entries: list[Any]) -> int:
-    """With one broker nothing is late: each try shows the last change. How many did."""
+def _count_consistent(entries: list[Any]) -> int:
+    """With one broker every attempt shows the last change. Returns the number of attempts."""
     now: dict[str, bool] = {}
     checked = 0
     for one in entries:

@@ -1,4 +1,4 @@
-"""The lying clients' bytes are batches to kafka-python, but for a CRC; what a repeater does."""
+"""Invalid batches are well formed except for one property; resent batches are written once."""
 
 from __future__ import annotations
 
@@ -14,15 +14,19 @@ from tests.harness.clients.specs import spec_of
 from urteil.harness.clients.client_main import Stop
 from urteil.harness.clients.payload import Encoder, decode
 from urteil.harness.clients.spec import ClientSpec
-from urteil.harness.clients.special.invalid_batches import corrupt_batch, lies, lying_batch
+from urteil.harness.clients.special.invalid_batches import (
+    corrupt_batch,
+    invalid_batch,
+    invalid_kinds,
+)
 from urteil.harness.clients.special.resent_batches import (
+    BATCHES,
     FIRST_SEQUENCE,
     LAST_SEQUENCE,
     LATE_EVERY,
     OUT_OF_ORDER,
-    UNDER_WAY,
+    BatchResender,
     ProduceResult,
-    Repeater,
 )
 from urteil.harness.evidence.journal import Info, JournalReader, JournalWriter, Ok
 from urteil.harness.protocol.produce_requests import (
@@ -33,7 +37,7 @@ from urteil.harness.protocol.produce_requests import (
 from urteil.harness.scenario import TopicFact, TopicSpec, WorkloadSpec
 
 
-def test_a_spoiled_batch_is_well_formed_but_for_its_crc() -> None:
+def test_corrupt_batch_has_only_a_wrong_crc() -> None:
     value = Encoder("run", "raw1", 100).encode(7, b"k", 2, 1_000)
     batch = MemoryRecords(corrupt_batch(b"k", value, 1_000)).next_batch()
     assert not batch.validate_crc()
@@ -43,40 +47,40 @@ def test_a_spoiled_batch_is_well_formed_but_for_its_crc() -> None:
 
 
 @pytest.mark.parametrize(
-    ("lie", "limit", "size", "away_ms"),
+    ("kind", "limit", "size", "shift_ms"),
     [("large", 5_000, 5_001, 0), ("old", 60_000, 0, -120_000), ("new", 60_000, 0, 120_000)],
 )
-def test_a_lie_is_a_good_batch_beyond_a_limit(
-    lie: str, limit: int, size: int, away_ms: int
+def test_invalid_batch_only_exceeds_its_limit(
+    kind: str, limit: int, size: int, shift_ms: int
 ) -> None:
     encoder = Encoder("run", "raw1", limit if size else 100)
-    data, timestamp_ms = lying_batch(encoder, 7, "k", 2, lie, limit)
+    data, timestamp_ms = invalid_batch(encoder, 7, "k", 2, kind, limit)
     batch = MemoryRecords(data).next_batch()
     assert batch.validate_crc()
     assert len(data) >= size
     (record,) = batch
     assert decode("run", record.value, record.key, (), timestamp_ms).intact
     assert record.timestamp == timestamp_ms
-    assert abs(time.time() * 1000 + away_ms - timestamp_ms) < 30_000
+    assert abs(time.time() * 1000 + shift_ms - timestamp_ms) < 30_000
 
 
-def test_what_can_be_lied_about_depends_on_the_topic() -> None:
-    assert lies({}) == ["crc"]
-    assert lies({"max.message.bytes": "1", "retention.ms": "1"}) == ["crc", "large"]
+def test_kinds_of_invalid_batches_depend_on_the_topic() -> None:
+    assert invalid_kinds({}) == ["crc"]
+    assert invalid_kinds({"max.message.bytes": "1", "retention.ms": "1"}) == ["crc", "large"]
 
 
-def test_the_request_is_framed() -> None:
+def test_produce_request_has_its_size() -> None:
     frame = produce_request(9, "t", 1, b"xyz", 500)
     assert int.from_bytes(frame[:4], "big") == len(frame) - 4
     assert frame.endswith(b"xyz")
 
 
-def test_the_answer_is_read() -> None:
+def test_produce_response_is_read() -> None:
     answer = bytes.fromhex("00000009 00000001 0001 74 00000001 00000001 0002 ffffffffffffffff")
     assert read_produce_response(answer, "t") == (2, -1)
 
 
-def test_a_sole_batch_names_its_producer() -> None:
+def test_single_record_batch_has_producer_fields() -> None:
     batch = MemoryRecords(
         single_record_batch(b"k", b"value", 1_000, producer_id=42, epoch=3, sequence=7)
     ).next_batch()
@@ -108,8 +112,8 @@ class _Broker:
         return 0, len(self.log) - 1
 
 
-def _played(tmp_path: Path, broker: _Broker, monkeypatch: pytest.MonkeyPatch) -> list[Ok | Info]:
-    """What came of the records of three rounds against `broker`."""
+def _play(tmp_path: Path, broker: _Broker, monkeypatch: pytest.MonkeyPatch) -> list[Ok | Info]:
+    """The completions of three rounds against `broker`."""
     topic = TopicFact(name="t", topic_id="-", partitions=1, replication_factor=1)
     spec = ClientSpec(
         run="r",
@@ -123,79 +127,75 @@ def _played(tmp_path: Path, broker: _Broker, monkeypatch: pytest.MonkeyPatch) ->
     )
 
     def ask(
-        self: Repeater, address: str, frames: Sequence[bytes], topic: str
+        self: BatchResender, address: str, frames: Sequence[bytes], topic: str
     ) -> list[ProduceResult]:
         empty = len(produce_request(0, topic, 0, b"", 500))
         found = [MemoryRecords(frame[empty:]).next_batch() for frame in frames]
         return [broker.answer(one.producer_epoch, one.base_sequence) for one in found]
 
-    def new_producer(self: Repeater) -> bool:
+    def new_producer(self: BatchResender) -> bool:
         self._producer_id, self._epoch = 1, 0
         return True
 
-    monkeypatch.setattr(Repeater, "_ask", ask)
-    monkeypatch.setattr(Repeater, "_new_producer", new_producer)
+    monkeypatch.setattr(BatchResender, "_request", ask)
+    monkeypatch.setattr(BatchResender, "_new_producer", new_producer)
     with JournalWriter(Path(spec.journal)) as journal:
-        repeater = Repeater(spec, journal, Stop())
+        repeater = BatchResender(spec, journal, Stop())
         for number in range(3):
-            repeater.round(number)
+            repeater.run_round(number)
     return [entry for entry in JournalReader(Path(spec.journal)) if isinstance(entry, Ok | Info)]
 
 
-def test_a_repeater_leaves_every_record_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_resent_records_are_written_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     broker = _Broker(remembers=5)
-    acks = _played(tmp_path, broker, monkeypatch)
-    sequences = [(FIRST_SEQUENCE + n) % (LAST_SEQUENCE + 1) for n in range(3 * UNDER_WAY)]
+    acks = _play(tmp_path, broker, monkeypatch)
+    sequences = [(FIRST_SEQUENCE + n) % (LAST_SEQUENCE + 1) for n in range(3 * BATCHES)]
     assert broker.log == [(0, sequence) for sequence in sequences]
     assert sequences[-1] == 2
-    assert [ack.offset for ack in acks] == list(range(3 * UNDER_WAY))
+    assert [ack.offset for ack in acks] == list(range(3 * BATCHES))
 
 
-def test_a_repeater_writes_again_what_its_broker_forgot(
+def test_forgotten_batches_are_written_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broker = _Broker(remembers=1)
-    _played(tmp_path, broker, monkeypatch)
-    assert len(broker.log) > 3 * UNDER_WAY
+    _play(tmp_path, broker, monkeypatch)
+    assert len(broker.log) > 3 * BATCHES
 
 
-def test_an_idle_producers_batches_come_again(
+def test_batches_of_an_idle_producer_are_resent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Those of its first round, in every fourth round; others are written by its successors."""
-    asked: list[tuple[bytes, ...]] = []
+    """Every fourth round resends the first one; its successors write the others."""
+    sent: list[tuple[bytes, ...]] = []
     producers: list[int] = []
 
     def ask(
-        self: Repeater, address: str, frames: Sequence[bytes], topic: str
+        self: BatchResender, address: str, frames: Sequence[bytes], topic: str
     ) -> list[ProduceResult]:
-        asked.append(tuple(frames))
+        sent.append(tuple(frames))
         return [(0, 0)] * len(frames)
 
-    def new_producer(self: Repeater) -> bool:
+    def new_producer(self: BatchResender) -> bool:
         producers.append(len(producers))
         self._producer_id, self._epoch = producers[-1], 0
         return True
 
-    monkeypatch.setattr(Repeater, "_ask", ask)
-    monkeypatch.setattr(Repeater, "_new_producer", new_producer)
+    monkeypatch.setattr(BatchResender, "_request", ask)
+    monkeypatch.setattr(BatchResender, "_new_producer", new_producer)
     spec = spec_of("repeater1", "repeater", repeated_late="1")
     spec = msgspec.structs.replace(spec, journal=str(tmp_path / "journal"))
     with JournalWriter(Path(spec.journal)) as journal:
-        repeater = Repeater(spec, journal, Stop())
+        repeater = BatchResender(spec, journal, Stop())
         for number in range(2 * LATE_EVERY + 1):
-            repeater.round(number)
-    again = [place for place, frames in enumerate(asked) if frames == asked[0]]
+            repeater.run_round(number)
+    again = [place for place, frames in enumerate(sent) if frames == sent[0]]
     assert len(again) == 2 + 3  # once, again, and after rounds 0, 4 and 8
-    assert again[-1] == len(asked) - 1
+    assert again[-1] == len(sent) - 1
     assert producers == [0, 1]
 
 
-def test_a_repeater_tells_what_was_out_of_order(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    told = _played(tmp_path, _Broker(remembers=5, wraps=False), monkeypatch)
-    refused = [one.error for one in told if isinstance(one, Info)]
+def test_out_of_order_error_is_journaled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    completions = _play(tmp_path, _Broker(remembers=5, wraps=False), monkeypatch)
+    refused = [one.error for one in completions if isinstance(one, Info)]
     assert refused == ["OUT_OF_ORDER_SEQUENCE_NUMBER"] * 3

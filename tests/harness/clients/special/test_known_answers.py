@@ -1,4 +1,4 @@
-"""Questions are asked until they are answered well, and no longer; real brokers know them all."""
+"""Questions are repeated until the answer is right or time is over; our broker answers all."""
 
 from __future__ import annotations
 
@@ -12,9 +12,14 @@ import pytest
 
 from tests.harness.clients.specs import spec_of
 from urteil.harness.clients.special import known_answers
-from urteil.harness.clients.special.known_answers import LONG_NS, PATIENCE_NS, QUESTIONS, Examiner
+from urteil.harness.clients.special.known_answers import (
+    LONG_NS,
+    PATIENCE_NS,
+    QUESTIONS,
+    KnownAnswers,
+)
 from urteil.harness.cluster import Cluster
-from urteil.harness.conformance.question import Question, Refused
+from urteil.harness.conformance.question import PreconditionFailed, Question
 from urteil.harness.evidence.journal import Access
 from urteil.harness.scenarios.administration import KNOWN_ANSWERS
 from urteil.harness.targets import UrteilTarget
@@ -23,12 +28,12 @@ S = 1_000_000_000
 
 
 class _Clock:
-    """What is asked takes a second each time."""
+    """Each question takes a second."""
 
     def __init__(self) -> None:
         self.now_ns, self.ends_at_ns = 0, 1 << 62
 
-    def asked(self) -> bool:
+    def is_set(self) -> bool:
         return self.now_ns >= self.ends_at_ns
 
     def wait(self, seconds: float) -> None:
@@ -43,9 +48,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> _Clock:
     return one
 
 
-def _asked(clock: Any, *told: Any) -> tuple[list[Access], list[str]]:
-    """What was noted of a question that was told this in turn, the last for ever; and its names."""
-    answers, names = list(told), []
+def _ask(clock: Any, *results: Any) -> tuple[list[Access], list[str]]:
+    """The journal entries and names of a question with these answers; the last one repeats."""
+    answers, names = list(results), []
     written: list[Any] = []
 
     def ask(_: Any, name: str) -> tuple[int, str]:
@@ -58,45 +63,52 @@ def _asked(clock: Any, *told: Any) -> tuple[list[Access], list[str]]:
 
     journal: Any = type("Journal", (), {"write": staticmethod(written.append)})
     question = Question(about="what", answer="yes", ask=ask)
-    Examiner(spec_of("examiner1", "examiner", questions="1"), journal, clock).ask(question)
+    KnownAnswers(spec_of("examiner1", "examiner", questions="1"), journal, clock).ask_until_right(
+        question
+    )
     return written, names
 
 
-def test_a_right_answer_may_come_late(clock: _Clock) -> None:
-    (one,), names = _asked(clock, "no", OSError(), "yes")
+def test_right_answer_may_come_late(clock: _Clock) -> None:
+    (one,), names = _ask(clock, "no", OSError(), "yes")
     assert (one.node, one.outcome, one.error, one.complete_ns) == (2, "right", None, 3 * S)
     assert len(set(names)) == 3
 
 
 @pytest.mark.parametrize(
-    ("told", "patience_ns", "node", "said"),
+    ("result", "patience_ns", "node", "message"),
     [
         ("no", PATIENCE_NS, 2, "no instead of yes"),
-        (Refused("Produce: NotEnoughReplicas"), LONG_NS, -1, "Produce: NotEnoughReplicas"),
+        (
+            PreconditionFailed("Produce: NotEnoughReplicas"),
+            LONG_NS,
+            -1,
+            "Produce: NotEnoughReplicas",
+        ),
         (TimeoutError(), LONG_NS, -1, "no answer (TimeoutError)"),
         (IndexError("0"), LONG_NS, -1, "an answer that lacks something (IndexError: 0)"),
     ],
 )
-def test_what_stays_wrong_is_noted(
-    told: Any, patience_ns: int, node: int, said: str, clock: _Clock
+def test_lasting_wrong_answer_is_journaled(
+    result: Any, patience_ns: int, node: int, message: str, clock: _Clock
 ) -> None:
-    (one,), _ = _asked(clock, told)
+    (one,), _ = _ask(clock, result)
     assert (one.node, one.outcome) == (node, "wrong")
-    assert str(one.error).startswith(said)
+    assert str(one.error).startswith(message)
     assert one.complete_ns == patience_ns + S
 
 
-def test_what_was_not_over_in_the_end_is_not_noted(clock: _Clock) -> None:
+def test_open_question_at_the_end_is_not_journaled(clock: _Clock) -> None:
     clock.ends_at_ns = 3 * S
-    assert _asked(clock, "no")[0] == []
+    assert _ask(clock, "no")[0] == []
 
 
-def test_no_question_is_there_twice() -> None:
+def test_questions_are_unique() -> None:
     assert len({one.about for one in QUESTIONS}) == len(QUESTIONS)
 
 
 class _Never:
-    def asked(self) -> bool:
+    def is_set(self) -> bool:
         return False
 
     def wait(self, seconds: float) -> None:
@@ -110,13 +122,13 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 
 @pytest.mark.thorough
-def test_our_brokers_know_all_answers(cluster: Cluster) -> None:
+def test_our_brokers_answer_all_questions(cluster: Cluster) -> None:
     written: list[Any] = []
     journal: Any = type("Journal", (), {"write": staticmethod(written.append)})
     spec = spec_of("examiner1", "examiner", questions="1")
     spec = msgspec.structs.replace(spec, bootstrap=tuple(cluster.bootstrap))
     never: Any = _Never()
-    asking = Examiner(spec, journal, never)
+    asking = KnownAnswers(spec, journal, never)
     for question in QUESTIONS:
-        asking.ask(question)
+        asking.ask_until_right(question)
     assert [one for one in written if one.outcome != "right"] == []

@@ -1,4 +1,4 @@
-"""Calls of librdkafka that may never come back."""
+"""Calls of librdkafka have a deadline."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from confluent_kafka import KafkaError, KafkaException
 from urteil.harness.clients.transactions import journaled_transactions
 
 
-def test_a_call_that_hangs_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hanging_call_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(journaled_transactions, "GIVE_UP_S", 0.05)
     hanging = threading.Event()
     with pytest.raises(TimeoutError):
-        journaled_transactions._in_time(hanging.wait)
+        journaled_transactions._call_with_timeout(hanging.wait)
     hanging.set()
 
 
-def test_a_refusal_is_told_as_it_is() -> None:
-    def refuse() -> None:
+def test_error_of_a_call_is_raised() -> None:
+    def fail() -> None:
         raise KafkaException(KafkaError(KafkaError._FENCED))
 
     with pytest.raises(KafkaException, match="_FENCED"):
-        journaled_transactions._in_time(refuse)
+        journaled_transactions._call_with_timeout(fail)
 
 
-def test_one_that_comes_back_is_nothing_to_tell() -> None:
-    journaled_transactions._in_time(lambda: None)
+def test_successful_call_returns() -> None:
+    journaled_transactions._call_with_timeout(lambda: None)

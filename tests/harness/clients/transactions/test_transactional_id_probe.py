@@ -1,17 +1,17 @@
-"""What is told of transactional ids that nobody answers for."""
+"""Transactional ids without a coordinator."""
 
 from __future__ import annotations
 
 import json
 import socket
 
-from urteil.harness.clients.transactions.transactional_id_probe import regain
+from urteil.harness.clients.transactions.transactional_id_probe import initialise_ids
 
 
-def test_nobody_there_is_no_coordinator_that_keeps_an_id() -> None:
+def test_id_without_coordinator_is_unknown() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        nobody = f"127.0.0.1:{taken.getsockname()[1]}"
-    acts = regain([nobody], {"b", "a"}, 4_000, deadline_s=0.0)
+        closed_address = f"127.0.0.1:{taken.getsockname()[1]}"
+    acts = initialise_ids([closed_address], {"b", "a"}, 4_000, deadline_s=0.0)
     assert [(act["act"], act["subject"], act["outcome"]) for act in acts] == [
         ("initialise", "a", "info"),
         ("initialise", "b", "info"),
@@ -20,5 +20,5 @@ def test_nobody_there_is_no_coordinator_that_keeps_an_id() -> None:
     assert acts[0]["invoke_ns"] <= acts[0]["complete_ns"]
 
 
-def test_no_ids_are_nothing_to_ask_for() -> None:
-    assert regain(["127.0.0.1:1"], set(), 4_000, deadline_s=60.0) == []
+def test_no_ids_give_no_acts() -> None:
+    assert initialise_ids(["127.0.0.1:1"], set(), 4_000, deadline_s=60.0) == []

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from urteil.broker.api.authorization import may
 from urteil.broker.api.offset_commit_checks import CheckedCommits
 from urteil.broker.api.registry import RequestContext, RequestError, handler
-from urteil.broker.groups.coordinator import APPEND_ERRORS, OFFSETS_TOPIC
+from urteil.broker.groups.coordinator import OFFSET_ERRORS, OFFSETS_TOPIC
 from urteil.broker.groups.records import OffsetCommitValue
 from urteil.broker.security.acls import Operation, ResourceType
 from urteil.broker.transactions.partition_verifier import Claim
@@ -80,7 +80,7 @@ async def _commit(
     if refused is ErrorCode.NETWORK_EXCEPTION:
         return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     if refused is not None:
-        return APPEND_ERRORS.get(refused, refused)
+        return OFFSET_ERRORS.get(refused, refused)
     return await broker.groups.commit_in_transaction(
         request.group_id,
         request.member_id,

@@ -10,10 +10,10 @@ from functools import partial
 from typing import TypeVar
 
 from urteil.broker.base.clock import Clock
-from urteil.broker.base.coordinator_partition import partition_for
 from urteil.broker.base.remote_time import waiting
 from urteil.broker.base.tasks import Tasks
 from urteil.broker.config.broker_config import BrokerConfig
+from urteil.broker.coordination.shards import APPEND_ERRORS, Shards
 from urteil.broker.groups import records
 from urteil.broker.groups.group import Group
 from urteil.broker.groups.group_state import GroupState
@@ -35,17 +35,12 @@ T = TypeVar("T")
 Stored = tuple[Message, Message | None]
 """A record's key and value."""
 
-APPEND_ERRORS = {
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+OFFSET_ERRORS = APPEND_ERRORS | {
     ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
     ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
     ErrorCode.INVALID_FETCH_SIZE: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
 }
-"""What a client is told when the offsets topic did not take its positions
+"""The answer to OffsetCommit for an error of the append
 (`GroupMetadataManager.maybeConvertOffsetCommitError`)."""
 GROUP_ERRORS = APPEND_ERRORS | {
     ErrorCode.REQUEST_TIMED_OUT: ErrorCode.REBALANCE_IN_PROGRESS,
@@ -53,7 +48,7 @@ GROUP_ERRORS = APPEND_ERRORS | {
     ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
     ErrorCode.INVALID_FETCH_SIZE: ErrorCode.UNKNOWN_SERVER_ERROR,
 }
-"""The same of a group itself (`storeGroup`)."""
+"""The answer to JoinGroup and SyncGroup for an error of the append (`storeGroup`)."""
 
 
 class GroupCoordinator:
@@ -70,22 +65,23 @@ class GroupCoordinator:
         self._replicas = replicas
         self._metadata = metadata
         self._clock = clock
-        self._shards: dict[int, Shard] = {}
+        self._shards: Shards[Shard] = Shards(
+            OFFSETS_TOPIC, metadata, config.offsets_topic_num_partitions
+        )
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self.tasks = Tasks("groups")
         replicas.on_leadership(self.leadership_changed)
 
     def stop(self) -> None:
         """Resign from every group and end all timers and tasks."""
-        for partition in list(self._shards):
-            self._resign(partition)
+        for shard in self._shards:
+            self._resign(shard.partition)
         self.tasks.cancel()
 
     # -- which groups are ours ------------------------------------------------------------------
 
     def partition_for(self, group_id: str) -> int:
-        known = len(self._metadata.topics.get(OFFSETS_TOPIC, ()))
-        return partition_for(group_id, known or self._config.offsets_topic_num_partitions)
+        return self._shards.partition_for(group_id)
 
     def leadership_changed(
         self, topic: str, partition: int, is_leader: bool, leader_epoch: int
@@ -97,39 +93,33 @@ class GroupCoordinator:
         if not is_leader:
             self._resign(partition)
         elif partition not in self._shards:
-            shard = self._shards[partition] = Shard(partition)
-            self.tasks.spawn(self._load(shard))
+            self.tasks.spawn(self._load(self._shards.add(Shard(partition))))
 
     async def _load(self, shard: Shard) -> None:
         hosted = self._replicas.partition(OFFSETS_TOPIC, shard.partition)
         if hosted is None:
             return
-        await load_shard(shard, hosted.log, lambda: self._shards.get(shard.partition) is shard)
-        if self._shards.get(shard.partition) is shard:
+        await load_shard(shard, hosted.log, lambda: self._shards.owns(shard))
+        if self._shards.owns(shard):
             shard.finish_loading(self._new_group, self._clock.monotonic_ms())
             for group in shard.groups.values():
                 group.fit(self._clock.monotonic_ms())
                 self._schedule(group)
 
     def _resign(self, partition: int) -> None:
-        shard = self._shards.pop(partition, None)
+        shard = self._shards.pop(partition)
         if shard is not None:
             for group in shard.groups.values():
                 self._cancel_timer(group.group_id)
                 group.resign(ErrorCode.NOT_COORDINATOR)
 
     def find(self, group_id: str) -> tuple[Shard | None, ErrorCode]:
-        """The shard of a group, or why there is none here."""
-        shard = self._shards.get(self.partition_for(group_id))
-        if shard is None:
-            return None, ErrorCode.NOT_COORDINATOR
-        if not shard.is_loaded or OFFSETS_TOPIC not in self._metadata.topics:
-            return None, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS  # the partitions are not known yet
-        return shard, ErrorCode.NONE
+        """The loaded shard of a group, or the error that a client receives instead."""
+        return self._shards.find(group_id)
 
     def shards(self) -> list[Shard]:
         """All that are coordinated here, loaded or not."""
-        return list(self._shards.values())
+        return list(self._shards)
 
     def remove(self, shard: Shard, group: Group) -> None:
         """Forget a group without members, whose tombstones are in the log."""
@@ -366,7 +356,7 @@ class GroupCoordinator:
         guard: Guard | None = None,
         *,
         acks: int = ACKS_ALL,
-        errors: Mapping[ErrorCode, ErrorCode] = APPEND_ERRORS,
+        errors: Mapping[ErrorCode, ErrorCode] = OFFSET_ERRORS,
     ) -> ErrorCode:
         """Append, and replay the offsets once they are committed, or at once with acks=0; a value
         of None is a tombstone. `errors`: what a client is told of those of the log."""
@@ -392,7 +382,7 @@ class GroupCoordinator:
         result = answers[where]
         if result.error is not ErrorCode.NONE:
             return errors.get(result.error, result.error)
-        if self._shards.get(shard.partition) is not shard:
+        if not self._shards.owns(shard):
             return ErrorCode.NOT_COORDINATOR
         for number, (key, value, _, _) in enumerate(encoded):
             offset = result.base_offset + number

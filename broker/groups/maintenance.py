@@ -10,6 +10,7 @@ import logging
 from collections.abc import Iterable, Sequence
 
 from urteil.broker.base.clock import Clock
+from urteil.broker.coordination.periodic import run_periodically
 from urteil.broker.groups import records
 from urteil.broker.groups.coordinator import GroupCoordinator
 from urteil.broker.groups.group import Group
@@ -32,16 +33,21 @@ class GroupMaintenance:
     def __init__(self, coordinator: GroupCoordinator, clock: Clock) -> None:
         self._coordinator = coordinator
         self._clock = clock
-        self._upkeep: asyncio.Task[None] | None = None
+        self._expiration: asyncio.Task[None] | None = None
 
     def start(self, interval_ms: int, retention_minutes: int) -> None:
         """Forget every `interval_ms` what nobody has used for `retention_minutes`."""
-        repeat = self._repeat(interval_ms, retention_minutes * MINUTE_MS)
-        self._upkeep = asyncio.get_running_loop().create_task(repeat)
+        repeated = run_periodically(
+            interval_ms,
+            lambda: self.expire(retention_minutes * MINUTE_MS),
+            log,
+            "the removal of expired offsets",
+        )
+        self._expiration = asyncio.get_running_loop().create_task(repeated)
 
     def stop(self) -> None:
-        if self._upkeep is not None:
-            self._upkeep.cancel()
+        if self._expiration is not None:
+            self._expiration.cancel()
 
     # -- telling --------------------------------------------------------------------------------
 
@@ -137,14 +143,6 @@ class GroupMaintenance:
         return ErrorCode.NONE
 
     # -- time -----------------------------------------------------------------------------------
-
-    async def _repeat(self, interval_ms: int, retention_ms: int) -> None:
-        while True:
-            await asyncio.sleep(interval_ms / 1000)
-            try:
-                await self.expire(retention_ms)
-            except Exception:
-                log.exception("forgetting old positions failed; it is tried again")
 
     async def expire(self, retention_ms: int) -> None:
         """Forget positions that are older than `retention_ms` and that nobody uses, and groups

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
 from urteil.broker.base.clock import Clock
-from urteil.broker.base.coordinator_partition import partition_for
 from urteil.broker.base.tasks import Tasks
 from urteil.broker.config.broker_config import BrokerConfig
+from urteil.broker.coordination.periodic import run_periodically
+from urteil.broker.coordination.shards import APPEND_ERRORS, Shards
 from urteil.broker.log.log_iteration import iter_log_batches
 from urteil.broker.replication.metadata_cache import MetadataCache
 from urteil.broker.replication.replica_manager import ReplicaManager
@@ -41,17 +42,12 @@ TRANSACTIONS_TOPIC = "__transaction_state"
 NEW_ID_TIMEOUT_S = 3.0
 RETRY_S = 0.1
 
-APPEND_ERRORS = {
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+STATE_ERRORS = APPEND_ERRORS | {
     ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
     ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
     ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
 }
-"""What a client is told when the transactions' topic did not take the state."""
+"""The error that a client receives for an error of the append of a state."""
 
 
 class Initialised(NamedTuple):
@@ -78,17 +74,22 @@ class TransactionCoordinator:
         self._clock = clock
         self._producer_ids = producer_ids
         self._markers = markers
-        self._shards: dict[int, Shard] = {}
+        self._shards: Shards[Shard] = Shards(
+            TRANSACTIONS_TOPIC, metadata, config.transaction_state_log_num_partitions
+        )
         self._tasks = Tasks("transactions")
         replicas.on_leadership(self.leadership_changed)
 
     def start(self) -> None:
-        """Begin to look for transactions that last too long and ids that nobody uses."""
+        """Begin to abort overdue transactions and to remove expired transactional ids."""
         config = self._config
         overdue_ms = config.transaction_abort_timed_out_transaction_cleanup_interval_ms
         expired_ms = config.transaction_remove_expired_transaction_cleanup_interval_ms
-        self._tasks.spawn(self._every(overdue_ms, self._abort_overdue))
-        self._tasks.spawn(self._every(expired_ms, self._remove_expired))
+        for period_ms, work, name in (
+            (overdue_ms, self._abort_overdue, "the abort of overdue transactions"),
+            (expired_ms, self._remove_expired, "the removal of expired transactional ids"),
+        ):
+            self._tasks.spawn(run_periodically(period_ms, work, log, name))
 
     def stop(self) -> None:
         """Resign from every transactional id and end all tasks."""
@@ -99,9 +100,7 @@ class TransactionCoordinator:
     # -- which transactional ids are ours -------------------------------------------------------
 
     def partition_for(self, transactional_id: str) -> int:
-        known = len(self._metadata.topics.get(TRANSACTIONS_TOPIC, ()))
-        count = known or self._config.transaction_state_log_num_partitions
-        return partition_for(transactional_id, count)
+        return self._shards.partition_for(transactional_id)
 
     def leadership_changed(
         self, topic: str, partition: int, is_leader: bool, leader_epoch: int
@@ -112,15 +111,11 @@ class TransactionCoordinator:
         if topic != TRANSACTIONS_TOPIC:
             return
         if not is_leader:
-            self._shards.pop(partition, None)
-        elif partition not in self._shards:
-            shard = self._shards[partition] = Shard(partition, leader_epoch)
-            self._tasks.spawn(self._load(shard))
+            self._shards.pop(partition)
+        elif (shard := self._shards.get(partition)) is not None:
+            shard.leader_epoch = leader_epoch
         else:
-            self._shards[partition].leader_epoch = leader_epoch
-
-    def _is_ours(self, shard: Shard) -> bool:
-        return self._shards.get(shard.partition) is shard
+            self._tasks.spawn(self._load(self._shards.add(Shard(partition, leader_epoch))))
 
     def _is_told_of(self, shard: Shard) -> bool:
         """Whether the controller told of the topics since this broker began to lead. It tells of
@@ -133,7 +128,7 @@ class TransactionCoordinator:
         if hosted is None:
             return
         async for header, batch in iter_log_batches(hosted.log):
-            if not self._is_ours(shard):
+            if not self._shards.owns(shard):
                 return
             if not header.is_control:
                 shard.load(batch)
@@ -143,13 +138,8 @@ class TransactionCoordinator:
                 self._begin_completion(shard, transactional_id, txn)
 
     def find(self, transactional_id: str) -> tuple[Shard | None, ErrorCode]:
-        """The shard of a transactional id, or why there is none here."""
-        shard = self._shards.get(self.partition_for(transactional_id))
-        if shard is None:
-            return None, ErrorCode.NOT_COORDINATOR
-        if not shard.is_loaded or TRANSACTIONS_TOPIC not in self._metadata.topics:
-            return None, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS  # the partitions are not known yet
-        return shard, ErrorCode.NONE
+        """The loaded shard of a transactional id, or the error that a client receives instead."""
+        return self._shards.find(transactional_id)
 
     def _known(
         self, transactional_id: str, producer_id: int, producer_epoch: int
@@ -309,11 +299,11 @@ class TransactionCoordinator:
 
     def transactions(self) -> tuple[ErrorCode, dict[str, TxnMetadata]]:
         """All of this coordinator, COORDINATOR_LOAD_IN_PROGRESS until all are known."""
-        if any(not shard.is_loaded for shard in self._shards.values()):
+        if not self._shards.are_loaded:
             return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, {}
         return ErrorCode.NONE, {
             transactional_id: txn.now
-            for shard in self._shards.values()
+            for shard in self._shards
             for transactional_id, txn in shard.transactions.items()
             if txn.now.state is not TxnState.DEAD
         }
@@ -358,7 +348,7 @@ class TransactionCoordinator:
         prepared: TxnMetadata,
         step: TxnMetadata,
     ) -> None:
-        while self._is_ours(shard) and not self._is_told_of(shard):
+        while self._shards.owns(shard) and not self._is_told_of(shard):
             await self._markers.breathe()
         marker = Marker(
             producer_id=prepared.producer_id,
@@ -367,10 +357,10 @@ class TransactionCoordinator:
             coordinator_epoch=shard.leader_epoch,
         )
         if not await self._markers.write(
-            marker, prepared.partitions, lambda: self._is_ours(shard), txn.waits_for
+            marker, prepared.partitions, lambda: self._shards.owns(shard), txn.waits_for
         ):
             return
-        while self._is_ours(shard):
+        while self._shards.owns(shard):
             error = await self._append(shard, transactional_id, step)
             if error is ErrorCode.NONE:
                 txn.replay(step)
@@ -398,7 +388,7 @@ class TransactionCoordinator:
         self, shard: Shard, transactional_id: str, step: TxnMetadata | None
     ) -> ErrorCode:
         """One record with acks=all; without a step the tombstone. Nothing of an earlier term's."""
-        if not self._is_ours(shard):
+        if not self._shards.owns(shard):
             return ErrorCode.NOT_COORDINATOR
         key = records.encode_key(transactional_id)
         value = None if step is None else records.encode_value(step)
@@ -409,24 +399,16 @@ class TransactionCoordinator:
             timeout_ms, -1, {where: memoryview(batch)}, internal=True
         )
         error = answers[where].error
-        if not self._is_ours(shard):
+        if not self._shards.owns(shard):
             return ErrorCode.NOT_COORDINATOR
-        return APPEND_ERRORS.get(error, error)
+        return STATE_ERRORS.get(error, error)
 
     # -- time -----------------------------------------------------------------------------------
-
-    async def _every(self, period_ms: int, duty: Callable[[], Awaitable[None]]) -> None:
-        while True:
-            await asyncio.sleep(period_ms / 1000)
-            try:
-                await duty()
-            except Exception:
-                log.exception("a duty of the coordinator failed; it is tried again")
 
     def _all(self) -> list[tuple[Shard, str, Transaction]]:
         return [
             (shard, transactional_id, txn)
-            for shard in self._shards.values()
+            for shard in self._shards
             if shard.is_loaded
             for transactional_id, txn in shard.transactions.items()
         ]

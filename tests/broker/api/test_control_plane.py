@@ -199,8 +199,8 @@ def test_settings_of_an_earlier_topic_are_not_those_of_one_made_anew() -> None:
         async def registered() -> None:
             return None
 
-        async def know(topics: Iterable[str]) -> None:
-            done.append(f"know {sorted(topics)}")
+        async def load(topics: Iterable[str]) -> None:
+            done.append(f"load {sorted(topics)}")
 
         broker: Any = SimpleNamespace(
             authorizer=None,
@@ -208,7 +208,7 @@ def test_settings_of_an_earlier_topic_are_not_those_of_one_made_anew() -> None:
             control=SimpleNamespace(leader_and_isr=lambda _: iter(()), turn=asyncio.Lock()),
             metadata=MetadataCache(),
             topic_settings=SimpleNamespace(
-                forget=lambda topic: done.append(f"forget {topic}"), know=know
+                forget=lambda topic: done.append(f"forget {topic}"), load=load
             ),
         )
         broker.metadata.update(topics(7, 1, anew=3, same=4))
@@ -222,6 +222,6 @@ def test_settings_of_an_earlier_topic_are_not_those_of_one_made_anew() -> None:
             ]
         )
         await leader_and_isr(broker, context(ApiKey.LEADER_AND_ISR, 7), request)
-        assert done == ["forget anew", "know ['anew', 'new', 'same']"]
+        assert done == ["forget anew", "load ['anew', 'new', 'same']"]
 
     run(scenario())

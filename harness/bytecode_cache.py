@@ -1,5 +1,7 @@
-"""Where Python writes no bytecode, it goes to the lab's own folder: without any, each process of
-the lab would compile hundreds of modules for itself."""
+"""Redirects Python's bytecode to the lab's cache folder where PYTHONDONTWRITEBYTECODE is set.
+
+Without bytecode each process of the lab would compile hundreds of modules for itself.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ import sys
 
 
 def keep_bytecode() -> None:
-    """For this process's further imports, and for all that it starts from now on; repeatable."""
+    """Redirect for later imports of this process and for its child processes. Repeatable."""
     if not os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
         return
     from urteil.harness.dependencies.installation import cache_dir

@@ -1,4 +1,4 @@
-"""What so many runs show, as a bound: a frequency is never told without it.
+"""Confidence bounds of a frequency, printed beside each frequency that the lab reports.
 
 C. Clopper and E. Pearson, "The use of confidence or fiducial limits", Biometrika 26 (1934).
 """
@@ -12,7 +12,7 @@ _STEPS = 60
 
 
 def lower_bound(hits: int, tries: int, confidence: float = CONFIDENCE) -> float:
-    """The true frequency is at least this, one-sided: 29 of 29 give 0.90."""
+    """The one-sided lower bound of the true frequency: 29 of 29 give 0.90."""
     if not 0 <= hits <= tries:
         raise ValueError(f"{hits} of {tries} cannot be")
     if not hits:
@@ -28,12 +28,12 @@ def lower_bound(hits: int, tries: int, confidence: float = CONFIDENCE) -> float:
 
 
 def upper_bound(hits: int, tries: int, confidence: float = CONFIDENCE) -> float:
-    """The true frequency is at most this, one-sided: 0 of 50 give 0.058 (the rule of three)."""
+    """The one-sided upper bound of the true frequency: 0 of 50 give 0.058 (the rule of three)."""
     return 1 - lower_bound(tries - hits, tries, confidence)
 
 
 def _tail_probability(hits: int, tries: int, p: float) -> float:
-    """How likely `hits` or more of `tries` are when each is with probability `p`."""
+    """The probability of at least `hits` of `tries`, each with probability `p`."""
     return float(
         sum(comb(tries, k) * p**k * (1 - p) ** (tries - k) for k in range(hits, tries + 1))
     )

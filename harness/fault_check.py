@@ -1,4 +1,4 @@
-"""`urteil faults check`: a fault acts on an idle cluster, heals, and shows both."""
+"""`urteil faults check`: plays faults on an idle cluster, and checks that each acts and heals."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ BROKERS, ZOOKEEPERS = 3, 3
 """What an idle cluster needs that every fault can act on it."""
 
 
-class Checked(msgspec.Struct, frozen=True, kw_only=True):
-    """How one fault went. `why` says why it was not tried, where it cannot act.
+class FaultCheck(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of one fault. `why` says why it was not tried, where it cannot act.
 
-    `healed` is true when the cluster was healthy again and nothing of the fault was to be seen.
+    `healed`: the cluster was healthy again without a trace of the fault.
     """
 
     fault: str
@@ -43,24 +43,26 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
 
 def check_all(
     controls: Controls, names: Iterable[str], *, runtime: str, target: str, seed: int = 1,
-    each: Callable[[Checked], None] = lambda _one: None,
-) -> list[Checked]:  # fmt: skip
-    """Every named fault in turn; `each` is told as soon as one is done."""
+    each: Callable[[FaultCheck], None] = lambda _one: None,
+) -> list[FaultCheck]:  # fmt: skip
+    """Check every named fault in turn. `each` is called after each of them."""
     found = []
     for name in names:
         fault = FAULTS[name]
         why = fault.unsupported_reason(runtime=runtime, target=target) or (
             "" if fault.sample else "needs clients at work: a scenario has them"
         )
-        one = Checked(fault=name, why=why) if why else check_fault(controls, name, seed=seed)
+        one = FaultCheck(fault=name, why=why) if why else check_fault(controls, name, seed=seed)
         each(one)
         found.append(one)
     return found
 
 
-def check_fault(controls: Controls, name: str, *, seed: int = 1) -> Checked:
-    """Begin and heal a fault as its `sample` says. Whatever fails is in the texts, `acted` or
-    `healed` is false then."""
+def check_fault(controls: Controls, name: str, *, seed: int = 1) -> FaultCheck:
+    """Begin and heal a fault as its `sample` says.
+
+    Failures are in the texts; `acted` or `healed` is false then.
+    """
     kind = FAULTS[name]
     arguments = FaultArguments(
         target=kind.sample, topic=TOPIC, seed=f"{seed}/{name}", options=dict(kind.sample_options)
@@ -84,7 +86,7 @@ def check_fault(controls: Controls, name: str, *, seed: int = 1) -> Checked:
         healed, healing = not left, healing if not left else f"{healing}; still there: {left}"
     except Exception as failure:
         healing += f"; {type(failure).__name__}: {failure}"
-    return Checked(
+    return FaultCheck(
         fault=name,
         target=kind.sample,
         targets=list(fault.targets),
@@ -97,7 +99,7 @@ def check_fault(controls: Controls, name: str, *, seed: int = 1) -> Checked:
 
 
 def prepare(bootstrap: list[str], known: Iterable[str]) -> None:
-    """The topic whose leader and followers are meant, unless it is there."""
+    """Create the topic that targets by role refer to, unless it exists."""
     if TOPIC not in known:
         topic = TopicSpec(name=TOPIC, partitions=1, replication_factor=BROKERS)
         spec = ClusterSpec(brokers=len(bootstrap))

@@ -1,9 +1,10 @@
-"""Faults on a standing cluster: its keeper plays them, and heals what nobody heals any more.
+"""Faults on a standing cluster: the cluster process plays them, and heals those that were left
+behind.
 
-The keeper serves `FaultServer` on the loopback; the state file has its address and its key. A lab
-asks over one connection, a `FaultSession`. What a session began is healed when it asks for it, when
-the session ends in any way (the lab's SIGKILL included), and `expiry_s` after its beginning at the
-latest, should the lab hang.
+`FaultServer` listens on loopback; the cluster's state file has its address and its key. A lab sends
+requests over one connection, a `FaultSession`. A fault of a session is healed on request, when the
+session ends in any way (SIGKILL of the lab included), and `expiry_s` after its begin at the latest,
+in case the lab hangs.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from urteil.chaos.controls import Controls
 from urteil.chaos.fault_arguments import FaultArguments, Option
 from urteil.chaos.faults import FAULTS, Fault, Proof
 from urteil.chaos.observations import LabFailure, NodeState, NotHealthy
-from urteil.harness.fault_check import Checked, check_all, prepare
+from urteil.harness.fault_check import FaultCheck, check_all, prepare
 
 HEAL_DEADLINE_S = 60.0
 Request = dict[str, Any]
@@ -32,7 +33,7 @@ Request = dict[str, Any]
 
 @dataclass(slots=True)
 class _Held:
-    """A fault until it is healed; `busy` while it begins or heals."""
+    """A fault from its begin to its healing; `busy` while it begins or heals."""
 
     fault: Fault
     timer: threading.Timer
@@ -40,7 +41,7 @@ class _Held:
 
 
 class FaultServer:
-    """Plays faults on `controls` for whoever has the key."""
+    """Plays faults on `controls` for clients with the key."""
 
     def __init__(self, controls: Controls, bootstrap: list[str], key: bytes) -> None:
         self._controls = controls
@@ -59,7 +60,7 @@ class FaultServer:
         while True:
             try:
                 session = self._listener.accept()
-            except Exception:  # a stranger without the key, or one that went away
+            except Exception:  # a client without the key, or one that closed the connection
                 continue
             threading.Thread(target=self._serve, args=(session,), daemon=True).start()
 
@@ -78,7 +79,7 @@ class FaultServer:
                     self._heal(number)
 
     def _answers(self, asked: Request, begun: list[int]) -> Iterator[Request]:
-        """One answer, or an error; for a check one a fault, then the end."""
+        """One answer, or an error. A check has one answer a fault, then the end."""
         try:
             match asked.pop("op"):
                 case "begin":
@@ -92,7 +93,7 @@ class FaultServer:
                 case "check":
                     yield from self._check(**asked)
                     yield {"done": True}
-        except Exception as failure:  # whatever it is, the one who asked shall know
+        except Exception as failure:  # the client gets every failure as its answer
             yield {"error": str(failure), "kind": type(failure).__name__}
 
     def _begin(self, begun: list[int], fault: str, aim: dict[str, Any], expiry_s: float) -> Request:
@@ -120,8 +121,11 @@ class FaultServer:
             print(f"fault {number} expired and was not healed: {failure}", flush=True)
 
     def _heal(self, number: int) -> str:
-        """Heal a fault once its begin is over. What cannot be healed is held on, and tried again
-        when it expires, with its session, or with everything."""
+        """Heal a fault once its begin is over.
+
+        A fault that cannot be healed is kept, and tried again when it expires, with its session, or
+        with all others.
+        """
         held = self._held.get(number)
         if held is None:
             return "it was healed before"
@@ -134,18 +138,20 @@ class FaultServer:
             return healed
 
     def heal_all(self) -> list[str]:
-        """Everything of everybody, and what is still paused, dead or cut; NotHealthy after
-        HEAL_DEADLINE_S. What fails is tried again when all else is healed."""
-        told = []
+        """Heal the faults of all sessions, and every node or link that is still disturbed.
+
+        Failed steps are repeated after all others. Raises NotHealthy after HEAL_DEADLINE_S.
+        """
+        steps = []
         for number, held in reversed(list(self._held.items())):
             with contextlib.suppress(Exception):
-                told.append(f"{held.fault.name}: {self._heal(number)}")
-        told += heal_now(self._controls)
+                steps.append(f"{held.fault.name}: {self._heal(number)}")
+        steps += heal_now(self._controls)
         again = [f"{h.fault.name}: {self._heal(n)}" for n, h in list(self._held.items())]
-        return [*again, *told]
+        return [*again, *steps]
 
     def _pids(self) -> dict[str, int]:
-        """Of every node; of a dead one that which it had, or 0."""
+        """The process id of every node; the last one of a dead node, or 0."""
         nodes = (*self._controls.zookeepers, *self._controls.brokers)
         return {node: self._controls.status(node).pid or 0 for node in nodes}
 
@@ -158,42 +164,44 @@ class FaultServer:
 
 
 class Refused(LabFailure):
-    """A fault with a target or an option that there is not."""
+    """A fault with an unknown target or option."""
 
 
 def heal_now(controls: Controls) -> list[str]:
-    """Resume what is paused, take every fault off every link, start what is dead, which needs the
-    links, feed what is starved; returns what was done once the cluster is healthy. NotHealthy after
-    HEAL_DEADLINE_S."""
-    told = []
+    """Resume paused nodes, remove every fault from every link, start dead nodes, restore
+    processors.
+
+    Returns what was done once the cluster is healthy. Raises NotHealthy after HEAL_DEADLINE_S.
+    """
+    steps = []
     nodes = (*controls.zookeepers, *controls.brokers)
     for node in nodes:
         if controls.status(node).state is NodeState.PAUSED:
             controls.resume(node)
-            told.append(f"{node} was paused and runs")
+            steps.append(f"{node} was paused and runs")
     active = controls.net.active()
     controls.net.heal_all()
-    told += [f"{link} was {', '.join(what)}" for link, what in active.items()]
+    steps += [f"{link} was {', '.join(what)}" for link, what in active.items()]
     dead = [node for node in nodes if controls.status(node).state is NodeState.DEAD]
     failed: list[Exception] = []
     for node in dead:
         try:
-            told.append(f"{node} was dead and runs as pid {controls.start(node).pid}")
+            steps.append(f"{node} was dead and runs as pid {controls.start(node).pid}")
         except (LabFailure, NotHealthy) as failure:
             failed.append(failure)
     if failed:
         raise NotHealthy("; ".join(map(str, failed)))
     for node in nodes:
         if controls.cpu_throttling(node).cpus is not None:
-            told.append(f"{node} was starved: {controls.restore_cpu(node)}")
+            steps.append(f"{node} was starved: {controls.restore_cpu(node)}")
     if dead:
-        controls.net.heal_all()  # what leads to them could not be probed before
+        controls.net.heal_all()  # links to them could not be probed before
     waited_s = controls.await_healthy(deadline_s=HEAL_DEADLINE_S)
-    return [*told, f"healthy after {waited_s:.1f} s"]
+    return [*steps, f"healthy after {waited_s:.1f} s"]
 
 
 class FaultSession:
-    """A lab's connection to the keeper of a standing cluster. LabFailure when there is none."""
+    """A lab's connection to the process of a standing cluster. Raises LabFailure without one."""
 
     def __init__(self, port: int, key: str) -> None:
         try:
@@ -203,7 +211,7 @@ class FaultSession:
         self._lock = threading.Lock()
 
     def close(self) -> None:
-        """End the session: what it began is healed."""
+        """End the session, which heals its faults."""
         self._connection.close()
 
     def heal_all(self) -> list[str]:
@@ -215,12 +223,14 @@ class FaultSession:
         pids: dict[str, int] = self._ask({"op": "pids"})["pids"]
         return pids
 
-    def check(self, names: list[str], *, runtime: str, target: str, seed: int) -> Iterator[Checked]:
+    def check(
+        self, names: list[str], *, runtime: str, target: str, seed: int
+    ) -> Iterator[FaultCheck]:
         """As `fault_check.check_all`, on the standing cluster."""
         asked = {"op": "check", "names": names, "runtime": runtime, "target": target, "seed": seed}
         answer = self._ask(asked)
         while not answer.get("done"):
-            yield msgspec.convert(answer, Checked)
+            yield msgspec.convert(answer, FaultCheck)
             answer = self._receive()
 
     @contextmanager
@@ -228,9 +238,11 @@ class FaultSession:
         self, name: str, target: str, *, expiry_s: float, topic: str = "", partition: int = 0,
         seed: str = "1", options: Mapping[str, Option] | None = None,
     ) -> Iterator[tuple[Proof, list[str]]]:  # fmt: skip
-        """A fault for the length of a `with` block: its proof and whom it hit.
+        """Play a fault for the length of a `with` block. Yields its proof and the nodes that it
+        hit.
 
-        Refused when it cannot be meant so, LabFailure when the keeper could not play it.
+        Raises Refused for an impossible fault, LabFailure when the cluster process could not play
+        it.
         """
         arguments = {
             "target": target, "topic": topic, "partition": partition, "seed": seed,

@@ -1,4 +1,4 @@
-"""The machine that a run ran on, in one line."""
+"""A description of the lab's machine in one line."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""How crowded this machine is while a run is played: a row of `samples` a second, source `lab`.
+"""Host load during a run: one row of `samples` a second, with source `lab`.
 
-Deadlines are for a machine that is the cluster's own: where far more tasks want a processor than
-there are, it may be the machine that is late, and nobody is accused of it.
+Deadlines assume a machine with free processors. Where far more tasks are runnable than there are
+processors, the machine may be late instead of the cluster, and judgement excuses it.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from urteil.harness.evidence.table_writer import Evidence
 
 METRIC, SOURCE = "runnable_per_processor", "lab"
 LOOK_S, LOOKS = 0.1, 10
-"""Between two looks, and how many of them make a row."""
+"""Seconds between two measurements, and measurements a row."""
 _LOADAVG = Path("/proc/loadavg")
 
 
-def runnable() -> float | None:
-    """Tasks that run or want to, a processor of this machine; None where nobody tells."""
+def measure_load() -> float | None:
+    """Runnable tasks a processor of this machine. None where the system does not report them."""
     try:
         running = _LOADAVG.read_text().split()[3].split("/")[0]
         return int(running) / (os.cpu_count() or 1)
@@ -32,8 +32,9 @@ def runnable() -> float | None:
 
 
 @contextmanager
-def watched(run_dir: Path, run: str) -> Iterator[list[Row]]:
-    """Look while the block runs, which may read the rows so far; they are evidence afterwards."""
+def record_host_load(run_dir: Path, run: str) -> Iterator[list[Row]]:
+    """Measure while the block runs, which may read the rows so far. They become evidence
+    afterwards."""
     rows: list[Row] = []
     ended = threading.Event()
     thread = threading.Thread(target=_watch, args=(rows, ended), name="host load", daemon=True)
@@ -49,13 +50,13 @@ def watched(run_dir: Path, run: str) -> Iterator[list[Row]]:
 
 
 def _watch(rows: list[Row], ended: threading.Event) -> None:
-    looks: list[float] = []
+    loads: list[float] = []
     while not ended.wait(LOOK_S):
-        seen = runnable()
-        if seen is None:
+        load = measure_load()
+        if load is None:
             return
-        looks.append(seen)
-        if len(looks) == LOOKS:
-            told = {"source": SOURCE, "metric": METRIC, "labels": "{}"}
-            rows.append(told | {"at_ns": time.monotonic_ns(), "value": sum(looks) / LOOKS})
-            looks = []
+        loads.append(load)
+        if len(loads) == LOOKS:
+            constant = {"source": SOURCE, "metric": METRIC, "labels": "{}"}
+            rows.append(constant | {"at_ns": time.monotonic_ns(), "value": sum(loads) / LOOKS})
+            loads = []

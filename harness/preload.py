@@ -1,8 +1,8 @@
-"""Work that a run does in advance, beside its load: imports, and the parsing of queries.
+"""Work that a run does in advance during its load: imports, and the parsing of queries.
 
-A load leaves processors idle for most of its seconds, and the judgement follows right after it. So
-a thread of low priority imports what judging and drawing import, and parses the guarantees'
-queries. The thread measures nothing and decides nothing: without it, the same work is done later.
+Processors are idle for most of a load, and the judgement follows at once. So a thread of low
+priority imports the modules of judgement and report, and parses the guarantees' queries. It has no
+other effect: without it, the same work is done later.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Preload:
         self._thread.start()
 
     def stop(self) -> None:
-        """Let the thread end with what it does now, at ordinary priority, and wait for it."""
+        """Let the thread finish its current step at ordinary priority, and wait for its end."""
         self._over.set()
         if self._thread.native_id is not None:
             renice([self._thread.native_id], 0)

@@ -1,12 +1,12 @@
-"""Kills what a lab started when the lab ends in any way, SIGKILL included.
+"""Kills every process of a lab when the lab ends in any way, SIGKILL included.
 
 Every process that a lab starts inherits `URTEIL_LAB=<token>` in its environment. The reaper is a
 small process outside the lab's process group that reads from a pipe whose other end only the lab
-holds. When the pipe closes, it kills every process with the token. Nothing has to be registered,
-so there is no moment at which a new process is unknown to it. Containers carry the token as a
-label; the engine that runs some is told to the reaper over the pipe.
+holds. When the pipe closes, it kills every process with the token. Nothing has to be registered, so
+no new process is ever missed. Containers carry the token as a label; the lab sends the address of
+their engine over the pipe.
 
-Run as a script by `start_reaper`; there it imports nothing of ours, so that it starts at once.
+`start_reaper` runs this file as a script, which imports nothing of ours and so starts at once.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def start_reaper() -> str:
 
 
 def sweep_containers(url: str) -> None:
-    """From now on, containers and networks that carry the token on this engine end too."""
+    """Let the reaper also remove containers and networks with the token from this engine."""
     assert _reaper is not None
     assert _reaper.stdin is not None
     _reaper.stdin.write(url.encode() + b"\n")
@@ -67,7 +67,7 @@ def sweep_containers(url: str) -> None:
 
 
 def _let_go_in_child() -> None:
-    """A forked child must not keep the pipe open after the lab's death."""
+    """Close the pipe in a forked child, which must not keep it open after the lab's death."""
     if _reaper is not None and _reaper.stdin is not None:
         os.close(_reaper.stdin.fileno())
 
@@ -90,7 +90,8 @@ def _pids() -> list[int]:
 
 
 def _environment(pid: int) -> list[bytes]:
-    """A process's environment; empty when it is gone, a zombie or somebody else's."""
+    """The environment of a process. Empty for a process that ended, a zombie, or one of another
+    user."""
     try:
         return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
     except FileNotFoundError:
@@ -110,7 +111,7 @@ def _environment_elsewhere(pid: int) -> list[bytes]:
 
 
 def reap(token: str) -> None:
-    """Kill holders until none was seen for a while: one may just have forked another."""
+    """Kill holders until several sweeps in a row found none: one may just have forked another."""
     deadline = time.monotonic() + DEADLINE_S
     quiet = 0
     while quiet < QUIET_SWEEPS and time.monotonic() < deadline:
@@ -128,10 +129,10 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     token = sys.argv[1]
-    told = b""
+    received = b""
     while chunk := os.read(0, 4096):
-        told += chunk
-    engines = dict.fromkeys(told.decode().split())
+        received += chunk
+    engines = dict.fromkeys(received.decode().split())
     sweeps = [_sweep(url, token) for url in engines]
     reap(token)
     for one in sweeps:

@@ -1,7 +1,7 @@
-"""What is asked of a run, and the facts of how it went: `scenario.json` and `run.json`.
+"""A scenario and the facts of its run: `scenario.json` and `run.json`.
 
-A scenario is workload x faults x cluster x guarantees and one seed. It says everything that a
-second run needs; what really happened (versions, phases, problems of the lab) is `RunFacts`.
+A scenario is workload x faults x cluster x guarantees and one seed. It holds everything that a
+second run needs. What happened (versions, phases, problems of the lab) is `RunFacts`.
 """
 
 from __future__ import annotations
@@ -193,10 +193,12 @@ class RunFacts(msgspec.Struct, kw_only=True):
     mutant_ran: bool | None = None
 
 
-def lasting(scenario: Scenario, duration_s: float) -> Scenario:
-    """`scenario` with `duration_s` of load: a longer one repeats the schedule, a shorter one has
-    all moments and lengths of its faults shrunk with it. Faults after acknowledgements stay. Of
-    drawn faults there are as many more or fewer."""
+def with_duration(scenario: Scenario, duration_s: float) -> Scenario:
+    """`scenario` with `duration_s` of load.
+
+    A longer load repeats the schedule. A shorter one shrinks all moments and durations of its
+    faults. Faults after acknowledgements stay. The number of drawn faults changes in proportion.
+    """
     whole = scenario.duration_s
     times = max(1, int(duration_s // whole))
     scale = min(1.0, duration_s / whole)

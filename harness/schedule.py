@@ -1,7 +1,8 @@
 """Schedules as files: drawn, written by hand, saved from a run, played again.
 
-A schedule is a list of faults and the load they were played under. `settled` turns a scenario and
-its seed into one; `schedule.json` of a run holds it, with the moments that were really played.
+A schedule is a list of faults and the load under which they are played. `settled` draws the one of
+a scenario and its seed. `schedule.json` of a run holds it with the moments at which faults were
+played.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ _replace = msgspec.structs.replace
 
 
 class ScheduleError(ValueError):
-    """A schedule cannot be read or played; the message names file, entry and mend."""
+    """A schedule cannot be read or played. The message names file, entry and remedy."""
 
 
 class Played(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a fault: seconds after the load began, whom it hit, whether it acted."""
+    """The play of a fault: seconds after the begin of the load, nodes hit, whether it acted."""
 
     begin_s: float
     healed_s: float | None
@@ -47,7 +48,7 @@ class Entry(FaultSpec, frozen=True, kw_only=True, forbid_unknown_fields=True, om
 
 
 class Schedule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A schedule's file. What is None is the scenario's own."""
+    """A schedule file. None stands for the scenario's own value."""
 
     scenario: str | None = None
     seed: int | None = None
@@ -58,11 +59,11 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     faults: tuple[Entry, ...] = ()
 
 
-def settled(scenario: Scenario) -> Scenario:
-    """The scenario with its schedule drawn and shifted by its seed: nothing is left to chance but
-    the cluster's own timing. Settled ones stay as they are.
+def settle_schedule(scenario: Scenario) -> Scenario:
+    """The scenario with its schedule drawn and shifted by its seed. Only timing is left to chance.
 
-    ValueError for faults that cannot be planned or drawn.
+    A scenario that is settled already is returned unchanged. Raises ValueError for faults that
+    cannot be planned or drawn.
     """
     topic = scenario.workload.topics[0].name
     faults = plan_schedule(scenario.faults, seed=scenario.seed, topic=topic)
@@ -142,7 +143,7 @@ def _played(one: Injection, began_ns: int) -> Played:
 
 
 def with_schedule(scenario: Scenario, schedule: Schedule) -> Scenario:
-    """The scenario with this schedule in place of its own faults, under its load."""
+    """The scenario with this schedule instead of its own faults and load."""
     faults = tuple(
         FaultSpec(**{k: v for k, v in msgspec.structs.asdict(one).items() if k != "played"})
         for one in schedule.faults
@@ -168,26 +169,26 @@ def with_schedule(scenario: Scenario, schedule: Schedule) -> Scenario:
 
 
 def save_schedule(path: Path, schedule: Schedule) -> None:
-    """Write it as JSON, whole or not at all."""
+    """Write the schedule as JSON, completely or not at all."""
     part = path.with_name(path.name + ".part")
     part.write_bytes(text_of(schedule).encode())
     part.replace(path)
 
 
 def text_of(schedule: Schedule) -> str:
-    """Its JSON, with a line's end."""
+    """The JSON of a schedule, with a newline."""
     return msgspec.json.format(msgspec.json.encode(schedule), indent=2).decode() + "\n"
 
 
 def load_schedule(path: Path, scenario: Scenario) -> Schedule:
-    """The schedule in a file, JSON or by its name TOML, fit for `scenario`'s cluster.
+    """Read a schedule from JSON or TOML (by the file's name), for `scenario`'s cluster.
 
-    Entries without a `choice` get one by their place, so that the file alone says what is played.
-    ScheduleError names file, entry and mend.
+    Entries without a `choice` get one by their place, so that the file alone defines the play.
+    Raises ScheduleError with file, entry and remedy.
     """
     try:
         text = path.read_text()
-        told: Any = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+        data: Any = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
     except OSError as error:
         raise ScheduleError(f"{path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
@@ -196,9 +197,9 @@ def load_schedule(path: Path, scenario: Scenario) -> Schedule:
         kind = "TOML" if path.suffix == ".toml" else "JSON"
         raise ScheduleError(f"{path} is no {kind}: {error}") from None
     try:
-        schedule = msgspec.convert(told, Schedule)
+        schedule = msgspec.convert(data, Schedule)
     except msgspec.ValidationError as error:
-        raise ScheduleError(f"{path}: {_plain(str(error), told)}") from None
+        raise ScheduleError(f"{path}: {_plain(str(error), data)}") from None
     _check_load(path, schedule)
     entries = tuple(
         one if one.choice else _replace(one, choice=f"{n}/{one.fault}")
@@ -232,18 +233,18 @@ def _check_entry(one: Entry, scenario: Scenario) -> None:
     plan_fault(one, shift_s=0, choice=one.choice, topic=scenario.workload.topics[0].name)
 
 
-def _check_target(one: Entry, told: str, size: ClusterSpec) -> None:
-    """What targets of some faults mean, or whether they are asked, only the run can tell."""
-    if "role" in told or "zk1" in told:
-        check_target(one.target, told, brokers=size.brokers, zookeepers=size.zookeepers)
-    elif "a client" in told and "client id" not in told:
+def _check_target(one: Entry, meaning: str, size: ClusterSpec) -> None:
+    """Check the target of an entry. Targets of some faults are known during the run only."""
+    if "role" in meaning or "zk1" in meaning:
+        check_target(one.target, meaning, brokers=size.brokers, zookeepers=size.zookeepers)
+    elif "a client" in meaning and "client id" not in meaning:
         client_selectors.check_target(one.target)
-    elif told == "all" and one.target != told:
+    elif meaning == "all" and one.target != meaning:
         raise ValueError(f"{one.target!r} is not all: this fault is of all brokers")
 
 
 def _check_choices(path: Path, entries: Sequence[Entry]) -> None:
-    """They tell played faults apart."""
+    """Choices identify played faults, so they must differ."""
     seen: dict[str, int] = {}
     for n, one in enumerate(entries):
         if one.choice in seen:
@@ -255,15 +256,15 @@ def _check_choices(path: Path, entries: Sequence[Entry]) -> None:
         seen[one.choice] = n
 
 
-def _plain(error: str, told: Any) -> str:
-    """msgspec's `... - at `$.faults[2].at_s`` with the entry named as people count."""
+def _plain(error: str, data: Any) -> str:
+    """An error of msgspec, `... - at `$.faults[2].at_s``, with the entry counted from 1."""
     said, _, where = error.partition(" - at `$")
     where = where.rstrip("`")
     found = re.match(r"\.faults\[(\d+)\]\.?(.*)", where)
     if not found:
         return f"{where.lstrip('.')}: {said}" if where else said
     n = int(found[1])
-    entry = told["faults"][n]
+    entry = data["faults"][n]
     name = f" ({entry.get('fault', 'no fault named')})" if isinstance(entry, dict) else ""
     return f"fault {n + 1}{name}{', ' + found[2] if found[2] else ''}: {said}; " + (
         "fields are " + ", ".join(one for one in FaultSpec.__struct_fields__)

@@ -1,7 +1,7 @@
-"""Where each process of a run stands when it hangs: `stacks/` of the run, a file a process.
+"""Stack dumps of a hanging run: `stacks/` of the run's folder, one file a process.
 
-On SIGQUIT a JVM writes the stacks of all its threads to its output and goes on, and so do our own
-brokers and clients. A process that does not listen to it, which would end by it, is not asked.
+On SIGQUIT a JVM writes the stacks of its threads to its output and goes on; our brokers and clients
+do the same. A process without a handler would end by the signal, so it gets none.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 FOLDER = "stacks"
-TELLS_S = 5.0
+DUMP_DEADLINE_S = 5.0
 QUIET_S = 0.3
 POLL_S = 0.05
 MOST = 200_000
-"""Characters of one process."""
+"""The limit of one process's dump, in characters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Teller:
-    """A process of the run, and all that it has written to its output."""
+class DumpSource:
+    """A process of the run, with the file of its output."""
 
     name: str
     pid: int
@@ -36,17 +36,19 @@ class Teller:
 
 @dataclass(slots=True)
 class Stacks:
-    """Asks the processes of the run in `run_dir`; `sources` name them at that moment. `own` is what
-    this process is called."""
+    """Dumps the processes of the run in `run_dir`. `sources` lists them when called; `own` names
+    this process."""
 
     run_dir: Path
-    sources: list[Callable[[], Iterable[Teller]]] = field(default_factory=list)
+    sources: list[Callable[[], Iterable[DumpSource]]] = field(default_factory=list)
     own: str = "lab"
     taken: bool = field(init=False, default=False)
 
     def take(self, why: str) -> Path | None:
-        """The folder with a file a process, this one among them; only the first time,
-        since later ones would tell of the end that the first one led to."""
+        """Write one file a process, this one included, and return the folder.
+
+        Only the first call does so: later dumps would show the shutdown that followed the first.
+        """
         if self.taken:
             return None
         self.taken = True
@@ -56,20 +58,22 @@ class Stacks:
             file.write(f"{why}\npid {os.getpid()}\n")
             file.flush()
             faulthandler.dump_traceback(file, all_threads=True)
-        tellers = [teller for source in self.sources for teller in source()]
-        with ThreadPoolExecutor(max(1, len(tellers))) as pool:
-            for teller, told in zip(tellers, pool.map(asked, tellers), strict=True):
-                text = f"{why}\npid {teller.pid}\n{told[:MOST]}\n"
-                (folder / f"{teller.name}.txt").write_text(text, "utf-8", "replace")
+        dump_sources = [source for running in self.sources for source in running()]
+        with ThreadPoolExecutor(max(1, len(dump_sources))) as pool:
+            for source, dump in zip(
+                dump_sources, pool.map(request_dump, dump_sources), strict=True
+            ):
+                text = f"{why}\npid {source.pid}\n{dump[:MOST]}\n"
+                (folder / f"{source.name}.txt").write_text(text, "utf-8", "replace")
         return folder
 
 
 @contextmanager
-def watched(limit_s: float | None, hung: Callable[[], None]) -> Iterator[None]:
-    """A block that is interrupted when it lasts longer, after `hung` was called in another thread.
+def limit_duration(limit_s: float | None, hung: Callable[[], None]) -> Iterator[None]:
+    """Interrupt a block that lasts longer than `limit_s`, after a call of `hung` in another thread.
 
-    As by SIGTERM: TimeoutError where that is a KeyboardInterrupt in the main thread, as it is
-    during a run; in other threads it goes on after `hung`. None is no limit.
+    The interrupt is that of SIGTERM. It becomes TimeoutError where it is a KeyboardInterrupt in the
+    main thread, as during a run; in other threads the block goes on after `hung`. None is no limit.
     """
     if limit_s is None:
         yield
@@ -96,38 +100,39 @@ def watched(limit_s: float | None, hung: Callable[[], None]) -> Iterator[None]:
         timer.cancel()
 
 
-def asked(teller: Teller) -> str:
-    """What the process writes when it is asked where it stands; its own output has it too."""
-    state = _status(teller.pid)
+def request_dump(source: DumpSource) -> str:
+    """Request a stack dump from a process and return it. The process's own output has it too."""
+    state = _status(source.pid)
     if not state:
         return "it is gone"
     if state.get("State", "")[:1] in "Tt":
-        return "it is stopped (SIGSTOP), and tells nothing"
+        return "no dump: the process is stopped (SIGSTOP)"
     if not int(state.get("SigCgt", "0"), 16) >> (signal.SIGQUIT - 1) & 1:
-        return "it does not listen to SIGQUIT, by which it would end: not asked"
-    before = len(teller.output())
+        return "no dump: the process has no handler for SIGQUIT, which would end it"
+    before = len(source.output())
     try:
-        os.kill(teller.pid, signal.SIGQUIT)
+        os.kill(source.pid, signal.SIGQUIT)
     except ProcessLookupError:
         return "it is gone"
-    return _grown(teller, before) or f"it wrote nothing within {TELLS_S:.0f} s"
+    return _grown(source, before) or f"it wrote nothing within {DUMP_DEADLINE_S:.0f} s"
 
 
-def _grown(teller: Teller, before: int) -> str:
-    """What came after `before`, once nothing more comes."""
-    deadline, told, quiet = time.monotonic() + TELLS_S, "", time.monotonic()
+def _grown(source: DumpSource, before: int) -> str:
+    """The output after byte `before`, once it has stopped growing."""
+    deadline, output, quiet = time.monotonic() + DUMP_DEADLINE_S, "", time.monotonic()
     while time.monotonic() < deadline:
-        now = teller.output()[before:]
-        if now != told:
-            told, quiet = now, time.monotonic()
-        elif told and time.monotonic() - quiet > QUIET_S:
+        now = source.output()[before:]
+        if now != output:
+            output, quiet = now, time.monotonic()
+        elif output and time.monotonic() - quiet > QUIET_S:
             break
         time.sleep(POLL_S)
-    return told
+    return output
 
 
 def _status(pid: int) -> dict[str, str]:
-    """What Linux says of a process; empty when it is gone, or where there is no Linux."""
+    """The fields of /proc/PID/status. Empty for a process that ended, and on other systems than
+    Linux."""
     try:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     except OSError:

@@ -1,9 +1,9 @@
 """Seconds and processor seconds of a run's phases.
 
 A phase named `load` is one of the run; `load/first acks` is a part of it. Phases of the run follow
-one another, so their seconds add up to the run's; parts may overlap (the canary sings while the
-guarantees are judged). Processor seconds are those of the lab's own process: brokers, clients and
-Spark's JVM are processes of their own.
+one another, so their seconds add up to the run's. Parts may overlap: the self-test runs while the
+guarantees are judged. Processor seconds are those of the lab's own process; brokers, clients and
+Spark's JVM are other processes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import msgspec
 
 
 class Spent(msgspec.Struct, kw_only=True):
-    """What one phase took."""
+    """The cost of one phase."""
 
     phase: str
     seconds: float
@@ -24,8 +24,10 @@ class Spent(msgspec.Struct, kw_only=True):
 
 
 class Stopwatch:
-    """Measures named phases into `spent`, in the order of their begins, and the seconds of those
-    that are no part of another one into `seconds` as well."""
+    """Measures named phases into `spent`, in the order of their begins.
+
+    The seconds of phases that are not part of another one also go into `seconds`.
+    """
 
     def __init__(self, seconds: dict[str, float], spent: list[Spent] | None = None) -> None:
         self._seconds = seconds
@@ -33,7 +35,7 @@ class Stopwatch:
 
     @contextmanager
     def __call__(self, phase: str) -> Iterator[None]:
-        """Measure what the block takes, also when it raises; a repeated phase adds up."""
+        """Measure the block, also when it raises. A repeated phase adds up."""
         began, processor = time.monotonic(), time.process_time()
         spent = next((one for one in self._spent if one.phase == phase), None)
         if spent is None:

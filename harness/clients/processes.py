@@ -17,7 +17,7 @@ import psutil
 
 from urteil.harness.clients.spec import ClientSpec
 from urteil.harness.scenario import save
-from urteil.harness.stack_dumps import Teller
+from urteil.harness.stack_dumps import DumpSource
 
 CHILDREN_POLL_S = 0.05
 SIGNALLED_KINDS = ("group", "visitor")
@@ -157,11 +157,11 @@ class Clients:
         with contextlib.suppress(ProcessLookupError, PermissionError, KeyError):
             os.killpg(self._processes[name].pid, number)
 
-    def tellers(self, names: Sequence[str]) -> list[Teller]:
+    def dump_sources(self, names: Sequence[str]) -> list[DumpSource]:
         """The running clients, to be asked for their stacks."""
         logs = self._run_dir / "logs"
         return [
-            Teller(
+            DumpSource(
                 name=f"client-{name}",
                 pid=self._processes[name].pid,
                 output=partial((logs / f"client-{name}.log").read_text, errors="replace"),

@@ -28,7 +28,7 @@ from urteil.harness.clients.transactions.transactional_id_probe import initialis
 from urteil.harness.dependencies.kafka import kafka_classpath
 from urteil.harness.evidence.journal import JournalReader, PassBegin, PassEnd, Right
 from urteil.harness.scenario import Scenario, TopicFact
-from urteil.harness.stack_dumps import Teller
+from urteil.harness.stack_dumps import DumpSource
 
 FLUSH_DEADLINE_S = 15.0
 STOP_DEADLINE_S = 5.0
@@ -348,10 +348,10 @@ class Workload:
         sending = self._client_controls.names_of_kind(self._sending_kind)
         return [*sending, *self._special_clients]
 
-    def tellers(self) -> list[Teller]:
+    def dump_sources(self) -> list[DumpSource]:
         """The running clients except applications, which belong to the user."""
         apps = self._client_controls.names_of_kind("app")
-        return self._clients.tellers([one for one in self._clients.names if one not in apps])
+        return self._clients.dump_sources([one for one in self._clients.names if one not in apps])
 
     def problems(self) -> list[str]:
         """Sentences for `RunFacts.problems`: clients that were killed, crashed or ended early."""

@@ -27,7 +27,7 @@ from urteil.harness.dependencies.faketime import faketime_library
 from urteil.harness.dependencies.inventory import describe_required
 from urteil.harness.runtimes import open_runtime
 from urteil.harness.scenario import ClusterSpec
-from urteil.harness.stack_dumps import Teller
+from urteil.harness.stack_dumps import DumpSource
 from urteil.harness.targets import BrokerNode, Mix, Target
 from urteil.harness.targets.mix import kinds_of
 from urteil.harness.targets.target import (
@@ -223,10 +223,10 @@ class Cluster:
         self.ready_s = self.runtime.opening_s + time.monotonic() - began
         return self.ready_s
 
-    def tellers(self) -> list[Teller]:
+    def dump_sources(self) -> list[DumpSource]:
         """Its brokers and ZooKeepers that live, to be asked where they stand."""
         return [
-            Teller(
+            DumpSource(
                 name=node, pid=self.runtime.local_pid(node), output=partial(self.runtime.log, node)
             )
             for node in (*self.plan.brokers, *self.plan.zookeepers)

@@ -31,7 +31,7 @@ from urteil.harness.cluster.cluster_state import ClusterState
 from urteil.harness.cluster.controls import ClusterControls
 from urteil.harness.cluster.guard import Guard
 from urteil.harness.reaper import VARIABLE, start_reaper
-from urteil.harness.stack_dumps import Teller
+from urteil.harness.stack_dumps import DumpSource
 from urteil.harness.targets.external import ExternalFile, load_external
 
 READY_DEADLINE_S = 60.0
@@ -339,7 +339,7 @@ class ExternalCluster:
             time.sleep(POLL_S)
         return time.monotonic() - began
 
-    def tellers(self) -> list[Teller]:
+    def dump_sources(self) -> list[DumpSource]:
         """None: its processes are somebody else's."""
         return []
 

@@ -1,4 +1,4 @@
-"""Many runs, one after another: each a process of its own and a row in a ledger on disk."""
+"""Campaigns: many runs one after another, each in a process of its own, with a ledger on disk."""
 
 from urteil.harness.hunt.job import Job, Row
 from urteil.harness.hunt.ledger import Ledger

@@ -1,8 +1,8 @@
-"""All nights' runs and what was found in them, in one SQLite file that survives any kill.
+"""The archive of all nights: their runs and findings in one SQLite file that survives any kill.
 
-A finding is recognised by its signature: guarantee and sub-kind, the kinds of faults that were
-active at its first record, and the topic it was found in; on the same target, with the same
-mutant or none.
+A finding is recognised by its signature: the guarantee and sub-kind, the kinds of faults that were
+active at its first record, and its topic. Signatures are compared only within the same target and
+the same mutant (or none).
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ CREATE INDEX IF NOT EXISTS by_signature ON signatures (signature);
 WAIT_S = 30.0
 
 
-class Seen(msgspec.Struct, frozen=True, kw_only=True):
-    """A signature that was met before: how often, in which run first, what is known of it."""
+class KnownSignature(msgspec.Struct, frozen=True, kw_only=True):
+    """A signature that earlier runs had: how often, in which run first, and its investigation."""
 
     signature: str
     times: int
@@ -44,8 +44,8 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     failure: Failure | None = None
 
 
-class History:
-    """The file at `path`, made when it is missing; several nights may write to it at once."""
+class Archive:
+    """The archive at `path`, created when missing. Several nights may write to it at once."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -53,8 +53,9 @@ class History:
         with self._open() as db:
             db.executescript(_TABLES)
 
-    def add(self, row: Row) -> list[Seen]:
-        """Keep a run once, whole or not at all; which of its signatures earlier runs had."""
+    def add(self, row: Row) -> list[KnownSignature]:
+        """Store a run once, completely or not at all. Returns those of its signatures that earlier
+        runs had."""
         job = row.job
         mine = (row.at, job.scenario, job.seed, job.target, job.mutant)
         with self._open() as db, db:
@@ -78,7 +79,7 @@ class History:
             return list(_seen(db, row, before=kept or 0))
 
     def keep(self, failure: Failure) -> None:
-        """What a night found when it looked into a signature."""
+        """Store the investigation of a signature."""
         job = failure.job
         with self._open() as db, db:
             db.execute(
@@ -87,12 +88,13 @@ class History:
             )
 
     def failure(self, signature: str, job: Job) -> Failure | None:
-        """What is known of a signature on the target of a job, with its mutant."""
+        """The investigation of a signature on the target and mutant of `job`."""
         with self._open() as db:
             return _failure(db, signature, job)
 
     def last_played(self, job: Job) -> str:
-        """When a scenario was last played on a target (with a mutant), empty for never."""
+        """When the scenario was last played on the target, with the mutant of `job`; empty for
+        never."""
         with self._open() as db:
             found = db.execute(
                 "SELECT max(at) FROM runs WHERE scenario = ? AND target = ? AND mutant IS ?",
@@ -108,7 +110,7 @@ class History:
             yield db
 
 
-def _seen(db: sqlite3.Connection, row: Row, *, before: int) -> Iterator[Seen]:
+def _seen(db: sqlite3.Connection, row: Row, *, before: int) -> Iterator[KnownSignature]:
     job = row.job
     for signature in dict.fromkeys(row.signatures):
         found = db.execute(
@@ -117,8 +119,14 @@ def _seen(db: sqlite3.Connection, row: Row, *, before: int) -> Iterator[Seen]:
             (signature, job.target, job.mutant, before),
         ).fetchone()
         if found[0]:
-            yield Seen(signature=signature, times=found[0], first_at=found[1], scenario=found[2],
-                       seed=found[3], failure=_failure(db, signature, job))  # fmt: skip
+            yield KnownSignature(
+                signature=signature,
+                times=found[0],
+                first_at=found[1],
+                scenario=found[2],
+                seed=found[3],
+                failure=_failure(db, signature, job),
+            )
 
 
 def _failure(db: sqlite3.Connection, signature: str, job: Job) -> Failure | None:

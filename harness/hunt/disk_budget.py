@@ -1,4 +1,4 @@
-"""Keeps the folders of a campaign's runs within a budget of disk, what matters longest."""
+"""Keeps the run folders of a campaign within a disk budget. The most valuable ones stay longest."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ ORDER = {"PASS": 0, "UNKNOWN": 1, "FAIL": 2}
 
 
 def prune_to(rows: Sequence[Row], budget_bytes: float, known: frozenset[str]) -> list[Path]:
-    """Remove run folders until the rest fits, and say which.
+    """Remove run folders until the others fit into the budget. Returns the removed ones.
 
-    First goes what passed, then what is UNKNOWN, then failures: of them those whose path is
-    `known`, because an earlier run showed the same; the older before the newer.
+    Passed runs are removed first, then UNKNOWN ones, then failures. Among failures, paths in
+    `known` are removed first, since an earlier run showed the same, and older ones before newer
+    ones.
     """
     there = [(row, Path(row.run)) for row in rows if row.run and Path(row.run).is_dir()]
     sizes = {path: size_of(path) for _, path in there}

@@ -1,4 +1,4 @@
-"""A failure that a night looked into: how often its seed shows it, and the smallest schedule."""
+"""An investigated failure: how often its seed shows it, and its smallest schedule."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _MISSED = 0.05
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a signature that a run of `job` showed first.
+    """The investigation of a signature that a run of `job` showed first.
 
-    `hits` of `tries` further runs of the same seed showed it too. `ended` is how shrinking did
-    (shrink.Report), or why there was none; `smallest` is the schedule it came to, shown by
-    `smallest_hits` of `smallest_tries` runs, and `folder` holds it and its tries.
+    `hits` of `tries` further runs of the same seed showed it too. `ended` is how shrinking ended
+    (`shrink_steps.Report`), or why there was none. `smallest` is the smallest schedule, which
+    `smallest_hits` of `smallest_tries` runs showed; `folder` holds it and its tries.
     """
 
     signature: str
@@ -44,7 +44,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def shortest(self) -> str:
-        """The smallest schedule in a line, or why there is none."""
+        """The smallest schedule in one line, or why there is none."""
         if self.smallest is None:
             return self.ended
         faults = ", ".join(map(_words, self.smallest.faults)) or "no fault"
@@ -53,7 +53,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def kind_of(signature: str) -> str:
-    """Its guarantee and sub-kind, as `Row.shows` has them."""
+    """The guarantee and sub-kind of a signature, in the form of `Row.shows`."""
     return signature.partition(" under ")[0]
 
 
@@ -62,10 +62,10 @@ def guarantee_of(signature: str) -> str:
 
 
 def rule_for(hits: int, tries: int) -> Rule:
-    """How often a smaller schedule has to show what `hits` of `tries` runs showed.
+    """How often a smaller schedule must show what `hits` of `tries` runs showed.
 
-    Two of three for what comes often. For what is rare once, out of as many as show it with 95 %,
-    but never more than ten.
+    Frequent failures need two of three. Rare ones need one, out of as many tries as show it with 95
+    % probability, at most ten.
     """
     rate = hits / tries if tries else 1.0
     if rate >= OFTEN:

@@ -1,4 +1,4 @@
-"""Looks into a run that failed: plays its seed again for its rate, and shrinks its schedule."""
+"""Investigates a failed run: replays its seed to measure the rate, and shrinks its schedule."""
 
 from __future__ import annotations
 
@@ -18,15 +18,14 @@ from urteil.harness.hunt.shrinking import Report
 
 
 class OutOfTime(Exception):
-    """The night ends before it is known; what was played is kept for the next call."""
+    """The night ends before the investigation does. Its runs are kept for the next call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Inspector:
-    """`folder` gets a folder a failing run. `shrink` gives None when the lab failed at it.
+class Investigator:
+    """`folder` gets one folder a failed run. `shrink` returns None when the lab fails.
 
-    A seed is played `reruns` times more; shrinking one failure takes about `shrink_s` at most, and
-    0 is no shrinking.
+    A seed is replayed `reruns` times. Shrinking takes about `shrink_s` a failure; 0 disables it.
     """
 
     folder: Path
@@ -37,9 +36,10 @@ class Inspector:
     said: Callable[[str], None] = lambda _line: None
 
     def look_into(self, row: Row, signatures: Sequence[str], deadline: float) -> list[Failure]:
-        """The first of `signatures`, and those of the others that its smallest schedule shows too.
+        """Investigate the first of `signatures`, and those others that its smallest schedule also
+        shows.
 
-        OutOfTime when `deadline` (CLOCK_MONOTONIC, seconds) comes before that.
+        Raises OutOfTime when `deadline` (CLOCK_MONOTONIC, seconds) comes first.
         """
         mine = self.folder / Path(row.run).name
         mine.mkdir(parents=True, exist_ok=True)
@@ -102,7 +102,7 @@ def _rated(row: Row, signature: str, again: Sequence[Row]) -> Failure:
 
 
 def _shown_too(report: Report) -> list[str]:
-    """What else the runs of the smallest schedule violated."""
+    """The other violations of the smallest schedule's runs."""
     kept = [step for step in report.steps if step.kept]
     return [one.name for one in kept[-1].others] if kept else []
 
@@ -122,7 +122,7 @@ def _ended(one: Failure, report: Report | None, folder: Path) -> Failure:
 
 
 def _tidy(folder: Path, kept: str) -> None:
-    """Of the tries, one that shows the smallest schedule stays."""
+    """Remove all tries except one that shows the smallest schedule."""
     for one in (folder / "tries").glob("*"):
         if one.is_symlink():
             one.unlink()

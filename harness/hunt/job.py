@@ -1,4 +1,4 @@
-"""One run of a campaign: what is asked for, and what came of it."""
+"""One run of a campaign: the job that was requested, and the row that it produced."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SECOND_NS = 1_000_000_000
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """A run to play. `mutant` None is the broker as it is."""
+    """A run to play. `mutant` None is the unchanged broker."""
 
     scenario: str
     seed: int
@@ -32,11 +32,11 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 class Row(msgspec.Struct, frozen=True, kw_only=True):
     """A run that was played.
 
-    `violated` counts findings that are not permitted by guarantee, `first_s` says how long after
-    the load's begin the first of them was (guarantees whose findings have no time are left out).
-    `run` is its folder, empty when it was pruned; `refused` when the lab did not even begin it.
-    `shows` are its violations by guarantee and sub-kind, `signatures` what they are recognised by
-    (history.py).
+    `violated` counts findings that are not permitted, by guarantee. `first_s` has the seconds from
+    the begin of the load to the first finding of each; guarantees whose findings have no time are
+    absent. `run` is the folder, empty when it was pruned. `refused`: the lab did not begin the run.
+    `shows` are its violations by guarantee and sub-kind, `signatures` their signatures
+    (archive.py).
     """
 
     job: Job
@@ -75,8 +75,11 @@ def row_of(job: Job, result: Result, facts: RunFacts, *, seconds: float, at: str
 
 
 def _signature(guarantee: GuaranteeResult, run: str) -> str:
-    """Guarantee and sub-kind, the kinds of faults active at its first violation, and the topic,
-    which in a cluster that stays is named after the run."""
+    """Guarantee and sub-kind, the kinds of faults active at the first violation, and the topic.
+
+    In a standing cluster topics are named after the run; the signature has the name without the
+    run.
+    """
     first = next((one for one in guarantee.findings if one.permitted is None), None)
     if guarantee.status != "violated" or first is None:
         return ""

@@ -1,4 +1,4 @@
-"""The rows of a campaign, a line each: what was written survives a kill."""
+"""The ledger of a campaign: one JSON line a run. Written lines survive a kill."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from urteil.harness.hunt.job import Job, Row
 
 
 class Ledger:
-    """`path` and what it holds; a line that was cut short is a run that was not played."""
+    """The rows in the file at `path`. A line that a kill cut short counts as a run that was not
+    played."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -26,11 +27,11 @@ class Ledger:
             file.write(msgspec.json.encode(row) + b"\n")
 
     def find(self, job: Job) -> Row | None:
-        """The row of a job that was played already."""
+        """The row of a job that was already played."""
         return next((row for row in self.rows if row.job == job), None)
 
     def _mend(self) -> None:
-        """Without the cut line, lest the next row be glued to it."""
+        """Remove a line that was cut short, so that the next row begins a line of its own."""
         part = self._path.with_name(self._path.name + ".part")
         part.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in self.rows))
         part.replace(self._path)

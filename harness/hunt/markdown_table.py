@@ -1,4 +1,4 @@
-"""Tables for people and for files."""
+"""Markdown tables for terminals and files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The matrix mutants x guarantees: who was caught by what, how often and how soon."""
+"""The matrix of mutants and guarantees: which guarantee caught which mutant, how often and how
+soon."""
 
 from __future__ import annotations
 
@@ -21,11 +22,11 @@ class Meant(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of one mutant.
+    """The results of one mutant.
 
-    It counts as caught in a seed when the guarantee meant for it is violated, its patched line ran,
-    and its twin (same scenario and seed, broker as it is) passes. `violated` counts seeds by
-    guarantee, `first_s` is the time of the first finding of the meant one, by seed.
+    It counts as caught under a seed when the guarantee meant for it is violated, its patched line
+    ran, and its twin (same scenario and seed, unchanged broker) passes. `violated` counts seeds by
+    guarantee. `first_s` has the time of the meant guarantee's first finding, by seed.
     """
 
     mutant: str
@@ -48,19 +49,19 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def doubtful(self) -> bool:
-        """Nothing was played, or what was says nothing of the mutant."""
+        """Nothing was played, or the runs say nothing about the mutant."""
         return not self.seeds or self.unknown > 0 or self.twins < len(self.seeds)
 
 
 class Matrix(msgspec.Struct, frozen=True, kw_only=True):
-    """All lines, and the guarantees that anything violated."""
+    """All lines, and every guarantee that was violated."""
 
     lines: list[Line]
     guarantees: list[str]
 
     @property
     def verdict(self) -> str:
-        """PASS when all are caught, FAIL when one is not, UNKNOWN when nothing is known of it."""
+        """PASS when all are caught, FAIL when one is not, UNKNOWN when one has no result."""
         missed = [line for line in self.lines if not line.enough]
         if not missed and self.lines:
             return "PASS"
@@ -78,7 +79,7 @@ def jobs_of(mutants: Iterable[Meant], seeds: Sequence[int]) -> list[Job]:
 
 
 def matrix_of(mutants: Iterable[Meant], rows: Sequence[Row]) -> Matrix:
-    """The matrix of what was played by now; mutants without a row have empty lines."""
+    """The matrix of the runs so far. Mutants without a row have empty lines."""
     lines = [_line(mutant, rows) for mutant in mutants]
     named = {name for line in lines for name in line.violated} | {one.guarantee for one in lines}
     return Matrix(lines=lines, guarantees=sorted(named))
@@ -118,15 +119,15 @@ def _line(mutant: Meant, rows: Sequence[Row]) -> Line:
 
 
 def _first(line: Line) -> str:
-    """What only the logs on disk show has no time but the run's end."""
+    """The earliest first finding. Findings in logs on disk have no time."""
     if line.first_s:
         return f"{median(line.first_s):.1f} s"
     return "at the end" if line.caught else "-"
 
 
 def text_of(matrix: Matrix) -> str:
-    """The matrix as a Markdown table: a column a guarantee, cells `caught of seeds`, the meant one
-    in bold."""
+    """The matrix as a Markdown table: one column a guarantee, cells `caught of seeds`, the meant
+    one in bold."""
     heads = ["mutant", "scenario", "caught", "at least", "first catch", "line ran", "twin passes"]
     rows = []
     for line in matrix.lines:

@@ -1,4 +1,4 @@
-"""The hunt: scenarios on every target under ever new seeds, until the time is up."""
+"""A night: scenarios on every target under ever new seeds, until the time is up."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from statistics import mean
 import msgspec
 
 from urteil.chaos.observations import LabFailure
-from urteil.harness.hunt.archive import History, Seen
+from urteil.harness.hunt.archive import Archive, KnownSignature
 from urteil.harness.hunt.disk_budget import prune_to, size_of
 from urteil.harness.hunt.investigated_failure import Failure, guarantee_of
-from urteil.harness.hunt.investigation import Inspector, OutOfTime
+from urteil.harness.hunt.investigation import Investigator, OutOfTime
 from urteil.harness.hunt.job import Job, Row
 from urteil.harness.hunt.ledger import Ledger
 from urteil.harness.hunt.matrix import Meant
@@ -32,12 +32,13 @@ LEAST_FREE_BYTES = 1 << 30
 
 @dataclass(slots=True, kw_only=True)
 class Night:
-    """One hunt in a folder: `ledger.jsonl` and `table.md` are true at any moment, `runs/` holds
-    every run that is not PASS (of a mutant: that is not what it was meant to be).
+    """One night in a folder.
 
-    `play` plays a job into a folder. A folder that has rows already is gone on with. `weights` are
-    as choice.py takes them. With a `history` and an `inspector`, failures are looked into whose
-    signatures nobody looked into yet, also of the mutants that are `mixed_in`.
+    `ledger.jsonl` and `table.md` are true at any moment. `runs/` holds every run that is not PASS,
+    and every run of a mutant without its expected result. A folder that already has rows is
+    continued. `play` plays a job into a folder. `weights` are as in run_choice.py. With a `history`
+    and an `inspector`, failures with signatures that were not investigated before are investigated,
+    also those of the mutants in `mixed_in`.
     """
 
     folder: Path
@@ -46,12 +47,12 @@ class Night:
     mutants: Sequence[Meant]
     first_seed: int
     play: Callable[[Job, Path], Row]
-    told: Callable[[Row], None] = lambda _row: None
+    report: Callable[[Row], None] = lambda _row: None
     weights: Mapping[str, float] = field(default_factory=dict)
     mixed_in: frozenset[str] = frozenset()
-    history: History | None = None
-    inspector: Inspector | None = None
-    recognised: Callable[[Seen], None] = lambda _seen: None
+    history: Archive | None = None
+    inspector: Investigator | None = None
+    recognised: Callable[[KnownSignature], None] = lambda _seen: None
     budget_bytes: float = float("inf")
     known: set[str] = field(init=False, default_factory=set)
     ledger: Ledger = field(init=False)
@@ -70,11 +71,11 @@ class Night:
         )
 
     def hunt(self, deadline: float) -> None:
-        """Play until `deadline` (CLOCK_MONOTONIC, seconds): no run is begun that would not end
-        before it, by what its scenario took so far.
+        """Play until `deadline` (CLOCK_MONOTONIC, seconds).
 
-        LabFailure when the lab refuses run after run, or the disk is nearly full: a night of that
-        would tell nothing.
+        No run begins that would end after it, by the past length of its scenario. Raises LabFailure
+        when the lab refuses run after run, or the disk is nearly full: such a night would show
+        nothing.
         """
         self.write()
         played = len(self.ledger.rows)
@@ -89,7 +90,7 @@ class Night:
             row = prune(row) if self._expected(row) else row
             self.ledger.add(row)
             self.write()
-            self.told(row)
+            self.report(row)
             self._remember(row)
             self._look_into(row, deadline)
             self._prune()
@@ -99,8 +100,11 @@ class Night:
         prune_to(self.ledger.rows, room, frozenset(self.known))
 
     def next_job(self) -> Job | None:
-        """The twin of a mutant that was found, without which it does not count as caught; then the
-        most due of all, under the first seed that it was not played with here."""
+        """The next job: the twin of a mutant with findings, without which it does not count as
+        caught.
+
+        Otherwise the candidate that is due most, under the first seed that was not played here.
+        """
         played = {row.job for row in self.ledger.rows}
         for row in filter(self._caught, self.ledger.rows):
             if (twin := msgspec.structs.replace(row.job, mutant=None)) not in played:
@@ -119,19 +123,20 @@ class Night:
         return max([before, *here])
 
     def _remember(self, row: Row) -> None:
-        """In the history, and tell what is recognised."""
+        """Store the run in the archive, and report known signatures."""
         for one in self._know(row):
             self.recognised(one)
 
-    def _know(self, row: Row) -> list[Seen]:
-        """A run of which all was seen before goes before others of its kind."""
+    def _know(self, row: Row) -> list[KnownSignature]:
+        """Store the run. Returns its known signatures; of runs alike, those without news are pruned
+        first."""
         seen = self.history.add(row) if self.history else []
         if row.signatures and len(seen) == len(set(row.signatures)):
             self.known.add(row.run)
         return seen
 
     def _look_into(self, row: Row, deadline: float) -> None:
-        """Until all that the run showed is known, or the night is over."""
+        """Investigate until all signatures of the run are known, or the night is over."""
         history = self.history
         if self.inspector is None or history is None or not self._suspect(row):
             return
@@ -149,7 +154,7 @@ class Night:
         return ours and row.verdict == "FAIL" and bool(row.run) and Path(row.run).is_dir()
 
     def failures(self) -> list[tuple[Failure, int]]:
-        """What was looked into, by this night or before, and how many of its runs showed it."""
+        """The investigated failures, of this night or earlier, each with the number of its runs."""
         counts: dict[str, tuple[Failure, int]] = {}
         for row in self.ledger.rows if self.history else ():
             for signature in row.signatures:
@@ -160,7 +165,8 @@ class Night:
         return list(counts.values())
 
     def _check(self, last: Sequence[Row]) -> None:
-        """What hinders the night, by the last of its runs since it began or went on."""
+        """Raise LabFailure for what keeps the night from going on, by the last runs since its begin
+        or continuation."""
         if len(last) == REFUSALS and all(row.refused for row in last):
             raise LabFailure(
                 f"{REFUSALS} runs were refused one after another: {last[-1].reasons[-1]}"
@@ -170,28 +176,31 @@ class Night:
 
     def left_out(self) -> list[str]:
         """Why scenarios are not played on a target."""
-        told = [
+        reasons = [
             unsupported_reason(scenario, target)
             for target in self.targets
             for scenario in self.scenarios
         ]
-        return list(dict.fromkeys(filter(None, told)))
+        return list(dict.fromkeys(filter(None, reasons)))
 
     def verdict(self) -> str:
-        """FAIL when any run of a broker as it is failed, UNKNOWN when any could not be judged or
-        none was played, or a mutant that was mixed in was never caught (the lab is at fault)."""
-        told = {row.verdict for row in self.ledger.rows if row.job.mutant is None}
-        told |= {"UNKNOWN"} if self.missed() or not told else set()
-        return next((one for one in ("FAIL", "UNKNOWN") if one in told), "PASS")
+        """FAIL when any run of the unchanged broker failed.
+
+        UNKNOWN when a run could not be judged, none was played, or a mixed-in mutant was never
+        caught.
+        """
+        verdicts = {row.verdict for row in self.ledger.rows if row.job.mutant is None}
+        verdicts |= {"UNKNOWN"} if self.missed() or not verdicts else set()
+        return next((one for one in ("FAIL", "UNKNOWN") if one in verdicts), "PASS")
 
     def missed(self) -> list[str]:
-        """The mutants mixed in that were played and never caught."""
+        """The mixed-in mutants that were played and never caught."""
         mixed = [row for row in self.ledger.rows if row.job.mutant in self.mixed_in]
         caught = {row.job.mutant for row in mixed if self._caught(row)}
         return sorted({str(row.job.mutant) for row in mixed} - {str(one) for one in caught})
 
     def write(self) -> None:
-        """table.md, whole or not at all."""
+        """Write table.md, completely or not at all."""
         part = self.folder / "table.md.part"
         part.write_text(
             night_text(self.ledger.rows, self.mutants, self.left_out(), self.failures())
@@ -199,7 +208,7 @@ class Night:
         part.replace(self.folder / "table.md")
 
     def _expected(self, row: Row) -> bool:
-        """Whether there is nothing to look into."""
+        """Whether the run needs no investigation."""
         if row.job.mutant is None:
             return row.verdict == "PASS"
         return row.job.mutant not in self.mixed_in and self._caught(row)
@@ -218,6 +227,6 @@ class Night:
 
 
 def _by_time(row: Row) -> list[str]:
-    """Its signatures, the one found first before the others."""
+    """The signatures of a run, the earliest finding first."""
     last = float("inf")
     return sorted(row.signatures, key=lambda one: row.first_s.get(guarantee_of(one), last))

@@ -1,4 +1,4 @@
-"""The table of a hunt: what so many clean seeds show, what was found, and every run."""
+"""The table of a night: the bound that clean seeds support, the findings, and every run."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def night_text(
 
 
 def summary(rows: Sequence[Row]) -> str:
-    """A line a scenario and target, and one a target, each with the bound that its seeds give.
+    """One line a scenario and target, and one a target, each with its bound.
 
-    The bound counts judged runs alone, and is given where none failed.
+    The bound counts judged runs only, and is printed where none failed.
     """
     targets = sorted({row.job.target for row in rows})
     names = sorted({row.job.scenario for row in rows})

@@ -1,4 +1,4 @@
-"""Which run a night plays next: by weight, and by how long ago it was last played."""
+"""The choice of a night's next run: by weight, and by the time since it was last played."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ AT = "%Y-%m-%d %H:%M:%S"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """What a night may play; one of twice the weight is played about twice as often."""
+    """A run that a night may play. Twice the weight is played about twice as often."""
 
     scenario: str
     target: str = "urteil"
@@ -45,7 +45,7 @@ def candidates_of(
     seed: int,
     mixed_in: Container[str] = (),
 ) -> list[Candidate]:
-    """All that can be played and weighs anything, in an order drawn by the seed.
+    """All playable runs with a positive weight, in an order drawn by the seed.
 
     `weights` multiply: by the name of a scenario, of a target, of a mutant, or of all `mutants`.
     """
@@ -79,10 +79,10 @@ def next_of(
     plays: Callable[[Candidate], int],
     now_s: float,
 ) -> Candidate | None:
-    """The one that is due most: weight times the seconds since it was last played.
+    """The candidate that is due most: weight times the seconds since it was last played.
 
-    What was never played (`last_played` is empty) comes first, the heavier before the lighter. Of
-    those equally due, the one played least often for its weight. `now_s` is wall clock.
+    Candidates never played (`last_played` is empty) come first, the heavier before the lighter.
+    Among equals comes the one played least often for its weight. `now_s` is wall clock.
     """
 
     def due(one: Candidate) -> tuple[bool, float, float]:
@@ -99,21 +99,23 @@ def seconds_of(at: str) -> float:
 
 
 def unsupported_reason(scenario: Scenario, target: str) -> str:
-    """Why a scenario cannot be played on a target, in processes or where an external one runs;
-    empty when it can. ValueError as `load_external` raises it."""
+    """Why a scenario cannot be played on a target, with processes or at an external cluster.
+
+    Empty when it can. Raises ValueError as `load_external` does.
+    """
     if scenario.runtime != "process":
         return f"{scenario.name} needs --runtime {scenario.runtime}"
     if target.startswith(PREFIX):
         return _unsupported_there(scenario, target)
     named = [one.fault for one in scenario.faults]
-    told = [
+    reasons = [
         FAULTS[name].unsupported_reason(runtime=scenario.runtime, target=target) for name in named
     ]
-    return next(filter(None, told), "")
+    return next(filter(None, reasons), "")
 
 
 def _unsupported_there(scenario: Scenario, target: str) -> str:
-    """As it was when the night began: a file that changes in its course changes nothing."""
+    """The reason at the begin of the night: later changes of the file have no effect."""
     file = _external(target)
     try:
         fitted(scenario, file)

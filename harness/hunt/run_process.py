@@ -1,4 +1,4 @@
-"""Plays one run as a process of its own, so that nothing of it can end the campaign."""
+"""Plays a run in a process of its own, so that no failure of the run ends the campaign."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from urteil.harness.verify.result import load_result
 
 DEADLINE_S = 900.0
 END_S = 30.0
-_TOLD = 5
+_LINES = 5
 
 
 def play_run(job: Job, out: Path, *, engine: str = "auto", deadline_s: float = DEADLINE_S) -> Row:
-    """Play `job` into a folder under `out`; the row says UNKNOWN when the lab failed.
+    """Play `job` into a folder under `out`. The row is UNKNOWN when the lab failed.
 
-    The run ends with this process, however that ends: by Ctrl-C in order, otherwise by its reaper.
+    The run ends with this process: in order on Ctrl-C, otherwise by its reaper.
     """
     start_reaper()
     out.mkdir(parents=True, exist_ok=True)
@@ -39,17 +39,17 @@ def play_run(job: Job, out: Path, *, engine: str = "auto", deadline_s: float = D
         errors="replace",
     )
     try:
-        _, told = running.communicate(timeout=deadline_s)
+        _, output = running.communicate(timeout=deadline_s)
     except subprocess.TimeoutExpired:
-        told = f"{_ended(running)}\nthe run did not end within {deadline_s:.0f} s"
+        output = f"{_ended(running)}\nthe run did not end within {deadline_s:.0f} s"
     except BaseException:
         _ended(running)
         raise
-    return _row(job, told.splitlines(), time.monotonic() - began, at)
+    return _row(job, output.splitlines(), time.monotonic() - began, at)
 
 
 class Shrinking(msgspec.Struct, frozen=True, kw_only=True):
-    """A shrinking that is asked for, as `urteil shrink` takes it."""
+    """The arguments of `urteil shrink`."""
 
     run: Path
     guarantee: str
@@ -67,7 +67,7 @@ class Shrinking(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def shrink(asked: Shrinking, *, engine: str = "auto") -> Report | None:
-    """Shrink in a process of its own, told in `shrink.log`; None when the lab failed at it."""
+    """Shrink in a process of its own, with output in `shrink.log`. None when the lab failed."""
     start_reaper()
     asked.into.mkdir(parents=True, exist_ok=True)
     argv = [sys.executable, "-m", "urteil", *asked.words(), "--engine", engine, "--json"]
@@ -94,15 +94,15 @@ def prune(row: Row) -> Row:
     return msgspec.structs.replace(row, run="")
 
 
-def _row(job: Job, told: list[str], seconds: float, at: str) -> Row:
-    folders = [line.removeprefix("run ") for line in told if line.startswith("run /")]
+def _row(job: Job, output: list[str], seconds: float, at: str) -> Row:
+    folders = [line.removeprefix("run ") for line in output if line.startswith("run /")]
     run = Path(folders[0]) if folders else None
     try:
         if run is None:
             raise FileNotFoundError("there is no run")
         result, facts = load_result(run), load_facts(run)
     except (OSError, msgspec.MsgspecError):
-        reasons = [line for line in told if line.strip()][-_TOLD:] or ["the lab said nothing"]
+        reasons = [line for line in output if line.strip()][-_LINES:] or ["the lab said nothing"]
         return Row(
             job=job,
             verdict="UNKNOWN",
@@ -116,7 +116,7 @@ def _row(job: Job, told: list[str], seconds: float, at: str) -> Row:
 
 
 def _ended(running: subprocess.Popen[str]) -> str:
-    """End it, in order if it can; what it said."""
+    """End the process, in order if possible. Returns its output."""
     running.terminate()
     try:
         return running.communicate(timeout=END_S)[1]

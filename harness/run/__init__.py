@@ -1,1 +1,1 @@
-"""From a scenario to a verdict: `runner` plays and judges, `judging` only judges."""
+"""From a scenario to a verdict: `runner` plays and judges a run, `judging` only judges it."""

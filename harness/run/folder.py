@@ -23,7 +23,7 @@ def new_run_dir(out: Path, scenario: Scenario) -> Path:
 
 
 def dated_folder(out: Path, name: str) -> Path:
-    """Make `out/<time>-<name>/`, or one with a number behind it where that is taken."""
+    """Make `out/<time>-<name>/`, with a number appended where that name is taken."""
     out.mkdir(parents=True, exist_ok=True)
     stem = f"{time.strftime('%Y%m%d-%H%M%S')}-{name[:LONGEST]}"
     for attempt in count():

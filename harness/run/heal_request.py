@@ -1,6 +1,6 @@
-"""How `urteil heal RUN` reaches the lab that plays the run: two files of its folder.
+"""How `urteil heal RUN` reaches the lab that plays the run: by two files in the run's folder.
 
-`lab.lock` is locked by the lab for as long as it plays, so that it is free when the lab died.
+The lab holds a lock on `lab.lock` while it plays. The lock is free when the lab has died.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ class Healing:
 
     @contextmanager
     def alive(self) -> Iterator[None]:
-        """Somebody may ask from now on, to the end of the block."""
+        """Accept requests until the end of the block."""
         with (self._run_dir / LOCK).open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
     def asked(self) -> bool:
-        """Whether somebody asks; an answer is due then."""
+        """Whether a request is pending, which needs an answer."""
         return (self._run_dir / REQUEST).exists()
 
     def answer(self, why_not: str) -> None:
-        """Whole or not at all: an empty one says that all is healed."""
+        """Write the answer, completely or not at all. An empty one says that all is healed."""
         (self._run_dir / REQUEST).unlink(missing_ok=True)
         part = self._run_dir / f"{ANSWER}.part"
         part.write_text(why_not)
@@ -44,7 +44,9 @@ def lab_lives(run_dir: Path) -> bool:
     """Whether a lab plays the run now."""
     try:
         with (run_dir / LOCK).open("r+") as lock:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)  # others may ask just now
+            fcntl.flock(
+                lock, fcntl.LOCK_SH | fcntl.LOCK_NB
+            )  # other requests may check at the same time
             return False
     except FileNotFoundError:
         return False
@@ -53,7 +55,10 @@ def lab_lives(run_dir: Path) -> bool:
 
 
 def ask_to_heal(run_dir: Path, *, deadline_s: float) -> str:
-    """Why the lab could not heal, or nothing once it did. TimeoutError when it does not answer."""
+    """Request healing. Returns why the lab could not heal, or an empty text.
+
+    Raises TimeoutError when the lab does not answer.
+    """
     (run_dir / ANSWER).unlink(missing_ok=True)
     (run_dir / REQUEST).touch()
     deadline = time.monotonic() + deadline_s

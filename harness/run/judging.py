@@ -1,4 +1,4 @@
-"""The judgement of a run that was played, or of a history that others recorded."""
+"""The judgement of a run that was played, or of an imported history."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Log = Callable[[str], None]
 JUDGES = "judge.lock"
 
 
-def silent(_line: str) -> None:
-    """A log that nobody reads."""
+def discard_line(_line: str) -> None:
+    """A log function that discards its lines."""
 
 
 def judge_again(run_dir: Path, *, engine: str = "auto", master: str | None = None) -> Result:
-    """Judge a recorded run again; its evidence is collected first where that was not done."""
+    """Judge a recorded run again. Collects its evidence first where that is missing."""
     facts = load_facts(run_dir)
-    return judge_collected(run_dir, facts, engine, master, (), silent)
+    return judge_collected(run_dir, facts, engine, master, (), discard_line)
 
 
 def judge_collected(
@@ -35,8 +35,10 @@ def judge_collected(
     warming: Sequence[Warming],
     log: Log,
 ) -> Result:
-    """Evidence where it is missing, then the verdict; a check that raises makes it UNKNOWN. One at
-    a time: others who judge the run, `urteil verify` say, work in the same folder."""
+    """Collect missing evidence, then judge. A check that raises makes the run UNKNOWN.
+
+    A lock admits one judgement of a run at a time, since all of them work in the same folder.
+    """
     try:
         with (run_dir / JUDGES).open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -45,7 +47,7 @@ def judge_collected(
             log("judging")
             result = judge(run_dir, engine=engine, master=master, session=session)
     except Exception as failure:
-        result = unjudged(run_dir, facts, f"{type(failure).__name__}: {failure}")
+        result = write_unjudged(run_dir, facts, f"{type(failure).__name__}: {failure}")
     if result.verdict is Verdict.PASS:
         for data in run_dir.glob("nodes/b*/data"):
             shutil.rmtree(data, ignore_errors=True)
@@ -65,8 +67,8 @@ def _collect(run_dir: Path, facts: RunFacts, log: Log) -> None:
     save(run_dir / "run.json", facts)
 
 
-def unjudged(run_dir: Path, facts: RunFacts, failure: str) -> Result:
-    """The result of a run that could not be judged, written where a judged one would be."""
+def write_unjudged(run_dir: Path, facts: RunFacts, failure: str) -> Result:
+    """Write and return the result of a run that could not be judged."""
     result = Result(
         verdict=Verdict.UNKNOWN,
         reasons=[*facts.problems, f"the run could not be judged: {failure}"],

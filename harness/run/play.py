@@ -1,4 +1,4 @@
-"""One run from nothing to evidence: cluster, load, faults, healing, final reads."""
+"""Plays a run from nothing to evidence: cluster, load, faults, healing, final reads."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from urteil.harness.clients.workload import Workload
 from urteil.harness.cluster import Cluster, ExternalCluster, open_cluster
 from urteil.harness.evidence.broker_lives import write_lives
 from urteil.harness.run.heal_request import Healing
-from urteil.harness.run.topics import create_topics, fitted
+from urteil.harness.run.topics import create_topics, fit_topic
 from urteil.harness.scenario import Phase, RunFacts, Scenario, TopicFact, save
 from urteil.harness.schedule import save_schedule, schedule_of
-from urteil.harness.stack_dumps import Stacks, watched
+from urteil.harness.stack_dumps import Stacks, limit_duration
 from urteil.harness.stopwatch import Stopwatch
 
 Log = Callable[[str], None]
@@ -36,11 +36,11 @@ SLACK_S = 300.0
 
 @dataclass(slots=True)
 class Play:
-    """One play of a scenario. `facts` grows as it goes and is true at any moment.
+    """One play of a scenario. `facts` is complete and true at any moment.
 
-    `under_load` is called once the load runs: what needs the machine for itself to start, as a
-    cluster with short sessions does, must be up by then. Failures of the lab become
-    `facts.problems`; only an interrupt leaves `run` as an exception.
+    `under_load` is called once the load runs: a cluster with short sessions needs the machine for
+    itself while it starts. Failures of the lab become `facts.problems`; only an interrupt leaves
+    `run` as an exception.
     """
 
     scenario: Scenario
@@ -59,16 +59,18 @@ class Play:
         self._stacks = Stacks(self.run_dir)
 
     def run(self) -> None:
-        """Play it. The cluster and the clients are gone afterwards, whatever happened."""
+        """Play the scenario. Cluster and clients have ended afterwards, whatever happened."""
         try:
-            with self._healing.alive(), watched(self._limit_s(), self._hung):
+            with self._healing.alive(), limit_duration(self._limit_s(), self._hung):
                 self._with_cluster()
         except Exception as failure:
             self._problem(f"{type(failure).__name__}: {failure}")
 
     def _limit_s(self) -> float | None:
-        """A run has deadlines at every step; what lasts longer than all of them hangs. The steps of
-        a bulk load last as long as there are answers."""
+        """A run has a deadline at every step; a run that lasts longer than all of them hangs.
+
+        The steps of a bulk load have no limit as long as answers arrive.
+        """
         asked = self.scenario
         if asked.workload.kind == "bulk":
             return None
@@ -85,7 +87,7 @@ class Play:
     def _with_cluster(self) -> None:
         scenario = self.scenario
         cluster = open_cluster(scenario, self.run_dir)
-        self._stacks.sources.append(cluster.tellers)
+        self._stacks.sources.append(cluster.dump_sources)
         began_ns = time.monotonic_ns()
         try:
             with self._stage("setup"):
@@ -111,7 +113,8 @@ class Play:
             self._look_for_mark()
 
     def _close(self, cluster: Cluster | ExternalCluster) -> None:
-        """A failure of it is told beside what went before, an interrupt too, and hides neither."""
+        """Close the cluster. A failure, or an interrupt, is reported beside an earlier one and
+        hides neither."""
         try:
             cluster.close()
         except Exception as failure:
@@ -126,9 +129,9 @@ class Play:
             self.facts.run,
             user_listeners=cluster.user_listeners,
         )
-        self._stacks.sources.append(workload.tellers)
+        self._stacks.sources.append(workload.dump_sources)
         try:
-            with host_load.watched(self.run_dir, self.facts.run):
+            with host_load.record_host_load(self.run_dir, self.facts.run):
                 with self._stage("load"):
                     self._load(cluster, workload)
                 with self._stage("final_reads"):
@@ -142,7 +145,7 @@ class Play:
             self.facts.problems += workload.problems()
 
     def _note_lives(self, cluster: Cluster | ExternalCluster) -> None:
-        """Once more whether every part lives, and which brokers ended by themselves."""
+        """Check once more that every node lives, and record brokers that ended by themselves."""
         controls, lives = cluster.controls(), []
         try:
             lives = [controls.status(node) for node in controls.brokers]
@@ -204,12 +207,12 @@ class Play:
         self.log(f"{progress.acked} of {progress.invoked} records acknowledged")
 
     def _save_schedule(self, injections: Sequence[Injection] = (), began_ns: int = 0) -> None:
-        """What is planned, and once it is over what was played of it."""
+        """Write the planned schedule, and after the load what was played of it."""
         schedule = schedule_of(self.scenario, injections=injections, began_ns=began_ns)
         save_schedule(self.run_dir / "schedule.json", schedule)
 
     def _read_finally(self, cluster: Cluster | ExternalCluster, workload: Workload) -> None:
-        """Leadership goes round only in a cluster that is whole; another is read as it stands."""
+        """Final reads. Leadership rotates only in a healthy cluster."""
         began_ns = time.monotonic_ns()
         if self._whole:
             self._take_in_partitions(cluster, workload)
@@ -233,22 +236,24 @@ class Play:
         self._phase("final", began_ns, time.monotonic_ns())
 
     def _take_in_partitions(self, cluster: Cluster | ExternalCluster, workload: Workload) -> None:
-        """Partitions that were added meanwhile are read in the end like the others."""
+        """Include partitions that were added during the run in the final reads."""
         for at, topic in enumerate(self.facts.topics):
             found = max(topic.partitions, len(cluster.state.partitions(topic.name)))
             self.facts.topics[at] = replace(topic, partitions=found)
         workload.set_topics(self.facts.topics)
 
     def _await_first_acks(self, workload: Workload) -> None:
-        """The load counts from the acknowledgements on that a verdict asks for before any fault, on
-        a slow machine as on a fast one. Without them it counts all the same: too little traffic is
-        the verdict's business."""
+        """Wait for the acknowledgements that a verdict requires before the first fault.
+
+        The load begins with them, on a slow machine as on a fast one. Without them it begins
+        anyway: the verdict reports too little traffic.
+        """
         load = self.scenario.workload
         if load.rate_records_per_s and load.producers:
             workload.await_acked(self.scenario.minimum_acks, deadline_s=ACKS_DEADLINE_S)
 
     def _await_last_acks(self, workload: Workload, since_ns: int) -> None:
-        """The same after the faults, for producers that do not come to an end by themselves."""
+        """The same after the faults, for producers without an end of their own."""
         load = self.scenario.workload
         if load.rate_records_per_s and load.producers and load.kind != "bulk":
             enough = self.scenario.minimum_acks
@@ -257,7 +262,7 @@ class Play:
     def _topics(self, cluster: Cluster | ExternalCluster) -> list[TopicFact]:
         facts = []
         for asked in self.scenario.workload.topics:
-            topic = fitted(asked, self.scenario.cluster.brokers)
+            topic = fit_topic(asked, self.scenario.cluster.brokers)
             facts.append(
                 TopicFact(
                     name=topic.name,

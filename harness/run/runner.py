@@ -17,10 +17,10 @@ from urteil.harness.clients.client_main import boot_id
 from urteil.harness.host_description import describe_host
 from urteil.harness.preload import Preload
 from urteil.harness.run.folder import new_run_dir
-from urteil.harness.run.judging import Log, judge_collected, silent
+from urteil.harness.run.judging import Log, discard_line, judge_collected
 from urteil.harness.run.play import Play
 from urteil.harness.scenario import RunFacts, Scenario, save
-from urteil.harness.schedule import settled
+from urteil.harness.schedule import settle_schedule
 from urteil.harness.targets.external import PREFIX, fitted, load_external
 from urteil.harness.verify.engines.choice import check_master, needs_spark
 from urteil.harness.verify.engines.spark import Warming, warm
@@ -42,21 +42,20 @@ def run_scenario(
     engine: str = "auto",
     master: str | None = None,
     command: str | None = None,
-    log: Log = silent,
+    log: Log = discard_line,
     preload: Sequence[str] = (),
 ) -> tuple[Path, Result]:
     """Play `scenario`, collect its evidence and judge it.
 
-    Its schedule is drawn first. ValueError where that cannot be, and for a `master` beside DuckDB.
-    Returns the run's folder and its
-    result, which is on disk as result.json. Failures of the lab
-    make it UNKNOWN with the reason. KeyboardInterrupt (also by SIGTERM, in the main thread) ends
-    cluster and clients and is raised on; `judge_again` can judge what was recorded. Modules to
-    `preload` are imported beside the load, as the judgement's own are.
+    Returns the run's folder and its result, which is also on disk as result.json. Failures of the
+    lab make the result UNKNOWN with the reason. The schedule is drawn first; an impossible one
+    raises ValueError, and so does a `master` beside DuckDB. KeyboardInterrupt (also by SIGTERM, in
+    the main thread) ends cluster and clients and is raised again; `judge_again` can judge what was
+    recorded. Modules to `preload` are imported during the load, as the judgement's own are.
     """
     check_master(engine, master)
     run = secrets.token_hex(4)
-    scenario = settled(_named_apart(scenario, run))
+    scenario = settle_schedule(_named_apart(scenario, run))
     run_dir = new_run_dir(out, scenario)
     log(f"run {run_dir}")
     facts = RunFacts(
@@ -93,10 +92,10 @@ def run_scenario(
 
 
 def _named_apart(scenario: Scenario, run: str) -> Scenario:
-    """In a cluster that stays, topics and groups are the run's own; others' are not touched.
+    """In a standing cluster, the scenario with topics and groups of the run's own.
 
-    What its brokers have for defaults is not known: topics carry those that checks depend on.
-    ValueError as `load_external` and `fitted` raise it.
+    Topics carry the settings that checks depend on, since the brokers' defaults are unknown. Raises
+    ValueError as `load_external` and `fitted` do.
     """
     if not scenario.target.startswith(PREFIX):
         return scenario
@@ -117,7 +116,8 @@ def _play(
     under_load: Callable[[], None],
     log: Log,
 ) -> None:
-    """run.json is there from the start, and says that the run did not end until it did."""
+    """Play the run. run.json is there from the start, and reports the run as unfinished until its
+    end."""
     save(run_dir / "run.json", facts)
     try:
         Play(scenario, run_dir, facts, log, under_load).run()

@@ -15,8 +15,8 @@ DEADLINE_S = 30.0
 RETRY_S = 0.2
 
 
-def fitted(topic: TopicSpec, brokers: int) -> TopicSpec:
-    """`topic` with no more replicas, nor in-sync ones asked for, than there are brokers."""
+def fit_topic(topic: TopicSpec, brokers: int) -> TopicSpec:
+    """`topic` with at most as many replicas, and minimum in-sync replicas, as there are brokers."""
     config = dict(topic.config)
     if "min.insync.replicas" in config:
         config["min.insync.replicas"] = str(min(int(config["min.insync.replicas"]), brokers))
@@ -30,12 +30,12 @@ def fitted(topic: TopicSpec, brokers: int) -> TopicSpec:
 
 
 def create_topics(bootstrap: Sequence[str], scenario: Scenario) -> None:
-    """Create the scenario's topics; returns when every partition has a leader in the metadata.
+    """Create the scenario's topics. Returns when every partition has a leader in the metadata.
 
-    A broker that registered a moment ago may still refuse connections, or be unknown to the one
-    that is asked: errors that pass are retried until DEADLINE_S, then raised.
+    A broker that has just registered may refuse connections or be unknown to other brokers:
+    transient errors are retried until DEADLINE_S, then raised.
     """
-    asked = [fitted(topic, scenario.cluster.brokers) for topic in scenario.workload.topics]
+    asked = [fit_topic(topic, scenario.cluster.brokers) for topic in scenario.workload.topics]
     deadline = time.monotonic() + DEADLINE_S
     while True:
         try:

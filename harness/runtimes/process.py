@@ -27,7 +27,7 @@ from urteil.harness.reaper import VARIABLE, start_reaper
 from urteil.harness.runtimes.cpu_throttle import CpuThrottle
 from urteil.harness.runtimes.disks import ProcessDisks, can_mount
 from urteil.harness.runtimes.runtime import Programs
-from urteil.harness.stack_dumps import Teller, asked
+from urteil.harness.stack_dumps import DumpSource, request_dump
 
 POLL_S = 0.01
 KILL_DEADLINE_S = 10.0
@@ -177,7 +177,7 @@ class ProcessRuntime:
             known.process.wait(deadline_s)
         except subprocess.TimeoutExpired:
             pid = known.process.pid  # where it hangs stands in its log then
-            asked(Teller(name=node, pid=pid, output=partial(self.log, node)))
+            request_dump(DumpSource(name=node, pid=pid, output=partial(self.log, node)))
             return self.kill(node)
         return self.status(node)
 

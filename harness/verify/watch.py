@@ -67,7 +67,7 @@ def in_time(work: Callable[[], Result], run_dir: Path, choice: Choice) -> Result
         engines.interrupt(run_dir)
         raise
     why = f"the judgement hung: it had not ended after {limit:.0f} s"
-    Stacks(run_dir, [spark.tellers], own="judge").take(why)
+    Stacks(run_dir, [spark.dump_sources], own="judge").take(why)
     return _cut_short(judging, run_dir, choice, why)
 
 

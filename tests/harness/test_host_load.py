@@ -18,7 +18,7 @@ SPIN = ["nice", "-n", "19", "timeout", "30", "sh", "-c", "while :; do :; done"]
 def test_a_crowd_is_seen_while_it_lasts_and_is_evidence_afterwards(tmp_path: Path) -> None:
     spinning = [subprocess.Popen(SPIN) for _ in range(8 * (os.cpu_count() or 1))]
     try:
-        with host_load.watched(tmp_path, "r1") as rows:
+        with host_load.record_host_load(tmp_path, "r1") as rows:
             until(lambda: any(row["value"] > 6 for row in rows), "nobody saw the crowd")
     finally:
         for one in spinning:

@@ -19,7 +19,7 @@ from urteil.harness.schedule import (
     load_schedule,
     save_schedule,
     schedule_of,
-    settled,
+    settle_schedule,
     with_schedule,
 )
 
@@ -27,7 +27,7 @@ CHAOS = SCENARIOS["chaos"]
 
 
 def seeded(scenario: Scenario, seed: int) -> Scenario:
-    return settled(msgspec.structs.replace(scenario, seed=seed))
+    return settle_schedule(msgspec.structs.replace(scenario, seed=seed))
 
 
 @given(name=st.sampled_from(sorted(SCENARIOS)), seed=st.integers(0, 100_000))
@@ -35,7 +35,7 @@ def seeded(scenario: Scenario, seed: int) -> Scenario:
 def test_what_is_settled_is_played_as_it_is(name: str, seed: int) -> None:
     whole = seeded(SCENARIOS[name], seed)
     assert whole == seeded(SCENARIOS[name], seed)
-    assert settled(whole) == whole
+    assert settle_schedule(whole) == whole
     assert whole.draw is None
     planned = plan_schedule(whole.faults, seed=seed + 1, topic=whole.workload.topics[0].name)
     assert [(p.fault, p.at_s, p.arguments.seed) for p in planned] == [
@@ -52,7 +52,7 @@ def test_a_saved_schedule_comes_back_whole(
     whole = seeded(CHAOS, seed)
     save_schedule(path, schedule_of(whole))
     again = with_schedule(msgspec.structs.replace(CHAOS, seed=seed), load_schedule(path, CHAOS))
-    assert settled(again) == whole
+    assert settle_schedule(again) == whole
 
 
 def test_what_was_played_stands_beside_what_was_planned(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_a_schedule_by_hand(tmp_path: Path) -> None:
         "[[faults]]\nfault = 'crash'\ntarget = 'leader'\nat_s = 4\nduration_s = 6\n"
         "[[faults]]\nfault = 'pause'\ntarget = 'leader'\nat_s = 4\nafter_event = 'election'\n"
     )
-    played = settled(with_schedule(CHAOS, load_schedule(path, CHAOS)))
+    played = settle_schedule(with_schedule(CHAOS, load_schedule(path, CHAOS)))
     assert [(f.fault, f.at_s, f.after_event) for f in played.faults] == [
         ("crash", 4, None),
         ("pause", 4, "election"),
@@ -95,7 +95,7 @@ def test_faults_that_are_named_and_drawn_are_told_apart(tmp_path: Path) -> None:
     """By what seeds their choices, in the file of what was played and by whoever plays it again."""
     named = FaultSpec(fault="crash", target="random", at_s=4)
     drawn = RandomSchedule(choices=(WeightedFault(fault="crash"),), count=2)
-    both = settled(Scenario(name="both", faults=(named, named), draw=drawn))
+    both = settle_schedule(Scenario(name="both", faults=(named, named), draw=drawn))
     path = tmp_path / "schedule.json"
     save_schedule(path, schedule_of(both))
     assert len({one.choice for one in load_schedule(path, both).faults}) == 4
@@ -178,7 +178,7 @@ def test_files_that_are_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_a_file_may_have_every_fault_that_a_scenario_has(tmp_path: Path, name: str) -> None:
     path = tmp_path / "schedule.json"
-    whole = settled(SCENARIOS[name])
+    whole = settle_schedule(SCENARIOS[name])
     save_schedule(path, schedule_of(whole))
     assert load_schedule(path, whole).faults == schedule_of(whole).faults
 

@@ -14,7 +14,7 @@ import pytest
 
 from tests.waiting import until
 from urteil.harness import stack_dumps as stacks_module
-from urteil.harness.stack_dumps import Stacks, Teller, watched
+from urteil.harness.stack_dumps import DumpSource, Stacks, limit_duration
 
 LISTENS = """
 import threading
@@ -34,7 +34,7 @@ class Child:
         with self.log.open("ab") as log:
             self.process = subprocess.Popen([sys.executable, "-c", code], stdout=log, stderr=log)
         until(lambda: "ready" in self.log.read_text())
-        self.teller = Teller(name=name, pid=self.process.pid, output=self.log.read_text)
+        self.source = DumpSource(name=name, pid=self.process.pid, output=self.log.read_text)
 
 
 @pytest.fixture
@@ -56,14 +56,14 @@ def children(tmp_path: Path) -> Iterator[dict[str, Child]]:
 def test_each_process_tells_where_it_stands_and_goes_on(
     tmp_path: Path, children: dict[str, Child], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stacks_module, "TELLS_S", 60.0)
-    stacks = Stacks(tmp_path, [lambda: [child.teller for child in children.values()]])
+    monkeypatch.setattr(stacks_module, "DUMP_DEADLINE_S", 60.0)
+    stacks = Stacks(tmp_path, [lambda: [child.source for child in children.values()]])
     folder = stacks.take("the cluster did not become healthy in time")
     assert folder
     told = {path.stem: path.read_text() for path in folder.glob("*.txt")}
     assert "in stuck_in_here" in told["listens"]
     assert "ready" not in told["listens"], "what it said before is no answer"
-    assert "does not listen" in told["deaf"]
+    assert "no handler for SIGQUIT" in told["deaf"]
     assert "is stopped" in told["stopped"]
     assert "it is gone" in told["gone"]
     assert "test_stacks.py" in told["lab"]
@@ -82,7 +82,7 @@ def test_a_block_that_hangs_is_interrupted_as_a_run_is() -> None:
     before = signal.signal(signal.SIGTERM, interrupt)
     try:
         with pytest.raises(TimeoutError, match="the run hung"):
-            with watched(0.2, lambda: told.append("hung")):
+            with limit_duration(0.2, lambda: told.append("hung")):
                 subprocess.run([sys.executable, "-c", "import time; time.sleep(60)"], timeout=60)
     finally:
         signal.signal(signal.SIGTERM, before)
@@ -90,11 +90,11 @@ def test_a_block_that_hangs_is_interrupted_as_a_run_is() -> None:
 
 
 def test_what_ends_in_time_is_left_alone() -> None:
-    with watched(60.0, pytest.fail), watched(None, pytest.fail):
+    with limit_duration(60.0, pytest.fail), limit_duration(None, pytest.fail):
         pass
 
 
 def test_a_keyboard_interrupt_stays_one() -> None:
     with pytest.raises(KeyboardInterrupt):
-        with watched(60.0, pytest.fail):
+        with limit_duration(60.0, pytest.fail):
             raise KeyboardInterrupt

@@ -19,7 +19,7 @@ from urteil.cli.suggestions import known
 if TYPE_CHECKING:
     from urteil.chaos.fault_arguments import Option
     from urteil.chaos.faults import Proof
-    from urteil.harness.fault_check import Checked
+    from urteil.harness.fault_check import FaultCheck
 
 EXIT_NOT_SHOWN = 1
 
@@ -110,7 +110,7 @@ def _hold(name: str, held: AbstractContextManager[tuple[Proof, list[str]]], for_
 
 def _checked(
     names: list[str], cluster: str | None, target: str, runtime: str, seed: int
-) -> Iterator[Checked]:
+) -> Iterator[FaultCheck]:
     if cluster is None:
         yield from _on_its_own(names, target, runtime, seed)
         return
@@ -124,7 +124,7 @@ def _checked(
     yield from session.check(names, runtime=found.runtime, target=found.target, seed=seed)
 
 
-def _on_its_own(names: list[str], target: str, runtime: str, seed: int) -> Iterator[Checked]:
+def _on_its_own(names: list[str], target: str, runtime: str, seed: int) -> Iterator[FaultCheck]:
     from urteil.harness.cluster import Cluster
     from urteil.harness.fault_check import BROKERS, RECOVERY_S, ZOOKEEPERS, check_all, prepare
     from urteil.harness.scenario import ClusterSpec
@@ -145,7 +145,7 @@ def _on_its_own(names: list[str], target: str, runtime: str, seed: int) -> Itera
                 yield from check_all(controls, [name], runtime=runtime, target=target, seed=seed)
 
 
-def _sentence(one: Checked) -> str:
+def _sentence(one: FaultCheck) -> str:
     if one.why:
         return f"{one.fault:<24}  not here: {one.why}"
     acts = "acted" if one.acted else "DID NOT ACT"
@@ -156,7 +156,7 @@ def _sentence(one: Checked) -> str:
     )
 
 
-def _row(one: Checked) -> dict[str, Any]:
+def _row(one: FaultCheck) -> dict[str, Any]:
     import msgspec
 
     row: dict[str, Any] = msgspec.to_builtins(one)

@@ -26,8 +26,8 @@ from urteil.cli.run import EXIT_CODES, summarise
 from urteil.cli.suggestions import known
 
 if TYPE_CHECKING:
-    from urteil.harness.hunt.archive import History, Seen
-    from urteil.harness.hunt.investigation import Inspector
+    from urteil.harness.hunt.archive import Archive, KnownSignature
+    from urteil.harness.hunt.investigation import Investigator
     from urteil.harness.hunt.matrix import Meant
     from urteil.harness.hunt.night import Night
 
@@ -151,7 +151,7 @@ def _night(
         mutants=mutants,
         first_seed=secrets.randbelow(1_000_000) if seed is None else seed,
         play=partial(play_run, engine=options["engine"]),
-        told=print_row,
+        report=print_row,
         weights=weighed,
         mixed_in=frozenset(mixed_in),
         history=_history(history or out / "history.db"),
@@ -161,24 +161,24 @@ def _night(
     )
 
 
-def _history(path: Path) -> History:
-    from urteil.harness.hunt.archive import History
+def _history(path: Path) -> Archive:
+    from urteil.harness.hunt.archive import Archive
 
     try:
-        return History(path)
+        return Archive(path)
     except sqlite3.DatabaseError as error:
         raise click.UsageError(f"--history {path}: {error}; name another file") from None
 
 
 def _inspector(
     folder: Path, *, reruns: int, shrink_minutes: float, engine: str, **_rest: Any
-) -> Inspector | None:
-    from urteil.harness.hunt.investigation import Inspector
+) -> Investigator | None:
+    from urteil.harness.hunt.investigation import Investigator
     from urteil.harness.hunt.run_process import play_run, shrink
 
     if not reruns and not shrink_minutes:
         return None
-    return Inspector(
+    return Investigator(
         folder=folder,
         play=partial(play_run, engine=engine),
         shrink=partial(shrink, engine=engine),
@@ -255,7 +255,7 @@ def _say(line: str) -> None:
     click.echo(f"         {line}", err=True)
 
 
-def _recognise(seen: Seen) -> None:
+def _recognise(seen: KnownSignature) -> None:
     from urteil.harness.verify.words import times
 
     known_of = ""

@@ -211,11 +211,11 @@ def _must_have_engine() -> None:
 
 def requested_scenario(name: str, arguments: dict[str, Any]) -> Scenario:
     """The named scenario with the changes of the command line and its drawn schedule."""
-    from urteil.harness.schedule import settled
+    from urteil.harness.schedule import settle_schedule
 
     requested = _scenario(name, arguments)
     try:
-        return settled(requested)
+        return settle_schedule(requested)
     except ValueError as error:
         raise click.UsageError(f"{name}: {error}") from None
 
@@ -223,7 +223,7 @@ def requested_scenario(name: str, arguments: dict[str, Any]) -> Scenario:
 def _scenario(name: str, arguments: dict[str, Any]) -> Scenario:
     import msgspec
 
-    from urteil.harness.scenario import lasting
+    from urteil.harness.scenario import with_duration
     from urteil.harness.scenarios import SCENARIOS
     from urteil.harness.targets import parse_target
     from urteil.harness.targets.external import PREFIX
@@ -247,7 +247,7 @@ def _scenario(name: str, arguments: dict[str, Any]) -> Scenario:
             raise click.UsageError(f"--mutant changes our own broker, not --target {target}")
     zookeepers = arguments["zookeepers"] or base.cluster.zookeepers
     if arguments["duration_s"] is not None:
-        base = lasting(base, arguments["duration_s"])
+        base = with_duration(base, arguments["duration_s"])
     base = replace(base, cluster=replace(base.cluster, brokers=brokers, zookeepers=zookeepers))
     seed = arguments["seed"]
     if arguments["schedule"] is not None:

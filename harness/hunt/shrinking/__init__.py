@@ -1,4 +1,4 @@
-"""From a run that failed to the smallest schedule that still shows the same anomaly."""
+"""Shrinking: from a failed run to the smallest schedule that still shows the same anomaly."""
 
 from urteil.harness.hunt.shrinking.anomaly import (
     Anomaly,

@@ -1,4 +1,4 @@
-"""What a run showed, by guarantee and sub-kind, and which of it is to be shown again."""
+"""The anomalies of a run, by guarantee and sub-kind, and the choice of the one to reproduce."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NEVER_NS = 1 << 62
 
 
 class NoAnomaly(ValueError):
-    """The run does not show what is to be shrunk; the message says what it does show."""
+    """The run does not show the anomaly to shrink. The message lists what it shows."""
 
 
 class Anomaly(msgspec.Struct, frozen=True, order=True):
@@ -24,7 +24,7 @@ class Anomaly(msgspec.Struct, frozen=True, order=True):
 
     @property
     def name(self) -> str:
-        """As rows and signatures of campaigns have it."""
+        """The form of rows and signatures of campaigns."""
         return "/".join(filter(None, (self.guarantee, self.sub_kind)))
 
     def __str__(self) -> str:
@@ -32,7 +32,7 @@ class Anomaly(msgspec.Struct, frozen=True, order=True):
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """One run: its folder, verdict, what it violated, and how long it took."""
+    """One run: folder, verdict, anomalies, seconds."""
 
     run: str
     verdict: str
@@ -41,7 +41,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def outcome_of(run_dir: Path, result: Result, seconds: float) -> Outcome:
-    """What a judged run shows."""
+    """The outcome of a judged run."""
     return Outcome(
         run=str(run_dir),
         verdict=str(result.verdict),
@@ -53,9 +53,9 @@ def outcome_of(run_dir: Path, result: Result, seconds: float) -> Outcome:
 def anomaly_of(
     run_dir: Path, result: Result, *, guarantee: str | None = None, sub_kind: str | None = None
 ) -> Anomaly:
-    """The anomaly of a run that is asked for, or its first: by the time of its finding.
+    """The requested anomaly of a run, or the one with the earliest finding.
 
-    NoAnomaly when the run does not show it.
+    Raises NoAnomaly when the run does not show it.
     """
     found = _shown(run_dir, result)
     wanted = [
@@ -73,12 +73,12 @@ def anomaly_of(
 
 
 def first_ns(run_dir: Path, result: Result, anomaly: Anomaly) -> int | None:
-    """When a run showed an anomaly first; None where that has no time, or was not shown."""
+    """When a run first showed an anomaly. None where it has no time or did not occur."""
     return dict(_shown(run_dir, result)).get(anomaly)
 
 
 def _shown(run_dir: Path, result: Result) -> list[tuple[Anomaly, int | None]]:
-    """Permitted findings and doubted guarantees are none."""
+    """All anomalies, without permitted findings and guarantees that are not judged."""
     return [
         (Anomaly(one.name, kind), at_ns)
         for one in result.guarantees

@@ -1,4 +1,4 @@
-"""Delta debugging: the smallest set that still fails, by ever smaller parts of it.
+"""Delta debugging: finds the smallest set that still fails, by trying ever smaller subsets.
 
 A. Zeller and R. Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", IEEE TSE 28(2).
 """
@@ -13,10 +13,10 @@ T = TypeVar("T")
 
 
 def minimise(items: Sequence[T], fails: Callable[[tuple[T, ...]], bool]) -> tuple[T, ...]:
-    """A part of `items`, in their order, that still fails; no single item of it can go.
+    """A subset of `items`, in their order, that still fails and needs every one of its items.
 
-    `items` themselves are taken to fail; the empty part is not tried. Deterministic: the same
-    answers give the same questions.
+    `items` themselves are assumed to fail. The empty set is not tried. Deterministic: the same
+    results lead to the same tries.
     """
     kept = tuple(items)
     parts = 2
@@ -37,7 +37,7 @@ def minimise(items: Sequence[T], fails: Callable[[tuple[T, ...]], bool]) -> tupl
     return kept
 
 
-def halved(value: float, least: float, fails: Callable[[float], bool]) -> float:
+def halve(value: float, least: float, fails: Callable[[float], bool]) -> float:
     """`value`, halved as long as it fails and is not below `least`."""
     while value / 2 >= least and fails(value / 2):
         value /= 2

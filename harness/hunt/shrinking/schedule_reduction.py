@@ -1,4 +1,4 @@
-"""Smaller schedules: fewer faults, shorter ones, less load."""
+"""Reductions of a schedule: fewer faults, shorter faults, less load."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ LEAST_RATE = 20.0
 _replace = msgspec.structs.replace
 
 
-def only(schedule: Schedule, kept: Collection[int]) -> Schedule:
-    """The schedule with those of its faults alone, by their places, and the gaps closed.
+def keep_faults(schedule: Schedule, kept: Collection[int]) -> Schedule:
+    """The schedule with the faults at the places `kept` only, without the gaps of the others.
 
-    Faults that overlap keep their distances; a group of them keeps its pause to what went before
-    it in the whole schedule, the first one at least the load that was there before any fault.
-    Faults tied to acknowledgements stay where they are.
+    Overlapping faults keep their distances. A group of them keeps its pause after the group before
+    it in the full schedule; the first group keeps at least the load before any fault. Faults
+    anchored to acknowledgements stay where they are.
     """
     faults = schedule.faults
     moved: dict[int, Entry] = {}
@@ -43,12 +43,15 @@ def only(schedule: Schedule, kept: Collection[int]) -> Schedule:
     entries = [
         moved.get(n) or _replace(one, played=None) for n, one in enumerate(faults) if n in kept
     ]
-    return trimmed(_replace(schedule, faults=tuple(entries)), schedule)
+    return trim_load(_replace(schedule, faults=tuple(entries)), schedule)
 
 
-def trimmed(schedule: Schedule, before: Schedule) -> Schedule:
-    """Load ends soon after the last fault, never later than `before`; without any it stays. It
-    lasts in any case until faults that wait for acknowledgements were played."""
+def trim_load(schedule: Schedule, before: Schedule) -> Schedule:
+    """The schedule with a load that ends soon after its last fault.
+
+    The load never grows beyond that of `before`, and keeps its length without faults. It always
+    lasts until faults anchored to acknowledgements were played.
+    """
     if not schedule.faults:
         return schedule
     ends = [_ends(one) for one in schedule.faults if one.after_acks is None]
@@ -56,11 +59,11 @@ def trimmed(schedule: Schedule, before: Schedule) -> Schedule:
     return _replace(schedule, duration_s=round(min(before.duration_s or 0.0, needs_s), 3))
 
 
-def lasting(schedule: Schedule, n: int, duration_s: float) -> Schedule:
-    """The schedule with its n-th fault of that length."""
+def with_fault_duration(schedule: Schedule, n: int, duration_s: float) -> Schedule:
+    """The schedule with another duration of its n-th fault."""
     entries = list(schedule.faults)
     entries[n] = _replace(entries[n], duration_s=round(duration_s, 3))
-    return trimmed(_replace(schedule, faults=tuple(entries)), schedule)
+    return trim_load(_replace(schedule, faults=tuple(entries)), schedule)
 
 
 def fault_seconds(schedule: Schedule) -> float:
@@ -72,12 +75,12 @@ def _at(one: Entry) -> float:
 
 
 def _ends(one: Entry) -> float:
-    """When it is over at the latest, events waited for."""
+    """The latest possible end of a fault, waits for events included."""
     return _at(one) + (one.within_s or 0.0) + one.duration_s
 
 
 def _groups(schedule: Schedule) -> list[list[int]]:
-    """Places of faults by time that overlap, those tied to acknowledgements left out."""
+    """Places of overlapping faults, by time, without those anchored to acknowledgements."""
     timed = [n for n, one in enumerate(schedule.faults) if one.after_acks is None]
     groups: list[list[int]] = []
     end_s = -1.0

@@ -1,4 +1,4 @@
-"""Shrinking a run on disk: where its tries go, how each is played, what is left in the end."""
+"""Shrinking of a run on disk: the folder of its tries, how each is played, and the result."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from urteil.harness.schedule import Schedule, save_schedule, schedule_of, with_s
 from urteil.harness.verify.result import Result, load_result
 
 SLACK_S = 5.0
-"""What a fault breaks may show on a record that was sent before."""
+"""A fault may show its effect on a record sent before it began."""
 _DROPPED = ("--schedule", "--duration-s", "--rate", "--engine", "--master", "--out")
 _SECOND_NS = 1_000_000_000
 
@@ -27,7 +27,7 @@ _SECOND_NS = 1_000_000_000
 class Session:
     """One shrinking of one run, in a folder of its own.
 
-    `tries/` holds the runs, `tries.jsonl` what each showed, `smallest.json` the schedule found,
+    `tries/` holds the runs, `tries.jsonl` their outcomes, `smallest.json` the smallest schedule,
     `shrink.json` the report. `deadline` is CLOCK_MONOTONIC in seconds.
     """
 
@@ -39,8 +39,8 @@ class Session:
     confirm: int = 5
     engine: str = "auto"
 
-    def run(self, told: Callable[[Step], None], log: Callable[[str], None]) -> Report:
-        """Shrink, going on from what the folder holds; the report is on disk too."""
+    def run(self, on_step: Callable[[Step], None], log: Callable[[str], None]) -> Report:
+        """Shrink, continuing from the folder's contents. The report is also written to disk."""
         self.folder.mkdir(parents=True, exist_ok=True)
         scenario, result = load_scenario(self.run_dir), load_result(self.run_dir)
         tries = Tries(
@@ -55,7 +55,7 @@ class Session:
             tries,
             until_s=self._until_s(result),
             confirm=self.confirm,
-            told=told,
+            on_step=on_step,
         )
         save_schedule(self.smallest, report.schedule)
         save(self.folder / "shrink.json", report)
@@ -81,7 +81,7 @@ class Session:
         return shlex.join([*kept, "--schedule", str(self.smallest)])
 
     def _play(self, scenario: Scenario, schedule: Schedule, log: Callable[[str], None]) -> Outcome:
-        """One run; the brokers' disks are kept where it shows the anomaly."""
+        """Play one run. The brokers' disks are kept where it shows the anomaly."""
         began = time.monotonic()
         run_dir, result = run_scenario(
             with_schedule(scenario, schedule),
@@ -96,7 +96,7 @@ class Session:
         return outcome
 
     def _until_s(self, result: Result) -> float | None:
-        """When, after the load began, the anomaly first showed, and a little more."""
+        """Seconds from the begin of the load to the anomaly's first finding, and a margin."""
         before = [p.begin_ns for p in load_facts(self.run_dir).phases if p.name == "before"]
         shown_ns = first_ns(self.run_dir, result, self.anomaly)
         if not before or shown_ns is None:

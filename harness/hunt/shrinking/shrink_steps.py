@@ -1,4 +1,5 @@
-"""The steps of shrinking: fewer faults, shorter ones, less load, each accepted by k of n tries."""
+"""The steps of shrinking: fewer faults, shorter faults, less load. Each is accepted by k of n
+tries."""
 
 from __future__ import annotations
 
@@ -8,13 +9,13 @@ from dataclasses import dataclass, field
 import msgspec
 
 from urteil.harness.hunt.shrinking.anomaly import Anomaly
-from urteil.harness.hunt.shrinking.delta_debugging import halved, minimise
+from urteil.harness.hunt.shrinking.delta_debugging import halve, minimise
 from urteil.harness.hunt.shrinking.schedule_reduction import (
     LEAST_FAULT_S,
     LEAST_RATE,
     fault_seconds,
-    lasting,
-    only,
+    keep_faults,
+    with_fault_duration,
 )
 from urteil.harness.hunt.shrinking.tries import BudgetSpent, Tally, Tries
 from urteil.harness.schedule import Schedule
@@ -23,7 +24,7 @@ _replace = msgspec.structs.replace
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
-    """One schedule that was tried. `kept` when shrinking went on from it."""
+    """One schedule that was tried. `kept`: shrinking continued from it."""
 
     what: str
     faults: int
@@ -39,11 +40,11 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of shrinking.
+    """The result of shrinking.
 
-    `ended`: `smallest` (no fault can go), `budget` (time was up: `schedule` is the best so far),
-    `not reproduced`, `control` (without faults something is violated too: no fault is needed).
-    `hits` of `tries` runs of `schedule` showed the anomaly, `run` is the newest of them.
+    `ended`: `smallest` (every remaining fault is needed), `budget` (time was up; `schedule` is the
+    best so far), `not reproduced`, or `control` (the run is violated without any fault). `hits` of
+    `tries` runs of `schedule` showed the anomaly; `run` is the newest of them.
     """
 
     anomaly: Anomaly
@@ -58,12 +59,12 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 @dataclass
 class _Shrinking:
     tries: Tries
-    told: Callable[[Step], None]
+    on_step: Callable[[Step], None]
     best: Schedule
     steps: list[Step] = field(default_factory=list)
 
     def shows(self, what: str, schedule: Schedule) -> bool:
-        """Whether a schedule is accepted; it is the best then."""
+        """Whether a schedule is accepted, and so becomes the best one."""
         kept, tally = self.tries.accepted(schedule)
         self.note(what, schedule, tally, kept)
         if kept:
@@ -85,10 +86,10 @@ class _Shrinking:
             seconds=tally.seconds,
         )
         self.steps.append(step)
-        self.told(step)
+        self.on_step(step)
 
     def clean(self, what: str, schedule: Schedule) -> bool:
-        """Whether one run without faults violates nothing at all."""
+        """Whether one run without faults has no violation at all."""
         bare = _replace(schedule, faults=())
         self.tries.repeat(bare, 1)
         tally = self.tries.tally(bare, 1)
@@ -115,16 +116,16 @@ def shrink(
     *,
     until_s: float | None = None,
     confirm: int = 5,
-    told: Callable[[Step], None] = lambda _step: None,
+    on_step: Callable[[Step], None] = lambda _step: None,
 ) -> Report:
     """The smallest schedule that still shows the anomaly of `tries`.
 
-    `until_s` is when, after the load began, the anomaly first showed: faults begun later are tried
-    without first. The smallest is played until it was `confirm` times. Deterministic: the same
-    outcomes give the same steps.
+    `until_s` is the time of the anomaly after the begin of the load: faults that begin later are
+    removed first. The smallest schedule is played until it was `confirm` times. Deterministic: the
+    same outcomes lead to the same steps.
     """
-    whole = only(schedule, range(len(schedule.faults)))
-    run = _Shrinking(tries, told, whole)
+    whole = keep_faults(schedule, range(len(schedule.faults)))
+    run = _Shrinking(tries, on_step, whole)
     try:
         if not run.clean("control", whole):
             return run.report("control")
@@ -145,9 +146,9 @@ def _fewer(run: _Shrinking, whole: Schedule, until_s: float | None) -> None:
     places = tuple(range(len(whole.faults)))
     if until_s is not None:
         early = tuple(n for n in places if (whole.faults[n].at_s or 0.0) <= until_s)
-        if 0 < len(early) < len(places) and run.shows("until it showed", only(whole, early)):
+        if 0 < len(early) < len(places) and run.shows("until it showed", keep_faults(whole, early)):
             places = early
-    minimise(places, lambda kept: run.shows(_named(whole, kept), only(whole, kept)))
+    minimise(places, lambda kept: run.shows(_named(whole, kept), keep_faults(whole, kept)))
 
 
 def _shorter(run: _Shrinking) -> None:
@@ -155,9 +156,11 @@ def _shorter(run: _Shrinking) -> None:
         name = run.best.faults[n].fault
 
         def shows(seconds: float, n: int = n, name: str = name) -> bool:
-            return run.shows(f"{name} for {seconds:.1f} s", lasting(run.best, n, seconds))
+            return run.shows(
+                f"{name} for {seconds:.1f} s", with_fault_duration(run.best, n, seconds)
+            )
 
-        halved(run.best.faults[n].duration_s, LEAST_FAULT_S, shows)
+        halve(run.best.faults[n].duration_s, LEAST_FAULT_S, shows)
 
 
 def _lighter(run: _Shrinking) -> None:
@@ -167,7 +170,7 @@ def _lighter(run: _Shrinking) -> None:
     def shows(rate: float) -> bool:
         return run.shows(f"{rate:g} records/s", _replace(run.best, rate_records_per_s=rate))
 
-    halved(run.best.rate_records_per_s or 0.0, LEAST_RATE, shows)
+    halve(run.best.rate_records_per_s or 0.0, LEAST_RATE, shows)
 
 
 def _named(whole: Schedule, kept: tuple[int, ...]) -> str:

@@ -1,6 +1,6 @@
-"""Tries of schedules: k of n of them must show the anomaly, each is a run on disk and in a ledger.
+"""Tries of schedules: k of n must show the anomaly. Each is a run on disk and a line of a ledger.
 
-What was tried once is not tried again, so a shrinking that was interrupted goes on where it was.
+A schedule in the ledger is not tried again, so an interrupted shrinking continues where it stopped.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from urteil.harness.schedule import Schedule
 
 
 class BudgetSpent(Exception):
-    """No time is left for another try."""
+    """The time for further tries is used up."""
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,12 +29,12 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if not 1 <= self.hits <= self.tries:
             raise ValueError(
-                f"{self.hits} of {self.tries} tries cannot be: give 1 <= hits <= tries"
+                f"{self.hits} of {self.tries} tries is impossible: give 1 <= hits <= tries"
             )
 
 
 class Tally(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of the tries of one schedule; `run` is the newest that showed the anomaly."""
+    """The tries of one schedule. `run` is the newest that showed the anomaly."""
 
     hits: int
     tries: int
@@ -49,10 +49,10 @@ class _Tried(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Tries:
-    """Plays schedules, counts, and remembers in `ledger` (a line a try).
+    """Plays schedules, counts outcomes, and stores them in `ledger`, one line a try.
 
-    `play` plays one schedule and tells what it showed. BudgetSpent before a try that would begin
-    after `deadline` (CLOCK_MONOTONIC, seconds).
+    `play` plays one schedule and returns its outcome. Raises BudgetSpent instead of a try that
+    would begin after `deadline` (CLOCK_MONOTONIC, seconds).
     """
 
     def __init__(
@@ -71,28 +71,27 @@ class Tries:
         known = ledger.read_bytes() if ledger.exists() else b""
         if known and not known.endswith(b"\n"):
             with ledger.open("ab") as file:
-                file.write(b"\n")  # lest the next line be glued to one that a kill cut short
+                file.write(b"\n")  # ends a line that a kill cut short
         for line in known.splitlines():
             self._remember(line)
 
     def accepted(self, schedule: Schedule) -> tuple[bool, Tally]:
-        """Whether the rule is met, by the first tries in their order; no more is played than it
-        takes to know."""
-        rule, told = self.rule, 0
+        """Whether the first tries meet the rule. Plays no more of them than the decision needs."""
+        rule, played = self.rule, 0
         while True:
-            found = self.tally(schedule, told)
+            found = self.tally(schedule, played)
             if found.hits >= rule.hits or found.tries - found.hits > rule.tries - rule.hits:
                 return found.hits >= rule.hits, found
-            told += 1
-            self.repeat(schedule, told)
+            played += 1
+            self.repeat(schedule, played)
 
     def repeat(self, schedule: Schedule, tries: int) -> None:
-        """Play it until it was so many times."""
+        """Play the schedule until it was played `tries` times."""
         while len(self._outcomes(schedule)) < tries:
             self._try(schedule)
 
     def tally(self, schedule: Schedule, first: int | None = None) -> Tally:
-        """What is known of a schedule, by its first tries or by all."""
+        """The tally of a schedule's first tries, or of all."""
         outcomes = self._outcomes(schedule)[:first]
         others = {one for outcome in outcomes for one in outcome.shows if one != self.anomaly}
         return Tally(
@@ -117,7 +116,7 @@ class Tries:
         self._remember(line)
 
     def _remember(self, line: bytes) -> None:
-        """A line that a kill cut short is a try that was not made."""
+        """Read one line. A line that a kill cut short is a try that was not made."""
         try:
             tried = msgspec.json.decode(line, type=_Tried)
         except msgspec.DecodeError:
@@ -126,7 +125,7 @@ class Tries:
 
 
 def key_of(schedule: Schedule) -> str:
-    """The same for schedules that play alike."""
+    """A key that is equal for schedules that play alike."""
     entries = tuple(msgspec.structs.replace(one, played=None) for one in schedule.faults)
     plain = msgspec.structs.replace(schedule, faults=entries)
     return hashlib.sha256(msgspec.json.encode(plain)).hexdigest()[:16]

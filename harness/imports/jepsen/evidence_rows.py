@@ -87,7 +87,7 @@ class Import:
             for key, told in done["value"].items():
                 end = told.get("end") if isinstance(told, dict) else None
                 name = self._key(key)
-                if isinstance(end, int) and reader.told_end(name, end, begin_ns):
+                if isinstance(end, int) and reader.learn_end(name, end, begin_ns):
                     self.ends[name] = max(begin_ns, self.ends.get(name, begin_ns))
 
     def _reader(self, op: Row, at_ns: int) -> Reader:

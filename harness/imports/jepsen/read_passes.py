@@ -122,7 +122,7 @@ class Reader:
         if self.kind == "group":
             self.stop()
 
-    def told_end(self, key: str, end: int, at_ns: int) -> bool:
+    def learn_end(self, key: str, end: int, at_ns: int) -> bool:
         """That `key` ends there; whether this process had polled it from its beginning by then."""
         row = self.running.get(key)
         if row is None and key in self.at_beginning:

@@ -17,7 +17,7 @@ from typing import Any
 from urteil.harness.dependencies.installation import MissingDependency
 from urteil.harness.dependencies.java import utf8_locale
 from urteil.harness.dependencies.pyspark import require_pyspark
-from urteil.harness.stack_dumps import Teller
+from urteil.harness.stack_dumps import DumpSource
 from urteil.harness.verify.engines import comet
 
 LARGE_ROWS = 200_000
@@ -97,7 +97,7 @@ def start(master: str | None = None, *, memory: str | None = None, rows: int = 0
     return SparkSession.builder.getOrCreate()
 
 
-def tellers() -> list[Teller]:
+def dump_sources() -> list[DumpSource]:
     """Spark's driver, where this process has started one, to be asked where it stands."""
     from pyspark import SparkContext
 
@@ -105,7 +105,9 @@ def tellers() -> list[Teller]:
     if process is None or _SAID is None:
         return []
     said = _SAID
-    return [Teller(name="spark", pid=process.pid, output=lambda: said.read_text(errors="replace"))]
+    return [
+        DumpSource(name="spark", pid=process.pid, output=lambda: said.read_text(errors="replace"))
+    ]
 
 
 def abandon(session: Any) -> None:

@@ -85,7 +85,7 @@ def test_a_node_deaf_to_sigterm_is_killed(runtime: ProcessRuntime, tmp_path: Pat
 def test_a_node_that_does_not_end_tells_in_its_log_where_it_hangs(
     runtime: ProcessRuntime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stack_dumps, "TELLS_S", 60.0)
+    monkeypatch.setattr(stack_dumps, "DUMP_DEADLINE_S", 60.0)
     code = (
         "import faulthandler, signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN);"
         "faulthandler.register(signal.SIGQUIT); print('up', flush=True); time.sleep(600)"

@@ -47,7 +47,9 @@ def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
 
 
 def test_two_clusters_stand_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stack_dumps, "TELLS_S", 60.0)  # a JVM on a busy machine takes longer
+    monkeypatch.setattr(
+        stack_dumps, "DUMP_DEADLINE_S", 60.0
+    )  # a JVM on a busy machine takes longer
     monkeypatch.setattr(stack_dumps, "QUIET_S", 2.0)
     spec = ClusterSpec(brokers=1)
     with Cluster(spec, UrteilTarget(), tmp_path / "a") as one:
@@ -60,7 +62,7 @@ def test_two_clusters_stand_side_by_side(tmp_path: Path, monkeypatch: pytest.Mon
 
 def check_stacks(cluster: Cluster) -> None:
     """A broker tells its threads and what its tasks await, a JVM its threads; both go on."""
-    folder = Stacks(cluster.run_dir, [cluster.tellers]).take("a test asks")
+    folder = Stacks(cluster.run_dir, [cluster.dump_sources]).take("a test asks")
     assert folder
     told = {path.stem: path.read_text() for path in folder.glob("*.txt")}
     assert set(told) == {"b1", "zk1", "lab"}

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from tests.harness.hunt.rows import row
 from tests.harness.hunt.test_night import LONG, Killed, hunted, night, player
 from tests.reports import example_run
-from urteil.harness.hunt.archive import History
+from urteil.harness.hunt.archive import Archive
 from urteil.harness.hunt.disk_budget import prune_to
 from urteil.harness.hunt.job import Job, Row, row_of
 from urteil.harness.scenario import RunFacts
@@ -26,8 +26,8 @@ import sys
 from pathlib import Path
 from tests.harness.hunt.rows import row
 from msgspec.structs import replace
-from urteil.harness.hunt.archive import History
-history = History(Path(sys.argv[1]))
+from urteil.harness.hunt.archive import Archive
+history = Archive(Path(sys.argv[1]))
 for seed in range(100_000):
     history.add(replace(row(seed=seed), signatures=["a", "b"]))
     print(seed, flush=True)
@@ -58,11 +58,11 @@ def test_a_topic_that_is_named_after_its_run_is_recognised_in_the_next() -> None
 
 
 def test_what_was_seen_before_is_recognised(tmp_path: Path) -> None:
-    history = History(tmp_path / "history.db")
+    history = Archive(tmp_path / "history.db")
     first = replace(row("kill", 3, "FAIL"), signatures=[LOST])
     assert history.add(first) == []
     again = replace(row("other", 4, "FAIL"), at="2026-01-03 00:00:00", signatures=[LOST, "new"])
-    (seen,) = History(tmp_path / "history.db").add(again)
+    (seen,) = Archive(tmp_path / "history.db").add(again)
     assert (seen.signature, seen.times, seen.scenario, seen.seed) == (LOST, 1, "kill", 3)
     assert seen.first_at == first.at
     assert history.last_played(again.job) == "2026-01-03 00:00:00"
@@ -70,7 +70,7 @@ def test_what_was_seen_before_is_recognised(tmp_path: Path) -> None:
 
 
 def test_a_run_is_kept_once(tmp_path: Path) -> None:
-    history = History(tmp_path / "history.db")
+    history = Archive(tmp_path / "history.db")
     runs = [
         replace(row("kill", seed, "FAIL"), at=f"2026-01-0{seed} 00:00:00", signatures=[LOST])
         for seed in (1, 2, 3)
@@ -82,7 +82,7 @@ def test_a_run_is_kept_once(tmp_path: Path) -> None:
 def test_a_night_that_goes_on_remembers_what_a_kill_kept_from_it(tmp_path: Path) -> None:
     hunted(tmp_path, 3, verdict="FAIL")
     again = night(tmp_path, player(0))
-    again.history = History(tmp_path / "history.db")
+    again.history = Archive(tmp_path / "history.db")
     with pytest.raises(Killed):
         again.hunt(time.monotonic() + LONG)
     for one in again.ledger.rows:
@@ -97,7 +97,7 @@ def test_a_night_tells_what_it_recognises(tmp_path: Path) -> None:
                        at=f"2026-01-02 03:04:{len(told) + job.seed:02}")  # fmt: skip
 
     hunt = night(tmp_path, play)
-    hunt.history = History(tmp_path / "history.db")
+    hunt.history = Archive(tmp_path / "history.db")
     hunt.recognised = told.append
     jobs = [
         Job(scenario="kill", seed=7),
@@ -147,7 +147,7 @@ def test_failures_are_the_last_to_go(tmp_path: Path) -> None:
 
 def test_what_was_played_longest_ago_comes_first(tmp_path: Path) -> None:
     hunt = night(tmp_path, player(9))
-    hunt.history = History(tmp_path / "history.db")
+    hunt.history = Archive(tmp_path / "history.db")
     for at, scenario, target, mutant in (
         ("4", "calm", "urteil", None),
         ("1", "kill", "urteil", None),

@@ -13,9 +13,9 @@ from tests.harness.hunt.rows import row
 from tests.harness.hunt.test_night import CALM, KILL, LOSER
 from urteil.cli.shrink import shrink as shrink_command
 from urteil.harness.hunt import Job, Row
-from urteil.harness.hunt.archive import History
+from urteil.harness.hunt.archive import Archive
 from urteil.harness.hunt.investigated_failure import rule_for
-from urteil.harness.hunt.investigation import Inspector, OutOfTime
+from urteil.harness.hunt.investigation import Investigator, OutOfTime
 from urteil.harness.hunt.night import Night
 from urteil.harness.hunt.run_process import Shrinking
 from urteil.harness.hunt.shrinking import Anomaly, Report, Rule, Step
@@ -73,14 +73,16 @@ class Lab:
                       steps=(step(Anomaly("stale_append")),), run=str(tries / "best"))  # fmt: skip
 
     def night(self, **more: object) -> Night:
-        inspector = Inspector(folder=self.folder / "failures", play=self.play, shrink=self.shrink)
+        inspector = Investigator(
+            folder=self.folder / "failures", play=self.play, shrink=self.shrink
+        )
         given = {"scenarios": [CALM, KILL], "mutants": [], "targets": ["urteil"], **more}
         return Night(
             folder=self.folder,
             first_seed=7,
             play=self.play,
             inspector=inspector,
-            history=History(self.folder / "history.db"),
+            history=Archive(self.folder / "history.db"),
             **given,
         )  # type: ignore[arg-type]
 
@@ -166,7 +168,7 @@ def test_a_night_that_ends_meanwhile_goes_on_in_the_next_call(lab: Lab) -> None:
 def test_reruns_that_were_played_count_after_a_kill(lab: Lab) -> None:
     night = lab.night()
     failed = night.play(SEED_7, lab.folder / "runs")
-    part = Inspector(folder=lab.folder / "failures", play=lab.play, shrink=lab.shrink, reruns=4)
+    part = Investigator(folder=lab.folder / "failures", play=lab.play, shrink=lab.shrink, reruns=4)
     part.look_into(failed, [LOST], time.monotonic() + 3600)
     assert night.inspector
     night.inspector.look_into(failed, [LOST], time.monotonic() + 3600)

@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from urteil.harness.run.folder import new_run_dir
-from urteil.harness.run.topics import fitted
+from urteil.harness.run.topics import fit_topic
 from urteil.harness.scenario import Scenario, TopicSpec, load_scenario
 from urteil.harness.scenarios import SCENARIOS
 from urteil.harness.stopwatch import Spent, Stopwatch, lines
@@ -23,10 +23,10 @@ def test_a_run_has_a_folder_of_its_own_and_latest_is_the_newest(tmp_path: Path) 
 
 def test_topics_ask_for_no_more_replicas_than_there_are_brokers() -> None:
     topic = TopicSpec(replication_factor=3, config={"min.insync.replicas": "2", "x": "y"})
-    alone = fitted(topic, 1)
+    alone = fit_topic(topic, 1)
     assert alone.replication_factor == 1
     assert alone.config == {"min.insync.replicas": "1", "x": "y"}
-    assert fitted(topic, 5) == topic
+    assert fit_topic(topic, 5) == topic
 
 
 def test_repeated_phase_adds_up() -> None:

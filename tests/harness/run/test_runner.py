@@ -12,15 +12,15 @@ import pytest
 from urteil.chaos.observations import LabFailure
 from urteil.harness.run import play as play_module
 from urteil.harness.run.runner import run_scenario
-from urteil.harness.scenario import FaultSpec, Scenario, lasting, load_facts, load_scenario
+from urteil.harness.scenario import FaultSpec, Scenario, load_facts, load_scenario, with_duration
 from urteil.harness.scenarios import SCENARIOS
 from urteil.harness.scenarios.common import fault
 from urteil.harness.schedule import load_schedule
-from urteil.harness.stack_dumps import Teller
+from urteil.harness.stack_dumps import DumpSource
 from urteil.harness.verify.result import Verdict, load_result
 
 SHORT = msgspec.structs.replace(
-    lasting(SCENARIOS["calm"], 7.0),
+    with_duration(SCENARIOS["calm"], 7.0),
     name="short",
     faults=(
         fault("shutdown", "controller", 3, 1),
@@ -75,7 +75,7 @@ class Interrupted:
     def start(self) -> float:
         raise KeyboardInterrupt
 
-    def tellers(self) -> list[Teller]:
+    def dump_sources(self) -> list[DumpSource]:
         return []
 
     def close(self) -> None:

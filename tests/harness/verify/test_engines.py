@@ -32,9 +32,9 @@ import os, threading, time
 from urteil.harness.verify.engines import spark
 
 warming = spark.warm()
-while not spark.tellers():
+while not spark.dump_sources():
     time.sleep(0.01)
-pid = spark.tellers()[0].pid
+pid = spark.dump_sources()[0].pid
 assert os.getpriority(os.PRIO_PROCESS, pid) == 10
 waiting = threading.Thread(target=warming.session)
 waiting.start()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from urteil.harness.hunt.shrinking.delta_debugging import halved, minimise
+from urteil.harness.hunt.shrinking.delta_debugging import halve, minimise
 
 ITEMS = tuple(range(12))
 
@@ -41,6 +41,6 @@ def test_the_same_answers_give_the_same_questions(needed: frozenset[int]) -> Non
 
 
 def test_halving_ends_at_the_least() -> None:
-    assert halved(8.0, 0.5, lambda _: True) == 0.5
-    assert halved(8.0, 0.5, lambda value: value >= 2) == 2.0
-    assert halved(0.4, 0.5, lambda _: True) == 0.4
+    assert halve(8.0, 0.5, lambda _: True) == 0.5
+    assert halve(8.0, 0.5, lambda value: value >= 2) == 2.0
+    assert halve(0.4, 0.5, lambda _: True) == 0.4

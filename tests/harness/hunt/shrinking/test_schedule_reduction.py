@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from tests.harness.hunt.shrinking.oracle import schedule
-from urteil.harness.hunt.shrinking.schedule_reduction import lasting, only
+from urteil.harness.hunt.shrinking.schedule_reduction import keep_faults, with_fault_duration
 from urteil.harness.schedule import Entry, Schedule
 
 MIXED = Schedule(
@@ -22,11 +22,11 @@ MIXED = Schedule(
 
 def test_all_of_it_is_what_it_was() -> None:
     whole = schedule(4)
-    assert only(whole, range(4)).faults == whole.faults
+    assert keep_faults(whole, range(4)).faults == whole.faults
 
 
 def test_gaps_are_closed_and_overlapping_faults_keep_their_distance() -> None:
-    found = only(MIXED, (1, 2, 3))
+    found = keep_faults(MIXED, (1, 2, 3))
     cut, kill, pause = found.faults
     assert cut.at_s == 5.0
     assert kill.at_s == 7.0
@@ -35,22 +35,22 @@ def test_gaps_are_closed_and_overlapping_faults_keep_their_distance() -> None:
 
 
 def test_one_of_a_group_begins_where_the_group_did() -> None:
-    (kill,) = only(MIXED, (2,)).faults
+    (kill,) = keep_faults(MIXED, (2,)).faults
     assert kill.at_s == 5.0
 
 
 def test_what_is_tied_to_acknowledgements_stays() -> None:
-    found = only(MIXED, (3, 4))
+    found = keep_faults(MIXED, (3, 4))
     assert found.faults[1] == MIXED.faults[4]
     assert found.duration_s == 6.0 + 5.0 + 4.0
 
 
 def test_a_shorter_fault_makes_a_shorter_load() -> None:
-    whole = only(schedule(2), (0,))
-    short = lasting(whole, 0, 3.0)
+    whole = keep_faults(schedule(2), (0,))
+    short = with_fault_duration(whole, 0, 3.0)
     assert short.faults[0].duration_s == 3.0
     assert (whole.duration_s, short.duration_s) == (15.0, 12.0)
 
 
 def test_without_faults_the_load_stays() -> None:
-    assert msgspec.structs.replace(only(MIXED, ()), faults=MIXED.faults) == MIXED
+    assert msgspec.structs.replace(keep_faults(MIXED, ()), faults=MIXED.faults) == MIXED

@@ -27,8 +27,8 @@ from urteil.broker.groups.maintenance import GroupMaintenance
 from urteil.broker.log.cleaner.cleaner import Cleaner
 from urteil.broker.log.cleaner.cleaner_settings import CleanerSettings
 from urteil.broker.log.log_manager import LogManager
-from urteil.broker.metrics import families
-from urteil.broker.metrics.scrapes import ScrapeServer
+from urteil.broker.metrics import broker_metrics
+from urteil.broker.metrics.scrape_server import ScrapeServer
 from urteil.broker.net.channels import Channels
 from urteil.broker.net.connection_limits import ConnectionLimits
 from urteil.broker.net.endpoints import advertised, endpoints
@@ -36,8 +36,8 @@ from urteil.broker.net.host_names import Resolver
 from urteil.broker.net.listener_security import SecureListeners
 from urteil.broker.net.socket_server import SocketServer
 from urteil.broker.quotas.alterations import QuotaAdmin
-from urteil.broker.quotas.configs import QuotaConfigs
-from urteil.broker.quotas.table import QuotaTable
+from urteil.broker.quotas.quota_table import QuotaTable
+from urteil.broker.quotas.stored_quotas import QuotaConfigs
 from urteil.broker.quotas.throttle import make_throttle
 from urteil.broker.replication.directory_failures import DirectoryFailures
 from urteil.broker.replication.fetch_sessions import FetchSessions
@@ -45,11 +45,11 @@ from urteil.broker.replication.metadata_cache import MetadataCache
 from urteil.broker.replication.replica_manager import ReplicaManager
 from urteil.broker.replication.role_changes import RoleChanges
 from urteil.broker.scheduled_tasks import ScheduledTasks
-from urteil.broker.security.acl_keeper import AclKeeper
+from urteil.broker.security.acls.cluster_acls import ClusterAcls
 from urteil.broker.security.authorizer import Authorizer, make_authorizer
-from urteil.broker.security.scram_alterations import ScramAdmin
-from urteil.broker.security.scram_users import ScramUsers
-from urteil.broker.security.token_keeper import make_token_keeper
+from urteil.broker.security.sasl.scram_alterations import ScramAdmin
+from urteil.broker.security.sasl.scram_users import ScramUsers
+from urteil.broker.security.tokens.cluster_tokens import make_cluster_tokens
 from urteil.broker.transactions.coordinator import TransactionCoordinator
 from urteil.broker.transactions.marker_sender import MarkerSender
 from urteil.broker.transactions.marker_writer import MarkerWriter
@@ -113,16 +113,16 @@ class Broker(BrokerParts):
     def _make_security(self) -> None:
         """Build the token keeper and the authorizer."""
         properties, now_ms = self.config.properties, self.clock.now_ms
-        self.tokens = make_token_keeper(self.zk, properties.value, now_ms)
+        self.tokens = make_cluster_tokens(self.zk, properties.value, now_ms)
         self.users.find_token = self.tokens.table.find
-        self.acl_keeper: AclKeeper | None = None
+        self.cluster_acls: ClusterAcls | None = None
         self.authorizer: Authorizer | None = None
         resolve = self._resolver.resolve
         self._acl_session = AclSession(self.config, self.zk, self._environment, resolve)
         if self.config.authorizer_class_name:
-            self.acl_keeper = AclKeeper(self._acl_session.zk, now_ms)
+            self.cluster_acls = ClusterAcls(self._acl_session.zk, now_ms)
             try:
-                self.authorizer = make_authorizer(properties, self.acl_keeper.table)
+                self.authorizer = make_authorizer(properties, self.cluster_acls.table)
             except ValueError as error:
                 raise ConfigError(str(error)) from None
 
@@ -171,7 +171,7 @@ class Broker(BrokerParts):
         )
         self._dispatcher = dispatcher = Dispatcher(self)
         self.requests = dispatcher.requests
-        self._scrapes = ScrapeServer(lambda: families.blocks(self))
+        self._scrapes = ScrapeServer(lambda: broker_metrics.blocks(self))
         self._sockets = SocketServer(
             max_frame_bytes=config.socket_request_max_bytes,
             max_idle_ms=config.connections_max_idle_ms,
@@ -211,9 +211,9 @@ class Broker(BrokerParts):
         self.security.reload()
         await self.users.load(self.controller.configs)
         self.dynamic.follow(self.security.check, self.security.reload_or_log)
-        if self.acl_keeper is not None:
+        if self.cluster_acls is not None:
             await self._acl_session.connect()
-            await self.acl_keeper.start()
+            await self.cluster_acls.start()
         await self.tokens.start(lambda: self.controller.is_active)
         await self.quota_configs.load()
         await self._open_logs()
@@ -351,8 +351,8 @@ class Broker(BrokerParts):
         self.topic_settings.close()
         await self.replicas.close()
         await self.controller.stop()
-        if self.acl_keeper is not None:
-            await self.acl_keeper.stop()
+        if self.cluster_acls is not None:
+            await self.cluster_acls.stop()
             await self._acl_session.close()
         await self.tokens.stop()
         self.channels.close()

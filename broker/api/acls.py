@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from urteil.broker.api.authorization import may_cluster
 from urteil.broker.api.error_responses import not_authorized
 from urteil.broker.api.registry import CloseConnection, RequestContext, handler
-from urteil.broker.security.acl_keeper import AclKeeper, Contended, Removed
-from urteil.broker.security.acls import (
+from urteil.broker.security.acls.acl_model import (
     CLUSTER_NAME,
     AclFilter,
     Entry,
@@ -20,6 +19,7 @@ from urteil.broker.security.acls import (
     Permission,
     ResourceType,
 )
+from urteil.broker.security.acls.cluster_acls import ClusterAcls, Contended, Removed
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
@@ -48,7 +48,7 @@ async def describe_acls(
     if not may_cluster(broker, context, Operation.DESCRIBE):
         error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
         return DescribeAclsResponse(error_code=error, error_message=not_authorized(error))
-    if broker.acl_keeper is None:
+    if broker.cluster_acls is None:
         return DescribeAclsResponse(
             error_code=ErrorCode.SECURITY_DISABLED,
             error_message="No Authorizer is configured on the broker",
@@ -69,7 +69,7 @@ async def describe_acls(
                     for one in entries
                 ],
             )
-            for pattern, entries in broker.acl_keeper.table.picked(wanted)
+            for pattern, entries in broker.cluster_acls.table.picked(wanted)
         ],
     )
 
@@ -85,7 +85,7 @@ async def create_acls(
     if not may_cluster(broker, context, Operation.ALTER):
         error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
         return _all(request, Result(error_code=error, error_message=not_authorized(error)))
-    keeper = broker.acl_keeper
+    keeper = broker.cluster_acls
     if keeper is None:
         return _all(request, Result(error_code=ErrorCode.SECURITY_DISABLED, error_message=OFF))
     if any(_is_for_filters(one) for one in request.creations):
@@ -108,7 +108,7 @@ async def create_acls(
 
 
 async def _add(
-    broker: BrokerParts, keeper: AclKeeper, pattern: Pattern, entries: Sequence[Entry]
+    broker: BrokerParts, keeper: ClusterAcls, pattern: Pattern, entries: Sequence[Entry]
 ) -> Result:
     """None of them where a principal has no type, REQUEST_TIMED_OUT when ZooKeeper is away for
     longer than `request.timeout.ms`."""
@@ -171,12 +171,12 @@ async def delete_acls(
     if not may_cluster(broker, context, Operation.ALTER):
         error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
         message = not_authorized(error)
-    elif broker.acl_keeper is None:
+    elif broker.cluster_acls is None:
         error = ErrorCode.SECURITY_DISABLED
     else:
         try:
             async with asyncio.timeout(broker.config.request_timeout_ms / 1000):
-                removed = await broker.acl_keeper.remove(filters)
+                removed = await broker.cluster_acls.remove(filters)
             return DeleteAclsResponse(filter_results=[_removed(one) for one in removed])
         except TimeoutError:
             error, message = ErrorCode.REQUEST_TIMED_OUT, "ZooKeeper cannot be reached"

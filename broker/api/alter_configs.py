@@ -11,7 +11,7 @@ from urteil.broker.base.offload import paced
 from urteil.broker.config.incremental_changes import Change
 from urteil.broker.config.incremental_changes import Operation as Alter
 from urteil.broker.controller.config_administration import Alteration, Answer
-from urteil.broker.security.acls import Operation
+from urteil.broker.security.acls.acl_model import Operation
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (

@@ -7,8 +7,14 @@ from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from urteil.broker.api.registry import RequestContext, RequestError
-from urteil.broker.security.acls import CLUSTER_NAME, SUPPORTED, Allowed, Operation, ResourceType
-from urteil.broker.security.authorizer import Asker
+from urteil.broker.security.acls.acl_model import (
+    CLUSTER_NAME,
+    SUPPORTED,
+    Allowed,
+    Operation,
+    ResourceType,
+)
+from urteil.broker.security.authorizer import Requester
 from urteil.broker.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -99,5 +105,5 @@ def topic_rights(broker: BrokerParts, context: RequestContext) -> Allowed:
     return allowed
 
 
-def _asker(context: RequestContext) -> Asker:
-    return Asker(context.principal, context.host, context.header.api_key)
+def _asker(context: RequestContext) -> Requester:
+    return Requester(context.principal, context.host, context.header.api_key)

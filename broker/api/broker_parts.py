@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from urteil.broker.replication.metadata_cache import MetadataCache
     from urteil.broker.replication.replica_manager import ReplicaManager
     from urteil.broker.replication.role_changes import RoleChanges
-    from urteil.broker.security.acl_keeper import AclKeeper
+    from urteil.broker.security.acls.cluster_acls import ClusterAcls
     from urteil.broker.security.authorizer import Authorizer
-    from urteil.broker.security.scram_alterations import ScramAdmin
-    from urteil.broker.security.token_keeper import TokenKeeper
+    from urteil.broker.security.sasl.scram_alterations import ScramAdmin
+    from urteil.broker.security.tokens.cluster_tokens import ClusterTokens
     from urteil.broker.transactions.coordinator import TransactionCoordinator
     from urteil.broker.transactions.marker_writer import MarkerWriter
     from urteil.broker.transactions.partition_verifier import PartitionVerifier
@@ -49,7 +49,7 @@ class BrokerParts:
     zk: Session
     registration: Registration
 
-    acl_keeper: AclKeeper | None
+    cluster_acls: ClusterAcls | None
     authorizer: Authorizer | None
     channels: Channels
     config_admin: ConfigAdministration
@@ -67,7 +67,7 @@ class BrokerParts:
     replicas: ReplicaManager
     scram_admin: ScramAdmin
     throttle: Throttle
-    tokens: TokenKeeper
+    tokens: ClusterTokens
     topic_settings: TopicSettings
     transactions: TransactionCoordinator
     verifier: PartitionVerifier

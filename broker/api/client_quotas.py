@@ -11,8 +11,8 @@ from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.base.offload import paced
 from urteil.broker.config.incremental_changes import RejectedChange
 from urteil.broker.quotas.alterations import ANY, EXACT, Component
-from urteil.broker.quotas.table import Entity
-from urteil.broker.security.acls import Operation
+from urteil.broker.quotas.quota_table import Entity
+from urteil.broker.security.acls.acl_model import Operation
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (

@@ -12,7 +12,7 @@ from urteil.broker.controller.config_administration import (
     CLIENT_METRICS,
     TOPIC,
 )
-from urteil.broker.security.acls import Operation, ResourceType
+from urteil.broker.security.acls.acl_model import Operation, ResourceType
 from urteil.broker.wire.errors import ErrorCode
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.base.offload import in_turns
 from urteil.broker.replication.metadata_cache import States, states_in, told_in
 from urteil.broker.replication.role_changes import states_of
-from urteil.broker.security.acls import Operation
+from urteil.broker.security.acls.acl_model import Operation
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (

@@ -13,7 +13,7 @@ from urteil.broker.api.authorization import require_cluster, topic_rights
 from urteil.broker.api.broker_parts import BrokerParts
 from urteil.broker.api.quota_charges import mutation_quota
 from urteil.broker.api.registry import RequestContext, handler
-from urteil.broker.security.acls import Operation
+from urteil.broker.security.acls.acl_model import Operation
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.messages import (
     AllocateProducerIdsRequest,

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from urteil.broker.api.authorization import may
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.base.offload import paced
-from urteil.broker.security.acls import Operation, ResourceType
-from urteil.broker.security.delegation import NO_TIME, Token
+from urteil.broker.security.acls.acl_model import Operation, ResourceType
 from urteil.broker.security.principals import ANONYMOUS, USER, Principal
-from urteil.broker.security.token_keeper import Told
+from urteil.broker.security.tokens.cluster_tokens import Told
+from urteil.broker.security.tokens.token_table import NO_TIME, Token
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (

@@ -10,7 +10,7 @@ from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.api.topic_names import is_internal
 from urteil.broker.replication.record_deletion import DeletionResult, RecordDeletion
 from urteil.broker.replication.replica_manager import TopicPartition
-from urteil.broker.security.acls import Operation, ResourceType
+from urteil.broker.security.acls.acl_model import Operation, ResourceType
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import DeleteRecordsRequest, DeleteRecordsResponse

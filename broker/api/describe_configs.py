@@ -26,7 +26,7 @@ from urteil.broker.controller.config_administration import (
     CLIENT_METRICS,
     TOPIC,
 )
-from urteil.broker.security.acls import Operation
+from urteil.broker.security.acls.acl_model import Operation
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import DescribeConfigsRequest, DescribeConfigsResponse

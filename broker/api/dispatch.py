@@ -16,7 +16,7 @@ from urteil.broker.api.registry import (
     ServedApi,
 )
 from urteil.broker.api.request_splitting import answered, is_long
-from urteil.broker.metrics.requests import RequestCounts, kind_of
+from urteil.broker.metrics.request_counts import RequestCounts, kind_of
 from urteil.broker.net.connection import Connection, Hangup
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode

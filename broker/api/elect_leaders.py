@@ -12,7 +12,7 @@ from urteil.broker.base.purgatory import DelayedOperation
 from urteil.broker.controller.api_error import ApiError
 from urteil.broker.controller.partition_requests import elected
 from urteil.broker.controller.requested_elections import ElectionOutcomes
-from urteil.broker.security.acls import Operation
+from urteil.broker.security.acls.acl_model import Operation
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import ElectLeadersRequest, ElectLeadersResponse

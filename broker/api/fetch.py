@@ -31,7 +31,7 @@ from urteil.broker.replication.partition_read import (
     PartitionRead,
 )
 from urteil.broker.replication.replica_manager import NOT_HERE
-from urteil.broker.security.acls import Operation, ResourceType
+from urteil.broker.security.acls.acl_model import Operation, ResourceType
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.batches import (
     CorruptBatch,

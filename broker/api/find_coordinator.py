@@ -10,7 +10,7 @@ from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.base.offload import paced
 from urteil.broker.groups.coordinator import OFFSETS_TOPIC
 from urteil.broker.net.channels import Endpoint
-from urteil.broker.security.acls import Operation, ResourceType
+from urteil.broker.security.acls.acl_model import Operation, ResourceType
 from urteil.broker.transactions.coordinator import TRANSACTIONS_TOPIC
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode

@@ -10,7 +10,7 @@ from urteil.broker.base.offload import paced
 from urteil.broker.groups.group import Group
 from urteil.broker.groups.group_state import GroupState
 from urteil.broker.groups.member import Member
-from urteil.broker.security.acls import Operation, ResourceType
+from urteil.broker.security.acls.acl_model import Operation, ResourceType
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (

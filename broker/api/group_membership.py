@@ -8,7 +8,7 @@ from urteil.broker.api.authorization import may
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.groups.coordinator import new_member_id
 from urteil.broker.groups.member import JoinRequest
-from urteil.broker.security.acls import Operation, ResourceType
+from urteil.broker.security.acls.acl_model import Operation, ResourceType
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (

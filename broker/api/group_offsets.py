@@ -9,7 +9,7 @@ from urteil.broker.api import zookeeper_offsets
 from urteil.broker.api.authorization import allowed_names, may
 from urteil.broker.api.offset_commit_checks import CheckedCommits
 from urteil.broker.api.registry import RequestContext, RequestError, handler
-from urteil.broker.security.acls import Operation, ResourceType
+from urteil.broker.security.acls.acl_model import Operation, ResourceType
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (

@@ -8,7 +8,7 @@ from urteil.broker.api.authorization import may, may_any, may_cluster
 from urteil.broker.api.broker_parts import BrokerParts
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.api.transaction_errors import fenced_as
-from urteil.broker.security.acls import Operation, ResourceType
+from urteil.broker.security.acls.acl_model import Operation, ResourceType
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import InitProducerIdRequest, InitProducerIdResponse

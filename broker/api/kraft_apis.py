@@ -7,7 +7,7 @@ from urteil.broker.api.broker_parts import BrokerParts
 from urteil.broker.api.error_responses import ERROR_MESSAGES
 from urteil.broker.api.registry import CloseConnection, RequestContext, handler
 from urteil.broker.controller import feature_updates
-from urteil.broker.security.acls import Operation
+from urteil.broker.security.acls.acl_model import Operation
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (

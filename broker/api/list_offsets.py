@@ -20,7 +20,7 @@ from urteil.broker.replication.offset_lookup import (
     list_offsets_before,
 )
 from urteil.broker.replication.partition_read import ISOLATIONS
-from urteil.broker.security.acls import Operation, ResourceType
+from urteil.broker.security.acls.acl_model import Operation, ResourceType
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (

@@ -12,7 +12,7 @@ from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.base.offload import paced
 from urteil.broker.log.log_directory import LogDirectory
 from urteil.broker.log.partition_log import PartitionLog
-from urteil.broker.security.acls import Operation
+from urteil.broker.security.acls.acl_model import Operation
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (

@@ -17,7 +17,7 @@ from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.api.topic_names import is_internal, is_valid
 from urteil.broker.base.offload import paced
 from urteil.broker.replication.metadata_cache import MetadataCache, PartitionState
-from urteil.broker.security.acls import Operation, ResourceType
+from urteil.broker.security.acls.acl_model import Operation, ResourceType
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from urteil.broker.api.authorization import allowed_names
 from urteil.broker.api.registry import RequestContext
 from urteil.broker.groups.records import NO_TIMESTAMP, OffsetCommitValue
-from urteil.broker.security.acls import Operation, ResourceType
+from urteil.broker.security.acls.acl_model import Operation, ResourceType
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import OffsetCommitRequest, TxnOffsetCommitRequest
 

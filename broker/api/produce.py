@@ -14,7 +14,7 @@ from urteil.broker.log.log_results import AppendResult
 from urteil.broker.log.transaction_verification import Guard
 from urteil.broker.replication.partition import refusal
 from urteil.broker.replication.replica_manager import VALID_ACKS, TopicPartition
-from urteil.broker.security.acls import Operation, ResourceType
+from urteil.broker.security.acls.acl_model import Operation, ResourceType
 from urteil.broker.transactions.partition_verifier import Claim, refused_by_coordinator
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.batches import (

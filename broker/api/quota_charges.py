@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from urteil.broker.api.registry import RequestContext
 from urteil.broker.controller.mutation_quota import Mutations
-from urteil.broker.quotas.table import Quota
+from urteil.broker.quotas.quota_table import Quota
 from urteil.broker.quotas.throttle import Throttle
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.messages import FetchRequest

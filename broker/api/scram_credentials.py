@@ -7,8 +7,8 @@ from urteil.broker.api.broker_parts import BrokerParts
 from urteil.broker.api.error_responses import not_authorized
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.base.offload import paced
-from urteil.broker.security.acls import Operation
-from urteil.broker.security.scram_alterations import Described, Outcome, Upsertion
+from urteil.broker.security.acls.acl_model import Operation
+from urteil.broker.security.sasl.scram_alterations import Described, Outcome, Upsertion
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (

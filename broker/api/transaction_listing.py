@@ -10,7 +10,7 @@ from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.controller.api_error import ApiException
 from urteil.broker.controller.topic_admin import check_name
 from urteil.broker.log.producer_states import ProducerEntry
-from urteil.broker.security.acls import Operation, ResourceType
+from urteil.broker.security.acls.acl_model import Operation, ResourceType
 from urteil.broker.transactions.transaction import TxnMetadata, TxnState
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode

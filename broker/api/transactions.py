@@ -11,7 +11,7 @@ from urteil.broker.api.topic_names import is_internal
 from urteil.broker.api.transaction_errors import fenced_as
 from urteil.broker.base.offload import paced
 from urteil.broker.groups.coordinator import OFFSETS_TOPIC
-from urteil.broker.security.acls import Operation, ResourceType
+from urteil.broker.security.acls.acl_model import Operation, ResourceType
 from urteil.broker.transactions.transaction import TopicPartition
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode

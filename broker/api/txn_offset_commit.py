@@ -10,7 +10,7 @@ from urteil.broker.api.offset_commit_checks import CheckedCommits
 from urteil.broker.api.registry import RequestContext, RequestError, handler
 from urteil.broker.groups.coordinator import OFFSET_ERRORS, OFFSETS_TOPIC
 from urteil.broker.groups.records import OffsetCommitValue
-from urteil.broker.security.acls import Operation, ResourceType
+from urteil.broker.security.acls.acl_model import Operation, ResourceType
 from urteil.broker.transactions.partition_verifier import Claim
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.batches import NO_SEQUENCE

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from urteil.broker.api.authorization import may_cluster
 from urteil.broker.api.registry import RequestContext, RequestError, handler
-from urteil.broker.security.acls import Operation
+from urteil.broker.security.acls.acl_model import Operation
 from urteil.broker.transactions.marker_sender import Marker, Outcome
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from urteil.broker.api.authorization import allowed_names, may
 from urteil.broker.api.offset_commit_checks import CheckedCommits, Told
 from urteil.broker.api.registry import RequestContext
-from urteil.broker.security.acls import Operation, ResourceType
+from urteil.broker.security.acls.acl_model import Operation, ResourceType
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import OffsetCommitRequest, OffsetFetchRequest
 from urteil.broker.zookeeper.consumer_offsets import read_offset, write_offset

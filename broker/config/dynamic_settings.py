@@ -17,7 +17,7 @@ from urteil.broker.config.reconfiguration import (
 )
 from urteil.broker.config.values import ConfigError
 from urteil.broker.security.passwords import KEY_FACTORY, PasswordEncoder
-from urteil.broker.zookeeper.configs import BROKERS, EVERY_BROKER, EntityConfigs
+from urteil.broker.zookeeper.entity_configs import BROKERS, EVERY_BROKER, EntityConfigs
 
 log = logging.getLogger("config")
 

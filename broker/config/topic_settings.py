@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 
 from urteil.broker.config.values import ConfigError, topic_keys
-from urteil.broker.zookeeper.configs import EntityConfigs
+from urteil.broker.zookeeper.entity_configs import EntityConfigs
 
 log = logging.getLogger("settings")
 

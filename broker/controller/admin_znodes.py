@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from urteil.broker.controller.metadata_store import MetadataStore
 from urteil.broker.controller.statuses import TopicPartition
 from urteil.broker.zookeeper import znodes
-from urteil.broker.zookeeper.operations import Set
 from urteil.broker.zookeeper.session import LOST, MultiFailed, NoNodeError, Session, Watch
+from urteil.broker.zookeeper.session_types import Set
 
 log = logging.getLogger("controller")
 

@@ -30,7 +30,7 @@ from urteil.broker.config.values import (
 from urteil.broker.controller.topic_configs import InvalidTopicConfig, validate_topic_configs
 from urteil.broker.replication.metadata_cache import MetadataCache
 from urteil.broker.wire.errors import ErrorCode
-from urteil.broker.zookeeper.configs import BROKERS, TOPICS, EntityConfigs
+from urteil.broker.zookeeper.entity_configs import BROKERS, TOPICS, EntityConfigs
 from urteil.broker.zookeeper.session import NodeTooLarge
 
 KeyOf = Callable[[str], ConfigKey | None]

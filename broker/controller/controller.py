@@ -23,7 +23,7 @@ from urteil.broker.controller.requested_elections import ElectionOutcomes
 from urteil.broker.controller.statuses import TopicPartition
 from urteil.broker.controller.term import Term, TermOptions
 from urteil.broker.controller.topic_admin import TopicAdmin
-from urteil.broker.security.acls import Allowed, everything
+from urteil.broker.security.acls.acl_model import Allowed, everything
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
     AllocateProducerIdsRequest,
@@ -43,7 +43,7 @@ from urteil.broker.wire.messages import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
 )
-from urteil.broker.zookeeper.configs import EntityConfigs
+from urteil.broker.zookeeper.entity_configs import EntityConfigs
 from urteil.broker.zookeeper.registration import AlreadyRegistered, Registration
 from urteil.broker.zookeeper.session import LOST, Session, SessionClosed, State
 

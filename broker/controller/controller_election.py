@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from urteil.broker.zookeeper import znodes
-from urteil.broker.zookeeper.operations import Op
 from urteil.broker.zookeeper.session import (
     LOST,
     Check,
@@ -23,6 +22,7 @@ from urteil.broker.zookeeper.session import (
     Set,
     Stat,
 )
+from urteil.broker.zookeeper.session_types import Op
 
 log = logging.getLogger("controller")
 

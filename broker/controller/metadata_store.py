@@ -11,7 +11,6 @@ from typing import TypeVar
 
 from urteil.broker.controller.statuses import TopicPartition
 from urteil.broker.zookeeper import znodes
-from urteil.broker.zookeeper.operations import Op
 from urteil.broker.zookeeper.session import (
     LOST,
     BadVersionError,
@@ -25,6 +24,7 @@ from urteil.broker.zookeeper.session import (
     Set,
     Watch,
 )
+from urteil.broker.zookeeper.session_types import Op
 from urteil.broker.zookeeper.znodes import PartitionState, TopicAssignment
 
 log = logging.getLogger("controller")

@@ -20,7 +20,7 @@ from urteil.broker.controller.requested_elections import (
 from urteil.broker.controller.statuses import TopicPartition
 from urteil.broker.controller.topic_admin import TopicResult
 from urteil.broker.controller.topic_requests import Office, missing
-from urteil.broker.security.acls import Allowed, Operation
+from urteil.broker.security.acls.acl_model import Allowed, Operation
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
     AlterPartitionReassignmentsRequest,
@@ -31,7 +31,7 @@ from urteil.broker.wire.messages import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
 )
-from urteil.broker.zookeeper.operations import is_node_name
+from urteil.broker.zookeeper.session_types import is_node_name
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -15,7 +15,7 @@ from urteil.broker.controller.election_counters import Elections
 from urteil.broker.controller.metadata_store import MetadataStore
 from urteil.broker.controller.request_batch import RequestBatch
 from urteil.broker.controller.statuses import TopicPartition
-from urteil.broker.zookeeper.configs import EntityConfigs
+from urteil.broker.zookeeper.entity_configs import EntityConfigs
 from urteil.broker.zookeeper.znodes import PartitionState
 
 log = logging.getLogger("controller")

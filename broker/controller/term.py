@@ -43,7 +43,7 @@ from urteil.broker.wire.messages import (
     StopReplicaRequest,
 )
 from urteil.broker.zookeeper import znodes
-from urteil.broker.zookeeper.configs import EntityConfigs
+from urteil.broker.zookeeper.entity_configs import EntityConfigs
 from urteil.broker.zookeeper.producer_ids import take_block
 from urteil.broker.zookeeper.registration import read_brokers
 from urteil.broker.zookeeper.session import Session

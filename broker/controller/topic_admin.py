@@ -25,7 +25,6 @@ from urteil.broker.controller.topic_configs import (
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.primitives import ZERO_UUID
 from urteil.broker.zookeeper import znodes
-from urteil.broker.zookeeper.operations import Op
 from urteil.broker.zookeeper.registration import read_brokers
 from urteil.broker.zookeeper.session import (
     LOST,
@@ -38,6 +37,7 @@ from urteil.broker.zookeeper.session import (
     Session,
     Set,
 )
+from urteil.broker.zookeeper.session_types import Op
 from urteil.broker.zookeeper.znodes import TopicAssignment
 
 log = logging.getLogger("topics")

@@ -17,7 +17,7 @@ from urteil.broker.config.live_properties import LiveProperties
 from urteil.broker.controller.mutation_quota import Take
 from urteil.broker.controller.term import Term
 from urteil.broker.controller.topic_admin import OVER_QUOTA, NewTopic, TopicAdmin, TopicResult
-from urteil.broker.security.acls import Allowed, Operation
+from urteil.broker.security.acls.acl_model import Allowed, Operation
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
     CreateTopicsRequest,

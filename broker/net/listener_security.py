@@ -22,11 +22,11 @@ from urteil.broker.config.values import ConfigError, known_keys
 from urteil.broker.net.connection import Connection
 from urteil.broker.net.sasl_handshake import SaslHandshake
 from urteil.broker.net.sasl_mechanisms import SaslMechanisms, load_mechanisms
-from urteil.broker.security.exchange import Login
-from urteil.broker.security.mapping_rules import MappingRules
 from urteil.broker.security.principals import ANONYMOUS, USER, Principal
-from urteil.broker.security.scram import Find
-from urteil.broker.security.scram_users import ScramUsers
+from urteil.broker.security.sasl.sasl_exchange import Login
+from urteil.broker.security.sasl.scram import Find
+from urteil.broker.security.sasl.scram_users import ScramUsers
+from urteil.broker.security.tls.mapping_rules import MappingRules
 
 log = logging.getLogger("security")
 
@@ -94,7 +94,7 @@ class ListenerSecurity:
         self._load_mechanisms(settings)
         if not self.uses_tls or self._stamp_of(settings) == self._stamp:
             return
-        from urteil.broker.security.replacement import check_replacement
+        from urteil.broker.security.tls.key_replacement import check_replacement
 
         material, _, _ = self._load_tls(settings)
         try:
@@ -131,7 +131,7 @@ class ListenerSecurity:
         certificate = None if tls is None else tls.getpeercert(binary_form=True)
         if not certificate or self.protocol != "SSL":
             return ANONYMOUS
-        from urteil.broker.security.tls import subject
+        from urteil.broker.security.tls.contexts import subject
 
         return Principal(USER, self._rules.user(subject(certificate)))
 
@@ -142,8 +142,8 @@ class ListenerSecurity:
     def _load_tls(
         self, settings: ListenerSettings
     ) -> tuple[Any, ssl.SSLContext, ssl.SSLContext | None]:
-        from urteil.broker.security.replacement import check_own_trust
-        from urteil.broker.security.tls import TlsMaterial
+        from urteil.broker.security.tls.contexts import TlsMaterial
+        from urteil.broker.security.tls.key_replacement import check_own_trust
 
         auth = settings.own("ssl.client.auth")
         if self.protocol == "SASL_SSL" and auth is None:

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from urteil.broker.security.exchange import BrokenExchange, Denied, Login
-from urteil.broker.security.gssapi import GSSAPI
+from urteil.broker.security.kerberos.gssapi import GSSAPI
+from urteil.broker.security.sasl.sasl_exchange import BrokenExchange, Denied, Login
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import SaslAuthenticateRequest, SaslHandshakeRequest
 

@@ -16,9 +16,14 @@ from typing import Any
 
 from urteil.broker.net.connection import Connection, Hangup
 from urteil.broker.net.sasl_mechanisms import SaslMechanisms
-from urteil.broker.security.exchange import BrokenExchange, Denied, Exchange, Nonsense
 from urteil.broker.security.principals import Principal
-from urteil.broker.security.scram import Find
+from urteil.broker.security.sasl.sasl_exchange import (
+    BrokenExchange,
+    Denied,
+    Exchange,
+    MalformedMessage,
+)
+from urteil.broker.security.sasl.scram import Find
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.framing import RequestHeader, decode_request_header, encode_response
@@ -190,7 +195,7 @@ class SaslHandshake:
             said = self._step(bytes(request.auth_bytes))
         except Denied as denied:
             raise _refusal(header, str(denied), str(denied)) from None
-        except Nonsense as nonsense:
+        except MalformedMessage as nonsense:
             raise Hangup(f"authentication failed: {nonsense}") from None
         except BrokenExchange as broken:
             text = "authentication" if self._known is None else "re-authentication"

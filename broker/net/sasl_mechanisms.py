@@ -10,18 +10,27 @@ from urllib.parse import unquote, urlsplit
 
 from urteil.broker.config.listener_overrides import ListenerSettings
 from urteil.broker.config.values import ConfigError, known_keys
-from urteil.broker.security.exchange import Exchange, Login
-from urteil.broker.security.gssapi import GSSAPI, GssapiExchange, KerberosService, load_service
-from urteil.broker.security.jaas import LoginModule, parse_jaas
-from urteil.broker.security.oauthbearer import (
+from urteil.broker.security.kerberos.gssapi import (
+    GSSAPI,
+    GssapiExchange,
+    KerberosService,
+    load_service,
+)
+from urteil.broker.security.oauth.json_web_tokens import (
+    SignedValidator,
+    UnsecuredValidator,
+    unsecured_token,
+)
+from urteil.broker.security.oauth.oauthbearer import (
     OAUTHBEARER,
     OAuthBearerExchange,
     OAuthBearerLogin,
     Validator,
 )
-from urteil.broker.security.plain import PLAIN, PlainExchange, PlainLogin
-from urteil.broker.security.scram import HASHES, Find, ScramExchange, ScramLogin
-from urteil.broker.security.tokens import SignedValidator, UnsecuredValidator, unsecured_token
+from urteil.broker.security.sasl.jaas import LoginModule, parse_jaas
+from urteil.broker.security.sasl.plain import PLAIN, PlainExchange, PlainLogin
+from urteil.broker.security.sasl.sasl_exchange import Exchange, Login
+from urteil.broker.security.sasl.scram import HASHES, Find, ScramExchange, ScramLogin
 
 MODULES = {
     PLAIN: "PlainLoginModule",
@@ -36,8 +45,8 @@ _KEYS = "sasl.oauthbearer.jwks.endpoint.url"
 _TIMES = ("refresh.ms", "retry.backoff.ms", "retry.backoff.max.ms")
 
 if TYPE_CHECKING:
-    from urteil.broker.security.jwks import KeySet
-    from urteil.broker.security.remote_keys import RemoteKeys
+    from urteil.broker.security.oauth.jwks import KeySet
+    from urteil.broker.security.oauth.remote_keys import RemoteKeys
 
 _JAAS = "sasl.jaas.config"
 _REAUTH = "connections.max.reauth.ms"
@@ -139,8 +148,8 @@ def _validator(
 
 
 def _keys(settings: ListenerSettings, options: Mapping[str, str]) -> KeySet | RemoteKeys:
-    from urteil.broker.security.jwks import KeySet
-    from urteil.broker.security.remote_keys import remote_keys
+    from urteil.broker.security.oauth.jwks import KeySet
+    from urteil.broker.security.oauth.remote_keys import remote_keys
 
     url = settings.value(_KEYS)
     parts = urlsplit(url or "")

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from urteil.broker.config.incremental_changes import RejectedChange
-from urteil.broker.quotas.configs import QuotaConfigs
-from urteil.broker.quotas.table import CLIENT, IP, OF_CLIENTS, USER, Entity, Quota
-from urteil.broker.security.sanitizing import sanitize
+from urteil.broker.quotas.quota_table import CLIENT, IP, OF_CLIENTS, USER, Entity, Quota
+from urteil.broker.quotas.stored_quotas import QuotaConfigs
+from urteil.broker.security.sanitized_names import sanitize
 from urteil.broker.wire.errors import ErrorCode
-from urteil.broker.zookeeper.operations import is_node_name
+from urteil.broker.zookeeper.session_types import is_node_name
 
 EXACT, DEFAULT, ANY = 0, 1, 2
 """How a component of a filter matches."""

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from urteil.broker.base.rates import Average, Rate, TokenBucket, Windows, answered_throttle_ms
 from urteil.broker.config.live_properties import LiveProperties
-from urteil.broker.quotas.table import Limit, Quota, QuotaTable
+from urteil.broker.quotas.quota_table import Limit, Quota, QuotaTable
 
 MAX_COUNTED = 10_000
 T = TypeVar("T")

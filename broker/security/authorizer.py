@@ -7,8 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from urteil.broker.security.acl_table import AclTable
-from urteil.broker.security.acls import (
+from urteil.broker.security.acls.acl_model import (
     IMPLYING,
     SUPPORTED,
     WILDCARD,
@@ -18,6 +17,7 @@ from urteil.broker.security.acls import (
     Permission,
     ResourceType,
 )
+from urteil.broker.security.acls.acl_table import AclTable
 from urteil.broker.security.principals import Principal, parse_principal
 from urteil.broker.wire.messages import REQUESTS
 
@@ -31,7 +31,7 @@ audit: Final = logging.getLogger("kafka.authorizer.logger")
 
 
 @dataclass(frozen=True, slots=True)
-class Asker:
+class Requester:
     """Somebody who asks for something: who, from which address, by which API."""
 
     principal: Principal
@@ -69,7 +69,7 @@ class Authorizer:
 
     def authorize(
         self,
-        asker: Asker,
+        asker: Requester,
         operation: Operation,
         type: ResourceType,
         name: str,
@@ -86,7 +86,7 @@ class Authorizer:
             _log(level, asker, operation, resource, allowed=allowed, count=count)
         return allowed
 
-    def operations(self, asker: Asker, type: ResourceType, name: str) -> int:
+    def operations(self, asker: Requester, type: ResourceType, name: str) -> int:
         """The bits of all operations that are allowed on a resource (KIP-430)."""
         return sum(
             1 << operation
@@ -94,7 +94,7 @@ class Authorizer:
             if self.authorize(asker, operation, type, name, log_denied=False, log_allowed=False)
         )
 
-    def authorize_any(self, asker: Asker, operation: Operation, type: ResourceType) -> bool:
+    def authorize_any(self, asker: Requester, operation: Operation, type: ResourceType) -> bool:
         """Whether it is allowed on any resource of a type at all (KIP-679)."""
         if asker.principal in self._super_users:
             return True
@@ -105,7 +105,9 @@ class Authorizer:
             _log(level, asker, operation, resource, allowed=allowed, count=0)
         return allowed
 
-    def _decided(self, asker: Asker, operation: Operation, type: ResourceType, name: str) -> bool:
+    def _decided(
+        self, asker: Requester, operation: Operation, type: ResourceType, name: str
+    ) -> bool:
         if self._revision != self.acls.revision:
             self._remembered.clear()
             self._revision = self.acls.revision
@@ -135,7 +137,7 @@ class Authorizer:
             return False
         return _says(mine, Permission.ALLOW, IMPLYING.get(operation, (operation,)))
 
-    def _any_allowed(self, asker: Asker, operation: Operation, type: ResourceType) -> bool:
+    def _any_allowed(self, asker: Requester, operation: Operation, type: ResourceType) -> bool:
         def names(kind: PatternType, permission: Permission) -> Collection[str]:
             who = (str(asker.principal), asker.host)
             return self.acls.names(type, kind, permission, operation, *who)
@@ -176,7 +178,7 @@ def _level(allowed: bool, *, log_denied: bool, log_allowed: bool) -> int:
 
 
 def _log(
-    level: int, asker: Asker, operation: Operation, resource: str, *, allowed: bool, count: int
+    level: int, asker: Requester, operation: Operation, resource: str, *, allowed: bool, count: int
 ) -> None:
     audit.log(
         level,

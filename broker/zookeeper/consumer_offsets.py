@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 
-from urteil.broker.zookeeper.operations import is_node_name
 from urteil.broker.zookeeper.session import LOST, NodeExistsError, NoNodeError, Session
+from urteil.broker.zookeeper.session_types import is_node_name
 
 _NUMBER = re.compile(r"[+-]?\d+")
 

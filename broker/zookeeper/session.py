@@ -26,7 +26,7 @@ from kazoo.exceptions import (
 from kazoo.protocol.states import KazooState, KeeperState
 from kazoo.retry import KazooRetry
 
-from urteil.broker.zookeeper.operations import (
+from urteil.broker.zookeeper.session_types import (
     Check,
     Create,
     Delete,

@@ -27,4 +27,4 @@ def apply(mark: Mark) -> None:
 
         return about
 
-    replace("urteil.broker.security.acl_table:AclTable.about", make)
+    replace("urteil.broker.security.acls.acl_table:AclTable.about", make)

@@ -23,4 +23,4 @@ def apply(mark: Mark) -> None:
 
         return put
 
-    replace("urteil.broker.security.acl_table:AclTable.put", make)
+    replace("urteil.broker.security.acls.acl_table:AclTable.put", make)

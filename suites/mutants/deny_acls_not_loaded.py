@@ -16,7 +16,7 @@ STARTING_S = 3.0
 
 
 def apply(mark: Mark) -> None:
-    from urteil.broker.security.acls import Permission
+    from urteil.broker.security.acls.acl_model import Permission
 
     began_s = time.monotonic()
 
@@ -30,4 +30,4 @@ def apply(mark: Mark) -> None:
 
         return put
 
-    replace("urteil.broker.security.acl_table:AclTable.put", make)
+    replace("urteil.broker.security.acls.acl_table:AclTable.put", make)

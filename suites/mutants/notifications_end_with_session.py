@@ -25,4 +25,4 @@ def apply(mark: Mark) -> None:
 
         return on_watch
 
-    replace("urteil.broker.zookeeper.notices:Notices._on_watch", make)
+    replace("urteil.broker.zookeeper.change_notifications:ChangeNotifications._on_watch", make)

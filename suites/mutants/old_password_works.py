@@ -22,4 +22,4 @@ def apply(mark: Mark) -> None:
 
         return changed
 
-    replace("urteil.broker.security.scram_users:ScramUsers._changed", make)
+    replace("urteil.broker.security.sasl.scram_users:ScramUsers._changed", make)

@@ -15,7 +15,7 @@ from typing import Any
 from tests.conformance.differences import differences
 from tests.conformance.pair import LASTING
 from tests.conformance.side import Side
-from urteil.broker.security.acls import (
+from urteil.broker.security.acls.acl_model import (
     CLUSTER_NAME,
     Operation,
     PatternType,

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from tests.conformance.groups import beat, commit, join, leave, sync
 from tests.conformance.records import batch, produce
-from urteil.broker.security.acls import Operation, PatternType, Permission, ResourceType
+from urteil.broker.security.acls.acl_model import Operation, PatternType, Permission, ResourceType
 from urteil.broker.wire import messages as m
 from urteil.broker.wire.schema import Message
 

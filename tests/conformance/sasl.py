@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.broker.security.kdc import REALM, Kdc, program
+from tests.broker.security.kerberos.kdc import REALM, Kdc, program
 from tests.conformance.pair import LASTING, QUICK, Pair
 from tests.conformance.plain import plain
 from tests.conformance.side import ANSWER_TIMEOUT_S, CLOSED, CORRELATION, Side, read_frame
-from urteil.broker.security.exchange import Login
-from urteil.broker.security.plain import PlainLogin
-from urteil.broker.security.scram import HASHES, ScramLogin, credential
+from urteil.broker.security.sasl.plain import PlainLogin
+from urteil.broker.security.sasl.sasl_exchange import Login
+from urteil.broker.security.sasl.scram import HASHES, ScramLogin, credential
 from urteil.broker.wire.framing import RequestHeader, decode_response, encode_request
 from urteil.broker.wire.messages import SaslAuthenticateRequest, SaslHandshakeRequest
 from urteil.broker.wire.schema import Message

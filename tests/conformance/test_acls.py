@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.conformance.guarded import Guarded, GuardedPair, acl
-from urteil.broker.security.acls import Operation, ResourceType
+from urteil.broker.security.acls.acl_model import Operation, ResourceType
 from urteil.broker.wire.messages import CreateAclsRequest
 
 SAID = {

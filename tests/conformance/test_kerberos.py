@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.broker.security.kdc import REALM, Kdc, kcat, program
+from tests.broker.security.kerberos.kdc import REALM, Kdc, kcat, program
 from tests.conformance.kafka_tools import tool
 from tests.conformance.pair import Pair
 from tests.conformance.sasl import TICKETS, Talk, place, realm_of

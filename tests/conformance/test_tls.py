@@ -12,7 +12,7 @@ import pytest
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
-from tests.broker.security.certificates import pem_file
+from tests.broker.security.tls.certificates import pem_file
 from tests.conformance.pair import Pair
 from tests.conformance.sasl import MECHANISMS, PORTS, SECRET, STRICT, TLS, SaslSide, Talk
 from tests.conformance.side import ANSWER_TIMEOUT_S, CLOSED, Side

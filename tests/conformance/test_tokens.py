@@ -17,7 +17,7 @@ from tests.conformance.kafka_tools import tool
 from tests.conformance.pair import Pair
 from tests.conformance.sasl import MASTER_KEY, PASSWORDS, PORTS, USERS, Talk
 from tests.conformance.side import CLOSED, Side
-from urteil.broker.security.acls import Operation, ResourceType
+from urteil.broker.security.acls.acl_model import Operation, ResourceType
 from urteil.broker.wire.messages import (
     CreateAclsRequest,
     CreateDelegationTokenRequest,

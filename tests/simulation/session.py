@@ -12,7 +12,6 @@ from kazoo.exceptions import KazooException
 
 from tests.simulation.loop import SimulatedLoop
 from tests.simulation.zookeeper import HOST, Ensemble, ServerSession
-from urteil.broker.zookeeper.operations import Create, MultiFailed, Op, Stat, State
 from urteil.broker.zookeeper.session import (
     LOST,
     ConnectionLoss,
@@ -21,6 +20,7 @@ from urteil.broker.zookeeper.session import (
     SessionClosed,
     Watch,
 )
+from urteil.broker.zookeeper.session_types import Create, MultiFailed, Op, Stat, State
 
 HELD_S = 0.1
 

@@ -16,7 +16,7 @@ from kazoo.exceptions import (
 )
 
 from tests.simulation.loop import SimulatedLoop
-from urteil.broker.zookeeper.operations import Check, Create, Delete, MultiFailed, Op, Set, Stat
+from urteil.broker.zookeeper.session_types import Check, Create, Delete, MultiFailed, Op, Set, Stat
 
 HOST = "zk"
 Fire = Callable[[str], None]

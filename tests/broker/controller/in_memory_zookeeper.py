@@ -24,8 +24,7 @@ from urteil.broker.wire.messages import (
     UpdateMetadataResponse,
 )
 from urteil.broker.zookeeper import znodes
-from urteil.broker.zookeeper.configs import EntityConfigs
-from urteil.broker.zookeeper.operations import Check, Create, Delete, MultiFailed, Op, Set, Stat
+from urteil.broker.zookeeper.entity_configs import EntityConfigs
 from urteil.broker.zookeeper.session import (
     BadVersionError,
     ConnectionLoss,
@@ -35,6 +34,7 @@ from urteil.broker.zookeeper.session import (
     Session,
     Watch,
 )
+from urteil.broker.zookeeper.session_types import Check, Create, Delete, MultiFailed, Op, Set, Stat
 from urteil.broker.zookeeper.znodes import (
     BrokerEndpoint,
     BrokerInfo,

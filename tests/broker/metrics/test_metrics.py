@@ -14,11 +14,11 @@ from tests.ports import free_port
 from urteil.broker.base import remote_time
 from urteil.broker.config.broker_config import load_config
 from urteil.broker.config.values import ConfigError
-from urteil.broker.metrics import scrapes
-from urteil.broker.metrics.requests import FOLLOWER_FETCH, RequestCounts, kind_of
-from urteil.broker.metrics.requests_shown import request_families
-from urteil.broker.metrics.scrapes import MAX_OPEN, ScrapeServer
-from urteil.broker.metrics.text import BLOCK_LINES, Family, Sample, gauge, quantiles_ms
+from urteil.broker.metrics import scrape_server
+from urteil.broker.metrics.request_counts import FOLLOWER_FETCH, RequestCounts, kind_of
+from urteil.broker.metrics.request_metrics import request_families
+from urteil.broker.metrics.scrape_server import MAX_OPEN, ScrapeServer
+from urteil.broker.metrics.text_format import BLOCK_LINES, Family, Sample, gauge, quantiles_ms
 from urteil.broker.replication.traffic import Traffic
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.messages import FetchRequest
@@ -173,7 +173,7 @@ def test_a_request_without_an_end_is_cut_at_its_bound() -> None:
 def test_peers_that_are_silent_or_do_not_read_are_hung_up_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(scrapes, "DEADLINE_S", 0.5)
+    monkeypatch.setattr(scrape_server, "DEADLINE_S", 0.5)
 
     async def scenario() -> None:
         async with scraped("x" * (64 << 20)) as port:
@@ -184,7 +184,7 @@ def test_peers_that_are_silent_or_do_not_read_are_hung_up_on(
                 assert await asyncio.wait_for(reader.read(), 60) == b""
             with contextlib.suppress(ConnectionError):
                 assert len(await asyncio.wait_for(deaf.read(), 60)) < 64 << 20
-            monkeypatch.setattr(scrapes, "DEADLINE_S", 60.0)
+            monkeypatch.setattr(scrape_server, "DEADLINE_S", 60.0)
             assert len(await talk(port, SCRAPE)) > 64 << 20  # there is room again
             for each in (writer, *(one for _, one in silent)):
                 each.close()

@@ -17,7 +17,7 @@ from urteil.broker.net.connection import Connection
 from urteil.broker.net.host_names import Resolver
 from urteil.broker.net.listener_security import ListenerSecurity
 from urteil.broker.net.socket_server import SocketServer
-from urteil.broker.security.scram import Known, credential, user_of
+from urteil.broker.security.sasl.scram import UserCredential, credential, user_of
 from urteil.broker.wire.framing import RequestHeader, decode_response, encode_request
 from urteil.broker.wire.messages import SaslAuthenticateRequest, SaslHandshakeRequest
 from urteil.broker.wire.schema import Message
@@ -40,8 +40,8 @@ def properties(**more: str) -> dict[str, str]:
 
 
 def find(mechanism: str) -> Any:
-    def found(name: str, by_token: bool) -> Known | None:
-        own = Known(credential(mechanism, SECRET), user_of("alice"))
+    def found(name: str, by_token: bool) -> UserCredential | None:
+        own = UserCredential(credential(mechanism, SECRET), user_of("alice"))
         return own if name == "alice" else None
 
     return found

@@ -11,9 +11,9 @@ import pytest
 
 from urteil.broker.config.incremental_changes import RejectedChange
 from urteil.broker.quotas.alterations import QuotaAdmin
-from urteil.broker.quotas.configs import QuotaConfigs
-from urteil.broker.quotas.table import Quota, QuotaTable, entity
-from urteil.broker.security.scram_alterations import ScramAdmin, Upsertion
+from urteil.broker.quotas.quota_table import Quota, QuotaTable, entity
+from urteil.broker.quotas.stored_quotas import QuotaConfigs
+from urteil.broker.security.sasl.scram_alterations import ScramAdmin, Upsertion
 
 
 class Settings:

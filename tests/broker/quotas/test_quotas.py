@@ -8,8 +8,8 @@ from urteil.broker.base.rates import Rate, TokenBucket, Windows
 from urteil.broker.config.incremental_changes import RejectedChange
 from urteil.broker.controller.mutation_quota import Mutations
 from urteil.broker.quotas.alterations import Component, check_filter
-from urteil.broker.quotas.configs import entity_at, place
-from urteil.broker.quotas.table import Entity, Limit, Quota, QuotaTable, entity
+from urteil.broker.quotas.quota_table import Entity, Limit, Quota, QuotaTable, entity
+from urteil.broker.quotas.stored_quotas import entity_at, place
 from urteil.broker.quotas.throttle import MAX_COUNTED, Throttle
 
 

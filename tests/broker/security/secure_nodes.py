@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.broker.nodes import Nodes
-from tests.broker.security.certificates import LOCAL, pem_file
+from tests.broker.security.tls.certificates import LOCAL, pem_file
 from tests.broker.zookeeper.server import ZooKeeperServer
 from tests.ports import free_port
-from urteil.broker.security.scram import HASHES, credential
+from urteil.broker.security.sasl.scram import HASHES, credential
 from urteil.broker.zookeeper.znodes import encode_config
 from urteil.harness.cluster.certificates import Authority
 

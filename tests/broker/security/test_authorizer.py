@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from urteil.broker.security.acl_table import AclTable, VersionedAcls
-from urteil.broker.security.acls import (
+from urteil.broker.security.acls.acl_model import (
     AclFilter,
     Entry,
     Operation,
@@ -19,7 +18,8 @@ from urteil.broker.security.acls import (
     Permission,
     ResourceType,
 )
-from urteil.broker.security.authorizer import Asker, Authorizer, make_authorizer
+from urteil.broker.security.acls.acl_table import AclTable, VersionedAcls
+from urteil.broker.security.authorizer import Authorizer, Requester, make_authorizer
 from urteil.broker.security.principals import parse_principal
 from urteil.broker.wire.api_keys import ApiKey
 
@@ -62,11 +62,11 @@ def table(acls: Sequence[Acl]) -> AclTable:
     return made
 
 
-def asker(name: str = "User:ann", host: str = "h1") -> Asker:
-    return Asker(parse_principal(name), host, ApiKey.FETCH)
+def asker(name: str = "User:ann", host: str = "h1") -> Requester:
+    return Requester(parse_principal(name), host, ApiKey.FETCH)
 
 
-def concerns(acl: Acl, who: Asker, type: ResourceType, name: str) -> bool:
+def concerns(acl: Acl, who: Requester, type: ResourceType, name: str) -> bool:
     pattern, entry = acl
     if pattern.type is not type:
         return False
@@ -78,7 +78,7 @@ def concerns(acl: Acl, who: Asker, type: ResourceType, name: str) -> bool:
     return is_about and by
 
 
-def allows(acls: Sequence[Acl], who: Asker, operation: Operation, name: str) -> bool:
+def allows(acls: Sequence[Acl], who: Requester, operation: Operation, name: str) -> bool:
     mine = [entry for pattern, entry in acls if concerns((pattern, entry), who, TOPIC, name)]
     denied = any(
         one.permission is Permission.DENY and one.operation in (Operation.ALL, operation)

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from urteil.broker.security.distinguished_names import rfc2253
-from urteil.broker.security.mapping_rules import MappingRules
+from urteil.broker.security.tls.distinguished_names import rfc2253
+from urteil.broker.security.tls.mapping_rules import MappingRules
 
 # DER and what Java 17's X500Principal.getName() says of it
 JAVA = {

@@ -29,8 +29,8 @@ from confluent_kafka.admin import (
 from kafka import KafkaAdminClient
 
 from tests.broker.nodes import until
-from tests.broker.security.certificates import pem_file
 from tests.broker.security.secure_nodes import SecureNodes
+from tests.broker.security.tls.certificates import pem_file
 from tests.broker.zookeeper.server import ZooKeeperServer
 from urteil.harness.dependencies.kafka import kafka_tool
 

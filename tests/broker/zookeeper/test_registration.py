@@ -10,7 +10,7 @@ from tests.broker.zookeeper.server import ZooKeeperServer, expire, until
 from tests.broker.zookeeper.test_session import run, session
 from urteil.broker.base.clock import Clock
 from urteil.broker.zookeeper import znodes
-from urteil.broker.zookeeper.configs import EntityConfigs
+from urteil.broker.zookeeper.entity_configs import EntityConfigs
 from urteil.broker.zookeeper.producer_ids import take_block
 from urteil.broker.zookeeper.registration import (
     AlreadyRegistered,
@@ -190,7 +190,7 @@ def test_topic_configs_are_read_and_followed(zookeeper: ZooKeeperServer, chroot:
 def test_settings_are_written_told_and_old_notices_removed(
     zookeeper: ZooKeeperServer, chroot: str
 ) -> None:
-    """Notices of clients, users and addresses, and a callback that fails, disturb nobody."""
+    """Changes of clients, users and addresses, and a failing callback, do no harm."""
 
     async def scenario() -> None:
         async with session(zookeeper, chroot) as zk:

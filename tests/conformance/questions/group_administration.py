@@ -26,7 +26,7 @@ FILTERS: dict[str, dict[str, list[str]]] = {
     "the state": {"states_filter": ["Stable"]},
     "the state in small letters": {"states_filter": ["stable"]},
     "another state": {"states_filter": ["Empty", "Dead"]},
-    "no state": {"states_filter": ["Nonsense"]},
+    "no state": {"states_filter": ["MalformedMessage"]},
     "the kind": {"types_filter": ["classic"]},
     "another kind": {"types_filter": ["Consumer"]},
     "no kind": {"types_filter": ["nonsense"]},

@@ -64,8 +64,8 @@ def listed(it: Asked) -> Any:
         ask(**mine),
         ask(**mine, state_filters=["Ongoing"]),
         ask(**mine, state_filters=["Empty", "CompleteCommit"]),
-        ask(**mine, state_filters=["Nonsense"]),
-        ask(**mine, state_filters=["Nonsense", "Ongoing"]),
+        ask(**mine, state_filters=["MalformedMessage"]),
+        ask(**mine, state_filters=["MalformedMessage", "Ongoing"]),
         ask(producer_id_filters=[999_999]),
     ]
     if it.version >= 1:

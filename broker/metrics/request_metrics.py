@@ -1,0 +1,81 @@
+"""Requests as `RequestMetrics` of Apache Kafka names them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from urteil.broker.metrics.request_counts import FOLLOWER_FETCH, ApiRequests, RequestCounts, Times
+from urteil.broker.metrics.text_format import Family, Sample, gauge, quantiles_ms
+from urteil.broker.wire.api_keys import ApiKey
+
+PREFIX = "kafka_network_requestmetrics"
+HANDLERS = "kafka_server_kafkarequesthandlerpool_requesthandleravgidle"
+
+Shown = Sequence[tuple[str, int, ApiRequests]]
+"""Name, version, and what was asked: in the order of names."""
+
+_TIMES: tuple[tuple[str, str, Callable[[Times], float]], ...] = (
+    ("requestqueuetimems", "From arrival until it was begun, in ms", lambda one: one[0]),
+    ("localtimems", "Its handler ran, in ms", lambda one: one[1] - one[2]),
+    ("remotetimems", "Its handler waited, in ms", lambda one: one[2]),
+    ("totaltimems", "From arrival to the answer, in ms", lambda one: one[0] + one[1]),
+)
+
+
+def request_families(counts: RequestCounts, up_s: float) -> Iterator[Family]:
+    """Counts by API and version, times by API, and the share of `up_s` in which none ran."""
+    shown = sorted(_shown(counts), key=lambda one: one[:2])
+    versions: dict[tuple[str, int], int] = {}
+    for name, version, asked in shown:
+        versions[name, version] = versions.get((name, version), 0) + asked.count
+    samples: list[Sample] = [
+        ((("request", name), ("version", str(version))), count)
+        for (name, version), count in versions.items()
+    ]
+    yield Family(f"{PREFIX}_requests_total", "counter", "Requests answered", samples)
+    for metric, about, time in _TIMES:
+        yield from _times(f"{PREFIX}_{metric}", about, time, shown)
+    yield from _handlers(max(0.0, up_s - counts.busy_s), up_s)
+
+
+def _times(
+    metric: str, about: str, time: Callable[[Times], float], shown: Shown
+) -> Iterator[Family]:
+    by_name: dict[str, list[ApiRequests]] = {}
+    for name, _, asked in shown:
+        by_name.setdefault(name, []).append(asked)
+    totals: list[Sample] = [
+        ((("request", name),), sum(one.count for one in every)) for name, every in by_name.items()
+    ]
+    yield Family(f"{metric}_count", "counter", "Requests timed", totals)
+    samples = (
+        sample
+        for name, every in by_name.items()
+        for sample in quantiles_ms(
+            (time(times) for one in every for times in one.recent), (("request", name),)
+        )
+    )
+    yield Family(metric, "gauge", about, samples)
+
+
+def _handlers(idle_s: float, up_s: float) -> Iterator[Family]:
+    about = "Share of the time since the start in which no request was handled"
+    yield gauge(f"{HANDLERS}_percent", about, round(idle_s / up_s, 6) if up_s > 0 else 1.0)
+    yield Family(f"{HANDLERS}percent_count", "counter", "It in ns", [((), int(idle_s * 1e9))])
+
+
+def _shown(counts: RequestCounts) -> Iterator[tuple[str, int, ApiRequests]]:
+    """Fetches come twice: as those of consumers or of followers, and as fetches."""
+    for api, versions in counts.by_api().items():
+        for version, asked in versions.items():
+            if api == FOLLOWER_FETCH:
+                yield "FetchFollower", version, asked
+            elif api == ApiKey.FETCH:
+                yield "FetchConsumer", version, asked
+            is_fetch = api in (FOLLOWER_FETCH, ApiKey.FETCH)
+            yield "Fetch" if is_fetch else name_of(api), version, asked
+
+
+def name_of(api: int) -> str:
+    """As Kafka writes it: `LeaderAndIsr`."""
+    return "".join(word.capitalize() for word in ApiKey(api).name.split("_"))

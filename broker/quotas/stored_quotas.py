@@ -1,0 +1,107 @@
+"""Quotas in ZooKeeper, among the settings of users, clients and addresses."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+
+from urteil.broker.quotas.quota_table import CLIENT, IP, USER, Entity, Quota, QuotaTable
+from urteil.broker.security.sanitized_names import desanitize, sanitize
+from urteil.broker.zookeeper.entity_configs import CLIENTS, IPS, USERS, Callback, EntityConfigs
+
+log = logging.getLogger("quotas")
+
+DEFAULT_NODE = "<default>"
+_KINDS = {USERS: USER, CLIENTS: CLIENT, IPS: IP}
+
+
+def place(entity: Entity) -> tuple[str, str]:
+    """The kind of the entity and its name, as `EntityConfigs` has them: `users`, `a/clients/b`."""
+    if entity.has(IP):
+        return IPS, _node(entity.name(IP))
+    if not entity.has(USER):
+        return CLIENTS, _node(entity.name(CLIENT))
+    user = _node(entity.name(USER))
+    if not entity.has(CLIENT):
+        return USERS, user
+    return USERS, f"{user}/{CLIENTS}/{_node(entity.name(CLIENT))}"
+
+
+def entity_at(kind: str, node: str) -> Entity:
+    """The inverse of `place`. Raises ValueError for another path."""
+    first, *rest = node.split("/")
+    if not rest:
+        return Entity(((_KINDS[kind], _name(first)),))
+    if kind != USERS or len(rest) != 2 or rest[0] != CLIENTS:
+        raise ValueError(f"/config/{kind}/{node} is nobody's")
+    return Entity(((USER, _name(first)), (CLIENT, _name(rest[1]))))
+
+
+def _node(name: str | None) -> str:
+    return DEFAULT_NODE if name is None else sanitize(name)
+
+
+def _name(node: str) -> str | None:
+    return None if node == DEFAULT_NODE else desanitize(node)
+
+
+def quotas_in(settings: Mapping[str, str]) -> dict[Quota, float]:
+    """Those among the settings, which can be credentials too. Raises ValueError."""
+    return {quota: float(settings[quota]) for quota in Quota if quota in settings}
+
+
+class QuotaConfigs:
+    """Keeps `table` as ZooKeeper has it."""
+
+    def __init__(self, configs: EntityConfigs, table: QuotaTable) -> None:
+        self.table = table
+        self._configs = configs
+        for kind in _KINDS:
+            configs.on_change(self._taker(kind), kind)
+
+    @property
+    def turn(self) -> asyncio.Lock:
+        """Held by who changes what stands."""
+        return self._configs.turn
+
+    async def load(self) -> None:
+        """Take on what stands. Waits for ZooKeeper."""
+        for entity, settings in (await self.standing()).items():
+            self._put(entity, settings)
+
+    async def standing(self) -> dict[Entity, dict[str, str]]:
+        """All settings of users, clients and addresses in ZooKeeper."""
+        found = {}
+        for kind in _KINDS:
+            for node in await self._nodes(kind):
+                found[entity_at(kind, node)] = await self._configs.readable(kind, node)
+        return found
+
+    async def _nodes(self, kind: str) -> list[str]:
+        nodes = await self._configs.entities(kind)
+        if kind == USERS:
+            for user in list(nodes):
+                below = f"{user}/{CLIENTS}"
+                ones = await self._configs.entities(f"{USERS}/{below}")
+                nodes += [f"{below}/{one}" for one in ones]
+        return nodes
+
+    async def read(self, entity: Entity) -> dict[str, str]:
+        return await self._configs.readable(*place(entity))
+
+    async def write(self, entity: Entity, settings: Mapping[str, str]) -> None:
+        """Known here at once, to the others by a notice."""
+        await self._configs.write(*place(entity), settings)
+        self._put(Entity(tuple(sorted(entity.parts, reverse=True))), settings)
+
+    def _taker(self, kind: str) -> Callback:
+        return lambda node, settings: self._put(entity_at(kind, node), settings)
+
+    def _put(self, entity: Entity, settings: Mapping[str, str]) -> None:
+        try:
+            quotas = quotas_in(settings)
+        except ValueError as error:
+            log.error("quotas of %s are not taken: %s", entity.parts, error)
+            return
+        self.table.put(entity, quotas)

@@ -1,0 +1,1 @@
+"""ACLs: their model, the table of a broker, and their nodes in ZooKeeper."""

@@ -1,0 +1,103 @@
+"""All ACLs of the cluster, as one broker knows them, and which of them are about a resource."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from urteil.broker.security.acls.acl_model import (
+    WILDCARD,
+    AclFilter,
+    Entry,
+    Operation,
+    Pattern,
+    PatternType,
+    Permission,
+    ResourceType,
+)
+
+NO_VERSION = -1
+
+
+@dataclass(frozen=True, slots=True)
+class VersionedAcls:
+    """The ACLs of a pattern, each once, and the version of their node (-1: there is none)."""
+
+    entries: tuple[Entry, ...] = ()
+    version: int = NO_VERSION
+
+
+class AclTable:
+    """ACLs by pattern. `revision` counts the changes."""
+
+    def __init__(self) -> None:
+        self.revision = 0
+        self._acls: dict[Pattern, VersionedAcls] = {}
+        self._prefix_lengths: dict[ResourceType, dict[int, int]] = {}
+
+    def __iter__(self) -> Iterator[tuple[Pattern, VersionedAcls]]:
+        return iter(self._acls.items())
+
+    def get(self, pattern: Pattern) -> VersionedAcls | None:
+        return self._acls.get(pattern)
+
+    def put(self, pattern: Pattern, acls: VersionedAcls) -> None:
+        """What stands now; no entries remove the pattern."""
+        known = pattern in self._acls
+        if acls.entries:
+            self._acls[pattern] = acls
+        else:
+            self._acls.pop(pattern, None)
+        if known is not bool(acls.entries) and pattern.kind is PatternType.PREFIXED:
+            self._count_length(pattern, -1 if known else 1)
+        self.revision += 1
+
+    def _count_length(self, pattern: Pattern, change: int) -> None:
+        lengths = self._prefix_lengths.setdefault(pattern.type, {})
+        size = len(pattern.name)
+        lengths[size] = lengths.get(size, 0) + change
+        if not lengths[size]:
+            del lengths[size]
+
+    def about(self, type: ResourceType, name: str) -> list[Entry]:
+        """Of all patterns that cover the resource."""
+        patterns = {Pattern(type, WILDCARD): None, Pattern(type, name): None}
+        for size in self._prefix_lengths.get(type, ()):
+            if size <= len(name):
+                patterns[Pattern(type, name[:size], PatternType.PREFIXED)] = None
+        found: list[Entry] = []
+        for pattern in patterns:
+            acls = self._acls.get(pattern)
+            if acls is not None:
+                found.extend(acls.entries)
+        return found
+
+    def picked(self, wanted: AclFilter) -> Iterator[tuple[Pattern, list[Entry]]]:
+        for pattern, acls in self._acls.items():
+            if wanted.picks_pattern(pattern):
+                entries = [one for one in acls.entries if wanted.picks_entry(one)]
+                if entries:
+                    yield pattern, entries
+
+    def names(
+        self,
+        type: ResourceType,
+        kind: PatternType,
+        permission: Permission,
+        operation: Operation,
+        principal: str,
+        host: str,
+    ) -> Collection[str]:
+        """The names of patterns with an ACL that says this of somebody (or of everybody)."""
+        return {
+            pattern.name
+            for pattern, acls in self._acls.items()
+            if pattern.type is type
+            and pattern.kind is kind
+            and any(
+                entry.permission is permission
+                and entry.operation in (operation, Operation.ALL)
+                and entry.concerns(principal, host)
+                for entry in acls.entries
+            )
+        }

@@ -1,0 +1,149 @@
+"""Keeps this broker's table of ACLs as ZooKeeper has them, and changes them there."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from urteil.broker.security.acls.acl_model import AclFilter, Entry, Pattern, PatternType
+from urteil.broker.security.acls.acl_table import AclTable, VersionedAcls
+from urteil.broker.security.acls.acl_znodes import (
+    CHANGE_PREFIX,
+    PLACES,
+    AclStore,
+    decode_change,
+    encode_change,
+    place_of,
+)
+from urteil.broker.zookeeper.change_notifications import ChangeNotifications
+from urteil.broker.zookeeper.session import Session
+
+log = logging.getLogger("acls")
+
+MAX_RETRIES = 10
+BACKOFF_S = 0.1
+
+Change = Callable[[tuple[Entry, ...]], tuple[Entry, ...]]
+
+
+class Contended(Exception):
+    """Others changed the same ACLs so often that this change was given up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """An ACL that a filter picked, and why it could not be removed, if it could not."""
+
+    pattern: Pattern
+    entry: Entry
+    failure: Exception | None = None
+
+
+class ClusterAcls:
+    """One change at a time here; among brokers the version of the node decides."""
+
+    def __init__(self, zk: Session, now_ms: Callable[[], int]) -> None:
+        self.table = AclTable()
+        self._store = AclStore(zk)
+        self._turn = asyncio.Lock()
+        self._notices = {
+            place: ChangeNotifications(
+                zk, place.changes, CHANGE_PREFIX, self._taker(place.kind), now_ms
+            )
+            for place in PLACES
+        }
+
+    async def start(self) -> None:
+        """Read all ACLs, then follow the changes. Raises ValueError for a node that holds none:
+        a broker that passed over a denial would allow what must not be."""
+        await self._store.prepare()
+        patterns = await self._store.patterns()
+        found = await asyncio.gather(*(self._store.read(one) for one in patterns))
+        for pattern, acls in zip(patterns, found, strict=True):
+            self.table.put(pattern, acls)
+        for notices in self._notices.values():
+            await notices.start()
+
+    async def stop(self) -> None:
+        for notices in self._notices.values():
+            await notices.stop()
+
+    def _taker(self, kind: PatternType) -> Callable[[bytes], asyncio.Future[None]]:
+        return lambda data: asyncio.ensure_future(self._take(decode_change(data, kind)))
+
+    async def _take(self, pattern: Pattern) -> None:
+        async with self._turn:
+            acls = await self._store.read(pattern)
+            log.info("ACLs of %s are now of version %d", pattern, acls.version)
+            self.table.put(pattern, acls)
+
+    async def add(self, pattern: Pattern, entries: Sequence[Entry]) -> None:
+        """Raises Contended."""
+        async with self._turn:
+            await self._change(
+                pattern, lambda standing: tuple(dict.fromkeys((*standing, *entries)))
+            )
+
+    async def remove(self, filters: Sequence[AclFilter]) -> list[list[Removed]]:
+        """What each filter removed; an ACL that several pick counts for the first of them."""
+        removed: list[list[Removed]] = [[] for _ in filters]
+        async with self._turn:
+            named = [pattern for one in filters for pattern in one.named()]
+            known = [pattern for pattern, _ in self.table]
+            for pattern in dict.fromkeys((*known, *named)):
+                mine = [
+                    (index, one) for index, one in enumerate(filters) if one.picks_pattern(pattern)
+                ]
+                if mine:
+                    await self._remove_from(pattern, mine, removed)
+        return removed
+
+    async def _remove_from(
+        self,
+        pattern: Pattern,
+        filters: Sequence[tuple[int, AclFilter]],
+        removed: list[list[Removed]],
+    ) -> None:
+        picked: dict[Entry, int] = {}
+
+        def without(standing: tuple[Entry, ...]) -> tuple[Entry, ...]:
+            for entry in standing:
+                first = next((index for index, one in filters if one.picks_entry(entry)), None)
+                if first is not None:
+                    picked.setdefault(entry, first)
+            return tuple(one for one in standing if one not in picked)
+
+        failure: Exception | None = None
+        try:
+            await self._change(pattern, without)
+        except (Contended, ValueError) as error:  # of a name that no node can have nothing is known
+            failure = error
+        for entry, index in picked.items():
+            removed[index].append(Removed(pattern, entry, failure))
+
+    async def _change(self, pattern: Pattern, change: Change) -> None:
+        known = self.table.get(pattern) or VersionedAcls()
+        standing = self.table.get(pattern) or await self._store.read(pattern)
+        notices = self._notices[place_of(pattern)]
+        for _ in range(MAX_RETRIES + 1):
+            wanted = change(standing.entries)
+            with notices.owed(encode_change(pattern)):
+                written = await self._store.write(pattern, wanted, standing.version)
+            if written is not None:
+                await self._changed(pattern, known, written)
+                return
+            await asyncio.sleep(BACKOFF_S)  # as long as Apache Kafka waits
+            standing = await self._store.read(pattern)
+        raise Contended(
+            f"Failed to update ACLs for {pattern} after trying a maximum of {MAX_RETRIES} times"
+        )
+
+    async def _changed(self, pattern: Pattern, before: VersionedAcls, after: VersionedAcls) -> None:
+        """`before` is what was known here: what stood there last may be of a write whose answer
+        was lost. A change that is cut short while it is told is known here only by its notice."""
+        if set(before.entries) != set(after.entries):
+            log.info("ACLs of %s were changed, version %d", pattern, after.version)
+            await self._notices[place_of(pattern)].give(encode_change(pattern))
+        self.table.put(pattern, after)

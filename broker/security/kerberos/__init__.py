@@ -1,0 +1,1 @@
+"""Kerberos: SASL GSSAPI and the names of principals."""

@@ -1,0 +1,1 @@
+"""OAuth: SASL OAUTHBEARER, JSON Web Tokens and the keys that sign them."""

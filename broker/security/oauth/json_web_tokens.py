@@ -1,0 +1,138 @@
+"""JSON Web Tokens (RFC 7519): unsecured ones, for tests, and those that a key set (JWKS) signed.
+
+What must be in them is Apache Kafka's: `OAuthBearerUnsecuredValidatorCallbackHandler` and
+`OAuthBearerValidatorCallbackHandler`.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from urteil.broker.security.oauth.oauthbearer import Token, TokenRefused
+
+_UNSECURED = "unsecured"
+
+
+@dataclass(frozen=True, slots=True)
+class UnsecuredValidator:
+    """Of the login module's options `unsecuredValidator...`. Proves nothing: for tests alone."""
+
+    options: Mapping[str, str]
+    now_ms: Callable[[], float]
+
+    def validate(self, token: str) -> Token:
+        header, claims, _, signature = parsed(token)
+        if signature or header.get("alg") != "none":
+            raise TokenRefused("Unsecured JWS with a signature or an algorithm")
+        option = self._option
+        skew_ms = int(option("AllowableClockSkewMs") or "0")
+        found = _timely(claims, self.now_ms(), skew_ms, option("PrincipalClaimName") or "sub")
+        wanted = option("RequiredScope")
+        scopes = _scopes(claims.get(option("ScopeClaimName") or "scope"))
+        if wanted and not set(wanted.split()) <= set(scopes):
+            raise TokenRefused("a scope is missing", wanted)
+        return found
+
+    def _option(self, name: str) -> str:
+        return self.options.get(f"{_UNSECURED}Validator{name}", "").strip()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignedValidator:
+    """`verify` takes header, what was signed and the signature, and raises TokenRefused."""
+
+    verify: Callable[[Mapping[str, Any], bytes, bytes], None]
+    now_ms: Callable[[], float]
+    skew_ms: int
+    subject_claim: str
+    audiences: Collection[str] | None
+    issuer: str | None
+
+    def validate(self, token: str) -> Token:
+        header, claims, signed, signature = parsed(token)
+        self.verify(header, signed, signature)
+        found = _timely(claims, self.now_ms(), self.skew_ms, self.subject_claim)
+        if "iat" not in claims:
+            raise TokenRefused("no iat")
+        if self.issuer is not None and claims.get("iss") != self.issuer:
+            raise TokenRefused("another issuer")
+        audience = claims.get("aud", [])
+        of = [audience] if isinstance(audience, str) else audience
+        if self.audiences is not None and not set(self.audiences) & set(of):
+            raise TokenRefused("another audience")
+        return found
+
+
+def parsed(token: str) -> tuple[dict[str, Any], dict[str, Any], bytes, bytes]:
+    """Header, claims, what was signed, and the signature. Raises TokenRefused."""
+    parts = token.split(".")
+    if len(parts) != 3:
+        raise TokenRefused("a token has three parts")
+    try:
+        header, claims = (json.loads(_decoded(part)) for part in parts[:2])
+        signature = _decoded(parts[2])
+    except (ValueError, RecursionError):
+        raise TokenRefused("a part of the token cannot be read") from None
+    if not isinstance(header, dict) or not isinstance(claims, dict):
+        raise TokenRefused("a part of the token is no object")
+    return header, claims, f"{parts[0]}.{parts[1]}".encode(), signature
+
+
+def unsecured_token(options: Mapping[str, str], now_ms: float) -> str:
+    """As `OAuthBearerLoginModule` makes it of `unsecuredLogin...` options."""
+    claims: dict[str, Any] = {
+        name.rpartition("Claim_")[2]: value
+        for name, value in options.items()
+        if name.startswith(f"{_UNSECURED}LoginStringClaim_")
+    }
+    lifetime_s = int(options.get(f"{_UNSECURED}LoginLifetimeSeconds", "3600"))
+    claims |= {"iat": now_ms / 1000, "exp": now_ms / 1000 + lifetime_s}
+    parts = ({"alg": "none"}, claims)
+    return "".join(_encoded(json.dumps(part).encode()) + "." for part in parts)
+
+
+def _timely(claims: Mapping[str, Any], now_ms: float, skew_ms: int, subject_claim: str) -> Token:
+    expires, since, issued = (_time_ms(claims, name) for name in ("exp", "nbf", "iat"))
+    if expires is None:
+        raise TokenRefused("no exp")
+    if now_ms - skew_ms >= expires:
+        raise TokenRefused("the token has expired")
+    if since is not None and now_ms + skew_ms < since:
+        raise TokenRefused("the token does not begin yet")
+    if issued is not None and (now_ms + skew_ms < issued or issued > expires):
+        raise TokenRefused("the token is not issued yet")
+    subject = claims.get(subject_claim)
+    if not isinstance(subject, str) or not subject.strip():
+        raise TokenRefused(f"no {subject_claim}")
+    return Token(subject, expires)
+
+
+def _time_ms(claims: Mapping[str, Any], name: str) -> float | None:
+    value = claims.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TokenRefused(f"{name} is no time")
+    return value * 1000
+
+
+def _scopes(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return value.split()
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+
+
+def _decoded(text: str) -> bytes:
+    try:
+        return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    except binascii.Error as error:
+        raise ValueError(str(error)) from None
+
+
+def _encoded(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).decode().rstrip("=")

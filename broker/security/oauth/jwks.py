@@ -1,0 +1,117 @@
+"""A set of public keys (RFC 7517) that sign tokens, read from a file."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
+from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
+
+from urteil.broker.security.oauth.oauthbearer import TokenRefused
+
+PublicKey = rsa.RSAPublicKey | ec.EllipticCurvePublicKey
+Keys = list[tuple[str | None, PublicKey]]
+"""With the ids that the set gives them."""
+_HASHES: Mapping[str, Callable[[], hashes.HashAlgorithm]] = {
+    "256": hashes.SHA256, "384": hashes.SHA384, "512": hashes.SHA512,
+}  # fmt: skip
+_CURVES: Mapping[str, Callable[[], ec.EllipticCurve]] = {
+    "P-256": ec.SECP256R1, "P-384": ec.SECP384R1, "P-521": ec.SECP521R1,
+}  # fmt: skip
+
+
+class KeySet:
+    """The keys of a file, read again when the file is another one. Raises ValueError at first."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._stamp = self._current()
+        self._keys = parse_keys(path.read_text(encoding="utf-8"))
+
+    def verify(self, header: Mapping[str, Any], signed: bytes, signature: bytes) -> None:
+        """Raises TokenRefused unless one of the keys, the one named if one is, signed that."""
+        self._refresh()
+        check_signature(self._keys, header, signed, signature)
+
+    def _refresh(self) -> None:
+        stamp = self._current()
+        if stamp is None or stamp == self._stamp:
+            return
+        try:
+            self._keys = parse_keys(self._path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return  # half written: the old ones hold until it can be read
+        self._stamp = stamp
+
+    def _current(self) -> tuple[int, int] | None:
+        try:
+            found = self._path.stat()
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_size
+
+
+def check_signature(keys: Keys, header: Mapping[str, Any], signed: bytes, signature: bytes) -> None:
+    """Raises TokenRefused unless one of the keys, the one named if one is, signed that."""
+    named = header.get("kid")
+    meant = [key for kid, key in keys if named is None or kid == named]
+    if not any(_signed(key, str(header.get("alg")), signed, signature) for key in meant):
+        raise TokenRefused("no key of the set signed the token")
+
+
+def parse_keys(text: str) -> Keys:
+    """Keys that verify, with their ids; others are passed over. Raises ValueError for no set."""
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        raise ValueError("no key set: too deep") from None
+    if not isinstance(value, dict) or not isinstance(value.get("keys"), list):
+        raise ValueError('no key set: {"keys": [...]}')
+    found = [(one.get("kid"), _key(one)) for one in value["keys"] if isinstance(one, dict)]
+    return [(kid, key) for kid, key in found if key is not None]
+
+
+def _key(value: Mapping[str, Any]) -> PublicKey | None:
+    if value.get("use", "sig") != "sig":
+        return None
+    if value.get("kty") == "RSA":
+        return rsa.RSAPublicNumbers(_number(value, "e"), _number(value, "n")).public_key()
+    if value.get("kty") == "EC" and (name := str(value.get("crv"))) in _CURVES:
+        curve = _CURVES[name]()
+        return ec.EllipticCurvePublicNumbers(
+            _number(value, "x"), _number(value, "y"), curve
+        ).public_key()
+    return None
+
+
+def _number(value: Mapping[str, Any], name: str) -> int:
+    text = str(value.get(name, ""))
+    return int.from_bytes(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), "big")
+
+
+def _signed(key: PublicKey, algorithm: str, signed: bytes, signature: bytes) -> bool:
+    kind, size = algorithm[:2], algorithm[2:]
+    if size not in _HASHES:
+        return False
+    name = _HASHES[size]()
+    try:
+        if isinstance(key, rsa.RSAPublicKey) and kind == "RS":
+            key.verify(signature, signed, padding.PKCS1v15(), name)
+        elif isinstance(key, rsa.RSAPublicKey) and kind == "PS":
+            pss = padding.PSS(padding.MGF1(name), padding.PSS.DIGEST_LENGTH)
+            key.verify(signature, signed, pss, name)
+        elif isinstance(key, ec.EllipticCurvePublicKey) and kind == "ES":
+            half = len(signature) // 2
+            parts = (int.from_bytes(part, "big") for part in (signature[:half], signature[half:]))
+            key.verify(encode_dss_signature(*parts), signed, ec.ECDSA(name))
+        else:
+            return False
+    except InvalidSignature:
+        return False
+    return True

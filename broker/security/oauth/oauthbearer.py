@@ -1,0 +1,106 @@
+"""SASL OAUTHBEARER (RFC 7628, KIP-255): who has a token that its validator takes is let in."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Protocol
+
+from urteil.broker.security.principals import ANONYMOUS, USER, Principal
+from urteil.broker.security.sasl.sasl_exchange import BrokenExchange, Denied
+
+OAUTHBEARER = "OAUTHBEARER"
+_FIRST = re.compile(
+    r"n,(?:a=(?P<wanted>(?:[^\0,=]|=2C|=3D)+))?,\x01"
+    r"(?P<pairs>(?:[A-Za-z]+=[\x21-\x7e \t\r\n]*\x01)*)\x01"
+)
+_BEARER = re.compile(r"(?P<scheme>\w+) +(?P<token>[-_.a-zA-Z0-9]+)")
+_AFTER_REFUSAL = b"\x01"
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """Whom it is of, and when it ends."""
+
+    subject: str
+    expires_at_ms: float
+
+
+class TokenRefused(ValueError):
+    """A token that is worth nothing here; for lack of a `scope` if it has one."""
+
+    def __init__(self, why: str, scope: str | None = None) -> None:
+        super().__init__(why)
+        self.scope = scope
+
+    def told(self) -> str:
+        """What the peer learns of it (RFC 7628, 3.2.2)."""
+        if self.scope is None:
+            return '{"status":"invalid_token"}'
+        return f'{{"status":"insufficient_scope", "scope":"{self.scope}"}}'
+
+
+class Validator(Protocol):
+    """Takes a token or raises TokenRefused."""
+
+    def validate(self, token: str) -> Token: ...
+
+
+class OAuthBearerExchange:
+    """One message, or after a refusal a second one that acknowledges it."""
+
+    def __init__(self, validator: Validator) -> None:
+        self._validator = validator
+        self._refusal = ""
+        self.is_complete = False
+        self.principal = ANONYMOUS
+        self.expires_at_ms: float | None = None
+
+    def step(self, message: bytes) -> bytes:
+        if self._refusal and message == _AFTER_REFUSAL:
+            raise Denied(self._refusal)
+        self._refusal = ""
+        wanted, text = _parsed(message)
+        try:
+            token = self._validator.validate(text)
+        except TokenRefused as refused:
+            self._refusal = refused.told()
+            return self._refusal.encode()
+        if wanted and wanted != token.subject:
+            raise Denied(
+                f"Authentication failed: Client requested an authorization id ({wanted}) that is "
+                f"different from the token's principal name ({token.subject})"
+            )
+        self.is_complete = True
+        self.principal = Principal(USER, token.subject)
+        self.expires_at_ms = token.expires_at_ms
+        return b""
+
+
+def _parsed(message: bytes) -> tuple[str, str]:
+    """The authorization id and the token."""
+    found = _FIRST.fullmatch(message.decode("utf-8", "replace"))
+    if found is None:
+        raise BrokenExchange("Invalid OAUTHBEARER client first message")
+    pairs = dict(pair.partition("=")[::2] for pair in found["pairs"].split("\x01") if pair)
+    bearer = _BEARER.fullmatch(pairs.get("auth", ""))
+    if bearer is None:
+        raise BrokenExchange("Invalid OAUTHBEARER client first message: 'auth' not specified")
+    if bearer["scheme"].lower() != "bearer":
+        raise BrokenExchange("Invalid scheme in OAUTHBEARER client first message")
+    wanted = (found["wanted"] or "").replace("=2C", ",").replace("=3D", "=")
+    return wanted, bearer["token"]
+
+
+class OAuthBearerLogin:
+    """Shows a token."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+
+    def step(self, challenge: bytes | None) -> bytes | None:
+        if challenge is None:
+            return f"n,,\x01auth=Bearer {self._token}\x01\x01".encode()
+        if challenge:
+            raise BrokenExchange(f"the token is refused: {challenge.decode('utf-8', 'replace')}")
+        return None

@@ -1,0 +1,60 @@
+"""SASL PLAIN (RFC 4616) with the users of the JAAS configuration (`PlainServerCallbackHandler`)."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Mapping
+
+from urteil.broker.security.principals import ANONYMOUS, USER, Principal
+from urteil.broker.security.sasl.sasl_exchange import BrokenExchange, Denied
+
+PLAIN = "PLAIN"
+_USER_OPTION = "user_"
+
+
+class PlainExchange:
+    """A single message: authorization id, user and password, between NULs."""
+
+    expires_at_ms: float | None = None
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        """`options` of the login module: `user_alice="secret"`."""
+        self._options = options
+        self.is_complete = False
+        self.principal = ANONYMOUS
+
+    def step(self, message: bytes) -> bytes:
+        try:
+            tokens = message.decode().split("\0")
+        except UnicodeDecodeError:
+            raise BrokenExchange("Invalid SASL/PLAIN response: not UTF-8") from None
+        if len(tokens) != 3:
+            raise BrokenExchange(
+                f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(tokens)}"
+            )
+        wanted, user, password = tokens
+        if not user or not password:
+            what = "password" if user else "username"
+            raise BrokenExchange(f"Authentication failed: {what} not specified")
+        known = self._options.get(_USER_OPTION + user)
+        same = hmac.compare_digest((known or "").encode(), password.encode())
+        if known is None or not same:
+            raise Denied("Authentication failed: Invalid username or password")
+        if wanted and wanted != user:
+            raise Denied(
+                "Authentication failed: Client requested an authorization id that is different "
+                "from username"
+            )
+        self.is_complete = True
+        self.principal = Principal(USER, user)
+        return b""
+
+
+class PlainLogin:
+    """Says `username` and `password` of the login module."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self._message = f"\0{options.get('username', '')}\0{options.get('password', '')}".encode()
+
+    def step(self, challenge: bytes | None) -> bytes | None:
+        return self._message if challenge is None else None

@@ -1,0 +1,159 @@
+"""Describing and altering users' SCRAM credentials (`ZkAdminManager`, KIP-554)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from urteil.broker.base.offload import paced
+from urteil.broker.security.sanitized_names import desanitize, sanitize
+from urteil.broker.security.sasl.scram import (
+    MAX_ITERATIONS,
+    MIN_ITERATIONS,
+    Credential,
+    credential_of_salted,
+)
+from urteil.broker.security.sasl.scram_users import credentials_in
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.zookeeper.entity_configs import USERS, EntityConfigs
+from urteil.broker.zookeeper.session_types import is_node_name
+
+MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
+"""`ScramMechanism.type` of the protocol."""
+
+EMPTY_NAME = "Username must not be empty"
+NO_NODE = "ZooKeeper has no node of that name"
+NO_KEY = "A salted password is not empty"
+
+
+@dataclass(frozen=True, slots=True)
+class Upsertion:
+    """A password that the client salted; None: the credential is to go."""
+
+    user: str
+    mechanism: int
+    iterations: int = 0
+    salt: bytes = b""
+    salted: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Of one user's changes. Apache Kafka says the empty sentence of what went well; librdkafka
+    shows whoever asks `(null)` for none."""
+
+    user: str
+    error: ErrorCode = ErrorCode.NONE
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A user's credentials by mechanism, or why there are none to tell."""
+
+    user: str
+    credentials: Mapping[int, Credential]
+    error: ErrorCode = ErrorCode.NONE
+    message: str = ""
+
+
+class ScramAdmin:
+    """One change at a time, of quotas too, so that none is lost here."""
+
+    def __init__(self, configs: EntityConfigs) -> None:
+        self._configs = configs
+
+    async def describe(self, users: Sequence[str] | None) -> list[Described]:
+        """Those named, or all (None or empty) who have credentials."""
+        if not users:
+            names = [desanitize(one) for one in await self._configs.entities(USERS)]
+            found = [await self._described(name) for name in names]
+            return [one for one in found if one.credentials]
+        times = Counter(users)
+        return [await self._asked(name, times[name]) async for name in paced(times)]
+
+    async def _asked(self, name: str, times: int) -> Described:
+        if not name:
+            return Described(name, {}, ErrorCode.RESOURCE_NOT_FOUND, EMPTY_NAME)
+        if times > 1:
+            why = "Cannot describe SCRAM credentials for the same user twice in a single request: "
+            return Described(name, {}, ErrorCode.DUPLICATE_RESOURCE, why + name)
+        if not is_node_name(sanitize(name)):
+            return Described(name, {}, ErrorCode.UNKNOWN_SERVER_ERROR, NO_NODE)
+        found = await self._described(name)
+        if found.credentials:
+            return found
+        why = f"Attempt to describe a user credential that does not exist: {name}"
+        return Described(name, {}, ErrorCode.RESOURCE_NOT_FOUND, why)
+
+    async def _described(self, name: str) -> Described:
+        settings = await self._configs.readable(USERS, sanitize(name))
+        known = credentials_in(name, settings)
+        return Described(
+            name, {kind: known[text] for kind, text in MECHANISMS.items() if text in known}
+        )
+
+    async def alter(self, changes: Sequence[Upsertion]) -> list[Outcome]:
+        """Of each user all of its changes, or none."""
+        async with self._configs.turn:
+            by_user: dict[str, list[Upsertion]] = {}
+            async for change in paced(changes):
+                by_user.setdefault(change.user, []).append(change)
+            refusals = {}
+            has_no_node = has_no_key = False
+            async for user, theirs in paced(by_user.items()):
+                refusals[user] = refusal = _refusal(user, theirs)
+                if refusal is None:
+                    has_no_node = has_no_node or not is_node_name(sanitize(user))
+                    has_no_key = has_no_key or any(one.salted == b"" for one in theirs)
+            error = ErrorCode.UNKNOWN_SERVER_ERROR
+            if has_no_node:  # ZooKeeper's refusal goes to all
+                return [Outcome(user, error, NO_NODE) async for user in paced(by_user)]
+            users = paced(by_user)
+            if has_no_key:  # Java has no such key: none is made
+                return [refusals[user] or Outcome(user, error, NO_KEY) async for user in users]
+            return [
+                refusals[user] or await self._alter(user, by_user[user]) async for user in users
+            ]
+
+    async def _alter(self, user: str, changes: Sequence[Upsertion]) -> Outcome:
+        node = sanitize(user)
+        settings = dict(await self._configs.readable(USERS, node))
+        for change in changes:
+            mechanism = MECHANISMS[change.mechanism]
+            if change.salted is not None:
+                made = credential_of_salted(
+                    mechanism, change.salted, change.salt, change.iterations
+                )
+                settings[mechanism] = made.text()
+            elif settings.pop(mechanism, None) is None:
+                why = "Attempt to delete a user credential that does not exist"
+                return Outcome(user, ErrorCode.RESOURCE_NOT_FOUND, why)
+        await self._configs.write(USERS, node, settings)
+        return Outcome(user)
+
+
+def _refusal(user: str, changes: Sequence[Upsertion]) -> Outcome | None:
+    """What is wrong with the changes by themselves: of several errors the last one is told."""
+    wrong = [found for found in map(_wrong, changes) if found is not None]
+    if wrong:
+        return wrong[-1]
+    if max(Counter(one.mechanism for one in changes).values()) > 1:
+        why = "A user credential cannot be altered twice in the same request"
+        return Outcome(user, ErrorCode.DUPLICATE_RESOURCE, why)
+    return None
+
+
+def _wrong(change: Upsertion) -> Outcome | None:
+    bad = ErrorCode.UNACCEPTABLE_CREDENTIAL
+    if not change.user:
+        return Outcome(change.user, bad, EMPTY_NAME)
+    if change.mechanism not in MECHANISMS:
+        why = "Unknown SCRAM mechanism"
+        return Outcome(change.user, ErrorCode.UNSUPPORTED_SASL_MECHANISM, why)
+    if change.salted is not None and change.iterations < MIN_ITERATIONS:
+        return Outcome(change.user, bad, "Too few iterations")
+    if change.salted is not None and change.iterations > MAX_ITERATIONS:
+        return Outcome(change.user, bad, "Too many iterations")
+    return None

@@ -1,0 +1,67 @@
+"""SCRAM credentials of users, as `/config/users` has them: read before the broker serves, followed
+from then on (`UserConfigHandler`, `CredentialProvider`)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+
+from urteil.broker.security.sanitized_names import desanitize
+from urteil.broker.security.sasl.scram import (
+    HASHES,
+    Credential,
+    Find,
+    UserCredential,
+    parse_credential,
+    user_of,
+)
+from urteil.broker.zookeeper.entity_configs import USERS, EntityConfigs
+
+log = logging.getLogger("security")
+
+FindToken = Callable[[str, str], UserCredential | None]
+"""Takes a mechanism and a delegation token's id."""
+
+
+class ScramUsers:
+    """Finds credentials. `find_token` may be set by whoever keeps delegation tokens."""
+
+    def __init__(self) -> None:
+        self._users: dict[str, Mapping[str, Credential]] = {}
+        self.find_token: FindToken = lambda *_: None
+
+    async def load(self, configs: EntityConfigs) -> None:
+        configs.on_change(self._changed, USERS)
+        names = await configs.entities(USERS)
+        found = await asyncio.gather(*(configs.readable(USERS, name) for name in names))
+        for name, settings in zip(names, found, strict=True):
+            self._changed(name, settings)
+
+    def of(self, mechanism: str) -> Find:
+        """Lookup for one mechanism."""
+
+        def find(name: str, by_token: bool) -> UserCredential | None:
+            if by_token:
+                return self.find_token(mechanism, name)
+            own = self._users.get(name, {}).get(mechanism)
+            return None if own is None else UserCredential(own, user_of(name))
+
+        return find
+
+    def _changed(self, entity: str, settings: Mapping[str, str]) -> None:
+        if "/" in entity:  # a client's settings, of this user
+            return
+        self._users[desanitize(entity)] = credentials_in(entity, settings)
+
+
+def credentials_in(entity: str, settings: Mapping[str, str]) -> dict[str, Credential]:
+    """By mechanism; what cannot be read is told in the log and left out."""
+    found = {}
+    for mechanism in HASHES:
+        if mechanism in settings:
+            try:
+                found[mechanism] = parse_credential(settings[mechanism])
+            except ValueError as error:
+                log.error("%s of user %s is ignored: %s", mechanism, entity, error)
+    return found

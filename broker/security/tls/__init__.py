@@ -1,0 +1,1 @@
+"""TLS: key stores, certificates, contexts and the names of certificates."""

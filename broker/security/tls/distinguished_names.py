@@ -1,0 +1,51 @@
+"""Names of certificates, written as Java writes them: ACLs and mapping rules were made for that."""
+
+from __future__ import annotations
+
+from urteil.broker.security.tls import der
+
+_KEYWORDS = {
+    "2.5.4.3": "CN", "2.5.4.6": "C", "2.5.4.7": "L", "2.5.4.8": "ST", "2.5.4.9": "STREET",
+    "2.5.4.10": "O", "2.5.4.11": "OU", "0.9.2342.19200300.100.1.1": "UID",
+    "0.9.2342.19200300.100.1.25": "DC",
+}  # fmt: skip
+_ENCODINGS = {
+    0x0C: "utf-8", 0x13: "ascii", 0x14: "latin-1", 0x16: "ascii", 0x1C: "utf-32-be",
+    0x1E: "utf-16-be",
+}  # fmt: skip
+_ESCAPED = ',=+<>#;"\\'
+
+
+def rfc2253(name: bytes) -> str:
+    """A DER `Name` as `CN=alice,O=acme,C=DE` (`X500Principal.getName()`, RFC 2253).
+
+    Attributes without a keyword there are shown as `1.2.840.113549.1.9.1=#1605...`. Raises
+    ValueError for what is no name.
+    """
+    parts = [content for _, content in der.values(der.inside(name, der.SEQUENCE))]
+    return ",".join(map(_relative, reversed(parts)))
+
+
+def _relative(attributes: bytes) -> str:
+    return "+".join(_attribute(content) for _, content in der.values(attributes))
+
+
+def _attribute(content: bytes) -> str:
+    _, identifier, at = der.read(content)
+    value = content[at:]
+    oid = der.dotted(identifier)
+    tag, text, _ = der.read(value)
+    if oid in _KEYWORDS and tag in _ENCODINGS:
+        return f"{_KEYWORDS[oid]}={_escape(text.decode(_ENCODINGS[tag]))}"
+    return f"{_KEYWORDS.get(oid, oid)}=#{value.hex()}"
+
+
+def _escape(text: str) -> str:
+    escaped = "".join("\\" + one if one in _ESCAPED else one for one in text)
+    escaped = escaped.replace("\0", "\\00")
+    inner = escaped.strip(" \r")
+    if not inner:
+        return "".join("\\" + one for one in escaped)
+    before = escaped[: len(escaped) - len(escaped.lstrip(" \r"))]
+    after = escaped[len(escaped.rstrip(" \r")) :]
+    return "".join("\\" + one for one in before) + inner + "".join("\\" + one for one in after)

@@ -1,0 +1,249 @@
+"""ACLs in a real ZooKeeper, changed and followed by two brokers at once."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import Any
+
+import pytest
+
+from tests.broker.zookeeper.server import ZooKeeperServer, until
+from tests.broker.zookeeper.test_session import run, session
+from urteil.broker.acl_session import AclSession
+from urteil.broker.config.broker_config import load_config
+from urteil.broker.config.values import ConfigError
+from urteil.broker.environment import Environment
+from urteil.broker.security.acls.acl_model import (
+    AclFilter,
+    Entry,
+    Operation,
+    Pattern,
+    PatternType,
+    Permission,
+    ResourceType,
+)
+from urteil.broker.security.acls.acl_znodes import (
+    CHANGE_PREFIX,
+    acl_path,
+    decode_change,
+    encode_change,
+    place_of,
+)
+from urteil.broker.security.acls.cluster_acls import ClusterAcls
+from urteil.broker.zookeeper.change_notifications import ChangeNotifications
+from urteil.broker.zookeeper.session import ConnectionLoss, Session
+
+ORDERS = Pattern(ResourceType.TOPIC, "orders")
+PREFIX = Pattern(ResourceType.TRANSACTIONAL_ID, "app-", PatternType.PREFIXED)
+
+
+def entry(principal: str, operation: Operation = Operation.READ) -> Entry:
+    return Entry(principal, "*", operation, Permission.ALLOW)
+
+
+def standing(keeper: ClusterAcls, pattern: Pattern) -> set[Entry]:
+    acls = keeper.table.get(pattern)
+    return set(acls.entries) if acls else set()
+
+
+def test_acls_may_be_in_a_zookeeper_of_their_own(zookeeper: ZooKeeperServer, chroot: str) -> None:
+    properties = {"broker.id": "1", "zookeeper.connect": zookeeper.connect + chroot}
+    url = {"authorizer.zookeeper.url": f"{zookeeper.connect}{chroot}/apart"}
+    timeout = {"authorizer.zookeeper.session.timeout.ms": "5000"}
+
+    async def scenario() -> None:
+        async with session(zookeeper, chroot) as own:
+            shared = AclSession(load_config(properties), own, Environment(), str)
+            assert shared.zk is own
+            apart = AclSession(
+                load_config({**properties, **url, **timeout}), own, Environment(), str
+            )
+            await apart.connect()
+            keeper = ClusterAcls(apart.zk, lambda: 0)
+            await keeper.start()
+            await keeper.add(ORDERS, [entry("User:ann")])
+            assert await own.children("/apart/kafka-acl/Topic") == ["orders"]
+            assert "kafka-acl" not in await own.children("/")
+            await keeper.stop()
+            await apart.close()
+
+    run(scenario)
+
+
+def test_a_time_that_is_none_is_named(zookeeper: ZooKeeperServer, chroot: str) -> None:
+    time = {"authorizer.zookeeper.session.timeout.ms": "soon"}
+
+    async def scenario() -> None:
+        config = load_config({"broker.id": "1", "zookeeper.connect": zookeeper.connect, **time})
+        async with session(zookeeper, chroot) as own:
+            with pytest.raises(ConfigError, match=r"soon for configuration authorizer\.zookeeper"):
+                AclSession(config, own, Environment(), str)
+
+    run(scenario)
+
+
+def test_every_broker_sees_changes(zookeeper: ZooKeeperServer, chroot: str) -> None:
+    async def scenario() -> None:
+        async with session(zookeeper, chroot) as one, session(zookeeper, chroot) as other:
+            first, second = ClusterAcls(one, lambda: 0), ClusterAcls(other, lambda: 0)
+            await first.start()
+            await first.add(ORDERS, [entry("User:ann")])
+            await second.start()
+            assert standing(second, ORDERS) == {entry("User:ann")}
+            await first.add(PREFIX, [entry("User:bob")])
+            await until(lambda: standing(second, PREFIX) == {entry("User:bob")}, "the prefix")
+            removed = await second.remove([AclFilter(principal="User:bob"), AclFilter()])
+            assert [[one.entry.principal for one in ones] for ones in removed] == [
+                ["User:bob"],
+                ["User:ann"],
+            ]
+            for never in ("..", "\0"):  # no node can have these names
+                nobodys = Pattern(ResourceType.TOPIC, never)
+                with pytest.raises(ValueError, match="no node"):
+                    await second.add(nobodys, [entry("User:ann")])
+                picks = AclFilter(type=nobodys.type, name=never, kind=nobodys.kind)
+                assert await second.remove([picks]) == [[]]
+            await until(lambda: not standing(first, PREFIX), "the removal")
+            assert await one.exists(acl_path(PREFIX)) is None
+            await first.stop()
+            await second.stop()
+
+    run(scenario)
+
+
+def test_no_change_is_lost_among_brokers(zookeeper: ZooKeeperServer, chroot: str) -> None:
+    """Each writes against the version that it knows, and reads again when that is old."""
+
+    async def scenario() -> None:
+        async with session(zookeeper, chroot) as one, session(zookeeper, chroot) as other:
+            keepers = ClusterAcls(one, lambda: 0), ClusterAcls(other, lambda: 0)
+            for keeper in keepers:
+                await keeper.start()
+            await asyncio.gather(
+                *(
+                    keeper.add(ORDERS, [entry(f"User:{number}-{n}")])
+                    for number, keeper in enumerate(keepers)
+                    for n in range(4)
+                )
+            )
+            wanted = {entry(f"User:{number}-{n}") for number in range(2) for n in range(4)}
+            for keeper in keepers:
+                await until(lambda it=keeper: standing(it, ORDERS) == wanted, "all")  # type: ignore[misc]
+                await keeper.stop()
+
+    run(scenario)
+
+
+def test_a_change_whose_answer_was_lost_is_told(
+    zookeeper: ZooKeeperServer, chroot: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Read again it seems to have stood there all the time."""
+
+    async def scenario() -> None:
+        async with session(zookeeper, chroot) as one, session(zookeeper, chroot) as other:
+            first, second = ClusterAcls(one, lambda: 0), ClusterAcls(other, lambda: 0)
+            for keeper in (first, second):
+                await keeper.start()
+            for wanted in ({"User:ann"}, {"User:ann", "User:bob"}):
+                lose_the_next_answer(one, monkeypatch)
+                await first.add(ORDERS, [entry(who) for who in sorted(wanted)])
+                await until(partial(stands, second, {entry(who) for who in wanted}), "told")
+            lose_the_next_answer(one, monkeypatch)
+            await first.remove([AclFilter()])
+            await until(lambda: not standing(second, ORDERS), "the removal")
+            await first.stop()
+            await second.stop()
+
+    run(scenario)
+
+
+def stands(keeper: ClusterAcls, wanted: set[Entry]) -> bool:
+    return standing(keeper, ORDERS) == wanted
+
+
+def lose_the_next_answer(zk: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To whatever is written next."""
+    monkeypatch.undo()
+    for name in ("create", "set", "delete"):
+        write = getattr(zk, name)
+
+        async def lost(*given: Any, write: Any = write, **named: Any) -> None:
+            monkeypatch.undo()
+            await write(*given, **named)
+            raise ConnectionLoss
+
+        monkeypatch.setattr(zk, name, lost)
+
+
+def test_a_change_that_was_cut_short_is_told_when_it_is_asked_for_again(
+    zookeeper: ZooKeeperServer, chroot: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its request timed out between the ACL and its notice."""
+
+    async def scenario() -> None:
+        async with session(zookeeper, chroot) as one, session(zookeeper, chroot) as other:
+            first, second = ClusterAcls(one, lambda: 0), ClusterAcls(other, lambda: 0)
+            for keeper in (first, second):
+                await keeper.start()
+            reached = asyncio.Event()
+
+            async def stuck(self: ChangeNotifications, data: bytes) -> None:
+                reached.set()
+                await asyncio.Event().wait()
+
+            with monkeypatch.context() as patch:
+                patch.setattr(ChangeNotifications, "give", stuck)
+                adding = asyncio.ensure_future(first.add(ORDERS, [entry("User:ann")]))
+                await reached.wait()
+                adding.cancel()
+                await asyncio.gather(adding, return_exceptions=True)
+            await first.add(ORDERS, [entry("User:ann")])
+            await until(lambda: standing(second, ORDERS) == {entry("User:ann")}, "told")
+            await first.stop()
+            await second.stop()
+
+    run(scenario)
+
+
+NO_NOTICES = [b'{"resourceType":2,"name":"app-","patternType":"PREFIXED"}', b"[]", b"\xff"]
+
+
+def test_what_is_no_notice_keeps_nobody_from_the_next_one(
+    zookeeper: ZooKeeperServer, chroot: str
+) -> None:
+    async def scenario() -> None:
+        async with session(zookeeper, chroot) as one, session(zookeeper, chroot) as other:
+            first, second = ClusterAcls(one, lambda: 0), ClusterAcls(other, lambda: 0)
+            for keeper in (first, second):
+                await keeper.start()
+            for data in NO_NOTICES:
+                path = f"{place_of(PREFIX).changes}/{CHANGE_PREFIX}"
+                await one.create(path, data, sequence=True)
+            await first.add(PREFIX, [entry("User:ann")])
+            await until(lambda: standing(second, PREFIX) == {entry("User:ann")}, "the next one")
+            await first.stop()
+            await second.stop()
+
+    run(scenario)
+
+
+def test_a_node_without_acls_stops_the_start(zookeeper: ZooKeeperServer, chroot: str) -> None:
+    async def scenario() -> None:
+        async with session(zookeeper, chroot) as zk:
+            await zk.create(acl_path(ORDERS), b'{"version":1,"acls":[{}]}', make_parents=True)
+            with pytest.raises(ValueError, match="/kafka-acl/Topic/orders"):
+                await ClusterAcls(zk, lambda: 0).start()
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("pattern", [ORDERS, PREFIX, Pattern(ResourceType.GROUP, "a:b")])
+def test_notices(pattern: Pattern) -> None:
+    assert decode_change(encode_change(pattern), pattern.kind) == pattern
+
+
+def test_notices_of_older_brokers() -> None:
+    assert decode_change(b"Topic:orders", PatternType.LITERAL) == ORDERS
+    with pytest.raises(ValueError, match="no resource"):
+        decode_change(b"orders", PatternType.LITERAL)

@@ -36,15 +36,15 @@ class TopicChurn(TopicFault):
             admin.create_topic(name, partitions=PARTITIONS, replication_factor=factor)
             for name in names
         ]
-        gone = names[::2]
-        for name in gone:
+        response = names[::2]
+        for name in response:
             admin.delete_topic(name)
-        undeleted = [name for name in gone if admin.topic_id(name)]
+        undeleted = [name for name in response if admin.topic_id(name)]
         acted = bool(names) and len(set(ids)) == len(names) and all(ids) and not undeleted
         return Proof(
             acted=acted,
             text=f"{len(names)} topics of {PARTITIONS} partitions created (ids {', '.join(ids)}), "
-            f"{len(gone)} of them deleted and gone",
+            f"{len(response)} of them deleted and gone",
         )
 
     def heal(self, controls: Controls) -> str:

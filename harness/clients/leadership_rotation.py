@@ -172,10 +172,10 @@ def _leaders(controls: Controls, topics: Sequence[str]) -> dict[tuple[str, int],
 
 
 def _by_topic(slots: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {}
+    by_name: dict[str, list[int]] = {}
     for topic, partition in slots:
-        found.setdefault(topic, []).append(partition)
-    return found
+        by_name.setdefault(topic, []).append(partition)
+    return by_name
 
 
 def _slot(view: PartitionView) -> tuple[str, int]:

@@ -1,4 +1,4 @@
-"""More questions about fetches: what limits them, what they tell beside records, where they go."""
+"""Questions about fetches: limits, fields beside records, and the preferred replica."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ from typing import Any
 
 from kafka.protocol.consumer import FetchRequest
 
-from urteil.harness.conformance.question import Brokers, Question, check, name_of, names
+from urteil.harness.conformance.question import (
+    BrokerAnswer,
+    Brokers,
+    Question,
+    check,
+    name_of,
+    names,
+)
 from urteil.harness.conformance.records import (
     MOST,
     WAIT_MS,
@@ -21,36 +28,35 @@ from urteil.harness.conformance.records import (
 )
 from urteil.harness.scenario import RACK
 
-Told = tuple[int, str]
 NEW, CLOSING = (0, 0), -1
-"""A session that is to begin, and the epoch that ends one."""
+"""A new session, and the epoch that closes a session."""
 LARGE = 1 << 20
-"""More bytes than there are."""
+"""More bytes than the partition has."""
 
 
-def _sessions(brokers: Brokers, name: str) -> Told:
-    """Of one that never was, in an epoch that is not its next one, and once it is over."""
+def _sessions(brokers: Brokers, name: str) -> BrokerAnswer:
+    """An unknown session, a wrong epoch, the right epoch, and a closed session."""
     leader, _ = led(brokers, name)
     number = fetch(brokers, leader, name, {0: 0}, session=NEW).session_id
-    told = [
+    errors = [
         fetch(brokers, leader, name, {}, session=session).error_code
         for session in ((number ^ 1, 1), (number, 2), (number, 1))
     ]
     check("Fetch", fetch(brokers, leader, name, {}, session=(number, CLOSING)).error_code)
-    told.append(fetch(brokers, leader, name, {}, session=(number, 2)).error_code)
-    return leader, names(told)
+    errors.append(fetch(brokers, leader, name, {}, session=(number, 2)).error_code)
+    return leader, names(errors)
 
 
-def _by_id(brokers: Brokers, name: str) -> Told:
-    """Topics are named by their ids from Fetch 13 on; what there is no topic of is said so."""
+def _by_id(brokers: Brokers, name: str) -> BrokerAnswer:
+    """Fetch 13 names topics by id; an unknown id gets an error."""
     leader, _ = led(brokers, name)
     written(brokers, leader, name, batch(b"0"))
     known = brokers.metadata(leader, name, version=10).topic_id
-    told = []
+    results = []
     for one in (known, uuid.uuid4()):
         (part,) = parts_of(_fetch_by_id(brokers, leader, one))
-        told.append(f"{name_of(part.error_code)} {bool(part.records)}")
-    return leader, ", ".join(told)
+        results.append(f"{name_of(part.error_code)} {bool(part.records)}")
+    return leader, ", ".join(results)
 
 
 def _fetch_by_id(brokers: Brokers, node: int, topic_id: uuid.UUID) -> Any:
@@ -69,19 +75,19 @@ def _fetch_by_id(brokers: Brokers, node: int, topic_id: uuid.UUID) -> Any:
     )  # fmt: skip
 
 
-def _beside_records(brokers: Brokers, name: str) -> Told:
-    """Where a partition begins and ends, of which the first record is deleted."""
+def _beside_records(brokers: Brokers, name: str) -> BrokerAnswer:
+    """Start and end of a partition whose first record was deleted."""
     leader, _ = led(brokers, name)
     written(brokers, leader, name, batch(b"0", b"1", b"2"))
     check("DeleteRecords", delete_records(brokers, leader, name, 1).error_code)
-    (gone,) = parts_of(fetch(brokers, leader, name, {0: 0}))
+    (result,) = parts_of(fetch(brokers, leader, name, {0: 0}))
     (part,) = parts_of(fetch(brokers, leader, name, {0: 1}))
     ends = [part.log_start_offset, part.last_stable_offset, part.high_watermark]
-    return leader, f"{name_of(gone.error_code)}, {ends}"
+    return leader, f"{name_of(result.error_code)}, {ends}"
 
 
-def _few_of_each(brokers: Brokers, name: str) -> Told:
-    """However few bytes of each partition are asked for, the first batch comes; no other does."""
+def _few_of_each(brokers: Brokers, name: str) -> BrokerAnswer:
+    """However small the limit of each partition, the first batch is returned, and no other."""
     leader, _ = led(brokers, name, 2)
     one = batch(b"x" * 200)
     for p in range(2):
@@ -91,8 +97,8 @@ def _few_of_each(brokers: Brokers, name: str) -> Told:
     return leader, f"{sizes[0] == len(one)} {sizes[1]}"
 
 
-def _least(brokers: Brokers, name: str) -> Told:
-    """Who wants more bytes than there are waits, and has then what there is."""
+def _least(brokers: Brokers, name: str) -> BrokerAnswer:
+    """A fetch that requires more bytes than exist waits, and then returns what exists."""
     leader, _ = led(brokers, name)
     written(brokers, leader, name, batch(b"0"))
     began = time.monotonic()
@@ -101,33 +107,34 @@ def _least(brokers: Brokers, name: str) -> Told:
     return leader, f"{'waited' if waited else 'at once'}, {bool(part.records)}"
 
 
-def _nearest(brokers: Brokers, name: str) -> Told:
-    """A reader is sent to the replica in its rack (KIP-392); one in the leader's, or in none where
-    a replica stands, is not."""
+def _nearest(brokers: Brokers, name: str) -> BrokerAnswer:
+    """A reader is redirected to the replica in its rack (KIP-392), but not in the leader's rack or
+    in a rack without replica."""
     leader, follower = led(brokers, name)
     written(brokers, leader, name, batch(b"0"))
-    (stranger,) = set(brokers.nodes) - {leader, follower}
-    told = []
-    for node in (follower, leader, stranger):
+    (outsider,) = set(brokers.nodes) - {leader, follower}
+    results = []
+    for node in (follower, leader, outsider):
         (part,) = parts_of(fetch(brokers, leader, name, {0: 0}, rack=f"{RACK}{node}"))
-        told.append((part.preferred_read_replica, bool(part.records)))
+        results.append((part.preferred_read_replica, bool(part.records)))
     right = [(follower, False), (-1, True), (-1, True)]
-    return leader, "to the nearest" if told == right else str(told)
+    return leader, "to the nearest" if results == right else str(results)
 
 
 FETCHES = (
     Question(
-        about="fetch sessions that never were, in a wrong epoch, the right one, and closed",
+        about="fetches in an unknown session, in a wrong epoch, the right one, and "
+        "in a closed session",
         answer="FetchSessionIdNotFound, InvalidFetchSessionEpoch, No, FetchSessionIdNotFound",
         ask=_sessions,
     ),
     Question(
-        about="fetches by a topic's id, and by one that is nobody's (KIP-516)",
+        about="fetches by a topic's id, and by an unknown id (KIP-516)",
         answer="No True, UnknownTopicId False",
         ask=_by_id,
     ),
     Question(
-        about="what a fetch tells of a partition whose first record is deleted",
+        about="start and end offsets in a fetch of a partition whose first record is deleted",
         answer="OffsetOutOfRange, [1, 3, 3]",
         ask=_beside_records,
     ),
@@ -136,9 +143,9 @@ FETCHES = (
         answer="True 0",
         ask=_few_of_each,
     ),
-    Question(about="a fetch of more bytes than there are", answer="waited, True", ask=_least),
+    Question(about="a fetch of more bytes than exist", answer="waited, True", ask=_least),
     Question(
-        about="where readers in the racks of a follower, of the leader, and of nobody are sent",
+        about="the replica for readers in the racks of a follower, of the leader, and of no replica",
         answer="to the nearest",
         ask=_nearest,
     ),

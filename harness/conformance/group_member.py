@@ -1,4 +1,4 @@
-"""A member of a consumer group that says only what it is told to say."""
+"""A member of a consumer group that sends single requests, without any protocol of its own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kafka.protocol.consumer import (
     SyncGroupRequest,
 )
 
-from urteil.harness.conformance.question import Brokers, check, together
+from urteil.harness.conformance.question import Brokers, check, run_in_parallel
 from urteil.harness.protocol.framing import encode_string
 
 SESSION_MS, REBALANCE_MS = 6_000, 2_000
@@ -27,13 +27,13 @@ NO_POSITIONS = "none"
 
 
 def subscription(topic: str) -> bytes:
-    """What a consumer of one topic tells its group (version 0)."""
+    """A consumer's subscription to one topic (version 0)."""
     return struct.pack(">hi", 0, 1) + encode_string(topic) + struct.pack(">i", -1)
 
 
 @dataclass(slots=True, kw_only=True)
 class Member:
-    """`id` and `generation` are those of its last join."""
+    """`id` and `generation` are those of the last join."""
 
     brokers: Brokers
     group: str
@@ -49,9 +49,10 @@ class Member:
         return self.brokers.ask(self.node, request)
 
     def join(self, version: int = 3) -> Any:
-        """The answer; who is not refused has its id and its generation."""
+        """Send JoinGroup. Returns the response; without an error the member has its id and
+        generation."""
         kinds = JoinGroupRequest
-        told = self.ask(
+        response = self.ask(
             kinds[5 if self.instance else version](
                 group_id=self.group, session_timeout_ms=self.session_ms,
                 rebalance_timeout_ms=REBALANCE_MS, member_id=self.id,
@@ -62,15 +63,15 @@ class Member:
                 ],
             )
         )  # fmt: skip
-        if not told.error_code:
-            self.id, self.generation = told.member_id, told.generation_id
-        return told
+        if not response.error_code:
+            self.id, self.generation = response.member_id, response.generation_id
+        return response
 
-    def joined(self) -> Any:
-        """The same, where it must not be refused."""
-        told = self.join()
-        check("JoinGroup", told.error_code)
-        return told
+    def join_or_fail(self) -> Any:
+        """Send JoinGroup, which must succeed."""
+        result = self.join()
+        check("JoinGroup", result.error_code)
+        return result
 
     def sync(self, given: Mapping[str, bytes], generation: int | None = None) -> Any:
         kinds = SyncGroupRequest
@@ -79,27 +80,27 @@ class Member:
                 group_id=self.group, member_id=self.id, group_instance_id=self.instance,
                 generation_id=self.generation if generation is None else generation,
                 assignments=[
-                    kinds.SyncGroupRequestAssignment(member_id=one, assignment=what)
-                    for one, what in given.items()
+                    kinds.SyncGroupRequestAssignment(member_id=one, assignment=data)
+                    for one, data in given.items()
                 ],
             )
         )  # fmt: skip
 
     def heartbeat(self, generation: int | None = None, member_id: str | None = None) -> int:
-        """The error."""
-        told = self.ask(
+        """The error of a heartbeat."""
+        response = self.ask(
             HeartbeatRequest[3](
                 group_id=self.group, group_instance_id=self.instance,
                 generation_id=self.generation if generation is None else generation,
                 member_id=self.id if member_id is None else member_id,
             )
         )  # fmt: skip
-        return int(told.error_code)
+        return int(response.error_code)
 
     def commit(self, topic: str, positions: Mapping[int, int], note: str = "") -> list[int]:
-        """The errors, by partition."""
+        """The errors of a commit, by partition."""
         kinds = OffsetCommitRequest.OffsetCommitRequestTopic
-        asked = kinds(
+        request = kinds(
             name=topic,
             partitions=[
                 kinds.OffsetCommitRequestPartition(
@@ -108,35 +109,35 @@ class Member:
                 for p, offset in positions.items()
             ],
         )
-        told = self.ask(
+        response = self.ask(
             OffsetCommitRequest[5](
                 group_id=self.group, generation_id_or_member_epoch=self.generation,
-                member_id=self.id, topics=[asked],
+                member_id=self.id, topics=[request],
             )
         )  # fmt: skip
-        parts = sorted(told.topics[0].partitions, key=lambda one: int(one.partition_index))
+        parts = sorted(response.topics[0].partitions, key=lambda one: int(one.partition_index))
         return [one.error_code for one in parts]
 
     def positions(self) -> str:
-        """All that its group has, in a line."""
-        told = self.ask(OffsetFetchRequest[3](group_id=self.group, topics=None))
-        found = [
+        """All committed offsets of the group, in one line."""
+        response = self.ask(OffsetFetchRequest[3](group_id=self.group, topics=None))
+        results = [
             f"{one.partition_index}:{one.committed_offset}{one.metadata}"
-            for topic in told.topics
+            for topic in response.topics
             for one in topic.partitions
         ]
-        return " ".join(sorted(found)) or NO_POSITIONS
+        return " ".join(sorted(results)) or NO_POSITIONS
 
     def leave(self, *others: Member) -> list[int]:
-        """The errors of its leaving, and theirs, in one request."""
+        """The errors of a LeaveGroup request for this member and others."""
         kinds = LeaveGroupRequest
         leaving = [
             kinds.MemberIdentity(member_id=one.id, group_instance_id=one.instance)
             for one in (self, *others)
         ]
-        told = self.ask(kinds[3](group_id=self.group, members=leaving))
-        check("LeaveGroup", told.error_code)
-        return [one.error_code for one in told.members]
+        response = self.ask(kinds[3](group_id=self.group, members=leaving))
+        check("LeaveGroup", response.error_code)
+        return [one.error_code for one in response.members]
 
 
 def member(brokers: Brokers, group: str, **more: Any) -> Member:
@@ -144,16 +145,16 @@ def member(brokers: Brokers, group: str, **more: Any) -> Member:
 
 
 def alone(brokers: Brokers, group: str, **more: Any) -> Member:
-    """The only member of a group, which has given itself something."""
+    """The only member of a group, with an assignment."""
     one = member(brokers, group, **more)
-    one.joined()
+    one.join_or_fail()
     check("SyncGroup", one.sync({one.id: b"all"}).error_code)
     return one
 
 
 def pair(members: Sequence[Member]) -> list[Any]:
-    """Members that join at one time: their answers, the leader's first."""
-    told = together([one.joined for one in members])
-    if len({one.generation for one in members}) > 1:  # one was too late for the first generation
-        told = together([one.joined for one in members])
-    return sorted(told, key=lambda one: one.member_id != one.leader)
+    """Members that join in parallel. Returns their responses, the leader's first."""
+    result = run_in_parallel([one.join_or_fail for one in members])
+    if len({one.generation for one in members}) > 1:  # a member missed the first generation
+        result = run_in_parallel([one.join_or_fail for one in members])
+    return sorted(result, key=lambda one: one.member_id != one.leader)

@@ -1,5 +1,4 @@
-"""More questions about producers: what they are told, what they are refused, and that it is not
-there then."""
+"""Questions about responses to producers, and about rejected batches, which must not be written."""
 
 from __future__ import annotations
 
@@ -7,7 +6,15 @@ import time
 
 from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
 
-from urteil.harness.conformance.question import Brokers, Question, awaited, check, name_of, names
+from urteil.harness.conformance.question import (
+    BrokerAnswer,
+    Brokers,
+    Question,
+    await_value,
+    check,
+    name_of,
+    names,
+)
 from urteil.harness.conformance.records import (
     BASE_MS,
     LATEST,
@@ -21,34 +28,32 @@ from urteil.harness.conformance.records import (
 )
 from urteil.harness.protocol.produce_requests import single_record_batch
 
-Told = tuple[int, str]
 CREATED, STAMPED = ("CreateTime", "LogAppendTime")
 NEAR_MS = 600_000
-"""Brokers' clocks are not further from ours."""
+"""The clocks of brokers differ less than this."""
 
 
-def _sequences(brokers: Brokers, name: str) -> Told:
-    """An idempotent producer's first batch, its second, the first one again, one too early, then
-    two of its next epoch of which one is too early, and one of the epoch before (KIP-98)."""
+def _sequences(brokers: Brokers, name: str) -> BrokerAnswer:
+    """An idempotent producer's first batch, its second, the first again, one too early, two of its
+    next epoch of which one is too early, and one of the former epoch (KIP-98)."""
     leader, _ = led(brokers, name)
     given = brokers.ask(
         leader, InitProducerIdRequest[0](transactional_id=None, transaction_timeout_ms=1)
     )
     check("InitProducerId", given.error_code)
-    told = []
+    results = []
     for epoch, sequence in ((0, 0), (0, 1), (0, 0), (0, 5), (1, 3), (1, 0), (0, 2)):
         data = single_record_batch(
             b"k", b"v", BASE_MS, producer_id=given.producer_id, epoch=epoch, sequence=sequence
         )
         part = appended(produce(brokers, leader, name, 0, data))
-        told.append(name_of(part.error_code) if part.error_code else str(part.base_offset))
-    return leader, f"{' '.join(told)}, {list_offset(brokers, leader, name, LATEST).offset}"
+        results.append(name_of(part.error_code) if part.error_code else str(part.base_offset))
+    return leader, f"{' '.join(results)}, {list_offset(brokers, leader, name, LATEST).offset}"
 
 
-def _acknowledged(brokers: Brokers, name: str) -> Told:
-    """What is told of batches to a topic whose records keep their times, and to one where the
-    broker sets them."""
-    leader, told = brokers.nodes[0], []
+def _acknowledged(brokers: Brokers, name: str) -> BrokerAnswer:
+    """Responses for a topic with CreateTime and for one with LogAppendTime."""
+    leader, results = brokers.nodes[0], []
     for kind in (CREATED, STAMPED):
         topic = f"{name}-{kind}"
         brokers.create(topic, [[leader]], message_timestamp_type=kind)
@@ -59,22 +64,24 @@ def _acknowledged(brokers: Brokers, name: str) -> Told:
         stamp_ms = parts[1].log_append_time_ms
         stamp = "now" if abs(stamp_ms - now_ms) < NEAR_MS else str(stamp_ms)
         found_ms = list_offset(brokers, leader, topic, BASE_MS).timestamp
-        found = "now" if abs(found_ms - now_ms) < NEAR_MS else str(found_ms - BASE_MS)
+        result = "now" if abs(found_ms - now_ms) < NEAR_MS else str(found_ms - BASE_MS)
         offsets = [(part.base_offset, part.log_start_offset) for part in parts]
-        told.append(f"{offsets} {stamp} {found} {read.high_watermark}")
-    return leader, ", ".join(told)
+        results.append(f"{offsets} {stamp} {result} {read.high_watermark}")
+    return leader, ", ".join(results)
 
 
-def _nowhere(brokers: Brokers, name: str) -> Told:
+def _nowhere(brokers: Brokers, name: str) -> BrokerAnswer:
     leader, _ = led(brokers, name)
     places = ((name, 1), (f"{name}-never", 0))
-    told = [appended(produce(brokers, leader, *place, batch(b"0"))).error_code for place in places]
-    return leader, names(told)
+    errors = [
+        appended(produce(brokers, leader, *place, batch(b"0"))).error_code for place in places
+    ]
+    return leader, names(errors)
 
 
-def _unacknowledged(brokers: Brokers, name: str) -> Told:
-    """With acks=0 nothing is answered, and what comes after it is; the connection ends where the
-    batch is refused."""
+def _unacknowledged(brokers: Brokers, name: str) -> BrokerAnswer:
+    """With acks=0 there is no response, and the next request gets one; the broker closes the
+    connection if it rejects the batch."""
     leader, follower = led(brokers, name)
     kinds = ProduceRequest.TopicProduceData
     parts = [kinds.PartitionProduceData(index=0, records=batch(b"0"))]
@@ -82,34 +89,34 @@ def _unacknowledged(brokers: Brokers, name: str) -> Told:
         transactional_id=None, acks=0, timeout_ms=2_000,
         topic_data=[kinds(name=name, partition_data=parts)],
     )  # fmt: skip
-    told = []
+    results = []
     for node in (leader, follower):
         try:
-            told.append(str(brokers.answers_after(node, request)))
+            results.append(str(brokers.answers_after(node, request)))
         except ConnectionError:
-            told.append("closed")
-    end = awaited(lambda: str(list_offset(brokers, leader, name, LATEST).offset), "1")
-    return leader, f"{', '.join(told)}, {end}"
+            results.append("closed")
+    end = await_value(lambda: str(list_offset(brokers, leader, name, LATEST).offset), "1")
+    return leader, f"{', '.join(results)}, {end}"
 
 
 PRODUCING = (
     Question(
-        about="an idempotent producer's batches in turn, again, too early, and in two epochs",
+        about="an idempotent producer's batches: in order, repeated, too early, and in two epochs",
         answer="0 1 0 OutOfOrderSequenceNumber OutOfOrderSequenceNumber 2 InvalidProducerEpoch, 3",
         ask=_sequences,
     ),
     Question(
-        about="where and when two batches are told to be, with their own times and the broker's",
+        about="offsets and timestamps of two batches, with CreateTime and with LogAppendTime",
         answer="[(0, 0), (2, 0)] -1 0 4, [(0, 0), (2, 0)] now now 4",
         ask=_acknowledged,
     ),
     Question(
-        about="records for a partition that there is not, and a topic",
+        about="records for a missing partition, and for a missing topic",
         answer="UnknownTopicOrPartition, UnknownTopicOrPartition",
         ask=_nowhere,
     ),
     Question(
-        about="acks=0, to who leads and to who does not",
+        about="acks=0 to the leader and to a follower",
         answer="True, closed, 1",
         ask=_unacknowledged,
     ),

@@ -1,4 +1,4 @@
-"""Questions about what clients and replicas may take of brokers."""
+"""Questions about quotas of clients and replicas."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from kafka.protocol.admin import (
     IncrementalAlterConfigsRequest,
 )
 
-from urteil.harness.conformance.question import Brokers, Question, awaited, check
+from urteil.harness.conformance.question import BrokerAnswer, Brokers, Question, await_value, check
 from urteil.harness.conformance.records import batch, written
 
-Told = tuple[int, str]
 SET, DELETE = 0, 1
 OF_TOPIC, OF_BROKER = 2, 4
 LITTLE, PLENTY, PERCENT = 0.001, 1_000.0, "request_percentage"
@@ -32,24 +31,23 @@ HELD_UP_S, ARRIVES_S = 2.5, 10.0
 POLL_S = 0.1
 
 
-def _requests(brokers: Brokers, name: str) -> Told:
-    """A client id that may take next to nothing of a processor is told to wait, until that is
-    over."""
+def _requests(brokers: Brokers, name: str) -> BrokerAnswer:
+    """A client id with a tiny share of processor time is throttled until the quota is removed."""
     node, entity = brokers.nodes[0], {CLIENT: name}
     _limit(brokers, entity, LITTLE)
     before = _is_throttled(brokers, node, name)
     _limit(brokers, entity, None)
-    return node, f"{before}, then {awaited(lambda: _throttled_now(brokers, node, name), FREE)}"
+    return node, f"{before}, then {await_value(lambda: _throttled_now(brokers, node, name), FREE)}"
 
 
-def _of_user(brokers: Brokers, name: str) -> Told:
-    """The same of a client id of one user, which counts before that of whoever has the id."""
+def _of_user(brokers: Brokers, name: str) -> BrokerAnswer:
+    """The quota of a client id of one user, which takes precedence over that of the client id."""
     node, entity = brokers.nodes[0], {USER: NOBODY, CLIENT: name}
     _limit(brokers, entity, LITTLE)
     before = _is_throttled(brokers, node, name)
     _limit(brokers, {CLIENT: name}, LITTLE)
     _limit(brokers, entity, PLENTY)
-    after = awaited(lambda: _throttled_now(brokers, node, name), FREE)
+    after = await_value(lambda: _throttled_now(brokers, node, name), FREE)
     _limit(brokers, entity, None)
     again = _is_throttled(brokers, node, name)
     _limit(brokers, {CLIENT: name}, None)
@@ -65,20 +63,20 @@ def _throttled_now(brokers: Brokers, node: int, name: str) -> str:
 
 
 def _limit(brokers: Brokers, entity: Mapping[str, str], percent: float | None) -> None:
-    """None removes it."""
+    """Set the quota; None removes it."""
     kinds = AlterClientQuotasRequest.EntryData
-    asked = kinds(
+    entry_request = kinds(
         entity=[
             kinds.EntityData(entity_type=one, entity_name=name) for one, name in entity.items()
         ],
         ops=[kinds.OpData(key=PERCENT, value=percent or 0.0, remove=percent is None)],
     )
-    request = AlterClientQuotasRequest[0](entries=[asked], validate_only=False)
+    request = AlterClientQuotasRequest[0](entries=[entry_request], validate_only=False)
     check("AlterClientQuotas", brokers.ask(brokers.controller, request).entries[0].error_code)
 
 
-def _throttled(side: str, brokers: Brokers, name: str) -> Told:
-    """A replica that a topic gets, which is throttled on one side, until it is not any more."""
+def _throttled(side: str, brokers: Brokers, name: str) -> BrokerAnswer:
+    """An added replica that is throttled on one side, until the throttle is removed."""
     leader, follower, *_ = brokers.nodes
     node = leader if side == "leader" else follower
     rate = f"{side}.replication.throttled.rate"
@@ -99,13 +97,13 @@ def _throttled(side: str, brokers: Brokers, name: str) -> Told:
 def _alter(
     brokers: Brokers, whose: tuple[int, int | str], key: str, operation: int, value: str | None
 ) -> None:
-    """A setting of a topic, or of a broker, which is asked itself."""
+    """Change a setting of a topic, or of a broker at that broker."""
     kind, name = whose
     node = name if isinstance(name, int) else brokers.controller
     kinds: Any = IncrementalAlterConfigsRequest.AlterConfigsResource
     change = kinds.AlterableConfig(name=key, config_operation=operation, value=value)
-    asked = kinds(resource_type=kind, resource_name=str(name), configs=[change])
-    request = IncrementalAlterConfigsRequest[0](resources=[asked], validate_only=False)
+    entry_request = kinds(resource_type=kind, resource_name=str(name), configs=[change])
+    request = IncrementalAlterConfigsRequest[0](resources=[entry_request], validate_only=False)
     check("IncrementalAlterConfigs", brokers.ask(node, request).responses[0].error_code)
 
 
@@ -115,13 +113,13 @@ def _add_replica(brokers: Brokers, topic: str, replicas: list[int]) -> None:
     request = AlterPartitionReassignmentsRequest[0](
         timeout_ms=5_000, topics=[kinds(name=topic, partitions=[part])]
     )
-    told = brokers.ask(brokers.controller, request)
-    check("AlterPartitionReassignments", told.error_code)
-    check("AlterPartitionReassignments", told.responses[0].partitions[0].error_code)
+    response = brokers.ask(brokers.controller, request)
+    check("AlterPartitionReassignments", response.error_code)
+    check("AlterPartitionReassignments", response.responses[0].partitions[0].error_code)
 
 
 def _arrives(brokers: Brokers, leader: int, topic: str, follower: int, within_s: float) -> bool:
-    """Whether a replica is in sync before so long has passed."""
+    """Whether a replica is in sync within this time."""
     deadline = time.monotonic() + within_s
     while time.monotonic() < deadline:
         (part,) = brokers.metadata(leader, topic).partitions
@@ -133,19 +131,19 @@ def _arrives(brokers: Brokers, leader: int, topic: str, follower: int, within_s:
 
 QUOTAS = (
     Question(
-        about="requests of a client id whose request_percentage is next to nothing, and is over "
+        about="requests of a client id with a tiny request_percentage, and after its removal "
         "(KIP-124)",
         answer="throttled, then at once",
         ask=_requests,
     ),
     Question(
-        about="the same of a user's client id, beside that of all users' (KIP-55)",
+        about="the same for a user's client id, beside the quota of the client id (KIP-55)",
         answer="throttled, then at once, then throttled",
         ask=_of_user,
     ),
     *(
         Question(
-            about=f"a replica that is added, with a {side}.replication.throttled.rate, and "
+            about=f"a replica that is added with a {side}.replication.throttled.rate, and "
             "without one (KIP-73)",
             answer="held up, then in sync",
             ask=partial(_throttled, side),

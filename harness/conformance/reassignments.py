@@ -1,4 +1,4 @@
-"""Questions about what administrators do with partitions, quotas and users, and are refused."""
+"""Questions about reassignments, elections, client quotas and SCRAM users."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ from kafka.protocol.admin import (
 )
 
 from urteil.harness.conformance.question import (
+    BrokerAnswer,
     Brokers,
     Question,
-    awaited,
+    await_value,
     by_all,
     check,
     name_of,
@@ -39,9 +40,8 @@ from urteil.harness.conformance.records import (
     written,
 )
 
-Told = tuple[int, str]
 PREFERRED = 0
-NOBODY = 99
+NO_BROKER = 99
 """No broker has this id."""
 EXACT, CLIENT = 0, "client-id"
 RATES = {"producer_byte_rate": 12_345_678.0, "consumer_byte_rate": 23_456_789.0}
@@ -57,37 +57,37 @@ def reassign(
     request = AlterPartitionReassignmentsRequest[0](
         timeout_ms=5_000, topics=[kinds(name=topic, partitions=[part])]
     )
-    told = brokers.ask(brokers.controller, request)
-    check("AlterPartitionReassignments", told.error_code)
-    return int(told.responses[0].partitions[0].error_code)
+    response = brokers.ask(brokers.controller, request)
+    check("AlterPartitionReassignments", response.error_code)
+    return int(response.responses[0].partitions[0].error_code)
 
 
 def elect(brokers: Brokers, topic: str, partition: int = 0) -> int:
-    asked = ElectLeadersRequest.TopicPartitions(topic=topic, partitions=[partition])
+    entry_request = ElectLeadersRequest.TopicPartitions(topic=topic, partitions=[partition])
     request = ElectLeadersRequest[2](
-        election_type=PREFERRED, topic_partitions=[asked], timeout_ms=5_000
+        election_type=PREFERRED, topic_partitions=[entry_request], timeout_ms=5_000
     )
-    told = brokers.ask(brokers.controller, request)
-    check("ElectLeaders", told.error_code)
-    return int(told.replica_election_results[0].partition_result[0].error_code)
+    response = brokers.ask(brokers.controller, request)
+    check("ElectLeaders", response.error_code)
+    return int(response.replica_election_results[0].partition_result[0].error_code)
 
 
 def _under_way(brokers: Brokers, topic: str) -> bool:
-    asked = ListPartitionReassignmentsRequest.ListPartitionReassignmentsTopics(
+    entry_request = ListPartitionReassignmentsRequest.ListPartitionReassignmentsTopics(
         name=topic, partition_indexes=[0]
     )
-    request = ListPartitionReassignmentsRequest[0](timeout_ms=5_000, topics=[asked])
-    told = brokers.ask(brokers.controller, request)
-    check("ListPartitionReassignments", told.error_code)
-    return any(one.name == topic for one in told.topics)
+    request = ListPartitionReassignmentsRequest[0](timeout_ms=5_000, topics=[entry_request])
+    response = brokers.ask(brokers.controller, request)
+    check("ListPartitionReassignments", response.error_code)
+    return any(one.name == topic for one in response.topics)
 
 
-def _handed_over(brokers: Brokers, name: str) -> Told:
-    """Replicas in another order, and then the first of them elected: who led is a follower then,
-    and the epoch before is over for who leads."""
+def _handed_over(brokers: Brokers, name: str) -> BrokerAnswer:
+    """Rotate the replicas and elect the first one: the former leader becomes a follower, and the
+    former epoch is fenced."""
     before, after = led(brokers, name)
     written(brokers, before, name, batch(b"0"))
-    told = [elect(brokers, name), reassign(brokers, name, [after, before]), elect(brokers, name)]
+    results = [elect(brokers, name), reassign(brokers, name, [after, before]), elect(brokers, name)]
 
     def seen(node: int) -> str:
         (part,) = brokers.metadata(node, name).partitions
@@ -95,7 +95,7 @@ def _handed_over(brokers: Brokers, name: str) -> Told:
 
     node, place = by_all(brokers, seen, str([after, after, before]))
     if place != str([after, after, before]):
-        return node, f"{names(told)}, {place}"
+        return node, f"{names(results)}, {place}"
     written(brokers, after, name, batch(b"1"))
     errors = [
         list_offset(brokers, before, name, LATEST).error_code,
@@ -104,23 +104,23 @@ def _handed_over(brokers: Brokers, name: str) -> Told:
         parts_of(fetch(brokers, after, name, {0: 0}, epoch=0))[0].error_code,
     ]
     end = epoch_end(brokers, after, name, 0)
-    return after, f"{names(told)}, {names(errors)}, {end.leader_epoch}:{end.end_offset}"
+    return after, f"{names(results)}, {names(errors)}, {end.leader_epoch}:{end.end_offset}"
 
 
-def _refused_moves(brokers: Brokers, name: str) -> Told:
+def _refused_moves(brokers: Brokers, name: str) -> BrokerAnswer:
     leader, _ = led(brokers, name)
-    told = [
-        reassign(brokers, name, [leader, NOBODY]),
+    results = [
+        reassign(brokers, name, [leader, NO_BROKER]),
         reassign(brokers, name, [leader, leader]),
         reassign(brokers, name, None),
         reassign(brokers, f"{name}-never", [leader]),
         elect(brokers, f"{name}-never"),
     ]
-    return brokers.controller, names(told)
+    return brokers.controller, names(results)
 
 
-def _moved(brokers: Brokers, name: str) -> Told:
-    """A replica moves to a broker that had none; what it has is told by that broker's folders."""
+def _moved(brokers: Brokers, name: str) -> BrokerAnswer:
+    """A replica moves to another broker, which then has it in its log directories."""
     leader, follower = led(brokers, name)
     (other,) = set(brokers.nodes) - {leader, follower}
     written(brokers, leader, name, batch(b"x" * 1_000))
@@ -131,15 +131,15 @@ def _moved(brokers: Brokers, name: str) -> Told:
         (part,) = brokers.metadata(node, name).partitions
         return str([list(part.replica_nodes), sorted(part.isr_nodes)])
 
-    node, told = by_all(brokers, placed, wanted)
-    if told != wanted:
-        return node, f"{told} instead of {wanted}"
-    ended = awaited(lambda: str(_under_way(brokers, name)), "False")
+    node, result = by_all(brokers, placed, wanted)
+    if result != wanted:
+        return node, f"{result} instead of {wanted}"
+    ended = await_value(lambda: str(_under_way(brokers, name)), "False")
 
     def sizes() -> str:
         return str([_bytes_on(brokers, one, name) > 1_000 for one in (leader, other, follower)])
 
-    return brokers.controller, f"{ended}, {awaited(sizes, ON_DISK)}"
+    return brokers.controller, f"{ended}, {await_value(sizes, ON_DISK)}"
 
 
 ON_DISK = str([True, True, False])
@@ -147,12 +147,12 @@ ON_DISK = str([True, True, False])
 
 def _bytes_on(brokers: Brokers, node: int, topic: str) -> int:
     """What a broker says that partition 0 has in its folders; -1 where it has none."""
-    asked = DescribeLogDirsRequest.DescribableLogDirTopic(topic=topic, partitions=[0])
-    told = brokers.ask(node, DescribeLogDirsRequest[4](topics=[asked]))
-    check("DescribeLogDirs", told.error_code)
+    request = DescribeLogDirsRequest.DescribableLogDirTopic(topic=topic, partitions=[0])
+    response = brokers.ask(node, DescribeLogDirsRequest[4](topics=[request]))
+    check("DescribeLogDirs", response.error_code)
     sizes = [
         part.partition_size
-        for folder in told.results
+        for folder in response.results
         for one in folder.topics
         if one.name == topic
         for part in one.partitions
@@ -160,15 +160,15 @@ def _bytes_on(brokers: Brokers, node: int, topic: str) -> int:
     return max(sizes, default=-1)
 
 
-def _made(brokers: Brokers, name: str) -> Told:
-    """What is told of a topic as it is made is what all brokers tell of it; then its id alone is
-    enough to have it deleted."""
+def _made(brokers: Brokers, name: str) -> BrokerAnswer:
+    """The response of a creation agrees with what all brokers report; then the topic is deleted by
+    its id."""
     kinds = CreateTopicsRequest.CreatableTopic
-    asked = kinds(
+    entry_request = kinds(
         name=name, num_partitions=2, replication_factor=3, assignments=[],
         configs=[kinds.CreatableTopicConfig(name="retention.ms", value="123456")],
     )  # fmt: skip
-    request = CreateTopicsRequest[7](topics=[asked], timeout_ms=5_000, validate_only=False)
+    request = CreateTopicsRequest[7](topics=[entry_request], timeout_ms=5_000, validate_only=False)
     (made,) = brokers.ask(brokers.controller, request).topics
     check("CreateTopics", made.error_code)
     values = {one.name: one.value for one in made.configs or ()}
@@ -180,14 +180,14 @@ def _made(brokers: Brokers, name: str) -> Told:
     node, known = by_all(brokers, seen, str(made.topic_id))
     if known != str(made.topic_id):
         return node, f"{known} instead of {made.topic_id}"
-    gone = DeleteTopicsRequest.DeleteTopicState(name=None, topic_id=made.topic_id)
-    request = DeleteTopicsRequest[6](topics=[gone], timeout_ms=5_000)
+    topic_request = DeleteTopicsRequest.DeleteTopicState(name=None, topic_id=made.topic_id)
+    request = DeleteTopicsRequest[6](topics=[topic_request], timeout_ms=5_000)
     (deleted,) = brokers.ask(brokers.controller, request).responses
-    told = f"{counts}, {name_of(deleted.error_code)} {deleted.name == name}"
+    text = f"{counts}, {name_of(deleted.error_code)} {deleted.name == name}"
     node, after = by_all(
         brokers, lambda node: name_of(brokers.metadata(node, name).error_code), GONE
     )
-    return node, f"{told}, {after}"
+    return node, f"{text}, {after}"
 
 
 GONE = "UnknownTopicOrPartition"
@@ -197,26 +197,26 @@ def _alter_quotas(
     brokers: Brokers, client: str, changes: Mapping[str, float | None], *, tried: bool = False
 ) -> int:
     kinds = AlterClientQuotasRequest.EntryData
-    asked = kinds(
+    entry_request = kinds(
         entity=[kinds.EntityData(entity_type=CLIENT, entity_name=client)],
         ops=[
             kinds.OpData(key=key, value=value or 0.0, remove=value is None)
             for key, value in changes.items()
         ],
     )
-    request = AlterClientQuotasRequest[0](entries=[asked], validate_only=tried)
+    request = AlterClientQuotasRequest[0](entries=[entry_request], validate_only=tried)
     return int(brokers.ask(brokers.controller, request).entries[0].error_code)
 
 
 def _quotas_of(brokers: Brokers, node: int, client: str) -> str:
     kinds = DescribeClientQuotasRequest
-    asked = kinds.ComponentData(entity_type=CLIENT, match_type=EXACT, match=client)
-    told = brokers.ask(node, kinds[0](components=[asked], strict=True))
-    check("DescribeClientQuotas", told.error_code)
-    return str(sorted((v.key, v.value) for entry in told.entries or () for v in entry.values))
+    request = kinds.ComponentData(entity_type=CLIENT, match_type=EXACT, match=client)
+    response = brokers.ask(node, kinds[0](components=[request], strict=True))
+    check("DescribeClientQuotas", response.error_code)
+    return str(sorted((v.key, v.value) for entry in response.entries or () for v in entry.values))
 
 
-def _quotas(brokers: Brokers, name: str) -> Told:
+def _quotas(brokers: Brokers, name: str) -> BrokerAnswer:
     """Two quotas that are set, one that is taken back, and what is tried or is none."""
     check("AlterClientQuotas", _alter_quotas(brokers, name, RATES))
     first, second = sorted(RATES)
@@ -232,7 +232,7 @@ def _quotas(brokers: Brokers, name: str) -> Told:
     return node, f"{both}, {errors}, {one}"
 
 
-def _users(brokers: Brokers, name: str) -> Told:
+def _users(brokers: Brokers, name: str) -> BrokerAnswer:
     """A user's password that is set is known to all, and gone when it is deleted (KIP-554)."""
     kinds: Any = AlterUserScramCredentialsRequest
     salted = hashlib.pbkdf2_hmac("sha256", name.encode(), SALT, ITERATIONS)
@@ -245,19 +245,19 @@ def _users(brokers: Brokers, name: str) -> Told:
         request = kinds[0](deletions=deletions, upsertions=upsertions)
         return int(brokers.ask(brokers.controller, request).results[0].error_code)
 
-    def told(node: int) -> str:
-        asked = DescribeUserScramCredentialsRequest.UserName(name=name)
-        answer = brokers.ask(node, DescribeUserScramCredentialsRequest[0](users=[asked]))
+    def observe(node: int) -> str:
+        request = DescribeUserScramCredentialsRequest.UserName(name=name)
+        answer = brokers.ask(node, DescribeUserScramCredentialsRequest[0](users=[request]))
         (one,) = answer.results
         known = [[each.mechanism, each.iterations] for each in one.credential_infos or ()]
         return f"{name_of(one.error_code)} {known}"
 
     check("AlterUserScramCredentials", alter([], [given]))
-    node, known = by_all(brokers, told, KNOWN)
+    node, known = by_all(brokers, observe, KNOWN)
     if known != KNOWN:
         return node, known
     errors = names([alter([taken], []), alter([taken], [])])
-    node, after = by_all(brokers, told, "ResourceNotFound []")
+    node, after = by_all(brokers, observe, "ResourceNotFound []")
     return node, f"{known}, {errors}, {after}"
 
 
@@ -265,37 +265,38 @@ KNOWN = f"No [[{SHA_256}, {ITERATIONS}]]"
 
 ADMINISTRATION = (
     Question(
-        about="a leader that is elected, is no more the first, and hands over to who is (KIP-460)",
+        about="election of a leader that is preferred, and of one that is not any more (KIP-460)",
         answer="ElectionNotNeeded, No, No, NotLeaderForPartition, FencedLeaderEpoch, "
         "FencedLeaderEpoch, FencedLeaderEpoch, 0:1",
         ask=_handed_over,
     ),
     Question(
-        about="replicas on a broker that there is not, twice on one, moves that are none, and "
-        "those and elections of a topic that there is not (KIP-455)",
+        about="reassignment to an unknown broker, twice to one broker, cancellation "
+        "without a move, and "
+        "reassignment and election of a missing topic (KIP-455)",
         answer="InvalidReplicationAssignment, InvalidReplicationAssignment, "
         "NoReassignmentInProgress, "
         "UnknownTopicOrPartition, UnknownTopicOrPartition",
         ask=_refused_moves,
     ),
     Question(
-        about="a replica that moves, and what the brokers' folders have of it",
+        about="a replica that moves, and the log directories that hold it",
         answer=f"False, {ON_DISK}",
         ask=_moved,
     ),
     Question(
-        about="what is told of a topic that is made, and deleted by its id",
+        about="the responses for a topic that is created, and deleted by its id",
         answer="[2, 3, '123456'], No True, UnknownTopicOrPartition",
         ask=_made,
     ),
     Question(
-        about="quotas that are set, and taken back, as all brokers tell them (KIP-546)",
+        about="quotas that are set and removed, at all brokers (KIP-546)",
         answer=f"{sorted(RATES.items())}, InvalidRequest, "
         f"{[('consumer_byte_rate', RATES['consumer_byte_rate'])]}",
         ask=_quotas,
     ),
     Question(
-        about="a user's password, as all brokers tell of it, and its end",
+        about="a user's SCRAM credential and its removal, at all brokers",
         answer=f"{KNOWN}, No, ResourceNotFound, ResourceNotFound []",
         ask=_users,
     ),

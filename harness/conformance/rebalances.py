@@ -1,4 +1,4 @@
-"""Questions about members that are late, or absent, in a rebalance, and about a group's end."""
+"""Questions about members that are late or absent in a rebalance, and about the end of a group."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from kafka.protocol.admin import DeleteGroupsRequest, DescribeGroupsRequest, Lis
 
 from urteil.harness.conformance.group_member import REBALANCE_MS, alone, member, pair
 from urteil.harness.conformance.question import (
+    BrokerAnswer,
     Brokers,
     Question,
     check,
     name_of,
     names,
-    together,
+    run_in_parallel,
 )
 
-Told = tuple[int, str]
 LATE_S, POLL_S = REBALANCE_MS / 1000 + 4, 0.2
-"""So long after a rebalance began whoever did not come must be out of the group."""
+"""By this time after its begin, a rebalance has removed every absent member."""
 
 
-def _until(told: Callable[[], str], answer: str) -> str:
-    """As `awaited`, as long as a rebalance may take."""
+def _until(read: Callable[[], str], answer: str) -> str:
+    """As `await_value`, for the time of a rebalance."""
     deadline = time.monotonic() + LATE_S
-    while (found := told()) != answer and time.monotonic() < deadline:
+    while (result := read()) != answer and time.monotonic() < deadline:
         threading.Event().wait(POLL_S)
-    return found
+    return result
 
 
-def _never_syncs(brokers: Brokers, name: str) -> Told:
-    """Who was given a generation and does not ask for its part of it, though it is heard of, is
-    put out (KAFKA-12890), and the others go on without it."""
+def _never_syncs(brokers: Brokers, name: str) -> BrokerAnswer:
+    """A member that joined and heartbeats but never sends SyncGroup is removed (KAFKA-12890), and
+    the others continue."""
     members = [member(brokers, name) for _ in range(2)]
     (leader,) = {one.leader for one in pair(members)}
     first, second = sorted(members, key=lambda one: one.id != leader)
@@ -43,71 +43,71 @@ def _never_syncs(brokers: Brokers, name: str) -> Told:
         second.heartbeat()
         return name_of(first.heartbeat())
 
-    told = _until(heard, "RebalanceInProgress")
-    first.joined()
-    return first.node, f"{told}, then {name_of(second.heartbeat())}"
+    result = _until(heard, "RebalanceInProgress")
+    first.join_or_fail()
+    return first.node, f"{result}, then {name_of(second.heartbeat())}"
 
 
-def _never_rejoins(brokers: Brokers, name: str) -> Told:
-    """Who is heard of, and does not join again, is waited for as long as it wanted."""
+def _never_rejoins(brokers: Brokers, name: str) -> BrokerAnswer:
+    """A member that heartbeats but does not rejoin is waited for until its rebalance timeout."""
     one, other = alone(brokers, name), member(brokers, name)
     began = time.monotonic()
 
     def join() -> str:
-        other.joined()
+        other.join_or_fail()
         early = time.monotonic() - began < REBALANCE_MS / 1000 - 0.5
         return "at once" if early else "waited for"
 
     def live() -> str:
         return _until(lambda: name_of(one.heartbeat()), "UnknownMemberId")
 
-    return one.node, ", then ".join(together([join, live]))
+    return one.node, ", then ".join(run_in_parallel([join, live]))
 
 
-def _between(brokers: Brokers, name: str) -> Told:
-    """A member has joined, and nobody has been given anything yet."""
+def _between(brokers: Brokers, name: str) -> BrokerAnswer:
+    """A member has joined, and no assignment exists yet."""
     brokers.create(name, [[brokers.nodes[0]]])
     one = member(brokers, name)
-    one.joined()
-    told = [one.heartbeat(), *one.commit(name, {0: 3})]
+    one.join_or_fail()
+    results = [one.heartbeat(), *one.commit(name, {0: 3})]
     check("SyncGroup", one.sync({one.id: b"all"}).error_code)
-    return one.node, f"{names([*told, *one.commit(name, {0: 4})])}, {one.positions()}"
+    return one.node, f"{names([*results, *one.commit(name, {0: 4})])}, {one.positions()}"
 
 
-def _subscriptions(brokers: Brokers, name: str) -> Told:
-    """Who leads is told what the others want, and they are not."""
+def _subscriptions(brokers: Brokers, name: str) -> BrokerAnswer:
+    """The leader receives the members' subscriptions; the others do not."""
     members = [member(brokers, name, protocols={"own": mark}) for mark in (b"one", b"other")]
-    told = pair(members)
-    wanted = [sorted(bytes(each.metadata).decode() for each in one.members) for one in told]
+    result = pair(members)
+    wanted = [sorted(bytes(each.metadata).decode() for each in one.members) for one in result]
     return members[0].node, str(wanted)
 
 
-def _emptied(brokers: Brokers, name: str) -> Told:
-    """A group without members is deleted, with its positions; then there is none."""
+def _emptied(brokers: Brokers, name: str) -> BrokerAnswer:
+    """A group without members is deleted with its offsets; then it does not exist."""
     brokers.create(name, [[brokers.nodes[0]]])
     one = member(brokers, name)
     check("OffsetCommit", one.commit(name, {0: 7})[0])
 
     def delete() -> int:
-        (told,) = one.ask(DeleteGroupsRequest[1](groups_names=[name])).results
-        return int(told.error_code)
+        (entry,) = one.ask(DeleteGroupsRequest[1](groups_names=[name])).results
+        return int(entry.error_code)
 
-    told = names([delete(), delete()])
+    result = names([delete(), delete()])
     (described,) = one.ask(DescribeGroupsRequest[4](groups=[name])).groups
-    return one.node, f"{told}, {described.group_state}, {one.positions()}"
+    return one.node, f"{result}, {described.group_state}, {one.positions()}"
 
 
-def _listed_by_state(brokers: Brokers, name: str) -> Told:
+def _listed_by_state(brokers: Brokers, name: str) -> BrokerAnswer:
     one = alone(brokers, name)
 
     def listed(state: str) -> bool:
-        told = one.ask(ListGroupsRequest[4](states_filter=[state])).groups
-        return name in {each.group_id for each in told}
+        response = one.ask(ListGroupsRequest[4](states_filter=[state])).groups
+        return name in {each.group_id for each in response}
 
     return one.node, f"Stable {listed('Stable')}, Empty {listed('Empty')}"
 
 
-def _nobody_leaves(brokers: Brokers, name: str) -> Told:
+def _nobody_leaves(brokers: Brokers, name: str) -> BrokerAnswer:
     one = alone(brokers, name)
     other = member(brokers, name, id="nobody")
     return one.node, names([*other.leave(), one.heartbeat()])
@@ -115,27 +115,28 @@ def _nobody_leaves(brokers: Brokers, name: str) -> Told:
 
 REBALANCES = (
     Question(
-        about="what is told when a member does not ask what it is given, and then to that member",
+        about="heartbeats when a member does not send SyncGroup, and then of that member",
         answer="RebalanceInProgress, then UnknownMemberId",
         ask=_never_syncs,
     ),
     Question(
-        about="a member that does not join again, though it is heard of",
+        about="a member that heartbeats but does not rejoin",
         answer="waited for, then UnknownMemberId",
         ask=_never_rejoins,
     ),
     Question(
-        about="a heartbeat and a position before a generation's assignment, and one after it",
+        about="a heartbeat and a commit before a generation's assignment, and a commit after it",
         answer="No, RebalanceInProgress, No, 0:4",
         ask=_between,
     ),
     Question(
-        about="what two members want, as the leader and the other one are told",
+        about="the members' subscriptions in the JoinGroup responses of the leader "
+        "and the other one",
         answer=str([["one", "other"], []]),
         ask=_subscriptions,
     ),
     Question(
-        about="a group that is deleted, twice, and what is left of it",
+        about="a group that is deleted twice, and its state afterwards",
         answer="No, GroupIdNotFound, Dead, none",
         ask=_emptied,
     ),
@@ -145,6 +146,6 @@ REBALANCES = (
         ask=_listed_by_state,
     ),
     Question(
-        about="somebody unknown leaves a group", answer="UnknownMemberId, No", ask=_nobody_leaves
+        about="an unknown member leaves a group", answer="UnknownMemberId, No", ask=_nobody_leaves
     ),
 )

@@ -1,4 +1,4 @@
-"""Questions about records, to who leads their partition, and to who does not."""
+"""Questions about records to the leader of their partition, and to followers."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from kafka.protocol.producer import ProduceRequest
 from kafka.record.default_records import DefaultRecordBatchBuilder
 
 from urteil.harness.conformance.question import (
+    BrokerAnswer,
     Brokers,
     Question,
     check,
     name_of,
     names,
-    together,
+    run_in_parallel,
 )
 
-Told = tuple[int, str]
 LATEST, EARLIEST, NEWEST = -1, -2, -3
 BASE_MS = 1_600_000_000_000
 PREFIX = 16
@@ -36,8 +36,8 @@ def batch(
     producer: tuple[int, int] = (-1, -1),
     sequence: int = 0,
 ) -> bytes:
-    """Records ten milliseconds apart, without keys, each with a header that has no value; the
-    sequence is a transaction's."""
+    """Records ten milliseconds apart, without keys, each with a header without value. `sequence` is
+    used for transactional batches."""
     builder = DefaultRecordBatchBuilder(
         2, 0, transactional, *producer, sequence if transactional else -1, MOST
     )
@@ -56,7 +56,7 @@ def produce(
     version: int = 8,
     transactional_id: str | None = None,
 ) -> Any:
-    """The whole answer of Produce with acks=all."""
+    """The response of Produce with acks=all."""
     kinds = ProduceRequest.TopicProduceData
     parts = [kinds.PartitionProduceData(index=partition, records=data)]
     return brokers.ask(
@@ -68,15 +68,15 @@ def produce(
     )  # fmt: skip
 
 
-def appended(told: Any) -> Any:
-    """The one partition of an answer of Produce."""
-    return told.responses[0].partition_responses[0]
+def appended(response: Any) -> Any:
+    """The partition of a Produce response."""
+    return response.responses[0].partition_responses[0]
 
 
 def written(brokers: Brokers, node: int, topic: str, *batches: bytes, partition: int = 0) -> None:
     for data in batches:
-        told = appended(produce(brokers, node, topic, partition, data))
-        check("Produce", told.error_code)
+        part = appended(produce(brokers, node, topic, partition, data))
+        check("Produce", part.error_code)
 
 
 def fetch(
@@ -95,7 +95,7 @@ def fetch(
     committed: bool = False,
     rack: str = "",
 ) -> Any:
-    """The whole answer of Fetch 11 from these offsets by partition."""
+    """The response of Fetch 11 from these offsets by partition."""
     kinds = FetchRequest
     parts = [
         kinds.FetchTopic.FetchPartition(
@@ -104,26 +104,26 @@ def fetch(
         )
         for p, offset in offsets.items()
     ]  # fmt: skip
-    gone = [kinds.ForgottenTopic(topic=topic, partitions=list(forgotten))] if forgotten else []
+    result = [kinds.ForgottenTopic(topic=topic, partitions=list(forgotten))] if forgotten else []
     return brokers.ask(
         node,
         kinds[11](
             replica_id=-1, max_wait_ms=wait_ms, min_bytes=least, max_bytes=most,
             isolation_level=int(committed), session_id=session[0], session_epoch=session[1],
             topics=[kinds.FetchTopic(topic=topic, partitions=parts)] if parts else [],
-            forgotten_topics_data=gone, rack_id=rack,
+            forgotten_topics_data=result, rack_id=rack,
         ),
     )  # fmt: skip
 
 
-def parts_of(told: Any) -> list[Any]:
-    return [one for topic in told.responses for one in topic.partitions]
+def parts_of(response: Any) -> list[Any]:
+    return [one for topic in response.responses for one in topic.partitions]
 
 
 def list_offset(
     brokers: Brokers, node: int, topic: str, asked: int, *, epoch: int = -1, committed: bool = False
 ) -> Any:
-    """Partition 0 of the answer of ListOffsets 7."""
+    """Partition 0 of the response of ListOffsets 7."""
     kinds = ListOffsetsRequest.ListOffsetsTopic
     part = kinds.ListOffsetsPartition(
         partition_index=0, current_leader_epoch=epoch, timestamp=asked
@@ -146,53 +146,53 @@ def epoch_end(brokers: Brokers, node: int, topic: str, asked: int, *, current: i
 
 
 def led(brokers: Brokers, name: str, partitions: int = 1) -> tuple[int, int]:
-    """A topic of one leader; returns who leads, and who follows."""
+    """Create a topic with one leader. Returns leader and follower."""
     leader, follower, *_ = brokers.nodes
     brokers.create(name, [[leader, follower]] * partitions)
     return leader, follower
 
 
-def _beyond(brokers: Brokers, name: str) -> Told:
+def _beyond(brokers: Brokers, name: str) -> BrokerAnswer:
     leader, _ = led(brokers, name)
     written(brokers, leader, name, batch(b"0"))
-    told = [parts_of(fetch(brokers, leader, name, {0: at}))[0].error_code for at in (1, 2)]
-    return leader, names(told)
+    errors = [parts_of(fetch(brokers, leader, name, {0: at}))[0].error_code for at in (1, 2)]
+    return leader, names(errors)
 
 
-def _future_epoch(brokers: Brokers, name: str) -> Told:
+def _future_epoch(brokers: Brokers, name: str) -> BrokerAnswer:
     leader, _ = led(brokers, name)
-    told = [
+    errors = [
         parts_of(fetch(brokers, leader, name, {0: 0}, epoch=9))[0].error_code,
         list_offset(brokers, leader, name, LATEST, epoch=9).error_code,
         epoch_end(brokers, leader, name, 0, current=9).error_code,
     ]
-    return leader, names(told)
+    return leader, names(errors)
 
 
-def _not_leader(brokers: Brokers, name: str) -> Told:
+def _not_leader(brokers: Brokers, name: str) -> BrokerAnswer:
     leader, follower = led(brokers, name)
-    told = produce(brokers, follower, name, 0, batch(b"0"), version=10)
-    part = appended(told)
+    response = produce(brokers, follower, name, 0, batch(b"0"), version=10)
+    part = appended(response)
     errors = [
         part.error_code,
         list_offset(brokers, follower, name, LATEST).error_code,
         epoch_end(brokers, follower, name, 0).error_code,
     ]
-    hint = (part.current_leader.leader_id, [one.node_id for one in told.node_endpoints])
+    hint = (part.current_leader.leader_id, [one.node_id for one in response.node_endpoints])
     return follower, f"{names(errors)}, {'who leads' if hint == (leader, [leader]) else hint}"
 
 
-def _session(brokers: Brokers, name: str) -> Told:
-    """What a session tells of: all, nothing new, what is new, less what is forgotten, and what is
-    added again."""
+def _session(brokers: Brokers, name: str) -> BrokerAnswer:
+    """Partitions in the responses of a session: all, none, with new records, without a forgotten
+    one, with one added again."""
     leader, _ = led(brokers, name, 2)
     first = fetch(brokers, leader, name, {0: 0, 1: 0}, session=(0, 0))
-    told, number = [_told(first)], first.session_id
+    results, number = [_told(first)], first.session_id
 
     def go_on(offsets: Mapping[int, int], forgotten: Sequence[int] = ()) -> None:
-        session = (number, len(told))
+        session = (number, len(results))
         answer = fetch(brokers, leader, name, offsets, session=session, forgotten=forgotten)
-        told.append(_told(answer))
+        results.append(_told(answer))
 
     go_on({})
     written(brokers, leader, name, batch(b"a"), partition=1)
@@ -200,18 +200,17 @@ def _session(brokers: Brokers, name: str) -> Told:
     written(brokers, leader, name, batch(b"b"), partition=0)
     go_on({}, [1])
     go_on({0: 1, 1: 0})
-    return leader, "; ".join(told)
+    return leader, "; ".join(results)
 
 
 def _told(answer: Any) -> str:
     check("Fetch", answer.error_code)
-    found = [f"{one.partition_index}:{len(one.records or b'') > 0:d}" for one in parts_of(answer)]
-    return " ".join(sorted(found)) or "-"
+    results = [f"{one.partition_index}:{len(one.records or b'') > 0:d}" for one in parts_of(answer)]
+    return " ".join(sorted(results)) or "-"
 
 
-def _waits(brokers: Brokers, name: str) -> Told:
-    """A fetch that has nothing to bring waits as long as it may, and no longer than until there is
-    something."""
+def _waits(brokers: Brokers, name: str) -> BrokerAnswer:
+    """A fetch without records waits its maximal time; with new records it returns at once."""
     leader, _ = led(brokers, name)
     began = time.monotonic()
     fetch(brokers, leader, name, {0: 0}, wait_ms=WAIT_MS)
@@ -224,16 +223,16 @@ def _waits(brokers: Brokers, name: str) -> Told:
         written(brokers, leader, name, batch(b"0"))
 
     def wait() -> tuple[str, float]:
-        told = _told(fetch(brokers, leader, name, {0: 0}, wait_ms=LONG_MS))
-        return told, (time.monotonic() - began) * 1_000
+        value = _told(fetch(brokers, leader, name, {0: 0}, wait_ms=LONG_MS))
+        return value, (time.monotonic() - began) * 1_000
 
-    told, took_ms = together([wait, write])[0]
+    result, took_ms = run_in_parallel([wait, write])[0]
     patient = "waited" if waited_ms >= WAIT_MS - 50 else f"{waited_ms:.0f} ms"
-    return leader, f"{patient}, {told} {'at once' if took_ms < LONG_MS else 'late'}"
+    return leader, f"{patient}, {result} {'at once' if took_ms < LONG_MS else 'late'}"
 
 
-def _follower_serves(brokers: Brokers, name: str) -> Told:
-    """What is committed is so at a follower, too, though nothing comes after it (KIP-227, 392)."""
+def _follower_serves(brokers: Brokers, name: str) -> BrokerAnswer:
+    """A follower serves the last committed record, though no record follows it (KIP-227, 392)."""
     leader, follower = led(brokers, name)
     written(brokers, leader, name, batch(b"0"))
     for _ in range(20):
@@ -243,8 +242,8 @@ def _follower_serves(brokers: Brokers, name: str) -> Told:
     return follower, f"{name_of(part.error_code)}, {'all' if part.records else 'nothing'}"
 
 
-def _few_bytes(brokers: Brokers, name: str) -> Told:
-    """However few bytes are asked for, the first batch is whole, and alone."""
+def _few_bytes(brokers: Brokers, name: str) -> BrokerAnswer:
+    """However small the limit, the first batch is complete, and the only one."""
     leader, _ = led(brokers, name)
     one = batch(b"x" * 200)
     written(brokers, leader, name, one, one)
@@ -253,16 +252,16 @@ def _few_bytes(brokers: Brokers, name: str) -> Told:
     return leader, "one batch" if size == len(one) else f"{size} bytes of batches of {len(one)}"
 
 
-def _found(brokers: Brokers, name: str) -> Told:
+def _found(brokers: Brokers, name: str) -> BrokerAnswer:
     leader, _ = led(brokers, name)
     written(brokers, leader, name, batch(b"0", b"1"), batch(b"2", None))
-    asked = (EARLIEST, LATEST, BASE_MS + 5, BASE_MS + 11, NEWEST)
-    told = [list_offset(brokers, leader, name, one).offset for one in asked]
-    return leader, " ".join(map(str, told))
+    requests = (EARLIEST, LATEST, BASE_MS + 5, BASE_MS + 11, NEWEST)
+    results = [list_offset(brokers, leader, name, one).offset for one in requests]
+    return leader, " ".join(map(str, results))
 
 
-def _as_it_was(brokers: Brokers, name: str) -> Told:
-    """Records without keys, values, or values of their headers."""
+def _as_it_was(brokers: Brokers, name: str) -> BrokerAnswer:
+    """Records without keys, without values, or with headers without values."""
     leader, _ = led(brokers, name)
     sent = batch(b"", None, b"last")
     written(brokers, leader, name, sent)
@@ -270,15 +269,15 @@ def _as_it_was(brokers: Brokers, name: str) -> Told:
     return leader, "as it was" if bytes(part.records or b"")[PREFIX:] == sent[PREFIX:] else "other"
 
 
-def _epoch_ends(brokers: Brokers, name: str) -> Told:
+def _epoch_ends(brokers: Brokers, name: str) -> BrokerAnswer:
     leader, _ = led(brokers, name)
     written(brokers, leader, name, batch(b"0", b"1"))
-    told = [epoch_end(brokers, leader, name, asked) for asked in (0, 7)]
-    return leader, " ".join(f"{one.leader_epoch}:{one.end_offset}" for one in told)
+    results = [epoch_end(brokers, leader, name, request) for request in (0, 7)]
+    return leader, " ".join(f"{one.leader_epoch}:{one.end_offset}" for one in results)
 
 
 def delete_records(brokers: Brokers, node: int, topic: str, offset: int) -> Any:
-    """Partition 0 of the answer of DeleteRecords up to this offset; -1 is the end."""
+    """Partition 0 of the response of DeleteRecords up to this offset; -1 is the end."""
     kinds = DeleteRecordsRequest.DeleteRecordsTopic
     part = kinds.DeleteRecordsPartition(partition_index=0, offset=offset)
     request = DeleteRecordsRequest[1](
@@ -287,7 +286,7 @@ def delete_records(brokers: Brokers, node: int, topic: str, offset: int) -> Any:
     return brokers.ask(node, request).topics[0].partitions[0]
 
 
-def _delete_records(brokers: Brokers, name: str) -> Told:
+def _delete_records(brokers: Brokers, name: str) -> BrokerAnswer:
     leader, follower = led(brokers, name)
     written(brokers, leader, name, batch(b"0", b"1", b"2"))
     refused = [
@@ -296,40 +295,40 @@ def _delete_records(brokers: Brokers, name: str) -> Told:
     ]
     begins = [list_offset(brokers, leader, name, EARLIEST).offset]
     for upto in (2, -1):
-        told = delete_records(brokers, leader, name, upto)
-        check("DeleteRecords", told.error_code)
-        begins += [told.low_watermark, list_offset(brokers, leader, name, EARLIEST).offset]
+        result = delete_records(brokers, leader, name, upto)
+        check("DeleteRecords", result.error_code)
+        begins += [result.low_watermark, list_offset(brokers, leader, name, EARLIEST).offset]
     return leader, f"{names(refused)}, {' '.join(map(str, begins))}"
 
 
-def _keyless(brokers: Brokers, name: str) -> Told:
-    """What has no key is nothing to a compacted log."""
+def _keyless(brokers: Brokers, name: str) -> BrokerAnswer:
+    """A compacted topic rejects a record without key."""
     leader = brokers.nodes[0]
     brokers.create(name, [[leader]], cleanup_policy="compact")
-    told = appended(produce(brokers, leader, name, 0, batch(b"0")))
-    return leader, name_of(told.error_code)
+    part = appended(produce(brokers, leader, name, 0, batch(b"0")))
+    return leader, name_of(part.error_code)
 
 
-def _acks(brokers: Brokers, name: str) -> Told:
-    """Producers who ask for an acknowledgement that there is not, or for more replicas than are."""
+def _acks(brokers: Brokers, name: str) -> BrokerAnswer:
+    """Producers that request an invalid acks, or acks=1 with min.insync.replicas=2."""
     brokers.create(name, [[brokers.nodes[0]]], min_insync_replicas="2")
     leader = brokers.nodes[0]
     kinds = ProduceRequest.TopicProduceData
-    told = []
+    results = []
     for acks in (2, 1):
         parts = [kinds.PartitionProduceData(index=0, records=batch(b"0"))]
         request = ProduceRequest[8](
             transactional_id=None, acks=acks, timeout_ms=2_000,
             topic_data=[kinds(name=name, partition_data=parts)],
         )  # fmt: skip
-        told.append(appended(brokers.ask(leader, request)).error_code)
-    return leader, names(told)
+        results.append(appended(brokers.ask(leader, request)).error_code)
+    return leader, names(results)
 
 
 RECORDS = (
     Question(about="fetches at the end, and beyond it", answer="No, OffsetOutOfRange", ask=_beyond),
     Question(
-        about="Fetch, ListOffsets and OffsetForLeaderEpoch in an epoch that is not yet",
+        about="Fetch, ListOffsets and OffsetForLeaderEpoch in a future epoch",
         answer=", ".join(["UnknownLeaderEpoch"] * 3),
         ask=_future_epoch,
     ),
@@ -339,31 +338,34 @@ RECORDS = (
         ask=_not_leader,
     ),
     Question(
-        about="what a fetch session tells, partitions with news and without (KIP-227)",
+        about="partitions in the responses of a fetch session, with new records and "
+        "without (KIP-227)",
         answer="0:0 1:0; -; 1:1; 0:1; 1:1",
         ask=_session,
     ),
     Question(
-        about=f"fetches that may wait {WAIT_MS} ms for nothing, and longer for what comes",
+        about=f"fetches that wait {WAIT_MS} ms without records, and until records arrive",
         answer="waited, 0:1 at once",
         ask=_waits,
     ),
     Question(
-        about="a follower's last record, after which nothing comes (KIP-392)",
+        about="the last record of a partition at a follower (KIP-392)",
         answer="No, all",
         ask=_follower_serves,
     ),
     Question(about="a fetch of one byte (KIP-74)", answer="one batch", ask=_few_bytes),
     Question(
-        about="ListOffsets: begin, end, by two times, of the largest time",
+        about="ListOffsets: start, end, by two timestamps, of the largest timestamp",
         answer="0 4 1 -1 1",
         ask=_found,
     ),
     Question(
-        about="records without keys, with empty values, or none", answer="as it was", ask=_as_it_was
+        about="records without keys, with empty values, or without values",
+        answer="as it was",
+        ask=_as_it_was,
     ),
     Question(
-        about="where an epoch ends that lasts, and one that never was",
+        about="the ends of the current epoch and of an unknown one",
         answer="0:2 -1:-1",
         ask=_epoch_ends,
     ),
@@ -376,7 +378,7 @@ RECORDS = (
         about="a record without a key, to a compacted topic", answer="InvalidRecord", ask=_keyless
     ),
     Question(
-        about="a producer that wants acks=2, and one that wants acks=1",
+        about="Produce with acks=2, and with acks=1",
         answer="InvalidRequiredAcks, No",
         ask=_acks,
     ),

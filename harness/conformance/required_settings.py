@@ -1,4 +1,4 @@
-"""What brokers are set to, of whom an examiner asks whether they hold to it."""
+"""Settings that brokers need for the questions with known answers."""
 
 from __future__ import annotations
 
@@ -14,4 +14,4 @@ LIMITS = {
     "log.cleaner.backoff.ms": "1000",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
 }
-"""As a broker's properties have them."""
+"""By the names of broker properties."""

@@ -1,4 +1,4 @@
-"""More questions about settings: which of several counts, what is refused, what was only tried."""
+"""Questions about settings: precedence, rejected values, and validate_only."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from kafka.protocol.admin import (
 )
 
 from urteil.harness.conformance.question import (
+    BrokerAnswer,
     Brokers,
     Question,
-    awaited,
+    await_value,
     by_all,
     check,
     name_of,
@@ -33,74 +34,76 @@ from urteil.harness.conformance.topics import (
     configs,
 )
 
-Told = tuple[int, str]
 OF_ONE, BY_ONE, BY_ALL = "log.index.interval.bytes", 2, 3
 MUTATIONS = "controller_mutation_rate"
 OVER_QUOTA, FEW = "ThrottlingQuotaExceeded", 0.01
-"""Partitions a second."""
+"""The latter in partitions a second."""
 
 
 def _error_of(brokers: Brokers, node: int, kind: int, name: str, key: str, value: str) -> int:
     kinds: Any = IncrementalAlterConfigsRequest.AlterConfigsResource
     change = kinds.AlterableConfig(name=key, config_operation=SET, value=value)
-    asked = kinds(resource_type=kind, resource_name=name, configs=[change])
-    request = IncrementalAlterConfigsRequest[0](resources=[asked], validate_only=False)
+    entry_request = kinds(resource_type=kind, resource_name=name, configs=[change])
+    request = IncrementalAlterConfigsRequest[0](resources=[entry_request], validate_only=False)
     return int(brokers.ask(node, request).responses[0].error_code)
 
 
-def _refused(brokers: Brokers, name: str) -> Told:
-    """No number, no setting, no topic; of a broker what needs a restart."""
+def _refused(brokers: Brokers, name: str) -> BrokerAnswer:
+    """An invalid value, an unknown name, a missing topic, and a broker setting that needs a
+    restart."""
     brokers.create(name, [[brokers.nodes[0]]])
     node = brokers.controller
-    told = [
+    results = [
         _error_of(brokers, node, OF_TOPIC, name, "retention.ms", "long"),
         _error_of(brokers, node, OF_TOPIC, name, "unheard.of", "1"),
         _error_of(brokers, node, OF_TOPIC, f"{name}-never", "retention.ms", "1000"),
         _error_of(brokers, node, OF_BROKER, str(node), "log.dirs", "elsewhere"),
     ]
-    return node, names(told)
+    return node, names(results)
 
 
-def _replaced(brokers: Brokers, name: str) -> Told:
-    """AlterConfigs, tried and then done: what it does not name is as nobody set it."""
+def _replaced(brokers: Brokers, name: str) -> BrokerAnswer:
+    """AlterConfigs resets the settings that it does not name; with validate_only it changes
+    nothing."""
     brokers.create(name, [brokers.nodes], retention_ms="123456", max_message_bytes="54321")
     kinds: Any = AlterConfigsRequest.AlterConfigsResource
-    asked = kinds(
+    entry_request = kinds(
         resource_type=OF_TOPIC, resource_name=name,
         configs=[kinds.AlterableConfig(name="retention.ms", value="234567")],
     )  # fmt: skip
 
-    def told(node: int) -> str:
+    def observe(node: int) -> str:
         first = configs(brokers, node, OF_TOPIC, name, ["retention.ms"])
         return f"{first}, {configs(brokers, node, OF_TOPIC, name, ['max.message.bytes'])[-1]}"
 
-    found = []
+    results = []
     for tried, answer in ((True, TRIED), (False, DONE)):
-        request = AlterConfigsRequest[1](resources=[asked], validate_only=tried)
+        request = AlterConfigsRequest[1](resources=[entry_request], validate_only=tried)
         check("AlterConfigs", brokers.ask(brokers.controller, request).responses[0].error_code)
-        node, one = by_all(brokers, told, answer)
-        found.append(one)
-    return node, "; ".join(found)
+        node, one = by_all(brokers, observe, answer)
+        results.append(one)
+    return node, "; ".join(results)
 
 
 TRIED = f"123456 by {BY_TOPIC}, {BY_TOPIC}"
 DONE = f"234567 by {BY_TOPIC}, {BY_DEFAULT}"
 
 
-def _own_first(brokers: Brokers, name: str) -> Told:
-    """A broker's own setting counts before that of all, which counts when its own is over."""
+def _own_first(brokers: Brokers, name: str) -> BrokerAnswer:
+    """A broker's own setting takes precedence over the default of all brokers, until it
+    is removed."""
     node = brokers.nodes[0]
 
-    def told() -> str:
+    def observe() -> str:
         return configs(brokers, node, OF_BROKER, str(node), [OF_ONE])
 
     try:
         alter(brokers, "", (OF_ONE, SET, "5000"), kind=OF_BROKER)
         error = _error_of(brokers, node, OF_BROKER, str(node), OF_ONE, "6000")
         check("IncrementalAlterConfigs", error)
-        own = awaited(told, f"6000 by {BY_ONE}")
+        own = await_value(observe, f"6000 by {BY_ONE}")
         _unset(brokers, node)
-        of_all = awaited(told, f"5000 by {BY_ALL}")
+        of_all = await_value(observe, f"5000 by {BY_ALL}")
     finally:
         alter(brokers, "", (OF_ONE, DELETE, None), kind=OF_BROKER)
     return node, f"{own}, {of_all}"
@@ -109,56 +112,57 @@ def _own_first(brokers: Brokers, name: str) -> Told:
 def _unset(brokers: Brokers, node: int) -> None:
     kinds: Any = IncrementalAlterConfigsRequest.AlterConfigsResource
     change = kinds.AlterableConfig(name=OF_ONE, config_operation=DELETE, value=None)
-    asked = kinds(resource_type=OF_BROKER, resource_name=str(node), configs=[change])
-    request = IncrementalAlterConfigsRequest[0](resources=[asked], validate_only=False)
+    entry_request = kinds(resource_type=OF_BROKER, resource_name=str(node), configs=[change])
+    request = IncrementalAlterConfigsRequest[0](resources=[entry_request], validate_only=False)
     check("IncrementalAlterConfigs", brokers.ask(node, request).responses[0].error_code)
 
 
-def _partitions_tried(brokers: Brokers, name: str) -> Told:
+def _partitions_tried(brokers: Brokers, name: str) -> BrokerAnswer:
     brokers.create(name, [[brokers.nodes[0]]])
     kinds = CreatePartitionsRequest.CreatePartitionsTopic
-    told = []
+    results = []
     for wanted, tried in ((3, True), (2, False)):
         request = CreatePartitionsRequest[1](
             topics=[kinds(name=name, count=wanted, assignments=None)],
             timeout_ms=5_000, validate_only=tried,
         )  # fmt: skip
-        told.append(brokers.ask(brokers.controller, request).results[0].error_code)
+        results.append(brokers.ask(brokers.controller, request).results[0].error_code)
 
     def counted(node: int) -> str:
         return str(len(brokers.metadata(node, name).partitions))
 
     node, count_told = by_all(brokers, counted, "2")
-    return node, f"{names(told)}, {count_told}"
+    return node, f"{names(results)}, {count_told}"
 
 
-def _defaults(brokers: Brokers, name: str) -> Told:
-    """A topic of no certain size has what the brokers are set to (KIP-464)."""
+def _defaults(brokers: Brokers, name: str) -> BrokerAnswer:
+    """A topic without given numbers gets the brokers' defaults (KIP-464)."""
     check("CreateTopics", brokers.create_errors(name)[0])
     node = brokers.controller
     keys = ("num.partitions", "default.replication.factor")
-    told = configs(brokers, node, OF_BROKER, str(node), keys)
-    wanted = [int(one.split()[0]) for one in told.split(", ")]
+    result = configs(brokers, node, OF_BROKER, str(node), keys)
+    wanted = [int(one.split()[0]) for one in result.split(", ")]
 
-    def found(node: int) -> str:
+    def observe(node: int) -> str:
         parts = brokers.metadata(node, name).partitions
         sizes = {len(one.replica_nodes) for one in parts}
         return "as set" if [len(parts), *sizes] == wanted else f"{len(parts)} {sizes} for {wanted}"
 
-    return by_all(brokers, found, "as set")
+    return by_all(brokers, observe, "as set")
 
 
-def _mutations(brokers: Brokers, name: str) -> Told:
-    """Who may make next to no partition a second makes some, and is refused then (KIP-599)."""
+def _mutations(brokers: Brokers, name: str) -> BrokerAnswer:
+    """A client with a tiny controller mutation rate can create some partitions, and then gets an
+    error (KIP-599)."""
     kinds: Any = AlterClientQuotasRequest.EntryData
     node, numbers = brokers.controller, count()
 
     def limit(*, remove: bool) -> None:
-        asked = kinds(
+        entry_request = kinds(
             entity=[kinds.EntityData(entity_type="client-id", entity_name=name)],
             ops=[kinds.OpData(key=MUTATIONS, value=FEW, remove=remove)],
         )
-        request = AlterClientQuotasRequest[0](entries=[asked], validate_only=False)
+        request = AlterClientQuotasRequest[0](entries=[entry_request], validate_only=False)
         check("AlterClientQuotas", brokers.ask(node, request).entries[0].error_code)
 
     def create() -> str:
@@ -170,40 +174,41 @@ def _mutations(brokers: Brokers, name: str) -> Told:
         return name_of(brokers.ask(node, request, name).topics[0].error_code)
 
     limit(remove=False)
-    refused = awaited(create, OVER_QUOTA)
+    refused = await_value(create, OVER_QUOTA)
     limit(remove=True)
-    return node, f"{refused}, {awaited(create, 'No')}"
+    return node, f"{refused}, {await_value(create, 'No')}"
 
 
 SETTINGS = (
     Question(
-        about="settings that are no number, that there are not, of no topic, that need a restart",
+        about="settings with an invalid value, an unknown name, of a missing topic, "
+        "that need a restart",
         answer="InvalidConfiguration, InvalidConfiguration, UnknownTopicOrPartition, "
         "InvalidRequest",
         ask=_refused,
     ),
     Question(
-        about="AlterConfigs of one of two settings, tried, and done",
+        about="AlterConfigs of one of two settings, with validate_only and without",
         answer=f"{TRIED}; {DONE}",
         ask=_replaced,
     ),
     Question(
-        about="a broker's own setting beside that of all brokers",
+        about="a broker's own setting beside the default of all brokers",
         answer=f"6000 by {BY_ONE}, 5000 by {BY_ALL}",
         ask=_own_first,
     ),
     Question(
-        about="how many partitions a topic has for which three were tried, and two asked for",
+        about="the partitions of a topic after validate_only for three and a request for two",
         answer="No, No, 2",
         ask=_partitions_tried,
     ),
     Question(
-        about="how many partitions and replicas a topic has for which nobody said it",
+        about="the default numbers of partitions and replicas",
         answer="as set",
         ask=_defaults,
     ),
     Question(
-        about="topics of a client whose controller_mutation_rate is next to nothing, and is over",
+        about="topics of a client with a tiny controller_mutation_rate, and without one",
         answer=f"{OVER_QUOTA}, No",
         ask=_mutations,
     ),

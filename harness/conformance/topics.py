@@ -15,11 +15,12 @@ from kafka.protocol.admin import (
 
 from urteil.harness.conformance.group_member import NO_POSITIONS, member
 from urteil.harness.conformance.question import (
-    OF_GROUP,
-    OF_TRANSACTIONS,
+    GROUP,
+    TRANSACTIONAL_ID,
+    BrokerAnswer,
     Brokers,
     Question,
-    awaited,
+    await_value,
     by_all,
     check,
     name_of,
@@ -27,7 +28,6 @@ from urteil.harness.conformance.question import (
 )
 from urteil.harness.conformance.required_settings import LIMITS
 
-Told = tuple[int, str]
 OF_TOPIC, OF_BROKER = 2, 4
 BY_TOPIC, BY_ALL, BY_FILE, BY_DEFAULT = 1, 3, 4, 5
 """Who set a value (`DescribeConfigsResponse.ConfigSource`)."""
@@ -35,65 +35,67 @@ SET, DELETE, APPEND, SUBTRACT = range(4)
 KEPT_MS, LARGEST = "123456789", "54321"
 
 
-def placed(brokers: Brokers, topic: str, wanted: Sequence[Sequence[int]]) -> Told:
-    def told(node: int) -> str:
-        found = [
+def placed(brokers: Brokers, topic: str, wanted: Sequence[Sequence[int]]) -> BrokerAnswer:
+    def observe(node: int) -> str:
+        results = [
             [one.leader_id, *one.replica_nodes, *sorted(one.isr_nodes), *one.offline_replicas]
             for one in sorted(
                 brokers.metadata(node, topic).partitions, key=lambda one: int(one.partition_index)
             )
         ]
-        asked = [[ids[0], *ids, *sorted(ids)] for ids in wanted]
-        return "as asked for" if found == asked else f"{found} for {asked}"
+        requests = [[ids[0], *ids, *sorted(ids)] for ids in wanted]
+        return "as asked for" if results == requests else f"{results} for {requests}"
 
-    return by_all(brokers, told, "as asked for")
+    return by_all(brokers, observe, "as asked for")
 
 
-def _as_assigned(brokers: Brokers, name: str) -> Told:
+def _as_assigned(brokers: Brokers, name: str) -> BrokerAnswer:
     nodes = brokers.nodes
     wanted = [[*nodes[at:], *nodes[:at]] for at in range(len(nodes))]
     brokers.create(name, wanted)
     return placed(brokers, name, wanted)
 
 
-def _spread(brokers: Brokers, name: str) -> Told:
-    """As many partitions as brokers: each leads one, and each follows one."""
+def _spread(brokers: Brokers, name: str) -> BrokerAnswer:
+    """As many partitions as brokers: each broker leads one and follows one."""
     count = len(brokers.nodes)
     check("CreateTopics", brokers.create_errors(name, partitions=count, replication=2)[0])
 
-    def told(node: int) -> str:
-        found = [list(one.replica_nodes) for one in brokers.metadata(node, name).partitions]
-        columns = [sorted(column) for column in zip(*found, strict=True)]
-        return "one each" if columns == [brokers.nodes] * 2 else str(found)
+    def observe(node: int) -> str:
+        results = [list(one.replica_nodes) for one in brokers.metadata(node, name).partitions]
+        columns = [sorted(column) for column in zip(*results, strict=True)]
+        return "one each" if columns == [brokers.nodes] * 2 else str(results)
 
-    return by_all(brokers, told, "one each")
+    return by_all(brokers, observe, "one each")
 
 
-def _refused(brokers: Brokers, name: str) -> Told:
+def _refused(brokers: Brokers, name: str) -> BrokerAnswer:
     brokers.create(name, [[brokers.nodes[0]]])
     count = len(brokers.nodes)
-    told = [
+    results = [
         *brokers.create_errors(name, partitions=1, replication=1),
         *brokers.create_errors(f"{name}-a", partitions=1, replication=count + 1),
         *brokers.create_errors(f"{name}-b", partitions=0, replication=1),
         *brokers.create_errors(f"{name}-c", partitions=1, replication=1, retention_ms="long"),
         *brokers.create_errors(f"{name}/d", partitions=1, replication=1),
     ]
-    return brokers.controller, names(told)
+    return brokers.controller, names(results)
 
 
-def _only_tried(brokers: Brokers, name: str) -> Told:
+def _only_tried(brokers: Brokers, name: str) -> BrokerAnswer:
     tried = brokers.create_errors(name, partitions=1, replication=1, validate=True)
     check("CreateTopics", tried[0])
     there = brokers.create_errors(name, partitions=1, replication=1, validate=True)
     return brokers.controller, names(there)
 
 
-def _deleted(brokers: Brokers, name: str) -> Told:
+def _deleted(brokers: Brokers, name: str) -> BrokerAnswer:
     brokers.create(name, [brokers.nodes])
     request = DeleteTopicsRequest[4](topic_names=[name, f"{name}-never"], timeout_ms=5_000)
-    told = {one.name: one.error_code for one in brokers.ask(brokers.controller, request).responses}
-    errors = names([told[name], told[f"{name}-never"]])
+    by_name = {
+        one.name: one.error_code for one in brokers.ask(brokers.controller, request).responses
+    }
+    errors = names([by_name[name], by_name[f"{name}-never"]])
     answer = f"{errors}, then UnknownTopicOrPartition"
 
     def after(node: int) -> str:
@@ -102,39 +104,39 @@ def _deleted(brokers: Brokers, name: str) -> Told:
     return by_all(brokers, after, answer)
 
 
-def _more_partitions(brokers: Brokers, name: str) -> Told:
+def _more_partitions(brokers: Brokers, name: str) -> BrokerAnswer:
     nodes = brokers.nodes
     wanted = [nodes[:2], [nodes[2], nodes[1]], [nodes[1], nodes[0]]]  # none as it would be else
     brokers.create(name, wanted[:1])
     kinds = CreatePartitionsRequest.CreatePartitionsTopic
 
-    def asked(count: int, given: Sequence[Sequence[int]] | None) -> int:
+    def entry_request(count: int, given: Sequence[Sequence[int]] | None) -> int:
         placed = given and [kinds.CreatePartitionsAssignment(broker_ids=list(ids)) for ids in given]
         request = CreatePartitionsRequest[1](
             topics=[kinds(name=name, count=count, assignments=placed)],
             timeout_ms=5_000, validate_only=False,
         )  # fmt: skip
-        (told,) = brokers.ask(brokers.controller, request).results
-        return int(told.error_code)
+        (entry,) = brokers.ask(brokers.controller, request).results
+        return int(entry.error_code)
 
-    check("CreatePartitions", asked(3, wanted[1:]))
-    fewer = name_of(asked(2, None))
-    node, told = placed(brokers, name, wanted)
-    return node, f"{told}, {fewer}"
+    check("CreatePartitions", entry_request(3, wanted[1:]))
+    fewer = name_of(entry_request(2, None))
+    node, result = placed(brokers, name, wanted)
+    return node, f"{result}, {fewer}"
 
 
 def configs(brokers: Brokers, node: int, kind: int, name: str, keys: Sequence[str]) -> str:
-    asked = DescribeConfigsRequest.DescribeConfigsResource(
+    entry_request = DescribeConfigsRequest.DescribeConfigsResource(
         resource_type=kind, resource_name=name, configuration_keys=list(keys)
     )
-    request = DescribeConfigsRequest[1](resources=[asked], include_synonyms=False)
-    (told,) = brokers.ask(node, request).results
-    check("DescribeConfigs", told.error_code)
-    by_name = {one.name: one for one in told.configs}
+    request = DescribeConfigsRequest[1](resources=[entry_request], include_synonyms=False)
+    (result,) = brokers.ask(node, request).results
+    check("DescribeConfigs", result.error_code)
+    by_name = {one.name: one for one in result.configs}
     return ", ".join(f"{by_name[key].value} by {by_name[key].config_source}" for key in keys)
 
 
-def _settings(brokers: Brokers, name: str) -> Told:
+def _settings(brokers: Brokers, name: str) -> BrokerAnswer:
     brokers.create(name, [brokers.nodes], retention_ms=KEPT_MS, max_message_bytes=LARGEST)
     keys = ("retention.ms", "max.message.bytes", "cleanup.policy")
     return by_all(brokers, lambda node: configs(brokers, node, OF_TOPIC, name, keys), SETTINGS)
@@ -143,8 +145,8 @@ def _settings(brokers: Brokers, name: str) -> Told:
 SETTINGS = f"{KEPT_MS} by {BY_TOPIC}, {LARGEST} by {BY_TOPIC}, delete by {BY_DEFAULT}"
 
 
-def _changed(brokers: Brokers, name: str) -> Told:
-    """Values that are added to a list, and taken out of it; and one that is set back."""
+def _changed(brokers: Brokers, name: str) -> BrokerAnswer:
+    """Values that are appended to a list and subtracted from it; a value that is reset."""
     brokers.create(name, [brokers.nodes], retention_ms=KEPT_MS)
     alter(brokers, name, ("cleanup.policy", APPEND, "compact"), ("retention.ms", DELETE, None))
     node, added = by_all(
@@ -155,11 +157,11 @@ def _changed(brokers: Brokers, name: str) -> Told:
     alter(brokers, name, ("cleanup.policy", SUBTRACT, "compact"), ("max.message.bytes", SET, "9"))
     keys = ("cleanup.policy", "max.message.bytes")
 
-    def told(node: int) -> str:
-        found = configs(brokers, node, OF_TOPIC, name, keys)
-        return f"{found}, {configs(brokers, node, OF_TOPIC, name, ['retention.ms'])[-1]}"
+    def observe(node: int) -> str:
+        result = configs(brokers, node, OF_TOPIC, name, keys)
+        return f"{result}, {configs(brokers, node, OF_TOPIC, name, ['retention.ms'])[-1]}"
 
-    return by_all(brokers, told, CHANGED)
+    return by_all(brokers, observe, CHANGED)
 
 
 ADDED = f"delete,compact by {BY_TOPIC}"
@@ -170,28 +172,28 @@ def alter(
     brokers: Brokers, name: str, *changes: tuple[str, int, str | None], kind: int = OF_TOPIC
 ) -> None:
     kinds: Any = IncrementalAlterConfigsRequest.AlterConfigsResource
-    asked = kinds(
+    entry_request = kinds(
         resource_type=kind, resource_name=name,
         configs=[
             kinds.AlterableConfig(name=key, config_operation=operation, value=value)
             for key, operation, value in changes
         ],
     )  # fmt: skip
-    request = IncrementalAlterConfigsRequest[0](resources=[asked], validate_only=False)
-    (told,) = brokers.ask(brokers.controller, request).responses
-    check("IncrementalAlterConfigs", told.error_code)
+    request = IncrementalAlterConfigsRequest[0](resources=[entry_request], validate_only=False)
+    (result,) = brokers.ask(brokers.controller, request).responses
+    check("IncrementalAlterConfigs", result.error_code)
 
 
-def _made_anew(brokers: Brokers, name: str) -> Told:
-    """What is left of a topic and of a group's position there when it has a namesake."""
+def _made_anew(brokers: Brokers, name: str) -> BrokerAnswer:
+    """Settings and committed offsets of a topic that was deleted and created again."""
     brokers.create(name, [brokers.nodes], retention_ms=KEPT_MS)
     group = member(brokers, name)
     check("OffsetCommit", group.commit(name, {0: 17})[0])
     request = DeleteTopicsRequest[4](topic_names=[name], timeout_ms=5_000)
     check("DeleteTopics", brokers.ask(brokers.controller, request).responses[0].error_code)
-    if awaited(group.positions, NO_POSITIONS) != NO_POSITIONS:
+    if await_value(group.positions, NO_POSITIONS) != NO_POSITIONS:
         return group.node, group.positions()
-    awaited(lambda: names(brokers.create_errors(name, partitions=1, validate=True)), "No")
+    await_value(lambda: names(brokers.create_errors(name, partitions=1, validate=True)), "No")
     brokers.create(name, [brokers.nodes])
     return by_all(
         brokers, lambda node: configs(brokers, node, OF_TOPIC, name, ["retention.ms"])[-1], ANEW
@@ -201,41 +203,41 @@ def _made_anew(brokers: Brokers, name: str) -> Told:
 ANEW = str(BY_DEFAULT)
 
 
-def _internal(brokers: Brokers, name: str) -> Told:
-    """Of offsets and decisions the last ones are kept for ever, on as many replicas as is set."""
-    for kind in (OF_GROUP, OF_TRANSACTIONS):
+def _internal(brokers: Brokers, name: str) -> BrokerAnswer:
+    """The internal topics are compacted, with the configured number of in-sync replicas."""
+    for kind in (GROUP, TRANSACTIONAL_ID):
         brokers.coordinator(name, kind)  # which makes them
 
-    def told(node: int) -> str:
+    def observe(node: int) -> str:
         kept = [configs(brokers, node, OF_TOPIC, topic, ["cleanup.policy"]) for topic in INTERNAL]
         wanted = configs(brokers, node, OF_BROKER, str(node), ["transaction.state.log.min.isr"])
-        found = configs(brokers, node, OF_TOPIC, INTERNAL[1], ["min.insync.replicas"])
-        same = found.split()[0] == wanted.split()[0]
-        return f"{', '.join(kept)}, {'as set' if same else found}"
+        result = configs(brokers, node, OF_TOPIC, INTERNAL[1], ["min.insync.replicas"])
+        same = result.split()[0] == wanted.split()[0]
+        return f"{', '.join(kept)}, {'as set' if same else result}"
 
-    return by_all(brokers, told, KEPT)
+    return by_all(brokers, observe, KEPT)
 
 
 INTERNAL = ("__consumer_offsets", "__transaction_state")
 KEPT = f"compact by {BY_TOPIC}, compact by {BY_TOPIC}, as set"
 
 
-def _for_all(brokers: Brokers, name: str) -> Told:
-    """A setting of all brokers, and the end of it (KIP-226)."""
+def _for_all(brokers: Brokers, name: str) -> BrokerAnswer:
+    """A default setting of all brokers, and its removal (KIP-226)."""
     alter(brokers, "", (OF_ALL, SET, "11"), kind=OF_BROKER)
 
-    def told(node: int) -> str:
+    def observe(node: int) -> str:
         return configs(brokers, node, OF_BROKER, str(node), [OF_ALL])
 
-    found = by_all(brokers, told, f"11 by {BY_ALL}")
+    result = by_all(brokers, observe, f"11 by {BY_ALL}")
     alter(brokers, "", (OF_ALL, DELETE, None), kind=OF_BROKER)
-    return found
+    return result
 
 
 OF_ALL = "background.threads"
 
 
-def _own_settings(brokers: Brokers, name: str) -> Told:
+def _own_settings(brokers: Brokers, name: str) -> BrokerAnswer:
     return by_all(
         brokers, lambda node: configs(brokers, node, OF_BROKER, str(node), list(LIMITS)), OWN
     )
@@ -244,64 +246,69 @@ def _own_settings(brokers: Brokers, name: str) -> Told:
 OWN = ", ".join(f"{value} by {BY_FILE}" for value in LIMITS.values())
 
 
-def _cluster(brokers: Brokers, name: str) -> Told:
+def _cluster(brokers: Brokers, name: str) -> BrokerAnswer:
     first = brokers.ask(brokers.nodes[0], DescribeClusterRequest[0]())
 
-    def told(node: int) -> str:
-        found = brokers.ask(node, DescribeClusterRequest[0]())
-        known = sorted(one.broker_id for one in found.brokers) == brokers.nodes
-        same = (found.cluster_id, found.controller_id) == (first.cluster_id, first.controller_id)
-        return "one cluster" if known and same else str(found)
+    def observe(node: int) -> str:
+        response = brokers.ask(node, DescribeClusterRequest[0]())
+        known = sorted(one.broker_id for one in response.brokers) == brokers.nodes
+        same = (response.cluster_id, response.controller_id) == (
+            first.cluster_id,
+            first.controller_id,
+        )
+        return "one cluster" if known and same else str(response)
 
-    return by_all(brokers, told, "one cluster")
+    return by_all(brokers, observe, "one cluster")
 
 
 TOPICS = (
     Question(
-        about="where all brokers say that replicas stand which were assigned by hand",
+        about="replicas of an explicit assignment, at all brokers",
         answer="as asked for",
         ask=_as_assigned,
     ),
     Question(
-        about="where as many partitions of two replicas as there are brokers are put",
+        about="the placement of as many partitions with two replicas as there are brokers",
         answer="one each",
         ask=_spread,
     ),
     Question(
-        about="topics that are there, have too many replicas, no partition, a setting that is no "
-        "number, a name that is none",
+        about="creation of an existing topic, with too many replicas, no partition, an invalid "
+        "setting, an invalid name",
         answer="TopicAlreadyExists, InvalidReplicationFactor, InvalidPartitions, "
         "InvalidConfiguration, InvalidTopic",
         ask=_refused,
     ),
-    Question(about="whether a topic is made that was only tried", answer="No", ask=_only_tried),
+    Question(about="whether validate_only creates a topic", answer="No", ask=_only_tried),
     Question(
-        about="what all brokers know of a topic that is deleted",
+        about="a deleted topic, at all brokers",
         answer="No, UnknownTopicOrPartition, then UnknownTopicOrPartition",
         ask=_deleted,
     ),
     Question(
-        about="partitions that are added where they were asked for, and fewer of them",
+        about="partitions that are added with an assignment, and fewer partitions",
         answer="as asked for, InvalidPartitions",
         ask=_more_partitions,
     ),
-    Question(about="DescribeConfigs of a topic by all", answer=SETTINGS, ask=_settings),
-    Question(about="IncrementalAlterConfigs, as all tell it", answer=CHANGED, ask=_changed),
+    Question(about="DescribeConfigs of a topic, at all brokers", answer=SETTINGS, ask=_settings),
+    Question(
+        about="IncrementalAlterConfigs of a topic, at all brokers", answer=CHANGED, ask=_changed
+    ),
     Question(about="DescribeConfigs of each broker", answer=OWN, ask=_own_settings),
     Question(
-        about="a setting of all brokers, as each of them tells it",
+        about="a default setting of all brokers, at each broker",
         answer=f"11 by {BY_ALL}",
         ask=_for_all,
     ),
     Question(
-        about="how long the internal topics keep what is in them, and on how many replicas",
+        about="cleanup.policy and min.insync.replicas of the internal topics",
         answer=KEPT,
         ask=_internal,
     ),
     Question(
-        about="what a topic has of the settings and positions of one that had its name",
+        about="settings and committed offsets of a topic that was created again",
         answer=ANEW,
         ask=_made_anew,
     ),
-    Question(about="DescribeCluster by all", answer="one cluster", ask=_cluster),
+    Question(about="DescribeCluster, at all brokers", answer="one cluster", ask=_cluster),
 )

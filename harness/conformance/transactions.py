@@ -1,4 +1,4 @@
-"""Questions about transactions, to their coordinators and to who leads."""
+"""Questions about transactions, to their coordinators and to leaders."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ from kafka.protocol.producer import (
 
 from urteil.harness.conformance.group_member import member
 from urteil.harness.conformance.question import (
-    OF_TRANSACTIONS,
+    TRANSACTIONAL_ID,
+    BrokerAnswer,
     Brokers,
     Question,
-    awaited,
+    await_value,
     check,
     name_of,
     names,
@@ -43,17 +44,17 @@ from urteil.harness.conformance.records import (
 )
 from urteil.harness.conformance.required_settings import MOST_TRANSACTION_MS
 
-Told = tuple[int, str]
 TIMEOUT_MS = 30_000
 LONG_MS, LONG_EVERY_S, LONG_PARTITIONS = 1_500, 0.5, 14
-"""Several times its timeout, and the time between two looks of the coordinator."""
+"""A timeout, the interval of added partitions, and enough partitions to exceed the timeout several
+times."""
 BEING_ENDED = 51
-"""CONCURRENT_TRANSACTIONS: its coordinator is about to."""
+"""CONCURRENT_TRANSACTIONS: the coordinator is about to end the transaction."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Writer:
-    """A transactional producer; `id` and `epoch` are of its last initialisation."""
+class TransactionalProducer:
+    """A transactional producer. `id` and `epoch` are those of the last initialisation."""
 
     brokers: Brokers
     name: str
@@ -62,22 +63,22 @@ class Writer:
     epoch: int = -1
 
     def init(self, timeout_ms: int = TIMEOUT_MS, known: tuple[int, int] = (-1, -1)) -> int:
-        """The error."""
-        told = self.brokers.ask(
+        """The error of InitProducerId."""
+        response = self.brokers.ask(
             self.node,
             InitProducerIdRequest[4](
                 transactional_id=self.name, transaction_timeout_ms=timeout_ms,
                 producer_id=known[0], producer_epoch=known[1],
             ),
         )  # fmt: skip
-        if not told.error_code:
-            self.id, self.epoch = told.producer_id, told.producer_epoch
-        return int(told.error_code)
+        if not response.error_code:
+            self.id, self.epoch = response.producer_id, response.producer_epoch
+        return int(response.error_code)
 
     def add(self, places: Mapping[str, list[int]], epoch: int | None = None) -> list[int]:
         """The errors of AddPartitionsToTxn, by topic and partition."""
         kinds = AddPartitionsToTxnRequest
-        told = self.brokers.ask(
+        response = self.brokers.ask(
             self.node,
             kinds[3](
                 v3_and_below_transactional_id=self.name,
@@ -89,26 +90,26 @@ class Writer:
                 ],
             ),
         )
-        results = sorted(told.results_by_topic_v3_and_below, key=lambda one: str(one.name))
+        results = sorted(response.results_by_topic_v3_and_below, key=lambda one: str(one.name))
         return [one.partition_error_code for topic in results for one in topic.results_by_partition]
 
     def end(self, *, commit: bool = True, epoch: int | None = None) -> int:
-        told = self.brokers.ask(
+        response = self.brokers.ask(
             self.node,
             EndTxnRequest[3](
                 transactional_id=self.name, producer_id=self.id, committed=commit,
                 producer_epoch=self.epoch if epoch is None else epoch,
             ),
         )  # fmt: skip
-        return int(told.error_code)
+        return int(response.error_code)
 
     def move(self, group: str, topic: str, positions: Mapping[int, int]) -> None:
-        """A group's positions, within the transaction."""
-        asked = AddOffsetsToTxnRequest[2](
+        """Commit a group's offsets in the transaction."""
+        request = AddOffsetsToTxnRequest[2](
             transactional_id=self.name, producer_id=self.id, producer_epoch=self.epoch,
             group_id=group,
         )  # fmt: skip
-        check("AddOffsetsToTxn", self.brokers.ask(self.node, asked).error_code)
+        check("AddOffsetsToTxn", self.brokers.ask(self.node, request).error_code)
         kinds = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
         parts = [
             kinds.TxnOffsetCommitRequestPartition(
@@ -120,48 +121,50 @@ class Writer:
             transactional_id=self.name, group_id=group, producer_id=self.id,
             producer_epoch=self.epoch, topics=[kinds(name=topic, partitions=parts)],
         )  # fmt: skip
-        told = self.brokers.ask(self.brokers.coordinator(group), commit)
-        for one in told.topics[0].partitions:
+        response = self.brokers.ask(self.brokers.coordinator(group), commit)
+        for one in response.topics[0].partitions:
             check("TxnOffsetCommit", one.error_code)
 
     def described(self) -> str:
-        asked = DescribeTransactionsRequest[0](transactional_ids=[self.name])
-        (told,) = self.brokers.ask(self.node, asked).transaction_states
-        check("DescribeTransactions", told.error_code)
-        places = sorted(p for topic in told.topics for p in topic.partitions)
-        return f"{told.transaction_state} {told.transaction_timeout_ms} {places}"
+        request = DescribeTransactionsRequest[0](transactional_ids=[self.name])
+        (result,) = self.brokers.ask(self.node, request).transaction_states
+        check("DescribeTransactions", result.error_code)
+        places = sorted(p for topic in result.topics for p in topic.partitions)
+        return f"{result.transaction_state} {result.transaction_timeout_ms} {places}"
 
     def listed(self) -> str:
-        asked = ListTransactionsRequest[0](state_filters=[], producer_id_filters=[self.id])
-        told = self.brokers.ask(self.node, asked)
-        check("ListTransactions", told.error_code)
-        found = [one for one in told.transaction_states if one.transactional_id == self.name]
-        return ", ".join(one.transaction_state for one in found)
+        request = ListTransactionsRequest[0](state_filters=[], producer_id_filters=[self.id])
+        response = self.brokers.ask(self.node, request)
+        check("ListTransactions", response.error_code)
+        results = [one for one in response.transaction_states if one.transactional_id == self.name]
+        return ", ".join(one.transaction_state for one in results)
 
-    def settled(self, wanted: str) -> str:
-        """What it is called in the end, once its markers are written."""
-        return awaited(self.listed, wanted)
-
-
-def writer(brokers: Brokers, name: str) -> Writer:
-    return Writer(brokers=brokers, name=name, node=brokers.coordinator(name, OF_TRANSACTIONS))
+    def await_state(self, wanted: str) -> str:
+        """The state of the transaction when its markers are written."""
+        return await_value(self.listed, wanted)
 
 
-def begun(brokers: Brokers, name: str) -> Writer:
+def writer(brokers: Brokers, name: str) -> TransactionalProducer:
+    return TransactionalProducer(
+        brokers=brokers, name=name, node=brokers.coordinator(name, TRANSACTIONAL_ID)
+    )
+
+
+def begun(brokers: Brokers, name: str) -> TransactionalProducer:
     one = writer(brokers, name)
     check("InitProducerId", one.init())
     return one
 
 
-def _too_long(brokers: Brokers, name: str) -> Told:
+def _too_long(brokers: Brokers, name: str) -> BrokerAnswer:
     one = writer(brokers, name)
-    told = [one.init(MOST_TRANSACTION_MS + 1), one.init(0), one.init(MOST_TRANSACTION_MS)]
-    return one.node, names(told)
+    results = [one.init(MOST_TRANSACTION_MS + 1), one.init(0), one.init(MOST_TRANSACTION_MS)]
+    return one.node, names(results)
 
 
-def _kept_alive(brokers: Brokers, name: str) -> Told:
-    """A transaction that takes in a partition more time and again, beyond its timeout; its id had
-    another one before."""
+def _kept_alive(brokers: Brokers, name: str) -> BrokerAnswer:
+    """A transaction that adds partitions beyond its timeout; its id had another
+    transaction before."""
     led(brokers, name, LONG_PARTITIONS)
     one = begun(brokers, name)
     check("InitProducerId", one.init(LONG_MS))
@@ -175,15 +178,15 @@ def _kept_alive(brokers: Brokers, name: str) -> Told:
     return one.node, f"{names(errors)}{', too early' if early else ''}"
 
 
-def _whole(brokers: Brokers, name: str) -> Told:
-    """A transaction over two partitions, described while it lasts and afterwards."""
+def _whole(brokers: Brokers, name: str) -> BrokerAnswer:
+    """A transaction over two partitions, described while it is open and afterwards."""
     leader, _ = led(brokers, name, 2)
     one = begun(brokers, name)
     check("AddPartitionsToTxn", max(one.add({name: [0, 1]})))
     for p in range(2):
         data = batch(b"x", transactional=True, producer=(one.id, one.epoch))
-        told = produce(brokers, leader, name, p, data, transactional_id=name)
-        check("Produce", appended(told).error_code)
+        response = produce(brokers, leader, name, p, data, transactional_id=name)
+        check("Produce", appended(response).error_code)
     during = f"{one.described()} {one.listed()} {_open_at(brokers, leader, name, one.id)}"
     for who, committed in (("all", False), ("committed", True)):
         parts = _read(brokers, leader, name, committed=committed)
@@ -193,7 +196,7 @@ def _whole(brokers: Brokers, name: str) -> Told:
         for committed in (True, False)
     ]
     check("EndTxn", one.end())
-    after = one.settled("CompleteCommit")
+    after = one.await_state("CompleteCommit")
     ends += [
         list_offset(brokers, leader, name, LATEST, committed=committed).offset
         for committed in (True, False)
@@ -203,23 +206,25 @@ def _whole(brokers: Brokers, name: str) -> Told:
 
 
 def _read(brokers: Brokers, leader: int, name: str, *, committed: bool) -> list[Any]:
-    told = fetch(brokers, leader, name, {0: 0, 1: 0}, committed=committed)
-    return sorted(parts_of(told), key=lambda one: int(one.partition_index))
+    response = fetch(brokers, leader, name, {0: 0, 1: 0}, committed=committed)
+    return sorted(parts_of(response), key=lambda one: int(one.partition_index))
 
 
 def _open_at(brokers: Brokers, leader: int, name: str, producer_id: int) -> list[int]:
     """Where this producer's transaction began, by partition (DescribeProducers)."""
-    asked = DescribeProducersRequest.TopicRequest(name=name, partition_indexes=[0, 1])
-    told = brokers.ask(leader, DescribeProducersRequest[0](topics=[asked])).topics[0].partitions
+    request = DescribeProducersRequest.TopicRequest(name=name, partition_indexes=[0, 1])
+    response = (
+        brokers.ask(leader, DescribeProducersRequest[0](topics=[request])).topics[0].partitions
+    )
     return [
         int(one.current_txn_start_offset)
-        for part in told
+        for part in response
         for one in part.active_producers
         if one.producer_id == producer_id
     ]
 
 
-def _shut_out(brokers: Brokers, name: str) -> Told:
+def _shut_out(brokers: Brokers, name: str) -> BrokerAnswer:
     led(brokers, name)
     one = begun(brokers, name)
     known = (one.id, one.epoch)
@@ -229,22 +234,22 @@ def _shut_out(brokers: Brokers, name: str) -> Told:
     return one.node, f"{later}, {names(errors)}"
 
 
-def _unknown_partition(brokers: Brokers, name: str) -> Told:
+def _unknown_partition(brokers: Brokers, name: str) -> BrokerAnswer:
     led(brokers, name)
     one = begun(brokers, name)
-    told = one.add({name: [0], f"{name}-never": [0]})
-    return one.node, names(told)
+    result = one.add({name: [0], f"{name}-never": [0]})
+    return one.node, names(result)
 
 
-def _nothing_to_end(brokers: Brokers, name: str) -> Told:
+def _nothing_to_end(brokers: Brokers, name: str) -> BrokerAnswer:
     one = begun(brokers, name)
     return one.node, name_of(one.end())
 
 
-def _ids(brokers: Brokers, name: str) -> Told:
-    """No two producers have one id, whoever gives it."""
+def _ids(brokers: Brokers, name: str) -> BrokerAnswer:
+    """Producer ids are unique over all brokers."""
     request = InitProducerIdRequest[4]
-    found = [
+    results = [
         brokers.ask(
             node,
             request(
@@ -254,94 +259,95 @@ def _ids(brokers: Brokers, name: str) -> Told:
         )
         for node in (*brokers.nodes, *brokers.nodes)
     ]  # fmt: skip
-    for one in found:
+    for one in results:
         check("InitProducerId", one.error_code)
-    ids = [one.producer_id for one in found]
-    epochs = {one.producer_epoch for one in found}
+    ids = [one.producer_id for one in results]
+    epochs = {one.producer_epoch for one in results}
     return brokers.nodes[0], "each its own" if len(set(ids)) == len(ids) and epochs == {0} else (
         f"{ids} with {epochs}"
     )
 
 
-def _aborted(brokers: Brokers, name: str) -> Told:
-    """What a reader of committed records is told to leave out: of a transaction that was committed,
-    of one that was aborted, after both. (Each batch has a segment of its own, as its time is years
-    before its marker's.)"""
+def _aborted(brokers: Brokers, name: str) -> BrokerAnswer:
+    """The aborted transactions in responses for readers of committed records: in a committed
+    transaction, in an aborted one, and after both. (Each batch has a segment of its own, because
+    its timestamp is years before its marker's.)"""
     leader, _ = led(brokers, name)
     one = begun(brokers, name)
     for number, commit in enumerate((True, False)):
         check("AddPartitionsToTxn", max(one.add({name: [0]})))
         data = batch(b"x", transactional=True, producer=(one.id, one.epoch), sequence=number)
-        told = produce(brokers, leader, name, 0, data, transactional_id=name)
-        check("Produce", appended(told).error_code)
+        response = produce(brokers, leader, name, 0, data, transactional_id=name)
+        check("Produce", appended(response).error_code)
         check("EndTxn", one.end(commit=commit))
-        one.settled("CompleteCommit" if commit else "CompleteAbort")
-    found = []
+        one.await_state("CompleteCommit" if commit else "CompleteAbort")
+    results = []
     for at in (0, 2, 4):
         (part,) = parts_of(fetch(brokers, leader, name, {0: at}, committed=True))
-        gone = [
-            f"{'its' if told.producer_id == one.id else told.producer_id} from {told.first_offset}"
-            for told in part.aborted_transactions
+        values = [
+            f"{'its' if gone.producer_id == one.id else gone.producer_id} from {gone.first_offset}"
+            for gone in part.aborted_transactions
         ]
-        found.append(" ".join(gone) or "none")
-    return leader, ", ".join(found)
+        results.append(" ".join(values) or "none")
+    return leader, ", ".join(results)
 
 
-def _positions(brokers: Brokers, name: str) -> Told:
-    """Positions of two partitions: before the end, after a commit, after an abort."""
+def _positions(brokers: Brokers, name: str) -> BrokerAnswer:
+    """Offsets of two partitions: before the end, after a commit, after an abort."""
     led(brokers, name, 2)
     reader, one = member(brokers, name), begun(brokers, name)
-    told = []
+    results = []
     for turn, commit in enumerate((True, False)):
         one.move(name, name, {0: 10 + turn, 1: 20 + turn})
-        told.append(reader.positions())
+        results.append(reader.positions())
         check("EndTxn", one.end(commit=commit))
-        one.settled("CompleteCommit" if commit else "CompleteAbort")
-        told.append(reader.positions())
-    return reader.node, "; ".join(told)
+        one.await_state("CompleteCommit" if commit else "CompleteAbort")
+        results.append(reader.positions())
+    return reader.node, "; ".join(results)
 
 
 TRANSACTIONS = (
     Question(
-        about=f"transactions longer than transaction.max.timeout.ms, of no length, of "
+        about=f"transaction timeouts above transaction.max.timeout.ms, of 0, and of "
         f"{MOST_TRANSACTION_MS} ms",
         answer="InvalidTransactionTimeout, InvalidTransactionTimeout, No",
         ask=_too_long,
     ),
     Question(
-        about=f"a transaction of {LONG_MS} ms that takes in partitions for longer",
+        about=f"a transaction with a timeout of {LONG_MS} ms to which partitions are "
+        f"added for longer",
         answer="ProducerFenced",
         ask=_kept_alive,
     ),
     Question(
-        about="what is told of a transaction over two partitions, while it lasts and afterwards",
+        about="descriptions of a transaction over two partitions, while it is open and afterwards",
         answer=f"Ongoing {TIMEOUT_MS} [0, 1] Ongoing [0, 0], all 2, committed 0, CompleteCommit, "
         "[0, 1, 2, 2], [2, 2]",
         ask=_whole,
     ),
     Question(
-        about="what a producer may do that was shut out, and what its successor has",
+        about="requests of a fenced producer, and the id and epoch of its successor",
         answer="0 1, ProducerFenced, ProducerFenced, ProducerFenced",
         ask=_shut_out,
     ),
     Question(
-        about="AddPartitionsToTxn of a partition that there is, and one that there is not",
+        about="AddPartitionsToTxn of an existing partition and a missing one",
         answer="OperationNotAttempted, UnknownTopicOrPartition",
         ask=_unknown_partition,
     ),
     Question(
-        about="EndTxn of a transaction that nobody began",
+        about="EndTxn without a transaction",
         answer="InvalidTxnState",
         ask=_nothing_to_end,
     ),
-    Question(about="the ids that all brokers give to producers", answer="each its own", ask=_ids),
+    Question(about="producer ids from all brokers", answer="each its own", ask=_ids),
     Question(
-        about="aborted transactions that readers of committed records are told: before, at, after",
+        about="aborted transactions in fetches of committed records: before, in and after them",
         answer="none, its from 2, none",
         ask=_aborted,
     ),
     Question(
-        about="positions in a transaction: before and after its commit, and its abort",
+        about="offsets committed in a transaction: before and after its commit, and its abort",
         answer="none; 0:10 1:20; 0:10 1:20; 0:10 1:20",
         ask=_positions,
     ),

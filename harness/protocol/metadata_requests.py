@@ -85,7 +85,7 @@ def read_metadata(frame: bytes) -> tuple[dict[str, int], list[tuple[str, int, in
         answer.read_string()
     answer.read_string()
     answer.read(">i")
-    found = []
+    results = []
     for _ in range(answer.read(">i")):
         answer.read(">h")
         topic = answer.read_string()
@@ -98,23 +98,23 @@ def read_metadata(frame: bytes) -> tuple[dict[str, int], list[tuple[str, int, in
                 answer.read_int_array(),
                 answer.read_int_array(),
             )
-            found.append((topic, partition, leader, epoch, len(in_sync)))
+            results.append((topic, partition, leader, epoch, len(in_sync)))
         answer.read(">i")
-    return brokers, found
+    return brokers, results
 
 
 def read_list_offsets(frame: bytes) -> list[tuple[str, int, int, int, int, int]]:
     """(topic, partition, error, timestamp, offset, leader epoch)."""
     answer = ResponseReader(frame)
     answer.read(">i")
-    found = []
+    results = []
     for _ in range(answer.read(">i")):
         topic = answer.read_string()
         for _ in range(answer.read(">i")):
             partition, error = answer.read(">i"), answer.read(">h")
             timestamp_ms, offset = answer.read(">q"), answer.read(">q")
-            found.append((topic, partition, error, timestamp_ms, offset, answer.read(">i")))
-    return found
+            results.append((topic, partition, error, timestamp_ms, offset, answer.read(">i")))
+    return results
 
 
 def read_largest_timestamp(frame: bytes) -> list[tuple[str, int, int, int, int, int]]:
@@ -122,16 +122,16 @@ def read_largest_timestamp(frame: bytes) -> list[tuple[str, int, int, int, int, 
     answer = ResponseReader(frame)
     answer.read(">B")  # the tagged fields of the header
     answer.read(">i")
-    found = []
+    results = []
     for _ in range(answer.read(">B") - 1):
         topic = answer.read_compact_string()
         for _ in range(answer.read(">B") - 1):
             partition, error = answer.read(">i"), answer.read(">h")
             timestamp_ms, offset = answer.read(">q"), answer.read(">q")
-            found.append((topic, partition, error, timestamp_ms, offset, answer.read(">i")))
+            results.append((topic, partition, error, timestamp_ms, offset, answer.read(">i")))
             answer.read(">B")
         answer.read(">B")
-    return found
+    return results
 
 
 def epoch_end_request(correlation: int, slot: Slot, current: int, epoch: int) -> bytes:

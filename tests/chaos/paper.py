@@ -50,8 +50,8 @@ class PaperNet:
         return [link for link in self.links() if (link.src, link.dst) in pairs]
 
     def links_of(self, node: str, *, clients: bool = True) -> Sequence[Link]:
-        mine = [link for link in self.links() if node in (link.src, link.dst)]
-        return [link for link in mine if clients or link.src != CLIENT]
+        results = [link for link in self.links() if node in (link.src, link.dst)]
+        return [link for link in results if clients or link.src != CLIENT]
 
     def cut(self, links: Sequence[Link], *, answers_only: bool = False, owner: str = "") -> None:
         if not self.cluster.without_effect:

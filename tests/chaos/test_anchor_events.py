@@ -21,7 +21,7 @@ AIM = FaultArguments(target="leader", topic="t")
 
 
 class Moving(PaperCluster):
-    """A cluster whose leader, ISR and controller a test moves; `asked` tells that it was seen."""
+    """A cluster with a changing leader, ISR and controller; `asked` counts reads of its state."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -90,10 +90,10 @@ def test_isr_changes_and_new_controllers_are_events() -> None:
 def test_decision_is_an_event_until_its_markers_are_written(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    cluster, asked = Moving(), threading.Semaphore(0)
+    cluster, request = Moving(), threading.Semaphore(0)
 
     def decided_transactions() -> list[str]:
-        asked.release()
+        request.release()
         if cluster.silent:
             raise ActFailed("no broker answers")
         return cluster.admin.open_ends
@@ -102,10 +102,10 @@ def test_decision_is_an_event_until_its_markers_are_written(
     cluster.silent = True
     watch = EventWatch("decision", cluster, AIM)
     for _ in range(2):
-        assert asked.acquire(timeout=60)
+        assert request.acquire(timeout=60)
     cluster.silent = False
     for _ in range(3):
-        assert asked.acquire(timeout=60)
+        assert request.acquire(timeout=60)
     assert not watch.came.is_set()
     cluster.admin.open_ends = ["group-t1"]
     assert watch.came.wait(60)
@@ -167,9 +167,9 @@ def test_at_once_limits_active_faults(tmp_path: Path) -> None:
     player = nemesis(Moving(), tmp_path, schedule(*wishes))
     player.at_once = 1
     player.play(duration_s=0.0)
-    told = [(int(str(r["begin_ns"])), int(str(r["healed_ns"]))) for r in rows(tmp_path)]
-    assert len(told) == 3
-    assert all(after[0] >= before[1] for before, after in pairwise(told))
+    results = [(int(str(r["begin_ns"])), int(str(r["healed_ns"]))) for r in rows(tmp_path)]
+    assert len(results) == 3
+    assert all(after[0] >= before[1] for before, after in pairwise(results))
 
 
 def test_every_event_has_a_detector() -> None:

@@ -1,4 +1,4 @@
-"""Clocks go where they are told, and right again."""
+"""Clock faults set the clocks of brokers, and healing corrects them."""
 
 from __future__ import annotations
 

@@ -63,10 +63,10 @@ def test_batches_of_every_format_are_read(tmp_path: Path) -> None:
     parts = [plain, *wrapped, newest]
     segment = tmp_path / f"{4:020d}.log"
     segment.write_bytes(b"".join(parts) + plain[:-1])
-    found = list(log_directories.batches(segment))
-    assert [(one.base, one.last) for one in found] == [(4, 4), (5, 6), (7, 9), (10, 12)]
-    assert [one.size for one in found] == [len(part) for part in parts]
-    assert [one.position for one in found] == [0, *list(accumulate(map(len, parts)))[:-1]]
+    results = list(log_directories.batches(segment))
+    assert [(one.base, one.last) for one in results] == [(4, 4), (5, 6), (7, 9), (10, 12)]
+    assert [one.size for one in results] == [len(part) for part in parts]
+    assert [one.position for one in results] == [0, *list(accumulate(map(len, parts)))[:-1]]
 
 
 def test_power_cut_loses_messages_of_old_formats(tmp_path: Path) -> None:
@@ -108,15 +108,15 @@ def test_recovery_points_and_logs_are_read_as_brokers_write_them(tmp_path: Path)
 
 
 def test_equal_seeds_cut_alike_and_report_the_loss() -> None:
-    told = []
+    results = []
     for _ in range(2):
         fault, cluster = FAULTS["power_cut"](arguments("all")), PaperCluster()
         for node in cluster.brokers:
             write_recovery_points(cluster.disks.folder(node), t_0=28)
-        told.append(json.loads(fault.begin(cluster).harm or ""))
-    assert told[0]["brokers"] == told[1]["brokers"]
-    assert set(told[0]["brokers"]) == {"b1", "b2", "b3"}
-    assert all(logs["t-0"][0] >= 28 for logs in told[0]["brokers"].values())
+        results.append(json.loads(fault.begin(cluster).harm or ""))
+    assert results[0]["brokers"] == results[1]["brokers"]
+    assert set(results[0]["brokers"]) == {"b1", "b2", "b3"}
+    assert all(logs["t-0"][0] >= 28 for logs in results[0]["brokers"].values())
     assert FAULTS["power_cut"](arguments("all")).voided_promises() == {"durability"}
     assert FAULTS["power_cut"](arguments("leader")).voided_promises() == frozenset()
 
@@ -188,14 +188,14 @@ def test_log_without_closed_segment_cannot_be_damaged(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "option", "told"),
+    ("name", "option", "message"),
     [
         ("segment_damaged", {"how": "fire"}, "how=fire: give bit or cut"),
         ("disk_gone", {"disk": 2}, "disk=2 is not between 1 and 1"),
     ],
 )
-def test_invalid_options_are_rejected(name: str, option: dict[str, str], told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_invalid_options_are_rejected(name: str, option: dict[str, str], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         FAULTS[name](arguments("leader", **option)).begin(PaperCluster())
 
 
@@ -205,12 +205,12 @@ class LateExit(PaperDisks):
     before = False
 
     def limit_file_size(self, node: str, size_bytes: int | None) -> int | None:
-        told = super().limit_file_size(node, size_bytes)
+        result = super().limit_file_size(node, size_bytes)
         if size_bytes is None:
             self.cluster.kill(node)
             if self.before:
                 raise LabFailure(f"{node} cannot be limited: no such process")
-        return told
+        return result
 
 
 @pytest.mark.parametrize("before", [False, True])

@@ -276,19 +276,19 @@ def test_node_whose_exit_the_engine_reports_late_is_started(
     most = dict(cluster.most)
     fault.begin(cluster)
     (node,) = fault.targets
-    status, asked = cluster.status, iter(range(3))
+    status, request = cluster.status, iter(range(3))
 
-    def gone(name: str, most: int) -> Descriptors:
+    def observe(name: str, most: int) -> Descriptors:
         raise LabFailure(f"{name} is no process of this machine")
 
     def late_status(name: str) -> NodeStatus:
-        if name == node and next(asked, None) is None:
+        if name == node and next(request, None) is None:
             cluster.states[node] = NodeState.DEAD
             cluster.most = most  # another process has limits of its own
             monkeypatch.undo()
         return status(name)
 
-    monkeypatch.setattr(cluster, "limit_descriptors", gone)
+    monkeypatch.setattr(cluster, "limit_descriptors", observe)
     monkeypatch.setattr(cluster, "status", late_status)
     assert f"{node} exited and runs again" in fault.heal(cluster)
     assert fault.find_residual_effects(cluster) == ""
@@ -340,7 +340,7 @@ def test_healing_keeps_effects_of_other_faults(name: str, state: NodeState) -> N
 
 @pytest.mark.parametrize("name", ["rolling_restart", "late_command"])
 def test_node_that_another_fault_killed_is_not_restarted(name: str) -> None:
-    """A runtime tells the process id of who is dead, too: a start alone gives another one."""
+    """A runtime also reports the process id of a dead node; only a start changes it."""
 
     class Remembering(PaperCluster):
         def status(self, node: str) -> NodeStatus:

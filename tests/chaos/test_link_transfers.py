@@ -32,9 +32,9 @@ def ask() -> Iterator[Asker]:
                     serve(connection)
 
             threading.Thread(target=run, daemon=True).start()
-            asked = [framed_request(60)] * 3
+            request = [framed_request(60)] * 3
             return transfer(
-                LINK, *server.getsockname(), requests=asked, framed=True, timeout_s=timeout_s
+                LINK, *server.getsockname(), requests=request, framed=True, timeout_s=timeout_s
             )
 
         yield ask
@@ -52,9 +52,9 @@ def test_all_requests_are_answered(ask: Asker) -> None:
         assert connection.recv(1) == b""
         time.sleep(0.1)  # how long this server takes to close
 
-    found = ask(serve)
-    assert (found.ended, found.answers, found.received_bytes) == ("answered", 3, 312)
-    assert (found.closing_ms or 0) > 90
+    result = ask(serve)
+    assert (result.ended, result.answers, result.received_bytes) == ("answered", 3, 312)
+    assert (result.closing_ms or 0) > 90
 
 
 def test_early_close_is_reported(ask: Asker) -> None:
@@ -64,8 +64,8 @@ def test_early_close_is_reported(ask: Asker) -> None:
         while connection.recv(60):  # what is not read when a socket closes would reset it
             pass
 
-    found = ask(serve)
-    assert (found.ended, found.answers, found.closing_ms) == ("closed", 1, None)
+    result = ask(serve)
+    assert (result.ended, result.answers, result.closing_ms) == ("closed", 1, None)
 
 
 def test_reset_is_reported(ask: Asker) -> None:
@@ -77,19 +77,19 @@ def test_reset_is_reported(ask: Asker) -> None:
 
 
 def test_silence_times_out(ask: Asker) -> None:
-    gone = threading.Event()
-    found = ask(lambda _connection: gone.wait(60) and None, timeout_s=0.5)
-    gone.set()
-    assert (found.ended, found.answers) == ("timed out", 0)
+    result = threading.Event()
+    value = ask(lambda _connection: result.wait(60) and None, timeout_s=0.5)
+    result.set()
+    assert (value.ended, value.answers) == ("timed out", 0)
 
 
 def test_pieces_are_counted(ask: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
     taken, read = threading.Semaphore(0), link_transfers._Reader.read
 
     def read_and_signal(reader: link_transfers._Reader) -> bool:
-        found = read(reader)
+        value = read(reader)
         taken.release()
-        return found
+        return value
 
     monkeypatch.setattr(link_transfers._Reader, "read", read_and_signal)
 
@@ -99,15 +99,15 @@ def test_pieces_are_counted(ask: Asker, monkeypatch: pytest.MonkeyPatch) -> None
             connection.sendall(ANSWER[at : at + 26])
             assert taken.acquire(timeout=60)  # so that the next piece is another
 
-    found = ask(serve)
-    assert (found.pieces, found.largest_piece_bytes) == (4, 26)
+    result = ask(serve)
+    assert (result.pieces, result.largest_piece_bytes) == (4, 26)
 
 
 def test_refused_connection_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = server.getsockname()
-    found = transfer(LINK, *address, requests=[MONITOR], framed=False, timeout_s=0.5)
-    assert found.ended == "refused"
+    result = transfer(LINK, *address, requests=[MONITOR], framed=False, timeout_s=0.5)
+    assert result.ended == "refused"
 
 
 @pytest.mark.parametrize("size", [25, 26, 1000, 30_000])

@@ -1,4 +1,4 @@
-"""The nemesis plays, records and always heals; failures are told, never swallowed."""
+"""The nemesis plays, records and always heals; it reports every failure."""
 
 from __future__ import annotations
 
@@ -115,20 +115,20 @@ def test_exclusive_fault_acts_alone(tmp_path: Path) -> None:
     ]
     player = nemesis(PaperCluster(), tmp_path, schedule(*specs))
     player.play(duration_s=0)
-    told = {str(r["targets"]): (r["begin_ns"], r["healed_ns"]) for r in rows(tmp_path)}
-    begin, healed = told.pop('["b1", "b2", "b3"]')
-    assert all(other[1] <= begin or healed <= other[0] for other in told.values())  # type: ignore[operator]
+    by_name = {str(r["targets"]): (r["begin_ns"], r["healed_ns"]) for r in rows(tmp_path)}
+    begin, healed = by_name.pop('["b1", "b2", "b3"]')
+    assert all(other[1] <= begin or healed <= other[0] for other in by_name.values())  # type: ignore[operator]
 
 
 def test_manual_healing_ends_faults_but_not_the_load(tmp_path: Path) -> None:
-    cluster, told = PaperCluster(), []
+    cluster, results = PaperCluster(), []
     early = FaultSpec(fault="crash", target="leader", at_s=0.0, duration_s=60)
     late = FaultSpec(fault="pause", target="b1", at_s=50.0, duration_s=60)
     player = nemesis(cluster, tmp_path, schedule(early, late))
-    player.heal_requested = lambda: "kill b2" in cluster.acts and not told
-    player.on_manual_heal = told.append
+    player.heal_requested = lambda: "kill b2" in cluster.acts and not results
+    player.on_manual_heal = results.append
     player.play(duration_s=0.0)
-    assert told == [""]
+    assert results == [""]
     assert cluster.states["b2"] is NodeState.RUNNING
     assert "healed" in str(rows(tmp_path)[0]["proof"])
     assert "on request" in str(rows(tmp_path)[1]["proof"])
@@ -147,9 +147,9 @@ def test_broker_killed_without_effect_is_started_again(tmp_path: Path) -> None:
     player.play(duration_s=0.0)
     assert cluster.acts.count("kill b3") == 1
     assert cluster.states["b3"] is NodeState.RUNNING
-    (told,) = [row for row in rows(tmp_path) if row["fault"] == "segment_damaged"]
-    assert not told["acted"]
-    assert "b3 has no log of t-5" in str(told["proof"])
+    (result,) = [row for row in rows(tmp_path) if row["fault"] == "segment_damaged"]
+    assert not result["acted"]
+    assert "b3 has no log of t-5" in str(result["proof"])
 
 
 def test_node_may_exit_only_by_an_active_fault() -> None:

@@ -50,17 +50,17 @@ def test_equal_seeds_draw_equal_schedules(declaration: RandomSchedule, seed: int
 @given(declaration=draws, seed=st.integers(0, 10_000))
 @settings(max_examples=80, deadline=None)
 def test_drawn_schedule_follows_its_declaration(declaration: RandomSchedule, seed: int) -> None:
-    found = drawn(declaration, seed)
+    result = drawn(declaration, seed)
     by_name = {one.fault: one for one in declaration.choices}
     if declaration.count is not None:
-        assert len(found) == declaration.count
-    for one in found:
+        assert len(result) == declaration.count
+    for one in result:
         choice = by_name[one.fault]
         low, high = choice.duration_s or declaration.duration_s
         assert low - 0.001 <= one.duration_s <= high + 0.001
         assert one.arguments.target in choice.targets
         assert set(one.arguments.options) == set(choice.options)
-    assert len({one.arguments.seed for one in found}) == len(found)
+    assert len({one.arguments.seed for one in result}) == len(result)
 
 
 @given(declaration=draws, seed=st.integers(0, 10_000))
@@ -81,19 +81,19 @@ def test_at_once_limits_active_faults(declaration: RandomSchedule, seed: int) ->
 @given(seed=st.integers(0, 10_000))
 @settings(max_examples=40, deadline=None)
 def test_schedule_without_count_fills_the_load_except_its_end(seed: int) -> None:
-    found = drawn(RandomSchedule(choices=(KILL, CUT)), seed, load_s=60.0)
-    assert len(found) >= 4
-    assert max(one.at_s + one.duration_s for one in found) <= 60 - TAIL_S + 0.001
+    result = drawn(RandomSchedule(choices=(KILL, CUT)), seed, load_s=60.0)
+    assert len(result) >= 4
+    assert max(one.at_s + one.duration_s for one in result) <= 60 - TAIL_S + 0.001
 
 
 def test_exclusive_fault_overlaps_no_other() -> None:
     declaration = RandomSchedule(choices=(ALL, CUT), count=8, at_once=3)
     for seed in range(30):
-        found = drawn(declaration, seed)
-        for one in found:
+        result = drawn(declaration, seed)
+        for one in result:
             meanwhile = [
                 other
-                for other in found
+                for other in result
                 if other.at_s < one.at_s + one.duration_s
                 and one.at_s < other.at_s + other.duration_s
             ]
@@ -109,8 +109,8 @@ def test_seeds_differ_and_weights_decide_frequencies() -> None:
 
 def test_fault_is_anchored_to_an_event_of_a_drawn_fault() -> None:
     declaration = RandomSchedule(choices=(KILL, CUT), count=6, at_once=2, anchors={"election": 1.0})
-    found = [one for seed in range(30) for one in drawn(declaration, seed)]
-    anchored = [one for one in found if one.after_event]
+    results = [one for seed in range(30) for one in drawn(declaration, seed)]
+    anchored = [one for one in results if one.after_event]
     assert anchored
     assert all(one.after_event == "election" and one.within_s for one in anchored)
     alone = RandomSchedule(choices=(KILL, CUT), count=6, at_once=1, anchors={"election": 1.0})

@@ -249,8 +249,8 @@ class Member:
             if event == "assigned":
                 self._journal.passes[slot] = self._pass
                 self._journal.event[slot] = "rebalance"
-        gone = {(one.topic, one.partition) for one in partitions}
-        self._fresh = [one for one in self._fresh if (one.topic, one.partition) not in gone]
+        values = {(one.topic, one.partition) for one in partitions}
+        self._fresh = [one for one in self._fresh if (one.topic, one.partition) not in values]
         if event == "assigned":
             self._fresh += [TopicPartition(*slot) for slot in slots]
 

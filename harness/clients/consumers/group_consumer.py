@@ -276,8 +276,8 @@ class Member:
         after = records[-1].offset + 1
         self._position[tp] = after
         event = self._event.pop(tp, None)
-        found = [journal_entry(self._run, record) for record in records]
-        return Slice(tp.topic, tp.partition, self._pass, before, after, event, found)
+        results = [journal_entry(self._run, record) for record in records]
+        return Slice(tp.topic, tp.partition, self._pass, before, after, event, results)
 
     def _reset(self, error: KafkaError) -> None:
         """Continue where the log diverged, or from its start, because the promise is at

@@ -141,13 +141,13 @@ class OffsetDeleter:
         """Read and journal the offsets, unless the response arrives after `until_ns`."""
         invoke_ns = time.monotonic_ns()
         data = at.call(requests.fetch_request(group, self._topic, self._partitions))
-        error, found = requests.read_fetch(data)
+        error, result = requests.read_fetch(data)
         complete_ns = time.monotonic_ns()
         if error:
             raise OutcomeUnknown(f"error {error}")
         if until_ns is not None and complete_ns > until_ns:
             return
-        for partition, offset in found.items():
+        for partition, offset in result.items():
             self._journal.write(
                 CommitRead(invoke_ns, complete_ns, "ok", None, None, None, self._topic, partition,
                            offset, None, group)

@@ -149,14 +149,14 @@ def other_ungranted_attempts(user: str) -> list[Attempt]:
         "End Transaction": acts.end_transaction,
     }
     acl = Acl(principal, wire.TOPIC, topic, wire.READ)
-    found = [
+    results = [
         Attempt(f"{what} beside", acl, lambda at, _, send=send, name=name: send(at, name))  # type: ignore[misc]
         for name, requests in ((topic, of_topic), (group, of_group))
         for what, send in requests.items()
     ]
     unknown_user = Acl("User:nobody", wire.TOPIC, topic, wire.READ)
     return [
-        *found,
+        *results,
         Attempt("Stop Replicas", acl, lambda at, _: forbidden.stop_replicas(at)),
         Attempt("Shut Down", acl, lambda at, _: acts.shut_down(at)),
         Attempt("Grant", acl, lambda at, _: wire.create_acl(at, unknown_user, wire.ALLOW)),

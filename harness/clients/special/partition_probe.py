@@ -89,14 +89,14 @@ class BrokerProbe:
     def _metadata(self, connection: Connection) -> int | None:
         self._number += 1
         topics = sorted({topic for topic, _ in self._slots})
-        brokers, found = read_metadata(connection.call(metadata_request(self._number, topics)))
+        brokers, result = read_metadata(connection.call(metadata_request(self._number, topics)))
         node = brokers.get(self._address)
         if node is not None:
             at_ns = time.monotonic_ns()
-            self._led = {(one[0], one[1]): one[3] for one in found if one[2] == node}
-            known = {(one[0], one[1]) for one in found}
+            self._led = {(one[0], one[1]): one[3] for one in result if one[2] == node}
+            known = {(one[0], one[1]) for one in result}
             unknown = [(*slot, -1, -1, -1) for slot in self._slots if slot not in known]
-            for view in [*found, *unknown]:
+            for view in [*result, *unknown]:
                 self._journal.write(View(at_ns, node, *view))
         return node
 
@@ -124,9 +124,9 @@ class BrokerProbe:
             list_offsets_request(self._number, slots, timestamp_ms, committed=committed)
         )
         complete_ns = time.monotonic_ns()
-        found = read_list_offsets(frame)
-        self._note_offsets(invoke_ns, complete_ns, query, node, LIST_OFFSETS[1], found)
-        return found
+        result = read_list_offsets(frame)
+        self._note_offsets(invoke_ns, complete_ns, query, node, LIST_OFFSETS[1], result)
+        return result
 
     def _largest_timestamp(self, connection: Connection, node: int) -> None:
         """The record with the largest timestamp in the partitions that this broker leads."""
@@ -192,9 +192,9 @@ class BrokerProbe:
         """A new producer id, which no other producer has or gets."""
         self._number += 1
         invoke_ns = time.monotonic_ns()
-        error, found = read_producer_id(connection.call(producer_id_request(self._number)))
+        error, result = read_producer_id(connection.call(producer_id_request(self._number)))
         self._journal.write(
-            OffsetAnswer(invoke_ns, time.monotonic_ns(), "producer", *self._slots[0], found, node,
+            OffsetAnswer(invoke_ns, time.monotonic_ns(), "producer", *self._slots[0], result, node,
                          _name(error), INIT_PRODUCER_ID[1])
         )  # fmt: skip
 

@@ -135,7 +135,7 @@ class Zombie(DelayedRequests):
 
     def _commit_in(self, generation: int, offset: int | None = None) -> None:
         """A transaction with this position, or with one that is its number."""
-        number, outcome, told = self._begin(), "unknown", None
+        number, outcome, error_text = self._begin(), "unknown", None
         offset = number if offset is None else offset
         request = txn_offset_commit_request(
             self._producer, (self._group, generation, self._member_id), *self._first, offset
@@ -146,30 +146,30 @@ class Zombie(DelayedRequests):
         )
         try:
             self._request(ADD_OFFSETS, add_offsets_request(self._producer, self._group))
-            told = self._rejection(COMMIT_OFFSETS, request)
-            if told is None:
+            error_text = self._rejection(COMMIT_OFFSETS, request)
+            if error_text is None:
                 self._read_stable_offset()
                 self._journal.write(TxnCommit(number, time.monotonic_ns()))
-            self._request(END_TXN, end_txn_request(self._producer, commit=told is None))
-            outcome = "committed" if told is None else "aborted"
+            self._request(END_TXN, end_txn_request(self._producer, commit=error_text is None))
+            outcome = "committed" if error_text is None else "aborted"
         except RequestFailed as failure:
-            told = str(failure)
+            error_text = str(failure)
             self._producer = Producer(self._producer.transactional_id)
         self._note_end(number, outcome, None)
-        self._journal.write(Committed(number, time.monotonic_ns(), AS_COMMIT[outcome], told))
+        self._journal.write(Committed(number, time.monotonic_ns(), AS_COMMIT[outcome], error_text))
 
     def _read_stable_offset(self) -> None:
         """Request the group's stable offset and journal the response."""
-        invoke_ns, offset, told = time.monotonic_ns(), None, None
+        invoke_ns, offset, error_text = time.monotonic_ns(), None, None
         try:
             answer = self._request(STABLE_OFFSETS, stable_offset_request(self._group, *self._first))
             offset = read_stable_offset(answer, self._first[0])
         except RequestFailed as failure:
-            told = str(failure)
-        outcome = "ok" if told is None else "fail" if told == UNSTABLE else "info"
+            error_text = str(failure)
+        outcome = "ok" if error_text is None else "fail" if error_text == UNSTABLE else "info"
         now_ns = time.monotonic_ns()
         self._journal.write(
-            CommitRead(invoke_ns, now_ns, outcome, told, None, None, *self._first, offset)
+            CommitRead(invoke_ns, now_ns, outcome, error_text, None, None, *self._first, offset)
         )
 
     def _commit_without_generation(self) -> None:
@@ -180,11 +180,11 @@ class Zombie(DelayedRequests):
         self._journal.write(begun)
         request = commit_request(self._group, self._first[0], [self._first[1]], number)
         try:
-            told = self._rejection(OFFSET_COMMIT, request)
-            outcome = "ok" if told is None else "fail"
+            result = self._rejection(OFFSET_COMMIT, request)
+            outcome = "ok" if result is None else "fail"
         except RequestFailed as failure:
-            outcome, told = "info", str(failure)
-        self._journal.write(Committed(number, time.monotonic_ns(), outcome, told))
+            outcome, result = "info", str(failure)
+        self._journal.write(Committed(number, time.monotonic_ns(), outcome, result))
 
     def _rejection(self, api: tuple[int, int], request: bytes) -> str | None:
         """The error with which the offset was rejected; None if it was accepted. RequestFailed for

@@ -31,11 +31,11 @@ def lab(tmp_path: Path) -> Iterator[WorkloadClients]:
     def start(kind: str, name: str, session: int) -> None:
         clients.prepare(name, "producer")
 
-    found = WorkloadClients(tmp_path, clients, start)
+    result = WorkloadClients(tmp_path, clients, start)
     for name, kind in (("p1", "producer"), ("g1", "group"), ("g2", "group")):
         start(kind, name, 1)
-        found.register(name, kind)
-    yield found
+        result.register(name, kind)
+    yield result
     clients.kill_all()
 
 

@@ -98,8 +98,8 @@ def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def rows(run_dir: Path, table: str, client: str = "") -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = pq.read_table(run_dir / "evidence" / table).to_pylist()
-    return [row for row in found if not client or row["client"] == client]
+    result: list[dict[str, Any]] = pq.read_table(run_dir / "evidence" / table).to_pylist()
+    return [row for row in result if not client or row["client"] == client]
 
 
 @pytest.mark.thorough
@@ -145,7 +145,7 @@ def test_member_reads_and_commits_all_records(run_dir: Path) -> None:
 
 
 def test_unsupported_faults_are_rejected() -> None:
-    asked = msgspec.structs.replace(SCENARIO, faults=(FaultSpec(fault="add_partitions"),))
+    request = msgspec.structs.replace(SCENARIO, faults=(FaultSpec(fault="add_partitions"),))
     with pytest.raises(ValueError, match="verifiable has add_partitions: more partitions move"):
-        check_faults(asked)
+        check_faults(request)
     check_faults(SCENARIO)

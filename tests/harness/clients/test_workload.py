@@ -96,15 +96,15 @@ def test_outcomes_agree_with_the_replica_logs(run_dir):
     sends = {row["value_id"]: row for row in rows(run_dir, "sends")}
     assert disk.keys() <= sends.keys()
     for value_id, send in sends.items():
-        found = disk.get(value_id, [])
+        result = disk.get(value_id, [])
         if send["outcome"] == "ok":
-            assert len(found) == 3, send
-            place = {(row["partition"], row["offset"]) for row in found}
+            assert len(result) == 3, send
+            place = {(row["partition"], row["offset"]) for row in result}
             assert place == {(send["partition_intended"], send["offset"])}
-            assert {row["sequence"] for row in found} == {send["sequence"]}
-            assert {row["key"] for row in found} == {send["key"]}
+            assert {row["sequence"] for row in result} == {send["sequence"]}
+            assert {row["key"] for row in result} == {send["key"]}
         elif send["outcome"] == "fail":
-            assert not found, send
+            assert not result, send
     outcomes = {send["outcome"] for send in sends.values()}
     assert {"ok", "fail"} <= outcomes
 

@@ -41,8 +41,8 @@ def test_request_for_the_largest_timestamp() -> None:
         topic(name="b", partitions=[partition(partition_index=1, error_code=6)]),
     ]  # fmt: skip
     answer = messages.ListOffsetsResponse(topics=results)
-    found = read_largest_timestamp(struct.pack(">iB", 3, 0) + b"".join(answer.encode(version)))
-    assert found == [("a", 0, 0, 5, 7, 2), ("b", 1, 6, -1, -1, -1)]
+    result = read_largest_timestamp(struct.pack(">iB", 3, 0) + b"".join(answer.encode(version)))
+    assert result == [("a", 0, 0, 5, 7, 2), ("b", 1, 6, -1, -1, -1)]
 
 
 def test_request_for_a_producer_id() -> None:

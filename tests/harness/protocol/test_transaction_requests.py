@@ -45,12 +45,12 @@ ONE = Producer("g-late1", 4711, 3)
 
 def test_batch_is_transactional_and_valid() -> None:
     value = Encoder("run", "late1", 100).encode(7, b"k", 2, 1_000)
-    found = MemoryRecords(batch(ONE, 5, b"k", value, 1_000)).next_batch()
-    assert found.validate_crc()
-    assert found.is_transactional
-    assert not found.is_control_batch
-    assert (found.producer_id, found.producer_epoch, found.base_sequence) == (4711, 3, 5)
-    (record,) = found
+    result = MemoryRecords(batch(ONE, 5, b"k", value, 1_000)).next_batch()
+    assert result.validate_crc()
+    assert result.is_transactional
+    assert not result.is_control_batch
+    assert (result.producer_id, result.producer_epoch, result.base_sequence) == (4711, 3, 5)
+    (record,) = result
     assert decode("run", record.value, record.key).value_id == "run/late1/7"
 
 
@@ -83,12 +83,16 @@ def body_of(frame: bytes) -> bytes:
 def test_offset_commit_of_a_member() -> None:
     body = body_of(txn_offset_commit_request(ONE, ("g", 7, "m"), "t", 2, 99))
     assert body[:1] == b"\0"  # no tagged fields in the header
-    found, end = TxnOffsetCommitRequest.decode(3, body, 1)
+    result, end = TxnOffsetCommitRequest.decode(3, body, 1)
     assert end == len(body)
-    assert (found.transactional_id, found.producer_id, found.producer_epoch) == ("g-late1", 4711, 3)
-    assert (found.group_id, found.generation_id, found.member_id) == ("g", 7, "m")
-    assert found.group_instance_id is None
-    (topic,) = found.topics
+    assert (result.transactional_id, result.producer_id, result.producer_epoch) == (
+        "g-late1",
+        4711,
+        3,
+    )
+    assert (result.group_id, result.generation_id, result.member_id) == ("g", 7, "m")
+    assert result.group_instance_id is None
+    (topic,) = result.topics
     (position,) = topic.partitions
     assert (topic.name, position.partition_index, position.committed_offset) == ("t", 2, 99)
     assert add_offsets_request(ONE, "g").endswith(b"\x00\x01g")

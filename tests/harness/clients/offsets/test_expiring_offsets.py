@@ -61,9 +61,9 @@ def client_and_broker(
 def test_offset_expires(client_and_broker: tuple[ExpiringOffsets, _Broker, list[Any]]) -> None:
     client, broker, written = client_and_broker
     client.step()
-    (first, done), asked = written[:2], written[2:]
+    (first, done), request = written[:2], written[2:]
     assert (first.group, done.outcome) == ("urteil-group-brief-0", "ok")
-    assert [type(one) for one in asked] == [CommitRead]
+    assert [type(one) for one in request] == [CommitRead]
     broker.now_ns += 1000 * MS
     client.step()
     (deletion,) = [one for one in written if isinstance(one, Commit) and one.deletes]

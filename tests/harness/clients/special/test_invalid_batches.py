@@ -100,11 +100,11 @@ class _Broker:
         self.log: list[tuple[int, int]] = []
 
     def answer(self, epoch: int, sequence: int) -> tuple[int, int]:
-        mine = [place for place, (of, _) in enumerate(self.log) if of == epoch]
-        for place in mine[-self.remembers :]:
+        results = [place for place, (of, _) in enumerate(self.log) if of == epoch]
+        for place in results[-self.remembers :]:
             if self.log[place] == (epoch, sequence):
                 return 0, place
-        last = self.log[mine[-1]][1] if mine else -1
+        last = self.log[results[-1]][1] if results else -1
         expected = 0 if last == LAST_SEQUENCE and self.wraps else last + 1
         if self.log and sequence != expected:
             return OUT_OF_ORDER, -1
@@ -130,8 +130,8 @@ def _play(tmp_path: Path, broker: _Broker, monkeypatch: pytest.MonkeyPatch) -> l
         self: BatchResender, address: str, frames: Sequence[bytes], topic: str
     ) -> list[ProduceResult]:
         empty = len(produce_request(0, topic, 0, b"", 500))
-        found = [MemoryRecords(frame[empty:]).next_batch() for frame in frames]
-        return [broker.answer(one.producer_epoch, one.base_sequence) for one in found]
+        results = [MemoryRecords(frame[empty:]).next_batch() for frame in frames]
+        return [broker.answer(one.producer_epoch, one.base_sequence) for one in results]
 
     def new_producer(self: BatchResender) -> bool:
         self._producer_id, self._epoch = 1, 0

@@ -145,7 +145,7 @@ FETCHES = (
     ),
     Question(about="a fetch of more bytes than exist", answer="waited, True", ask=_least),
     Question(
-        about="the replica for readers in the racks of a follower, of the leader, and of no replica",
+        about="the replica for readers in the racks of a follower, of the leader, of no replica",
         answer="to the nearest",
         ask=_nearest,
     ),

@@ -14,7 +14,7 @@ from contextlib import suppress
 
 from urteil.harness.verify.engines.spark import NICE, renice
 
-JUDGING = ("urteil.harness.verify.judgement", "urteil.harness.verify.canary")
+JUDGING = ("urteil.harness.verify.judgement", "urteil.harness.verify.self_test")
 
 
 class Preload:
@@ -47,9 +47,9 @@ class Preload:
     def _parse(self) -> None:
         import duckdb
 
-        from urteil.harness.verify.canary import FINDINGS
         from urteil.harness.verify.engines.engine import parse
         from urteil.harness.verify.guarantees import GUARANTEES
+        from urteil.harness.verify.self_test import FINDINGS
 
         with duckdb.connect() as connection:
             for guarantee in GUARANTEES.values():

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from urteil.harness.verify.words import counted
+from urteil.harness.verify.plurals import counted
 from urteil.reports.evidence_views import open_evidence
 from urteil.reports.run_loading import LoadedRun, load_run
 

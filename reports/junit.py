@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from xml.etree import ElementTree
 
+from urteil.harness.verify.plurals import counted
 from urteil.harness.verify.result import GuaranteeResult, Result, Status, Verdict
-from urteil.harness.verify.words import counted
 
 
 def write_junit(run_dir: Path, result: Result) -> Path:

@@ -14,8 +14,8 @@ import jinja2
 import pyarrow as pa
 
 from urteil.harness.verify.guarantees import GUARANTEES
+from urteil.harness.verify.plurals import counted, times
 from urteil.harness.verify.result import Finding, GuaranteeResult, Result, Status, Verdict
-from urteil.harness.verify.words import counted, times
 from urteil.reports.evidence_views import NS, open_evidence
 from urteil.reports.finding_subjects import cycle_of, record_of
 from urteil.reports.log_excerpts import LogExcerpt, excerpts, stacks

@@ -14,7 +14,7 @@ from bokeh.embed import components
 from bokeh.models import ColumnDataSource, HoverTool, Label, Range1d, Span
 
 from urteil.harness.scenario import load_facts
-from urteil.harness.verify.life import Life, Replica, lives_of
+from urteil.harness.verify.record_timeline import Life, Replica, lives_of
 from urteil.harness.verify.result import Result, Status
 from urteil.reports.evidence_views import NS
 from urteil.reports.finding_subjects import record_of

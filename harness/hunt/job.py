@@ -8,8 +8,8 @@ import msgspec
 
 from urteil.harness.hunt.shrinking import Anomaly, outcome_of
 from urteil.harness.scenario import RunFacts
-from urteil.harness.verify.rest import violated as kinds_violated
 from urteil.harness.verify.result import GuaranteeResult, Result
+from urteil.harness.verify.stored_findings import violated as kinds_violated
 
 _SECOND_NS = 1_000_000_000
 

@@ -9,7 +9,7 @@ from urteil.harness.hunt.investigated_failure import Failure
 from urteil.harness.hunt.job import Row
 from urteil.harness.hunt.markdown_table import markdown
 from urteil.harness.hunt.matrix import Meant, matrix_of, text_of
-from urteil.harness.verify.words import counted
+from urteil.harness.verify.plurals import counted
 
 
 def night_text(

@@ -21,7 +21,7 @@ def judge(
     Reads `scenario.json`, `run.json` and `evidence/`. `engine` is `duckdb`, `spark`, or `auto`,
     which chooses one of them by the run (engines/choice.py). `session` is a Spark session to use
     (`urteil.harness.verify.engines.spark.warm`); without one Spark starts on `master` and stops
-    afterwards. A judgement that hangs is interrupted, and UNKNOWN (watch.py).
+    afterwards. A judgement that hangs is interrupted, and UNKNOWN (watchdog.py).
 
     Raises ValueError for an unknown engine, OSError and msgspec errors when the folder is no run; a
     check that raises is a guarantee of unknown status, not an exception.
@@ -29,7 +29,7 @@ def judge(
     from urteil.harness.scenario import load_scenario
     from urteil.harness.verify.engines.choice import choose
     from urteil.harness.verify.judgement import judge_run
-    from urteil.harness.verify.watch import in_time
+    from urteil.harness.verify.watchdog import in_time
 
     run_dir = Path(run_dir)
     scenario = load_scenario(run_dir)

@@ -12,7 +12,7 @@ from urteil.harness.verify.engines.engine import Engine
 from urteil.harness.verify.evidence import Row, targets_of
 from urteil.harness.verify.guarantees import Guarantee
 from urteil.harness.verify.result import Finding, GuaranteeResult, Status
-from urteil.harness.verify.witnesses import witnesses
+from urteil.harness.verify.supporting_rows import witnesses
 
 FINDINGS = 100
 LONGEST = 300

@@ -21,7 +21,7 @@ from urteil.harness.verify.part_cache import (
     once_a_version,
     once_a_version_of_any_size,
 )
-from urteil.harness.verify.soundness import cells
+from urteil.harness.verify.validation import cell_checks
 
 Row = dict[str, Any]
 
@@ -76,7 +76,7 @@ def castable(have: pa.Field, ours: pa.Field) -> bool:
 def rows(run_dir: Path, table: str) -> list[Row]:
     """The rows of a small table that can be placed, with the columns of its schema."""
     found = [row for part in files(run_dir, table) for row in rows_of(part, table)]
-    return cells.clean(table, found)
+    return cell_checks.clean(table, found)
 
 
 def rows_of(part: Path, table: str) -> list[Row]:

@@ -13,27 +13,33 @@ import msgspec
 from urteil.harness.evidence.schema import SCHEMAS
 from urteil.harness.scenario import RunFacts, Scenario, load_facts, load_scenario, save
 from urteil.harness.stopwatch import Stopwatch
-from urteil.harness.verify import evidence, plan
+from urteil.harness.verify import evidence, shared_tables
 from urteil.harness.verify.check import Places, check
 from urteil.harness.verify.derived import impact
-from urteil.harness.verify.derived.committed import commit_breaks
+from urteil.harness.verify.derived.committed_positions import commit_breaks
 from urteil.harness.verify.derived.coordinators import Coordinators
 from urteil.harness.verify.derived.derive import derive
-from urteil.harness.verify.derived.resumption import quiets, resumptions, standstills
+from urteil.harness.verify.derived.expected_progress import quiets, resumptions, standstills
 from urteil.harness.verify.derived.tables import Derived
 from urteil.harness.verify.engines.engine import Engine, open_engine, open_views
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.guarantees import GUARANTEES
-from urteil.harness.verify.rest import save_rest
+from urteil.harness.verify.plurals import counted
 from urteil.harness.verify.result import GuaranteeResult, Result, Status, Verdict
-from urteil.harness.verify.soundness import clocks, crowds, nulls, trust, whole
-from urteil.harness.verify.soundness.excuses import may_be_excused
-from urteil.harness.verify.soundness.numbers import numbers
-from urteil.harness.verify.soundness.sound import Sound, sound
-from urteil.harness.verify.soundness.strangers import strangers
-from urteil.harness.verify.soundness.unread import unread
+from urteil.harness.verify.stored_findings import save_rest
 from urteil.harness.verify.threads import map_in_order, threads
-from urteil.harness.verify.words import counted
+from urteil.harness.verify.validation import (
+    clocks,
+    completeness,
+    host_overload,
+    missing_values,
+    reasons,
+)
+from urteil.harness.verify.validation.excuses import may_be_excused
+from urteil.harness.verify.validation.foreign_rows import strangers
+from urteil.harness.verify.validation.readable_evidence import Sound, sound
+from urteil.harness.verify.validation.settings_numbers import numbers
+from urteil.harness.verify.validation.unread_records import unread
 
 TIMED = frozenset(
     {"future_read", "stale_append", "ack_below_min_isr", "no_progress", "latest_went_back"}
@@ -202,31 +208,31 @@ def _judged(
         asked = (run_dir, scenario, facts, derived, watch)
         song = pool.apply_async(_song, asked) if pool else None
         judged, ticks = examine(running, run_dir, derived, watch)
-        tally = running.query(f"{_TALLY} UNION ALL {whole.TALLY} ORDER BY what, n")
+        tally = running.query(f"{_TALLY} UNION ALL {completeness.TALLY} ORDER BY what, n")
     doubts = _tears(found, facts, tally)
-    if lacking := trust.lacking_faults(scenario, derived):
+    if lacking := reasons.lacking_faults(scenario, derived):
         doubts.setdefault("faults", lacking)
     strange = strangers(run_dir, facts)
-    doubts = nulls.lacking(running, run_dir, judged) | strange | doubts
+    doubts = missing_values.lacking(running, run_dir, judged) | strange | doubts
     judged = [_doubted(one, _doubt(one.name, doubts)) for one in judged]
     back = clocks.wrong(run_dir, facts)
-    if boots := [*trust.boots(run_dir, facts), *trust.turned(tally), *back]:
+    if boots := [*reasons.boots(run_dir, facts), *reasons.turned(tally), *back]:
         judged = [
             _doubted(one, boots[0])
             if one.name in TIMED or (one.name in EXCUSED and may_be_excused(one, derived.parts))
             else one
             for one in judged
         ]
-    late = crowds.crowded(run_dir) if facts.healed else LOST
+    late = host_overload.crowded(run_dir) if facts.healed else LOST
     judged = [
         _doubted(one, late)
-        if one.name in AVAILABILITY and (crowds.excuses(one) or not facts.healed)
+        if one.name in AVAILABILITY and (host_overload.excuses(one) or not facts.healed)
         else one
         for one in judged
     ]
     told = [*facts.problems, *found.told, *strange.values(), *doubts.values(), *back]
-    told += trust.reasons(run_dir, scenario, facts, derived, ticks, tally)
-    told += whole.lacking(run_dir, facts, derived, tally)
+    told += reasons.reasons(run_dir, scenario, facts, derived, ticks, tally)
+    told += completeness.lacking(run_dir, facts, derived, tally)
     told += unread(running, facts, derived)
     told = list(dict.fromkeys(told))
     result = _result(run_dir, scenario, facts, derived, judged, ticks, told, running)
@@ -239,7 +245,7 @@ def _song(
     run_dir: Path, scenario: Scenario, facts: RunFacts, derived: Derived, watch: Stopwatch
 ) -> dict[str, str]:
     """What the canary sings beside the judgement, reading the evidence on an engine of its own."""
-    from urteil.harness.verify.canary import sing
+    from urteil.harness.verify.self_test import sing
 
     with watch("verify/canary"):
         return sing(run_dir, scenario, facts, derived)
@@ -247,18 +253,18 @@ def _song(
 
 def _tears(found: Sound, facts: RunFacts, tally: Sequence[Row]) -> dict[str, str]:
     """Tables whose rows may have gone missing, each with the sentence that says so."""
-    told = {table: f"the evidence has no {table}" for table in trust.empty(found.run_dir, facts)}
-    told |= trust.torn(found.run_dir) | found.torn
+    told = {table: f"the evidence has no {table}" for table in reasons.empty(found.run_dir, facts)}
+    told |= reasons.torn(found.run_dir) | found.torn
     if "manifest" in told:
         told |= dict.fromkeys(SCHEMAS, told["manifest"])
     records = ("sends", "reads", "replicas")
-    for far in trust.far(found.run_dir):
+    for far in reasons.far(found.run_dir):
         told |= dict.fromkeys(records, far)
-    for stray in trust.strays(facts, tally):
+    for stray in reasons.strays(facts, tally):
         told |= {table: stray for table in ("sends", "reads") if f" {table} " in stray}
-    for blank in trust.blanks(tally):
+    for blank in reasons.blanks(tally):
         told["sends"] = blank
-    return told | whole.blanks(tally)
+    return told | completeness.blanks(tally)
 
 
 def _doubt(name: str, tears: dict[str, str]) -> str | None:
@@ -313,7 +319,7 @@ def _heard(told: str) -> bool:
 
 def prepare(run_dir: Path, scenario: Scenario, facts: RunFacts) -> Derived:
     """Derive the small tables."""
-    derived = derive(run_dir, scenario, facts, trust.damaged_clients(run_dir))
+    derived = derive(run_dir, scenario, facts, reasons.damaged_clients(run_dir))
     derived.tables["recoveries"] = impact.recoveries(derived, scenario, facts)
     derived.tables["windows"] = impact.windows(derived)
     derived.tables["trials"] = impact.trials(derived, scenario, facts)
@@ -334,7 +340,7 @@ def examine(
     compacted = any(part["compacted"] and part["ours"] for part in derived.parts)
     with watch("verify/shared tables"):
         open_views(engine, run_dir, derived)
-        plan.build(
+        shared_tables.build(
             engine, compacted=compacted, transactions=bool(derived.tables["txn_p"]),
             logless=derived.logless,
         )  # fmt: skip

@@ -13,7 +13,7 @@ from urteil.harness.preload import Preload
 preload = Preload(["colorsys", "no_such_module"])
 preload._thread.join()
 assert "colorsys" in sys.modules
-assert "urteil.harness.verify.canary" in sys.modules
+assert "urteil.harness.verify.self_test" in sys.modules
 from urteil.harness.verify.engines import engine
 from urteil.harness.verify.guarantees import GUARANTEES
 

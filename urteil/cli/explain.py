@@ -26,7 +26,7 @@ def explain(run: str, record: str, out: Path, as_json: bool) -> None:
     import pyarrow as pa
 
     from urteil.cli.run_lookup import readable_run
-    from urteil.harness.verify.life import UnknownRecord, life_of, lives_at, told
+    from urteil.harness.verify.record_timeline import UnknownRecord, life_of, lives_at, told
 
     folder = readable_run(run, out, "run.json")
     try:

@@ -256,7 +256,7 @@ def _say(line: str) -> None:
 
 
 def _recognise(seen: KnownSignature) -> None:
-    from urteil.harness.verify.words import times
+    from urteil.harness.verify.plurals import times
 
     known_of = ""
     if seen.failure is not None:

@@ -32,7 +32,7 @@ def schedule(scenario: str, as_json: bool, **arguments: Any) -> None:
     With --schedule, check a file and print its schedule.
     """
     from urteil.harness.schedule import schedule_of, text_of
-    from urteil.harness.verify.words import counted
+    from urteil.harness.verify.plurals import counted
 
     planned = schedule_of(requested_scenario(scenario, {"mutant": None, **arguments}))
     if as_json:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from urteil.harness.verify.rest import violated
 from urteil.harness.verify.result import Result
+from urteil.harness.verify.stored_findings import violated
 
 NEVER_NS = 1 << 62
 

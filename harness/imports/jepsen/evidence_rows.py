@@ -23,7 +23,7 @@ from urteil.harness.imports.jepsen.operations import (
 )
 from urteil.harness.imports.jepsen.read_passes import Polled, Polls, Reader
 from urteil.harness.imports.jepsen.row_groups import Cells, Table
-from urteil.harness.verify.derived.parts import ENDS, ENDS_NS
+from urteil.harness.verify.derived.partitions import ENDS, ENDS_NS
 
 BOOT = "jepsen"
 Step = list[Any]

@@ -41,7 +41,7 @@ from urteil.harness.scenario import (
     WorkloadSpec,
     save,
 )
-from urteil.harness.verify.derived.parts import LOG
+from urteil.harness.verify.derived.partitions import LOG
 from urteil.harness.verify.evidence import write_rows
 
 GUARANTEES = ("lost_write", "inconsistent_offset", "duplicate")

@@ -20,8 +20,8 @@ from urteil.harness.scenario import (
     WorkloadSpec,
     save,
 )
-from urteil.harness.verify.derived.parts import ENDS, LOG
-from urteil.harness.verify.soundness.trust import REQUIRED
+from urteil.harness.verify.derived.partitions import ENDS, LOG
+from urteil.harness.verify.validation.reasons import REQUIRED
 
 DEFAULTS = {
     "min.insync.replicas": "1",

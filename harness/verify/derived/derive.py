@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from urteil.harness.scenario import RunFacts, Scenario, TopicFact
-from urteil.harness.verify.derived.administered import killed_clients, lowest_min_isr
-from urteil.harness.verify.derived.calms import calms
-from urteil.harness.verify.derived.chores import chores
-from urteil.harness.verify.derived.covered import (
+from urteil.harness.verify.derived.admin_tasks import chores
+from urteil.harness.verify.derived.broker_exits import ends
+from urteil.harness.verify.derived.broker_views import answers, since_made, views
+from urteil.harness.verify.derived.coverage import (
     blind_ns,
     cover,
     divergence_floor,
@@ -26,19 +26,17 @@ from urteil.harness.verify.derived.covered import (
     stretches,
 )
 from urteil.harness.verify.derived.cycles import cycle_rows
-from urteil.harness.verify.derived.deleted import deletions
-from urteil.harness.verify.derived.departures import departures
-from urteil.harness.verify.derived.ends import ends
-from urteil.harness.verify.derived.expulsions import expulsions
+from urteil.harness.verify.derived.deleted_records import deletions
+from urteil.harness.verify.derived.evictions import expulsions
 from urteil.harness.verify.derived.harm import flushed_ns, harms
 from urteil.harness.verify.derived.leftovers import leftovers
+from urteil.harness.verify.derived.member_departures import departures
 from urteil.harness.verify.derived.members import members
-from urteil.harness.verify.derived.parts import administered, late_begin, part_row, segments
-from urteil.harness.verify.derived.promises import settled
-from urteil.harness.verify.derived.rations import rations
-from urteil.harness.verify.derived.returns import returns
-from urteil.harness.verify.derived.shortened import shortened
-from urteil.harness.verify.derived.small import (
+from urteil.harness.verify.derived.partitions import administered, late_begin, part_row, segments
+from urteil.harness.verify.derived.quota_limits import rations
+from urteil.harness.verify.derived.retention_promises import settled
+from urteil.harness.verify.derived.shortened_retention import shortened
+from urteil.harness.verify.derived.small_evidence import (
     Key,
     Small,
     assigned_ever,
@@ -48,11 +46,13 @@ from urteil.harness.verify.derived.small import (
     sort_passes,
     unasked,
 )
+from urteil.harness.verify.derived.state_spans import FOREVER_NS, Span
+from urteil.harness.verify.derived.static_rejoins import returns
 from urteil.harness.verify.derived.tables import DERIVED, Derived
 from urteil.harness.verify.derived.takeovers import takeovers
-from urteil.harness.verify.derived.timeline import FOREVER_NS, Span
+from urteil.harness.verify.derived.topic_changes import killed_clients, lowest_min_isr
 from urteil.harness.verify.derived.transactions import over_ns, stands, txn_rows
-from urteil.harness.verify.derived.views import answers, since_made, views
+from urteil.harness.verify.derived.undisturbed_intervals import calms
 from urteil.harness.verify.evidence import Row
 
 MASK_BITS = 60

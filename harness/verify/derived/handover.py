@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 
 from urteil.harness.verify.derived.impact import SECOND_NS, Stretch, acting
-from urteil.harness.verify.derived.small import Small
+from urteil.harness.verify.derived.small_evidence import Small
 from urteil.harness.verify.evidence import Row, targets_of
 
 KIND = "not handed over"

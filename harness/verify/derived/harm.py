@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from urteil.harness.verify.derived.timeline import FOREVER_NS, NO_OFFSET, Floor, Span
+from urteil.harness.verify.derived.state_spans import FOREVER_NS, NO_OFFSET, Floor, Span
 from urteil.harness.verify.evidence import Row
 
 

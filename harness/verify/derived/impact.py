@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from urteil.harness.scenario import RunFacts, Scenario
-from urteil.harness.verify.derived.parts import setting
+from urteil.harness.verify.derived.partitions import setting
+from urteil.harness.verify.derived.state_spans import FOREVER_NS
 from urteil.harness.verify.derived.tables import Derived
-from urteil.harness.verify.derived.timeline import FOREVER_NS
 from urteil.harness.verify.evidence import Row, targets_of
 from urteil.harness.verify.result import FaultResult
 

@@ -17,12 +17,12 @@ from typing import Any
 from urteil.harness.evidence.readers.deleted_files import GONE_FILE, METRIC
 from urteil.harness.scenario import RunFacts, Scenario
 from urteil.harness.verify import evidence
-from urteil.harness.verify.derived.chores import OWN
+from urteil.harness.verify.derived.admin_tasks import OWN
 from urteil.harness.verify.derived.impact import SECOND_NS, acting
-from urteil.harness.verify.derived.small import Small
-from urteil.harness.verify.derived.timeline import CLOCK_SLACK_NS
+from urteil.harness.verify.derived.small_evidence import Small
+from urteil.harness.verify.derived.state_spans import CLOCK_SLACK_NS
 from urteil.harness.verify.evidence import Row, targets_of
-from urteil.harness.verify.soundness import cells
+from urteil.harness.verify.validation import cell_checks
 
 MOVED, DELETED, SET_ASIDE = "moved", "deleted", "set aside"
 SLACK_S = 15.0
@@ -129,7 +129,7 @@ def _set_aside(run_dir: Path, small: Small, scenario: Scenario, end_ns: int) -> 
         if str(row["path"]).startswith("/brokers/ids/") and row["version"] != -1
     }
     for row in evidence.samples(run_dir, (METRIC,)):
-        path = str(cells.labels(row).get("path"))
+        path = str(cell_checks.labels(row).get("path"))
         broker = int(str(row["source"]).removeprefix("b"))
         since_ns = started.get(f"/brokers/ids/{broker}")
         if since_ns is not None and row["value"] is not None:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from urteil.harness.verify import evidence
-from urteil.harness.verify.derived.timeline import CLOCK_SLACK_NS, Span
+from urteil.harness.verify.derived.state_spans import CLOCK_SLACK_NS, Span
 
 _ROWS = 65536
 _COLUMNS = {

@@ -15,17 +15,17 @@ from pathlib import Path
 
 from urteil.harness.scenario import IMPORTED, RunFacts, Scenario
 from urteil.harness.verify import evidence
-from urteil.harness.verify.derived.calms import (
+from urteil.harness.verify.derived.coordinators import OFFSETS_TOPIC, coordinating_partition
+from urteil.harness.verify.derived.impact import SECOND_NS, Stretch, acting
+from urteil.harness.verify.derived.small_evidence import Small
+from urteil.harness.verify.derived.state_spans import Span
+from urteil.harness.verify.derived.undisturbed_intervals import (
     Who,
     beats_of,
     end_of_load_ns,
     session_timeout_ns,
     time_ns,
 )
-from urteil.harness.verify.derived.coordinators import OFFSETS_TOPIC, coordinating_partition
-from urteil.harness.verify.derived.impact import SECOND_NS, Stretch, acting
-from urteil.harness.verify.derived.small import Small
-from urteil.harness.verify.derived.timeline import Span
 from urteil.harness.verify.evidence import Row
 
 OFFICES = frozenset({"crash", "shutdown", "elect_preferred", "rolling_restart"})

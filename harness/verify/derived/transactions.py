@@ -14,8 +14,8 @@ from urteil.chaos.observations import CLIENT
 from urteil.harness.clients.spec import transaction_timeout_ms
 from urteil.harness.scenario import Scenario
 from urteil.harness.verify import evidence
-from urteil.harness.verify.derived.cut_short import LATE_NS, cut_short
-from urteil.harness.verify.derived.timeline import FOREVER_NS
+from urteil.harness.verify.derived.early_aborts import LATE_NS, cut_short
+from urteil.harness.verify.derived.state_spans import FOREVER_NS
 from urteil.harness.verify.evidence import Row, targets_of
 
 MS_NS = 1_000_000

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from urteil.harness.evidence.schema import SCHEMAS
-from urteil.harness.verify import judgement, plan, synthetic
+from urteil.harness.verify import judgement, shared_tables, synthetic
 from urteil.harness.verify.check import Places, check
 from urteil.harness.verify.engines.engine import Spark, open_views
 from urteil.harness.verify.guarantees import GUARANTEES
@@ -28,10 +28,10 @@ def rehearse(session: Any, enough: threading.Event) -> None:
         derived = judgement.prepare(run_dir, scenario, facts)
         engine = Spark(session, work, owned=False)
         open_views(engine, run_dir, derived)
-        for name in plan.STAGES:
+        for name in shared_tables.STAGES:
             if enough.is_set():
                 return
-            engine.keep(name, plan.stage(name, engine))
+            engine.keep(name, shared_tables.stage(name, engine))
         for guarantee in list(GUARANTEES.values())[:REHEARSED]:
             if enough.is_set():
                 return

@@ -7,8 +7,8 @@ from typing import Any
 
 from urteil.harness.verify.guarantees.base import SLOT, Guarantee, place
 from urteil.harness.verify.guarantees.torn_txn import SPOILED
-from urteil.harness.verify.plan import ENDED
-from urteil.harness.verify.words import counted
+from urteil.harness.verify.plurals import counted
+from urteil.harness.verify.shared_tables import ENDED
 
 _ABORTED = f"""
 FROM ({ENDED}) t

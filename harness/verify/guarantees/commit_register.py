@@ -2,7 +2,7 @@
 
 OffsetCommit writes it, OffsetDelete and DeleteGroups empty it (forgotten.py), OffsetFetch reads it:
 an answer must be the value of a commit that was under way, or of the last one before it. The search
-is Python, on one register at a time: rows of `commit_breaks` (harness/verify/register.py).
+is Python, on one register at a time: rows of `commit_breaks` (harness/verify/linearizability.py).
 
 `unstable`: who had sent a position to its transaction was told another one before that ended,
 though it asked for stable ones alone (workloads with `present_offsets`).

@@ -2,7 +2,7 @@
 
 An answer of OffsetFetch below a commit acknowledged before it, with no commit as low since, not
 even one of unknown outcome, or a member's first read there, of a partition that it was given after
-that: rows of `commit_breaks` (harness/verify/derived/committed.py).
+that: rows of `commit_breaks` (harness/verify/derived/committed_positions.py).
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import SLOT, Guarantee, numbered, place
-from urteil.harness.verify.words import counted, times
+from urteil.harness.verify.plurals import counted, times
 
 
 def _explain(row: Mapping[str, Any]) -> str:

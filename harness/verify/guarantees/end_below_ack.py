@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from urteil.harness.verify.guarantees.base import FELL, Guarantee
 from urteil.harness.verify.guarantees.latest_went_back import TOLD
-from urteil.harness.verify.plan import TICK_NS
+from urteil.harness.verify.shared_tables import TICK_NS
 
 _STEP_NS = 1_000_000
 

@@ -16,8 +16,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from urteil.harness.evidence.journal import INITIALISE
-from urteil.harness.verify.derived.cut_short import FORGOTTEN
-from urteil.harness.verify.derived.promises import STOPPING_NS
+from urteil.harness.verify.derived.early_aborts import FORGOTTEN
+from urteil.harness.verify.derived.retention_promises import STOPPING_NS
 from urteil.harness.verify.guarantees.base import Guarantee, place
 from urteil.harness.verify.guarantees.torn_txn import COORDINATOR, OF_TXN, SPOILED
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from urteil.harness.verify.derived.timeline import FOREVER_NS
+from urteil.harness.verify.derived.state_spans import FOREVER_NS
 from urteil.harness.verify.guarantees.base import FELL, Guarantee, place
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from urteil.harness.verify.guarantees.base import Guarantee, place
 from urteil.harness.verify.guarantees.keys import COMMITTED, FLOORS, LOSABLE, UNSERVED, WHOSE
-from urteil.harness.verify.words import counted
+from urteil.harness.verify.plurals import counted
 
 _JUDGED = """
 WHERE k.outcome = 'ok' AND k.off = k.last_off AND k.open_n = 0 AND k.tombstone = 0

@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from urteil.harness.verify.derived.timeline import NO_OFFSET
+from urteil.harness.verify.derived.state_spans import NO_OFFSET
 from urteil.harness.verify.guarantees.base import DESTROYED, SLOT, Guarantee, acks, numbered, place
-from urteil.harness.verify.unplaced import OF_COMMIT, OWED
-from urteil.harness.verify.words import counted
+from urteil.harness.verify.plurals import counted
+from urteil.harness.verify.unplaced_sends import OF_COMMIT, OWED
 
 JUDGED = """
 FROM vals v JOIN parts q ON v.sent_p = q.p

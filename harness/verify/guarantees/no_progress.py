@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import Guarantee
-from urteil.harness.verify.plan import REFUSED, WAITS
+from urteil.harness.verify.shared_tables import REFUSED, WAITS
 
 _WAIT_NS = 2_000_000_000
 

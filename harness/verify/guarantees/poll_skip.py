@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import DUE, LOSS, SLOT, Guarantee, place
-from urteil.harness.verify.plan import BUCKET
+from urteil.harness.verify.shared_tables import BUCKET
 
 NO_EVENT = """
 NOT EXISTS (SELECT 1 FROM polls e LEFT JOIN parts r ON e.topic_id = r.topic_id

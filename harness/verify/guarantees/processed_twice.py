@@ -10,7 +10,7 @@ from urteil.harness.verify.guarantees.base import RECORDS, SLOT, Guarantee, plac
 from urteil.harness.verify.guarantees.offsets_not_atomic import SPOILT_NS
 from urteil.harness.verify.guarantees.torn_txn import LATE_END, SPOILED
 from urteil.harness.verify.guarantees.unprocessed import COPIED, PROMISE
-from urteil.harness.verify.words import times
+from urteil.harness.verify.plurals import times
 
 _MADE = f"""
 SELECT w.source, COUNT(*) AS copies, MIN(w.shown_slot) % {SLOT} AS first_copy,

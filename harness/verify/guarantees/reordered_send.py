@@ -7,7 +7,7 @@ out, as are sends of unknown end, but for those of a transaction that readers sh
 from __future__ import annotations
 
 from urteil.harness.verify.guarantees.base import EPOCH, SLOT, Guarantee, numbered
-from urteil.harness.verify.unplaced import OF_COMMIT
+from urteil.harness.verify.unplaced_sends import OF_COMMIT
 
 _ACKED = f"q.p * {SLOT} + v.ack_off"
 _SLOT = f"""COALESCE(CASE WHEN q.compacted = 1 OR v.ack_off < q.log_start

@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from urteil.harness.verify.derived.impact import SECOND_NS
-from urteil.harness.verify.derived.promises import STOPPING_NS
+from urteil.harness.verify.derived.retention_promises import STOPPING_NS
 from urteil.harness.verify.guarantees.base import Guarantee, place
 
 _JUDGED = """

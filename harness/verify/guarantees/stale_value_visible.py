@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from urteil.harness.verify.derived.timeline import FOREVER_NS
+from urteil.harness.verify.derived.state_spans import FOREVER_NS
 from urteil.harness.verify.guarantees.base import Guarantee, place
 from urteil.harness.verify.guarantees.keys import LATEST_LOSABLE, latest, older
 

@@ -6,7 +6,7 @@ that were overwritten may go at once; where a clock was moved nobody can tell.
 
 from __future__ import annotations
 
-from urteil.harness.verify.derived.promises import STOPPING_NS
+from urteil.harness.verify.derived.retention_promises import STOPPING_NS
 from urteil.harness.verify.guarantees.base import Guarantee, place
 from urteil.harness.verify.guarantees.keys import COMMITTED, FLOORS, LOSABLE, UNSERVED, WHOSE
 

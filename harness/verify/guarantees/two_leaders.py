@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from urteil.harness.verify.derived.timeline import CLOCK_SLACK_NS
+from urteil.harness.verify.derived.state_spans import CLOCK_SLACK_NS
 from urteil.harness.verify.guarantees.base import EPOCH, Guarantee, place
 
 _LONG_NS = 5_000_000_000

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import Guarantee
-from urteil.harness.verify.words import times
+from urteil.harness.verify.plurals import times
 
 _LONG_NS = 5_000_000_000
 

@@ -8,7 +8,7 @@ the group's last position must have one.
 
 from __future__ import annotations
 
-from urteil.harness.verify.derived.timeline import FOREVER_NS
+from urteil.harness.verify.derived.state_spans import FOREVER_NS
 from urteil.harness.verify.guarantees.base import RECORDS, SLOT, Guarantee, place
 from urteil.harness.verify.guarantees.offsets_not_atomic import INPUTS, OUTPUT_GONE, SPOILT_NS
 from urteil.harness.verify.guarantees.torn_txn import LATE_END, SPOILED

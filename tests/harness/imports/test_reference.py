@@ -23,7 +23,7 @@ from urteil.harness.imports.jepsen.edn import Keyword, written
 from urteil.harness.imports.jepsen.importer import load
 from urteil.harness.imports.tables.importer import load as load_tables
 from urteil.harness.scenario import load_facts
-from urteil.harness.verify.derived.parts import ENDS_NS
+from urteil.harness.verify.derived.partitions import ENDS_NS
 from urteil.harness.verify.judgement import judge_run
 from urteil.harness.verify.result import Finding, GuaranteeResult, Result
 

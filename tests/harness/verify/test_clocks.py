@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.harness.verify.made import healthy, judged
+from tests.harness.verify.made_up_runs import healthy, judged
 from urteil.harness.verify.result import Verdict
-from urteil.harness.verify.soundness import clocks
-from urteil.harness.verify.soundness.clocks import went_back
+from urteil.harness.verify.validation import clocks
+from urteil.harness.verify.validation.clocks import went_back
 
 S = 1_000_000_000
 

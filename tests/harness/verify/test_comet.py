@@ -13,7 +13,7 @@ import pyspark
 import pytest
 
 from tests.harness.verify.histories import runs
-from tests.harness.verify.made import ONE, copy_of, healthy
+from tests.harness.verify.made_up_runs import ONE, copy_of, healthy
 from urteil.harness.dependencies import comet
 from urteil.harness.dependencies.installation import MissingDependency
 from urteil.harness.verify import synthetic
@@ -26,7 +26,7 @@ from urteil.harness.verify.result import Result
 LARGE = """
 import json, sys
 from pathlib import Path
-from urteil.harness.verify import plan
+from urteil.harness.verify import shared_tables
 from urteil.harness.verify.engines import engine as engines, spark
 spark.LARGE_ROWS, spark.PARTITIONS, engines.LOCAL_ROWS = 1, 2, 0
 compiled = spark.compile_plans
@@ -50,7 +50,7 @@ engines.open_views(engine, run, derived)
 print(json.dumps(engine._session._jsc.sc().conf().get("spark.driver.memory")))
 print(json.dumps(engine.versions))
 for name in ("slots", "vals"):
-    query = plan.stage(name, engine)
+    query = shared_tables.stage(name, engine)
     found = engine._session.sql(query)._jdf.queryExecution().executedPlan().toString()
     print(json.dumps([line.strip(" :+-*()0123456789").split()[0] for line in found.splitlines()]))
     engine.keep(name, query)

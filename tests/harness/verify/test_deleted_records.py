@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.harness.verify import test_pipeline_guarantees as pipeline
-from tests.harness.verify.made import Tables
+from tests.harness.verify.made_up_runs import Tables
 from tests.harness.verify.test_group_guarantees import healthy, judged
 
 LOW, START = 300, 310

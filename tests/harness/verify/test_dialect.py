@@ -9,7 +9,7 @@ import pytest
 import sqlglot
 from sqlglot import ErrorLevel, exp
 
-from urteil.harness.verify import plan
+from urteil.harness.verify import shared_tables
 from urteil.harness.verify.derived.tables import Derived
 from urteil.harness.verify.engines.dialect import to_duckdb
 from urteil.harness.verify.engines.engine import Duck, open_views
@@ -17,7 +17,7 @@ from urteil.harness.verify.guarantees import GUARANTEES
 
 
 def _queries() -> Iterator[str]:
-    for name, query in plan.STAGES.items():
+    for name, query in shared_tables.STAGES.items():
         only = "AND 1 = 0" if name == "keyed" else ""
         query = query.replace("{in_transactions}", "").replace("{only}", only)
         yield query.replace("{scatter}", "").replace("{gather}", "")
@@ -29,7 +29,7 @@ def _queries() -> Iterator[str]:
 def test_duckdb_takes_every_query(tmp_path: Path) -> None:
     engine = Duck(tmp_path)
     open_views(engine, tmp_path, Derived({}))
-    plan.build(engine)
+    shared_tables.build(engine)
     for one in GUARANTEES.values():
         told = {"opportunities": 0, "violations": 0, "permitted": 0}
         assert engine.query(one.tally()) in ([told], [told | {"opportunities": None}])

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.harness.verify import made
+from tests.harness.verify import made_up_runs
 from tests.harness.verify.histories import runs
-from tests.harness.verify.made import ONE, copy_of, healthy, judged
+from tests.harness.verify.made_up_runs import ONE, copy_of, healthy, judged
 from tests.harness.verify.test_guarantees import COUNTED
 from urteil.harness.verify import judge, synthetic
 from urteil.harness.verify.damage import DAMAGES
@@ -75,7 +75,7 @@ def test_both_engines_find_the_same_in_evidence_damaged_in_every_way(
     copy = copy_of(healthy())
     for one in DAMAGES:
         one.apply(copy)
-    facts = made.two_partitions(synthetic.facts(ONE))
+    facts = made_up_runs.two_partitions(synthetic.facts(ONE))
     facts.phases[2] = type(facts.phases[2])(name="after", begin_ns=1, end_ns=END_NS + 600 * S)
     told = {
         engine: _told(

@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.harness.verify import made
-from tests.harness.verify.made import Tables
+from tests.harness.verify import made_up_runs
+from tests.harness.verify.made_up_runs import Tables
 from tests.harness.verify.shared_answers import SharedDuck
 from urteil.harness.evidence.schema import SCHEMAS
 from urteil.harness.scenario import RunFacts, Scenario
-from urteil.harness.verify import judgement, plan, synthetic
+from urteil.harness.verify import judgement, shared_tables, synthetic
 from urteil.harness.verify.check import Places, check
 from urteil.harness.verify.engines.engine import open_views
 from urteil.harness.verify.guarantees import GUARANTEES
@@ -35,7 +35,7 @@ Judged = dict[str, GuaranteeResult]
 
 
 def healthy() -> Tables:
-    return made.healthy(ONE)
+    return made_up_runs.healthy(ONE)
 
 
 def judged(run_dir: Path, tables: Tables, *, scenario: Scenario | None = None) -> Judged:
@@ -52,7 +52,7 @@ def judge(
     engine = SharedDuck(run_dir / "work")
     try:
         open_views(engine, run_dir, derived)
-        plan.build(engine)
+        shared_tables.build(engine)
         present = {name for name in SCHEMAS if tables.get(name)}
         return {name: check(engine, GUARANTEES[name], Places(derived), present) for name in names}
     finally:
@@ -468,4 +468,4 @@ def _java_hash(text: str) -> int:
 
 
 def test_made_up_groups_are_whole() -> None:
-    assert {row["client"] for row in made.healthy()["commits"]} == {"g0", "g1"}
+    assert {row["client"] for row in made_up_runs.healthy()["commits"]} == {"g0", "g1"}

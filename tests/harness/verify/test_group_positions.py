@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.harness.verify.made import Tables
+from tests.harness.verify.made_up_runs import Tables
 from tests.harness.verify.test_group_guarantees import (
     HALF,
     ONE,

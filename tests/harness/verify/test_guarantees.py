@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from tests.harness.verify import made
-from tests.harness.verify.made import ONE, alone, copy_of, healthy, judged, named, topic
+from tests.harness.verify import made_up_runs
+from tests.harness.verify.made_up_runs import ONE, alone, copy_of, healthy, judged, named, topic
 from urteil.harness.verify import synthetic
-from urteil.harness.verify.canary import found, judge_copy
 from urteil.harness.verify.damage import DAMAGES, Damage
 from urteil.harness.verify.guarantees import GUARANTEES
 from urteil.harness.verify.result import Status, Verdict
+from urteil.harness.verify.self_test import found, judge_copy
 from urteil.harness.verify.synthetic import END_NS, S, Shape
 
 COUNTED = {"g0", "g_single"}
@@ -52,7 +52,7 @@ def test_healthy_evidence_holds_every_guarantee(tmp_path: Path) -> None:
 def test_every_damage_is_a_violation_of_its_guarantee(one: Damage, tmp_path: Path) -> None:
     copy = copy_of(healthy())
     trace = one.apply(copy)
-    facts = made.two_partitions(synthetic.facts(ONE))
+    facts = made_up_runs.two_partitions(synthetic.facts(ONE))
     facts.phases[2] = type(facts.phases[2])(name="after", begin_ns=1, end_ns=END_NS + 600 * S)
     only = {trace.guarantee}
     results = judge_copy(tmp_path, copy, synthetic.scenario(ONE), facts, only=only)
@@ -196,7 +196,7 @@ def test_offsets_below_the_log_start_are_gone_by_right(tmp_path: Path) -> None:
     for row in tables["passes"]:
         row["from_offset"] = 40 if row["final"] else 0
     facts = synthetic.facts(ONE)
-    facts.topics[:] = made.topic(retention_ms="1000")
+    facts.topics[:] = made_up_runs.topic(retention_ms="1000")
     assert judged(tmp_path, tables, facts=facts).verdict is Verdict.PASS
 
 
@@ -207,7 +207,7 @@ def test_compacted_topics_may_have_holes_and_other_bytes(tmp_path: Path) -> None
         row | {"batch_crc": row["broker"]} for row in tables["replicas"] if kept[row["offset"]]
     ]
     tables["reads"] = [row for row in tables["reads"] if kept[row["offset"]]]
-    facts = synthetic.facts(ONE, topics=made.topic(cleanup_policy="compact"))
+    facts = synthetic.facts(ONE, topics=made_up_runs.topic(cleanup_policy="compact"))
     result = judged(tmp_path, tables, facts=facts)
     assert [one.name for one in result.guarantees if one.status is Status.VIOLATED] == []
 
@@ -218,7 +218,7 @@ def test_a_leader_finds_no_time_that_its_own_cleaner_took(tmp_path: Path) -> Non
     (tables["offset_answers"][-1]) |= {"query": "time", "timestamp_ms": asked["timestamp_ms"]}
     tables["offset_answers"][-1] |= {"offset": 101, "error": None, "node": 2}
     cleaned = [r for r in tables["replicas"] if (r["broker"], r["offset"]) != (2, 100)]
-    topics = made.topic(cleanup_policy="compact")
+    topics = made_up_runs.topic(cleanup_policy="compact")
     facts = synthetic.facts(ONE, topics=topics)
     (finding,) = alone("time_index_wrong", tmp_path, tables, facts=facts).findings
     assert (finding.sub_kind, finding.offset) == ("too late", 101)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.verify import made
-from tests.harness.verify.made import alone, healthy, judged, named
+from tests.harness.verify import made_up_runs
+from tests.harness.verify.made_up_runs import alone, healthy, judged, named
 from urteil.harness.verify.derived.harm import Harm, losses, with_losses
-from urteil.harness.verify.derived.timeline import FOREVER_NS, NO_OFFSET, Floor, Span
+from urteil.harness.verify.derived.state_spans import FOREVER_NS, NO_OFFSET, Floor, Span
 from urteil.harness.verify.result import Status, Verdict
 from urteil.harness.verify.synthetic import CRASH_NS, LED_NS, S
 
@@ -96,14 +96,16 @@ def test_a_loss_concerns_what_was_sent_before_it() -> None:
     ]
 
 
-def _sent_and_lost(tables: made.Tables, offset: int, at_ns: int = CRASH_NS - S // 100) -> None:
+def _sent_and_lost(
+    tables: made_up_runs.Tables, offset: int, at_ns: int = CRASH_NS - S // 100
+) -> None:
     """A send that was acknowledged at an offset which another record has in the end."""
     value = {"value_id": f"r/p0/{100_000 + offset}", "op": 100_000 + offset, "client": "p0"}
     row = tables["sends"][offset] | value | {"invoke_ns": at_ns, "complete_ns": at_ns + 1}
     tables["sends"].append(row | {"node": 1 if at_ns < LED_NS else 2})
 
 
-def _cut(tables: made.Tables, *brokers: int, low: int = FLOOR) -> None:
+def _cut(tables: made_up_runs.Tables, *brokers: int, low: int = FLOOR) -> None:
     """A power cut on these brokers in the middle of the load; the ISR stayed as it was."""
     logs = {f"b{broker}": {"urteil-0": [low, None]} for broker in brokers}
     (fault,) = tables["faults"]

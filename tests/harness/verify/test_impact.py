@@ -9,13 +9,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.harness.verify.made import ONE, Tables, alone, copy_of, healthy, judged, named
+from tests.harness.verify.made_up_runs import ONE, Tables, alone, copy_of, healthy, judged, named
 from urteil.harness import host_load
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.damage import DAMAGES
 from urteil.harness.verify.derived.impact import Stretch, longest_gap_s, whole_again_ns
-from urteil.harness.verify.derived.timeline import FOREVER_NS
+from urteil.harness.verify.derived.state_spans import FOREVER_NS
 from urteil.harness.verify.result import Status, Verdict
 from urteil.harness.verify.synthetic import BEGIN_NS, CRASH_NS, END_NS, HEALED_NS, RUN, S
 

@@ -10,7 +10,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.harness.verify.made import ONE, Tables, alone, asked_for, healthy, judged, named, topic
+from tests.harness.verify.made_up_runs import (
+    ONE,
+    Tables,
+    alone,
+    asked_for,
+    healthy,
+    judged,
+    named,
+    topic,
+)
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.result import Status
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from tests.harness.verify.made import ONE, alone, healthy
+from tests.harness.verify.made_up_runs import ONE, alone, healthy
 from urteil.harness.evidence.readers.deleted_files import METRIC
 from urteil.harness.scenario import ClusterSpec, Scenario
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.derived.leftovers import leftovers
-from urteil.harness.verify.derived.small import read
+from urteil.harness.verify.derived.small_evidence import read
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.synthetic import BEGIN_NS, END_NS, TOPIC, TOPIC_ID, S
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.verify import made
-from tests.harness.verify.made import ONE, Tables, alone, healthy
+from tests.harness.verify import made_up_runs
+from tests.harness.verify.made_up_runs import ONE, Tables, alone, healthy
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.result import GuaranteeResult
 from urteil.harness.verify.synthetic import LED_NS, S
@@ -55,7 +55,9 @@ def _write(tables: Tables) -> None:
 
 def _judged(name: str, run_dir: Path, tables: Tables) -> GuaranteeResult:
     config = {"unclean_leader_election_enable": "true", "min_insync_replicas": "1"}
-    return alone(name, run_dir, tables, facts=synthetic.facts(ONE, topics=made.topic(**config)))
+    return alone(
+        name, run_dir, tables, facts=synthetic.facts(ONE, topics=made_up_runs.topic(**config))
+    )
 
 
 @pytest.mark.parametrize("told", [True, False], ids=["lost", "never was"])

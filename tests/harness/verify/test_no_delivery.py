@@ -9,14 +9,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.harness.verify import made
-from tests.harness.verify.made import Tables
+from tests.harness.verify import made_up_runs
+from tests.harness.verify.made_up_runs import Tables
 from tests.harness.verify.test_group_guarantees import judge
 from urteil.harness.scenario import Phase, RunFacts
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.result import GuaranteeResult, Status
-from urteil.harness.verify.soundness import trust
 from urteil.harness.verify.synthetic import END_NS, TOPIC, TOPIC_ID, S
+from urteil.harness.verify.validation import reasons
 
 ONE = synthetic.Shape(records=60, partitions=1)
 LED_NS = END_NS + 18 * S
@@ -28,7 +28,7 @@ PLACE = {"topic_id": TOPIC_ID, "topic": TOPIC, "partition": 0}
 
 def waiting(**client: Any) -> Tables:
     """A healthy run, and a member of a group of its own that polls and is given nothing."""
-    tables = made.healthy(ONE)
+    tables = made_up_runs.healthy(ONE)
     lives = {"kind": "group", "group": "late", "isolation": "read_uncommitted"}
     lives |= {"begin_ns": END_NS + S, "end_ns": OVER_NS}
     model = tables["clients"][0]
@@ -90,7 +90,9 @@ def test_final_readers_that_began_nowhere_left_no_passes(
         if row["kind"] == "final" and row["client"] != "g9":
             row |= {"begin_ns": END_NS, "end_ns": END_NS + 1}
     assert judged(tmp_path, tables).violations == 1
-    assert [one for one in trust.empty(tmp_path, synthetic.facts(ONE)) if one == "passes"] == missed
+    assert [
+        one for one in reasons.empty(tmp_path, synthetic.facts(ONE)) if one == "passes"
+    ] == missed
 
 
 @pytest.mark.parametrize("begun", [True, False])

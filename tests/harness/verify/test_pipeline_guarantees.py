@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.harness.verify.made import Tables
+from tests.harness.verify.made_up_runs import Tables
 from tests.harness.verify.test_group_guarantees import Judged, healthy, judge
 from urteil.harness.scenario import TopicFact
 from urteil.harness.verify import synthetic

@@ -10,13 +10,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.harness.verify import made
-from tests.harness.verify.made import Tables
+from tests.harness.verify import made_up_runs
+from tests.harness.verify.made_up_runs import Tables
 from tests.harness.verify.test_group_guarantees import judge
 from tests.harness.verify.test_no_delivery import fault
 from urteil.harness.scenario import Scenario
 from urteil.harness.verify import synthetic
-from urteil.harness.verify.derived.resumption import resumptions
+from urteil.harness.verify.derived.expected_progress import resumptions
 from urteil.harness.verify.derived.tables import Derived
 from urteil.harness.verify.result import GuaranteeResult, Status
 from urteil.harness.verify.synthetic import BEGIN_NS, END_NS, S
@@ -38,7 +38,7 @@ def _limited(
 
 def _calm() -> Tables:
     """Without the crash and the election that healthy evidence has."""
-    tables = made.healthy(ONE)
+    tables = made_up_runs.healthy(ONE)
     tables["faults"].clear()
     tables["states"] = [row for row in tables["states"] if row["at_ns"] <= BEGIN_NS]
     return tables

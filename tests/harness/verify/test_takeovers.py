@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.harness.verify.made import Tables
+from tests.harness.verify.made_up_runs import Tables
 from tests.harness.verify.test_group_guarantees import offices
 from tests.harness.verify.test_no_delivery import LED_NS, PLACE, WHO, fault, judged, waiting
 from urteil.harness.verify.synthetic import S

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.harness.verify.made import alone
+from tests.harness.verify.made_up_runs import alone
 from tests.harness.verify.test_group_guarantees import Judged, healthy, judge
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.evidence import Row

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.verify import made
+from tests.harness.verify import made_up_runs
 from tests.harness.verify.test_group_guarantees import judge
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.result import GuaranteeResult, Status
@@ -20,7 +20,7 @@ Event = tuple[float, str, int]
 
 
 def judged(run_dir: Path, events: list[Event]) -> GuaranteeResult:
-    tables = made.healthy(ONE)
+    tables = made_up_runs.healthy(ONE)
     tables["accesses"], tables["admin_ops"] = [], []
     for at_s, what, node in events:
         times = {"invoke_ns": BEGIN_NS + int(at_s * S), "complete_ns": BEGIN_NS + int(at_s * S) + 1}
@@ -102,23 +102,23 @@ def test_without_users_nothing_is_judged(tmp_path: Path) -> None:
 
 
 def test_answers_that_do_not_tell_when_accuse_nobody(tmp_path: Path) -> None:
-    tables = made.healthy(ONE)
+    tables = made_up_runs.healthy(ONE)
     who = {"client": "visitor", "session": 1, "node": 1, "subject": SUBJECT}
     times = {"invoke_ns": BEGIN_NS + S, "complete_ns": None}
     tables["accesses"] = [who | times | {"outcome": "ok"}]
-    result = made.judged(tmp_path, tables, shape=ONE)
-    assert made.named(result, "unauthorised").status is Status.UNKNOWN
+    result = made_up_runs.judged(tmp_path, tables, shape=ONE)
+    assert made_up_runs.named(result, "unauthorised").status is Status.UNKNOWN
     told = "1 access attempts were answered, and do not tell when (evidence/accesses)"
     assert told in result.reasons
 
 
 @pytest.mark.parametrize("lost", ["subject", "invoke_ns", "act"])
 def test_changes_that_do_not_tell_of_what_accuse_nobody(lost: str, tmp_path: Path) -> None:
-    tables = made.healthy(ONE)
+    tables = made_up_runs.healthy(ONE)
     told = {"subject": SUBJECT, "invoke_ns": BEGIN_NS, "complete_ns": BEGIN_NS + 1, "outcome": "ok"}
     tables["admin_ops"] = [told | {"act": "grant"} | {lost: "" if lost == "act" else None}]
     used = {"invoke_ns": BEGIN_NS + S, "complete_ns": BEGIN_NS + S + 1}
     tables["accesses"] = [told | used | {"client": "visitor", "session": 1, "node": 1}]
-    result = made.judged(tmp_path, tables, shape=ONE)
-    assert made.named(result, "unauthorised").status is Status.UNKNOWN
+    result = made_up_runs.judged(tmp_path, tables, shape=ONE)
+    assert made_up_runs.named(result, "unauthorised").status is Status.UNKNOWN
     assert any("evidence/admin_ops" in reason for reason in result.reasons)

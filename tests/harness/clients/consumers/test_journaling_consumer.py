@@ -14,7 +14,7 @@ from urteil.harness.cluster import Cluster
 from urteil.harness.evidence.journal import JournalReader, JournalWriter, PassBegin, PassEnd
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.targets import parse_target
-from urteil.harness.verify.derived.small import sort_passes
+from urteil.harness.verify.derived.small_evidence import sort_passes
 
 RECORDS, DELETED = 9, 4
 PLACE = TopicPartition("t", 0)

@@ -1,0 +1,217 @@
+"""What administrators asked for and the cluster took on: replicas to be moved, topics to go.
+
+A chore ends by itself where every broker is there and nothing is in its way. An election of
+preferred leaders is over when it is answered (KIP-460). Leaders go back to them by themselves
+(`balance`), and those of who shuts down to others before (`handover`). Replicas that are in sync
+stay so (`fallen`). Who may lead does, where nobody else does (`leaderless`), and who left
+is in sync no more (`departed`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from urteil.chaos.admin_controls import ActFailed
+from urteil.harness.scenario import RunFacts, Scenario
+from urteil.harness.verify.derived.former_leaders import kept_in_sync
+from urteil.harness.verify.derived.handover import handovers
+from urteil.harness.verify.derived.impact import SECOND_NS, Stretch, acting, load_of
+from urteil.harness.verify.derived.isr_shrinks import fallen_out
+from urteil.harness.verify.derived.leader_balance import given_back
+from urteil.harness.verify.derived.leaderless_partitions import leaderless
+from urteil.harness.verify.derived.small_evidence import Small
+from urteil.harness.verify.derived.state_spans import CLOCK_SLACK_NS, FOREVER_NS
+from urteil.harness.verify.evidence import Row
+
+CANCEL = "cancel moves"
+AWAITS_NOTHING_S = 30.0
+"""A deletion is a request a broker, and so is the end of a move whose replicas are all in sync."""
+OWN = frozenset(
+    {"add_broker", "add_partitions", "raise_replication", "reassign", "recreate_topic"}
+    | {"remove_broker", "topic_churn"}
+)
+"""Faults that are such chores: they are in nobody's way, but for the brokers that they end."""
+_TOPICS, _WISHES = "/brokers/topics/", "/admin/delete_topics/"
+_PRESENCE = ("/brokers/ids/", "/controller")
+
+
+def chores(small: Small, scenario: Scenario, facts: RunFacts) -> list[Row]:
+    """Rows of the derived table `chores`, `late` where one was not done in time though nothing held
+    it up: judged while every broker was there, and no fault acted."""
+    end_ns = max((phase.end_ns for phase in facts.phases), default=0)
+    load_ns = load_of(facts).end_ns  # then the lab itself turns replicas, for the final reads
+    found: dict[tuple[str, str], Row] = {}
+    for calm in _calms(small, end_ns):
+        moved_ns = min(calm.end_ns, load_ns)
+        for to_ns, rows in (
+            (calm.end_ns, _deletions(_standing(small, calm.end_ns))),
+            (moved_ns, _moves(small, _standing(small, moved_ns), moved_ns, scenario)),
+            (moved_ns, given_back(small, scenario, _standing(small, moved_ns))),
+            (calm.end_ns, fallen_out(small, scenario, calm)),
+        ):
+            for row in rows:
+                from_ns = max(row["from_ns"], calm.begin_ns)
+                late = row["stands"] is not None and to_ns - from_ns > row["limit_s"] * SECOND_NS
+                key = row["kind"], row["asked"]
+                if key not in found or not found[key]["late"]:
+                    found[key] = row | {"from_ns": from_ns, "to_ns": to_ns, "late": int(late)}
+                    found[key]["p"] = small.numbers.get(row["key"])
+    unheeded = _unheeded(small.ops, list(_calms(small, end_ns)))
+    led = [*leaderless(small, scenario, load_ns), *kept_in_sync(small, end_ns)]
+    return [*found.values(), *unheeded, *_elections(small), *handovers(small), *led]
+
+
+def _unheeded(ops: Sequence[Row], calms: Sequence[Stretch]) -> Iterator[Row]:
+    """What was asked for and not refused, and of which nothing was to be seen for as long as the
+    lab waits."""
+    for op in ops:
+        is_unheeded = f'{ActFailed.UNHEEDED}"' in str(op["after"])
+        if op["outcome"] == "info" and is_unheeded and op["complete_ns"] is not None:
+            lasted = Stretch(op["invoke_ns"], op["complete_ns"])
+            yield {
+                "kind": "not done", "p": None, "from_ns": lasted.begin_ns, "to_ns": lasted.end_ns,
+                "asked": f"to {op['act']} {op['subject']}, which nobody refused",
+                "stands": "it was not done", "limit_s": AWAITS_NOTHING_S,
+                "late": int(any(_spans(calm, lasted) for calm in calms)),
+            }  # fmt: skip
+
+
+def _spans(calm: Stretch, one: Stretch) -> bool:
+    return calm.begin_ns <= one.begin_ns and one.end_ns <= calm.end_ns
+
+
+def _elections(small: Small) -> Iterator[Row]:
+    """Preferred leaders of which somebody was told that they were elected: each led for a moment at
+    least, by ZooKeeper's clock."""
+    versions: dict[str, list[Row]] = {}
+    for row in sorted(small.states, key=lambda row: int(row["zxid"])):
+        versions.setdefault(str(row["path"]), []).append(row)
+    for op in small.ops:
+        for (topic, p), leader in _elected(op).items():
+            known = versions.get(f"{_TOPICS}{topic}/partitions/{p}/state", [])
+            ends = [*(row["at_ns"] for row in known[1:]), FOREVER_NS]
+            asked = Stretch(op["invoke_ns"] - CLOCK_SLACK_NS, op["complete_ns"] + CLOCK_SLACK_NS)
+            led = [
+                row["leader"]
+                for row, end_ns in zip(known, ends, strict=False)
+                if row["leader"] is not None and Stretch(row["at_ns"], end_ns).meets(asked)
+            ]
+            if led:
+                late = leader not in led
+                yield {
+                    "kind": "not elected", "p": small.numbers.get((known[-1]["topic_id"], int(p))),
+                    "from_ns": op["invoke_ns"], "to_ns": op["complete_ns"],
+                    "asked": f"that broker {leader} lead {topic}-{p}, which it is to prefer",
+                    "stands": f"broker {led[0]} led all the while" if late else None,
+                    "limit_s": 0.0, "late": int(late),
+                }  # fmt: skip
+
+
+def _elected(op: Row) -> dict[tuple[str, str], int]:
+    """Topic and partition to the preferred leader that was elected, for all that was answered."""
+    if op["act"] != "elect preferred" or op["outcome"] != "ok" or op["complete_ns"] is None:
+        return {}
+    told: Any = json.loads(op["after"] or "{}")
+    partitions = told.get("partitions", [])
+    one = f"-{partitions[0]}" if len(partitions) == 1 else ""
+    topic = str(op["subject"]).removesuffix(one)
+    found = told.get("elected", {})
+    return {(topic, p): int(node.removeprefix("b")) for p, node in found.items()}
+
+
+def _calms(small: Small, end_ns: int) -> Iterator[Stretch]:
+    """From one coming or going of a broker or controller, or fault that acts, to the next; none
+    while a broker is away, or a disk may be hurt."""
+    present = [row for row in small.states if (row["path"] or "").startswith(_PRESENCE)]
+    busy = [Stretch(row["at_ns"], row["at_ns"]) for row in present]
+    for fault in small.faults:
+        if fault["acted"] and fault["fault"] not in OWN:
+            until_ns = FOREVER_NS if "disk" in fault["fault"] else acting(fault).end_ns
+            busy.append(Stretch(fault["begin_ns"], until_ns if fault["healed_ns"] else FOREVER_NS))
+    since_ns = None
+    for one in sorted([*busy, Stretch(end_ns, end_ns)], key=lambda one: one.begin_ns):
+        if since_ns is not None and since_ns < one.begin_ns <= end_ns:
+            here = {row["path"]: row["version"] for row in _until(present, one.begin_ns - 1)}
+            if here and -1 not in here.values():
+                yield Stretch(since_ns, one.begin_ns)
+        since_ns = max(since_ns or one.end_ns, one.end_ns)
+
+
+def _until(rows: Sequence[Row], at_ns: int) -> list[Row]:
+    told = [row for row in rows if row["at_ns"] <= at_ns]
+    return sorted(told, key=lambda row: int(row["zxid"]))
+
+
+def _standing(small: Small, at_ns: int) -> dict[str, Row]:
+    """The last version of each znode until then."""
+    return {str(row["path"]): row for row in _until(small.states, at_ns)}
+
+
+def _deletions(last: dict[str, Row]) -> Iterator[Row]:
+    """Topics that somebody wished away; the wish goes with the topic."""
+    for path, row in last.items():
+        if path.startswith(_WISHES):
+            stands = None if row["version"] == -1 else "it is there still"
+            yield {
+                "kind": "not deleted", "key": (row["topic_id"], 0), "from_ns": row["at_ns"],
+                "asked": f"that {path.removeprefix(_WISHES)} be deleted", "stands": stands,
+                "limit_s": AWAITS_NOTHING_S,
+            }  # fmt: skip
+
+
+def _moves(small: Small, last: dict[str, Row], at_ns: int, scenario: Scenario) -> Iterator[Row]:
+    """The last acknowledged reassignment, or its end before its time, of each partition of a topic
+    that stays. Whatever is cancelled may leave the old replicas in another order."""
+    due_s = scenario.recovery_deadline_s
+    for topic, ops in _asked(small.ops, at_ns).items():
+        node = last.get(_TOPICS + topic)
+        if node is None or node["version"] == -1 or _WISHES + topic in last:
+            continue
+        replicas = json.loads(node["replicas"] or "{}")
+        wanted = {p: (op, target) for op in ops for p, target in _targets(op).items()}
+        for p, (op, target) in wanted.items():
+            state = last.get(f"{_TOPICS}{topic}/partitions/{p}/state")
+            if state is None or p not in replicas:
+                continue
+            if target is None:
+                continue
+            in_sync = set(target) <= set(json.loads(state["isr"] or "[]"))
+            cancelled = op["act"] == CANCEL
+            done = sorted(replicas[p]) == sorted(target) if cancelled else replicas[p] == target
+            on = f"back on {target}, its move cancelled" if cancelled else f"on {target}"
+            yield {
+                "kind": "not moved",
+                "key": (node["topic_id"], int(p)),
+                "from_ns": max(op["complete_ns"], state["at_ns"] if in_sync else 0),
+                "asked": f"that {topic}-{p} be {on}",
+                "stands": None if done else f"it is on {replicas[p]}",
+                "limit_s": min(AWAITS_NOTHING_S, due_s) if in_sync else due_s,
+            }
+
+
+def _targets(op: Row) -> dict[str, list[int] | None]:
+    """The brokers that each partition was to have, None where a cancellation was refused; nothing
+    where that is not told as the lab does."""
+    try:
+        told: Any = json.loads(op["after"] or "{}")
+        return {
+            p: None if nodes is None else [int(str(one).removeprefix("b")) for one in nodes]
+            for p, nodes in told.items()
+        }
+    except (ValueError, AttributeError, TypeError):
+        return {}
+
+
+def _asked(ops: Sequence[Row], at_ns: int) -> dict[str, list[Row]]:
+    """The reassignments of each topic until then, in order, where all were acknowledged."""
+    found: dict[str, list[Row]] = {}
+    for op in sorted(ops, key=lambda op: int(op["invoke_ns"] or 0)):
+        if op["act"] in ("reassign", CANCEL) and (op["invoke_ns"] or 0) <= at_ns:
+            found.setdefault(op["subject"], []).append(op)
+    return {
+        topic: acts
+        for topic, acts in found.items()
+        if all(op["outcome"] == "ok" and op["complete_ns"] is not None for op in acts)
+    }

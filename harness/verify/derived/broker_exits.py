@@ -1,0 +1,45 @@
+"""Brokers that ended though nobody ended them: rows of the derived table `ends`.
+
+What somebody outside may have done is nobody's fault here: SIGKILL, as the kernel does where memory
+is short, and SIGTERM, upon which a broker may end with 0. A broker needs others to start: one that
+ends meanwhile is not judged while a fault acts that is not its own.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from urteil.harness.evidence.broker_lives import EXIT_CODE, STARTING, STARTS, WHILE
+from urteil.harness.verify import evidence
+from urteil.harness.verify.derived.impact import acting
+from urteil.harness.verify.derived.small_evidence import Small
+from urteil.harness.verify.evidence import Row, targets_of
+from urteil.harness.verify.validation import cell_checks
+
+_KILLED = (-9, -15, 137, 143, 0)
+
+
+def ends(run_dir: Path, small: Small) -> list[Row]:
+    """A row a life of a broker, with its `exit_code` where it ended by itself."""
+    found: list[Row] = []
+    for row in evidence.samples(run_dir, (STARTS, EXIT_CODE)):
+        if row["value"] is None:
+            continue
+        broker, told = str(row["source"]), int(row["value"])
+        if row["metric"] == STARTS:
+            blank = {"at_ns": row["at_ns"], "broker": broker, "kind": None, "exit_code": None}
+            found += [blank] * told
+            continue
+        kind = cell_checks.labels(row).get(WHILE)
+        if told not in _KILLED and not (kind == STARTING and _disturbed(small, broker, row)):
+            found.append({"at_ns": row["at_ns"], "broker": broker, "kind": kind, "exit_code": told})
+    return found
+
+
+def _disturbed(small: Small, broker: str, row: Row) -> bool:
+    """Whether a fault acted then that was not meant for the broker."""
+    return any(
+        acting(one).begin_ns <= row["at_ns"] < acting(one).end_ns
+        for one in small.faults
+        if one["acted"] and broker not in targets_of(one)
+    )

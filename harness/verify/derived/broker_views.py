@@ -1,0 +1,113 @@
+"""What brokers answered when asked: who leads (samples), where a log ends (offset_answers)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from urteil.harness.verify import evidence
+from urteil.harness.verify.derived.state_spans import CLOCK_SLACK_NS, FOREVER_NS, Span
+from urteil.harness.verify.evidence import Row
+
+LEADER = "metadata_leader"
+TOLD = {
+    LEADER: "leader",
+    "metadata_leader_epoch": "leader_epoch",
+    "metadata_in_sync": "isr_size",
+}
+"""Metrics of `samples` with labels topic and partition (or topic_id), from source `b<id>`."""
+MOST = (1 << 31) - 1
+"""Ids of brokers, and epochs, have 32 bits."""
+
+
+def views(
+    run_dir: Path,
+    numbers: dict[tuple[str, int], int],
+    topic_ids: dict[str, str],
+    begin_ns: int,
+) -> list[Row]:
+    """Rows of the derived table `views`: a leader, its epoch and how many are in sync, as one
+    broker told them, since the run's begin; a time before that is that of another clock."""
+    found: dict[tuple[int, int, int], Row] = {}
+    for row in evidence.samples(run_dir, TOLD):
+        place = _place(row, numbers, topic_ids)
+        if place is None or not _told(row, begin_ns):
+            continue
+        p, broker = place
+        view = found.setdefault(
+            (p, broker, row["at_ns"]), {"p": p, "broker": broker, "at_ns": row["at_ns"]}
+        )
+        view[TOLD[row["metric"]]] = int(row["value"])
+    return [view for view in found.values() if "leader" in view]
+
+
+def since_made(found: list[Row], spans: Mapping[int, Sequence[Span]]) -> list[Row]:
+    """`found` without what brokers told before their partition was made, by its first state: that
+    was of another topic of that name, since labels need not tell the id."""
+    made_ns = {
+        p: one[0].begin_ns - CLOCK_SLACK_NS for p, one in spans.items() if one[0].version == 0
+    }
+    return [
+        view for view in found
+        if view["at_ns"] is None or view["at_ns"] >= made_ns.get(view["p"], -FOREVER_NS)
+    ]  # fmt: skip
+
+
+def _told(row: Row, begin_ns: int) -> bool:
+    at_ns, value = row["at_ns"], row["value"]
+    return value is not None and -1 <= value < MOST and (at_ns is None or at_ns >= begin_ns)
+
+
+def _place(
+    row: Row, numbers: dict[tuple[str, int], int], topic_ids: dict[str, str]
+) -> tuple[int, int] | None:
+    """Partition number and broker id; None for what names neither."""
+    try:
+        labels: Any = json.loads(row["labels"] or "{}")
+        topic_id = labels.get("topic_id") or topic_ids[labels["topic"]]
+        p = numbers[topic_id, int(labels["partition"])]
+        broker = int(str(row["source"]).removeprefix("b"))
+    except (KeyError, ValueError, TypeError, AttributeError):
+        return None
+    return (p, broker) if broker < MOST else None
+
+
+KINDS = tuple(
+    (kind, kind) for kind in ("latest", "stable", "earliest", "epoch", "before", "max", "producer")
+)
+LATEST_MS = (1 << 63) - 1
+_NUMBER = re.compile(r"\d+")
+_SPECIAL = {"-1": "latest", "-2": "earliest", "-3": "max", "end": "latest", "start": "earliest"}
+
+
+def answers(run_dir: Path, numbers: dict[tuple[str, int], int]) -> list[Row]:
+    """Rows of the derived table `answers`: offset_answers with what was asked made plain.
+
+    `kind` is latest, stable, earliest, max, epoch, before, producer or time; `asked_ms` the time
+    asked for: the number in the query, else the row's own (a record's time is the answer to
+    itself). `found_ms` is what was told, of a record of that time or of the largest one.
+    `asked_epoch` is that of which the end was asked for, `led_epoch` the one it was to be led in.
+    """
+    found = []
+    for row in evidence.rows(run_dir, "offset_answers"):
+        p = numbers.get((row["topic_id"], row["partition"]))
+        if p is None or row["invoke_ns"] is None or row["complete_ns"] is None:
+            continue
+        query = str(row["query"] or "").lower()
+        kind = _SPECIAL.get(query) or next((k for word, k in KINDS if word in query), "time")
+        told = [min(int(number), LATEST_MS) for number in _NUMBER.findall(query)]
+        asked_ms = told[0] if told else row["timestamp_ms"]
+        found_ms = row["timestamp_ms"] if kind == "max" or (kind == "time" and told) else None
+        epochs = told if kind == "epoch" and len(told) == 2 else (None, None)
+        found.append(
+            {"p": p, "kind": kind, "query": query, "asked_ms": asked_ms if kind == "time" else None}
+            | {"asked_epoch": epochs[0], "led_epoch": epochs[1], "found_ms": found_ms}
+            | {name: row[name] for name in _SAME}
+        )
+    return found
+
+
+_SAME = ("node", "invoke_ns", "complete_ns", "api_version", "offset", "leader_epoch", "error")

@@ -1,0 +1,254 @@
+"""Answers of OffsetFetch that no OffsetCommit explains: rows of the table `commit_breaks`.
+
+There are four kinds of row:
+- `went back`: a position below one that was acknowledged before.
+- `register`: an answer that no order of the operations explains.
+- `resumed`: a member that was assigned a partition and read on below a position that had been
+  acknowledged before. Commits in transactions are excepted: their markers may follow later.
+- `unfollowed`: a register with more possible orders than are tried. It is no finding;
+  validation/reasons.py reports it.
+
+`deposed` is 1 where a coordinator may have answered that had lost its office and could not know it
+yet. Kafka's coordinators answer OffsetFetch from memory, so such an answer may be old in a healthy
+cluster.
+
+Positions expire (`offsets.retention.minutes`, KIP-211) that long after their last commit and after
+the last assignment to a member of the group: then an answer without a position is right. So it is
+after a deletion (`deleted_positions.py`).
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
+from pathlib import Path
+
+from urteil.harness.scenario import Scenario
+from urteil.harness.verify import evidence
+from urteil.harness.verify.derived.coordinators import Coordinators
+from urteil.harness.verify.derived.coverage import known_ns
+from urteil.harness.verify.derived.deleted_positions import deletions, settled
+from urteil.harness.verify.derived.resume_positions import resumed
+from urteil.harness.verify.derived.state_spans import FOREVER_NS
+from urteil.harness.verify.derived.tables import Derived
+from urteil.harness.verify.evidence import Row
+from urteil.harness.verify.linearizability import Op, TooMany, broken_reads
+
+Key = tuple[str, int]
+SECOND_NS = 1_000_000_000
+WEEK_MINUTES = "10080"
+"""How long Kafka keeps the positions of a group without members, if nobody says otherwise."""
+NOWHERE = -1
+"""What OffsetFetch answers, beside null, where nothing was committed."""
+_COLUMNS = "client session group topic_id partition invoke_ns complete_ns outcome error offset"
+
+
+@dataclass(slots=True)
+class Position:
+    """The commits and the answers about one group's position in one partition, by invocation.
+
+    `asked` are the rows of the answers in `reads`, `joined` when the group's members were given any
+    partition.
+    """
+
+    writes: list[Op] = field(default_factory=list)
+    reads: list[Op] = field(default_factory=list)
+    asked: list[Row] = field(default_factory=list)
+    joined: list[int] = field(default_factory=list)
+    in_transactions: bool = False
+
+    def held_ns(self, read: Op) -> int:
+        """Up to when, for all that is known, the position that `read` asks for was held: by its
+        last commit (without one that was acknowledged, the first), or by a member."""
+        done = (op for op in self.writes if op.complete_ns < read.invoke_ns)
+        held = [op.invoke_ns for op in done if op.value is not None]
+        held += [op.invoke_ns for op in self.writes[:1]]
+        return max([*held, *(at_ns for at_ns in self.joined if at_ns < read.invoke_ns)], default=0)
+
+
+def commit_breaks(
+    run_dir: Path, derived: Derived, coordinators: Coordinators, scenario: Scenario
+) -> list[Row]:
+    """Rows of the derived table `commit_breaks`, by group and partition."""
+    found = []
+    positions, kept_ns = _positions(run_dir, derived), _kept_ns(scenario)
+    for (group, p), gone in deletions(
+        evidence.rows(run_dir, "admin_ops"), _numbers(derived)
+    ).items():
+        writes = positions[group, p].writes
+        writes += settled(group, list(writes), gone, coordinators, scenario)
+    for (group, p), position in sorted(positions.items()):
+        position.writes += [
+            Op(expired_ns, read.complete_ns, None)
+            for read in position.reads
+            if read.value is None
+            if (expired_ns := position.held_ns(read) + kept_ns) <= read.complete_ns
+        ]
+        who = dict(zip(position.reads, position.asked, strict=True))
+        for kind, read, before in _broken(position):
+            begin_ns, end_ns = read.invoke_ns, int(read.complete_ns)
+            found.append(
+                {"kind": kind, "p": p, "grp": group, "at_ns": begin_ns, "until_ns": end_ns}
+                | {"answered": read.value, "acknowledged": before}
+                | {"deposed": int(coordinators.may_be_deposed(group, begin_ns, end_ns))}
+                | {name: who[read][name] for name in ("client", "session")}
+            )
+    below = _resumed_below(run_dir, positions, _numbers(derived), coordinators, kept_ns)
+    return [*found, *below]
+
+
+def _kept_ns(scenario: Scenario) -> int:
+    minutes = scenario.cluster.config.get("offsets.retention.minutes", WEEK_MINUTES)
+    return int(minutes) * 60 * SECOND_NS
+
+
+def _resumed_below(
+    run_dir: Path,
+    positions: dict[Key, Position],
+    numbers: dict[Key, int],
+    known: Coordinators,
+    kept_ns: int,
+) -> Iterator[Row]:
+    for one in resumed(run_dir) if positions else ():
+        client, session, topic_id, partition = one.member
+        p = numbers.get((topic_id, partition))
+        position = positions.get((one.group, -1 if p is None else p))
+        if position is None or position.in_transactions:
+            continue
+        read = Op(one.given_ns, one.read_ns, one.offset, is_read=True)
+        if position.held_ns(read) + kept_ns <= read.complete_ns:
+            continue
+        before = gone_back_from(position.writes, read)
+        if before is not None:
+            yield (
+                {"kind": "resumed", "p": p, "grp": one.group, "at_ns": one.given_ns}
+                | {"until_ns": one.read_ns, "answered": one.offset, "acknowledged": before}
+                | {"deposed": int(known.may_be_deposed(one.group, one.given_ns, one.read_ns))}
+                | {"client": client, "session": session}
+            )
+
+
+def _numbers(derived: Derived) -> dict[Key, int]:
+    return {
+        (part["topic_id"], part["partition"]): part["p"]
+        for part in derived.parts
+        if not part["gone"]
+    }
+
+
+def _positions(run_dir: Path, derived: Derived) -> dict[Key, Position]:
+    """By group and partition; with a topic that was deleted its committed positions went, too."""
+    numbers = _numbers(derived)
+    found: dict[Key, Position] = defaultdict(Position)
+    joined: dict[str, list[int]] = defaultdict(list)
+    for row in evidence.rows(run_dir, "assignments"):
+        if row["event"] == "assigned" and row["at_ns"] is not None:
+            joined[row["group"]].append(row["at_ns"])
+    for table in ("commits", "commit_reads"):
+        rows = [row for row in _rows(run_dir, table) if row["invoke_ns"] is not None]
+        markers = Markers(rows, derived.faults)
+        for row in sorted(rows, key=lambda row: int(row["invoke_ns"])):
+            p = numbers.get((row["topic_id"], row["partition"]))
+            if p is not None and row["group"] is not None:
+                _add(found[row["group"], p], table, row, markers)
+    for (group, _), position in found.items():
+        position.joined = joined[group]
+    return found
+
+
+def _rows(run_dir: Path, table: str) -> Iterator[Row]:
+    columns = _COLUMNS.split() + (["txn"] if table == "commits" else [])
+    for part in evidence.files(run_dir, table):
+        for batch in evidence.batches(part, columns):
+            yield from batch.to_pylist()
+
+
+class Markers:
+    """Until when the marker that makes a transaction's commits valid may be on its way.
+
+    It is written after the end was acknowledged, as soon as the coordinator reaches the offsets
+    topic's leader (KIP-98; KIP-447 lets who asks wait for it), and before the same producer's next
+    transaction begins: what ends that shows it.
+    """
+
+    def __init__(self, commits: list[Row], faults: list[Row]) -> None:
+        self._faults = faults
+        self._next_end: dict[tuple[str, int, int], int] = {}
+        ends: dict[tuple[str, int], dict[int, int]] = defaultdict(dict)
+        for row in commits:
+            if row.get("txn") is not None and _is_done(row):
+                ends[row["client"], row["session"]][row["txn"]] = row["complete_ns"]
+        for (client, session), told in ends.items():
+            for txn, after in pairwise(sorted(told)):
+                self._next_end[client, session, txn] = told[after]
+
+    def written_ns(self, row: Row) -> int:
+        """For a commit that was acknowledged in a transaction."""
+        end_ns = int(max(row["complete_ns"], row["invoke_ns"]))
+        after_ns = self._next_end.get((row["client"], row["session"], row["txn"]), FOREVER_NS)
+        return max(end_ns, min(after_ns, known_ns(end_ns, self._faults)))
+
+
+def _is_done(row: Row) -> bool:
+    return row["outcome"] == "ok" and row["complete_ns"] is not None
+
+
+def _add(position: Position, table: str, row: Row, markers: Markers) -> None:
+    """A repeated commit may take effect again later: an attempt of it may still be under way."""
+    done = _is_done(row)
+    end_ns = max(row["complete_ns"], row["invoke_ns"]) if done else math.inf
+    if done and row.get("txn") is not None:
+        end_ns = markers.written_ns(row)
+    if table == "commit_reads":
+        if done:
+            told = None if row["offset"] == NOWHERE else row["offset"]
+            position.reads.append(Op(row["invoke_ns"], end_ns, told, is_read=True))
+            position.asked.append(row)
+    elif row["outcome"] != "fail":
+        position.in_transactions |= row["txn"] is not None
+        position.writes.append(Op(row["invoke_ns"], end_ns, row["offset"]))
+        if done and row["error"]:
+            position.writes.append(Op(row["invoke_ns"], math.inf, row["offset"]))
+
+
+def _broken(position: Position) -> Iterator[tuple[str, Op, int | None]]:
+    """Kind, answer, and the commit that was acknowledged before it."""
+    ends = sorted((op.complete_ns, _answer(op)) for op in position.writes if op.known)
+    highest = list(accumulate((value for _, value in ends), max))
+    times = [end for end, _ in ends]
+    for read in position.reads:
+        n = bisect_left(times, read.invoke_ns)
+        if n and highest[n - 1] > _answer(read):
+            before = gone_back_from(position.writes, read)
+            if before is not None:
+                yield "went back", read, before
+    try:
+        broken = broken_reads([*position.writes, *position.reads])
+    except TooMany:
+        yield "unfollowed", position.reads[-1], None
+        return
+    for read in broken:
+        n = bisect_left(times, read.invoke_ns)
+        yield "register", read, ends[n - 1][1] if n else None
+
+
+def gone_back_from(writes: list[Op], read: Op) -> int | None:
+    """The highest position acknowledged before `read` and above its answer, when no commit since,
+    not even an unknown one, was as low as that answer."""
+    low = [op for op in writes if _answer(op) <= _answer(read)]
+    low_ns = max((op.complete_ns for op in low if op.invoke_ns <= read.complete_ns), default=0)
+    above = [
+        _answer(op)
+        for op in writes
+        if op.complete_ns < read.invoke_ns and op.invoke_ns > low_ns
+        if _answer(op) > _answer(read)
+    ]
+    return max(above, default=None)
+
+
+def _answer(op: Op) -> int:
+    return -1 if op.value is None else op.value

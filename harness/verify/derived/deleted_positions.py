@@ -1,0 +1,70 @@
+"""Positions that somebody had deleted (OffsetDelete, DeleteGroups): writes of nothing.
+
+Apache Kafka acknowledges a deletion when its coordinator has forgotten the position and appended a
+tombstone, without waiting for followers, and also where the append fails
+(`GroupMetadataManager.cleanupGroupMetadata`). A coordinator that takes over before its followers
+had the tombstone may tell the position again, and one that loses its office meanwhile may have
+written none. So what was deleted must stay away only where one coordinator was in office, and no
+fault acted, from then until every follower had it or was out of sync. A commit that is under way
+beside the deletion may be stored before it and told after it: then the deletion is open.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from urteil.harness.evidence.journal import FORGET
+from urteil.harness.scenario import Scenario
+from urteil.harness.verify.derived.coordinators import Coordinators
+from urteil.harness.verify.derived.partitions import setting
+from urteil.harness.verify.evidence import Row
+from urteil.harness.verify.linearizability import Op
+
+Key = tuple[str, int]
+_MS_NS = 1_000_000
+
+
+def deletions(ops: Iterable[Row], numbers: Mapping[Key, int]) -> dict[Key, list[Op]]:
+    """By group and partition, in order; of those that were not acknowledged the end is infinite."""
+    found: dict[Key, list[Op]] = {}
+    for row in sorted(ops, key=lambda row: int(row["invoke_ns"] or 0)):
+        if row["act"] != FORGET or row["outcome"] == "fail" or row["invoke_ns"] is None:
+            continue
+        place: Any = json.loads(row["after"] or "{}")
+        p = numbers.get((place.get("topic_id"), place.get("partition")))
+        if p is not None and row["subject"] is not None:
+            done = row["outcome"] == "ok" and row["complete_ns"] is not None
+            end_ns = max(row["complete_ns"], row["invoke_ns"]) if done else math.inf
+            found.setdefault((row["subject"], p), []).append(Op(row["invoke_ns"], end_ns, None))
+    return found
+
+
+def settled(
+    group: str, commits: list[Op], gone: list[Op], known: Coordinators, scenario: Scenario
+) -> list[Op]:
+    """The deletions of one position among its `commits`, with what may undo them: the position that
+    was committed last before, or beside them, is told again, at any time."""
+    found = []
+    for one in gone:
+        beside = [
+            op
+            for op in commits
+            if op.invoke_ns < one.complete_ns and op.complete_ns > one.invoke_ns
+        ]
+        firm = one.known and not beside
+        found.append(one if firm else Op(one.invoke_ns, math.inf, None))
+        until_ns = one.complete_ns + in_sync_ns(scenario)
+        if firm and known.is_steady(group, one.invoke_ns, int(until_ns)):
+            continue
+        before = [op for op in commits if op.complete_ns <= one.invoke_ns]
+        last = sorted(before, key=lambda op: op.complete_ns)[-1:]
+        found += [Op(one.invoke_ns, math.inf, op.value) for op in [*last, *beside]]
+    return found
+
+
+def in_sync_ns(scenario: Scenario) -> int:
+    """After so long a follower has what its leader wrote, or is out of sync."""
+    return int(1.5 * float(setting(None, scenario, "replica.lag.time.max.ms"))) * _MS_NS

@@ -1,0 +1,61 @@
+"""What DeleteRecords was asked to take from a partition, and what it said that it took."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from urteil.harness.scenario import TopicFact
+from urteil.harness.verify.derived.impact import acting
+from urteil.harness.verify.derived.retention_promises import trims
+from urteil.harness.verify.evidence import Row, targets_of
+
+ACT = "delete records"
+ENDING = ("crash", "crash_loop", "power_cut", "disk", "segment", "limit", "unplug")
+"""How faults begin that may end a broker, and so what it remembers of its logs' starts; one that
+shuts down writes them down."""
+
+
+def deletions(
+    ops: Iterable[Row], faults: Iterable[Row], topic: TopicFact | None, partition: int
+) -> Row:
+    """Columns of the derived table `parts`.
+
+    `cut_to`: up to where an administrator may have deleted, null where that is not known, or where
+    somebody changed how long records stay. `deleted_to`: what was said to be gone, by `deleted_ns`;
+    null where nothing was, and where all replicas were ended since: a log's start is written to
+    disk once a minute.
+    """
+    about = [op for op in ops if trims(op, topic)]
+    asked = [_offset(op, "offsets", partition) for op in about]
+    done = [
+        (offset, op["complete_ns"])
+        for op in about
+        if op["outcome"] == "ok" and op["act"] == ACT
+        and (offset := _offset(op, "low_watermarks", partition)) is not None
+    ]  # fmt: skip
+    told: tuple[int | None, int | None] = max(done, default=(None, None))
+    replicas = 0 if topic is None else topic.replication_factor
+    if told[1] is not None and len(set(_ended(faults, told[1]))) >= replicas:
+        told = (None, None)
+    known = [offset for offset in asked if offset is not None]
+    return {
+        "cut_to": max(known) if known and len(known) == len(asked) else None,
+        "deleted_to": told[0],
+        "deleted_ns": told[1],
+    }
+
+
+def _offset(op: Row, name: str, partition: int) -> int | None:
+    after: Any = json.loads(op["after"] or "{}")
+    found = after.get(name, {}) if isinstance(after, dict) else {}
+    offset = found.get(str(partition)) if isinstance(found, dict) else None
+    return offset if isinstance(offset, int) else None
+
+
+def _ended(faults: Iterable[Row], since_ns: int) -> Iterator[str]:
+    """Brokers that may have been ended since then."""
+    for fault in faults:
+        if str(fault["fault"]).startswith(ENDING) and acting(fault).end_ns > since_ns:
+            yield from targets_of(fault)

@@ -1,0 +1,86 @@
+"""Members that lost their membership though they lived: rows of the table `expulsions`.
+
+Who polls sends heartbeats, too, and is to be kept in its group. Told against the cluster is only
+who was put out several times, each time after it had polled all through its session timeout, and
+long after any fault and any change of the group's coordinator.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import pairwise
+from pathlib import Path
+
+from urteil.harness.scenario import IMPORTED, RunFacts, Scenario
+from urteil.harness.verify import evidence
+from urteil.harness.verify.derived.coordinators import OFFSETS_TOPIC
+from urteil.harness.verify.derived.impact import Stretch, acting
+from urteil.harness.verify.derived.small_evidence import Small
+from urteil.harness.verify.derived.undisturbed_intervals import (
+    Who,
+    beats_of,
+    end_of_load_ns,
+    session_timeout_ns,
+)
+from urteil.harness.verify.evidence import Row
+
+TIMES = 3
+"""A broker that was held up for a whole session puts everybody out; once."""
+SLACK_NS = 5_000_000_000
+
+
+def expulsions(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts) -> list[Row]:
+    """Rows of `expulsions`: a member each, how often it was put out, first and last."""
+    if facts.runtime == IMPORTED:
+        return []
+    session_ns = session_timeout_ns(scenario)
+    limit_ns, disturbed = end_of_load_ns(facts), _disturbed(small, session_ns + SLACK_NS)
+    lost = {
+        who: (p, [at for at in times if at < limit_ns and not _during(at, disturbed)])
+        for who, (p, times) in _lost(run_dir, small).items()
+    }
+    lost = {who: told for who, told in lost.items() if len(told[1]) >= TIMES}
+    beats = beats_of(run_dir, set(lost), small.numbers)
+    rows: list[Row] = []
+    for who, (p, times) in sorted(lost.items()):
+        polls = sorted(beats[who].polls) if who in beats else []
+        lived = [at for at in times if _polled(polls, at - session_ns, at, session_ns // 3)]
+        if len(lived) >= TIMES:
+            rows.append(
+                {"n": len(rows), "who": who[0], "p": p, "times": len(lived)}
+                | {"from_ns": min(lived), "to_ns": max(lived)}
+            )
+    return rows
+
+
+def _lost(run_dir: Path, small: Small) -> dict[Who, tuple[int, list[int]]]:
+    """When members were told that they are none any more, each with one of their partitions."""
+    times: dict[Who, set[int]] = defaultdict(set)
+    places: dict[Who, int] = {}
+    for row in evidence.rows(run_dir, "assignments"):
+        p = small.numbers.get((row["topic_id"], row["partition"]))
+        if row["event"] != "lost" or p is None or None in (row["at_ns"], row["session"]):
+            continue
+        who = (row["client"], row["session"])
+        times[who].add(row["at_ns"])
+        places[who] = min(places.get(who, p), p)
+    return {who: (places[who], sorted(found)) for who, found in times.items()}
+
+
+def _disturbed(small: Small, after_ns: int) -> list[Stretch]:
+    """Every fault and every change of a coordinator, each with so much time after it."""
+    found = [acting(fault) for fault in small.faults]
+    for spans in small.spans.values():
+        if spans[0].topic == OFFSETS_TOPIC:
+            found += [Stretch(one.begin_ns, one.begin_ns) for one in spans if one.begins_epoch]
+    return [Stretch(one.begin_ns, one.end_ns + after_ns) for one in found]
+
+
+def _during(at_ns: int, disturbed: list[Stretch]) -> bool:
+    return any(one.begin_ns <= at_ns <= one.end_ns for one in disturbed)
+
+
+def _polled(polls: list[int], from_ns: int, to_ns: int, gap_ns: int) -> bool:
+    """Whether no longer than `gap_ns` passed without a poll."""
+    within = [from_ns, *(at for at in polls if from_ns < at < to_ns), to_ns]
+    return all(after - at <= gap_ns for at, after in pairwise(within))

@@ -1,0 +1,110 @@
+"""What must be acknowledged again once every fault is healed, and go on to be while none acts: rows
+of the tables `resumptions`, `quiets` and `standstills`."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from urteil.harness.scenario import RunFacts, Scenario
+from urteil.harness.verify.derived.impact import (
+    SECOND_NS,
+    Stretch,
+    acting,
+    load_of,
+    unhealthy,
+    whole_again_ns,
+)
+from urteil.harness.verify.derived.partitions import setting
+from urteil.harness.verify.derived.quota_limits import QUOTA
+from urteil.harness.verify.derived.state_spans import FOREVER_NS
+from urteil.harness.verify.derived.tables import Derived
+from urteil.harness.verify.derived.undisturbed_intervals import between, end_of_load_ns
+from urteil.harness.verify.evidence import Row, targets_of
+
+_FRESH_METADATA_NS = 3 * SECOND_NS
+_MS_NS = 1_000_000
+SLACK_NS = 5 * SECOND_NS
+
+
+def resumptions(derived: Derived, scenario: Scenario, clients: Sequence[Row]) -> list[Row]:
+    """A partition each, from `whole_ns`, when the last fault was healed and every replica was in
+    sync, over `from_ns`, when clients must have noticed, to `to_ns`, when the first of the plain
+    producers of that time ended or a replica left again; that may be sooner."""
+    if not derived.faults or not derived.tables.get("spans"):
+        return []
+    if any(fault["fault"] == QUOTA for fault in derived.faults):
+        return []  # which may hold up clients when it is gone, too
+    last = max(derived.faults, key=lambda fault: acting(fault).end_ns)
+    bad = unhealthy(derived)
+    healed_ns = acting(last).end_ns
+    whole_ns = None if healed_ns >= FOREVER_NS else whole_again_ns(bad, healed_ns)
+    ends = [
+        row["end_ns"]
+        for row in clients
+        if row["kind"] == "producer" and row["transactional_id"] is None and row["end_ns"]
+        if whole_ns is not None and (row["begin_ns"] or 0) < whole_ns < row["end_ns"]
+    ]
+    if whole_ns is None or not ends:
+        return []
+    to_ns = min([*ends, *(one.begin_ns for one in bad if one.begin_ns >= whole_ns)])
+    from_ns = whole_ns + _noticed_ns(scenario)
+    return [
+        {"p": part["p"], "fault": last["fault"], "targets": ",".join(targets_of(last))}
+        | {"whole_ns": whole_ns, "from_ns": from_ns, "to_ns": to_ns}
+        for part in derived.parts
+        if part["ours"] and not part["gone"]
+    ]
+
+
+def quiets(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Row]:
+    """Where nothing is in the way of producers: a partition and a stretch of the load each."""
+    return [
+        {"p": part["p"], "from_ns": one.begin_ns, "to_ns": one.end_ns}
+        | {"bound_ns": _bound_ns(scenario)}
+        for one in _quiet(derived, scenario, facts)
+        for part in derived.parts
+        if part["ours"] and not part["gone"]
+    ]
+
+
+def standstills(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Row]:
+    """What became of transactions in the end of each such stretch, of those that move one group's
+    positions and of those that move none: how many `ended` as their client asked, and how many
+    others were `tried`, by how many `clients`. Who was shut out says nothing."""
+    found = []
+    for one in _quiet(derived, scenario, facts):
+        since_ns = one.end_ns - _bound_ns(scenario)
+        by_group: dict[str | None, list[Row]] = defaultdict(list)
+        for row in derived.tables["txn_p"]:
+            lately = row["end_ns"] is not None and since_ns < row["end_ns"] <= one.end_ns
+            if lately and row["outcome"] != "fenced":
+                by_group[row["grp"]].append(row)
+        for grp, rows in by_group.items():
+            failed = [row for row in rows if not row["asked"]]
+            found.append(
+                {"grp": grp, "from_ns": since_ns, "to_ns": one.end_ns, "tried": len(failed)}
+                | {"ended": len(rows) - len(failed)}
+                | {"clients": len({row["client"] for row in failed})}
+            )
+    return found
+
+
+def _quiet(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Stretch]:
+    """Stretches of the load in which no fault acts and every replica is in sync, as far as they are
+    long enough to tell."""
+    if any(fault["fault"] == QUOTA for fault in derived.faults) or not derived.tables.get("spans"):
+        return []
+    busy = [*map(acting, derived.faults), *unhealthy(derived)]
+    found = between(busy, load_of(facts).begin_ns, end_of_load_ns(facts))
+    return [one for one in found if one.end_ns - one.begin_ns >= _bound_ns(scenario)]
+
+
+def _bound_ns(scenario: Scenario) -> int:
+    return _noticed_ns(scenario) + SLACK_NS
+
+
+def _noticed_ns(scenario: Scenario) -> int:
+    """A request that the last fault swallowed is given up, and its leader looked up anew."""
+    session_ms = int(float(setting(None, scenario, "zookeeper.session.timeout.ms")))
+    return (session_ms + scenario.workload.request_timeout_ms) * _MS_NS + _FRESH_METADATA_NS

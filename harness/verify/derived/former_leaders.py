@@ -1,0 +1,66 @@
+"""Leaders that left, and whether who elected another one for that still takes them for in sync."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from urteil.harness.verify.derived.impact import SECOND_NS
+from urteil.harness.verify.derived.small_evidence import Small
+from urteil.harness.verify.evidence import Row
+
+KIND = "kept in sync"
+SETTLES_NS = 5 * SECOND_NS
+_IDS = "/brokers/ids/"
+
+
+def kept_in_sync(small: Small, end_ns: int) -> Iterator[Row]:
+    """Rows of the derived table `chores`, one for each election after a leader whose registration
+    was gone by then, in ZooKeeper's order; late where the next ISR has it.
+
+    Not where the controller took it out in another epoch next, or may have been about to: it moved
+    the leadership for another reason, and heard of the departure a moment later.
+    """
+    away: set[int] = set()
+    last: dict[str, Row] = {}
+    open_: dict[str, Row] = {}
+    for row in sorted(small.states, key=lambda row: int(row["zxid"])):
+        path = str(row["path"])
+        if path.startswith(_IDS):
+            broker = int(path.removeprefix(_IDS))
+            away = away | {broker} if row["version"] == -1 else away - {broker}
+        elif row["partition"] is not None:
+            before = last.get(path)
+            if (found := open_.pop(path, None)) and not _raises(before, row):
+                yield _row(small, found, late=True)
+            last[path] = row
+            if before is None or not _raises(before, row) or before["leader"] not in away:
+                continue
+            if row["leader"] in (None, -1, before["leader"]):
+                continue
+            found = row | {"departed": before["leader"]}
+            if before["leader"] in json.loads(row["isr"] or "[]"):
+                open_[path] = found
+            else:
+                yield _row(small, found, late=False)
+    for found in open_.values():
+        yield _row(small, found, late=found["at_ns"] + SETTLES_NS < end_ns)
+
+
+def _raises(before: Row | None, row: Row) -> bool:
+    """Whether this version of a state begins another leader epoch than that before, which
+    controllers alone do."""
+    epochs = (before["leader_epoch"] if before else None, row["leader_epoch"])
+    return None not in epochs and bool(epochs[1] > epochs[0])
+
+
+def _row(small: Small, row: Row, *, late: bool) -> Row:
+    place = f"{row['topic']}-{row['partition']}"
+    return {
+        "kind": KIND, "p": small.numbers.get((row["topic_id"], row["partition"])),
+        "from_ns": row["at_ns"], "to_ns": row["at_ns"],
+        "asked": f"Broker {row['departed']} had left, and broker {row['leader']} was elected to "
+        f"lead {place} in epoch {row['leader_epoch']}",
+        "stands": f"the ISR was {row['isr']} still" if late else None,
+        "limit_s": 0.0, "late": int(late),
+    }  # fmt: skip

@@ -1,0 +1,64 @@
+"""Leaders that are to go back to the first replica by themselves (auto.leader.rebalance.enable).
+
+Every `leader.imbalance.check.interval.seconds` the controller looks, for each broker, at the
+partitions that are to prefer it. Where more of them than `leader.imbalance.per.broker.percentage`
+are led by others, those of which it is in sync are given back to it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+
+from urteil.harness.scenario import Scenario
+from urteil.harness.verify.derived.small_evidence import Small
+from urteil.harness.verify.evidence import Row
+
+KIND = "not given back"
+SLACK_S = 10.0
+_TOPICS, _WISHES = "/brokers/topics/", "/admin/delete_topics/"
+_DEFAULTS = {
+    "auto.leader.rebalance.enable": "false",  # the lab's own
+    "leader.imbalance.check.interval.seconds": "300",
+    "leader.imbalance.per.broker.percentage": "10",
+}
+
+
+def given_back(small: Small, scenario: Scenario, last: dict[str, Row]) -> Iterator[Row]:
+    """Rows of the derived table `chores`: what stood when a calm ended. One has nothing that
+    `stands` where the first replica leads, or is not in sync, or it is not too much; none is told
+    of where somebody moved replicas, which may wait for that, or topics that are to go."""
+    told = {name: scenario.cluster.config.get(name, own) for name, own in _DEFAULTS.items()}
+    moved = any(op["act"] in ("reassign", "cancel moves") for op in small.ops)
+    if told["auto.leader.rebalance.enable"] != "true" or moved:
+        return
+    every_s = float(told["leader.imbalance.check.interval.seconds"])
+    most = float(told["leader.imbalance.per.broker.percentage"]) / 100
+    for broker, states in sorted(_preferring(last).items()):
+        away = [state for state in states if state["leader"] != broker]
+        for state in states:
+            waits = len(away) > most * len(states) and broker in json.loads(state["isr"] or "[]")
+            place = f"{state['topic']}-{state['partition']}"
+            yield {
+                "kind": KIND, "key": (state["topic_id"], state["partition"]),
+                "from_ns": max(one["at_ns"] for one in states),
+                "asked": f"{place} is to be led by broker {broker}, its first replica",
+                "stands": f"broker {state['leader']} leads" if state in away and waits else None,
+                "limit_s": every_s + SLACK_S,
+            }  # fmt: skip
+
+
+def _preferring(last: dict[str, Row]) -> dict[int, list[Row]]:
+    """Each broker with the states of the partitions whose first replica it is."""
+    found: dict[int, list[Row]] = defaultdict(list)
+    for path, node in last.items():
+        topic = path.removeprefix(_TOPICS)
+        if not path.startswith(_TOPICS) or "/" in topic or _WISHES + topic in last:
+            continue
+        assigned: dict[str, list[int]] = json.loads(node["replicas"] or "{}")
+        for p, replicas in assigned.items():
+            state = last.get(f"{path}/partitions/{p}/state")
+            if replicas and state is not None and state["leader"] is not None:
+                found[int(replicas[0])].append(state)
+    return found

@@ -1,0 +1,132 @@
+"""Members that left a group which lives on: rows of the table `departures`.
+
+Who leaves says so (LeaveGroup; static members do not), and the others have its partitions as soon
+as they have heard of it by their next heartbeats. A coordinator that did not listen waits for the
+one who is gone until its session runs out. So this is judged where sessions are long: half of one
+is enough for a rebalance.
+
+Who was killed says nothing: the others wait until its session runs out, and then no longer than a
+rebalance takes.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+
+from urteil.harness.evidence.journal import KILL
+from urteil.harness.scenario import IMPORTED, RunFacts, Scenario
+from urteil.harness.verify import evidence
+from urteil.harness.verify.derived.coordinators import OFFSETS_TOPIC
+from urteil.harness.verify.derived.impact import SECOND_NS, Stretch, acting
+from urteil.harness.verify.derived.small_evidence import Small
+from urteil.harness.verify.derived.undisturbed_intervals import end_of_load_ns, session_timeout_ns
+from urteil.harness.verify.evidence import Row
+
+STORM, KILLING = "rebalance_storm", "kill_client"
+LONG_NS = 15 * SECOND_NS
+LEAVING_NS = 5 * SECOND_NS
+"""From giving its partitions back to its end, at most: it left, and was not thrown out."""
+REBALANCE_NS = 8 * SECOND_NS
+"""How long a rebalance may take of members that live, after the one who is gone was put out."""
+QUIET_NS = 3 * SECOND_NS
+"""How long before a death nobody may have been given anything: a rebalance lets dead members be."""
+
+Who = tuple[str, int]
+Events = dict[tuple[str, int], list[tuple[int, str, Who]]]
+
+
+def departures(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts) -> list[Row]:
+    """A row for each partition that a member gave back when it left, or had when it was killed
+    (`died`), with `taken_ns`, when somebody was given it next, and `limit_ns`, until when somebody
+    had to be. Left out is what any fault but those that let members join and leave (or die), or a
+    change of the group's coordinator, came upon."""
+    if facts.runtime == IMPORTED:
+        return []
+    session_ns, given = session_timeout_ns(scenario), _events(run_dir, small)
+    left = _left(small, given, session_ns // 2, facts) if session_ns >= LONG_NS else []
+    found = left + _died(small, given, session_ns + REBALANCE_NS, facts)
+    return [{"n": number} | row for number, row in enumerate(found)]
+
+
+def _left(small: Small, given: Events, bound_ns: int, facts: RunFacts) -> list[Row]:
+    ends: dict[str, dict[tuple[str, int], int]] = defaultdict(dict)
+    for row in small.clients:
+        is_static = row["instance"] is not None  # such a member says nothing when it ends
+        if row["kind"] == "group" and row["end_ns"] is not None and not is_static:
+            ends[row["group"]][row["client"], row["session"]] = row["end_ns"]
+    disturbed, end_ns = disturbances(small, STORM), end_of_load_ns(facts)
+    rows: list[Row] = []
+    for (group, p), events in sorted(given.items()):
+        for at_ns, event, who in events:
+            left = event == "revoked" and 0 <= ends[group].get(who, 0) - at_ns <= LEAVING_NS
+            wait = Stretch(at_ns, at_ns + bound_ns)
+            if not left or wait.end_ns > end_ns or any(one.meets(wait) for one in disturbed):
+                continue
+            if not any(mate != who and end > wait.end_ns for mate, end in ends[group].items()):
+                continue
+            rows.append(_row(group, p, who, wait, events, died=0))
+    return rows
+
+
+def _died(small: Small, given: Events, bound_ns: int, facts: RunFacts) -> list[Row]:
+    """A row for each partition that a member had when it was killed amid others that live on."""
+    ends: dict[str, list[tuple[str, int]]] = defaultdict(list)
+    for row in small.clients:
+        if row["kind"] == "group" and row["end_ns"] is not None:
+            ends[row["group"]].append((row["client"], row["end_ns"]))
+    disturbed, end_ns = disturbances(small, KILLING), end_of_load_ns(facts)
+    kills = [(op["complete_ns"], op["subject"]) for op in small.ops if op["act"] == KILL]
+    rows: list[Row] = []
+    for (group, p), events in sorted(given.items()):
+        moved = [ns for (name, _), told in given.items() if name == group for ns, _, _ in told]
+        for at_ns, subject in kills:
+            before = [one for one in sorted(events) if one[0] <= at_ns]
+            if not before or before[-1][1] != "assigned" or before[-1][2][0] != subject:
+                continue
+            wait, who = Stretch(at_ns, at_ns + bound_ns), before[-1][2]
+            if (
+                wait.end_ns > end_ns
+                or any(one.meets(wait) for one in disturbed)
+                or any(at_ns - QUIET_NS < ns <= at_ns for ns in moved)
+                or not any(one != subject and end > wait.end_ns for one, end in ends[group])
+            ):
+                continue
+            rows.append(_row(group, p, who, wait, events, died=1))
+    return rows
+
+
+def _row(
+    group: str, p: int, who: Who, wait: Stretch, events: list[tuple[int, str, Who]], *, died: int
+) -> Row:
+    later = (ns for ns, what, _ in events if what == "assigned" and ns > wait.begin_ns)
+    return {
+        "who": who[0],
+        "grp": group,
+        "p": p,
+        "left_ns": wait.begin_ns,
+        "limit_ns": wait.end_ns,
+        "taken_ns": min(later, default=None),
+        "died": died,
+    }
+
+
+def _events(run_dir: Path, small: Small) -> Events:
+    """What was given and taken when, and whose session it was, by group and partition."""
+    found: Events = defaultdict(list)
+    for row in evidence.rows(run_dir, "assignments"):
+        p = small.numbers.get((row["topic_id"], row["partition"]))
+        told = None not in (row["at_ns"], row["session"], row["group"])
+        if p is not None and told and row["event"] in ("assigned", "revoked", "lost"):
+            who = (row["client"], row["session"])
+            found[row["group"], p].append((row["at_ns"], row["event"], who))
+    return found
+
+
+def disturbances(small: Small, but: str) -> list[Stretch]:
+    """Faults of any other name, and changes of the group's coordinator."""
+    found = [acting(fault) for fault in small.faults if fault["fault"] != but]
+    for spans in small.spans.values():
+        if spans[0].topic == OFFSETS_TOPIC:
+            found += [Stretch(one.begin_ns, one.begin_ns + 1) for one in spans if one.begins_epoch]
+    return found

@@ -1,0 +1,175 @@
+"""What is known of each partition in the end: its leader, its log, its settings."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from urteil.harness.scenario import Scenario, TopicFact
+from urteil.harness.verify.derived.state_spans import NO_OFFSET, Span
+from urteil.harness.verify.derived.topic_changes import unclean_asked
+from urteil.harness.verify.evidence import Row
+
+LOG, ENDS, ENDS_NS = "urteil.log", "urteil.ends", "urteil.ends.ns"
+"""Of a topic whose history was recorded elsewhere: `reads` says that what anybody read was visible,
+there being no log; `unknown` that nobody told the ends which its final passes had to reach; else
+the time before which the last of those ends was not asked for."""
+
+LAB_DEFAULTS = {
+    "min.insync.replicas": "2",
+    "unclean.leader.election.enable": "false",
+    "zookeeper.session.timeout.ms": "3000",
+    "replica.lag.time.max.ms": "3000",
+}
+"""What the lab gives every broker (harness/targets/target.py) and checks depend on."""
+
+
+def setting(topic: TopicFact | None, scenario: Scenario, name: str) -> str:
+    """A topic's setting: its own, else the brokers', else the lab's default."""
+    own = {} if topic is None else topic.config
+    if name == "min.insync.replicas" and scenario.cluster.brokers < 3:
+        return own.get(name, scenario.cluster.config.get(name, "1"))
+    return own.get(name, scenario.cluster.config.get(name, LAB_DEFAULTS[name]))
+
+
+def part_row(
+    key: tuple[str, int],
+    p: int,
+    topic: TopicFact | None,
+    scenario: Scenario,
+    spans: list[Span],
+    logs: list[Row],
+    passes: list[Row],
+    assigned: Collection[int] = (),
+) -> Row:
+    """The partition's row of `parts`, as far as its logs, states and settings tell it."""
+    leader = _final_leader(spans, passes, logs, assigned)
+    led = next((row for row in logs if row["broker"] == leader), None)
+    replication = topic.replication_factor if topic else len(logs)
+    seen_end = max((row["to_offset"] for row in passes), default=None)
+    marks: list[int] = [mark for mark in (seen_end, _high(led)) if mark is not None]
+    return {
+        "p": p,
+        "topic_id": key[0],
+        "topic": topic.name if topic else _topic_name(logs, passes, spans),
+        "partition": key[1],
+        "ours": int(topic is not None),
+        "copies": int(topic is not None and topic.copies),
+        "final_leader": leader,
+        "has_log": int(led is not None),
+        "log_start": (led["log_start"] or 0) if led else _highest_start(logs),
+        "log_end": led["log_end"] if led else None,
+        "committed_end": max(marks, default=0),
+        "seen_end": seen_end,
+        "replication": replication,
+        "min_isr": min(int(setting(topic, scenario, "min.insync.replicas")), replication),
+        "unclean_on": int(
+            "unclean_election" in scenario.permits
+            or setting(topic, scenario, "unclean.leader.election.enable") == "true"
+        ),
+        "foreign_on": int("foreign_records" in scenario.permits),
+        "read_log": int(topic is not None and topic.config.get(LOG) == "reads"),
+        "sums_told": int(topic is None or LOG not in topic.config),
+        "ends_told": int(topic is None or topic.config.get(ENDS) != "unknown"),
+        "told_ns": _told_ns(topic, passes),
+        "compacted": int("compact" in _cleanup(topic, scenario, spans)),
+        "deletes": int("delete" in _cleanup(topic, scenario, spans)),
+        "unclean_floor": NO_OFFSET,
+        "last_epoch_ns": None,
+        "agreed_end": NO_OFFSET,
+        "lost_floor": None,
+        "spoilt_ns": None,
+    }
+
+
+def administered(part: Row, ops: list[Row]) -> Row:
+    """What acts of administrators change of a partition's promises."""
+    asked = unclean_asked(ops, part["topic"], part["partition"])
+    return {
+        "unclean_asked": int(asked),
+        "unclean_on": int(part["unclean_on"] or asked),
+    }
+
+
+def segments(logs: list[Row], leader: int | None) -> Row:
+    """The highest log start, where the final leader's active segment begins, and where the last one
+    of any replica does.
+
+    -1 where its log does not say: then the records on disk have to.
+    """
+    led = next((row for row in logs if row["broker"] == leader), None)
+    active = None if led is None else led["active_base"]
+    told = [row["active_base"] for row in logs if row["active_base"] is not None]
+    return {
+        "max_start": _highest_start(logs),
+        "active_base": -1 if active is None else active,
+        "last_base": max(told, default=-1),
+    }
+
+
+def late_begin(part: Row, logs: list[Row], passes: list[Row], begins: set[int]) -> Row:
+    """Where the latest final pass began that left out the first records of a log, and no more.
+
+    One of `begins`, which readers were told: one may begin elsewhere by its own choice. Null where
+    none did, and where the logs do not tell: they begin at several places, or somebody deleted
+    records (a log's start is written to disk once a minute). `one_start` is where all logs begin
+    of which nothing was deleted or destroyed: there the partition began all the time.
+    """
+    starts = {row["log_start"] or 0 for row in logs}
+    sole = len(starts) == 1 and not part["trimmed"]
+    began = begins.intersection(row["from_offset"] for row in passes)
+    latest = max((low for low in began if low < (part["seen_end"] or 0)), default=0)
+    told = sole and latest > min(starts)
+    kept = sole and not part["gone"] and part["lost_floor"] is None
+    return {"late_begin": latest if told else None, "one_start": min(starts) if kept else None}
+
+
+def _told_ns(topic: TopicFact | None, passes: list[Row]) -> int | None:
+    """When a final pass was last told its end; whatever was acknowledged before lies below it."""
+    if topic is not None and ENDS_NS in topic.config:
+        return int(topic.config[ENDS_NS])
+    return max((row["begin_ns"] for row in passes if row["begin_ns"] is not None), default=None)
+
+
+def _highest_start(logs: list[Row]) -> int:
+    """Without the final leader's log, below this some replica has deleted."""
+    return max((row["log_start"] or 0 for row in logs), default=0)
+
+
+def _high(log: Row | None) -> int | None:
+    return None if log is None else log["high_watermark"]
+
+
+def _cleanup(topic: TopicFact | None, scenario: Scenario, spans: list[Span]) -> str:
+    if topic is None:
+        return "compact"
+    broker_wide = scenario.cluster.config.get("log.cleanup.policy", "delete")
+    return topic.config.get("cleanup.policy", broker_wide)
+
+
+def _topic_name(logs: list[Row], passes: list[Row], spans: list[Span]) -> str:
+    names = [row["topic"] for row in (*logs, *passes)] + [span.topic for span in spans]
+    return next((str(name) for name in names if name), "?")
+
+
+def _final_leader(
+    spans: list[Span], passes: list[Row], logs: list[Row], assigned: Collection[int]
+) -> int | None:
+    """Who led last: by ZooKeeper, else by the last final pass, else by the one log there is.
+
+    None when there is no log of that broker: another one's may lack what it never replicated. If it
+    is no replica any more, while all that are have a log, then of those who has the longest: there
+    is nothing else that the partition could come back from.
+    """
+    have = {row["broker"]: row["log_end"] or 0 for row in logs}
+    told = [span.leader for span in spans if span.leader >= 0]
+    if not told:
+        asked = sorted(passes, key=lambda row: int(row["end_ns"] or 0))
+        told = [row["leader"] for row in asked if row["leader"] is not None]
+    if not told and len(have) == 1:
+        told = list(have)
+    if not told:
+        return None
+    left = set(assigned)
+    if told[-1] not in have and told[-1] not in left and left and left <= have.keys():
+        return int(max(left, key=lambda broker: (have[broker], broker)))
+    return int(told[-1]) if told[-1] in have else None

@@ -1,0 +1,88 @@
+"""What clients with a quota may have at most: rows of the derived table `rations`.
+
+A quota holds at each broker, and is measured over eleven windows of a second, of which all but the
+last count as full when somebody begins (`ClientQuotaManager`, `Rate`). So eleven seconds' worth may
+go beyond it in any stretch of time, and what was under way. Counted is what went over one
+partition, which one broker leads, while nobody else began to lead anything and no other fault
+acted, from five seconds after the quota was set on: every broker has heard of it then.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import product
+
+from urteil.harness.scenario import RunFacts, Scenario
+from urteil.harness.verify.derived.impact import SECOND_NS, Stretch, acting, load_of
+from urteil.harness.verify.derived.small_evidence import Small
+from urteil.harness.verify.evidence import Row
+
+QUOTA = "quota"
+"""The fault, and the act. Apache Kafka held up a reader, which had read a lot right before it had a
+quota, for a minute and longer, also when the quota was gone (KIP-219)."""
+DEFAULT = "<default>"
+KINDS = {"producer_byte_rate": "written", "consumer_byte_rate": "read"}
+HEARD_NS = 5 * SECOND_NS
+WINDOWS_S = 11
+UNDER_WAY_BYTES = 100_000
+_AS_SENT = ("producer", "uncompressed")
+
+
+def rations(small: Small, scenario: Scenario, facts: RunFacts) -> list[Row]:
+    """For each quota that a client of kafka-python's has (others name themselves otherwise), every
+    stretch in which nothing disturbed it, and the `bytes` that one partition may have had of it in
+    that; each record has `record_bytes` at least. None where records may have fewer."""
+    if _is_packed(scenario):
+        return []
+    ours = {row["client"] for row in small.clients if row["library"] == "kafka-python"}
+    named = {op["subject"] for op in small.ops if op["act"] == QUOTA}
+    rows: list[Row] = []
+    for subject, kind, rate, held in _quotas(small, load_of(facts).end_ns):
+        clients = sorted(ours - named if subject == DEFAULT else ours & {subject})
+        for client, calm in product(clients, _calms(small, held)):
+            seconds = (calm.end_ns - calm.begin_ns) / SECOND_NS + WINDOWS_S
+            rows.append(
+                {"n": len(rows), "client": client, "kind": kind, "rate": rate}
+                | {"from_ns": calm.begin_ns, "to_ns": calm.end_ns}
+                | {"record_bytes": scenario.workload.value_bytes}
+                | {"bytes": int(rate * seconds) + UNDER_WAY_BYTES}
+            )
+    return rows
+
+
+def _is_packed(scenario: Scenario) -> bool:
+    load = scenario.workload
+    if load.kind in ("compacted", "mixed"):
+        return True  # tombstones have no value
+    kept = all(one.config.get("compression.type", "producer") in _AS_SENT for one in load.topics)
+    return not kept or load.options.get("compression_type", "none") != "none"
+
+
+def _quotas(small: Small, end_ns: int) -> Iterator[tuple[str, str, float, Stretch]]:
+    """Whose, its kind and rate, and when it held: from when everybody knew of it to when it was to
+    be changed. What may or may not have been set is none."""
+    acts = sorted((op for op in small.ops if op["act"] == QUOTA), key=lambda op: op["invoke_ns"])
+    for n, op in enumerate(acts):
+        if op["outcome"] != "ok" or op["complete_ns"] is None:
+            continue
+        later = (one["invoke_ns"] for one in acts[n + 1 :] if one["subject"] == op["subject"])
+        held = Stretch(op["complete_ns"] + HEARD_NS, next(later, end_ns))
+        for name, rate in json.loads(op["after"] or "{}").items():
+            if name in KINDS:
+                yield op["subject"], KINDS[name], float(rate), held
+
+
+def _calms(small: Small, held: Stretch) -> Iterator[Stretch]:
+    """Within it, from one disturbance to the next."""
+    others = [acting(fault) for fault in small.faults if fault["fault"] != QUOTA]
+    led = [one.begin_ns for spans in small.spans.values() for one in spans if one.begins_epoch]
+    disturbed = sorted(
+        [*others, *(Stretch(at_ns, at_ns) for at_ns in led)], key=lambda one: one.begin_ns
+    )
+    calm_ns = held.begin_ns
+    for one in [*disturbed, Stretch(held.end_ns, held.end_ns)]:
+        end_ns = min(one.begin_ns, held.end_ns)
+        if end_ns > calm_ns:
+            yield Stretch(calm_ns, end_ns)
+        calm_ns = max(calm_ns, one.end_ns)

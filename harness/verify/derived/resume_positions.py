@@ -1,0 +1,120 @@
+"""Where members of groups began to read what they had been given.
+
+Who is given a partition asks for the committed position and reads on from there: the first record
+that it is given tells what it was answered, or more. `seek` and `reset` moved it elsewhere, unless
+that was before it was given the partition.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from urteil.harness.verify import evidence
+from urteil.harness.verify.derived.state_spans import FOREVER_NS
+from urteil.harness.verify.evidence import Row
+
+ROWS = 131_072
+MOVED = ("seek", "reset")
+_WHO = ["client", "session", "topic_id", "partition"]
+_KEYS = [*_WHO, "generation"]
+Member = tuple[str, int, str, int]
+"""Client, session, topic id, partition."""
+Moved = tuple[str, int, str | None, int | None]
+"""The same, without a place for all of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resumed:
+    """A member's first read of a partition in a generation, since it was given it."""
+
+    group: str
+    member: Member
+    given_ns: int
+    read_ns: int
+    offset: int
+
+
+def resumed(run_dir: Path) -> Iterator[Resumed]:
+    """All of them of which the generation is known, by the time of the read."""
+    given = _given(run_dir)
+    firsts = _first_reads(run_dir, {member[0] for member, _ in given})
+    moved = _moved(run_dir) if firsts else defaultdict[Moved, list[tuple[int, int]]](list)
+    for key, (poll, read_ns, offset) in sorted(firsts.items(), key=lambda one: one[1][1]):
+        assigned = given.get(key)
+        if assigned is None or assigned["at_ns"] > read_ns:
+            continue
+        moves = [*moved[key[0]], *moved[(*key[0][:2], None, None)]]
+        if any(at <= poll and moved_ns >= assigned["at_ns"] for at, moved_ns in moves):
+            continue
+        yield Resumed(
+            group=assigned["group"],
+            member=key[0],
+            given_ns=assigned["at_ns"],
+            read_ns=read_ns,
+            offset=offset,
+        )
+
+
+def _given(run_dir: Path) -> dict[tuple[Member, int], Row]:
+    """When members were first given what they read in a generation."""
+    found: dict[tuple[Member, int], Row] = {}
+    for row in evidence.rows(run_dir, "assignments"):
+        told = (row["at_ns"], row["generation"], row["group"], row["client"])
+        if row["event"] != "assigned" or None in told:
+            continue
+        key = (row["client"], row["session"], row["topic_id"], row["partition"]), row["generation"]
+        before = found.setdefault(key, row)
+        if row["at_ns"] < before["at_ns"]:
+            found[key] = row
+    return found
+
+
+def _first_reads(
+    run_dir: Path, clients: set[str]
+) -> dict[tuple[Member, int], tuple[int, int, int]]:
+    """Poll, time and offset of each member's first read in a generation, piece by piece."""
+    found: dict[tuple[Member, int], tuple[int, int, int]] = {}
+    names = pa.array(sorted(clients), pa.string())
+    columns = [*_KEYS, "poll", "position_in_poll", "read_ns", "offset"]
+    for batch in _batches(run_dir, "reads", columns) if clients else ():
+        mine = pa.Table.from_batches([batch.filter(pc.is_in(batch["client"], names))])
+        known = pc.add(pc.add(mine["generation"], mine["offset"]), mine["read_ns"])
+        mine = mine.filter(pc.is_valid(known))
+        for name in ("poll", "position_in_poll"):
+            mine = _lowest(mine, name)
+        for row in mine.to_pylist():
+            member = row["client"], row["session"], row["topic_id"], row["partition"]
+            told = row["poll"], row["read_ns"], row["offset"]
+            key = member, row["generation"]
+            found[key] = min(told, found.get(key, told))
+    return found
+
+
+def _lowest(rows: pa.Table, name: str) -> pa.Table:
+    """The rows of each member and generation that have its lowest `name`."""
+    lows = rows.group_by(_KEYS).aggregate([(name, "min")]).rename_columns([*_KEYS, name])
+    return rows.join(lows, [*_KEYS, name], join_type="inner")
+
+
+def _moved(run_dir: Path) -> Mapping[Moved, list[tuple[int, int]]]:
+    """The polls at which a member's position was moved, and when; those of which nobody knows the
+    partition are for all."""
+    found: dict[Moved, list[tuple[int, int]]] = defaultdict(list)
+    for batch in _batches(run_dir, "polls", [*_WHO, "poll", "event", "complete_ns"]):
+        for row in batch.filter(pc.is_in(batch["event"], pa.array(MOVED))).to_pylist():
+            place = row["topic_id"], row["partition"]
+            member = row["client"], row["session"], *((None, None) if None in place else place)
+            at_ns = FOREVER_NS if row["complete_ns"] is None else row["complete_ns"]
+            found[member].append((row["poll"], at_ns))
+    return found
+
+
+def _batches(run_dir: Path, table: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    for part in evidence.files(run_dir, table):
+        yield from evidence.batches(part, columns, ROWS)

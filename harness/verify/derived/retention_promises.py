@@ -1,0 +1,202 @@
+"""What a topic's settings promise about deletion and compaction, and what may have voided it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from urteil.harness.scenario import RunFacts, Scenario, TopicFact
+from urteil.harness.verify.derived.state_spans import FOREVER_NS
+from urteil.harness.verify.evidence import Row
+
+_MS_NS = 1_000_000
+_BROKER_WIDE = {
+    "delete.retention.ms": "log.cleaner.delete.retention.ms",
+    "min.compaction.lag.ms": "log.cleaner.min.compaction.lag.ms",
+    "max.compaction.lag.ms": "log.cleaner.max.compaction.lag.ms",
+    "retention.ms": "log.retention.ms",
+    "flush.ms": "log.flush.interval.ms",
+    "segment.ms": "log.roll.ms",
+    "segment.bytes": "log.segment.bytes",
+    "retention.bytes": "log.retention.bytes",
+    "message.timestamp.type": "log.message.timestamp.type",
+    "max.message.bytes": "message.max.bytes",
+    "message.timestamp.before.max.ms": "log.message.timestamp.before.max.ms",
+    "message.timestamp.after.max.ms": "log.message.timestamp.after.max.ms",
+}
+_LIMITS = {
+    "max.message.bytes": "max_bytes",
+    "message.timestamp.before.max.ms": "past_ms",
+    "message.timestamp.after.max.ms": "future_ms",
+}
+_FLUSHES = ("log.flush.scheduler.interval.ms", "log.flush.offset.checkpoint.interval.ms")
+_FLUSH_SLACK_NS = 3_000_000_000
+_COARSER = frozenset({"log.retention.hours", "log.retention.minutes"})
+OWN_TARGETS = ("urteil", "kafka", "mix")
+"""Whose brokers the lab configures, so that what it does not set has Kafka's default."""
+WEEK_MS = "604800000"
+STOPPING_NS = 15_000_000_000
+"""So long after the last phase brokers may still delete and clean, until they are stopped."""
+
+_CLOCKS = ("clock", "time")
+
+
+def settled(
+    topic: TopicFact | None,
+    scenario: Scenario,
+    facts: RunFacts,
+    faults: Iterable[Row],
+    admin: Iterable[Row],
+) -> Row:
+    """Columns of the derived table `parts`: what is promised of the topic's records, in ns.
+
+    `retention_ns` and `retention_bytes` are null where nobody knows how long records stay, and
+    FOREVER_NS or -1 where for ever; `retention_told` is 0 where they are Kafka's own.
+    `clock_moved` says that a fault moved a clock, `trimmed` that an administrator deleted records
+    or changed how long they stay. `sent_times` says that records keep the time that they were sent
+    with. `max_bytes`, `past_ms` and `future_ms` limit batches and how far from their sending
+    records' times may be; null where nobody set them, or an administrator changed one.
+    `segment_ms` and `segment_bytes` are when a segment ends; null where nobody set them.
+    `flush_ns` is how long after its append a record may be lost with a disk's cache; null where
+    brokers are not told to flush by time.
+    `late_ns` is how long after its time a segment may still be
+    there; null where nobody set how often brokers look.
+    """
+    faults, admin = list(faults), list(admin)
+    healed = [row["healed_ns"] or row["end_ns"] or FOREVER_NS for row in faults]
+    loads = [phase.end_ns for phase in facts.phases]
+    delete_ms = _told(topic, scenario, "delete.retention.ms", "86400000")
+    minimum_ms = _told(topic, scenario, "min.compaction.lag.ms", "0")
+    stamped = _told(topic, scenario, "message.timestamp.type", "CreateTime")
+    told_ms = _told(topic, scenario, "retention.ms", None)
+    kept_ms = told_ms or _default_ms(topic, scenario, facts)
+    return {
+        "delete_retention_ns": _ns(delete_ms),
+        "min_lag_ns": _ns(minimum_ms),
+        "max_lag_ns": _ns(_told(topic, scenario, "max.compaction.lag.ms", None)),
+        "retention_ns": _ns(kept_ms),
+        "retention_told": int(told_ms is not None),
+        "retention_bytes": _number(_told(topic, scenario, "retention.bytes", None)),
+        "late_ns": _late_ns(topic, scenario, faults),
+        "segment_ms": _number(_told(topic, scenario, "segment.ms", None)),
+        "segment_bytes": _number(_told(topic, scenario, "segment.bytes", None)),
+        "flush_ns": _flush_ns(topic, scenario),
+        "append_time": int(stamped == "LogAppendTime"),
+        "sent_times": int(stamped != "LogAppendTime" and not any(map(_stamps, admin))),
+        "clock_moved": int(any(_moves_a_clock(row) for row in faults)),
+        "trimmed": int(any(trims(row, topic) for row in admin)),
+        "ends_ns": max(loads, default=FOREVER_NS),
+        "calm_ns": max(healed, default=-FOREVER_NS),
+    } | _limits(topic, scenario, admin)
+
+
+def _limits(topic: TopicFact | None, scenario: Scenario, admin: Iterable[Row]) -> Row:
+    names = {*_LIMITS, *map(_BROKER_WIDE.__getitem__, _LIMITS)}
+    is_known = topic is not None and not any(names & changes(row).keys() for row in admin)
+    told = {_LIMITS[name]: _told(topic, scenario, name, None) for name in _LIMITS}
+    return {column: _number(value) if is_known else None for column, value in told.items()}
+
+
+def _told(
+    topic: TopicFact | None, scenario: Scenario, name: str, default: str | None
+) -> str | None:
+    own = {} if topic is None else topic.config
+    return own.get(name, scenario.cluster.config.get(_BROKER_WIDE[name], default))
+
+
+def _default_ms(topic: TopicFact | None, scenario: Scenario, facts: RunFacts) -> str | None:
+    """Kafka's own retention.ms where the lab configured the brokers and nobody said otherwise.
+
+    Unknown for topics that are not the workload's, and for compacted ones.
+    """
+    brokers = scenario.cluster.config
+    if topic is None or not facts.target.startswith(OWN_TARGETS) or brokers.keys() & _COARSER:
+        return None
+    policy = topic.config.get("cleanup.policy", brokers.get("log.cleanup.policy", "delete"))
+    return WEEK_MS if policy == "delete" else None
+
+
+def _late_ns(topic: TopicFact | None, scenario: Scenario, faults: Iterable[Row]) -> int | None:
+    """One look at the logs, and before the first one the wait after a start. Those that are
+    cleaned, too, are the cleaner's, which gives up a log that it could not read or write."""
+    brokers = scenario.cluster.config
+    policy = "" if topic is None else topic.config.get("cleanup.policy", "")
+    is_cleaned = "compact" in policy or "compact" in brokers.get("log.cleanup.policy", "")
+    looks = "log.cleaner.backoff.ms" if is_cleaned else "log.retention.check.interval.ms"
+    every_ms = brokers.get(looks)
+    hurt = any(word in str(row["fault"]) for row in faults for word in ("disk", "segment"))
+    if every_ms is None or (is_cleaned and hurt):
+        return None
+    return (int(every_ms) + int(brokers.get("log.initial.task.delay.ms", "30000"))) * _MS_NS
+
+
+def _flush_ns(topic: TopicFact | None, scenario: Scenario) -> int | None:
+    """A log is old enough, is seen to be so, is flushed, and how far that went is written down."""
+    brokers = scenario.cluster.config
+    told = [_told(topic, scenario, "flush.ms", None), *map(brokers.get, _FLUSHES)]
+    if None in told:
+        return None
+    first_ms = brokers.get("log.initial.task.delay.ms", "30000")
+    return sum(int(one or 0) for one in (*told, first_ms)) * _MS_NS + _FLUSH_SLACK_NS
+
+
+def _number(text: str | None) -> int | None:
+    return None if text is None else int(text)
+
+
+def _ns(text: str | None) -> int | None:
+    """Milliseconds as ns; what is negative, or beyond all times, is for ever."""
+    number = _number(text)
+    if number is None:
+        return None
+    return FOREVER_NS if not 0 <= number < FOREVER_NS // _MS_NS else number * _MS_NS
+
+
+def _moves_a_clock(fault: Row) -> bool:
+    return any(word in str(fault["fault"]).lower() for word in _CLOCKS)
+
+
+def _stamps(row: Row) -> bool:
+    """Whether an act changed whose time records carry."""
+    return any(name.endswith("message.timestamp.type") for name in changes(row))
+
+
+def trims(row: Row, topic: TopicFact | None) -> bool:
+    """Whether an act deleted records of the topic, or changed how long they stay."""
+    act, subject = str(row["act"] or "").lower(), str(row["subject"] or "")
+    about = topic is None or not subject or _names(subject, topic.name)
+    about = about and row["outcome"] != "fail"
+    if "record" in act and ("delete" in act or "trim" in act):
+        return about
+    return about and any(
+        name.startswith(("retention.", "segment.", "cleanup.", "delete.", "min.c", "max.c"))
+        for name in changes(row)
+    )
+
+
+def _names(subject: str, topic: str) -> bool:
+    """Whether a topic, or a partition of it, is a word of the subject; others' names may be longer,
+    or shorter, than its own."""
+    return re.search(rf"(?<![\w.-]){re.escape(topic)}(-\d+)?(?![\w.-])", subject) is not None
+
+
+def changes(row: Row) -> dict[str, tuple[str | None, str | None]]:
+    """The settings that an administrative act changed: name to its values before and after."""
+    before, after = _settings(row["before"]), _settings(row["after"])
+    if "config" not in str(row["act"] or "").lower():
+        return {}
+    return {name: (before.get(name), after.get(name)) for name in before.keys() | after.keys()}
+
+
+def _settings(text: str | None) -> dict[str, str]:
+    """`{"name": "value"}` or `name=value, name=value`."""
+    try:
+        parsed: Any = json.loads(text or "{}")
+    except ValueError:
+        pairs = (pair.partition("=") for pair in (text or "").split(","))
+        return {name.strip(): value.strip() for name, equal, value in pairs if equal}
+    if not isinstance(parsed, dict):
+        return {}
+    return {str(name): str(value) for name, value in parsed.items()}

@@ -1,0 +1,51 @@
+"""A shorter `retention.ms` that an administrator gave a topic for a while."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import zip_longest
+
+from urteil.harness.scenario import TopicFact
+from urteil.harness.verify.derived.impact import Stretch, acting
+from urteil.harness.verify.derived.retention_promises import changes
+from urteil.harness.verify.derived.state_spans import FOREVER_NS
+from urteil.harness.verify.derived.topic_changes import HEARD_NS
+from urteil.harness.verify.evidence import Row
+
+RETENTION, SEGMENT = "retention.ms", "segment.ms"
+UNKNOWN: Row = dict.fromkeys(("short_ns", "short_segment_ns", "short_from_ns", "short_until_ns"))
+
+
+def shortened(
+    topic: TopicFact | None, ops: Iterable[Row], faults: Iterable[Row], end_ns: int
+) -> Row:
+    """Columns of the derived table `parts`: the last `retention.ms` and `segment.ms` in ns that
+    somebody set together, from when on every broker had heard of it, until it was changed again.
+    Null where none was set, an act was not acknowledged, or a fault of another kind acted
+    meanwhile."""
+    acts = [
+        (op, changes(op))
+        for op in sorted(ops, key=lambda op: int(op["invoke_ns"] or 0))
+        if topic is not None and op["subject"] == topic.name and RETENTION in changes(op)
+    ]
+    if any(op["outcome"] != "ok" or op["complete_ns"] is None for op, _ in acts):
+        return UNKNOWN
+    found = UNKNOWN
+    for (op, told), after in zip_longest(acts, acts[1:]):
+        until_ns = end_ns if after is None else after[0]["invoke_ns"]
+        lasted = Stretch(op["invoke_ns"], until_ns)
+        others = [
+            one for one in faults if one["fault"] != "retention" and acting(one).meets(lasted)
+        ]
+        short_ns, segment_ns = (_ns(told.get(name)) for name in (RETENTION, SEGMENT))
+        if None not in (short_ns, segment_ns) and not others:
+            found = {"short_ns": short_ns, "short_segment_ns": segment_ns}
+            found |= {"short_from_ns": op["complete_ns"] + HEARD_NS, "short_until_ns": until_ns}
+    return found
+
+
+def _ns(change: tuple[str | None, str | None] | None) -> int | None:
+    """What a setting in ms was set to; None where that is no time."""
+    value = "" if change is None else str(change[1])
+    ms = int(value) if value.isdecimal() else FOREVER_NS
+    return ms * 1_000_000 if ms < FOREVER_NS // 1_000_000 else None

@@ -1,0 +1,219 @@
+"""The small evidence of a run, read once and sorted by partition."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from urteil.harness.scenario import IMPORTED, RunFacts, TopicFact
+from urteil.harness.verify import evidence
+from urteil.harness.verify.derived.state_spans import FOREVER_NS, Span, spans_of
+from urteil.harness.verify.evidence import Row
+
+Key = tuple[str, int]
+"""Topic id and partition."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Small:
+    """What does not grow with the load; `numbers` gives each partition its ordinal `p`.
+
+    `logs`, `passes` (final ones, each with its leader where that is known) and `spans` are by `p`.
+    """
+
+    states: list[Row]
+    faults: list[Row]
+    clients: list[Row]
+    ops: list[Row]
+    topics: dict[str, TopicFact]
+    numbers: dict[Key, int]
+    gone: set[Key]
+    spans: dict[int, list[Span]]
+    logs: dict[int, list[Row]]
+    passes: dict[int, list[Row]]
+
+    def read_stands(self, facts: RunFacts) -> bool:
+        """Whether what anybody read was there: the cluster shows no logs, and nobody
+        may have read what was aborted later. (Who imports a history says it of each topic.)"""
+        shows_none = "logs" in facts.withheld and facts.runtime != IMPORTED
+        return shows_none and not any(row["transactional_id"] for row in self.clients)
+
+    @property
+    def wall_ns(self) -> int | None:
+        """Wall clock minus CLOCK_MONOTONIC, as the states tell it."""
+        known = (row for row in self.states if row["wall_ms"] is not None)
+        first = next(known, None)
+        return None if first is None else int(first["wall_ms"] * 1_000_000 - first["at_ns"])
+
+
+def read(run_dir: Path, facts: RunFacts) -> Small:
+    """The small evidence of `run_dir`."""
+    logs, passes = (evidence.rows(run_dir, table) for table in ("logs", "passes"))
+    states = _states(run_dir, facts)
+    numbers = _numbers(facts.topics, (*logs, *passes, *states))
+    spans = spans_of(states, numbers)
+    final = _by_partition((row for row in passes if row["final"]), numbers)
+    for p, rows in final.items():
+        _name_leaders(rows, spans.get(p, []))
+    return Small(
+        states=states,
+        faults=_faults(run_dir),
+        clients=evidence.rows(run_dir, "clients"),
+        ops=evidence.rows(run_dir, "admin_ops"),
+        topics={topic.topic_id: topic for topic in facts.topics},
+        numbers=numbers,
+        gone=_gone(states),
+        spans=spans,
+        logs=_by_partition(_whole_logs(run_dir, logs), numbers),
+        passes=final,
+    )
+
+
+def _states(run_dir: Path, facts: RunFacts) -> list[Row]:
+    """States of the run itself, each once; what the brokers' final shutdown wrote is no
+    evidence."""
+    end_ns = max((phase.end_ns for phase in facts.phases), default=FOREVER_NS)
+    once = {(row["zxid"], row["path"]): row for row in evidence.rows(run_dir, "states")}
+    return [
+        row
+        for row in once.values()
+        if None not in (row["zxid"], row["at_ns"]) and row["at_ns"] <= end_ns
+    ]
+
+
+def _faults(run_dir: Path) -> list[Row]:
+    """Faults that began; one that does not say whether it acted did if it has a proof."""
+    found = [row for row in evidence.rows(run_dir, "faults") if row["begin_ns"] is not None]
+    for fault in found:
+        fault["acted"] = bool(fault["proof"]) if fault["acted"] is None else fault["acted"]
+    return found
+
+
+def _whole_logs(run_dir: Path, logs: list[Row]) -> list[Row]:
+    """Logs that were read to their end, each once: what lies behind damage on a disk is not known
+    to miss."""
+    cut = {
+        (Path(row["file"]).parts[1], Path(row["file"]).name)
+        for row in evidence.rows(run_dir, "manifest")
+        if not row["ended_properly"] and "/data/" in str(row["file"])
+    }
+    once = {(row["broker"], row["topic_id"], row["partition"]): row for row in reversed(logs)}
+    return [
+        row
+        for row in reversed(once.values())
+        if (f"b{row['broker']}", f"{row['topic']}-{row['partition']}") not in cut
+    ]
+
+
+def _gone(states: list[Row]) -> set[Key]:
+    """Partitions whose topic was deleted, for all that ZooKeeper says."""
+    last = {
+        (row["topic_id"], row["partition"]): row["version"]
+        for row in sorted(states, key=lambda row: int(row["zxid"]))
+        if row["partition"] is not None
+    }
+    return {key for key, version in last.items() if version == -1}
+
+
+def _numbers(topics: Sequence[TopicFact], rows: Iterable[Row]) -> dict[Key, int]:
+    keys = {(topic.topic_id, n) for topic in topics for n in range(topic.partitions)}
+    keys |= {
+        (row["topic_id"], row["partition"])
+        for row in rows
+        if row["topic_id"] is not None and row["partition"] is not None and row["partition"] >= 0
+    }
+    return {key: p for p, key in enumerate(sorted(keys))}
+
+
+def _by_partition(table: Iterable[Row], numbers: dict[Key, int]) -> dict[int, list[Row]]:
+    found: dict[int, list[Row]] = defaultdict(list)
+    for row in table:
+        p = numbers.get((row["topic_id"], row["partition"]))
+        if p is not None:
+            found[p].append(row)
+    return found
+
+
+def sort_passes(passes: list[Row], damaged: frozenset[str]) -> tuple[list[Row], list[Row]]:
+    """Final passes that prove what they covered, and those that stopped short, or do not tell what
+    they covered for whom: not where the same client began once more, further on, as the log had
+    lost its beginning."""
+    whole = [
+        row for row in passes
+        if row["complete"] and _says_what(row) and row["client"] not in damaged
+    ]  # fmt: skip
+    return whole, [
+        row for row in passes
+        if not (row["complete"] and _says_what(row))
+        and not any(
+            one["client"] == row["client"] and (one["from_offset"] or 0) > (row["from_offset"] or 0)
+            for one in whole
+        )
+    ]  # fmt: skip
+
+
+def _says_what(row: Row) -> bool:
+    return None not in (row["from_offset"], row["to_offset"], row["isolation"])
+
+
+def _name_leaders(passes: list[Row], spans: list[Span]) -> None:
+    """Who led while a pass read, by ZooKeeper's state, where the pass does not say."""
+    for row in passes:
+        if row["leader"] is None and row["begin_ns"] is not None and row["end_ns"] is not None:
+            over = [s for s in spans if s.begin_ns < row["end_ns"] and row["begin_ns"] < s.end_ns]
+            led = {span.leader for span in over}
+            row["leader"] = led.pop() if len(led) == 1 else None
+
+
+def unasked(topic: TopicFact, partition: int, logs: list[Row], passes: list[Row]) -> list[str]:
+    """Replicas that led during none of the passes."""
+    asked = {row["leader"] for row in passes}
+    return [
+        f"broker {row['broker']} of {topic.name}-{partition}"
+        for row in logs
+        if row["broker"] not in asked
+    ]
+
+
+def assigned_last(states: Iterable[Row]) -> dict[Key, set[int]]:
+    """The replicas that a partition had last: its state tells them, and so does its topic, whose
+    node alone is written when one is taken away."""
+    return dict(_assigned(states))
+
+
+def assigned_first(states: Iterable[Row]) -> dict[Key, set[int]]:
+    """The replicas that a partition was made with."""
+    found: dict[Key, set[int]] = {}
+    for key, replicas in _assigned(states):
+        found.setdefault(key, replicas)
+    return found
+
+
+def assigned_ever(states: Iterable[Row]) -> dict[Key, set[int]]:
+    """All replicas that a partition ever had."""
+    found: dict[Key, set[int]] = defaultdict(set)
+    for key, replicas in _assigned(states):
+        found[key] |= replicas
+    return found
+
+
+def assigned_least(states: Iterable[Row]) -> dict[Key, int]:
+    """How many replicas a partition had when it had fewest."""
+    found: dict[Key, int] = {}
+    for key, replicas in _assigned(states):
+        found[key] = min(len(replicas), found.get(key, len(replicas)))
+    return found
+
+
+def _assigned(states: Iterable[Row]) -> Iterator[tuple[Key, set[int]]]:
+    for row in sorted(states, key=lambda one: int(one["zxid"] or 0)):
+        if row["replicas"] is None or row["topic_id"] is None:
+            continue
+        told = json.loads(row["replicas"])
+        by_partition = told if isinstance(told, dict) else {row["partition"]: told}
+        for partition, replicas in by_partition.items():
+            if partition is not None:
+                yield (row["topic_id"], int(partition)), set(replicas)

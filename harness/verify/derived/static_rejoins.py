@@ -1,0 +1,117 @@
+"""Static members that were back before their sessions ran out: rows of the table `returns`.
+
+Their group keeps what they had for them, and nobody else is disturbed (KIP-345): the one who is
+back goes on in the generation in which its predecessor died. Judged where it was given something
+within the session, while no other member came or went, and nothing else acted.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from urteil.harness.evidence.journal import KILL
+from urteil.harness.scenario import IMPORTED, RunFacts, Scenario
+from urteil.harness.verify import evidence
+from urteil.harness.verify.derived.impact import SECOND_NS, Stretch
+from urteil.harness.verify.derived.member_departures import KILLING, QUIET_NS, disturbances
+from urteil.harness.verify.derived.small_evidence import Small
+from urteil.harness.verify.derived.undisturbed_intervals import session_timeout_ns
+from urteil.harness.verify.evidence import Row
+
+SLACK_NS = SECOND_NS
+"""Who was given something so long before a session's end had surely joined before it. That is a
+session's time after the last heartbeat, of which there are three in a session and more."""
+
+Session = tuple[str, int]
+Told = list[tuple[int, int, int, str]]
+"""When, in which generation, which partition, and what became of it."""
+
+
+def returns(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts) -> list[Row]:
+    """A row for each death of a static member whose successor was there in time: the generation in
+    which it died (`before`), and the one in which its successor was given something (`after`)."""
+    if facts.runtime == IMPORTED:
+        return []
+    session_ns, told = session_timeout_ns(scenario), _told(run_dir, small)
+    disturbed = disturbances(small, KILLING)
+    kills = sorted((op["complete_ns"], op["subject"]) for op in small.ops if op["act"] == KILL)
+    rows: list[Row] = []
+    for died_ns, client in kills:
+        old = next((one for one in small.clients if one["client"] == client), None)
+        if old is None or old["instance"] is None:
+            continue
+        had = [one for one in told.get((client, old["session"]), ()) if one[0] <= died_ns]
+        new = _successor(small, old, died_ns)
+        given = [one for one in told.get(new, ()) if one[3] == "assigned"] if new else []
+        if not had or had[-1][3] != "assigned" or not given:
+            continue
+        back_ns, after, p, _ = given[0]
+        absence = Stretch(died_ns, back_ns)
+        if (
+            back_ns - died_ns >= session_ns * 2 // 3 - SLACK_NS
+            or any(one.meets(absence) for one in disturbed)
+            or any(
+                died_ns - session_ns < ns <= back_ns and not _replaced(small, one, ns)
+                for ns, one in kills
+                if one != client
+            )
+            or _moved(small, told, old["group"], {(client, old["session"]), new}, absence)
+        ):
+            continue
+        rows.append(
+            {"n": len(rows), "who": client, "grp": old["group"], "p": p, "died_ns": died_ns}
+            | {"back_ns": back_ns, "before": had[-1][1], "after": after}
+        )
+    return rows
+
+
+def _told(run_dir: Path, small: Small) -> dict[Session, Told]:
+    """What each session was given and gave back, in order."""
+    found: dict[Session, Told] = {}
+    for row in evidence.rows(run_dir, "assignments"):
+        p = small.numbers.get((row["topic_id"], row["partition"]))
+        known = p is not None and None not in (row["at_ns"], row["session"], row["generation"])
+        if known and row["event"] in ("assigned", "revoked", "lost") and row["generation"] >= 0:
+            one = row["at_ns"], row["generation"], p or 0, row["event"]
+            found.setdefault((row["client"], row["session"]), []).append(one)
+    return {who: sorted(events) for who, events in found.items()}
+
+
+def _replaced(small: Small, client: str, at_ns: int) -> bool:
+    """Whether a later session had a static member's place by then: its own end is nobody's."""
+    old = next((one for one in small.clients if one["client"] == client), None)
+    if old is None or old["instance"] is None or old["begin_ns"] is None:
+        return False
+    later = _successor(small, old, old["begin_ns"])
+    return later is not None and any(
+        (row["client"], row["session"]) == later and row["begin_ns"] < at_ns
+        for row in small.clients
+    )
+
+
+def _successor(small: Small, old: Row, died_ns: int) -> Session | None:
+    """The next session of the same instance that began later."""
+    later = [
+        (row["begin_ns"], row["client"], row["session"])
+        for row in small.clients
+        if row["instance"] == old["instance"] and row["group"] == old["group"]
+        and row["begin_ns"] is not None and row["begin_ns"] > died_ns
+    ]  # fmt: skip
+    return min(later)[1:] if later else None
+
+
+def _moved(
+    small: Small, told: dict[Session, Told], group: str, own: set[Session | None], one: Stretch
+) -> bool:
+    """Whether another member of the group came or went meanwhile, or a rebalance was under way when
+    the absence began."""
+    from_ns = one.begin_ns - QUIET_NS
+    for row in small.clients:
+        who = row["client"], row["session"]
+        if row["group"] != group or who in own:
+            continue
+        times = [at for at in (row["begin_ns"], row["end_ns"]) if at is not None]
+        if any(from_ns < at <= one.end_ns for at in times):
+            return True
+    moves = [at for who in told for at, _, _, _ in told[who]]
+    return any(from_ns < at <= one.begin_ns for at in moves)

@@ -1,0 +1,334 @@
+"""The canary: the verifier damages a copy of a piece of the run's evidence and must find it all."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Set
+from pathlib import Path
+
+import msgspec
+
+from urteil.harness.evidence.schema import SCHEMAS
+from urteil.harness.scenario import Phase, RunFacts, Scenario
+from urteil.harness.verify import evidence
+from urteil.harness.verify.check import Places, check
+from urteil.harness.verify.damage import DAMAGES, MADE_UP_TOPICS, Copy, Damage, Trace, Untried
+from urteil.harness.verify.derived.tables import Derived
+from urteil.harness.verify.engines.engine import Duck, open_views
+from urteil.harness.verify.evidence import Row
+from urteil.harness.verify.guarantees import GUARANTEES
+from urteil.harness.verify.result import GuaranteeResult
+
+GROUPS = ("assignments", "commits", "commit_reads")
+SLOTS = 400
+SLOTS_IN_TRANSACTIONS = 1_000
+ENOUGH = 6
+FINDINGS = 10_000
+S = 1_000_000_000
+_AFTER_NS = 600 * S
+_SOME: Row = {"opportunities": 0, "violations": 1, "permitted": 0}
+"""Counts that let a check fetch what it finds."""
+
+
+def sing(run_dir: Path, scenario: Scenario, facts: RunFacts, derived: Derived) -> dict[str, str]:
+    """Each damage done to a copy of a piece of the run, and `found`, or what became of it.
+
+    `not tried: ...` where the run has no such evidence: one replica, no consumer. The one entry
+    `canary` stands for all of them when none could be tried.
+    """
+    if "replicas" in facts.withheld:
+        return {"canary": "not tried: the target gives no logs of its replicas"}
+    work = run_dir / "work" / "canary"
+    shutil.rmtree(work, ignore_errors=True)
+    try:
+        return _sing(run_dir, work, scenario, facts, derived)
+    except Exception as failure:
+        text = " ".join(str(failure).split())[:300]
+        return {"canary": f"raised {type(failure).__name__}: {text}"}
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _sing(
+    run_dir: Path, work: Path, scenario: Scenario, facts: RunFacts, derived: Derived
+) -> dict[str, str]:
+    piece = _piece(run_dir, work / "cut", derived)
+    if piece is None:
+        return {"canary": "no partition has enough records that everybody has"}
+    copy, part = piece
+    asked, told = _arrange(copy, scenario, facts, part)
+    sung: dict[str, str] = {}
+    traces: dict[str, Trace] = {}
+    for one in DAMAGES:
+        try:
+            _must(copy, one)
+            traces[one.name] = one.apply(copy)
+        except Untried as reason:
+            sung[one.name] = f"not tried: {reason}"
+    asked_of = frozenset(trace.guarantee for trace in traces.values())
+    results = judge_copy(work / "run", copy, asked, told, only=asked_of, counted=False)
+    for name, trace in traces.items():
+        sung[name] = "found" if found(results, trace) else f"{trace.guarantee} did not find it"
+    return sung
+
+
+def _must(copy: Copy, one: Damage) -> None:
+    if len(copy.rows("logs")) < one.replicas:
+        raise Untried("too few replicas")
+    if one.tail and not copy.tail:
+        raise Untried("no consumer read during the run")
+
+
+def found(results: dict[str, GuaranteeResult], trace: Trace) -> bool:
+    """Whether the trace of a damage is among the findings, permitted or not."""
+    return any(
+        finding.sub_kind.startswith(trace.sub_kind) and trace.offset in (None, finding.offset)
+        for finding in results[trace.guarantee].findings
+    )
+
+
+def judge_copy(
+    run_dir: Path,
+    copy: Copy,
+    asked: Scenario,
+    told: RunFacts,
+    *,
+    only: Set[str],
+    counted: bool = True,
+) -> dict[str, GuaranteeResult]:
+    """Judge a copy by `only` some guarantees on DuckDB, every finding kept.
+
+    Not `counted`, findings are fetched at once.
+    """
+    from urteil.harness.verify import judgement, shared_tables
+
+    for name, rows in copy.tables.items():
+        evidence.write_rows(run_dir / "evidence" / name, SCHEMAS[name], rows)
+    work = run_dir / "work"
+    derived = judgement.prepare(run_dir, asked, told)
+    engine = Duck(work, threads=1)
+    try:
+        open_views(engine, run_dir, derived)
+        shared_tables.build(engine, logless=derived.logless)
+        present = {name for name, rows in copy.tables.items() if rows}
+        places = Places(derived)
+        return {
+            name: check(engine, guarantee, places, present, FINDINGS, None if counted else _SOME)
+            for name, guarantee in GUARANTEES.items()
+            if name in only
+        }
+    finally:
+        engine.close()
+
+
+def _arrange(
+    copy: Copy, scenario: Scenario, facts: RunFacts, part: Row
+) -> tuple[Scenario, RunFacts]:
+    """A scenario and facts for the copy alone, under which every damage is a violation."""
+    from urteil.harness.verify.derived.impact import grace_ns
+    from urteil.harness.verify.derived.undisturbed_intervals import group_bound_ns
+
+    names = {"min.insync.replicas": str(min(2, part["replication"]))}
+    names |= {"unclean.leader.election.enable": "false", "cleanup.policy": "delete"}
+    names |= {"message.timestamp.type": "CreateTime"}
+    several = max(3, scenario.cluster.brokers)
+    cluster = msgspec.structs.replace(scenario.cluster, brokers=several)
+    options = {k: v for k, v in scenario.workload.options.items() if k != "compression_type"}
+    plain = msgspec.structs.replace(scenario.workload, kind="append", topics=(), options=options)
+    asked = msgspec.structs.replace(
+        scenario,
+        cluster=cluster,
+        workload=plain,
+        survives=True,
+        permits=(),
+        recovery_deadline_s=5.0,
+    )
+    topics = [
+        msgspec.structs.replace(topic, config=topic.config | names)
+        for topic in facts.topics
+        if topic.topic_id == part["topic_id"]
+    ]
+    topics += [
+        msgspec.structs.replace(topic, replication_factor=part["replication"])
+        for topic in MADE_UP_TOPICS
+    ]
+    copy.grace_ns, copy.still_ns = grace_ns(asked), group_bound_ns(asked)
+    begin_ns = min(row["invoke_ns"] for row in copy.rows("sends"))
+    load = Phase(name="during", begin_ns=begin_ns, end_ns=copy.last_ns + _AFTER_NS)
+    # Also what is not asked of histories that others recorded.
+    return asked, msgspec.structs.replace(facts, topics=topics, phases=[load], runtime="process")
+
+
+def _piece(run_dir: Path, work: Path, derived: Derived) -> tuple[Copy, Row] | None:
+    """The last records of the partition with the most of them, cut out of every table."""
+    engine = Duck(work)
+    try:
+        for name in ("sends", "reads", "replicas"):
+            engine.view(name, run_dir / "evidence" / name, SCHEMAS[name])
+        for part in _richest(derived):
+            copy = _cut(engine, run_dir, derived, part)
+            if copy is not None:
+                return copy, part
+        return None
+    finally:
+        engine.close()
+
+
+def _richest(derived: Derived) -> list[Row]:
+    parts = [part for part in derived.parts if part["ours"] and part["has_log"]]
+
+    def order(part: Row) -> tuple[int, int, int]:
+        return part["copies"], part["compacted"], part["log_start"] - part["committed_end"]
+
+    return sorted(parts, key=order)[:2]
+
+
+def _cut(engine: Duck, run_dir: Path, derived: Derived, part: Row) -> Copy | None:
+    logs = [row for row in derived.tables["logs_p"] if row["p"] == part["p"]]
+    high = min([part["committed_end"], part["seen_end"] or 0, *(row["log_end"] for row in logs)])
+    in_transactions = evidence.row_count(run_dir, "txns") > 0
+    records = SLOTS_IN_TRANSACTIONS if in_transactions else SLOTS
+    low = max(part["log_start"], _low(engine, part, high, records))
+    passes = [row for row in evidence.rows(run_dir, "passes") if _about(row, part)]
+    low, high = _covered(passes, low, high)
+    here = (
+        f"t.topic_id = '{part['topic_id']}' AND t.partition = {part['partition']}"
+        f" AND t.offset >= {low} AND t.offset < {high}"
+    )
+    led = f"SELECT t.value_id FROM replicas t WHERE {here} AND t.broker = {part['final_leader']}"
+    tables = {
+        name: engine.query(f"SELECT t.* FROM {name} t WHERE {here}")
+        for name in ("reads", "replicas")
+    }
+    tables["sends"] = engine.query(f"SELECT s.* FROM sends s WHERE s.value_id IN ({led})")
+    for name in ("clients", "logs", "passes", *GROUPS):
+        tables[name] = [row for row in evidence.rows(run_dir, name) if _about(row, part)]
+    _clip(tables, low, high, derived)
+    _without_transactions(tables)
+    _promise(tables, part)
+    if not tables["sends"]:
+        return None
+    tables["states"] = [_calm(tables["sends"], part, [row["broker"] for row in logs])]
+    copy = Copy(tables)
+    copy.victims = _victims(copy, len(logs))
+    copy.last_ns = max(row["complete_ns"] for row in tables["sends"])
+    copy.partitions = sum(other["topic_id"] == part["topic_id"] for other in derived.parts)
+    return copy if len(copy.victims) >= ENOUGH else None
+
+
+def _low(engine: Duck, part: Row, high: int, records: int) -> int:
+    """The offset from which on so many records lie below `high` in the final leader's log, however
+    many compaction took from between them; `high` where there is none."""
+    (row,) = engine.query(
+        "SELECT MIN(l.offset) AS low FROM (SELECT r.offset FROM replicas r"
+        f" WHERE r.topic_id = '{part['topic_id']}' AND r.partition = {part['partition']}"
+        f" AND r.broker = {part['final_leader']} AND r.offset < {high}"
+        f" ORDER BY r.offset DESC LIMIT {records}) l"
+    )
+    return high if row["low"] is None else int(row["low"])
+
+
+def _covered(passes: list[Row], low: int, high: int) -> tuple[int, int]:
+    """The most of [low, high) that one final pass read: several may share the partition."""
+    reach = [
+        (max(low, row["from_offset"] or 0), min(high, row["to_offset"]))
+        for row in passes
+        if row["final"] and row["complete"]
+    ]
+    return max(reach, key=lambda both: both[1] - both[0], default=(low, high))
+
+
+def _about(row: Row, part: Row) -> bool:
+    if "topic_id" not in row:
+        return True
+    return bool(row["topic_id"] == part["topic_id"] and row["partition"] == part["partition"])
+
+
+def _clip(tables: dict[str, list[Row]], low: int, high: int, derived: Derived) -> None:
+    """Let logs and passes begin and end with the piece; what is not whole is left out."""
+    for row in tables["logs"]:
+        row |= {"log_start": low, "log_end": high, "high_watermark": high}
+    tables["passes"] = [
+        row | {"from_offset": low, "to_offset": high}
+        for row in tables["passes"]
+        if row["final"] and row["complete"] and row["client"] not in derived.damaged
+        if row["from_offset"] <= low and row["to_offset"] >= high
+    ]
+
+
+def _without_transactions(tables: dict[str, list[Row]]) -> None:
+    """Let what was committed be plain records, and what was not be markers: the damages make
+    transactions of their own."""
+    committed = {_pass(row) for row in tables["passes"] if row["isolation"] == "read_committed"}
+    shown = {row["value_id"] for row in tables["reads"] if _pass(row) in committed}
+    hidden = {
+        row["value_id"]
+        for row in tables["replicas"]
+        if committed and row["transactional"] and row["control"] is None
+        if row["value_id"] not in shown
+    }
+    for row in tables["replicas"]:
+        row["transactional"] = False
+        if row["value_id"] in hidden:
+            row |= {"value_id": None, "key": None, "control": "abort"}
+    for name in ("sends", "reads"):
+        tables[name] = [row for row in tables[name] if row["value_id"] not in hidden]
+    for row in tables["sends"]:
+        row["txn"] = None
+
+
+def _pass(row: Row) -> tuple[str, int, int]:
+    return row["client"], row["session"], row["pass"]
+
+
+def _promise(tables: dict[str, list[Row]], part: Row) -> None:
+    """Let every send be an acknowledged one of acks=all and idempotence, where its record lies."""
+    places = {
+        row["value_id"]: row["offset"]
+        for row in tables["replicas"]
+        if row["broker"] == part["final_leader"]
+    }
+    for row in tables["sends"]:
+        row |= {"outcome": "ok", "acks": -1, "idempotent": True, "offset": places[row["value_id"]]}
+        row |= {"topic_id": part["topic_id"], "partition": part["partition"]}
+        row["complete_ns"] = row["complete_ns"] or row["invoke_ns"]
+
+
+def _calm(sends: list[Row], part: Row, brokers: list[int]) -> Row:
+    """One state of the partition from before the piece on: the final leader, all in sync."""
+    return {
+        "zxid": 1,
+        "at_ns": min(row["invoke_ns"] for row in sends) - 10 * S,
+        "version": 1,
+        "path": f"/brokers/topics/{part['topic']}/partitions/{part['partition']}/state",
+        "topic_id": part["topic_id"],
+        "topic": part["topic"],
+        "partition": part["partition"],
+        "leader": part["final_leader"],
+        "leader_epoch": 5,
+        "controller_epoch": 5,
+        "isr": json.dumps(brokers),
+        "replicas": json.dumps(brokers),
+    }
+
+
+def _victims(copy: Copy, replicas: int) -> list[Row]:
+    """Sends whose record everybody has where the acknowledgement says, in log order."""
+    passes = len(copy.final_passes())
+    places: dict[str, list[tuple[str, Row]]] = {}
+    for table in ("replicas", "reads"):
+        for row in copy.rows(table):
+            places.setdefault(row["value_id"], []).append((table, row))
+    tail = {row["value_id"] for row in copy.rows("reads") if not copy.is_final(row)}
+    copy.tail = bool(tail)
+    whole = []
+    for send in sorted(copy.rows("sends"), key=lambda row: int(row["offset"])):
+        mine = places.get(send["value_id"], [])
+        on_disk = sum(table == "replicas" for table, _ in mine)
+        served = sum(table == "reads" and copy.is_final(row) for table, row in mine)
+        fine = all(row["offset"] == send["offset"] and row["intact"] for _, row in mine)
+        tailed = not tail or send["value_id"] in tail
+        if on_disk == replicas and served == passes and fine and passes and tailed:
+            whole.append(send)
+    return whole

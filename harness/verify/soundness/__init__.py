@@ -1,1 +1,0 @@
-"""Whether the evidence may be believed: what is damaged or missing makes a verdict UNKNOWN."""

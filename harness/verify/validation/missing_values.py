@@ -1,0 +1,118 @@
+"""Single cells without what their neighbours tell: damage of the evidence, not of the cluster.
+
+A null may be true (a record without a key, or of somebody else). It is not where the same record is
+told with a value by other rows that have its checksum. Most are asked only when something seems
+broken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from urteil.harness.verify import evidence
+from urteil.harness.verify.engines.engine import Engine
+from urteil.harness.verify.part_cache import once_a_version
+from urteil.harness.verify.plurals import counted
+from urteil.harness.verify.result import GuaranteeResult, Status
+from urteil.harness.verify.validation import column_bounds
+from urteil.harness.verify.validation.cell_checks import AGAIN
+
+_RIVALS = """
+FROM shared h JOIN slots n ON n.slot = h.slot JOIN slots v ON v.slot = h.slot
+WHERE n.value_id IS NULL AND n.marks < 2 AND v.value_id IS NOT NULL
+"""
+_SHOWN = """
+(SELECT e.value_id, MIN(e.key) AS low, MAX(e.key) AS high, COUNT(*) - COUNT(e.key) AS bare,
+   MAX(CASE WHEN e.key = v.sent_key THEN 1 ELSE 0 END) AS as_sent,
+   MIN(CASE WHEN e.key = v.sent_key THEN e.batch_crc END) AS crc_low,
+   MAX(CASE WHEN e.key = v.sent_key THEN e.batch_crc END) AS crc_high
+ FROM (SELECT r.value_id, r.key, CAST(NULL AS BIGINT) AS batch_crc FROM reads r
+       UNION ALL SELECT l.value_id, l.key, l.batch_crc FROM replicas l) e
+ JOIN odd v ON v.value_id = e.value_id
+ WHERE v.rekeyed = 1 AND v.sent = 1 GROUP BY e.value_id)
+"""
+
+
+def _bare(table: str, crc: str) -> str:
+    return f"""
+SELECT COUNT(*) AS n FROM {table} e JOIN {_SHOWN} k ON k.value_id = e.value_id
+WHERE e.key IS NULL AND k.as_sent = 1 AND COALESCE(e.intact, TRUE)
+  AND (k.crc_low IS NULL OR {crc} BETWEEN k.crc_low AND k.crc_high)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """How many cells of a column lack what others tell, `told` by whom."""
+
+    table: str
+    column: str
+    told: str
+    query: str
+
+
+QUESTIONS = (
+    Question(
+        "replicas",
+        "value_id",
+        "of batches that other replicas, or readers, have with it",
+        f"""
+SELECT COALESCE(SUM(d.copies), 0) AS n FROM (SELECT n.slot, MAX(n.copies) AS copies {_RIVALS}
+  AND n.copies > 0 AND n.broken_disk = 0
+  AND ((v.copies > 0 AND n.ident_low >= v.ident_low AND n.ident_high <= v.ident_high)
+       OR (n.expected = 1 AND v.copies = 0 AND v.n_reads > 0)) GROUP BY n.slot) d""",
+    ),
+    Question(
+        "reads",
+        "value_id",
+        "at offsets where others saw it",
+        f"""
+SELECT COALESCE(SUM(d.n_reads), 0) AS n FROM (SELECT n.slot, MAX(n.n_reads) AS n_reads {_RIVALS}
+  AND n.n_reads > 0 AND n.copies = 0 AND n.broken_read = 0
+  AND (v.n_reads > 0 OR v.copies > 0) GROUP BY n.slot) d""",
+    ),
+    Question(
+        "replicas", "key", "of batches that others have with it", _bare("replicas", "e.batch_crc")
+    ),
+    Question("reads", "key", "of records that others have with it", _bare("reads", "k.crc_low")),
+    Question(
+        "sends",
+        "key",
+        "of records that all have with one, of clients that send none without",
+        f"""
+SELECT COUNT(*) AS n FROM odd v JOIN {_SHOWN} k ON k.value_id = v.value_id
+WHERE v.sent_key IS NULL AND k.bare = 0 AND k.low = k.high
+  AND v.client NOT IN (SELECT o.client FROM vals o WHERE o.sent = 1 AND o.sent_key IS NULL
+    AND o.rekeyed = 0 AND o.shown_slot IS NOT NULL)""",
+    ),
+)
+
+SILENT = tuple(one for one in QUESTIONS if (one.table, one.column) == ("reads", "value_id"))
+"""Those whose cells break nothing where readers during the run lack them."""
+
+
+def lacking(engine: Engine, run_dir: Path, judged: Sequence[GuaranteeResult]) -> dict[str, str]:
+    """Tables with such cells, each with the sentence that says so."""
+    broken = any(one.status is Status.VIOLATED for one in judged)
+    told: dict[str, str] = {}
+    for asked in QUESTIONS if broken else SILENT:
+        number = engine.query(asked.query)[0]["n"] if _nulls(run_dir, asked) else 0
+        if number:
+            told.setdefault(
+                asked.table,
+                f"{counted(number, 'row')} without {asked.column} {asked.told} "
+                f"(evidence/{asked.table}): {AGAIN}",
+            )
+    return told
+
+
+def _nulls(run_dir: Path, asked: Question) -> int:
+    return sum(_nulls_in(part, asked.column) for part in evidence.files(run_dir, asked.table))
+
+
+@once_a_version
+def _nulls_in(part: Path, column: str) -> int:
+    return column_bounds.nulls(pq.ParquetFile(part), column)

@@ -1,0 +1,185 @@
+"""What administrators asked for, and whether it ended."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.harness.verify.made_up_runs import ONE, alone, healthy
+from urteil.harness.verify import synthetic
+from urteil.harness.verify.result import GuaranteeResult, Status
+from urteil.harness.verify.synthetic import BEGIN_NS, END_NS, TOPIC, TOPIC_ID, S
+
+ASKED_NS = BEGIN_NS + S
+WISH = {"path": "/admin/delete_topics/old", "topic": "old", "topic_id": "id of old"}
+NODE = {"path": f"/brokers/topics/{TOPIC}", "topic": TOPIC, "topic_id": TOPIC_ID}
+HERE = {"path": "/brokers/ids/1"}
+ELECTED = [{"path": "/controller", "at_ns": END_NS + n * S} for n in (15, 40)]
+GONE: dict[str, Any] = {"version": -1, "at_ns": ASKED_NS + S}
+
+
+def _judged(
+    run_dir: Path,
+    *nodes: dict[str, Any],
+    ops: tuple[dict[str, Any], ...] = (),
+    **fault: Any,
+) -> GuaranteeResult:
+    """The run in which these were the last versions of znodes, its one fault changed."""
+    tables = healthy()
+    blank = dict.fromkeys(tables["states"][0]) | {"at_ns": ASKED_NS, "version": 0}
+    for zxid, node in enumerate(nodes, start=1):
+        tables["states"].append(blank | {"zxid": zxid} | node)
+    tables["admin_ops"] = list(ops)
+    tables["faults"][0].update(fault)
+    scenario = synthetic.scenario(ONE, recovery_deadline_s=5.0)
+    return alone("slow_recovery", run_dir, tables, scenario=scenario)
+
+
+def _reassign(*nodes: str | int, **more: Any) -> dict[str, Any]:
+    told = {"invoke_ns": ASKED_NS, "complete_ns": ASKED_NS, "outcome": "ok", "act": "reassign"}
+    return told | {"subject": TOPIC, "before": "{}", "after": json.dumps({"0": nodes})} | more
+
+
+def _on(*brokers: int) -> dict[str, Any]:
+    return NODE | {"replicas": json.dumps({"0": brokers})}
+
+
+def test_a_topic_that_was_to_be_deleted_has_to_go(tmp_path: Path) -> None:
+    result = _judged(tmp_path, HERE, WISH)
+    assert [one.sub_kind for one in result.findings] == ["not deleted"]
+    assert "asked that old be deleted, but it is there still" in result.findings[0].sentence
+
+
+@pytest.mark.parametrize(
+    ("nodes", "fault"),
+    [
+        ((HERE, WISH, WISH | GONE), {}),
+        ((HERE, HERE | GONE, WISH), {}),  # who is away may have a replica
+        ((WISH,), {}),  # nobody tells which brokers are there
+        ((HERE, WISH, *ELECTED), {}),
+        ((HERE, WISH), {"healed_ns": None}),
+        ((HERE, WISH), {"fault": "disk_gone"}),
+    ],
+    ids=["done", "away", "untold", "new controller", "never healed", "disk"],
+)
+def test_a_deletion_may_be_held_up(
+    nodes: tuple[dict[str, Any], ...], fault: dict[str, Any], tmp_path: Path
+) -> None:
+    assert not _judged(tmp_path, *nodes, **fault).violations
+
+
+def test_what_comes_later_excuses_nothing(tmp_path: Path) -> None:
+    result = _judged(tmp_path, HERE, WISH, HERE | {"version": -1, "at_ns": END_NS + 50 * S})
+    assert [one.sub_kind for one in result.findings] == ["not deleted"]
+
+
+@pytest.mark.parametrize(
+    ("told", "found"), [("no refusal", ["not done"]), ("TimeoutError: late", [])]
+)
+def test_what_nobody_refuses_has_to_be_done(told: str, found: list[str], tmp_path: Path) -> None:
+    after = json.dumps({"failure": f"not done after 30 s; {told}", "partitions": 5})
+    op = _reassign(act="add partitions", outcome="info", complete_ns=ASKED_NS + 31 * S, after=after)
+    result = _judged(tmp_path, HERE, ops=(op,), acted=False)
+    assert [one.sub_kind for one in result.findings] == found
+
+
+@pytest.mark.parametrize("asked", [("b2", "b3", "b1"), (2, 3, 1)])
+@pytest.mark.parametrize("replicas", [(1, 2, 3), (2, 3, 1, 4)])
+def test_replicas_have_to_be_moved(
+    replicas: tuple[int, ...], asked: tuple[str | int, ...], tmp_path: Path
+) -> None:
+    result = _judged(tmp_path, HERE, _on(*replicas), ops=(_reassign(*asked),))
+    (finding,) = result.findings
+    assert finding.sub_kind == "not moved"
+    assert f"be on [2, 3, 1], but it is on {list(replicas)}" in finding.sentence
+
+
+@pytest.mark.parametrize(
+    "ops",
+    [
+        (_reassign("b1", "b2", "b3"),),
+        (_reassign("b3", "b2", "b1"), _reassign("b1", "b2", "b3", invoke_ns=ASKED_NS + S)),
+        (_reassign("b3", "b2", "b1"), _reassign("b1", "b2", "b3", outcome="info")),
+        (_reassign("b3", "b2", "b1", outcome="fail"),),
+        (_reassign("b3", "b2", "b1", complete_ns=END_NS - 4 * S),),
+        (_reassign("b3", "b2", "b1", after='{"0": "3,2,1"}'),),
+        (_reassign("b3", "b2", "b1", after="none"),),
+    ],
+    ids=["done", "asked otherwise", "not known", "refused", "late", "other words", "no object"],
+)
+def test_replicas_may_stay(ops: tuple[dict[str, Any], ...], tmp_path: Path) -> None:
+    assert not _judged(tmp_path, HERE, _on(1, 2, 3), ops=ops).violations
+
+
+def _cancel(*nodes: int, **more: Any) -> dict[str, Any]:
+    return _reassign(
+        *nodes, act="cancel moves", invoke_ns=ASKED_NS + S, complete_ns=ASKED_NS + S
+    ) | (more)
+
+
+@pytest.mark.parametrize(
+    ("cancel", "found"),
+    [
+        (_cancel(1, 2, 3), []),
+        (_cancel(3, 2, 1), []),
+        (_cancel(1, 2, 4), ["not moved"]),
+        (_cancel(1, 2, 4, outcome="info"), []),
+        (_cancel(after='{"0": null}'), []),
+    ],
+    ids=["done", "in another order", "ignored", "not known", "refused"],
+)
+def test_moves_that_were_cancelled(
+    cancel: dict[str, Any], found: list[str], tmp_path: Path
+) -> None:
+    """They had been asked for before, and none of them has to end any more."""
+    result = _judged(tmp_path, HERE, _on(1, 2, 3), ops=(_reassign(2, 3, 4), cancel))
+    assert [one.sub_kind for one in result.findings] == found
+    for finding in result.findings:
+        assert (
+            "be back on [1, 2, 4], its move cancelled, but it is on [1, 2, 3]" in finding.sentence
+        )
+
+
+def test_what_is_done_counts(tmp_path: Path) -> None:
+    before = _judged(tmp_path / "before", HERE, ops=(_reassign(outcome="fail"),))
+    after = _judged(tmp_path / "after", HERE, _on(1, 2, 3), ops=(_reassign("b1", "b2", "b3"),))
+    assert after.status is Status.HOLDS
+    assert after.opportunities == before.opportunities + 1
+
+
+def _state(leader: int, at_ns: int) -> dict[str, Any]:
+    path = "/brokers/topics/other/partitions/0/state"
+    place = {"path": path, "topic": "other", "topic_id": "id of other", "partition": 0}
+    return place | {"leader": leader, "leader_epoch": at_ns // S, "isr": "[1, 2]", "at_ns": at_ns}
+
+
+def _elect(**more: Any) -> dict[str, Any]:
+    told: dict[str, Any] = {"partitions": [0], "elected": {"0": "b2"}}
+    return _reassign(act="elect preferred", subject="other-0", after=json.dumps(told)) | more
+
+
+@pytest.mark.parametrize("late_ns", [-S, 0, S])
+def test_a_preferred_leader_that_was_elected_led(late_ns: int, tmp_path: Path) -> None:
+    states = (_state(1, BEGIN_NS - S), _state(2, ASKED_NS + late_ns), _state(1, ASKED_NS + 2 * S))
+    assert not _judged(tmp_path, *states, ops=(_elect(),)).violations
+
+
+@pytest.mark.parametrize("later", [(), (_state(2, ASKED_NS + 5 * S),)], ids=["never", "long after"])
+def test_a_preferred_leader_that_never_led(later: tuple[Any, ...], tmp_path: Path) -> None:
+    result = _judged(tmp_path, _state(1, BEGIN_NS - S), *later, ops=(_elect(),))
+    (finding,) = result.findings
+    assert finding.sub_kind == "not elected"
+    assert "that broker 2 lead other-0" in finding.sentence
+    assert "was told that it was elected, but broker 1 led all the while" in finding.sentence
+
+
+@pytest.mark.parametrize(
+    "op",
+    [_elect(outcome="info"), _elect(complete_ns=None), _elect(after='{"partitions": [0]}'),
+     _elect(act="elect unclean")],
+)  # fmt: skip
+def test_a_preferred_leader_that_nobody_was_told_of(op: dict[str, Any], tmp_path: Path) -> None:
+    assert not _judged(tmp_path, _state(1, BEGIN_NS - S), ops=(op,)).violations

@@ -1,0 +1,50 @@
+"""A guarantee without a subject in a run is not queried, and its result is that of its queries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.harness.verify import made_up_runs
+from urteil.harness.verify import check
+from urteil.harness.verify.damage import DAMAGES, Untried
+from urteil.harness.verify.derived.tables import DERIVED
+from urteil.harness.verify.guarantees import GUARANTEES
+
+
+def _healthy() -> made_up_runs.Tables:
+    return made_up_runs.healthy()
+
+
+def _damaged() -> made_up_runs.Tables:
+    copy = made_up_runs.copy_of(made_up_runs.healthy())
+    for one in DAMAGES:
+        try:
+            one.apply(copy)
+        except Untried:
+            continue
+    return copy.tables
+
+
+def _logless() -> made_up_runs.Tables:
+    return made_up_runs.healthy() | {name: [] for name in ("replicas", "logs", "states", "faults")}
+
+
+@pytest.mark.parametrize("tables", [_healthy, _damaged, _logless])
+def test_guarantee_without_subject_has_the_result_of_its_queries(
+    tables: Callable[[], made_up_runs.Tables], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = tables()
+    short = made_up_runs.judged(tmp_path / "short", rows)
+    monkeypatch.setattr(check, "has_subject", lambda *_: True)
+    complete = made_up_runs.judged(tmp_path / "complete", rows)
+    assert short.guarantees == complete.guarantees
+
+
+@pytest.mark.parametrize("name", GUARANTEES)
+def test_subjects_are_derived_tables_or_columns_of_parts(name: str) -> None:
+    for subject in GUARANTEES[name].subjects:
+        column = subject.removeprefix("parts.")
+        assert subject in DERIVED or (column != subject and column in DERIVED["parts"].names)

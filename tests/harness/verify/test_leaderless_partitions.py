@@ -1,0 +1,100 @@
+"""Partitions that nobody leads, and whether anybody could have."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.harness.verify.made_up_runs import ONE, alone, healthy
+from urteil.harness.scenario import ClusterSpec, Phase
+from urteil.harness.verify import synthetic
+from urteil.harness.verify.result import GuaranteeResult
+from urteil.harness.verify.synthetic import BEGIN_NS, END_NS, TOPIC, S
+
+AWAY_NS, UNTIL_NS = END_NS + 10 * S, END_NS + 60 * S
+LED = healthy()["states"][-1]["leader"]
+OTHERS = tuple(one for one in (1, 2, 3) if one != LED)
+HERE = tuple({"path": f"/brokers/ids/{one}", "at_ns": BEGIN_NS} for one in (1, 2, 3))
+OFFICE = {"path": "/controller", "at_ns": BEGIN_NS}
+GONE = {"path": f"/brokers/ids/{LED}", "version": -1, "at_ns": AWAY_NS}
+ALLOWED: dict[str, Any] = {
+    "act": "config", "subject": TOPIC, "outcome": "ok", "invoke_ns": AWAY_NS + S,
+    "complete_ns": AWAY_NS + 2 * S, "before": "{}",
+    "after": json.dumps({"unclean.leader.election.enable": "true"}),
+}  # fmt: skip
+FORBIDDEN = ALLOWED | {"invoke_ns": AWAY_NS + 9 * S, "complete_ns": AWAY_NS + 9 * S,
+                       "after": json.dumps({"unclean.leader.election.enable": None})}  # fmt: skip
+
+
+def _judged(
+    run_dir: Path,
+    *,
+    isr: tuple[int, ...] = (LED,),
+    nodes: tuple[dict[str, Any], ...] = (GONE,),
+    ops: tuple[dict[str, Any], ...] = (),
+    settings: dict[str, str] | None = None,
+    until_ns: int = UNTIL_NS,
+    **fault: Any,
+) -> GuaranteeResult:
+    """The run whose partition lost its leader after the load's records, and had this ISR then."""
+    tables = healthy()
+    last = tables["states"][-1]
+    blank = dict.fromkeys(last) | {"version": 0}
+    for zxid, node in enumerate((*HERE, OFFICE, *nodes), start=1):
+        tables["states"].append(blank | {"zxid": zxid + last["zxid"]} | node)
+    lost = {"leader": -1, "leader_epoch": last["leader_epoch"] + 1, "at_ns": AWAY_NS + S}
+    lost |= {"isr": json.dumps(isr), "replicas": "[1, 2, 3]", "version": last["version"] + 1}
+    tables["states"].append(last | lost | {"zxid": last["zxid"] + 100})
+    tables["admin_ops"] = list(ops)
+    tables["faults"][0].update(fault)
+    cluster = ClusterSpec(config=settings or {})
+    scenario = synthetic.scenario(ONE, recovery_deadline_s=90.0, cluster=cluster)
+    facts = synthetic.facts(ONE, phases=[Phase(name="during", begin_ns=BEGIN_NS, end_ns=until_ns)])
+    return alone("slow_recovery", run_dir, tables, scenario=scenario, facts=facts)
+
+
+@pytest.mark.parametrize(
+    ("more", "seconds"),
+    [
+        ({"isr": (LED, OTHERS[0])}, 49),
+        ({"ops": (ALLOWED,)}, 48),
+        ({"settings": {"unclean.leader.election.enable": "true"}}, 49),
+    ],
+    ids=["in sync", "allowed", "always allowed"],
+)
+def test_who_may_lead_does(more: dict[str, Any], seconds: int, tmp_path: Path) -> None:
+    (finding,) = _judged(tmp_path, **more).findings
+    assert finding.sub_kind == "leaderless"
+    told = f"Broker {OTHERS[0]} could have led urteil-0, but nobody led it, for {seconds} s."
+    assert finding.sentence == told
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"isr": (LED, OTHERS[0]), "until_ns": AWAY_NS + 15 * S},
+        {"isr": (LED, OTHERS[0]), "fault": "partition", "begin_ns": AWAY_NS, "end_ns": UNTIL_NS,
+         "healed_ns": UNTIL_NS},
+        {"isr": (LED, OTHERS[0]), "fault": "crash", "targets": f'["b{OTHERS[0]}"]',
+         "begin_ns": AWAY_NS, "end_ns": UNTIL_NS, "healed_ns": UNTIL_NS},
+        {"isr": (LED, OTHERS[0]), "nodes": (GONE, GONE | {"path": "/controller"})},
+        {"isr": (LED, OTHERS[0]), "nodes": (GONE, GONE | {"path": f"/brokers/ids/{OTHERS[0]}"})},
+        {"ops": (ALLOWED | {"outcome": "info"},)},
+        {"ops": (ALLOWED | {"subject": "other"},)},
+        {"ops": (ALLOWED, FORBIDDEN)},
+    ],
+    ids=["nobody", "not for long", "cut off", "dies itself", "no controller", "all gone",
+         "not known", "another topic", "forbidden again"],
+)  # fmt: skip
+def test_nobody_could_lead(more: dict[str, Any], tmp_path: Path) -> None:
+    assert not _judged(tmp_path, **more).findings
+
+
+def test_another_ones_crash_hinders_nobody(tmp_path: Path) -> None:
+    result = _judged(tmp_path, isr=(LED, OTHERS[0]), fault="crash", targets=f'["b{LED}"]',
+                     begin_ns=AWAY_NS, end_ns=UNTIL_NS, healed_ns=UNTIL_NS)  # fmt: skip
+    assert [one.sub_kind for one in result.findings] == ["leaderless"]

@@ -1,0 +1,258 @@
+"""Histories that once slipped through, and healthy ones that once were accused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.harness.verify.made_up_runs import ONE, Tables, alone, healthy, judged, named
+from urteil.harness.evidence.schema import SCHEMAS
+from urteil.harness.scenario import Phase
+from urteil.harness.verify import synthetic
+from urteil.harness.verify.result import Result, Status, Verdict
+from urteil.harness.verify.synthetic import CRASH_NS, HEALED_NS, S, Shape
+
+LOGGED = ("sends", "reads", "replicas")
+
+
+def _violated(result: Result) -> set[str]:
+    return {one.name for one in result.guarantees if one.status is Status.VIOLATED}
+
+
+def _lose(tables: Tables, offset: int) -> None:
+    for name in ("reads", "replicas"):
+        tables[name] = [row for row in tables[name] if row["offset"] != offset]
+
+
+def _then(tables: Tables, **changes: Any) -> None:
+    """One more version of the partition's state."""
+    last = max(tables["states"], key=lambda row: int(row["zxid"]))
+    after = {"zxid": last["zxid"] + 1, "version": last["version"] + 1, "at_ns": last["at_ns"] + S}
+    tables["states"].append(last | after | changes)
+
+
+def test_a_leader_needs_an_epoch_of_its_own_and_a_place_in_the_isr(tmp_path: Path) -> None:
+    tables = healthy()
+    _then(tables, leader=2)
+    _then(tables, leader=-1, leader_epoch=4, isr="[1]")
+    _then(tables, leader=-1, leader_epoch=5, isr="[]")
+    _then(tables, leader=2, leader_epoch=6, isr="[2]")
+    result = judged(tmp_path, tables)
+    assert _violated(result) == {"two_leaders", "unclean_leader"}
+    (finding,) = named(result, "two_leaders").findings
+    assert finding.sentence == "Brokers 1 and 2 both led urteil-0 in epoch 3."
+    assert "the ISR before was [1]" in named(result, "unclean_leader").findings[0].sentence
+
+
+def test_a_log_that_holds_nothing_of_what_it_covers_is_a_hole(tmp_path: Path) -> None:
+    tables = healthy()
+    tables["replicas"] = [row for row in tables["replicas"] if row["broker"] != 3]
+    (finding,) = alone("hole", tmp_path, tables).findings
+    assert (finding.sub_kind, finding.offset, finding.records[0]["next_off"]) == ("gap", 0, 400)
+
+
+def test_another_replicas_log_start_excuses_no_loss(tmp_path: Path) -> None:
+    tables = healthy()
+    tables["logs"][2]["log_start"] = 100
+    tables["replicas"] = [
+        row for row in tables["replicas"] if row["broker"] != 3 or row["offset"] >= 100
+    ]
+    result = judged(tmp_path / "healthy", tables)
+    assert (_violated(result), result.verdict) == (set(), Verdict.UNKNOWN)
+    told = "evidence/logs: the logs of urteil-0 begin at 0, 100, and nobody deleted any"
+    assert result.reasons == [told]
+    _lose(tables, 50)
+    (finding,) = alone("lost_write", tmp_path / "lost", tables).findings
+    assert (finding.sub_kind, finding.offset) == ("middle", 50)
+
+
+def test_without_the_final_leaders_log_another_one_accuses_nobody(tmp_path: Path) -> None:
+    """Broker 1 led last and its log is not there; broker 3's ends where it fell out of the ISR."""
+    tables = healthy()
+    tables["logs"] = [row | {"log_end": 300} for row in tables["logs"] if row["broker"] == 3]
+    tables["replicas"] = [
+        row for row in tables["replicas"] if row["broker"] == 3 and row["offset"] < 300
+    ]
+    result = judged(tmp_path, tables)
+    assert (_violated(result), result.verdict) == (set(), Verdict.UNKNOWN)
+    assert "no log of the final leader of urteil-0" in result.reasons
+
+
+def test_acks_one_permits_misplaced_acks_only_where_an_election_truncated(tmp_path: Path) -> None:
+    shape = Shape(records=400, partitions=1, acks=1, idempotent=False)
+    tables = healthy(shape)
+    tables["sends"][50]["offset"], tables["sends"][54]["offset"] = 54, 50
+    before = [row for row in tables["sends"] if CRASH_NS - S < row["invoke_ns"] < CRASH_NS]
+    for row in before[-2:]:
+        row["offset"] += 300
+    misplaced = alone("misplaced_ack", tmp_path, tables, shape=shape)
+    assert (misplaced.violations, misplaced.permitted) == (2, 2)
+
+
+def test_a_lone_read_without_its_key_and_an_absurd_offset_are_found(tmp_path: Path) -> None:
+    tables = healthy()
+    final = next(row for row in tables["reads"] if row["client"] == "final" and row["offset"] == 9)
+    final |= {"key": None, "intact": False}
+    tables["sends"][60]["offset"] = 1 << 62
+    result = judged(tmp_path, tables)
+    assert {"phantom", "misplaced_ack"} <= _violated(result)
+    assert named(result, "phantom").findings[0].sub_kind == "another key"
+
+
+@pytest.mark.parametrize(("sent", "shown"), [(None, ""), ("", None)])
+def test_no_key_is_another_one_than_an_empty_key(
+    sent: str | None, shown: str | None, tmp_path: Path
+) -> None:
+    """In the batch itself, on every disk and for all readers."""
+    tables = healthy()
+    for row in tables["sends"]:
+        row["key"] = sent if row["offset"] in (50, 51) else row["key"]
+    for row in (*tables["reads"], *tables["replicas"]):
+        row["key"] = {50: shown, 51: sent}.get(row["offset"], row["key"])
+    (finding,) = alone("phantom", tmp_path, tables).findings
+    assert (finding.sub_kind, finding.offset) == ("another key", 50)
+    told = {None: "no key", "": "the key ''"}
+    assert f"under {told[shown]}; it was sent under {told[sent]}" in finding.sentence
+
+
+@pytest.mark.parametrize("broker", [1, 2, 3])
+def test_a_record_that_lost_its_key_on_one_disk_is_found(broker: int, tmp_path: Path) -> None:
+    tables = healthy()
+    for row in tables["replicas"]:
+        row["key"] = None if (row["broker"], row["offset"]) == (broker, 50) else row["key"]
+    (finding,) = alone("phantom", tmp_path, tables).findings
+    assert (finding.sub_kind, finding.offset) == ("another key", 50)
+
+
+def test_a_log_that_ends_below_what_readers_were_told_is_a_reason(tmp_path: Path) -> None:
+    tables = healthy()
+    final = [row for row in tables["passes"] if row["final"]]
+    final[0]["to_offset"] += 7
+    result = judged(tmp_path, tables)
+    assert (_violated(result), result.verdict) == (set(), Verdict.UNKNOWN)
+    assert "were told that it ends at 407, the final leader's log ends at 400" in result.reasons[0]
+
+
+def _from(base: int) -> Tables:
+    tables = healthy()
+    moved = {"offset", "batch_base", "log_start", "log_end", "high_watermark", "from_offset"}
+    moved |= {"to_offset", "position_before", "position_after"}
+    for row in (row for rows in tables.values() for row in rows):
+        row |= {name: row[name] + base for name in moved & row.keys() if row[name] is not None}
+    for row in tables["logs"]:
+        row["epochs"] = json.dumps({e: base + at for e, at in json.loads(row["epochs"]).items()})
+    return tables
+
+
+def test_offsets_may_be_very_large_and_beyond_that_nobody_is_accused(tmp_path: Path) -> None:
+    assert judged(tmp_path / "large", _from(10**14)).verdict is Verdict.PASS
+    result = judged(tmp_path / "beyond", _from(10**15))
+    assert (_violated(result), result.verdict) == (set(), Verdict.UNKNOWN)
+    assert "urteil has offsets up to 1000000000000400" in result.reasons[0]
+
+
+def test_what_no_check_can_place_is_a_reason(tmp_path: Path) -> None:
+    tables = healthy()
+    tables["sends"][50]["topic_id"] = None
+    tables["sends"][60]["value_id"] = None
+    tables["reads"][70]["topic_id"] = "of another topic"
+    result = judged(tmp_path, tables)
+    assert (_violated(result), result.verdict) == (set(), Verdict.UNKNOWN)
+    assert result.reasons[:3] == [
+        "1 reads name no partition of a topic in run.json",
+        "1 send without value_id, outcome or times, or the partition of its offset",
+        "1 sends name no partition of a topic in run.json",
+    ]
+
+
+def test_a_run_that_names_no_topic_promised_nothing(tmp_path: Path) -> None:
+    facts = synthetic.facts(ONE, topics=[])
+    result = judged(
+        tmp_path, healthy(), facts=facts, scenario=synthetic.scenario(ONE, guarantees=())
+    )
+    assert result.verdict is Verdict.UNKNOWN
+    assert "run.json names no topic: nothing was promised" in result.reasons
+
+
+def test_times_of_two_boots_accuse_nobody(tmp_path: Path) -> None:
+    tables = healthy()
+    tables["clients"][2]["boot_id"] = "another"
+    tables["reads"][0]["read_ns"] = 1
+    result = judged(tmp_path, tables)
+    assert (_violated(result), result.verdict) == (set(), Verdict.UNKNOWN)
+    assert "times of 2 boots cannot be compared" in result.reasons
+
+
+def test_who_did_not_watch_until_the_deadline_calls_no_recovery_late(tmp_path: Path) -> None:
+    tables = healthy()
+    tables["states"] = tables["states"][:2]
+    facts = synthetic.facts(ONE)
+    for watched_s, status in ((2, Status.NOT_JUDGED), (31, Status.VIOLATED)):
+        facts.phases = [Phase(name="after", begin_ns=HEALED_NS, end_ns=HEALED_NS + watched_s * S)]
+        result = judged(tmp_path / f"{watched_s}", tables, facts=facts)
+        assert named(result, "slow_recovery").status is status
+
+
+def test_a_partition_that_nobody_sent_to_has_not_stalled(tmp_path: Path) -> None:
+    tables = healthy()
+    for row in tables["sends"]:
+        if CRASH_NS < row["invoke_ns"] < HEALED_NS:
+            row |= {"invoke_ns": HEALED_NS + S, "complete_ns": HEALED_NS + S + 1}
+    assert alone("no_progress", tmp_path, tables).status is Status.HOLDS
+
+
+def test_a_topic_made_anew_has_its_own_offsets_and_the_old_one_owes_nothing(
+    tmp_path: Path,
+) -> None:
+    """The same name and offsets under another id, deleted before the crash."""
+    tables, old = healthy(), {"topic_id": "AAAAAAAAAAAAAAAAAAAAAA"}
+    for row in [row for row in tables["sends"] if row["offset"] < 50]:
+        value = {"value_id": f"r/p0/{7000 + row['offset']}", "client": "p0"}
+        tables["sends"].append(row | old | value | {"op": 7000 + row["offset"]})
+    born = tables["states"][0] | old
+    nobody = {"leader": None, "leader_epoch": None, "controller_epoch": None, "isr": None}
+    tables["states"] += [
+        born | {"zxid": 1, "at_ns": born["at_ns"] - S},
+        born | nobody | {"zxid": 2, "version": -1, "at_ns": CRASH_NS - S},
+    ]
+    assert judged(tmp_path / "new", tables).verdict is Verdict.PASS
+    (topic,) = synthetic.facts(ONE).topics
+    both = [topic, msgspec.structs.replace(topic, topic_id=old["topic_id"])]
+    facts = synthetic.facts(ONE, topics=both)
+    result = judged(tmp_path / "both", tables, facts=facts)
+    assert (_violated(result), result.verdict) == (set(), Verdict.UNKNOWN)
+    asked = {"act": "delete", "subject": topic.name, "outcome": "ok", "invoke_ns": CRASH_NS - S}
+    tables["admin_ops"] = [dict.fromkeys(SCHEMAS["admin_ops"].names) | asked]
+    assert judged(tmp_path / "asked", tables, facts=facts).verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize("acks", [0, 1])
+def test_acks_zero_may_be_reordered_and_acks_one_with_one_in_flight_may_not(
+    acks: int, tmp_path: Path
+) -> None:
+    shape = Shape(records=400, partitions=1, acks=acks, idempotent=False)
+    tables = healthy(shape)
+    for name in LOGGED:
+        for row in tables[name]:
+            row["offset"] = {40: 41, 41: 40}.get(row["offset"], row["offset"])
+    scenario = synthetic.scenario(shape)
+    load = msgspec.structs.replace(scenario.workload, in_flight=1)
+    scenario = msgspec.structs.replace(scenario, workload=load)
+    told = alone("reordered_send", tmp_path, tables, shape=shape, scenario=scenario)
+    assert told.status is (Status.VIOLATED if acks else Status.PERMITTED)
+
+
+def test_an_unclean_election_that_was_asked_for_permits_its_loss(tmp_path: Path) -> None:
+    tables = healthy()
+    states = sorted(tables["states"], key=lambda row: int(row["zxid"]))
+    states[0]["isr"] = json.dumps([states[0]["leader"]])
+    lost = {"value_id": "r/p0/9000", "op": 9000, "invoke_ns": CRASH_NS, "complete_ns": CRASH_NS + 1}
+    tables["sends"].append(tables["sends"][203] | lost)
+    tables["admin_ops"] = [{"act": "elect unclean", "subject": "urteil-0", "outcome": "ok"}]
+    result = judged(tmp_path, tables)
+    assert named(result, "lost_write").status is Status.PERMITTED
+    assert named(result, "unclean_leader").status is Status.PERMITTED

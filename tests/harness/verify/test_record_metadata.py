@@ -1,0 +1,185 @@
+"""What a record says of itself beside its content, and what has no place: both are judged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.harness.verify import made_up_runs
+from tests.harness.verify.made_up_runs import ONE, Tables, healthy, judged, named
+from urteil.harness.scenario import RunFacts
+from urteil.harness.verify import synthetic
+from urteil.harness.verify.result import Result, Status, Verdict
+
+LAST = ONE.records - 1
+_WITHOUT_TIMES = {"sends": Verdict.PASS, "reads": Verdict.PASS, "replicas": Verdict.UNKNOWN}
+"""What becomes of evidence in which a table's records have no time: on disks, all have."""
+
+
+def _accused(result: Result) -> set[tuple[str, str, int | None]]:
+    return {
+        (one.name, finding.sub_kind, finding.offset)
+        for one in result.guarantees
+        for finding in one.findings
+        if not finding.permitted
+    }
+
+
+def _rows(tables: Tables, table: str, offset: int, **have: Any) -> list[dict[str, Any]]:
+    return [
+        row
+        for row in tables[table]
+        if row["offset"] == offset and all(row[name] == value for name, value in have.items())
+    ]
+
+
+def _stamped() -> RunFacts:
+    facts = synthetic.facts(ONE)
+    facts.topics[:] = made_up_runs.topic(message_timestamp_type="LogAppendTime")
+    return facts
+
+
+@pytest.mark.parametrize("where", ["a read", "every replica", "everywhere"])
+def test_a_record_with_another_time_is_not_what_was_sent(where: str, tmp_path: Path) -> None:
+    tables = healthy()
+    if where != "a read":
+        for row in _rows(tables, "replicas", 100):
+            row["timestamp_ms"] += 1
+    for row in _rows(tables, "reads", 100)[: {"a read": 1, "everywhere": None}.get(where, 0)]:
+        row["timestamp_ms"] -= 1
+    result = judged(tmp_path / "run", tables)
+    (finding,) = named(result, "corrupt").findings
+    assert finding.offset == 100
+    assert finding.sub_kind == ("on disk" if where == "every replica" else "served")
+    assert named(judged(tmp_path / "stamped", tables, facts=_stamped()), "corrupt").violations == 0
+
+
+def test_a_time_that_nobody_knows_accuses_nobody(tmp_path: Path) -> None:
+    """Some clients are told no time, and what Kafka's tools send has one that they do not tell."""
+    for name, verdict in _WITHOUT_TIMES.items():
+        tables = healthy()
+        for row in tables[name]:
+            row["timestamp_ms"] = None
+        result = judged(tmp_path / name, tables)
+        accused = {one.name for one in result.guarantees if one.status is Status.VIOLATED}
+        assert (accused, name, result.verdict) == (set(), name, verdict)
+    tables = healthy()
+    for row in tables["sends"]:
+        row |= {"timestamp_ms": row["timestamp_ms"] + 3, "attempts": None}
+    for client in tables["clients"]:
+        client["library"] = "verifiable"
+    assert _accused(judged(tmp_path / "tool", tables)) == set()
+
+
+def test_a_duplicates_acknowledgement_tells_the_time_of_its_batch(tmp_path: Path) -> None:
+    """Then a read is compared with the log."""
+    tables = healthy()
+    for row in tables["sends"][90:110]:
+        row |= {"attempts": 2, "ambiguous": True, "timestamp_ms": row["timestamp_ms"] + 60}
+    assert _accused(judged(tmp_path / "healthy", tables)) == set()
+    _rows(tables, "reads", 100)[0]["timestamp_ms"] += 60
+    assert _accused(judged(tmp_path / "read", tables)) == {("corrupt", "served", 100)}
+
+
+@pytest.mark.parametrize("most", [False, True])
+def test_an_acknowledgement_tells_the_time_of_its_record(most: bool, tmp_path: Path) -> None:
+    """Whose record says itself that it has the one which it was sent with."""
+    tables = healthy()
+    told = tables["sends"][100 : 300 if most else 101]
+    for row in told:
+        row["timestamp_ms"] = 7
+    found = judged(tmp_path, tables)
+    assert {kind for _, kind, _ in _accused(found)} == {"another time"}
+    assert named(found, "misplaced_ack").violations == len(told)
+
+
+def test_who_sends_once_is_told_an_offset(tmp_path: Path) -> None:
+    """A batch that was sent again may be known for a duplicate, and no more."""
+    tables = healthy()
+    tables["sends"][100]["offset"] = None
+    tables["sends"][200] |= {"offset": None, "attempts": 2}
+    (finding,) = named(judged(tmp_path, tables), "misplaced_ack").findings
+    assert (finding.sub_kind, finding.records[0]["value_id"]) == ("without offset", "r/p1/100")
+
+
+def test_an_acts_change_of_whose_time_records_carry_accuses_nobody(tmp_path: Path) -> None:
+    tables = healthy()
+    for name in ("reads", "replicas"):
+        for row in tables[name]:
+            row |= {"timestamp_ms": row["timestamp_ms"] + row["offset"] // 300, "intact": None}
+    act = {"act": "config", "subject": synthetic.TOPIC, "outcome": "ok", "before": None}
+    act |= {"invoke_ns": synthetic.BEGIN_NS, "complete_ns": synthetic.BEGIN_NS + 1}
+    act["after"] = '{"message.timestamp.type": "LogAppendTime"}'
+    assert named(judged(tmp_path / "own", tables), "corrupt").violations == 100
+    tables["admin_ops"] = [act]
+    assert named(judged(tmp_path / "told", tables), "corrupt").violations == 0
+
+
+@pytest.mark.parametrize("offset", [0, 150, LAST])
+@pytest.mark.parametrize("shown", [-1, 1, 4])
+def test_a_reader_is_shown_the_leader_epoch_that_the_log_has(
+    offset: int, shown: int, tmp_path: Path
+) -> None:
+    """Or that of who served it, which is later: no older one, and none that never was."""
+    tables = healthy()
+    row = _rows(tables, "reads", offset)[0]
+    row["leader_epoch"] += shown
+    found = _accused(judged(tmp_path, tables))
+    told = row["leader_epoch"] >= 0 and shown != 1  # what a client was told none of has none
+    assert found == ({("epoch_lineage", "read", offset)} if told else set())
+
+
+def test_times_of_sends_that_are_of_something_else_accuse_nobody(tmp_path: Path) -> None:
+    tables = healthy()
+    for row in tables["sends"]:
+        row |= {"timestamp_ms": row["timestamp_ms"] + 3, "attempts": None}
+    assert _accused(judged(tmp_path, tables)) == set()
+
+
+def test_an_epoch_may_begin_later_where_its_first_records_were_cleaned(tmp_path: Path) -> None:
+    """A replica that fetched a cleaned log: its epoch begins with the first that was left."""
+    tables = healthy()
+    for row in tables["logs"]:
+        row["epochs"] = row["epochs"].replace("200", "207")
+    tables["replicas"] = [row for row in tables["replicas"] if not 200 <= row["offset"] < 207]
+    facts = synthetic.facts(ONE, topics=made_up_runs.topic(cleanup_policy="compact"))
+    found = _accused(judged(tmp_path, tables, facts=facts))
+    assert "epoch_lineage" not in {name for name, _, _ in found}
+
+
+def _lost_at_the_tail(tables: Tables) -> None:
+    """The log begins at 40 by right, and its last record, acknowledged without an offset, is
+    gone."""
+    for name in ("reads", "replicas"):
+        tables[name] = [
+            row
+            for row in tables[name]
+            if 40 <= row["offset"] < LAST or (row.get("client") == "c0" and row["offset"] < LAST)
+        ]
+    for row in tables["logs"]:
+        row |= {"log_start": 40, "log_end": LAST, "high_watermark": LAST}
+    for row in tables["passes"]:
+        row |= {"from_offset": 40 if row["final"] else 0, "to_offset": LAST}
+
+
+@pytest.mark.parametrize("early", [False, True])
+def test_a_loss_without_an_offset_where_a_log_begins_above_its_first(
+    early: bool, tmp_path: Path
+) -> None:
+    """Sent before all that the log still has, it may have stood below the log's begin."""
+    tables = healthy()
+    _lost_at_the_tail(tables)
+    (send,) = _rows(tables, "sends", LAST)
+    send["offset"] = None
+    if early:
+        (first,) = _rows(tables, "sends", 39)
+        send |= {name: first[name] for name in ("invoke_ns", "complete_ns")}
+    facts = synthetic.facts(ONE)
+    facts.topics[:] = made_up_runs.topic(retention_ms="1000")
+    lost = named(judged(tmp_path, tables, facts=facts), "lost_write")
+    assert lost.status is (Status.HOLDS if early else Status.VIOLATED)
+    assert [one.records[0]["value_id"] for one in lost.findings] == (
+        [] if early else [send["value_id"]]
+    )

@@ -1,0 +1,125 @@
+"""The life of one record, from made-up evidence."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.harness.verify.made_up_runs import ONE, Tables, healthy
+from urteil.cli.main import EXIT_LAB_FAILURE, EXIT_WRONG_USAGE, exit_code
+from urteil.harness.verify import synthetic
+from urteil.harness.verify.record_timeline import Life, UnknownRecord, life_of, lives_at, told
+
+
+@pytest.fixture
+def tables() -> Tables:
+    return healthy()
+
+
+def life(folder: Path, tables: Tables, value_id: str) -> Life:
+    synthetic.write_run(folder, tables, synthetic.scenario(ONE), synthetic.facts(ONE))
+    return life_of(folder, value_id)
+
+
+def test_an_acknowledged_record_is_followed_to_every_replica(
+    tmp_path: Path, tables: Tables
+) -> None:
+    sent = tables["sends"][5]
+    found = life(tmp_path, tables, sent["value_id"])
+    kinds = [moment.kind for moment in found.moments]
+    assert kinds.index("sent") < kinds.index("acknowledged")
+    assert "read" in kinds
+    assert "state" in kinds
+    assert [moment.at_ns for moment in found.moments] == sorted(m.at_ns for m in found.moments)
+    assert [one.offsets for one in found.replicas] == [[sent["offset"]]] * len(found.replicas)
+    assert len(found.replicas) == len(tables["logs"])
+    short = sent["value_id"].split("/", 1)[1]
+    assert life_of(tmp_path, short) == found
+
+
+def test_what_took_its_place_is_named(tmp_path: Path, tables: Tables) -> None:
+    sent, usurper = tables["sends"][5], tables["sends"][6]
+    for row in tables["replicas"]:
+        if row["value_id"] == sent["value_id"]:
+            row["value_id"] = usurper["value_id"]
+    found = life(tmp_path, tables, sent["value_id"])
+    assert {one.instead for one in found.replicas} == {usurper["value_id"]}
+    assert f"at its offset stands {usurper['value_id']}" in "\n".join(told(found))
+
+
+def test_an_unknown_fate_a_fault_and_a_damaged_read_are_told(
+    tmp_path: Path, tables: Tables
+) -> None:
+    sent = tables["sends"][5]
+    sent |= {"outcome": "info", "error": "RequestTimedOut"}
+    for row in tables["reads"]:
+        if row["value_id"] == sent["value_id"]:
+            row["intact"] = False
+    fault = {"fault": "crash", "targets": '["b2"]', "begin_ns": sent["invoke_ns"] - 1,
+             "end_ns": sent["invoke_ns"] + 1, "healed_ns": sent["invoke_ns"] + 2, "proof": "",
+             "acted": True}  # fmt: skip
+    tables["faults"] = [fault]
+    text = "\n".join(told(life(tmp_path, tables, sent["value_id"])))
+    for piece in ("unknown to the client: RequestTimedOut", "crash on b2 begins", "DAMAGED"):
+        assert piece in text
+
+
+def test_a_stranger_is_named_with_an_example(tmp_path: Path, tables: Tables) -> None:
+    with pytest.raises(UnknownRecord, match=f"like {tables['sends'][0]['value_id']}"):
+        life(tmp_path, tables, "p9/1")
+
+
+def test_a_place_tells_all_that_stand_there(tmp_path: Path, tables: Tables) -> None:
+    sent, other = tables["sends"][5], tables["sends"][6]
+    other["offset"] = sent["offset"]
+    found = life(tmp_path, tables, sent["value_id"])
+    place = f"{found.place}@{sent['offset']}"
+    assert lives_at(tmp_path, place) == [found, life_of(tmp_path, other["value_id"])]
+
+
+@pytest.mark.parametrize(
+    ("place", "told"),
+    [
+        ("nothing-0@5", "no topic nothing in .*; its topics: .*urteil"),
+        ("urteil-0@99999", "nobody was told of one, and no replica holds one there"),
+        ("urteil@5", "is no TOPIC-PARTITION@OFFSET"),
+        ("urteil-0@99999999999999999999", "is no TOPIC-PARTITION@OFFSET"),
+        ("urteil-9999999999@5", "is no TOPIC-PARTITION@OFFSET"),
+    ],
+)
+def test_a_place_where_nothing_stands_says_so(
+    place: str, told: str, tmp_path: Path, tables: Tables
+) -> None:
+    life(tmp_path, tables, tables["sends"][5]["value_id"])
+    with pytest.raises(UnknownRecord, match=told):
+        lives_at(tmp_path, place)
+
+
+def test_a_marker_is_no_record(tmp_path: Path, tables: Tables) -> None:
+    sent = tables["sends"][5]
+    for row in tables["replicas"]:
+        if row["offset"] == sent["offset"]:
+            row |= {"value_id": None, "control": "commit"}
+    place = life(tmp_path, tables, sent["value_id"]).place
+    for table in ("sends", "reads"):
+        tables[table] = [row for row in tables[table] if row["offset"] != sent["offset"]]
+    life(tmp_path, tables, tables["sends"][6]["value_id"])
+    with pytest.raises(UnknownRecord, match="a commit marker stands there"):
+        lives_at(tmp_path, f"{place}@{sent['offset']}")
+
+
+def test_the_command(tmp_path: Path, tables: Tables, capsys: pytest.CaptureFixture[str]) -> None:
+    value_id = tables["sends"][5]["value_id"]
+    life(tmp_path, tables, value_id)
+    assert exit_code(["explain", str(tmp_path), value_id, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["value_id"] == value_id
+    assert exit_code(["explain", str(tmp_path), "p9/1"]) == EXIT_WRONG_USAGE
+    assert exit_code(["explain", str(tmp_path), "urteil-0@5", "--json"]) == 0
+    (there,) = json.loads(capsys.readouterr().out)
+    assert there["value_id"] in {sent["value_id"] for sent in tables["sends"]}
+    part = tmp_path / "evidence" / "reads" / "part-0.parquet"
+    part.write_bytes(part.read_bytes()[:400])
+    assert exit_code(["explain", str(tmp_path), value_id]) == EXIT_LAB_FAILURE
+    assert "part-0.parquet" in capsys.readouterr().err

@@ -1,0 +1,182 @@
+"""The canary must be heard, and a verifier that went deaf must be UNKNOWN."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.harness.verify.made_up_runs import healthy, judged
+from urteil.harness.verify import self_test, synthetic
+from urteil.harness.verify.damage import DAMAGES
+from urteil.harness.verify.damage.copy import Copy, Untried
+from urteil.harness.verify.damage.records import swap_order
+from urteil.harness.verify.damage.replicas import break_sequence, open_hole
+from urteil.harness.verify.guarantees import GUARANTEES
+from urteil.harness.verify.result import Verdict
+from urteil.harness.verify.synthetic import Shape
+
+
+def test_every_damage_is_found_in_a_run_of_several_partitions(tmp_path: Path) -> None:
+    shape = Shape(records=500, partitions=3)
+    result = judged(tmp_path, healthy(shape), shape=shape, canary=True)
+    assert result.canary == {one.name: "found" for one in DAMAGES}
+    assert result.verdict is Verdict.PASS
+
+
+def test_every_damage_is_found_whatever_order_the_rows_stand_in(tmp_path: Path) -> None:
+    shape = Shape(records=500, partitions=2)
+    tables = healthy(shape)
+    for rows in tables.values():
+        random.Random(4).shuffle(rows)
+    result = judged(tmp_path, tables, shape=shape, canary=True)
+    assert result.canary == {one.name: "found" for one in DAMAGES}
+    assert result.verdict is Verdict.PASS
+
+
+def test_the_sequence_that_is_broken_follows_another_of_its_producer() -> None:
+    """The first record of a producer may have any sequence; so may the first of an epoch. Records
+    of aborted transactions are markers in a copy."""
+    who = [(1, 0)] * 10 + [(2, 0)] * 10 + [(2, 1)] * 10
+    rows = [
+        {"value_id": f"v{offset}", "offset": offset, "sequence": offset}
+        | {"producer_id": producer, "producer_epoch": epoch, "control": None}
+        for offset, (producer, epoch) in enumerate(who)
+    ]
+    for first in (0, 10, 20):
+        copy = Copy({"replicas": [dict(row) for row in rows]}, victims=rows[first:])
+        assert break_sequence(copy).offset == first + 1
+    with pytest.raises(Untried):
+        break_sequence(Copy({"replicas": rows[:6]}, victims=rows[:6]))
+    rows[10]["control"] = "abort"
+    copy = Copy({"replicas": rows}, victims=rows[11:])
+    assert break_sequence(copy).offset == 12, "a marker tells no sequence"
+
+
+def test_a_hole_begins_where_it_was_made() -> None:
+    """Not in a gap before it, as compaction leaves them."""
+    kept = [1, 3, 5, 7, 8, 9, 11, 13, 15, 17, 19]
+    rows = [
+        {"value_id": f"v{offset}", "offset": offset, "broker": broker, "topic_id": "t"}
+        for offset in kept
+        for broker in (1, 2)
+    ]
+    tables = {"replicas": rows, "logs": [{"broker": one, "topic_id": "t"} for one in (1, 2)]}
+    copy = Copy(tables, victims=[row for row in rows if row["broker"] == 1])
+    assert open_hole(copy).offset == 8
+    assert {(row["broker"], row["offset"]) for row in copy.rows("replicas")} == {
+        (broker, offset) for broker in (1, 2) for offset in kept if (broker, offset) != (2, 8)
+    }
+
+
+def test_records_are_swapped_within_one_epoch_of_their_producer() -> None:
+    """Between epochs nothing promises an order."""
+    rows = [
+        {"value_id": f"v{offset}", "offset": offset, "client": "p1", "sequence": offset}
+        | {"producer_id": 1, "producer_epoch": offset % 2}
+        for offset in range(20)
+    ]
+    copy = Copy({name: [dict(row) for row in rows] for name in ("sends", "reads", "replicas")})
+    copy.victims = copy.rows("sends")[:]
+    swap_order(copy)
+    moved = [row for row, was in zip(copy.rows("replicas"), rows, strict=True) if row != was]
+    assert len({row["producer_epoch"] for row in moved}) == 1
+    assert len(moved) == 2
+
+
+def test_it_sings_on_a_machine_that_has_just_started(tmp_path: Path) -> None:
+    shape = Shape(records=500, partitions=2)
+    tables = healthy(shape)
+    sooner_ns = min(row["invoke_ns"] for row in tables["sends"]) - 1_000_000_000
+    for rows in tables.values():
+        for row in rows:
+            times = [name for name in row if name.endswith("_ns") and row[name]]
+            row |= {name: row[name] - sooner_ns for name in times}
+    facts = synthetic.facts(shape)
+    phases = [
+        msgspec.structs.replace(
+            one, begin_ns=max(0, one.begin_ns - sooner_ns), end_ns=one.end_ns - sooner_ns
+        )
+        for one in facts.phases
+    ]
+    told = msgspec.structs.replace(facts, phases=phases)
+    result = judged(tmp_path, tables, shape=shape, facts=told, canary=True)
+    assert result.canary == {one.name: "found" for one in DAMAGES}
+
+
+def test_it_sings_in_a_cluster_where_one_broker_is_no_minority(tmp_path: Path) -> None:
+    shape = Shape(records=500, partitions=2)
+    scenario = synthetic.scenario(shape)
+    two = msgspec.structs.replace(scenario.cluster, brokers=2)
+    small = msgspec.structs.replace(scenario, cluster=two)
+    result = judged(tmp_path, healthy(shape), shape=shape, scenario=small, canary=True)
+    assert result.canary == {one.name: "found" for one in DAMAGES}
+
+
+def test_it_sings_over_two_replicas_of_three_brokers(tmp_path: Path) -> None:
+    shape = Shape(records=500, partitions=2)
+    tables = healthy(shape)
+    for name in ("logs", "replicas"):
+        tables[name] = [row for row in tables.get(name, []) if row["broker"] != 3]
+    for row in tables["states"]:
+        row["isr"] = json.dumps([one for one in json.loads(row["isr"]) if one != 3])
+    facts = synthetic.facts(shape)
+    topics = [msgspec.structs.replace(one, replication_factor=2) for one in facts.topics]
+    told = msgspec.structs.replace(facts, topics=topics)
+    result = judged(tmp_path, tables, shape=shape, facts=told, canary=True)
+    assert result.canary == {one.name: "found" for one in DAMAGES}
+
+
+def test_it_sings_whatever_the_settings_permit(tmp_path: Path) -> None:
+    shape = Shape(records=500, partitions=2, acks=0, idempotent=False)
+    tables = healthy(shape)
+    for row in tables["sends"]:
+        row["offset"] = None
+    result = judged(tmp_path, tables, shape=shape, canary=True)
+    untried = {name for name, told in result.canary.items() if told != "found"}
+    assert untried == {"break a sequence", "strip a producer from a record"}
+    assert result.verdict is Verdict.PASS, result.reasons
+
+
+@pytest.mark.parametrize(
+    "load", [{"kind": "compacted"}, {"options": {"compression_type": "gzip"}}], ids=str
+)
+def test_it_sings_whatever_the_load_sends(load: dict[str, Any], tmp_path: Path) -> None:
+    """Sizes of records are not known there, which quotas are judged by."""
+    shape = Shape(records=500, partitions=2)
+    asked = synthetic.scenario(shape)
+    asked = msgspec.structs.replace(asked, workload=msgspec.structs.replace(asked.workload, **load))
+    result = judged(tmp_path, healthy(shape), shape=shape, scenario=asked, canary=True)
+    assert set(result.canary.values()) == {"found"}
+
+
+def test_a_deaf_check_makes_the_run_unknown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nothing = GUARANTEES["corrupt"].violations + " AND 1 = 0"
+    nothing = nothing.replace("WHERE s.broken_read > 0 OR", "WHERE s.broken_read < 0 OR 1 = 0 AND")
+    deaf = dataclasses.replace(GUARANTEES["corrupt"], violations=nothing)
+    monkeypatch.setattr(self_test, "GUARANTEES", {**GUARANTEES, "corrupt": deaf})
+    result = judged(tmp_path, healthy(), canary=True)
+    assert result.verdict is Verdict.UNKNOWN
+    assert "corrupt did not find it" in result.reasons[0]
+
+
+def test_it_sings_over_few_records_and_over_passes_that_share_them(tmp_path: Path) -> None:
+    shape = Shape(records=250, partitions=1, sliced=True)
+    result = judged(tmp_path, healthy(shape), shape=shape, canary=True)
+    assert sum(told == "found" for told in result.canary.values()) > 20
+    assert all(told.startswith(("found", "not tried")) for told in result.canary.values())
+    assert result.verdict is Verdict.PASS, result.reasons
+
+
+def test_a_run_without_records_cannot_be_sung_over(tmp_path: Path) -> None:
+    shape = Shape(records=4, partitions=1)
+    result = judged(tmp_path, healthy(shape), shape=shape, canary=True)
+    assert result.canary == {"canary": "no partition has enough records that everybody has"}
+    assert result.verdict is Verdict.UNKNOWN

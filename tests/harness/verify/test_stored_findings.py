@@ -1,0 +1,89 @@
+"""Findings beyond the first hundred are all on disk, with the query that lists them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+
+from tests.harness.verify.made_up_runs import healthy, judged
+from urteil.harness.verify.check import FINDINGS
+from urteil.harness.verify.engines.engine import Duck, to_duckdb
+from urteil.harness.verify.result import GuaranteeResult, Status
+from urteil.harness.verify.stored_findings import save_rest, violated
+
+MANY = FINDINGS + 37
+
+
+def broken(folder: Path, reads: int) -> GuaranteeResult:
+    """The verdict on `corrupt` of a run in which so many reads have a wrong checksum."""
+    tables = healthy()
+    victims = [row for row in tables["reads"] if row["intact"]][:reads]
+    assert len(victims) == reads
+    for row in victims:
+        row["intact"] = False
+    result = judged(folder, tables)
+    return next(one for one in result.guarantees if one.name == "corrupt")
+
+
+def test_all_are_rows_of_parquet_beside_the_query(tmp_path: Path) -> None:
+    found = broken(tmp_path, MANY)
+    assert (found.violations, len(found.findings)) == (MANY, FINDINGS)
+    rows = ds.dataset(tmp_path / "findings" / "corrupt").to_table().to_pylist()
+    assert len(rows) == MANY
+    places = {(row["p"], row["off"], row["sub_kind"]) for row in rows}
+    shown = {(one.offset, one.sub_kind) for one in found.findings}
+    assert shown <= {(offset, kind) for _, offset, kind in places}
+    query = (tmp_path / "findings" / "corrupt.sql").read_text()
+    assert query.startswith("SELECT")
+    assert to_duckdb(query)
+
+
+def test_what_a_result_holds_whole_is_not_written_again(tmp_path: Path) -> None:
+    found = broken(tmp_path, 3)
+    assert found.violations == len(found.findings) == 3
+    assert not (tmp_path / "findings").exists()
+
+
+def test_a_query_that_cannot_be_written_leaves_the_reason(tmp_path: Path) -> None:
+    many = GuaranteeResult(name="corrupt", status=Status.VIOLATED, promise="", source="",
+                           violations=MANY)  # fmt: skip
+    (tmp_path / "findings" / "old").mkdir(parents=True)
+    engine = Duck(tmp_path / "work")
+    try:
+        save_rest(engine, tmp_path, [many])
+    finally:
+        engine.close()
+    assert [path.name for path in (tmp_path / "findings").glob("*.sql")] == ["corrupt.sql"]
+    assert not (tmp_path / "findings" / "old").exists()
+    assert (tmp_path / "findings" / "corrupt.sql").read_text().startswith("-- could not be written")
+
+
+@pytest.mark.parametrize("violations", [0, FINDINGS])
+def test_up_to_the_first_hundred_there_is_nothing_to_write(tmp_path: Path, violations: int) -> None:
+    engine = Duck(tmp_path / "work")
+    result = broken(tmp_path / "run", violations)
+    save_rest(engine, tmp_path, [result])
+    engine.close()
+    assert not (tmp_path / "findings").exists()
+
+
+def test_every_kind_of_violation_is_known_and_when_it_came_first(tmp_path: Path) -> None:
+    """The first hundred by place have neither every kind nor the earliest of one."""
+    found = broken(tmp_path, MANY)
+    rows = ds.dataset(tmp_path / "findings" / "corrupt").to_table().to_pylist()
+    assert violated(tmp_path, found) == {"served": min(row["at_ns"] for row in rows)}
+    more = [
+        {"sub_kind": "stored", "permitted": None, "at_ns": None},
+        {"sub_kind": "served", "permitted": None, "at_ns": 7},
+        {"sub_kind": "batch", "permitted": "acks=1", "at_ns": 1},
+    ]
+    pq.write_table(pa.Table.from_pylist(more), tmp_path / "findings" / "corrupt" / "more.parquet")
+    assert violated(tmp_path, found) == {"served": 7, "stored": None}
+    whole = msgspec.structs.replace(found, violations=len(found.findings))
+    first_ns = min(one.at_ns for one in found.findings if one.at_ns is not None)
+    assert violated(tmp_path, whole) == {"served": first_ns}

@@ -1,0 +1,89 @@
+"""What administrators asked for excuses what follows from it, where they asked for it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from urteil.harness.verify.derived.topic_changes import lowest_min_isr, unclean_asked
+
+S = 1_000_000_000
+
+
+def op(act: str, subject: str, **after: str | None) -> dict[str, Any]:
+    return {"act": act, "subject": subject, "after": json.dumps(after), "outcome": "info"}
+
+
+def config(subject: str, name: str, value: str | None) -> dict[str, Any]:
+    return op("config", subject, **{name: value})
+
+
+@pytest.mark.parametrize(
+    ("ops", "asked"),
+    [
+        ([], False),
+        ([op("elect unclean", "t-1")], True),
+        ([op("elect unclean", "t")], True),
+        ([op("elect unclean", "t-0")], False),
+        ([op("elect preferred", "t-1")], False),
+        ([config("t", "unclean.leader.election.enable", "true")], True),
+        ([config("t", "unclean.leader.election.enable", "false")], False),
+        ([config("u", "unclean.leader.election.enable", "true")], False),
+        ([{"act": "elect unclean", "subject": "t-1", "after": None}], True),
+    ],
+)
+def test_unclean_elections_are_those_of_the_partition(
+    ops: list[dict[str, Any]], asked: bool
+) -> None:
+    assert unclean_asked(ops, "t", 1) is asked
+
+
+def set_to(value: str | None, at_s: int, outcome: str = "ok") -> dict[str, Any]:
+    known = {"invoke_ns": at_s * S, "complete_ns": (at_s + 1) * S, "outcome": outcome}
+    return config("t", "min.insync.replicas", value) | known
+
+
+def fault(name: str, begin_s: int, end_s: int) -> dict[str, Any]:
+    return {"fault": name, "acted": True, "begin_ns": begin_s * S, "healed_ns": end_s * S}
+
+
+OTHERS = [
+    config("u", "min.insync.replicas", "0"),
+    {"act": "upgrade", "subject": "b1", "after": None},
+]
+
+
+@pytest.mark.parametrize(
+    ("values", "lowest"), [([], 2), (["1"], 1), (["3"], 2), (["3", "1", None], 1), (["x"], 2)]
+)
+def test_the_lowest_min_isr_counts(values: list[str | None], lowest: int) -> None:
+    ops = [set_to(value, at_s) for at_s, value in enumerate(values)]
+    assert lowest_min_isr([*ops, *OTHERS], [], "t", 2, 0) == lowest
+
+
+@pytest.mark.parametrize(
+    ("since_s", "back", "outcome", "faults", "lowest"),
+    [
+        (26, "2", "ok", [], 2),
+        (25, "2", "ok", [], 1),  # not every broker need have heard of it
+        (26, None, "ok", [], 1),  # nobody says what the default is
+        (26, "2", "info", [], 1),  # it may come into effect later, or never
+        (26, "2", "ok", [fault("crash", 19, 24), fault("min_isr", 10, 21)], 2),
+        (26, "2", "ok", [fault("pause", 19, 24)], 1),  # who sleeps hears nothing
+        (26, "2", "ok", [fault("pause", 1, 19)], 2),
+        (26, "2", "ok", [fault("isolate", 25, 30)], 1),
+        (26, "2", "ok", [fault("isolate", 26, 30)], 2),
+    ],
+)
+def test_what_was_set_before_is_over_once_the_next_is_heard_of(
+    since_s: int, back: str | None, outcome: str, faults: list[dict[str, Any]], lowest: int
+) -> None:
+    ops = [*OTHERS, set_to(back, 20, outcome), set_to("1", 10)]
+    assert lowest_min_isr(ops, faults, "t", 2, since_s * S) == lowest
+
+
+def test_what_is_set_later_counts_already() -> None:
+    """A version of a state may last until then."""
+    assert lowest_min_isr([set_to("2", 10), set_to("1", 90)], [], "t", 2, 50 * S) == 1

@@ -1,0 +1,56 @@
+"""What is told by a topic's name is of that topic, and of it as it was then."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.harness.verify.made_up_runs import ONE, alone, healthy
+from urteil.harness.scenario import Phase
+from urteil.harness.verify import synthetic
+from urteil.harness.verify.result import Status
+from urteil.harness.verify.synthetic import END_NS, TOPIC, S
+
+START = 60
+
+
+@pytest.mark.parametrize(
+    ("subject", "is_ours"),
+    [
+        *((TOPIC, True), (f"{TOPIC}-0", True), (f"other, {TOPIC}", True), (f"{TOPIC}:0", True)),
+        *((f"{TOPIC}-out", False), (f"my.{TOPIC}", False), (f"{TOPIC}.dlq", False)),
+        *((f"{TOPIC}2", False), (f"old-{TOPIC}", False), (f"{TOPIC}-out-0", False)),
+    ],
+)
+def test_deleted_records_of_one_topic_excuse_no_other(
+    subject: str, is_ours: bool, tmp_path: Path
+) -> None:
+    tables = healthy()
+    for row in tables["logs"]:
+        row["log_start"] = START
+    asked = {"offsets": {"0": START}, "low_watermarks": {"0": START}}
+    tables.setdefault("admin_ops", []).append(
+        {"run": "r", "act": "delete records", "subject": subject, "outcome": "ok", "before": "{}"}
+        | {"after": json.dumps(asked), "invoke_ns": END_NS, "complete_ns": END_NS + S}
+    )
+    found = alone("retained_too_short", tmp_path, tables)
+    assert found.violations == (0 if is_ours else START)
+
+
+@pytest.mark.parametrize(("before_s", "status"), [(9, Status.HOLDS), (1, Status.VIOLATED)])
+def test_who_led_a_topic_of_that_name_before(before_s: int, status: Status, tmp_path: Path) -> None:
+    """What brokers told of one that was deleted since says nothing of who leads the next one."""
+    tables = healthy()
+    made_ns = min(row["at_ns"] for row in tables["states"])
+    labels = json.dumps({"topic": TOPIC, "partition": 0})
+    told = {"metadata_leader": 2.0, "metadata_leader_epoch": 9.0}
+    tables["samples"] += [
+        {"run": "r", "at_ns": made_ns - before_s * S, "source": "b1", "labels": labels}
+        | {"metric": metric, "value": value}
+        for metric, value in told.items()
+    ]
+    phases = [Phase(name="before", begin_ns=0, end_ns=END_NS)]
+    facts = synthetic.facts(ONE, phases=phases)
+    assert alone("two_leaders", tmp_path, tables, facts=facts).status is status

@@ -107,6 +107,7 @@ class FaultSpec(msgspec.Struct, frozen=True, kw_only=True):
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     """One judged run.
 
+    `suites` are those of `suites/` that play it.
     `guarantees` are the scenario's own: each must be judged, or the run is UNKNOWN; every other
     known guarantee is checked all the same. `permits` names what the settings void beyond what
     each record's own acks and idempotence say (`unclean_election`; `foreign_records`: others
@@ -119,6 +120,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     about: str = ""
+    suites: tuple[str, ...] = ()
     cluster: ClusterSpec = ClusterSpec()
     workload: WorkloadSpec = WorkloadSpec()
     faults: tuple[FaultSpec, ...] = ()

@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from urteil.harness.run.runner import run_scenario
-from urteil.harness.scenarios import SCENARIOS
+from urteil.harness.scenarios import SCENARIOS, SUITES
 from urteil.harness.verify.result import Result, Verdict
 from urteil.suites.mutants import MUTANTS
 from urteil.suites.verdicts import explanation
@@ -41,6 +41,13 @@ def pytest_configure(config: pytest.Config) -> None:
     given = any(word.startswith("--urteil-seed") for word in config.invocation_params.args)
     if config.getoption("--urteil-nightly") and not given:
         config.option.urteil_seed = secrets.randbelow(1_000_000)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Generate a test for each scenario of the suite, which its folder names."""
+    if "results" in metafunc.fixturenames:
+        suite = metafunc.definition.path.parent.name
+        metafunc.parametrize("results", SUITES[suite], indirect=True)
 
 
 def pytest_report_header(config: pytest.Config) -> str:
@@ -80,22 +87,18 @@ def play(request: pytest.FixtureRequest) -> Play:
 
 
 @pytest.fixture
-def result(request: pytest.FixtureRequest, play: Play) -> Result:
-    """The result of the scenario that the test names by indirect parametrization.
+def results(request: pytest.FixtureRequest, play: Play) -> list[Result]:
+    """The result of the scenario that is the parameter.
 
+    One with anomalies in `must_find` is repeated under seeds 1 to REPEATS until they were found.
     An UNKNOWN verdict raises UnknownVerdict in the setup, so that pytest reports an error.
     """
-    return judged(play(request.param))
-
-
-@pytest.fixture
-def repeats(request: pytest.FixtureRequest, play: Play) -> list[Result]:
-    """Results of the named scenario under seeds 1 to REPEATS, until its `must_find` was found.
-
-    UNKNOWN is an error, as in `result`."""
+    name = request.param
+    if not SCENARIOS[name].must_find:
+        return [judged(play(name))]
     results: list[Result] = []
     for seed in range(1, REPEATS + 1):
-        results.append(judged(play(request.param, seed=seed)))
+        results.append(judged(play(name, seed=seed)))
         if all(results[-1].must_find.values()):
             break
     return results

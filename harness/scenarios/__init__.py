@@ -53,3 +53,9 @@ SCENARIOS: dict[str, Scenario] = {
     for scenario in family.FAMILY
 }
 """Every scenario by name; the first is the demo."""
+
+SUITES: dict[str, tuple[str, ...]] = {
+    suite: tuple(scenario.name for scenario in SCENARIOS.values() if suite in scenario.suites)
+    for suite in sorted({name for scenario in SCENARIOS.values() for name in scenario.suites})
+}
+"""The names of each suite's scenarios."""

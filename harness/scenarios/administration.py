@@ -27,6 +27,7 @@ FOUR = ClusterSpec(brokers=4)
 TOPICS = Scenario(
     name="topics",
     about="topics are made and deleted, and the one in use gets more partitions; a leader dies",
+    suites=("administration",),
     cluster=cluster(),
     workload=GROUP,
     faults=(
@@ -41,6 +42,7 @@ TOPICS = Scenario(
 REASSIGN = Scenario(
     name="reassign",
     about="all replicas of the topic move on under load, and a leader dies on the way",
+    suites=("administration",),
     cluster=FOUR,
     workload=PATIENT,
     faults=(fault("reassign", "topic", 4, 6), fault("crash", "leader", 5, 4)),
@@ -52,6 +54,7 @@ REASSIGN = Scenario(
 REASSIGN_SOLE = Scenario(
     name="reassign-sole",
     about="partitions of one replica move to another broker under load: only one broker has it all",
+    suites=("administration",),
     cluster=cluster(),
     workload=WorkloadSpec(topics=(SOLE,), delivery_timeout_ms=60_000),
     faults=(fault("reassign", "topic", 4, 3), fault("reassign", "topic", 11, 3)),
@@ -64,6 +67,7 @@ MOVE_DIRECTORIES = Scenario(
     name="move-directories",
     about="replicas move to another log directory of their brokers under load, and back, while a "
     "producer sends all that it had sent again",
+    suites=("administration",),
     cluster=ClusterSpec(log_dirs=2),
     workload=WorkloadSpec(
         topics=(msgspec.structs.replace(SOLE, config={**SOLE.config, "segment.bytes": "16384"}),),
@@ -83,6 +87,7 @@ again what was written before the move must be known after it."""
 CANCELLED = Scenario(
     name="reassign-cancelled",
     about="a move of replicas that is under way is cancelled: they stay where they are",
+    suites=("administration",),
     cluster=FOUR,
     workload=PATIENT,
     faults=(
@@ -98,6 +103,7 @@ CANCELLED = Scenario(
 RAISE_REPLICATION = Scenario(
     name="raise-replication",
     about="every partition gets a fourth replica and loses it again, then a leader dies",
+    suites=("administration",),
     cluster=FOUR,
     workload=LOAD,
     faults=(fault("raise_replication", "topic", 4, 3), fault("crash", "leader", 12, 4)),
@@ -108,6 +114,7 @@ RAISE_REPLICATION = Scenario(
 PREFERRED = Scenario(
     name="preferred",
     about="preferred leaders are elected, there and back, while a follower comes and goes",
+    suites=("administration",),
     cluster=cluster(),
     workload=LOAD,
     faults=(
@@ -123,6 +130,7 @@ SETTINGS = Scenario(
     name="settings",
     about="min.insync.replicas is lowered while only the leader is in sync, then set back when the "
     "sessions of all brokers have ended; then only the leader is left again",
+    suites=("administration",),
     cluster=cluster(),
     workload=IMPATIENT,
     faults=(
@@ -139,6 +147,7 @@ RETENTION_CHANGED = Scenario(
     name="retention-changed",
     about="retention of seconds for a while: old segments go from under readers, while a producer "
     "sends all that it had sent again; a leader dies",
+    suites=("administration",),
     cluster=cluster(log_retention_check_interval_ms="1000", log_initial_task_delay_ms="500"),
     workload=REPEATED,
     faults=(fault("retention", "topic", 5, 18), fault("crash", "leader", 25, 4)),
@@ -149,6 +158,7 @@ RETENTION_CHANGED = Scenario(
 ADD_BROKER = Scenario(
     name="add-broker",
     about="a broker is drained, emptied, joins anew and takes its share under load",
+    suites=("administration",),
     cluster=FOUR,
     workload=PATIENT,
     faults=(fault("add_broker", "b4", 4, 1),),
@@ -160,6 +170,7 @@ ADD_BROKER = Scenario(
 REMOVE_BROKER = Scenario(
     name="remove-broker",
     about="the controller's replicas are moved away and it stops; it comes back and gets them back",
+    suites=("administration",),
     cluster=FOUR,
     workload=PATIENT,
     faults=(fault("remove_broker", "controller", 4, 3),),
@@ -171,6 +182,7 @@ REMOVE_BROKER = Scenario(
 RECREATE_TOPIC = Scenario(
     name="recreate-topic",
     about="a topic is deleted while a replica of it is down, and made anew when that is back",
+    suites=("administration",),
     cluster=cluster(log_segment_delete_delay_ms="1000", log_initial_task_delay_ms="1000"),
     workload=PATIENT,
     faults=(fault("recreate_topic", "topic", 5, 6),),
@@ -182,6 +194,7 @@ OFFICE_LOST = Scenario(
     name="office-lost",
     about="the controller loses its office while replicas move, and while a topic waits to be "
     "deleted: the next one goes on with both",
+    suites=("administration",),
     cluster=FOUR,
     workload=PATIENT,
     faults=(
@@ -200,6 +213,7 @@ OFFICE_LOST = Scenario(
 UPGRADE = Scenario(
     name="upgrade",
     about="rolling upgrade from the release before: newer code, then the newer protocol",
+    suites=("upgrade",),
     cluster=msgspec.structs.replace(cluster(), older=True),
     workload=PATIENT,
     faults=(fault("upgrade", "all", 4, 0),),
@@ -212,6 +226,7 @@ KNOWN_ANSWERS = Scenario(
     name="known-answers",
     about="a client asks all brokers what it knows the answer of: of groups, topics, records and "
     "transactions of its own, which nobody disturbs",
+    suites=("administration",),
     cluster=ClusterSpec(config=LIMITS, racks=True),
     workload=WorkloadSpec(topics=(DURABLE,), rate_records_per_s=100, options={"questions": "1"}),
     guarantees=(*REPLICATION, "wrong_answer"),

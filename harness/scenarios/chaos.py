@@ -85,6 +85,7 @@ ANCHORS = {"time": 3.0, "acks": 1.0, "election": 2.0, "isr_shrink": 1.0, "contro
 CHAOS = Scenario(
     name="chaos",
     about="faults of processes and links drawn by the seed, two at once, some at the next election",
+    suites=("chaos",),
     cluster=cluster(),
     workload=LOAD,
     draw=RandomSchedule(choices=(*PROCESSES, *NETWORK), count=6, at_once=2, anchors=ANCHORS),
@@ -96,6 +97,7 @@ CHAOS = Scenario(
 CHAOS_LONG = Scenario(
     name="chaos-long",
     about="nine faults of processes and links drawn by the seed, two at once",
+    suites=("chaos",),
     cluster=cluster(),
     workload=LOAD,
     draw=RandomSchedule(choices=(*PROCESSES, *NETWORK), count=9, at_once=2, anchors=ANCHORS),
@@ -107,6 +109,7 @@ CHAOS_LONG = Scenario(
 CHAOS_PROCESSES = Scenario(
     name="chaos-processes",
     about="processes killed, stopped and paused by the seed, one at a time",
+    suites=("chaos",),
     cluster=cluster(),
     workload=LOAD,
     draw=RandomSchedule(choices=PROCESSES, count=3, anchors={"time": 2.0, "acks": 1.0}),
@@ -118,6 +121,7 @@ CHAOS_PROCESSES = Scenario(
 CHAOS_NETWORK = Scenario(
     name="chaos-network",
     about="links cut and slowed by the seed, one at a time",
+    suites=("chaos",),
     cluster=cluster(),
     workload=LOAD,
     draw=RandomSchedule(choices=NETWORK, count=3, anchors={"time": 2.0, "acks": 1.0}),
@@ -137,6 +141,7 @@ DISKS = (
 CHAOS_DISKS = Scenario(
     name="chaos-disks",
     about="power cuts, disks full, read-only or damaged by the seed, one broker at a time",
+    suites=("chaos",),
     cluster=cluster(),
     workload=SMALL_SEGMENTS,
     draw=RandomSchedule(
@@ -171,6 +176,7 @@ ZOOKEEPER = (
 CHAOS_ZOOKEEPER = Scenario(
     name="chaos-zookeeper",
     about="ZooKeeper's servers, its sessions and /controller by the seed, with brokers that die",
+    suites=("chaos",),
     cluster=ClusterSpec(zookeepers=3),
     workload=PATIENT,
     draw=RandomSchedule(choices=ZOOKEEPER, count=5, at_once=2, anchors=ANCHORS),

@@ -11,6 +11,7 @@ CLOCKS = ClusterSpec(own_clocks=True)
 CLOCK_JUMPS = Scenario(
     name="clock-jumps",
     about="a leader's clock jumps five minutes ahead, another's five back, then that leader dies",
+    suites=("zookeeper",),
     cluster=CLOCKS,
     workload=LOAD,
     faults=(
@@ -25,6 +26,7 @@ CLOCK_JUMPS = Scenario(
 CLOCK_DRIFT = Scenario(
     name="clock-drift",
     about="the clocks of two brokers drift apart by half a second each second",
+    suites=("zookeeper",),
     cluster=CLOCKS,
     workload=LOAD,
     faults=(

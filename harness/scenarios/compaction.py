@@ -49,6 +49,7 @@ COMPACTION = Scenario(
     name="compaction",
     about="updates and deletes of many keys in compressed batches, cleaned all the time, through a "
     "leader's crash",
+    suites=("compaction",),
     cluster=CLEANING,
     workload=PACKED,
     faults=(fault("crash", "leader", 5, 6, topic="eager"),),
@@ -59,6 +60,7 @@ COMPACTION = Scenario(
 COMPACTION_CALM = Scenario(
     name="compaction-calm",
     about="many keys in plain batches, cleaned all the time, without faults: every key is resolved",
+    suites=("compaction",),
     cluster=CLEANING,
     workload=LOAD,
     guarantees=("lost_write", *OWN, "tombstone_too_early", "compacted_too_early"),
@@ -69,6 +71,7 @@ TOMBSTONES = Scenario(
     name="tombstones",
     about="deletes of many keys whose tombstones are to go a second later, and retention.ms, which "
     "is none of a compacted topic's, of four seconds",
+    suites=("compaction",),
     cluster=CLEANING,
     workload=msgspec.structs.replace(LOAD, topics=(DURABLE, BRIEF), keys=4000),
     guarantees=("lost_write", "latest_value_lost", "stale_value_visible", "retained_too_short"),

@@ -10,6 +10,7 @@ CRASH = fault("crash", "leader", 5, 10)
 AT_MOST_ONCE = Scenario(
     name="at-most-once",
     about="acks=0 and consumers that commit before they process, through a leader crash",
+    suites=("delivery",),
     cluster=cluster(),
     workload=WorkloadSpec(
         kind="group",
@@ -26,6 +27,7 @@ AT_MOST_ONCE = Scenario(
 AT_LEAST_ONCE = Scenario(
     name="at-least-once",
     about="acks=all without idempotence, consumers that commit after they processed",
+    suites=("delivery",),
     cluster=cluster(),
     workload=WorkloadSpec(
         kind="group",
@@ -41,6 +43,7 @@ AT_LEAST_ONCE = Scenario(
 GROUP = Scenario(
     name="group",
     about="a consumer group through the crash of a leader and of a coordinator",
+    suites=("delivery",),
     cluster=cluster(),
     workload=WorkloadSpec(kind="group", topics=(DURABLE,), consumers=3),
     faults=(
@@ -54,6 +57,7 @@ GROUP = Scenario(
 ACKS_ONE = Scenario(
     name="acks-one",
     about="acks=1 and a leader that dies while its followers lag: the tail is lost, as permitted",
+    suites=("delivery",),
     cluster=cluster(replica_lag_time_max_ms="15000"),
     workload=WorkloadSpec(topics=(LAX,), acks=1, idempotent=False),
     faults=(
@@ -76,6 +80,7 @@ CORRUPT_CLIENT = Scenario(
     name="corrupt-client",
     about="a client that sends batches with a wrong CRC, or beyond their topic's limits of size "
     "and time: the broker must refuse them",
+    suites=("delivery",),
     cluster=cluster(),
     workload=WorkloadSpec(topics=(LIMITED,), options={"corrupt_batches": "28"}),
     faults=(fault("crash", "follower", 6, 4),),
@@ -90,6 +95,7 @@ SHARED_REQUESTS = Scenario(
     name="shared-requests",
     about="one request has records of two partitions, of which one's follower is cut off: what the "
     "other one's has is no answer for both; then the leader dies",
+    suites=("delivery",),
     cluster=cluster(replica_lag_time_max_ms="15000"),
     workload=WorkloadSpec(
         topics=(PAIRS,), producers=3, delivery_timeout_ms=60_000, options={"linger_ms": "100"}
@@ -106,6 +112,7 @@ LARGE_RECORDS = Scenario(
     name="large-records",
     about="every record is larger than what replicas and consumers ask for at once: they must get "
     "it all the same, also a follower that comes back",
+    suites=("delivery",),
     cluster=cluster(replica_fetch_max_bytes="1024", replica_fetch_response_max_bytes="1024"),
     workload=WorkloadSpec(
         topics=(DURABLE,),
@@ -123,6 +130,7 @@ REWRITTEN = Scenario(
     name="rewritten",
     about="brokers pack batches anew, in the topic's codec, and stamp them with their own time: "
     "what is in them stays; a leader dies",
+    suites=("delivery",),
     cluster=cluster(),
     workload=WorkloadSpec(
         topics=(
@@ -144,6 +152,7 @@ OLD_CLIENTS = Scenario(
     name="old-clients",
     about="a producer and a reader speak as before there were record batches: what is written is "
     "converted for one, what is read for the other; a leader dies",
+    suites=("delivery",),
     cluster=cluster(),
     workload=WorkloadSpec(
         topics=(

@@ -8,6 +8,7 @@ from urteil.harness.scenarios.common import DURABLE, REPLICATION, cluster, fault
 DEMO = Scenario(
     name="demo",
     about="a leader crash, a one-way partition of a follower and 200 ms latency under 30 s of load",
+    suites=("delivery",),
     cluster=cluster(),
     workload=WorkloadSpec(topics=(DURABLE,)),
     faults=(
@@ -22,6 +23,7 @@ DEMO = Scenario(
 CALM = Scenario(
     name="calm",
     about="no fault at all: the control",
+    suites=("delivery",),
     cluster=cluster(),
     workload=WorkloadSpec(topics=(DURABLE,)),
     duration_s=8.0,

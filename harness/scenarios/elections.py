@@ -24,6 +24,7 @@ LONE_LEADER = (
 UNCLEAN_ON = Scenario(
     name="unclean-on",
     about="unclean election allowed: a follower outside the ISR takes over and cuts the tail",
+    suites=("elections",),
     cluster=cluster(unclean_leader_election_enable="true", min_insync_replicas="1"),
     workload=LAX_LOAD,
     faults=LONE_LEADER,
@@ -36,6 +37,7 @@ UNCLEAN_ON = Scenario(
 UNCLEAN_OFF = Scenario(
     name="unclean-off",
     about="unclean election forbidden: the partition waits for its last leader, nothing is lost",
+    suites=("elections",),
     cluster=cluster(min_insync_replicas="1"),
     workload=LAX_LOAD,
     faults=LONE_LEADER,
@@ -46,6 +48,7 @@ UNCLEAN_OFF = Scenario(
 UNCLEAN_ASKED = Scenario(
     name="unclean-asked",
     about="unclean election forbidden, until an administrator asks for one: the tail is lost",
+    suites=("elections",),
     cluster=cluster(min_insync_replicas="1"),
     workload=LAX_LOAD,
     faults=(*LONE_LEADER, fault("elect_unclean", "topic", 13.5, 7)),
@@ -57,6 +60,7 @@ UNCLEAN_ASKED = Scenario(
 UNCLEAN_ALLOWED = Scenario(
     name="unclean-allowed",
     about="unclean election forbidden, until an administrator allows it: somebody leads at once",
+    suites=("elections",),
     cluster=cluster(min_insync_replicas="1"),
     workload=LAX_LOAD,
     faults=(
@@ -73,6 +77,7 @@ UNCLEAN_ALLOWED = Scenario(
 LONE_SHUTDOWN = Scenario(
     name="lone-shutdown",
     about="followers leave the ISR, then its last member shuts down: nobody may take over",
+    suites=("elections",),
     cluster=cluster(min_insync_replicas="1"),
     workload=LAX_LOAD,
     faults=(LONE_LEADER[0], fault("shutdown", "leader", 9, 12)),
@@ -84,6 +89,7 @@ LONE_SHUTDOWN = Scenario(
 MIN_ISR = Scenario(
     name="min-isr",
     about="both followers die, the ISR falls below min ISR: acks=all must be refused",
+    suites=("replication",),
     cluster=cluster(),
     workload=IMPATIENT,
     faults=(fault("crash", "followers", 4, 10),),
@@ -94,6 +100,7 @@ MIN_ISR = Scenario(
 CUT_CRASH = Scenario(
     name="cut-crash",
     about="a leader whose followers get no answers dies with an unreplicated tail, and comes back",
+    suites=("replication",),
     cluster=cluster(replica_lag_time_max_ms="15000"),
     workload=replace(STEADY_LOAD, producers=5),  # of each, one request is in the tail
     faults=(
@@ -107,6 +114,7 @@ CUT_CRASH = Scenario(
 LAST_FOLLOWER = Scenario(
     name="last-follower",
     about="one follower is left in the ISR; it gets no more answers, then its leader dies",
+    suites=("replication",),
     cluster=cluster(replica_lag_time_max_ms="15000"),
     workload=STEADY_LOAD,
     faults=(
@@ -123,6 +131,7 @@ CUT_SUCCESSOR = Scenario(
     name="cut-successor",
     about="one follower gets no answers from its leader, which dies when producers have sent again "
     "what it did not answer: that follower is in the ISR still, and leads next",
+    suites=("replication",),
     cluster=cluster(replica_lag_time_max_ms="15000"),
     workload=LOAD,
     faults=(
@@ -137,6 +146,7 @@ CUT_SUCCESSOR = Scenario(
 SLOW_CRASH = Scenario(
     name="slow-crash",
     about="a leader with slow followers dies: what they have and nobody acknowledged is sent again",
+    suites=("idempotence", "replication"),
     cluster=cluster(),
     workload=LOAD,
     faults=(
@@ -150,6 +160,7 @@ SLOW_CRASH = Scenario(
 EPOCH_TRUNCATION = Scenario(
     name="epoch-truncation",
     about="two leaders leave in a row, the last replica was never told what both had committed",
+    suites=("replication",),
     cluster=cluster(replica_lag_time_max_ms="15000"),
     workload=MANY_LOAD,
     faults=(
@@ -173,6 +184,7 @@ UNTOLD_SUCCESSOR = Scenario(
     about="a leader dies as soon as its ISR is without one follower, before the other one is told "
     "what that commits; the first one asks the other for records over a narrow link, then that one "
     "dies, too: who lacks what was committed before does not lead",
+    suites=("replication",),
     cluster=cluster(replica_lag_time_max_ms="5000"),
     workload=MANY_LOAD,
     faults=(
@@ -198,6 +210,7 @@ may not be in sync before it has all that there was when its leader began (KAFKA
 LAGGING_SUCCESSOR = Scenario(
     name="lagging-successor",
     about="the next in line falls out of the ISR, then the leader dies: it must not be elected",
+    suites=("replication",),
     cluster=cluster(),
     workload=LOAD,
     faults=(
@@ -210,6 +223,7 @@ LAGGING_SUCCESSOR = Scenario(
 LAGGING_FOLLOWER = Scenario(
     name="lagging-follower",
     about="one follower does not reach its leader any more: it leaves the ISR, and work goes on",
+    suites=("replication",),
     cluster=cluster(),
     workload=LOAD,
     faults=(fault("partition", "successor->leader", 4, 12),),
@@ -221,6 +235,7 @@ LAGGING_FOLLOWER = Scenario(
 SLOW_RETURN = Scenario(
     name="slow-return",
     about="a follower comes back over a narrow link, far behind; then the two in sync die",
+    suites=("elections",),
     cluster=cluster(replica_lag_time_max_ms="60000"),
     workload=LOAD,
     faults=(
@@ -239,6 +254,7 @@ EARLY_RETURN = Scenario(
     name="early-return",
     about="a preferred leader comes back far behind, over a narrow link, and the controller gives "
     "leadership back to preferred leaders every second",
+    suites=("elections",),
     cluster=cluster(
         replica_lag_time_max_ms="60000",
         auto_leader_rebalance_enable="true",

@@ -16,6 +16,7 @@ REPEATED_BATCHES = Scenario(
     about="a producer with five batches under way sends them again, as if all answers had got "
     "lost, and one too early, while segments roll and a slow leader dies; old producers are looked "
     "for often",
+    suites=("idempotence",),
     cluster=cluster(producer_id_expiration_check_interval_ms="20"),
     workload=WorkloadSpec(
         topics=(TopicSpec(config=DURABLE.config | {"segment.bytes": "16384"}),),
@@ -32,6 +33,7 @@ REPEATED_BATCHES = Scenario(
 FAST_FAILOVER = Scenario(
     name="fast-failover",
     about="two leaders in a row whose records the next one lacks: more than one epoch must be cut",
+    suites=("elections",),
     cluster=cluster(replica_lag_time_max_ms="15000"),
     workload=DEEP,
     faults=(
@@ -48,6 +50,7 @@ LEADER_MOVES = Scenario(
     name="leader-moves",
     about="brokers are restarted and get their leadership back from a living leader, which must "
     "not go on acknowledging: acks=1 would lose all of it",
+    suites=("elections",),
     cluster=cluster(
         auto_leader_rebalance_enable="true",
         leader_imbalance_check_interval_seconds="2",
@@ -62,6 +65,7 @@ RETURNED_LEADER = Scenario(
     name="returned-leader",
     about="a leader dies with a tail that is cut when it is back, and leads again; who had sent "
     "the tail reached nobody in between and sends it again",
+    suites=("idempotence",),
     cluster=cluster(replica_lag_time_max_ms="15000"),
     workload=PATIENT,
     faults=(
@@ -78,6 +82,7 @@ UNANSWERED_RESTART = Scenario(
     name="unanswered-restart",
     about="the only replica's broker is shut down and comes back, while no producer had its "
     "answers: what was written is sent again",
+    suites=("idempotence",),
     cluster=cluster(),
     workload=replace(PATIENT, topics=(SOLE,)),
     faults=(
@@ -92,6 +97,7 @@ NEAREST_REPLICA = Scenario(
     name="nearest-replica",
     about="consumers read from the replica in their rack (KIP-392), one of which has records that "
     "the last replica lacks; it and its leader die before that one has them",
+    suites=("elections",),
     cluster=ClusterSpec(racks=True, config={"replica.lag.time.max.ms": "60000"}),
     workload=replace(PATIENT, consumers=3, options={"racks": "1"}),
     faults=(
@@ -108,10 +114,16 @@ LATE_METADATA = Scenario(
     name="late-metadata",
     about="a broker restarts, then who led what before is told to it once more, as by a controller "
     "whose request to its life before was held up",
+    suites=("elections",),
     cluster=cluster(),
     workload=WorkloadSpec(topics=(DURABLE,)),
     faults=(fault("late_command", "bystander", 4, 1),),
-    guarantees=(*REPLICATION, "disagreement", "no_progress"),
+    guarantees=(
+        *REPLICATION,
+        "disagreement",
+        "no_progress",
+        "slow_recovery",
+    ),
     duration_s=24.0,
 )
 
@@ -119,6 +131,7 @@ LATE_STOP = Scenario(
     name="late-stop",
     about="a broker restarts, then the end of its replicas as of its shutdown is told to it once "
     "more: it must go on to follow",
+    suites=("elections",),
     cluster=cluster(),
     workload=WorkloadSpec(topics=(DURABLE,)),
     faults=(fault("late_command", "bystander", 4, 1, command="StopReplica"),),

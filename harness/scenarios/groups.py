@@ -21,6 +21,7 @@ MEMBER_KILLED = Scenario(
     name="member-killed",
     about="SIGKILL of a group member and of a producer; others take over, new sessions come, and "
     "read on in the middle of batches",
+    suites=("groups",),
     cluster=cluster(),
     workload=load(linger_ms="200", max_poll_records="7"),
     faults=(fault("kill_client", "member", 5, 8), fault("kill_client", "producer", 17, 2)),
@@ -31,6 +32,7 @@ MEMBER_KILLED = Scenario(
 GROUP_CALM = Scenario(
     name="group-calm",
     about="a group whose members live, and nobody disturbs it: it stays as it is",
+    suites=("groups",),
     cluster=cluster(),
     workload=load(),
     faults=(),
@@ -42,6 +44,7 @@ GROUP_CALM = Scenario(
 PAUSED_MEMBER = Scenario(
     name="paused-member",
     about="SIGSTOP of a group member beyond its session: it wakes up as a zombie",
+    suites=("groups",),
     cluster=cluster(),
     workload=load(zombie_commits="true"),
     faults=(fault("pause_client", "member", 5, 9),),
@@ -52,6 +55,7 @@ PAUSED_MEMBER = Scenario(
 SLOW_POLL = Scenario(
     name="slow-poll",
     about="a member heartbeats but does not poll for longer than max.poll.interval.ms",
+    suites=("groups",),
     cluster=cluster(),
     workload=load(max_poll_interval_ms="4000"),
     faults=(fault("slow_poll", "member", 5, 8),),
@@ -62,6 +66,7 @@ SLOW_POLL = Scenario(
 REBALANCE_STORM = Scenario(
     name="rebalance-storm",
     about="members join and leave all the time: eager rebalances, one upon the other",
+    suites=("groups",),
     cluster=cluster(),
     workload=load(2),
     faults=(fault("rebalance_storm", "members", 5, 10),),
@@ -73,6 +78,7 @@ MEMBERS_LEAVE = Scenario(
     name="members-leave",
     about="members join and leave now and then, of long sessions: others take over at once from "
     "those who said that they leave",
+    suites=("groups",),
     cluster=cluster(),
     workload=load(2, session_timeout_ms="20000"),
     faults=(fault("rebalance_storm", "members", 4, 14, every_ms=2_500),),
@@ -84,6 +90,7 @@ PASSERS_BY = Scenario(
     name="passers-by",
     about="clients ask to join a group, are given their ids, and never come; then a member is "
     "killed: the others wait for neither longer than a session lasts",
+    suites=("groups",),
     cluster=cluster(),
     workload=load(passers_by="3"),
     faults=(fault("kill_client", "member", 9, 12),),
@@ -94,6 +101,7 @@ PASSERS_BY = Scenario(
 COOPERATIVE_STORM = Scenario(
     name="cooperative-storm",
     about="the same with cooperative rebalancing: members keep what they need not give back",
+    suites=("groups",),
     cluster=cluster(),
     workload=load(2, assignor="cooperative"),
     faults=(fault("rebalance_storm", "members", 5, 10),),
@@ -104,6 +112,7 @@ COOPERATIVE_STORM = Scenario(
 ZOMBIE_COMMITS = Scenario(
     name="zombie-commits",
     about="after every rebalance members commit in the generation before: it must be refused",
+    suites=("groups",),
     cluster=cluster(),
     workload=load(2, zombie_commits="true"),
     faults=(fault("rebalance_storm", "members", 5, 8),),
@@ -115,6 +124,7 @@ STATIC_MEMBERS = Scenario(
     name="static-members",
     about="a static member dies and is back within its session, then another session takes the "
     "place of one that lives; their coordinator dies, then a member again",
+    suites=("groups",),
     cluster=cluster(),
     workload=load(static="1", session_timeout_ms="15000"),
     faults=(
@@ -132,6 +142,7 @@ give the one who is back in the end what its predecessor had stored."""
 CUT_COORDINATOR = Scenario(
     name="cut-coordinator",
     about="a coordinator whose followers get no answers dies with commits that nobody else has",
+    suites=("groups",),
     cluster=cluster(replica_lag_time_max_ms="15000"),
     workload=load(),
     faults=(
@@ -150,6 +161,7 @@ LOST_GENERATIONS = Scenario(
     name="lost-generations",
     about="a coordinator whose followers get no answers dies while somebody joins its group anew "
     "all the time: nobody may be told of a generation that no other broker has",
+    suites=("groups",),
     cluster=cluster(replica_lag_time_max_ms="15000"),
     workload=load(zombie_offsets="60"),
     faults=(
@@ -166,6 +178,7 @@ LOST_GENERATIONS = Scenario(
 COORDINATOR_CRASH = Scenario(
     name="coordinator-crash",
     about="a group's coordinator dies, then the next one; members go on where they were",
+    suites=("groups",),
     cluster=cluster(),
     workload=load(),
     faults=(
@@ -181,6 +194,7 @@ COORDINATOR_MOVES = Scenario(
     name="coordinator-moves",
     about="a group's coordinator gives its office to another one that lives, and gets it back; a "
     "member dies in between",
+    suites=("groups",),
     cluster=cluster(),
     workload=load(),
     faults=(
@@ -200,6 +214,7 @@ POSITIONS_TOPIC = TopicSpec(
 REGISTERS = Scenario(
     name="committed-registers",
     about="clients commit, ask and delete outside of any generation, while their coordinators fail",
+    suites=("groups",),
     cluster=cluster(),
     workload=WorkloadSpec(
         kind="commits",
@@ -226,6 +241,7 @@ POSITIONS_EXPIRE = Scenario(
     name="positions-expire",
     about="positions are to be kept for some seconds, or for as long as ever; a coordinator dies, "
     "and the next one must keep them as long, and no longer",
+    suites=("groups",),
     cluster=cluster(offsets_retention_check_interval_ms="1000"),
     workload=WorkloadSpec(
         kind="commits",

@@ -13,6 +13,7 @@ ELECTIONS = ("unclean_leader", "epoch_went_back")
 ISOLATE_LEADER = Scenario(
     name="isolate-leader",
     about="a leader cut off from all other brokers, not from ZooKeeper nor its clients",
+    suites=("replication",),
     cluster=cluster(),
     workload=LOAD,
     faults=(fault("isolate", "leader", 5, 9),),
@@ -22,6 +23,7 @@ ISOLATE_LEADER = Scenario(
 ISOLATE_ZOOKEEPER = Scenario(
     name="isolate-zookeeper",
     about="a leader cut off from ZooKeeper alone: its session ends while it can reach everybody",
+    suites=("elections",),
     cluster=cluster(),
     workload=LOAD,
     faults=(fault("isolate", "leader", 5, 10, brokers=False, zookeeper=True),),
@@ -31,6 +33,7 @@ ISOLATE_ZOOKEEPER = Scenario(
 ISOLATE_BROKER = Scenario(
     name="isolate-broker",
     about="a broker cut off from everything, clients too: the majority goes on",
+    suites=("elections",),
     cluster=cluster(),
     workload=LOAD,
     faults=(fault("isolate", "leader", 5, 15, zookeeper=True, clients=True),),
@@ -42,6 +45,7 @@ LONE_LEADER = Scenario(
     name="lone-leader",
     about="min ISR 1, a leader cut off from brokers and ZooKeeper: nobody allows it to be in sync "
     "alone, so it may acknowledge nothing to the clients that it has",
+    suites=("replication",),
     cluster=cluster(min_insync_replicas="1"),
     workload=WorkloadSpec(topics=(LAX,), request_timeout_ms=10_000, delivery_timeout_ms=30_000),
     faults=(fault("isolate", "leader", 5, 10, zookeeper=True),),
@@ -51,6 +55,7 @@ LONE_LEADER = Scenario(
 SLOW_LINKS = Scenario(
     name="slow-links",
     about="200 ms and jitter on every link, ZooKeeper's and the clients' too",
+    suites=("replication",),
     cluster=cluster(),
     workload=LOAD,
     faults=(fault("latency", "all", 4, 12, latency_ms=200, jitter_ms=50, clients=True),),
@@ -61,6 +66,7 @@ SLOW_LINKS = Scenario(
 BRIDGE = Scenario(
     name="bridge",
     about="the two followers do not see each other, the leader sees both",
+    suites=("network",),
     cluster=cluster(),
     workload=LOAD,
     faults=(fault("bridge", "leader", 5, 9),),
@@ -71,6 +77,7 @@ BRIDGE = Scenario(
 RING = Scenario(
     name="ring",
     about="every broker asks a majority of them, no two the same: nobody agrees who is there",
+    suites=("network",),
     cluster=cluster(),
     workload=LOAD,
     faults=(fault("ring", "all", 5, 9),),
@@ -81,6 +88,7 @@ RING = Scenario(
 CLIENT_FROM_LEADER = Scenario(
     name="client-from-leader",
     about="clients do not reach a leader that all brokers see: it stays leader, they wait",
+    suites=("network",),
     cluster=cluster(),
     workload=LOAD,
     faults=(fault("client_from_leader", "leader", 5, 9),),
@@ -91,6 +99,7 @@ CLIENT_FROM_LEADER = Scenario(
 ZOOKEEPER_SPLIT = Scenario(
     name="zookeeper-split",
     about="the leader of three ZooKeepers is cut off from the others, brokers see them all",
+    suites=("network",),
     cluster=msgspec.structs.replace(cluster(), zookeepers=3),
     workload=LOAD,
     faults=(fault("zookeeper_from_zookeeper", "zookeeper_leader", 5, 10),),

@@ -9,6 +9,7 @@ QUOTAS = Scenario(
     name="quotas",
     about="producers, then a reader may take a part of what they want of each broker; a broker "
     "that was down when that was set, and leads again, has to know it",
+    suites=("security",),
     cluster=cluster(),
     workload=WorkloadSpec(
         topics=(DURABLE,),

@@ -47,6 +47,7 @@ RETENTION = Scenario(
     name="retention",
     about="retention by time and by size, also of what is compacted, through a crash and orderly "
     "restarts",
+    suites=("retention",),
     cluster=cluster(
         log_retention_check_interval_ms="1000",
         log_initial_task_delay_ms="1000",
@@ -65,6 +66,7 @@ RETENTION = Scenario(
 INDEXES = Scenario(
     name="indexes",
     about="many small segments with dense indexes, read from the middle, through a crash",
+    suites=("retention",),
     cluster=cluster(),
     workload=WorkloadSpec(
         topics=(
@@ -98,6 +100,7 @@ DELETION = Scenario(
     name="deletion",
     about="an administrator deletes the older records of one topic, those of another go by age, "
     "while a leader dies",
+    suites=("retention",),
     cluster=cluster(log_retention_check_interval_ms="1000", log_initial_task_delay_ms="1000"),
     workload=WorkloadSpec(
         topics=(
@@ -110,7 +113,12 @@ DELETION = Scenario(
         fault("crash", "leader", 6, 4),
         fault("delete_records", "topic", 11, 1),
     ),
-    guarantees=(*REPLICATION, "retained_too_short", "kept_too_long"),
+    guarantees=(
+        *REPLICATION,
+        "retained_too_short",
+        "kept_too_long",
+        "vanished_read",
+    ),
     duration_s=18.0,
 )
 
@@ -118,6 +126,7 @@ LEFT_BEHIND = Scenario(
     name="left-behind",
     about="a follower is away while an administrator deletes all that it has: it starts anew where "
     "its leader begins",
+    suites=("retention",),
     cluster=cluster(),
     workload=WorkloadSpec(
         topics=(TopicSpec(config={"min.insync.replicas": "2", "segment.bytes": "16384"}),)
@@ -134,6 +143,7 @@ DELETED_ONCE = Scenario(
     name="deleted-once",
     about="an administrator deletes records while followers are slow to hear of it, then a leader "
     "dies; later all brokers shut down at once: what was deleted stays so",
+    suites=("retention",),
     cluster=cluster(replica_lag_time_max_ms="15000"),
     workload=WorkloadSpec(
         topics=(TopicSpec(config={"min.insync.replicas": "2", "segment.bytes": "16384"}),),

@@ -14,6 +14,7 @@ GUARDED = (*REPLICATION, "unauthorised")
 RIGHTS = Scenario(
     name="rights",
     about="ACLs and passwords change under load; one user is never granted anything",
+    suites=("security",),
     cluster=USERS,
     workload=LOAD,
     guarantees=GUARDED,
@@ -23,6 +24,7 @@ RIGHTS = Scenario(
 RIGHTS_CRASH = Scenario(
     name="rights-crash",
     about="ACLs and passwords change while a broker and then the controller die and come back",
+    suites=("security",),
     cluster=USERS,
     workload=LOAD,
     faults=(fault("crash", "leader", 4, 4), fault("crash", "controller", 12, 4)),
@@ -34,6 +36,7 @@ RIGHTS_CUT_OFF = Scenario(
     name="rights-cut-off",
     about="brokers cannot reach ZooKeeper for a while, and hear of the changes late; then the "
     "sessions of all end, and they go on to hear of them",
+    suites=("security",),
     cluster=msgspec.structs.replace(USERS, config={"zookeeper.session.timeout.ms": "6000"}),
     workload=LOAD,
     faults=(

@@ -45,12 +45,14 @@ def scenario(
     guarantees: tuple[str, ...] = (),
     must_find: tuple[str, ...] = (),
     config: Mapping[str, str] = {},
+    suite: str = "transactions",
 ) -> Scenario:
     """Transactions over three partitions on three brokers that look for those past their timeout
     every second, judged by WHOLE and `guarantees`."""
     return Scenario(
         name=name,
         about=about,
+        suites=(suite,),
         cluster=ClusterSpec(config={**CLEANUP, **config}),
         workload=load,
         faults=faults,
@@ -107,6 +109,7 @@ RESTART = scenario(
 CLEANED = Scenario(
     name="transactions-cleaned",
     about="aborted transactions in a log that is cleaned all the time, while leaders come and go",
+    suites=("transactions",),
     cluster=ClusterSpec(config={**CLEANUP, "log.cleaner.backoff.ms": "500"}),
     workload=replace(writers(aborts="0.4"), topics=(TopicSpec(config=OFTEN),), keys=2500),
     faults=(fault("shutdown", "leader", 6, 3), fault("crash", "leader", 14, 4)),
@@ -119,6 +122,7 @@ HELD_OPEN = replace(
     name="transactions-held-open",
     about="the same with transactions that stay open while their segments close: what they wrote "
     "supersedes nothing before they are committed",
+    suites=("transactions",),
     workload=replace(
         CLEANED.workload,
         producers=8,
@@ -246,6 +250,7 @@ EXACTLY_ONCE = scenario(
     load=copiers(copiers="3", aborts="0.6"),
     guarantees=STEPS,
     duration_s=28.0,
+    suite="exactly_once",
 )
 
 PAUSED_COPIER = scenario(
@@ -263,6 +268,7 @@ PAUSED_COPIER = scenario(
     ),
     guarantees=(*STEPS, "zombie_commit", "commit_register"),
     duration_s=29.0,
+    suite="exactly_once",
 )
 
 DELAYED_END = scenario(

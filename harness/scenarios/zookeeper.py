@@ -13,6 +13,7 @@ ELECTIONS = ("unclean_leader", "epoch_went_back", "two_leaders")
 ZOOKEEPER_LEADER = Scenario(
     name="zookeeper-leader",
     about="the leader of an ensemble of three dies, then a broker: sessions move, work goes on",
+    suites=("zookeeper",),
     cluster=ENSEMBLE,
     workload=LOAD,
     faults=(fault("crash", "zookeeper_leader", 5, 12), fault("crash", "leader", 9, 8)),
@@ -22,6 +23,7 @@ ZOOKEEPER_LEADER = Scenario(
 ZOOKEEPER_QUORUM = Scenario(
     name="zookeeper-quorum",
     about="two of three ZooKeepers die beyond every session's timeout, and come back",
+    suites=("zookeeper",),
     cluster=ENSEMBLE,
     workload=PATIENT,
     faults=(fault("crash", "zookeeper_majority", 5, 8),),
@@ -32,6 +34,7 @@ ZOOKEEPER_QUORUM = Scenario(
 ZOOKEEPER_PAUSE = Scenario(
     name="zookeeper-pause",
     about="ZooKeeper stands still beyond every session's timeout, then a broker dies",
+    suites=("zookeeper",),
     cluster=cluster(),
     workload=PATIENT,
     faults=(fault("pause", "zookeeper", 5, 7), fault("crash", "leader", 18, 7)),
@@ -43,6 +46,7 @@ ZOOKEEPER_PAUSE = Scenario(
 SESSION_EXPIRED = Scenario(
     name="session-expired",
     about="a leader's session expires, then the controller's, then a broker dies",
+    suites=("zookeeper",),
     cluster=cluster(),
     workload=LOAD,
     faults=(
@@ -57,16 +61,25 @@ SESSION_EXPIRED = Scenario(
 SESSIONS_EXPIRED = Scenario(
     name="sessions-expired",
     about="the sessions of all brokers expire at once: they register again and work goes on",
+    suites=("zookeeper",),
     cluster=cluster(),
     workload=LOAD,
     faults=(fault("session_expired", "all", 5, 14),),
-    guarantees=(*REPLICATION, "duplicate", "epoch_went_back", "no_progress", "slow_recovery"),
+    guarantees=(
+        *REPLICATION,
+        "duplicate",
+        "epoch_went_back",
+        "no_progress",
+        "slow_recovery",
+        "unclean_leader",
+    ),
     survives=True,
 )
 
 ANSWER_LOST = Scenario(
     name="zookeeper-answer-lost",
     about="a controller's ZooKeeper connection is cut inside answers while it shrinks an ISR",
+    suites=("zookeeper",),
     cluster=cluster(),
     workload=LOAD,
     faults=(
@@ -81,6 +94,7 @@ ANSWER_LOST = Scenario(
 CONTROLLER_DELETED = Scenario(
     name="controller-deleted",
     about="/controller is deleted by hand, then a leader dies under the new controller",
+    suites=("zookeeper",),
     cluster=cluster(),
     workload=LOAD,
     faults=(

@@ -2,15 +2,43 @@
 
 from __future__ import annotations
 
-from urteil.harness.scenarios import SCENARIOS
-from urteil.suites import catalogue
+import subprocess
+import sys
+from pathlib import Path
+
+from urteil.harness.scenarios import SCENARIOS, SUITES
+
+ROOM = Path(__file__).parents[2] / "suites"
+APART = {"mutants", "containers"}
+"""Suites that play scenarios of the others, with mutants or in containers."""
 
 
-def test_suite_has_the_scenarios_that_its_tests_name() -> None:
-    assert "unclean-on" in catalogue.scenarios_of("elections", SCENARIOS)
-    assert "unclean-on" not in catalogue.scenarios_of("delivery", SCENARIOS)
+def test_scenario_belongs_to_the_suites_that_it_declares() -> None:
+    assert "unclean-on" in SUITES["elections"]
+    assert "unclean-on" not in SUITES["delivery"]
 
 
-def test_no_suite_is_empty() -> None:
-    assert {"delivery", "elections", "replication"} <= set(catalogue.suites())
-    assert all(catalogue.scenarios_of(suite, SCENARIOS) for suite in catalogue.suites())
+def test_each_declared_suite_has_a_folder_and_each_folder_scenarios() -> None:
+    folders = {file.parent.name for file in ROOM.glob("*/test_*.py")}
+    assert set(SUITES) == folders - APART
+
+
+def test_pytest_collects_one_test_for_each_scenario_of_a_suite() -> None:
+    listed = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "--collect-only",
+            "-q",
+            *(str(ROOM / name) for name in SUITES),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=240,
+    ).stdout
+    for suite, names in SUITES.items():
+        for name in names:
+            assert f"suites/{suite}/test_{suite}.py::test_scenario[{name}]" in listed
+    assert f"{sum(map(len, SUITES.values()))} tests collected" in listed
+    assert SCENARIOS["demo"].suites

@@ -107,14 +107,13 @@ def campaign_folder(into: Path | None, out: Path, kind: str) -> Path:
 
 def chosen_scenarios(suites: Sequence[str], named: Sequence[str]) -> list[str]:
     """The named scenarios and those of the suites; all scenarios when neither is given."""
-    from urteil.harness.scenarios import SCENARIOS
-    from urteil.suites import catalogue
+    from urteil.harness.scenarios import SCENARIOS, SUITES
 
     wanted = [known("scenario", name, SCENARIOS) for name in named]
     for suite in suites:
-        if suite not in catalogue.suites():
-            raise click.UsageError(f"no suite {suite!r}; known: {', '.join(catalogue.suites())}")
-        wanted += catalogue.scenarios_of(suite, SCENARIOS)
+        if suite not in SUITES:
+            raise click.UsageError(f"no suite {suite!r}; known: {', '.join(SUITES)}")
+        wanted += SUITES[suite]
     return list(dict.fromkeys(wanted)) if suites or named else list(SCENARIOS)
 
 

@@ -200,17 +200,16 @@ def _weights(
     texts: Sequence[str], targets: Sequence[str], mutants: Sequence[str]
 ) -> dict[str, float]:
     from urteil.harness.hunt.run_choice import MUTANTS
-    from urteil.harness.scenarios import SCENARIOS
-    from urteil.suites import catalogue
+    from urteil.harness.scenarios import SCENARIOS, SUITES
 
     weights: dict[str, float] = {}
     for text in texts:
         name, _, number = text.partition("=")
         weight = _weight(text, number)
-        if name in catalogue.suites() and name not in SCENARIOS:
-            named = catalogue.scenarios_of(name, SCENARIOS)
+        if name in SUITES and name not in SCENARIOS:
+            named = [*SUITES[name]]
         else:
-            names = [*SCENARIOS, *targets, *mutants, MUTANTS, *catalogue.suites()]
+            names = [*SCENARIOS, *targets, *mutants, MUTANTS, *SUITES]
             named = [known("scenario", name, names)]
         for one in named:
             weights[one] = weights.get(one, 1.0) * weight

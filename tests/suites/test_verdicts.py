@@ -1,0 +1,58 @@
+"""What a suite requires of a scenario's results."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from urteil.harness.scenarios import SCENARIOS
+from urteil.harness.verify.result import GuaranteeResult, Result, Status, Verdict
+from urteil.suites.verdicts import assert_expected
+
+
+def _result(name: str, **statuses: Status) -> Result:
+    """A PASS in which the scenario's own guarantees hold, but for these statuses."""
+    scenario = SCENARIOS[name]
+    named = (*scenario.guarantees, *scenario.must_find)
+    own = dict.fromkeys(named, Status.HOLDS) | statuses
+    blank = {key: "" for key in ("mutant", "command", "run", "engine")}
+    fields = blank | {"verdict": Verdict.PASS, "reasons": [], "seed": 1, "scenario": name}
+    fields |= {"target": "urteil", "runtime": "process", "versions": {}, "seconds": {}}
+    fields |= {"counts": {}, "faults": [], "must_find": dict.fromkeys(scenario.must_find, True)}
+    fields["guarantees"] = [
+        GuaranteeResult(name=one, status=status, promise="", source="")
+        for one, status in own.items()
+    ]
+    return msgspec.convert(fields, Result, from_attributes=True)
+
+
+def test_scenario_whose_guarantees_hold_is_expected() -> None:
+    assert_expected(SCENARIOS["calm"], [_result("calm")])
+
+
+def test_failed_verdict_is_not_expected() -> None:
+    failed = msgspec.structs.replace(_result("calm"), verdict=Verdict.FAIL)
+    with pytest.raises(AssertionError):
+        assert_expected(SCENARIOS["calm"], [failed])
+
+
+@pytest.mark.parametrize("status", [Status.PERMITTED, Status.NOT_JUDGED, Status.UNKNOWN])
+def test_own_guarantee_has_to_hold(status: Status) -> None:
+    with pytest.raises(AssertionError, match="lost_write"):
+        assert_expected(SCENARIOS["calm"], [_result("calm", lost_write=status)])
+
+
+def test_permitted_loss_is_expected_where_acks_are_below_all() -> None:
+    assert_expected(
+        SCENARIOS["leader-moves"], [_result("leader-moves", lost_write=Status.PERMITTED)]
+    )
+
+
+def test_anomaly_that_a_scenario_has_to_show_is_found_and_permitted() -> None:
+    found = _result("unclean-on", lost_write=Status.PERMITTED)
+    assert_expected(SCENARIOS["unclean-on"], [found])
+    missed = msgspec.structs.replace(found, must_find={"lost_write": False})
+    with pytest.raises(AssertionError, match="no lost_write in 1 repeats"):
+        assert_expected(SCENARIOS["unclean-on"], [missed])
+    with pytest.raises(AssertionError, match="lost_write"):
+        assert_expected(SCENARIOS["unclean-on"], [_result("unclean-on")])

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from urteil.harness.evidence.line_file import lines_from
+from urteil.harness.evidence.line_file import read_lines
 
 NS = 1_000_000_000
 KINDS = ("ok", "fail", "info")
@@ -33,7 +33,7 @@ def _counted(run_dir: Path) -> Counter[tuple[str, int]]:
     sent: list[tuple[str, int]] = []
     begin_ns = 0
     for path in sorted((run_dir / "journal").glob("*.jsonl")):
-        for line in lines_from(path):
+        for line in read_lines(path):
             try:
                 entry = _LINE.decode(line)
                 kind, at_ns = entry[0], int(entry[2])

@@ -18,7 +18,7 @@ from typing import Any
 from urteil.chaos.observations import LabFailure, NodeState, NodeStatus
 from urteil.harness.clients.processes import Clients
 from urteil.harness.evidence.journal import CLIENT_ACTS, KILL
-from urteil.harness.evidence.line_file import end_of, lines_from
+from urteil.harness.evidence.line_file import read_lines, written_bytes
 
 ASSIGNED_ENTRY = b'["assigned",'
 ASSIGNED_EVENT = b',"assigned",'
@@ -126,11 +126,11 @@ class WorkloadClients:
 
     def journal_bytes(self, name: str) -> int:
         path = self._journal(name)
-        return end_of(path) if path.exists() else 0
+        return written_bytes(path) if path.exists() else 0
 
     def assignments(self, name: str) -> int:
         path = self._journal(name)
-        lines = lines_from(path) if path.exists() else ()
+        lines = read_lines(path) if path.exists() else ()
         return sum(line.startswith(ASSIGNED_ENTRY) and ASSIGNED_EVENT in line for line in lines)
 
     def _journal(self, name: str) -> Path:

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from urteil.harness.evidence.journal import Ok, Send
-from urteil.harness.evidence.line_file import lines_from
+from urteil.harness.evidence.line_file import read_lines
 
 _OK, _SEND = b'["ok",', b'["send",'
 _FAIL, _INFO = b'["fail",', b'["info",'
@@ -61,7 +61,7 @@ class JournalTail:
         """Read the lines that were written since the last call, except an incomplete one."""
         if not self._path.exists():
             return
-        for line in lines_from(self._path, self._offset):
+        for line in read_lines(self._path, self._offset):
             self._offset += len(line)
             self._read(line)
 

@@ -1,4 +1,4 @@
-"""A cluster of brokers and ZooKeepers with a proxy a directed link."""
+"""A cluster of brokers and ZooKeeper servers with one proxy a directed link."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Cluster", "ExternalCluster", "open_cluster"]
 
 
 def open_cluster(scenario: Scenario, run_dir: Path) -> Cluster | ExternalCluster:
-    """The cluster that the scenario asks for, not started yet. ValueError for a bad target."""
+    """The scenario's cluster, not started yet. Raises ValueError for a bad target."""
     if scenario.target.startswith(PREFIX):
         return ExternalCluster(Path(scenario.target.removeprefix(PREFIX)), run_dir)
     return Cluster(

@@ -1,9 +1,9 @@
-"""How people's programs reach a cluster that stands: ports, racks, TLS, SASL and ACLs.
+"""Listeners for users of a standing cluster: ports, racks, TLS, SASL and ACLs.
 
 The lab's own clients keep a plain listener, `CLIENT`, and brokers theirs, `INTERNAL`; both are
-`User:ANONYMOUS`, who is a super user where there are ACLs. People get a listener `USERS` with the
-security that they choose, behind the same Toxiproxy, so that faults act on their clients too.
-Credentials and ACLs are in ZooKeeper before the first broker starts: no client can come too early.
+`User:ANONYMOUS`, a super user where there are ACLs. Users get the listener `USERS` with the
+security that they choose. It is behind the same Toxiproxy, so that faults act on their clients too.
+Credentials and ACLs are in ZooKeeper before the first broker starts, so no client can be too early.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kazoo.client import KazooClient
 
 from urteil.chaos.topology import LOCALHOST, USUAL, Layout, Plan
 from urteil.harness.cluster.certificates import PASSWORD, Authority
-from urteil.harness.cluster.scram_credentials import MECHANISMS, credential
+from urteil.harness.cluster.scram_credentials import MECHANISMS, scram_credential
 from urteil.harness.targets.target import BrokerNode, Listener
 
 USERS, NETWORK = "USERS", "NETWORK"
@@ -39,13 +39,13 @@ _PREFIXED = {"Topic": "Topic", "Group": "Group", "TransactionalId": "Transaction
 
 
 def password_of(user: str) -> str:
-    """The same at every start: what a client was configured with stays true."""
+    """A user's password. It is the same at every start, so client configurations stay valid."""
     return f"{user}-secret"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Security:
-    """What is asked of the people's listener. `sasl` is `scram`, `plain` or empty."""
+    """The security of the users' listener. `sasl` is `scram`, `plain` or empty."""
 
     tls: bool = False
     sasl: str = ""
@@ -62,19 +62,19 @@ class Security:
 
     @property
     def mechanisms(self) -> tuple[str, ...]:
-        """What clients may log in by; the first is what the written configurations take."""
+        """SASL mechanisms for clients. The written configurations use the first."""
         return {"scram": MECHANISMS, "plain": ("PLAIN",)}.get(self.sasl, ())
 
     @property
     def users(self) -> tuple[str, ...]:
-        """Those with credentials; with TLS alone, those with certificates."""
+        """Users with credentials; with TLS alone, users with certificates."""
         return (ADMIN, ALICE, BOB) if self else ()
 
     def problem(self) -> str:
-        """Why it cannot be, with the mend; empty when it can."""
+        """Why this security is impossible, with the remedy. Empty when it is possible."""
         if self.acl and not (self.tls or self.sasl):
             return (
-                "--acl needs users to tell apart: add --sasl scram, --sasl plain, or --tls "
+                "--acl needs users: add --sasl scram, --sasl plain, or --tls "
                 "(users by certificates)"
             )
         return ""
@@ -82,7 +82,7 @@ class Security:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """How a cluster is reached. `racks` go to brokers in turn."""
+    """How a cluster is reached. Brokers receive the `racks` in turn."""
 
     layout: Layout = USUAL
     racks: Sequence[str] = ()
@@ -90,7 +90,7 @@ class Access:
     authority: Authority = field(default_factory=Authority)
 
     def listeners(self, plan: Plan, broker: str) -> tuple[Listener, ...]:
-        """The people's listeners of a broker, beside that of the lab's own clients."""
+        """The users' listeners of a broker, besides that of the lab's own clients."""
         ports = {USERS: plan.ports.users, NETWORK: plan.ports.network}
         return tuple(
             Listener(
@@ -129,14 +129,14 @@ class Access:
 
     @property
     def is_seeded(self) -> bool:
-        """Whether ZooKeeper must hold something before the first broker starts."""
+        """Whether ZooKeeper needs credentials or ACLs before the first broker starts."""
         return self.security.acl or self.security.sasl == "scram"
 
     def seed(self, zookeeper: KazooClient) -> None:
-        """Credentials and ACLs, as Apache Kafka's tools write them without a broker."""
+        """Write credentials and ACLs, as Apache Kafka's tools do without a broker."""
         if self.security.sasl == "scram":
             for user in self.security.users:
-                credentials = {one: credential(one, password_of(user)) for one in MECHANISMS}
+                credentials = {one: scram_credential(one, password_of(user)) for one in MECHANISMS}
                 _write(zookeeper, f"/config/users/{user}", {"version": 1, "config": credentials})
         if self.security.acl:
             rule = {"principal": f"User:{ALICE}", "permissionType": "Allow", "operation": "All",

@@ -1,4 +1,4 @@
-"""What administrators of the lab did: one line an act in `admin_ops.jsonl`."""
+"""The log of the lab's administrative acts: one line an act in `admin_ops.jsonl`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from urteil.harness.evidence.collection import ACTS
 
 
 class ActLog:
-    """Appends a line when an act ended; several threads may act at once."""
+    """Appends a line when an act has ended. Several threads may act at once."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / ACTS
@@ -25,10 +25,10 @@ class ActLog:
     def act(
         self, act: str, subject: str, before: Mapping[str, Any] | None = None
     ) -> Iterator[dict[str, Any]]:
-        """Note what happens inside; the yielded dictionary becomes `after`.
+        """Record an act. The block fills the yielded dictionary, which becomes `after`.
 
-        `ok` when it ends well, `info` otherwise: who asks for something and hears a refusal in the
-        end does not know what of it was done before.
+        The outcome is `ok` when the block returns, `info` otherwise: after an error the act may
+        still have had an effect.
         """
         after: dict[str, Any] = {}
         row: dict[str, Any] = {"invoke_ns": time.monotonic_ns(), "act": act, "subject": subject}

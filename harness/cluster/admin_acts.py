@@ -1,4 +1,5 @@
-"""Administrative acts by a real admin client: implements `chaos.administration.AdminControls`."""
+"""Administrative acts through a real admin client. Implements
+`chaos.administration.AdminControls`."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ DECIDED = ("PrepareCommit", "PrepareAbort")
 
 
 class Releases:
-    """What brokers are made of, for those acts that change it; a cluster of the lab's own knows."""
+    """The brokers' releases, for acts that change them. Only a cluster of the lab's own
+    knows them."""
 
     def release(self, node: str) -> str:
         raise ActFailed(f"the lab did not start {node} and does not know its version")
@@ -41,7 +43,8 @@ class Releases:
 
 
 class AdminActs:
-    """Acts through `bootstrap`, notes every act in `acts`; what stands is read from ZooKeeper."""
+    """Acts through `bootstrap` and logs every act in `acts`. Reads the current state from
+    ZooKeeper."""
 
     def __init__(
         self,
@@ -121,8 +124,8 @@ class AdminActs:
                     return {slot.partition: (begins[slot], ends[slot]) for slot in slots}
                 except KafkaError as error:
                     if not _passes(error) or time.monotonic() > deadline:
-                        told = f"{topic} tells no offsets: {type(error).__name__}"
-                        raise ActFailed(told) from error
+                        reason = f"{topic} returns no offsets: {type(error).__name__}"
+                        raise ActFailed(reason) from error
                 time.sleep(POLL_S)
         finally:
             consumer.close()
@@ -131,10 +134,12 @@ class AdminActs:
         asked = {TopicPartition(topic, one): offset for one, offset in before.items()}
         with self._acts.act("delete records", topic) as after:
             after["offsets"] = {str(one): offset for one, offset in before.items()}
-            told = self._once(lambda admin: admin.delete_records(asked))
-            done = {slot.partition: int(answer["low_watermark"]) for slot, answer in told.items()}
-            after["low_watermarks"] = {str(one): offset for one, offset in done.items()}
-        return done
+            answers = self._once(lambda admin: admin.delete_records(asked))
+            starts = {
+                slot.partition: int(answer["low_watermark"]) for slot, answer in answers.items()
+            }
+            after["low_watermarks"] = {str(one): offset for one, offset in starts.items()}
+        return starts
 
     def add_partitions(self, topic: str, total: int) -> None:
         before = {"partitions": len(self.replicas(topic))}
@@ -162,8 +167,8 @@ class AdminActs:
     def cancel_moves(self, topic: str, origin: Replicas) -> list[int]:
         asked = {TopicPartition(topic, partition): None for partition in origin}
         with self._acts.act("cancel moves", topic, _plain(self.replicas(topic))) as after:
-            told = self._once(lambda admin: admin.alter_partition_reassignments(asked))
-            done = sorted(slot.partition for slot, error in told.items() if error is None)
+            answers = self._once(lambda admin: admin.alter_partition_reassignments(asked))
+            done = sorted(slot.partition for slot, error in answers.items() if error is None)
             after.update({str(one): origin[one] if one in done else None for one in origin})
         return done
 
@@ -187,9 +192,9 @@ class AdminActs:
 
     def directories(self, topic: str) -> dict[tuple[str, int], tuple[list[str], str]]:
         nodes = sorted({_id(node) for nodes in self.replicas(topic).values() for node in nodes})
-        told = self._once(lambda admin: admin.describe_log_dirs([topic], brokers=nodes))
+        answers = self._once(lambda admin: admin.describe_log_dirs([topic], brokers=nodes))
         found: dict[tuple[str, int], tuple[list[str], str]] = {}
-        for broker in told:
+        for broker in answers:
             paths = sorted(one["log_dir"] for one in broker["log_dirs"])
             for one in broker["log_dirs"]:
                 for part in (part for held in one["topics"] for part in held["partitions"]):
@@ -278,10 +283,10 @@ class AdminActs:
     def decided_transactions(self) -> list[str]:
         try:
             with self._client() as admin:
-                told = admin.list_transactions(state_filters=DECIDED)
+                listed = admin.list_transactions(state_filters=DECIDED)
         except KafkaError as error:
             raise ActFailed(f"{type(error).__name__}: {error}") from error
-        return sorted(one.transactional_id for found in told.values() for one in found)
+        return sorted(one.transactional_id for found in listed.values() for one in found)
 
     # Brokers
 
@@ -296,7 +301,7 @@ class AdminActs:
     # Asking
 
     def _until(self, ask: Callable[[Any], object], done: Callable[[], bool]) -> None:
-        """Ask until it is done: an answer may be lost, a controller may be new."""
+        """Send the request until `done`: an answer may be lost, a controller may be new."""
         deadline = time.monotonic() + DEADLINE_S
         refused, ask_again = "", 0.0
         while not done():
@@ -309,7 +314,8 @@ class AdminActs:
             time.sleep(POLL_S)
 
     def _ask(self, ask: Callable[[Any], object], done: Callable[[], bool]) -> str:
-        """What the cluster said against it; ActFailed when that is its last word."""
+        """Send the request once and return the cluster's error. Raises ActFailed for a
+        final one."""
         try:
             with self._client() as admin:
                 ask(admin)
@@ -321,7 +327,8 @@ class AdminActs:
         return ""
 
     def _once(self, ask: Callable[[Any], Any]) -> Any:
-        """The answer, asked again only where asking twice does no harm: after a lost one."""
+        """The answer to a request. Repeats it after a lost answer only, and so only where that is
+        harmless."""
         deadline = time.monotonic() + DEADLINE_S
         while True:
             try:
@@ -344,7 +351,7 @@ class AdminActs:
 
 
 def _passes(error: KafkaError) -> bool:
-    """Whether it may be gone at the next try; a broker may be away for a moment."""
+    """Whether the error is transient: a broker may be away for a moment."""
     return error.retriable or isinstance(error, UnknownBrokerIdError)
 
 

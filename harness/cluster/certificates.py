@@ -1,4 +1,4 @@
-"""A certificate authority, of one cluster or test, and the certificates that it issues."""
+"""A certificate authority of one cluster or test, and the certificates that it issues."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Issued:
 
 
 class Authority:
-    """Issues certificates; its key is never written anywhere."""
+    """Issues certificates. Its key is never written to disk."""
 
     def __init__(self, name: str = "Urteil test authority") -> None:
         self._subject = _name(name)
@@ -59,7 +59,7 @@ class Authority:
         self._certificate: x509.Certificate | None = None
 
     def issue(self, name: Name, *, hosts: Sequence[str] = ()) -> Issued:
-        """A certificate for a common name, or a name of several parts: of a server at `hosts` or of
+        """A certificate for a common name or a name of several parts: of a server at `hosts`, or of
         a client."""
         authority, by = self._own()
         key = _new_key()
@@ -81,7 +81,7 @@ class Authority:
         return pkcs12.serialize_java_truststore([trusted], encryption)
 
     def _own(self) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
-        """Made when it is first needed: most clusters have no TLS."""
+        """Made on first use: most clusters have no TLS."""
         if self._key is None or self._certificate is None:
             self._key, subject = _new_key(), self._subject
             self._certificate = _signed(subject, self._key, subject, self._key, is_authority=True)

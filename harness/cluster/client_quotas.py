@@ -1,6 +1,6 @@
-"""Quotas of client ids (KIP-546), which no client library of the lab can set: packed byte by byte.
+"""Quotas of client ids (KIP-546): AlterClientQuotas 0, packed byte by byte.
 
-AlterClientQuotas 0, at any broker.
+No client library of the lab has this request. Any broker answers it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ONE, _NULL = struct.pack(">i", 1), struct.pack(">h", -1)
 
 
 def alter_request(client: str | None, quotas: Mapping[str, float | None]) -> bytes:
-    """Of one client id, None being the default; a quota of None is removed."""
+    """The request for one client id, None for the default. A quota of None is removed."""
     body = (
         _ONE
         + _ONE
@@ -33,7 +33,7 @@ def alter_request(client: str | None, quotas: Mapping[str, float | None]) -> byt
 
 
 def read_error(data: bytes) -> int:
-    """Of the one client id."""
+    """The error code of the one client id."""
     answer = ResponseReader(data)
     answer.read(">i")
     answer.read(">i")
@@ -43,7 +43,8 @@ def read_error(data: bytes) -> int:
 def alter_quotas(
     addresses: Sequence[str], client: str | None, quotas: Mapping[str, float | None]
 ) -> None:
-    """At the first broker that answers. Raises KafkaError for a refusal, and where none does."""
+    """Send to the first broker that answers. Raises KafkaError for an error, and when
+    none answers."""
     refused: KafkaError = KafkaConnectionError("no broker answers")
     for address in addresses:
         try:

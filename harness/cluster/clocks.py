@@ -1,7 +1,7 @@
-"""Clocks of brokers that faults can set: libfaketime, told by a file that changes under it.
+"""Wall clocks of brokers that faults can set: libfaketime, controlled by a file that it rereads.
 
 Implements `chaos.controls.ClockControls`. Only the wall clock is false: monotonic clocks, times of
-files and the lengths of waits stay true.
+files and durations of waits stay true.
 """
 
 from __future__ import annotations
@@ -43,12 +43,13 @@ time.sleep = sleep
 
 
 def clock_env(node_dir: Path) -> dict[str, str]:
-    """What a broker is started with to have a clock of its own; writes the files for it, true."""
+    """The environment of a broker with a clock of its own. Writes the files for it, set to true
+    time."""
     folder = node_dir / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     (folder / SLEEP_FILE).write_text(TRUE_SLEEP)
     _write(node_dir / FILE, "+0")
-    forget_the_dead()
+    remove_dead_clocks()
     paths = [str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]
     return {
         "LD_PRELOAD": str(faketime_library()),
@@ -61,13 +62,15 @@ def clock_env(node_dir: Path) -> dict[str, str]:
     }
 
 
-def forget_the_dead() -> None:
-    """Remove what libfaketime shares among the threads of a process, of processes that were killed:
-    it would be found by the next one of that number."""
+def remove_dead_clocks() -> None:
+    """Remove libfaketime's shared memory of processes that were killed.
+
+    A later process with the same number would find it.
+    """
     for file in SHARED.glob("*faketime_s[eh]m_*"):
         pid = file.name.rpartition("_")[2]
         if pid.isdigit() and not psutil.pid_exists(int(pid)):
-            with contextlib.suppress(OSError):  # another user's, or just gone
+            with contextlib.suppress(OSError):  # of another user, or just removed
                 file.unlink()
 
 
@@ -99,7 +102,7 @@ class Clocks:
             sent = producer.send(TOPIC, value=b"now", partition=partition).get(ANSWER_S)
             return float(sent.timestamp) / 1000 - time.time()
         except KafkaError as error:
-            raise LabFailure(f"{node} does not tell its time: {error}") from error
+            raise LabFailure(f"{node} reports no time: {error}") from error
         finally:
             producer.close(timeout=ANSWER_S)
 
@@ -117,7 +120,7 @@ class Clocks:
             except TopicAlreadyExistsError:
                 pass
             except KafkaError as error:
-                raise LabFailure(f"no topic that tells brokers' times: {error}") from error
+                raise LabFailure(f"no topic to read brokers' times from: {error}") from error
             finally:
                 admin.close()
             self._made = True

@@ -1,4 +1,4 @@
-"""A cluster from nothing to ready and back: plan, files, processes, readiness by asking."""
+"""The life of a cluster: plan, files, processes, readiness by requests, stop."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ LOG_TAIL_LINES = 15
 
 
 class Cluster:
-    """Brokers of one target or a mix with their ZooKeepers and Toxiproxies, in one run's folder.
+    """Brokers of one target or a mix with their ZooKeeper servers and Toxiproxies, in one run's
+    folder.
 
     `with Cluster(spec, target, run_dir) as cluster:` starts it and ends it. Nothing of it survives
     the process that holds it.
@@ -62,10 +63,11 @@ class Cluster:
         runtime: str = "process",
         access: Access | None = None,
     ) -> None:
-        """`access` is how people's programs reach it; by default, as the lab's own clients.
+        """`access` has the listeners for users; by default there are none.
 
-        ValueError for a mix of more or fewer brokers than the cluster's, and for what the
-        runtime cannot do."""
+        Raises ValueError for a mix with another number of brokers than the cluster, and for
+        features that the runtime lacks.
+        """
         kinds = kinds_of(target, spec.brokers)
         if spec.own_clocks and runtime != "process":
             raise ValueError("brokers have clocks of their own as processes: --runtime process")
@@ -129,24 +131,24 @@ class Cluster:
 
     @property
     def user_listeners(self) -> list[str]:
-        """The brokers' listeners for users, past all proxies, by id; none unless asked for."""
+        """The brokers' listeners for users, past all proxies, by id. Empty unless requested."""
         if not self.spec.users:
             return []
         return [f"{node.address}:{USERS_PORT}" for node in self.nodes.values()]
 
     @property
     def metrics(self) -> list[str]:
-        """Where the brokers show their metrics, `host:port`; none when their kind does not."""
+        """The brokers' metrics endpoints, `host:port`. Empty for brokers without one."""
         shown = [name for name, kind in self.kinds.items() if kind.shows_metrics]
         return ["{}:{}".format(*self.plan.metrics(node)) for node in shown]
 
     @property
     def zk(self) -> KazooClient:
-        """A session of the lab at ZooKeeper, past all proxies."""
+        """A ZooKeeper session of the lab, past all proxies."""
         return self.state.client
 
     def controls(self) -> ClusterControls:
-        """What chaos may do to this cluster."""
+        """The controls through which chaos acts on this cluster."""
         return self._controls
 
     def await_healthy(self, *, deadline_s: float) -> float:
@@ -158,7 +160,7 @@ class Cluster:
         return True
 
     def node_dir(self, node: str) -> Path:
-        """Where a node's files lie: `nodes/<node>` of the run, data in `data/`."""
+        """The folder of a node's files: `nodes/<node>` of the run, with data in `data/`."""
         return self.run_dir / "nodes" / node
 
     def data_dirs(self) -> dict[int, Path]:
@@ -172,28 +174,30 @@ class Cluster:
         return [data / f"disk{n}" for n in range(1, count + 1)] if count > 1 else [data]
 
     def withheld(self) -> list[str]:
-        """Tables of evidence that the cluster cannot give: none."""
+        """Evidence tables that the cluster cannot provide: none."""
         return []
 
     def versions(self) -> dict[str, str]:
-        """Versions of the brokers and of the parts that the cluster runs on."""
+        """Versions of the brokers and of the dependencies that the cluster runs on."""
         kinds = sorted({(kind.name, kind.version) for kind in self.kinds.values()})
         brokers = {name: ", ".join(v for n, v in kinds if n == name) for name, _ in kinds}
         parts = {part.name: part.version for part in describe_required()}
         return {**brokers, **parts}
 
     def become(self, node: str, kind: Target) -> None:
-        """What a broker is from its next start on: it takes over the log directory of what it was.
+        """Set the kind of a broker from its next start on. It keeps the log directories.
 
-        For runtimes whose nodes can be what they like, as processes can.
+        Only for runtimes whose nodes may change their program, as processes may.
         """
         self.kinds[node] = kind
         self._write_broker(self.nodes[node])
 
     def start(self, *, deadline_s: float = READY_DEADLINE_S) -> float:
-        """Start everything at once and wait until every broker is registered and one controls.
+        """Start everything at once, and wait until every broker is registered and one is
+        controller.
 
-        Seconds that it took; NotHealthy with the end of the log of a node that did not come.
+        Returns the seconds. Raises NotHealthy with the end of the log of a node that did not become
+        ready.
         """
         for node in (*self.plan.zookeepers, *self.plan.brokers):
             self._argv(node)  # installs what is missing, before the clock runs
@@ -224,7 +228,7 @@ class Cluster:
         return self.ready_s
 
     def dump_sources(self) -> list[DumpSource]:
-        """Its brokers and ZooKeepers that live, to be asked where they stand."""
+        """The brokers and ZooKeeper servers that run, for stack dumps."""
         return [
             DumpSource(
                 name=node, pid=self.runtime.local_pid(node), output=partial(self.runtime.log, node)

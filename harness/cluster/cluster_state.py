@@ -1,4 +1,4 @@
-"""The cluster's state as ZooKeeper holds it, asked past all proxies."""
+"""The cluster's state in ZooKeeper, read past all proxies."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ PAUSES = {"delay": 0.1, "backoff": 1, "max_jitter": 0.0}
 
 
 class ClusterState:
-    """Reads znodes through a session of the lab's own; LabFailure when ZooKeeper is silent."""
+    """Reads znodes through a session of the lab's own. Raises LabFailure when ZooKeeper does not
+    answer."""
 
     def __init__(self, hosts: str) -> None:
         retry = KazooRetry(max_tries=-1, **PAUSES)
@@ -50,12 +51,12 @@ class ClusterState:
         return None if found is None else f"b{json.loads(found[0])['brokerid']}"
 
     def controller_epoch(self) -> int:
-        """How many controllers there have been; 0 before the first."""
+        """The number of controllers so far; 0 before the first."""
         found = self._all(["/controller_epoch"])[0]
         return 0 if found is None else int(found[0])
 
     def registrations(self) -> dict[str, dict[str, Any]]:
-        """What each broker in `/brokers/ids` says of itself."""
+        """The registration of each broker in `/brokers/ids`."""
         return {node: json.loads(data) for node, (data, _) in self._registered().items()}
 
     def cluster_id(self) -> str:
@@ -89,7 +90,7 @@ class ClusterState:
         return {} if found is None else dict(json.loads(found[0])["config"])
 
     def client_quotas(self, client: str | None) -> dict[str, str]:
-        """What is set for a client id, None being the default."""
+        """The quotas of a client id, None for the default."""
         name = "<default>" if client is None else client
         found = self._all([f"/config/clients/{name}"])[0]
         return {} if found is None else dict(json.loads(found[0])["config"])
@@ -101,11 +102,11 @@ class ClusterState:
         return any(assigned.get(what) for what in ("adding_replicas", "removing_replicas"))
 
     def is_going(self, topic: str) -> bool:
-        """Whether somebody wished the topic away."""
+        """Whether the topic is marked for deletion."""
         return topic in self._children("/admin/delete_topics")
 
     def is_gone(self, topic: str) -> bool:
-        """Whether neither the topic nor the wish for its end is there."""
+        """Whether neither the topic nor its mark for deletion exists."""
         return topic not in self._children("/brokers/topics") and not self.is_going(topic)
 
     def _registered(self) -> dict[str, tuple[bytes, Any]]:
@@ -141,7 +142,8 @@ class ClusterState:
 
 
 def _unheard() -> logging.Logger:
-    """A ZooKeeper that is away is what faults make; who asks for its state is told."""
+    """A logger that drops kazoo's messages: faults disconnect ZooKeeper on purpose, and every
+    caller gets an error."""
     logger = logging.getLogger("urteil.zookeeper")
     logger.addHandler(logging.NullHandler())
     logger.propagate = False

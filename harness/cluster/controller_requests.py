@@ -1,7 +1,7 @@
-"""What a controller tells brokers, sent by the lab: implements `chaos.controls.CommandControls`.
+"""Requests of a controller to brokers, sent by the lab. Implements the protocol of
+`chaos.controls`.
 
-UpdateMetadata 5 and StopReplica 1, the first that say which life of a broker they are meant for
-(KIP-380).
+UpdateMetadata 5 and StopReplica 1 are the first versions with a broker epoch (KIP-380).
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ NOBODY = -1
 
 
 class ControllerRequests:
-    """As the controller that ZooKeeper names, past all proxies; `address` is where a broker is
-    asked."""
+    """Sends as the controller that ZooKeeper names, past all proxies. `address` is a broker's
+    direct one."""
 
     def __init__(self, state: ClusterState, address: Callable[[str], tuple[str, int]]) -> None:
         self._state = state
@@ -64,15 +64,15 @@ class ControllerRequests:
         return str(for_code(error).__name__) if error else ""
 
     def _head(self, node: str, epoch: int) -> bytes:
-        """Who commands, in which epoch, and which life of the broker."""
+        """Controller id, controller epoch and broker epoch."""
         controller, life = self._state.controller(), self._state.registered().get(node)
         if controller is None or life is None:
-            raise LabFailure(f"nobody controls, or {node} is not registered: nobody commands it")
+            raise LabFailure(f"there is no controller, or {node} is not registered")
         return struct.pack(">iiq", _id(controller), epoch, life)
 
 
 def _partition(view: PartitionView, epoch: int) -> bytes:
-    """Nobody who reads it asks for the version of the state, which is left open."""
+    """The partition's state. Brokers ignore its znode version, which is left out."""
     leader = NOBODY if view.leader is None else _id(view.leader)
     head = struct.pack(">iiii", view.partition, epoch, leader, view.leader_epoch)
     isr, replicas = (_ints([_id(one) for one in nodes]) for nodes in (view.isr, view.replicas))

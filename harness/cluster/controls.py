@@ -1,4 +1,4 @@
-"""What chaos may do to a cluster of the lab's own: implements `chaos.controls.Controls`."""
+"""The controls of a cluster of the lab's own. Implements `chaos.controls.Controls`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ PROBE_S = 1.0
 
 
 class Holds(Protocol):
-    """As `chaos.controls.Controls`: what outlives the lab heals what is held too long."""
+    """As `chaos.controls.Controls`: heals faults that are held too long, even after the lab's
+    death."""
 
     def hold(self, fault: str, *, expiry_s: float) -> int: ...
 
@@ -52,9 +53,12 @@ class ReapersHolds:
 
 
 class ClusterControls:
-    """Nodes are those of one runtime, state is ZooKeeper's. `waits_for_own_znode` says of a broker
-    whether it starts only once the znode of its life before is gone, `lost_session` whether it
-    ended since its session expired while it started (`Target`)."""
+    """Nodes are those of one runtime, state is ZooKeeper's.
+
+    `waits_for_own_znode`: whether a broker starts only after the znode of its previous life has
+    disappeared. `lost_session`: whether it ended because its session expired during its start
+    (`Target`).
+    """
 
     def __init__(
         self,
@@ -71,8 +75,8 @@ class ClusterControls:
         log_dirs: Callable[[str], Sequence[Path]] = lambda _node: (),
         clocks: ClockControls | None = None,
     ) -> None:
-        """`holds` is beside a cluster that outlives the lab; one of the lab's own needs none.
-        `log_dirs` are a broker's, in the run's folder."""
+        """`holds` belongs to clusters that outlive the lab. `log_dirs` are a broker's, in the run's
+        folder."""
         self._plan = plan
         self._runtime = runtime
         self._links = links
@@ -128,7 +132,7 @@ class ClusterControls:
     @property
     def disks(self) -> DiskControls:
         if self._disks is None:
-            raise LabFailure("nobody here reaches the disks of this cluster's brokers")
+            raise LabFailure("the lab cannot reach the disks of this cluster's brokers")
         return self._disks
 
     @property
@@ -138,7 +142,7 @@ class ClusterControls:
     @property
     def clients(self) -> ClientControls:
         if self._clients is None:
-            raise LabFailure("this fault acts on the lab's own clients, and none are at work")
+            raise LabFailure("this fault acts on the lab's own clients, and none run")
         return self._clients
 
     def attend(self, clients: ClientControls) -> None:
@@ -157,7 +161,7 @@ class ClusterControls:
         return self._runtime.stop(node, deadline_s=deadline_s)
 
     def start(self, node: str, *, deadline_s: float = 60.0) -> NodeStatus:
-        """Two faults may want it at once: the second finds it running."""
+        """Start a node. Two faults may request it at once: the second finds it running."""
         with self._starting[node]:
             return self._start(node, deadline_s)
 
@@ -179,7 +183,7 @@ class ClusterControls:
         return self._runtime.status(node)
 
     def _note_end(self, status: NodeStatus, *, starting: bool) -> None:
-        """Once a life; nothing of who lives, or is no broker."""
+        """Record the end of a broker once a life."""
         if status.node in self.brokers and status.exit_code is not None:
             self._ended.setdefault(
                 (status.node, status.starts),
@@ -251,7 +255,7 @@ class ClusterControls:
 
     @property
     def ended(self) -> list[Ended]:
-        """Brokers that ended by themselves, for all that `check` and `start` found."""
+        """Brokers that ended by themselves, as found by `check` and `start`."""
         return list(self._ended.values())
 
     def check(self) -> None:
@@ -259,12 +263,12 @@ class ClusterControls:
         for one in ended:
             self._note_end(one, starting=False)
         if ended:
-            told = ", ".join(f"{one.node} (exit {one.exit_code})" for one in ended)
-            raise LabFailure(f"ended by itself: {told}")
+            names = ", ".join(f"{one.node} (exit {one.exit_code})" for one in ended)
+            raise LabFailure(f"ended by itself: {names}")
         self._links.check()
 
     def missing_members(self) -> str:
-        """Which broker is not registered, or that none controls; empty when all is well."""
+        """A broker that is not registered, or the lack of a controller. Empty when all is well."""
         registered = self._state.registered()
         absent = [node for node in self.brokers if node not in registered]
         if absent:
@@ -273,25 +277,25 @@ class ClusterControls:
         return "" if controller in registered else "no controller"
 
     def not_known_to_clients(self) -> str:
-        """Which broker does not yet tell clients, through their own proxy, of all the others."""
+        """A broker whose metadata for clients, through their own proxy, lacks another one."""
         registered = set(self._state.registered())
         for node in self.brokers:
             try:
-                told = fetch_metadata(*self._plan.for_clients(node), timeout_s=PROBE_S)
+                metadata = fetch_metadata(*self._plan.for_clients(node), timeout_s=PROBE_S)
             except OSError as error:
                 return f"{node} does not answer clients: {error}"
-            known = {f"b{number}" for number in told.brokers}
-            if known != registered or f"b{told.controller}" not in registered:
-                return f"{node} tells clients of {', '.join(sorted(known)) or 'no broker'} alone"
+            known = {f"b{number}" for number in metadata.brokers}
+            if known != registered or f"b{metadata.controller}" not in registered:
+                return f"{node} lists only {', '.join(sorted(known)) or 'no broker'} to clients"
         return ""
 
     def _servers(self) -> list[tuple[str, int]]:
-        """Where ZooKeeper servers that run answer."""
+        """Addresses of the ZooKeeper servers that run."""
         alive = [node for node in self.zookeepers if self._runtime.alive(node)]
         return [self._plan.direct(node) for node in alive]
 
     def _remember(self, node: str) -> None:
-        """The registration that a node about to end leaves behind: its next one is another."""
+        """Store the registration that an ending node leaves behind, to recognise its next one."""
         if node in self.brokers:
             self._registered_as[node] = self._state.registered().get(node, -1)
 
@@ -308,7 +312,7 @@ class ClusterControls:
         return self._silent(node)
 
     def _unhealthy(self) -> str:
-        """The first thing that is not well; empty when all is."""
+        """The first problem of the cluster. Empty when it is healthy."""
         for node in (*self.zookeepers, *self.brokers):
             if self._runtime.status(node).state is not NodeState.RUNNING:
                 return f"{node} is {self._runtime.status(node).state.value}"
@@ -323,7 +327,7 @@ class ClusterControls:
         return next(filter(None, map(self._silent, (*self.zookeepers, *self.brokers))), "")
 
     def _silent(self, node: str) -> str:
-        """Why a node does not serve a direct question; empty when it does."""
+        """Why a node does not answer directly. Empty when it does."""
         address = self._plan.direct(node)
         if node in self.zookeepers:
             serves = zookeeper_serves(*address, timeout_s=PROBE_S)
@@ -339,7 +343,7 @@ class ClusterControls:
         while True:
             try:
                 found = problem()
-            except LabFailure as error:  # ZooKeeper may be silent for a while
+            except LabFailure as error:  # ZooKeeper may be unreachable for a while
                 found = str(error)
             if not found:
                 return

@@ -1,4 +1,4 @@
-"""ZooKeeper servers: their files and how one is started."""
+"""ZooKeeper servers: their files and their command line."""
 
 from __future__ import annotations
 
@@ -24,13 +24,11 @@ JVM = ("-Xms64m", "-Xmx256m", *QUICK_START, "-XX:-UsePerfData")
 
 
 def write_zookeeper(plan: Plan, node: str, directory: Path, home: Path) -> None:
-    """`zoo.cfg`, `hosts`, `myid` of one server, which sees `directory` as `home`.
+    """Write `zoo.cfg`, `hosts` and `myid` of one server, which sees `directory` as `home`.
 
-    A whole transaction log is kept: it is evidence.
-
-    `initLimit` is short because a follower that connects a moment before its leader listens is
-    accepted by the proxy and closed then; it looks for another leader, and the first one must
-    give up soon too.
+    Transaction logs are never purged: they are evidence. `initLimit` is short because the proxy
+    accepts and then closes a follower's connection to a leader that does not listen yet. The
+    follower looks for another leader, and the first one must give up soon too.
     """
     data = directory / "data"
     data.mkdir(parents=True, exist_ok=True)
@@ -58,7 +56,7 @@ def write_zookeeper(plan: Plan, node: str, directory: Path, home: Path) -> None:
 
 
 def zookeeper_argv(programs: Programs, home: Path) -> list[str]:
-    """Starts the server whose files are in `home`.
+    """The command line of the server with its files in `home`.
 
     Without fsync: the lab kills processes, not the machine, and the page cache survives those.
     """

@@ -1,4 +1,4 @@
-"""A cluster that somebody else keeps: its faults by commands and by its own Toxiproxies."""
+"""An external cluster: its faults act by the file's commands and by its own Toxiproxies."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ NO_PORTS = Ports(internal=0, client=0, zookeeper=0, peer=0, election=0, toxiprox
 
 
 class ExternalPlan(Plan):
-    """Where the lab reaches what the file names; where the nodes reach each other is theirs."""
+    """The addresses in the file. Addresses among the nodes are the cluster's own business."""
 
     def __init__(self, file: ExternalFile) -> None:
         brokers = tuple(sorted((one for one in file.nodes if one[0] == "b"), key=_number))
@@ -92,16 +92,15 @@ class ExternalPlan(Plan):
 
 
 class NodeCommands:
-    """Nodes by the file's commands: what `ClusterControls` asks of a runtime.
+    """Nodes by the file's commands: the part of a runtime that `ClusterControls` needs.
 
-    One thing at a time is done to a node or asked of it: who starts one that is being stopped
-    waits for its end first.
+    A node executes one command at a time: a start waits until a running stop has ended.
     """
 
     containers: ContainerControls | None = None
 
     def disks(self, log_dirs: Callable[[str], Sequence[Path]]) -> DiskControls | None:
-        """Whose they are, nobody here knows."""
+        """None: the lab does not know the disks."""
         return None
 
     def __init__(
@@ -110,7 +109,7 @@ class NodeCommands:
         file: ExternalFile,
         about_to: Callable[[str, str], None] = lambda _act, _node: None,
     ) -> None:
-        """`about_to` is told, before, that a node will be ended, paused, started or resumed."""
+        """`about_to` is called before a node is ended, paused, started or resumed."""
         self._about_to = about_to
         self._folder = path.resolve().parent
         self._nodes = file.nodes
@@ -120,7 +119,7 @@ class NodeCommands:
         self._paused_by_us: set[str] = set()
 
     def status(self, node: str) -> NodeStatus:
-        """By the command `state`; a node without one, which nothing can be done to, runs."""
+        """By the command `state`. A node without one is never changed, and counts as running."""
         with self._of(node):
             known = self._nodes[node]
             words = self.run(node, "state").split() if known.state else ["running"]
@@ -178,7 +177,7 @@ class NodeCommands:
                 self._ended_by_us.discard(node)
 
     def throttle_cpu(self, node: str, cpus: float) -> Limits:
-        raise LabFailure(f"{node} is not the lab's to starve: no command of the file does")
+        raise LabFailure(f"{node} cannot be throttled: the file has no command for it")
 
     def restore_cpu(self, node: str) -> Limits:
         return self.cpu_throttling(node)
@@ -196,11 +195,11 @@ class NodeCommands:
         return [one for one in found if one.state is NodeState.DEAD]
 
     def with_state(self) -> list[str]:
-        """Nodes whose state can be asked, and so be mended."""
+        """Nodes whose state can be read, and so be restored."""
         return [node for node, known in self._nodes.items() if known.state]
 
     def paused_by_us(self) -> list[str]:
-        """Nodes that we paused and did not resume, nor end."""
+        """Nodes that we paused and neither resumed nor ended."""
         return sorted(self._paused_by_us - self._ended_by_us)
 
     def ended_by_us(self) -> list[str]:
@@ -210,10 +209,10 @@ class NodeCommands:
     def run(
         self, node: str, name: str, deadline_s: float = COMMAND_DEADLINE_S, into: str = ""
     ) -> str:
-        """What the command printed; LabFailure when it is not there, fails or takes too long.
+        """Run a command and return its output. Raises LabFailure for a missing, failed or slow
+        command.
 
-        It is nobody's child that must end with the lab: a node that it starts outlives the run,
-        and Ctrl-C.
+        The command is detached from the lab: a node that it starts outlives the run, and Ctrl-C.
         """
         command: str = getattr(self._nodes[node], name)
         if not command:
@@ -240,7 +239,7 @@ class NodeCommands:
         return done.stdout
 
     def _of(self, node: str) -> threading.RLock:
-        """Held while something is done to the node; LabFailure for one that the file lacks."""
+        """The lock of a node, held during each command. Raises LabFailure for an unknown node."""
         if node not in self._busy:
             raise LabFailure(f"the file names no node {node}")
         return self._busy[node]
@@ -255,10 +254,11 @@ class NodeCommands:
 
 
 class TheirToxiproxies:
-    """Implements `chaos.links.Processes`: servers that run already, and are not ours to restart."""
+    """Implements `chaos.links.Processes` for servers that run already and that the lab must not
+    restart."""
 
     def start_toxiproxy(self, node: str, host: str, port: int, config: str) -> None:
-        """It runs, or it does not: `Links` looks for its proxies next."""
+        """Does nothing: `Links` checks for its proxies next."""
 
     def kill_toxiproxy(self, node: str) -> None:
         raise LabFailure(f"the Toxiproxy beside {node} hangs, and is not the lab's to restart")
@@ -268,11 +268,13 @@ class TheirToxiproxies:
 
 
 class ExternalCluster:
-    """Implements what `harness.run` asks of a cluster. Nodes that faults of ours ended run
-    again afterwards; topics of the run stay."""
+    """Implements the cluster that `harness.run` needs.
+
+    Nodes that our faults ended run again afterwards. Topics of the run stay.
+    """
 
     def __init__(self, path: Path, run_dir: Path) -> None:
-        """ValueError for a file that is not as `load_external` wants it."""
+        """Raises ValueError for a file that `load_external` rejects."""
         self._file = load_external(path)
         self.run_dir = run_dir.resolve()
         self.plan = ExternalPlan(self._file)
@@ -296,7 +298,7 @@ class ExternalCluster:
 
     @property
     def user_listeners(self) -> list[str]:
-        """Nobody made a listener for users there."""
+        """None: the lab added no listener there."""
         return []
 
     @property
@@ -312,11 +314,11 @@ class ExternalCluster:
         return bool(nodes) and all(node.stop and node.start for node in nodes)
 
     def data_dirs(self) -> dict[int, Path]:
-        """Where brokers' log directories are copied to, by broker id, of those that can be."""
+        """The copied log directories by broker id, of brokers with a command `copy`."""
         return {_number(node): self._node_dir(node) / "data" for node in self._copied("b")}
 
     def withheld(self) -> list[str]:
-        """Tables of evidence that the file names no command `copy` for."""
+        """Evidence tables that the file has no command `copy` for."""
         replicas = [] if self._copied("b") else ["replicas", "logs"]
         return replicas if self._copied("z") else [*replicas, "states"]
 
@@ -324,9 +326,9 @@ class ExternalCluster:
         return {"external": "whatever answers"}
 
     def start(self, *, deadline_s: float = READY_DEADLINE_S) -> float:
-        """Wait until ZooKeeper knows all brokers of the file and its Toxiproxies have the links.
+        """Wait until ZooKeeper lists all brokers of the file and its Toxiproxies have the links.
 
-        Faults that somebody left on the links are taken off. Seconds that it took.
+        Removes faults that were left on the links. Returns the seconds.
         """
         began = time.monotonic()
         self.state.start(deadline_s=deadline_s)
@@ -340,12 +342,14 @@ class ExternalCluster:
         return time.monotonic() - began
 
     def dump_sources(self) -> list[DumpSource]:
-        """None: its processes are somebody else's."""
+        """None: its processes are not the lab's."""
         return []
 
     def stop(self) -> None:
-        """Copy the nodes' log directories where the file says how: brokers end cleanly for that
-        and start again."""
+        """Copy the nodes' log directories by the command `copy`.
+
+        Brokers are stopped cleanly for that and started again.
+        """
         brokers = self._copied("b")
         try:
             _each(self._controls.stop, brokers)
@@ -356,15 +360,15 @@ class ExternalCluster:
         self.close()
 
     def close(self) -> None:
-        """Undo what faults of ours left when a run ended in the middle of them; repeatable.
+        """Undo faults of a run that ended in the middle of them. Repeatable.
 
-        LabFailure names what could not be undone, or says that the guard had to undo it.
+        Raises LabFailure for faults that could not be undone, or that the guard had to undo.
         """
         if self._closed:
             return
         self._closed = True
         try:
-            left = [why for what, undo in self._undoing() if (why := failure_of(what, undo))]
+            left = [why for what, undo in self._undoing() if (why := run_step(what, undo))]
         finally:
             self.state.close()
         if left:
@@ -377,7 +381,7 @@ class ExternalCluster:
             )
 
     def _undoing(self) -> Iterator[tuple[str, Callable[[], object]]]:
-        """What is to be undone now, step by step."""
+        """The steps of undoing, one by one."""
         if self._in_use:
             yield "links", partial(self.links.heal, self.links.links())
         for node in self.commands.paused_by_us():
@@ -412,8 +416,8 @@ def _each(act: Callable[[str], object], nodes: Sequence[str]) -> None:
         list(pool.map(act, nodes))
 
 
-def failure_of(what: str, act: Callable[[], object]) -> str:
-    """Why it could not be done; empty when it could."""
+def run_step(what: str, act: Callable[[], object]) -> str:
+    """Why the act failed. Empty when it did not."""
     try:
         act()
     except (LabFailure, NotHealthy) as failure:

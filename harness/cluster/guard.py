@@ -1,9 +1,9 @@
-"""A guard beside a cluster that somebody else keeps: no fault of ours outlives the lab there.
+"""A guard beside an external cluster: no fault of ours outlives the lab there.
 
-The lab tells it over a pipe, before it acts, which faults it holds until when and what it does to
-nodes. When the pipe ends without a goodbye, or a fault is held too long, the guard heals: every
-link of the file, every node that we paused or ended. It is a process of its own outside the lab's
-group and without its token, so that neither a signal nor the reaper ends it.
+Before it acts, the lab sends the guard over a pipe which faults it holds until when, and what it
+does to nodes. When the pipe ends without a goodbye, or a fault is held too long, the guard heals
+every link of the file and every node that we paused or ended. It is a process of its own outside
+the lab's group and without its token, so that neither a signal nor the reaper ends it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from urteil.chaos.observations import LabFailure
 from urteil.harness.reaper import VARIABLE
 
 HELD_TOO_LONG = "held too long"
-"""Why it heals while the lab lives, in guard.log."""
+"""The reason in guard.log for healing while the lab lives."""
 
 
 class Guard:
@@ -57,8 +57,10 @@ class Guard:
         self._tell({"release": hold})
 
     def about_to(self, act: str, node: str) -> None:
-        """Say that a node is about to be ended, paused or started; the last is healing, which a
-        guard that died must not hinder."""
+        """Announce that a node will be ended, paused or started.
+
+        Starting is healing, which must not fail because the guard died.
+        """
         try:
             self._tell({"act": act, "node": node})
         except LabFailure:
@@ -66,17 +68,17 @@ class Guard:
                 raise
 
     def close(self) -> None:
-        """Say goodbye: nothing is left to heal; repeatable."""
+        """Send the goodbye: nothing is left to heal. Repeatable."""
         with contextlib.suppress(LabFailure):
             self._tell({"bye": True})
         self.leave()
 
     def has_healed(self) -> bool:
-        """Whether faults ended by it while the lab took them to act."""
+        """Whether the guard ended faults that the lab believed to be active."""
         return self._log.exists() and HELD_TOO_LONG in self._log.read_text(errors="replace")
 
     def leave(self) -> None:
-        """Go without a goodbye: what could not be undone is tried again."""
+        """Close the pipe without a goodbye, so that the guard retries what could not be undone."""
         process, self._process = self._process, None
         if process is not None and process.stdin is not None:
             with contextlib.suppress(OSError):

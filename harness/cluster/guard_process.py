@@ -1,4 +1,7 @@
-"""The guard itself: `python -m urteil.harness.cluster.guard_process FILE.toml`, told by a pipe."""
+"""The guard's process: `python -m urteil.harness.cluster.guard_process FILE.toml`.
+
+It reads the lab's messages from standard input.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from urteil.harness.cluster.external import (
     ExternalPlan,
     NodeCommands,
     TheirToxiproxies,
-    failure_of,
+    run_step,
 )
 from urteil.harness.cluster.guard import HELD_TOO_LONG
 from urteil.harness.targets.external import load_external
@@ -29,7 +32,7 @@ LONGEST_WAIT_S = 3600.0
 
 
 class GuardProcess:
-    """What the lab said, and the healing of it."""
+    """The state that the lab announced, and its healing."""
 
     def __init__(self, path: Path, say: Callable[[str], None]) -> None:
         self._say = say
@@ -42,7 +45,7 @@ class GuardProcess:
         self._goodbye = False
 
     def watch(self) -> None:
-        """Until the pipe ends; heals then, unless there was a goodbye."""
+        """Read until the pipe ends. Then heal, unless there was a goodbye."""
         rest = b""
         while chunk := self._next():
             *lines, rest = (rest + chunk).split(b"\n")
@@ -52,7 +55,7 @@ class GuardProcess:
             self._heal_or_say("the lab is gone")
 
     def _next(self) -> bytes:
-        """The next bytes of the pipe; what expires meanwhile is healed."""
+        """The next bytes of the pipe. Heals faults that expire meanwhile."""
         while True:
             first = min((at for at, _ in self._expires.values()), default=None)
             wait_s = LONGEST_WAIT_S if first is None else max(0.0, first - time.monotonic())
@@ -79,9 +82,10 @@ class GuardProcess:
         self._heal("asked to")
 
     def _heal(self, why: str) -> None:
-        """Links first: nodes that start need them. What fails is tried again until a deadline.
+        """Heal links first, since starting nodes need them. Failed steps are repeated until a
+        deadline.
 
-        LabFailure then, with what could not be healed.
+        Raises LabFailure then, with what could not be healed.
         """
         self._say(f"healing: {why}")
         deadline = time.monotonic() + HEAL_DEADLINE_S
@@ -100,10 +104,11 @@ class GuardProcess:
             self._expires.clear()
 
     def _problem(self) -> str:
-        """Heal what is left, whatever of it fails; why it could not be, or nothing."""
-        told = [failure_of("links", lambda: self._links.heal(self._links.links()))]
-        told += [failure_of(node, partial(self._mend, node)) for node in self._nodes]
-        return "; ".join(filter(None, told))
+        """Heal everything that is left, even after failures. Returns why something failed, or an
+        empty text."""
+        problems = [run_step("links", lambda: self._links.heal(self._links.links()))]
+        problems += [run_step(node, partial(self._mend, node)) for node in self._nodes]
+        return "; ".join(filter(None, problems))
 
     def _mend(self, node: str) -> None:
         state = self._commands.status(node).state

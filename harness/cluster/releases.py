@@ -1,4 +1,4 @@
-"""Which release each broker of a cluster is, and the two steps of a rolling upgrade."""
+"""The release of each broker of a cluster, and the two steps of a rolling upgrade."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ NEWER_CODE, NEWER_PROTOCOL = 1, 2
 
 
 class ClusterReleases(Releases):
-    """With `spec.older` every broker begins as the release before its kind's, and speaks the older
-    protocol to the others until step 2."""
+    """With `spec.older` every broker starts as the release before its kind's.
+
+    Brokers use the older protocol among themselves until step 2.
+    """
 
     def __init__(
         self,
@@ -33,7 +35,7 @@ class ClusterReleases(Releases):
             kinds.update({name: kind.older() for name, kind in kinds.items()})
 
     def properties(self, node: str) -> dict[str, str]:
-        """What a broker is told of protocols."""
+        """The broker's protocol settings."""
         return {PROTOCOL: OLDER_PROTOCOL} if node in self._held_back else {}
 
     def release(self, node: str) -> str:

@@ -12,7 +12,7 @@ _HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 MECHANISMS = tuple(_HASHES)
 
 
-def credential(mechanism: str, password: str) -> str:
+def scram_credential(mechanism: str, password: str) -> str:
     """`salt=...,stored_key=...,server_key=...,iterations=...`, of a new salt."""
     digest, salt = _HASHES[mechanism], secrets.token_bytes(16)
     salted = hashlib.pbkdf2_hmac(digest, password.encode(), salt, ITERATIONS)

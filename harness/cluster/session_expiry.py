@@ -1,8 +1,8 @@
-"""Ending somebody else's ZooKeeper session, as its expiry would: by its id and password.
+"""Ends another client's ZooKeeper session, as its expiry would: by its id and password.
 
-A password is made of the id alone (`ZooKeeperServer.generatePasswd`: sixteen bytes of a
-java.util.Random seeded by the id xor a constant), so it need not be found anywhere. The messages
-are `ConnectRequest` and `closeSession` of `zookeeper.jute`.
+A password is derived from the id alone (`ZooKeeperServer.generatePasswd`: sixteen bytes of a
+java.util.Random seeded by the id xor a constant), so it can be computed. The messages are
+`ConnectRequest` and `closeSession` of `zookeeper.jute`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _CONNECTED = struct.Struct(">iiq")
 
 
 class SessionGone(Exception):
-    """The server knows no such session (any more)."""
+    """The server has no such session (any more)."""
 
 
 def password(session: int) -> bytes:
-    """The password of a session, by its id (signed, as ZooKeeper tells it)."""
+    """The password of a session, by its id (signed, as ZooKeeper prints it)."""
     state = ((session ^ SECRET) ^ MULTIPLIER) & MASK
     words = []
     for _ in range(4):
@@ -34,10 +34,12 @@ def password(session: int) -> bytes:
 
 
 def end_session(address: tuple[str, int], session: int, *, timeout_s: float) -> None:
-    """Take the session over and close it: its ephemeral nodes go, its owner is told it expired.
+    """Take the session over and close it: its ephemeral nodes disappear, its owner learns of an
+    expiry.
 
-    The owner reconnects at once and takes it back: both requests are sent together. Repeat until
-    the nodes are gone. SessionGone when it is; OSError without an answer.
+    The owner reconnects at once and takes the session back, so both requests are sent together.
+    Repeat until the nodes have disappeared. Raises SessionGone when the session has ended, OSError
+    without an answer.
     """
     connect = _CONNECT.pack(0, 0, TIMEOUT_MS, session, 16, password(session), False)
     close = struct.pack(">ii", 1, CLOSE_SESSION)

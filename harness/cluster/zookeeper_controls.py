@@ -1,4 +1,4 @@
-"""What chaos may do in ZooKeeper itself: implements `chaos.controls.ZooKeeperAdmin`."""
+"""Controls that act in ZooKeeper itself. Implements `chaos.controls.ZooKeeperAdmin`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ CONTROLLER = "/controller"
 
 
 class ZooKeeperControls:
-    """By a session of the lab's own, past all proxies; `servers` are asked for other sessions."""
+    """Acts through a session of the lab's own, past all proxies. `servers` know the
+    other sessions."""
 
     def __init__(
         self, client: Callable[[], KazooClient], servers: Callable[[], Sequence[tuple[str, int]]]

@@ -1,4 +1,4 @@
-"""How often brokers were started, and those that ended though nobody ended them."""
+"""The starts of brokers, and their unexpected exits."""
 
 from __future__ import annotations
 
@@ -18,13 +18,16 @@ PART = "lives"
 def write_lives(
     run_dir: Path, run: str, at_ns: int, brokers: Iterable[NodeStatus], ended: Iterable[Ended]
 ) -> None:
-    """Rows of `samples`: `starts` of each broker, and the `exit_code` of each that ended by itself,
-    with what it did then as label `while`."""
+    """Write rows of `samples`: `starts` of each broker, and the `exit_code` of each unexpected
+    exit.
+
+    The label `while` has the broker's phase at its exit.
+    """
     with Evidence(run_dir, PART, run) as evidence:
         for one in brokers:
-            told = {"source": one.node, "metric": STARTS, "labels": "{}"}
-            evidence.add("samples", told | {"at_ns": at_ns, "value": float(one.starts)})
+            columns = {"source": one.node, "metric": STARTS, "labels": "{}"}
+            evidence.add("samples", columns | {"at_ns": at_ns, "value": float(one.starts)})
         for end in ended:
             labels = json.dumps({WHILE: STARTING if end.starting else RUNNING})
-            told = {"source": end.node, "metric": EXIT_CODE, "labels": labels}
-            evidence.add("samples", told | {"at_ns": end.at_ns, "value": float(end.exit_code)})
+            columns = {"source": end.node, "metric": EXIT_CODE, "labels": labels}
+            evidence.add("samples", columns | {"at_ns": end.at_ns, "value": float(end.exit_code)})

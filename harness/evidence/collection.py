@@ -1,4 +1,4 @@
-"""From what a run left behind to its evidence: journals, disks, ZooKeeper's log, faults."""
+"""Collection: writes the evidence of a run from journals, disks, ZooKeeper's log and faults."""
 
 from __future__ import annotations
 
@@ -15,43 +15,43 @@ import pyarrow.parquet as pq
 
 from urteil.harness.evidence.journal import CLIENT_ACTS, KILL, Begin, JournalReader
 from urteil.harness.evidence.journal_rows import JournalRows, Row
-from urteil.harness.evidence.readers.deleted_files import leftovers
+from urteil.harness.evidence.readers.deleted_files import read_deleted_files
 from urteil.harness.evidence.readers.replica_logs import find_logs, read_log
 from urteil.harness.evidence.readers.zookeeper_log import (
     LogFiles,
     StateRows,
-    changes,
-    log_files,
-    longest,
+    find_log_files,
+    find_longest_log,
+    read_changes,
 )
 from urteil.harness.evidence.schema import SCHEMAS
-from urteil.harness.evidence.table_writer import Evidence, clear, fill_empty
+from urteil.harness.evidence.table_writer import Evidence, remove_parts, write_empty_parts
 from urteil.harness.scenario import load_facts
 
 ACTS = "admin_ops.jsonl"
 KEPT = frozenset({"samples"})
-"""Tables that have parts which nobody collects: the lab wrote them during the run."""
+"""Tables with parts that the lab wrote during the run."""
 DISK = re.compile(r"disk\d+")
 _BROKER = re.compile(r"b(\d+)")
 
 
 @dataclass(slots=True)
 class Collected:
-    """`rows` a table; `problems` in sentences for the verdict: evidence that is missing."""
+    """`rows` by table. `problems` are sentences for the verdict: evidence that is missing."""
 
     rows: dict[str, int] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
     manifest: list[Row] = field(default_factory=list)
 
     def took(self, evidence: Evidence) -> None:
-        """Count what one source wrote; each of its parts has a row in the manifest."""
+        """Count the rows of one source. Each of its parts has a row in the manifest."""
         for table, rows in evidence.counts().items():
             self.rows[table] = self.rows.get(table, 0) + rows
         for file, rows in evidence.parts().items():
             self.note(file, "part", rows)
 
     def kept(self, run_dir: Path) -> None:
-        """Count the parts that were there before; whoever reads a damaged one tells so."""
+        """Count parts that existed before. Validation reports damaged ones."""
         noted = {row["file"] for row in self.manifest}
         for table in KEPT:
             for part in sorted((run_dir / "evidence" / table).glob("*.parquet")):
@@ -73,7 +73,7 @@ class Collected:
         damage: Sequence[str] = (),
         excused: bool = False,
     ) -> None:
-        """One row of the manifest; damage that is not excused makes it a problem as well."""
+        """Add one row to the manifest. Damage that is not excused is also a problem."""
         self.manifest.append(
             {
                 "file": file,
@@ -91,19 +91,19 @@ class Collected:
 def collect(run_dir: Path) -> Collected:
     """Write `evidence/` from `journal/`, `faults.jsonl` and the stopped nodes' `nodes/*/data`.
 
-    `run.json` names the run and its topics. May be repeated: parts of an earlier collection are
-    replaced. Call it once all clients, brokers and ZooKeepers have ended. What is missing or
-    damaged is told in the manifest, never by an exception; without anything to collect from, what
-    evidence there is stays.
+    `run.json` names the run and its topics. Repeatable: parts of an earlier collection are
+    replaced. Call it once all clients, brokers and ZooKeeper servers have ended. Missing or damaged
+    sources are recorded in the manifest and never raise. Without any source, existing evidence
+    stays.
     """
     facts = load_facts(run_dir)
     run = facts.run
     collected = Collected()
     if not any((run_dir / source).is_dir() for source in ("journal", "nodes")):
         collected.problems.append("there is neither journal/ nor nodes/ to collect evidence from")
-        fill_empty(run_dir)
+        write_empty_parts(run_dir)
         return collected
-    clear(run_dir, KEPT)
+    remove_parts(run_dir, KEPT)
     topic_ids = {topic.name: topic.topic_id for topic in facts.topics}
     killed = _client_acts(run_dir, run, collected)
     offset_ns = _journals(run_dir, run, collected, killed)
@@ -115,18 +115,18 @@ def collect(run_dir: Path) -> Collected:
     _replicas(run_dir, run, topic_ids, copies, states, collected, at_ns)
     collected.kept(run_dir)
     _manifest(run_dir, run, collected)
-    fill_empty(run_dir)
+    write_empty_parts(run_dir)
     return collected
 
 
 def _client_acts(run_dir: Path, run: str, collected: Collected) -> frozenset[str]:
-    """What the lab did to its clients, as rows of `admin_ops`; those that it killed."""
+    """The lab's acts on its clients, as rows of `admin_ops`. Returns the clients that it killed."""
     acts = _acts(run_dir, run, collected, CLIENT_ACTS, "clients")
     return frozenset(str(act["subject"]) for act in acts if act["act"] == KILL)
 
 
 def _journals(run_dir: Path, run: str, collected: Collected, killed: frozenset[str]) -> int:
-    """Wall clock minus CLOCK_MONOTONIC in ns, as the first client found it."""
+    """Rows of all journals. Returns wall clock minus CLOCK_MONOTONIC in ns, of the first client."""
     offset_ns = None
     for path in sorted((run_dir / "journal").glob("*.jsonl")):
         found_ns = _journal(path, run_dir, run, collected, killed)
@@ -188,8 +188,8 @@ def _faults(run_dir: Path, run: str, collected: Collected) -> None:
 
 
 def _acts(run_dir: Path, run: str, collected: Collected, file: str, part: str) -> list[Row]:
-    """What was done, by a file that has a line for each act; a last line that is cut was being
-    written when the lab died."""
+    """Rows from a file with one line an act. A last line that is cut was being written when the lab
+    died."""
     path = run_dir / file
     if not path.exists():
         return []
@@ -198,11 +198,11 @@ def _acts(run_dir: Path, run: str, collected: Collected, file: str, part: str) -
     with Evidence(run_dir, part, run) as evidence:
         for line in path.read_bytes().splitlines():
             try:
-                told = msgspec.json.decode(line, type=dict)
+                act = msgspec.json.decode(line, type=dict)
             except msgspec.MsgspecError:
                 damage.append("an entry is damaged")
                 continue
-            acts.append({name: told.get(name) for name in SCHEMAS["admin_ops"].names})
+            acts.append({name: act.get(name) for name in SCHEMAS["admin_ops"].names})
             evidence.add("admin_ops", acts[-1])
     collected.took(evidence)
     collected.note(file, "journal", len(acts), damage=damage)
@@ -226,7 +226,7 @@ def _replicas(
     collected: Collected,
     at_ns: int,
 ) -> None:
-    """Logs that are no replicas any more say nothing of their partition, and are left out."""
+    """Rows of the replica logs. Logs that are no longer replicas are left out."""
     for broker, data in _broker_data(run_dir):
         with Evidence(run_dir, _part(broker, data), run) as evidence:
             for log in find_logs(broker, data, topic_ids, copies):
@@ -240,7 +240,7 @@ def _replicas(
                 for row in log.indexes if log.ours else ():
                     evidence.add("indexes", row)
                 collected.note(name, "replica_log", log.records, damage=log.damage)
-            for row in leftovers(broker, data, at_ns):
+            for row in read_deleted_files(broker, data, at_ns):
                 evidence.add("samples", row)
         collected.took(evidence)
 
@@ -264,18 +264,18 @@ def _broker_data(run_dir: Path) -> Iterator[tuple[int, Path]]:
 
 def _states(run_dir: Path, run: str, offset_ns: int, collected: Collected) -> StateRows | None:
     data_dirs = sorted((run_dir / "nodes").glob("zk*/data"))
-    data = longest(data_dirs)
+    data = find_longest_log(data_dirs)
     if data is None:
         if data_dirs:
             collected.problems.append("no ZooKeeper left a transaction log")
         return None
     files, states = LogFiles(), StateRows(offset_ns)
     with Evidence(run_dir, data.parent.name, run) as evidence:
-        for change in changes(data, files):
+        for change in read_changes(data, files):
             for row in states.rows(change):
                 evidence.add("states", row)
     collected.took(evidence)
-    name = str(log_files(data)[0].parent.relative_to(run_dir))
+    name = str(find_log_files(data)[0].parent.relative_to(run_dir))
     collected.note(name, "zookeeper_log", files.transactions, first=files.first_zxid,
                    last=files.last_zxid, damage=files.damage)  # fmt: skip
     return states

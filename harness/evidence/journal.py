@@ -1,8 +1,8 @@
-"""The journal of one client: what it called and what came of it, one JSON array a line.
+"""The journal of one client: its invocations and completions, one JSON array a line.
 
 Invocations are written before the call and completions after it, each at once to a file that
-outlives the SIGKILL of the client (`growing.py`). Only the last entry can be unfinished, and a
-journal without its `End` says that it was cut.
+survives the SIGKILL of the client (`line_file.py`). Only the last entry can be unfinished. A
+journal without its `End` was cut.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from urteil.harness.evidence.line_file import LineFile
 
 CLIENT_ACTS, KILL, INITIALISE = "clients.jsonl", "kill client", "initialise"
 GRANT, REVOKE, FORGET = "grant", "revoke", "delete position"
-"""The file of what the lab did to its clients: killing one, and asking for its transactional id."""
+"""The file of the lab's acts on its clients: kills, and requests with their transactional ids."""
 
 
 class Begin(msgspec.Struct, tag="begin", array_like=True, frozen=True, kw_only=True):
-    """First entry: who writes, and both clocks at one moment (`wall_ns` read with `at_ns`)."""
+    """First entry: the client, and both clocks at one moment (`wall_ns` read with `at_ns`)."""
 
     run: str
     client: str
@@ -45,10 +45,10 @@ class Begin(msgspec.Struct, tag="begin", array_like=True, frozen=True, kw_only=T
 
 
 class Send(msgspec.Struct, tag="send", array_like=True, frozen=True):
-    """A record is about to be given to the producer; `partition` is the intended one.
+    """A record is about to be sent; `partition` is the intended one.
 
-    A `tombstone` deletes its key. `txn` is the client's transaction around it,
-    `source` the value that it was made of.
+    A `tombstone` deletes its key. `txn` is the client's transaction around it, `source` the value
+    from which a pipeline made it.
     """
 
     op: int
@@ -63,7 +63,7 @@ class Send(msgspec.Struct, tag="send", array_like=True, frozen=True):
 
 
 class _Completion(msgspec.Struct, array_like=True, frozen=True):
-    """`attempts` is negative where the client library does not tell them."""
+    """`attempts` is negative where the client library does not report them."""
 
     op: int
     complete_ns: int
@@ -80,7 +80,7 @@ class _Completion(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Ok(_Completion, tag="ok", array_like=True, frozen=True):
-    """The send was acknowledged (acks=0: given to the network)."""
+    """The send was acknowledged (acks=0: handed to the network)."""
 
 
 class Fail(_Completion, tag="fail", array_like=True, frozen=True):
@@ -88,7 +88,7 @@ class Fail(_Completion, tag="fail", array_like=True, frozen=True):
 
 
 class Info(_Completion, tag="info", array_like=True, frozen=True):
-    """Nobody knows whether the send happened."""
+    """The outcome of the send is unknown."""
 
 
 class Got(msgspec.Struct, array_like=True, frozen=True):
@@ -103,7 +103,7 @@ class Got(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Slice(msgspec.Struct, array_like=True, frozen=True):
-    """What one poll did to one partition."""
+    """The effect of one poll on one partition."""
 
     topic: str
     partition: int
@@ -115,8 +115,10 @@ class Slice(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Poll(msgspec.Struct, tag="poll", array_like=True, frozen=True):
-    """One poll that brought records, moved a position, or failed; of those that did nothing one a
-    second is noted, too, by which a client is known to live."""
+    """One poll that returned records, moved a position, or failed.
+
+    Of other polls one a second is recorded, which shows that the client lives.
+    """
 
     poll: int
     invoke_ns: int
@@ -129,11 +131,11 @@ class Poll(msgspec.Struct, tag="poll", array_like=True, frozen=True):
 
 
 IDLE_NS = 1_000_000_000
-"""How long a client that polls notes nothing, at most."""
+"""The longest time without an entry of a polling client."""
 
 
 class PassBegin(msgspec.Struct, tag="pass", array_like=True, frozen=True):
-    """A sweep over a partition begins; `to_offset` (exclusive) where it has to arrive."""
+    """A pass over a partition begins. `to_offset` (exclusive) is the end that it must reach."""
 
     pass_: int
     topic: str
@@ -146,7 +148,8 @@ class PassBegin(msgspec.Struct, tag="pass", array_like=True, frozen=True):
 
 
 class PassEnd(msgspec.Struct, tag="passed", array_like=True, frozen=True):
-    """`to_offset` is where a sweep without a given end stopped; `leader` led all the while."""
+    """`to_offset` is where a pass without a given end stopped. `leader` led during the
+    whole pass."""
 
     pass_: int
     topic: str
@@ -165,8 +168,8 @@ class CommitEntry(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Commit(msgspec.Struct, tag="commit", array_like=True, frozen=True):
-    """Positions are about to be committed, or, if it `deletes`, deleted; of another group than the
-    client's own, if it names one."""
+    """Offsets are about to be committed, or deleted if `deletes`; of another group than the
+    client's own if it names one."""
 
     number: int
     invoke_ns: int
@@ -186,8 +189,10 @@ class Committed(msgspec.Struct, tag="committed", array_like=True, frozen=True):
 
 
 class CommitRead(msgspec.Struct, tag="fetched", array_like=True, frozen=True):
-    """One OffsetFetch; `offset` None where the group had committed nothing. `intact`: whether it
-    came with what had been committed with it, None where that says nothing."""
+    """One OffsetFetch. `offset` is None where the group had no commit.
+
+    `intact`: whether the metadata of the commit came back with it; None where that does not matter.
+    """
 
     invoke_ns: int
     complete_ns: int
@@ -203,9 +208,12 @@ class CommitRead(msgspec.Struct, tag="fetched", array_like=True, frozen=True):
 
 
 class Assigned(msgspec.Struct, tag="assigned", array_like=True, frozen=True):
-    """Partitions given or taken: `event` is `assigned`, `revoked` or `lost`; or `kept` or
-    `forgotten`: the coordinator told those of the generation, or others; or `given`: the client
-    leads its group, and gives them to that member."""
+    """A change of assignment.
+
+    `event` is `assigned`, `revoked` or `lost`; `kept` or `forgotten`: the coordinator returned the
+    assignment of the generation, or another one; `given`: the client leads its group and assigned
+    these partitions to that member.
+    """
 
     at_ns: int
     event: str
@@ -215,10 +223,13 @@ class Assigned(msgspec.Struct, tag="assigned", array_like=True, frozen=True):
 
 
 class OffsetAnswer(msgspec.Struct, tag="answer", array_like=True, frozen=True):
-    """One answer to ListOffsets (`query`: `earliest`, `latest` or `time:` and the ms asked for), to
-    OffsetForLeaderEpoch (`epoch:`, the one asked for and the one its leader leads in), to a fetch
-    (`before:` the start that the broker had told, at `offset`) or to InitProducerId (`producer`,
-    the id in `offset`)."""
+    """One answer that contains an offset.
+
+    `query` says of which request: ListOffsets (`earliest`, `latest` or `time:` and the requested
+    ms), OffsetForLeaderEpoch (`epoch:`, the requested epoch and the leader's), a fetch below the
+    log start (`before:` and the start that the broker had reported, at `offset`), or InitProducerId
+    (`producer`, with the id in `offset`).
+    """
 
     invoke_ns: int
     complete_ns: int
@@ -234,8 +245,8 @@ class OffsetAnswer(msgspec.Struct, tag="answer", array_like=True, frozen=True):
 
 
 class TxnBegin(msgspec.Struct, tag="txn", array_like=True, frozen=True):
-    """A transaction begins, of the producer that was initialised between the two init times; of
-    none where that failed."""
+    """A transaction begins. The init times are those of its producer's initialisation; None where
+    that failed."""
 
     txn: int
     begin_ns: int
@@ -246,14 +257,14 @@ class TxnBegin(msgspec.Struct, tag="txn", array_like=True, frozen=True):
 
 
 class TxnCommit(msgspec.Struct, tag="txn commit", array_like=True, frozen=True):
-    """Its commit is about to be asked for."""
+    """The commit of the transaction is about to be requested."""
 
     txn: int
     invoke_ns: int
 
 
 class TxnEnd(msgspec.Struct, tag="txn end", array_like=True, frozen=True):
-    """What came of it: `committed`, `aborted`, `fenced` or `unknown`.
+    """The outcome: `committed`, `aborted`, `fenced` or `unknown`.
 
     `late_end_ns` is when the end of an earlier transaction was delivered during this one.
     """
@@ -266,7 +277,7 @@ class TxnEnd(msgspec.Struct, tag="txn end", array_like=True, frozen=True):
 
 
 class View(msgspec.Struct, tag="view", array_like=True, frozen=True):
-    """What one broker's Metadata says of a partition."""
+    """A partition in one broker's Metadata response."""
 
     at_ns: int
     node: int
@@ -275,11 +286,11 @@ class View(msgspec.Struct, tag="view", array_like=True, frozen=True):
     leader: int
     leader_epoch: int
     in_sync: int = -1
-    """How many replicas it says are in sync; -1 where that is not told."""
+    """The number of in-sync replicas; -1 where the response has none."""
 
 
 class Access(msgspec.Struct, tag="access", array_like=True, frozen=True):
-    """Somebody tried something at one broker: `ok`, `denied` or `info`."""
+    """An attempt at one broker under ACLs: `ok`, `denied` or `info`."""
 
     invoke_ns: int
     complete_ns: int
@@ -290,8 +301,10 @@ class Access(msgspec.Struct, tag="access", array_like=True, frozen=True):
 
 
 class Right(msgspec.Struct, tag="right", array_like=True, frozen=True):
-    """An administrator granted that, or took it back: `ok`, `fail` for a refusal that came before
-    anything was done, or `info` where nobody knows."""
+    """An administrator granted or revoked a right.
+
+    `ok`, `fail` for an error before any effect, or `info` where the outcome is unknown.
+    """
 
     invoke_ns: int
     complete_ns: int
@@ -302,7 +315,7 @@ class Right(msgspec.Struct, tag="right", array_like=True, frozen=True):
 
 
 class End(msgspec.Struct, tag="end", array_like=True, frozen=True):
-    """Last entry of a client that ended by itself; `entries` counts all others."""
+    """Last entry of a client that ended by itself. `entries` counts all others."""
 
     entries: int
     end_ns: int
@@ -331,7 +344,7 @@ class JournalWriter:
         self._append(self._encode(entry), 1)
 
     def write_all(self, entries: list[Ok]) -> None:
-        """Append entries that became known together; cheaper than one after the other."""
+        """Append entries that completed together, which is cheaper than one by one."""
         if entries:
             self._append(self._encode_lines(entries)[:-1], len(entries))
 
@@ -342,7 +355,7 @@ class JournalWriter:
                 self._entries += entries
 
     def end(self, end_ns: int) -> None:
-        """Write the `End` entry and close; later entries are dropped, they were not in time."""
+        """Write the `End` entry and close. Later entries are dropped."""
         with self._lock:
             if not self._closed:
                 self._file.append(self._encode(End(self._entries, end_ns)))
@@ -361,7 +374,7 @@ class JournalWriter:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """A journal left by an exception has no `End`: it is evidence of a broken client."""
+        """A journal that an exception ends has no `End`: it is evidence of a broken client."""
         with self._lock:
             if not self._closed:
                 self._close()
@@ -369,7 +382,7 @@ class JournalWriter:
 
 @dataclass(slots=True)
 class JournalState:
-    """How a journal was found. `damaged` counts lines in the middle that were no entries."""
+    """The state of a journal on disk. `damaged` counts invalid lines in the middle."""
 
     entries: int = 0
     damaged: int = 0
@@ -379,7 +392,7 @@ class JournalState:
 
 
 class JournalReader:
-    """Reads a journal entry by entry; `state` is complete after the iteration."""
+    """Reads a journal entry by entry. `state` is complete after the iteration."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -15,10 +15,10 @@ TableRow = tuple[str, Row]
 
 
 class JournalRows:
-    """Turns entries into rows, in the order in which they are complete.
+    """Turns entries into rows, in the order of their completion.
 
-    A send without completion, a commit without answer and a pass without end come last, as
-    unknown or incomplete. Memory is that of what is open at one moment.
+    A send without completion, a commit without answer and a pass without end come last, as unknown
+    or incomplete. Memory holds open operations only.
     """
 
     def __init__(self, run: str) -> None:
@@ -60,7 +60,7 @@ class JournalRows:
         return self._handlers[type(entry)](entry)
 
     def rest(self, end_ns: int | None) -> Iterator[TableRow]:
-        """What was still open when the journal ended, and the client itself."""
+        """Rows of operations that were open when the journal ended, and of the client itself."""
         for send in self._sends.values():
             yield "sends", self._send_row(send) | {"outcome": "info", "ambiguous": True}
         for number, begun in self._passes.items():
@@ -77,7 +77,7 @@ class JournalRows:
         yield "accesses", self._who | msgspec.structs.asdict(tried)
 
     def _on_right(self, changed: j.Right) -> Iterator[TableRow]:
-        told = {"error": changed.error} if changed.error else {}
+        details = {"error": changed.error} if changed.error else {}
         yield (
             "admin_ops",
             {
@@ -87,7 +87,7 @@ class JournalRows:
                 "act": j.GRANT if changed.granted else j.REVOKE,
                 "subject": changed.subject,
                 "before": "{}",
-                "after": json.dumps(told),
+                "after": json.dumps(details),
             },
         )
 
@@ -382,8 +382,8 @@ class JournalRows:
             "source": f"b{view.node}",
             "labels": json.dumps(labels),
         }
-        told = {"metadata_leader": view.leader, "metadata_leader_epoch": view.leader_epoch}
+        metrics = {"metadata_leader": view.leader, "metadata_leader_epoch": view.leader_epoch}
         if view.in_sync >= 0:
-            told["metadata_in_sync"] = view.in_sync
-        for metric, value in told.items():
+            metrics["metadata_in_sync"] = view.in_sync
+        for metric, value in metrics.items():
             yield "samples", common | {"metric": metric, "value": float(value)}

@@ -1,9 +1,9 @@
-"""A file of lines that grows: appended through shared memory, read while it grows or after a crash.
+"""A growing file of lines: appended through shared memory, read while it grows or after a crash.
 
 The writer maps the end of the file and copies each line there, its newline last. That is no system
-call, so the threads of a client do not wait for each other at every line; what was copied is the
-kernel's, and survives the SIGKILL of the writer. Room is allocated ahead, so that a full disk is an
-error and no signal: until its writer has closed it, the file ends in zeros.
+call, so the threads of a client do not wait for each other at every line. A copied line belongs to
+the kernel and survives the SIGKILL of the writer. Space is allocated ahead, so that a full disk is
+an error and not a signal. Until its writer has closed it, the file ends in zeros.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ _PAGE = mmap.ALLOCATIONGRANULARITY
 
 
 class LineFile:
-    """Appends lines to a new file, or behind those of an old one. Not safe among threads."""
+    """Appends lines to a new or an existing file. Not safe among threads."""
 
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         self._map: mmap.mmap | None = None
         self._begin = 0
-        self._at = end_of(path)
+        self._at = written_bytes(path)
         self._room = 0
 
     def append(self, line: bytes) -> None:
-        """Add a line, given without its newline. OSError when the disk has no room for it."""
+        """Append a line, given without its newline. Raises OSError when the disk is full."""
         end = self._at + len(line)
         if end >= self._room:
             self._make_room(len(line) + 1)
@@ -41,7 +41,7 @@ class LineFile:
         self._at = end + 1
 
     def close(self) -> None:
-        """Cut the room that was not used."""
+        """Cut the unused space."""
         end = self._begin + self._at
         self._unmap()
         os.truncate(self._file, end)
@@ -63,7 +63,8 @@ class LineFile:
 
 
 def _allocate(file: int, begin: int, end: int) -> None:
-    """Zeros that are on the disk; macOS has no call for them. OSError when it has no room."""
+    """Allocate zeros on the disk; macOS has no call for it. Raises OSError when the
+    disk is full."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(file, begin, end - begin)
         return
@@ -71,10 +72,10 @@ def _allocate(file: int, begin: int, end: int) -> None:
         begin += os.pwrite(file, bytes(end - begin), begin)
 
 
-def lines_from(path: Path, start: int = 0) -> Iterator[bytes]:
-    """The lines from byte `start` on that are there whole, each with its newline.
+def read_lines(path: Path, start: int = 0) -> Iterator[bytes]:
+    """The complete lines from byte `start` on, each with its newline.
 
-    A read of a growing file may see a later page newer than the one before: zeros before a newline.
+    A read of a growing file may see a later page newer than an earlier one: zeros before a newline.
     """
     with path.open("rb", buffering=BLOCK_BYTES) as lines:
         lines.seek(start)
@@ -84,8 +85,8 @@ def lines_from(path: Path, start: int = 0) -> Iterator[bytes]:
             yield line
 
 
-def end_of(path: Path) -> int:
-    """How many bytes of the file are written, room that waits for lines not counted."""
+def written_bytes(path: Path) -> int:
+    """The number of written bytes, without allocated space."""
     end = path.stat().st_size
     with path.open("rb") as file:
         while end:

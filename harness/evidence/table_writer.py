@@ -1,4 +1,5 @@
-"""Writes evidence tables as Parquet parts: row groups as they fill, a part whole or not at all."""
+"""Writes evidence tables as Parquet parts, by row groups. A part appears completely or
+not at all."""
 
 from __future__ import annotations
 
@@ -16,10 +17,10 @@ ROW_GROUP = 32_768
 
 
 class PartWriter:
-    """One part file of one table. Rows are mappings of column to value; absent ones are null.
+    """One part file of one table. Rows map columns to values; absent ones are null.
 
-    Memory is that of one row group. The part appears under its name when it is closed; without a
-    row there is none.
+    Memory holds one row group. The part gets its name when it is closed; without a row there is no
+    part.
     """
 
     def __init__(self, evidence: Path, table: str, part: str, run: str) -> None:
@@ -37,7 +38,7 @@ class PartWriter:
             self._flush()
 
     def close(self) -> None:
-        """Write what is left and give the part its name."""
+        """Write the remaining rows and rename the part to its name."""
         if self._rows:
             self._flush()
         if self._writer is not None:
@@ -46,7 +47,7 @@ class PartWriter:
             self._partial.replace(self._final)
 
     def abandon(self) -> None:
-        """Leave nothing behind."""
+        """Remove everything that was written."""
         if self._writer is not None:
             self._writer.close()
             self._writer = None
@@ -69,7 +70,7 @@ class PartWriter:
 class Evidence:
     """The parts that one source of evidence (a journal, a broker's disk) writes, by table.
 
-    As a context manager it closes all parts, or leaves none behind after an exception.
+    As a context manager it closes all parts, or removes them after an exception.
     """
 
     def __init__(self, run_dir: Path, source: str, run: str) -> None:
@@ -113,8 +114,8 @@ class Evidence:
                 part.abandon()
 
 
-def clear(run_dir: Path, keep: frozenset[str] = frozenset()) -> None:
-    """Remove the parts of an earlier collection, but those of the tables to `keep`."""
+def remove_parts(run_dir: Path, keep: frozenset[str] = frozenset()) -> None:
+    """Remove the parts of an earlier collection, except those of the tables to `keep`."""
     for table in SCHEMAS.keys() - keep:
         for part in (run_dir / "evidence" / table).glob("*.parquet*"):
             part.unlink()
@@ -122,8 +123,8 @@ def clear(run_dir: Path, keep: frozenset[str] = frozenset()) -> None:
             part.unlink()
 
 
-def fill_empty(run_dir: Path) -> None:
-    """Give every table without a part one without rows, so that each can be read."""
+def write_empty_parts(run_dir: Path) -> None:
+    """Write a part without rows for every table without a part, so that each can be read."""
     for table, schema in SCHEMAS.items():
         folder = run_dir / "evidence" / table
         folder.mkdir(parents=True, exist_ok=True)

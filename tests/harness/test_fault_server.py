@@ -80,7 +80,7 @@ def test_healing_everything_is_for_all_sessions(standing: Standing, held: ExitSt
     assert any(line.startswith("crash: b1 runs") for line in told)
     assert "healthy" in told[-1]
     assert standing.state("b1") is NodeState.RUNNING
-    assert not standing.cluster.net.spoilt
+    assert not standing.cluster.net.degraded
 
 
 def test_what_cannot_be_played_is_told(standing: Standing) -> None:

@@ -66,7 +66,7 @@ def test_each_process_tells_where_it_stands_and_goes_on(
     assert "no handler for SIGQUIT" in told["deaf"]
     assert "is stopped" in told["stopped"]
     assert "it is gone" in told["gone"]
-    assert "test_stacks.py" in told["lab"]
+    assert "test_stack_dumps.py" in told["lab"]
     assert all(text.startswith("the cluster did not become") for text in told.values())
     alive = {name for name, child in children.items() if child.process.poll() is None}
     assert alive == {"listens", "deaf", "stopped"}

@@ -18,7 +18,7 @@ from rich.live import Live
 from rich.markup import escape
 from rich.text import Text
 
-from urteil.harness.evidence.line_file import lines_from
+from urteil.harness.evidence.line_file import read_lines
 
 KINDS = {b'["ok"': "ok", b'["inf': "unknown", b'["fai': "failed"}
 _BEGINS = re.compile(r"^(.+?) acts(?:: |$)")
@@ -75,7 +75,7 @@ class Progress:
         if self._run_dir is None or self.phase not in ("load", "final reads"):
             return
         for path in self._run_dir.glob("journal/*.jsonl"):
-            for line in lines_from(path, self._read.get(path, 0)):
+            for line in read_lines(path, self._read.get(path, 0)):
                 self._read[path] = self._read.get(path, 0) + len(line)
                 kind = KINDS.get(line[:5])
                 if kind is not None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from urteil.harness.clients.transactions.open_transactions import read_end_offsets
-from urteil.harness.evidence.line_file import lines_from
+from urteil.harness.evidence.line_file import read_lines
 from urteil.harness.protocol.metadata_requests import Slot
 
 PATIENCE_S = 26.0
@@ -59,7 +59,7 @@ class ReadProgress:
         for path in self.journals:
             if not path.exists():
                 continue
-            for line in lines_from(path, self._read_bytes.get(path, 0)):
+            for line in read_lines(path, self._read_bytes.get(path, 0)):
                 self._read_bytes[path] = self._read_bytes.get(path, 0) + len(line)
                 if line.startswith(_POLL):
                     self._record(_DECODER.decode(line))

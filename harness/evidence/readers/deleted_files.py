@@ -1,8 +1,9 @@
-"""What brokers had set aside for deletion and still had on their disks when they ended.
+"""Files marked for deletion that were still on a broker's disk when it ended.
 
-A folder of a replica that goes is renamed `...-delete` at once, a segment's files `....deleted`,
-and both are removed after a delay. A rename changes the file's ctime, and the marker of a clean
-stop tells when the broker ended: both by the file system's clock, which no fault moves.
+Kafka renames the folder of a deleted replica to `...-delete` at once, and the files of a deleted
+segment to `....deleted`; both are removed after a delay. A rename changes the file's ctime, and the
+marker of a clean stop has the time of the broker's end. Both come from the file system's clock,
+which no fault moves.
 """
 
 from __future__ import annotations
@@ -18,9 +19,12 @@ CLEAN_STOP = ".kafka_cleanshutdown"
 GONE_FOLDER, GONE_FILE = "-delete", ".deleted"
 
 
-def leftovers(broker: int, log_dir: Path, at_ns: int) -> Iterator[Row]:
-    """Rows of `samples`, one for each folder or file: for how many seconds it had been set aside
-    when its broker ended. None of a log directory whose broker did not end by itself."""
+def read_deleted_files(broker: int, log_dir: Path, at_ns: int) -> Iterator[Row]:
+    """Rows of `samples`, one a folder or file: the seconds from its rename to the end of the
+    broker.
+
+    None for a broker without a clean stop.
+    """
     marker = log_dir / CLEAN_STOP
     if not marker.exists():
         return

@@ -1,4 +1,4 @@
-"""The indexes beside a segment, entry by entry, each with what it points at.
+"""The indexes of a segment, entry by entry, each with the batch that it points at.
 
 Formats: Kafka's `OffsetIndex` (relative offset, position: 8 bytes), `TimeIndex` (time, relative
 offset: 12 bytes) and `TransactionIndex` (version, producer, first, last, last stable offset: 34
@@ -22,7 +22,7 @@ INDEXES = {"offset": (".index", _OFFSET), "time": (".timeindex", _TIME), "txn": 
 
 @dataclass(slots=True)
 class Layout:
-    """Where a segment's batches lie: columns in file order, and its control batches by offset."""
+    """The batches of a segment: columns in file order, and its control batches by offset."""
 
     positions: list[int] = field(default_factory=list)
     bases: list[int] = field(default_factory=list)
@@ -33,7 +33,7 @@ class Layout:
     end: int = 0
 
     def add(self, size: int, base: int, last: int, max_timestamp_ms: int) -> None:
-        """The next batch; `highest` keeps the highest time before it."""
+        """Add the next batch. `highest` keeps the highest time before it."""
         before = max(self.highest[-1], self.times[-1]) if self.times else -1
         for column, value in (
             (self.positions, self.end),
@@ -51,13 +51,13 @@ class Layout:
         return n if n < len(self.positions) and self.positions[n] == position else None
 
     def holding(self, offset: int) -> int | None:
-        """The number of the batch whose range has this offset."""
+        """The number of the batch whose range contains this offset."""
         n = bisect.bisect_left(self.lasts, offset)
         return n if n < len(self.lasts) and self.bases[n] <= offset else None
 
 
 def read_indexes(segment: Path, layout: Layout) -> Iterator[Row]:
-    """Rows of `indexes` (but for the log's own columns) of one segment's three files."""
+    """Rows of `indexes` of one segment's three files, without the columns of the log."""
     base = int(segment.stem)
     for kind, (suffix, entry) in INDEXES.items():
         path = segment.with_suffix(suffix)
@@ -72,14 +72,14 @@ def read_indexes(segment: Path, layout: Layout) -> Iterator[Row]:
 
 def _entry(kind: str, base: int, values: tuple[Any, ...], layout: Layout) -> Row:
     if kind == "offset":
-        told = {"offset": base + values[0], "position": values[1]}
-        return told | _there(layout, layout.starting_at(values[1]))
+        row = {"offset": base + values[0], "position": values[1]}
+        return row | _there(layout, layout.starting_at(values[1]))
     if kind == "time":
-        told = {"offset": base + values[1], "timestamp_ms": values[0]}
-        return told | _there(layout, layout.holding(base + values[1]))
-    told = {"offset": values[3], "producer_id": values[1]}
+        row = {"offset": base + values[1], "timestamp_ms": values[0]}
+        return row | _there(layout, layout.holding(base + values[1]))
+    row = {"offset": values[3], "producer_id": values[1]}
     control = layout.controls.get(values[3])
-    return told | _there(layout, layout.holding(values[3])) | {"there": control}
+    return row | _there(layout, layout.holding(values[3])) | {"there": control}
 
 
 def _there(layout: Layout, number: int | None) -> Row:

@@ -1,10 +1,10 @@
-"""Messages of magic 0 and 1, as releases before 0.11 write them and later ones keep them.
+"""Messages of magic 0 and 1: written by releases before 0.11, and kept by later ones.
 
 A message is offset (8 bytes), size (4), CRC-32 (4), magic (1), attributes (1), from magic 1 on a
-time (8), key and value with lengths of 4 bytes. A compressed message holds other messages as its
-value; its own offset is that of the last one, and from magic 1 on the offsets within it count from
-its first. There are no epochs, producers, transactions or headers. Sources: Kafka's protocol guide
-("Message sets"), KIP-31, KIP-32, KAFKA-3160 for the frames of LZ4.
+time (8), then key and value with lengths of 4 bytes. The value of a compressed message holds other
+messages; its own offset is that of the last one, and from magic 1 on the offsets within it count
+from its first. There are no epochs, producers, transactions or headers. Sources: Kafka's protocol
+guide ("Message sets"), KIP-31, KIP-32, KAFKA-3160 for the frames of LZ4.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SMALLEST = (_HEAD.size + 2 * _LENGTH.size, _HEAD.size + _TIME.size + 2 * _LENGTH
 
 @dataclass(frozen=True, slots=True)
 class OldRecord:
-    """A message without others in it; in magic 0 without `timestamp`."""
+    """A message without others in it; without `timestamp` in magic 0."""
 
     offset: int
     timestamp: int | None
@@ -53,19 +53,21 @@ class _Message:
 
 
 def crc_holds(message: memoryview) -> bool:
-    """Whether a message's checksum is that of its bytes; it covers all messages within it."""
+    """Whether a message's checksum is correct. It covers all messages within it."""
     return zlib.crc32(message[_CRC_FROM:]) == int.from_bytes(message[_OVERHEAD:_CRC_FROM], "big")
 
 
 def time_of(message: memoryview) -> int:
-    """A message's own time: of a compressed one the largest within it."""
+    """A message's own time; for a compressed one the largest within it."""
     is_timed = _HEAD.unpack_from(message)[3] > 0
     return int(_TIME.unpack_from(message, _HEAD.size)[0]) if is_timed else NO_TIME
 
 
 def records(message: memoryview) -> list[OldRecord]:
-    """The record that a message is, or those that it holds. ValueError, or an error of its codec,
-    for what contradicts itself."""
+    """The record of a message, or all records of a compressed one.
+
+    Raises ValueError, or an error of its codec, for inconsistent bytes.
+    """
     (outer,) = _messages(message)
     if not outer.codec:
         return [outer.record]
@@ -136,8 +138,10 @@ def _plain(wrapper: _Message) -> bytes:
 
 
 def _mended(frame: bytes) -> bytes:
-    """A frame of magic 0 with the checksum of its head that LZ4 wants: old clients hashed the
-    frame's magic number along with it."""
+    """A frame of magic 0 with the checksum of its header that LZ4 requires.
+
+    Old clients hashed the frame's magic number along with it.
+    """
     size = _FRAME_HEAD
     if len(frame) > size:
         size += (8 if frame[4] & 0x08 else 0) + (4 if frame[4] & 0x01 else 0)

@@ -1,4 +1,4 @@
-"""What every replica holds on disk after the run: Kafka's segments, read without any broker's code.
+"""The replica logs on disk after the run: Kafka's segments, read without any broker's code.
 
 Sources beside `stored_batches`: `CheckpointFile`, `PartitionMetadataFile`.
 """
@@ -28,9 +28,9 @@ _SEGMENT = re.compile(r"[0-9]{20}\.log")
 
 @dataclass(slots=True)
 class ReplicaLog:
-    """One replica's log. `row` is its row of `logs` once its records were read to the end.
+    """One replica's log. `row` is its row of `logs`, complete once its records were read.
 
-    `indexes` are its rows of `indexes`; `damage` says in sentences what could not be read.
+    `indexes` are its rows of `indexes`; `damage` has sentences about unreadable parts.
     """
 
     broker: int
@@ -57,10 +57,10 @@ class ReplicaLog:
 def find_logs(
     broker: int, data: Path, topic_ids: dict[str, str], copies: Collection[str] = ()
 ) -> list[ReplicaLog]:
-    """The logs in one broker's log directory, without those that wait for their deletion.
+    """The logs in one broker's log directory, without those marked for deletion.
 
-    `topic_ids` are the run's own topics: only their values are decoded. To `copies` of them an
-    application writes.
+    `topic_ids` are the run's own topics: only their values are decoded. Applications write to
+    `copies` of them.
     """
     found = []
     for folder in sorted(path for path in data.iterdir() if path.is_dir()):
@@ -144,8 +144,8 @@ def _log_row(log: ReplicaLog, first_base: int, end: int) -> Row:
 
 
 def _checkpoint(path: Path) -> dict[tuple[str, int], int]:
-    """An offset checkpoint: version, count, then `topic partition offset` lines. A line that is
-    none says nothing."""
+    """An offset checkpoint: version, count, then `topic partition offset` lines. Invalid lines are
+    ignored."""
     rows = [line.split() for line in _lines(path)[2:]]
     entries = [row for row in rows if len(row) == 3 and all(map(_NUMBER.fullmatch, row[1:]))]
     return {(topic, int(partition)): int(offset) for topic, partition, offset in entries}

@@ -1,7 +1,7 @@
-"""The batches of a segment file, of every format that Kafka had: magic 2, and messages of 0 and 1.
+"""The batches of a segment file in every format of Kafka: magic 2, and messages of magic 0 and 1.
 
-Headers are parsed here, records of magic 2 by kafka-python, older messages by `old_messages`. A
-message of magic 0 or 1 counts as a batch with all that it holds compressed; it has no leader epoch
+This module parses headers, kafka-python the records of magic 2, `old_messages` older messages. A
+message of magic 0 or 1 counts as a batch with all messages compressed in it; it has no leader epoch
 (-1) and no producer. Source: Kafka's documentation ("Record Batch", "Control Batches").
 """
 
@@ -38,7 +38,7 @@ _UNREADABLE = (
 
 @dataclass(slots=True, kw_only=True)
 class StoredBatch:
-    """One batch. `columns` are those of `replicas` that all its records share; `error` says why its
+    """One batch. `columns` are those of `replicas` that its records share; `error` is why its
     records cannot be read."""
 
     size: int
@@ -53,15 +53,17 @@ class StoredBatch:
     error: str | None = None
 
     def sequence(self, offset: int) -> int | None:
-        """The sequence of the record at this offset. Kafka's group coordinators write 0 without a
-        producer, which is none."""
+        """The sequence of the record at this offset.
+
+        Kafka's group coordinators write 0 without a producer, which counts as none.
+        """
         if self.base_sequence < 0 or self.columns["producer_id"] is None:
             return None
         return (self.base_sequence + offset - self.base) % _SEQUENCES
 
 
 def read_batches(segment: Path) -> Iterator[StoredBatch | str]:
-    """Batches in file order; a last item with a description when the tail is no batch."""
+    """Batches in file order. A last item describes a tail that is no batch."""
     data = memoryview(segment.read_bytes())
     at = 0
     while at < len(data):

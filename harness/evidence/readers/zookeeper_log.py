@@ -1,7 +1,7 @@
 """Every version of the cluster's znodes, from ZooKeeper's own transaction log.
 
-Watches coalesce versions; the log has them all. Format: ZooKeeper's `FileTxnLog`, `TxnHeader` and
-the records of `zookeeper.jute` (3.4 to 3.9): a file header, then per transaction its Adler-32, its
+Watches skip versions; the log has them all. Format: ZooKeeper's `FileTxnLog`, `TxnHeader` and the
+records of `zookeeper.jute` (3.4 to 3.9): a file header, then per transaction its Adler-32, its
 length, its bytes and 0x42; zero bytes after the last one are preallocated space.
 """
 
@@ -33,8 +33,11 @@ _BROKER = re.compile(r"/brokers/ids/(\d+)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One change of one znode. `data` None: it was deleted. `owner`: the session of an ephemeral
-    one. `version` is the znode's own (-1 when deleted)."""
+    """One change of one znode.
+
+    `data` None is a deletion. `owner` is the session of an ephemeral znode. `version` is the
+    znode's own (-1 when deleted).
+    """
 
     zxid: int
     wall_ms: int
@@ -45,7 +48,7 @@ class Change:
 
 
 class _Reader:
-    """Jute's primitives over a buffer; struct.error or IndexError where it ends too early."""
+    """Jute's primitives over a buffer. Raises struct.error or IndexError at a premature end."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -71,7 +74,7 @@ class _Reader:
 
 @dataclass(slots=True)
 class LogFiles:
-    """What was read of one server's log; `damage` in sentences."""
+    """The files of one server's log; `damage` in sentences."""
 
     transactions: int = 0
     first_zxid: int | None = None
@@ -79,28 +82,30 @@ class LogFiles:
     damage: list[str] = field(default_factory=list)
 
 
-def log_files(data: Path) -> list[Path]:
-    """The transaction log of a server's data directory, in order of zxid."""
+def find_log_files(data: Path) -> list[Path]:
+    """The transaction log files of a server's data directory, in order of zxid."""
     return sorted((data / "version-2").glob("log.*"), key=lambda path: int(path.suffix[1:], 16))
 
 
-def longest(data_dirs: list[Path]) -> Path | None:
-    """The server whose log reaches furthest; of several the one with the most transactions, since
-    what a server missed while it was away it may have taken as a snapshot."""
+def find_longest_log(data_dirs: list[Path]) -> Path | None:
+    """The server whose log reaches furthest; among equals the one with the most transactions.
+
+    A server that was away may have received the missing ones as a snapshot.
+    """
     reached: list[tuple[int, int, Path]] = []
     for data in data_dirs:
         files = LogFiles()
-        for _ in changes(data, files):
+        for _ in read_changes(data, files):
             pass
         if files.last_zxid is not None:
             reached.append((files.last_zxid, files.transactions, data))
     return max(reached, key=lambda one: one[:2])[2] if reached else None
 
 
-def changes(data: Path, files: LogFiles) -> Iterator[Change]:
-    """Every change in order of zxid; a damaged tail ends its file and is told in `files`."""
+def read_changes(data: Path, files: LogFiles) -> Iterator[Change]:
+    """Every change in order of zxid. A damaged tail ends its file and is recorded in `files`."""
     ephemerals: dict[int, set[str]] = {}
-    for path in log_files(data):
+    for path in find_log_files(data):
         for txn in _transactions(path, files):
             reader = _Reader(txn)
             client, _cxid, zxid, wall_ms, kind = _TXN.unpack_from(txn)
@@ -168,8 +173,8 @@ def _record(
 
 
 class StateRows:
-    """Rows of `states` from changes: partitions, topics and wishes to delete them, brokers, the
-    controller and its epoch."""
+    """Rows of `states` from changes: partitions, topics and marks for deletion, brokers, controller
+    and epoch."""
 
     def __init__(self, wall_minus_monotonic_ns: int) -> None:
         self._offset_ns = wall_minus_monotonic_ns
@@ -177,7 +182,7 @@ class StateRows:
         self._replicas: dict[str, dict[str, list[int]]] = {}
 
     def rows(self, change: Change) -> Iterator[Row]:
-        """One row for a znode that belongs to these, none for any other."""
+        """The row of a znode with such state; none for any other."""
         path = change.path
         row: Row = {
             "zxid": change.zxid,
@@ -201,8 +206,11 @@ class StateRows:
             yield row | {"controller_epoch": int(change.data or b"0")}
 
     def is_stray(self, topic: str, topic_id: str | None, partition: int, broker: int) -> bool:
-        """Whether a broker's log is no replica any more: the partition was moved elsewhere while
-        the broker could not be told to delete it. Asked once all rows are made."""
+        """Whether a broker's log is no longer a replica.
+
+        The partition was moved while the broker could not be reached. Valid once all changes were
+        read.
+        """
         replicas = self._replicas.get(topic, {}).get(str(partition))
         same = self._topic_ids.get(topic) == topic_id
         return replicas is not None and same and broker not in replicas

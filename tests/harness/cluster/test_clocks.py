@@ -66,7 +66,7 @@ def test_what_killed_processes_shared_is_removed(
     names = [f"{kind}_{pid}" for pid in (ended.pid, os.getpid()) for kind in KINDS]
     for name in names:
         (tmp_path / name).touch()
-    clocks.forget_the_dead()
+    clocks.remove_dead_clocks()
     assert sorted(file.name for file in tmp_path.iterdir()) == sorted(names[2:])
 
 

@@ -6,7 +6,7 @@ import json
 import os
 from pathlib import Path
 
-from urteil.harness.evidence.readers.deleted_files import CLEAN_STOP, METRIC, leftovers
+from urteil.harness.evidence.readers.deleted_files import CLEAN_STOP, METRIC, read_deleted_files
 
 
 def _disk(data: Path) -> None:
@@ -28,7 +28,7 @@ def _stop_later(data: Path) -> None:
 def test_what_was_set_aside_is_told_with_its_age(tmp_path: Path) -> None:
     _disk(tmp_path)
     _stop_later(tmp_path)
-    rows = list(leftovers(3, tmp_path, 7))
+    rows = list(read_deleted_files(3, tmp_path, 7))
     paths = [json.loads(row["labels"])["path"] for row in rows]
     assert paths == ["old-0.0123456789abcdef-delete", "urteil-0/00.index.deleted"]
     assert {(row["source"], row["metric"], row["at_ns"]) for row in rows} == {("b3", METRIC, 7)}
@@ -42,10 +42,10 @@ def test_a_rename_counts_and_not_when_it_was_written(tmp_path: Path) -> None:
     os.utime(file, (1, 1))
     file.rename(file.with_suffix(".log.deleted"))
     (tmp_path / CLEAN_STOP).touch()
-    (row,) = leftovers(1, tmp_path, 0)
+    (row,) = read_deleted_files(1, tmp_path, 0)
     assert row["value"] < 60
 
 
 def test_of_a_broker_that_did_not_end_by_itself_nothing_is_told(tmp_path: Path) -> None:
     _disk(tmp_path)
-    assert not list(leftovers(1, tmp_path, 0))
+    assert not list(read_deleted_files(1, tmp_path, 0))

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from urteil.harness.evidence.line_file import ROOM_BYTES, LineFile, end_of, lines_from
+from urteil.harness.evidence.line_file import ROOM_BYTES, LineFile, read_lines, written_bytes
 
 LINES = [b"a" * length for length in (1, 0, 4095, 4096, 3 * ROOM_BYTES, 7)]
 
@@ -19,8 +19,8 @@ def test_what_was_appended_is_there_before_and_after_the_end(path):
     file = LineFile(path)
     for count, line in enumerate(LINES, 1):
         file.append(line)
-        assert list(lines_from(path)) == [line + b"\n" for line in LINES[:count]]
-        assert end_of(path) == sum(len(line) + 1 for line in LINES[:count])
+        assert list(read_lines(path)) == [line + b"\n" for line in LINES[:count]]
+        assert written_bytes(path) == sum(len(line) + 1 for line in LINES[:count])
     file.close()
     assert path.read_bytes() == b"".join(line + b"\n" for line in LINES)
 
@@ -29,18 +29,18 @@ def test_a_reader_goes_on_where_it_stood(path):
     file, read = LineFile(path), b""
     for line in LINES:
         file.append(line)
-        new = list(lines_from(path, len(read)))
+        new = list(read_lines(path, len(read)))
         assert new == [line + b"\n"]
         read += new[0]
     file.close()
-    assert list(lines_from(path, len(read))) == []
+    assert list(read_lines(path, len(read))) == []
 
 
 def test_a_line_that_is_not_whole_waits(path):
     for left in (b"[1, 2", b"[1\0\0\0 2]\n", b"\0\0\0"):
         path.write_bytes(b"[0]\n" + left + b"\0" * 5000)
-        assert list(lines_from(path)) == [b"[0]\n"]
-    assert end_of(path) == len(b"[0]\n")
+        assert list(read_lines(path)) == [b"[0]\n"]
+    assert written_bytes(path) == len(b"[0]\n")
 
 
 def test_lines_go_behind_those_of_an_old_file(path):
@@ -54,17 +54,17 @@ def test_lines_go_behind_those_of_an_old_file(path):
 def test_a_file_that_got_no_line_is_empty(path):
     LineFile(path).close()
     assert path.read_bytes() == b""
-    assert end_of(path) == 0
+    assert written_bytes(path) == 0
 
 
 READ_ALL = """
 import sys
 from pathlib import Path
-from urteil.harness.evidence.line_file import lines_from
+from urteil.harness.evidence.line_file import read_lines
 path, at, lines = Path(sys.argv[1]), 0, 0
 print("reading", flush=True)
 while lines < int(sys.argv[2]):
-    for line in lines_from(path, at):
+    for line in read_lines(path, at):
         assert line == b"%d" % lines * 9 + b"\\n", (lines, line)
         at, lines = at + len(line), lines + 1
 """

@@ -15,9 +15,9 @@ from urteil.harness.evidence.readers.zookeeper_log import (
     Change,
     LogFiles,
     StateRows,
-    changes,
-    log_files,
-    longest,
+    find_log_files,
+    find_longest_log,
+    read_changes,
 )
 
 STATE = "/brokers/topics/orders/partitions/0/state"
@@ -91,7 +91,7 @@ def played(tmp_path_factory):
 def test_every_version_is_there(played):
     data, began_ms, ended_ms = played
     files = LogFiles()
-    found = list(changes(data, files))
+    found = list(read_changes(data, files))
     assert files.damage == []
     assert files.first_zxid == 1
     states = [change for change in found if change.path == STATE]
@@ -102,14 +102,14 @@ def test_every_version_is_there(played):
 
 
 def test_ephemerals_end_with_their_delete_or_session(played):
-    found = list(changes(played[0], LogFiles()))
+    found = list(read_changes(played[0], LogFiles()))
     for path in ("/brokers/ids/7", "/brokers/ids/8", "/controller"):
         assert [change.data is None for change in found if change.path == path] == [False, True]
 
 
 def test_rows(played):
     states = StateRows(1_000)
-    rows = [row for change in changes(played[0], LogFiles()) for row in states.rows(change)]
+    rows = [row for change in read_changes(played[0], LogFiles()) for row in states.rows(change)]
     assert "/somewhere" not in {row["path"] for row in rows}
     partition = [row for row in rows if row["path"] == STATE]
     assert [(row["leader"], row["leader_epoch"]) for row in partition] == [
@@ -124,45 +124,45 @@ def test_rows(played):
 
 
 def test_a_cut_log_keeps_what_is_before_the_cut(played, tmp_path):
-    (path,) = log_files(played[0])
+    (path,) = find_log_files(played[0])
     whole = path.read_bytes().rstrip(b"\0")
-    everything = list(changes(played[0], LogFiles()))
+    everything = list(read_changes(played[0], LogFiles()))
     (tmp_path / "version-2").mkdir()
     for length in range(16, len(whole), 37):
         (tmp_path / "version-2" / path.name).write_bytes(whole[:length])
-        found = list(changes(tmp_path, LogFiles()))
+        found = list(read_changes(tmp_path, LogFiles()))
         assert found == everything[: len(found)]
 
 
 def test_a_changed_byte_is_told(played, tmp_path):
-    (path,) = log_files(played[0])
+    (path,) = find_log_files(played[0])
     changed = bytearray(path.read_bytes())
     changed[200] ^= 0xFF
     (tmp_path / "version-2").mkdir()
     (tmp_path / "version-2" / path.name).write_bytes(changed)
     files = LogFiles()
-    list(changes(tmp_path, files))
+    list(read_changes(tmp_path, files))
     assert files.damage
 
 
 def test_the_longest_log_of_an_ensemble(played, tmp_path):
     short = tmp_path / "short"
     (short / "version-2").mkdir(parents=True)
-    (path,) = log_files(played[0])
+    (path,) = find_log_files(played[0])
     (short / "version-2" / path.name).write_bytes(path.read_bytes()[:600])
-    assert longest([short, played[0], tmp_path / "none"]) == played[0]
-    assert longest([tmp_path / "none"]) is None
+    assert find_longest_log([short, played[0], tmp_path / "none"]) == played[0]
+    assert find_longest_log([tmp_path / "none"]) is None
 
 
 def test_of_logs_that_reach_as_far_the_one_without_a_gap(played, tmp_path):
     """A server that was away took what it had missed as a snapshot: its log lacks that."""
     gap = tmp_path / "gap"
     (gap / "version-2").mkdir(parents=True)
-    (path,) = log_files(played[0])
+    (path,) = find_log_files(played[0])
     whole = path.read_bytes()
     after = 16 + 12 + int.from_bytes(whole[24:28], "big") + 1
     (gap / "version-2" / path.name).write_bytes(whole[:16] + whole[after:])
-    assert longest([gap, played[0]]) == longest([played[0], gap]) == played[0]
+    assert find_longest_log([gap, played[0]]) == find_longest_log([played[0], gap]) == played[0]
 
 
 def test_a_topic_made_anew_has_its_new_id():

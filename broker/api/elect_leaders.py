@@ -10,7 +10,7 @@ from urteil.broker.api.registry import RequestContext, RequestError, handler
 from urteil.broker.base.offload import paced
 from urteil.broker.base.purgatory import DelayedOperation
 from urteil.broker.controller.api_error import ApiError
-from urteil.broker.controller.partition_requests import elected
+from urteil.broker.controller.partition_requests import elect_leaders_response
 from urteil.broker.controller.requested_elections import ElectionOutcomes
 from urteil.broker.security.acls.acl_model import Operation
 from urteil.broker.wire.api_keys import ApiKey
@@ -29,7 +29,7 @@ async def elect_leaders(
     asked = await _asked(request)
     if not may_cluster(broker, context, Operation.ALTER):
         why = ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-        answer = await elected(dict.fromkeys(asked or (), why), changes_only=False)
+        answer = await elect_leaders_response(dict.fromkeys(asked or (), why), changes_only=False)
         return replace(answer, error_code=why.error)
     if request.election_type not in (PREFERRED, UNCLEAN):
         raise RequestError(ErrorCode.UNKNOWN_SERVER_ERROR)
@@ -42,7 +42,7 @@ async def elect_leaders(
         everyone = everything if asked is None else asked
         outcomes = dict.fromkeys(everyone, ApiError(ErrorCode.NOT_CONTROLLER))
     outcomes = await _known_here(broker, outcomes, request.timeout_ms)
-    return await elected(outcomes, changes_only=asked is None)
+    return await elect_leaders_response(outcomes, changes_only=asked is None)
 
 
 async def _asked(request: ElectLeadersRequest) -> Partitions | None:

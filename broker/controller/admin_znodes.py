@@ -1,4 +1,4 @@
-"""Nodes by which brokers and old tools ask the controller for something, and which it removes.
+"""Znodes that carry requests of old tools and reports of brokers; the controller deletes them.
 
 Sources: `ReassignPartitionsZNode`, `PreferredReplicaElectionZNode`, `LogDirEventNotificationZNode`.
 """
@@ -21,14 +21,14 @@ MALFORMED = (ValueError, KeyError, TypeError)
 
 
 class AdminZnodes:
-    """Reads them, and writes under the controller's epoch. A watch is set whatever is found."""
+    """Reads, and writes under the controller's epoch. A read sets its watch in every case."""
 
     def __init__(self, zk: Session, store: MetadataStore) -> None:
         self._zk = zk
         self._store = store
 
     async def elections(self, watch: Watch) -> list[TopicPartition] | None:
-        """Partitions whose preferred leaders are asked for; None when nobody asks."""
+        """Partitions of a preferred leader election; None without a request."""
         data = await self._read(znodes.PREFERRED_REPLICA_ELECTION, watch)
         if data is None:
             return None
@@ -38,13 +38,13 @@ class AdminZnodes:
             log.warning("%s is ignored: %r", znodes.PREFERRED_REPLICA_ELECTION, error)
             return []
 
-    async def forget_elections(self) -> None:
-        await self._store.forget(znodes.PREFERRED_REPLICA_ELECTION)
+    async def delete_elections(self) -> None:
+        await self._store.delete_znode(znodes.PREFERRED_REPLICA_ELECTION)
 
     async def reassignments(
         self, watch: Watch | None = None
     ) -> dict[TopicPartition, tuple[int, ...]]:
-        """New replicas asked for; what cannot be read is left for people to mend, and ignored."""
+        """The requested replicas; a malformed znode is logged and ignored."""
         data = await self._read(znodes.REASSIGN_PARTITIONS, watch)
         if data is None:
             return {}
@@ -54,19 +54,21 @@ class AdminZnodes:
             log.warning("%s is ignored: %r", znodes.REASSIGN_PARTITIONS, error)
             return {}
 
-    async def forget_reassignments(
+    async def delete_reassignments(
         self, is_settled: Callable[[TopicPartition, tuple[int, ...]], bool]
     ) -> None:
-        """Take out what is settled; the node goes when nothing is left in it."""
-        asked = await self.reassignments()
-        left = {tp: replicas for tp, replicas in asked.items() if not is_settled(tp, replicas)}
-        if asked and not left:
-            await self._store.forget(znodes.REASSIGN_PARTITIONS)
-        elif left != asked:
-            await self._write(left)
+        """Delete the settled partitions from the znode, and the znode once it is empty."""
+        requested = await self.reassignments()
+        remaining = {
+            tp: replicas for tp, replicas in requested.items() if not is_settled(tp, replicas)
+        }
+        if requested and not remaining:
+            await self._store.delete_znode(znodes.REASSIGN_PARTITIONS)
+        elif remaining != requested:
+            await self._write(remaining)
 
     async def log_dir_events(self, watch: Watch) -> Mapping[str, int]:
-        """Paths of the events, and the brokers that reported them (-1: it cannot be read)."""
+        """Paths of the reports, each with its broker (-1 for a malformed one)."""
         events = {}
         for name in await self._zk.children(znodes.LOG_DIR_EVENTS, watch):
             path = f"{znodes.LOG_DIR_EVENTS}/{name}"
@@ -75,8 +77,8 @@ class AdminZnodes:
                 events[path] = _broker(path, data)
         return events
 
-    async def forget(self, path: str) -> None:
-        await self._store.forget(path)
+    async def delete(self, path: str) -> None:
+        await self._store.delete_znode(path)
 
     async def _read(self, path: str, watch: Watch | None = None) -> bytes | None:
         while True:

@@ -1,4 +1,4 @@
-"""Why something asked for is not done, as the answer tells it."""
+"""Errors of administrative requests: a Kafka error code with its message."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from urteil.broker.wire.errors import ErrorCode
 
 @dataclass(frozen=True, slots=True)
 class ApiError:
-    """A Kafka error and its sentence for people."""
+    """An error code and the message for the client, as a value."""
 
     error: ErrorCode
     message: str | None = None
@@ -24,7 +24,7 @@ NO_PARTITION = ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition doe
 
 
 class ApiException(Exception):
-    """A request that Apache Kafka refuses, with its error and its words."""
+    """Raised for a request that is rejected, with Apache Kafka's error and message."""
 
     def __init__(self, error: ErrorCode, message: str) -> None:
         super().__init__(message)
@@ -32,8 +32,8 @@ class ApiException(Exception):
         self.message = message
 
 
-def impossible(wrong: AssignmentError) -> ApiException:
-    """No replicas can be found for what is wanted."""
+def assignment_exception(wrong: AssignmentError) -> ApiException:
+    """The exception for a placement that is not possible."""
     match wrong:
         case InvalidPartitions():
             return ApiException(ErrorCode.INVALID_PARTITIONS, str(wrong))

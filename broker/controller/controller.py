@@ -1,4 +1,10 @@
-"""The controller's shell: stands for election, and feeds one term of office with events."""
+"""The controller's shell: it stands for election and passes events to the term that it won.
+
+Every broker runs one. Events (watches, requests, timers) enter one queue, and the term handles them
+one after another. When the session expires, another controller is elected, a write is fenced or an
+event fails, the term ends at once; requests in the queue are answered NOT_CONTROLLER, and the
+broker stands for election again.
+"""
 
 from __future__ import annotations
 
@@ -93,10 +99,12 @@ class Controller:
         self._won: ElectedEpoch | None = None
         self._events: deque[Event] = deque()
         self._queued: set[object] = set()
-        self._more = asyncio.Event()
+        self._wakeup = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
-        self._asked: dict[asyncio.Future[Any], Any] = {}  # with the answer of no controller
-        self._silence: asyncio.TimerHandle | None = None
+        self._waiting_requests: dict[
+            asyncio.Future[Any], Any
+        ] = {}  # and the answer without a controller
+        self._silence_timer: asyncio.TimerHandle | None = None
 
     @property
     def is_active(self) -> bool:
@@ -104,12 +112,12 @@ class Controller:
 
     @property
     def epoch(self) -> int:
-        """The controller epoch this broker was elected with last; 0 before."""
+        """The controller epoch of the last election that this broker won; 0 if it won none."""
         return self._won.epoch if self._won else 0
 
     @property
     def term(self) -> Term | None:
-        """The term of office once it knows the cluster."""
+        """The term once it knows the cluster."""
         return self._term if self._term is not None and self._term.ready else None
 
     async def start(self) -> None:
@@ -118,7 +126,7 @@ class Controller:
         self.configs.on_change(self._on_topic_config)
         self._config.properties.subscribe(self._on_properties)
         await self.configs.start()
-        self._put("elect", self._elect)
+        self._queue_event("elect", self._elect)
         self._tasks.append(asyncio.create_task(self._run(), name="controller"))
         if self._config.auto_leader_rebalance_enable:
             self._tasks.append(asyncio.create_task(self._rebalance(), name="rebalance"))
@@ -126,27 +134,27 @@ class Controller:
     async def stop(self) -> None:
         """Resign and stop all tasks; before `Session.close`, which frees `/controller`."""
         self._end_term("shutdown")
-        if self._silence is not None:
-            self._silence.cancel()
+        if self._silence_timer is not None:
+            self._silence_timer.cancel()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.configs.stop()
 
-    # What handlers ask for.
+    # Requests.
 
     async def auto_create(self, names: Sequence[str]) -> dict[str, ErrorCode]:
-        """Create topics for Metadata and coordinators, from any broker, without waiting.
+        """Create topics for Metadata and FindCoordinator on any broker; does not wait for leaders.
 
-        LEADER_NOT_AVAILABLE: made now or by another just before (ask again);
-        INVALID_TOPIC_EXCEPTION, INVALID_REPLICATION_FACTOR otherwise.
+        LEADER_NOT_AVAILABLE means that the topic was created, now or by another broker, and the
+        client retries; otherwise INVALID_TOPIC_EXCEPTION or INVALID_REPLICATION_FACTOR.
         """
         return await topic_requests.auto_create(self.admin, self._config, names)
 
     async def alter_partition(
         self, request: AlterPartitionRequest, version: int
     ) -> AlterPartitionResponse:
-        return await self._ask(
+        return await self._run_in_term(
             lambda term: term.alter_partition(request, version),
             AlterPartitionResponse(error_code=ErrorCode.NOT_CONTROLLER),
         )
@@ -154,7 +162,7 @@ class Controller:
     async def controlled_shutdown(
         self, request: ControlledShutdownRequest
     ) -> ControlledShutdownResponse:
-        return await self._ask(
+        return await self._run_in_term(
             lambda term: term.controlled_shutdown(request),
             ControlledShutdownResponse(error_code=ErrorCode.NOT_CONTROLLER),
         )
@@ -162,7 +170,7 @@ class Controller:
     async def allocate_producer_ids(
         self, request: AllocateProducerIdsRequest
     ) -> AllocateProducerIdsResponse:
-        return await self._ask(
+        return await self._run_in_term(
             lambda term: term.allocate_producer_ids(request),
             AllocateProducerIdsResponse(error_code=ErrorCode.NOT_CONTROLLER),
         )
@@ -175,7 +183,7 @@ class Controller:
         take: Take = unlimited,
     ) -> CreateTopicsResponse:
         """Validate and write; then wait for leaders, at most `timeout_ms`."""
-        await self._has_begun()
+        await self._wait_until_loaded()
         return await topic_requests.create_topics(self, self._config, request, allowed, take)
 
     async def delete_topics(
@@ -185,8 +193,8 @@ class Controller:
         allowed: Allowed = everything,
         take: Take = unlimited,
     ) -> DeleteTopicsResponse:
-        """Note the wish; then wait until the topics are gone, at most `timeout_ms`."""
-        await self._has_begun()
+        """Write the request; then wait until the topics are deleted, at most `timeout_ms`."""
+        await self._wait_until_loaded()
         return await topic_requests.delete_topics(
             self, self._config, request, version, allowed, take
         )
@@ -198,40 +206,42 @@ class Controller:
         take: Take = unlimited,
     ) -> CreatePartitionsResponse:
         """Validate and write; then wait for leaders, at most `timeout_ms`."""
-        await self._has_begun()
+        await self._wait_until_loaded()
         return await partition_requests.create_partitions(self, request, allowed, take)
 
     async def elect_leaders(
         self, asked: Sequence[TopicPartition] | None, *, unclean: bool
     ) -> ElectionOutcomes | None:
-        """The leaders elected, as written in ZooKeeper; None where this is not the controller."""
-        return await self._ask(lambda term: term.elect_leaders(asked, unclean=unclean), None)
+        """The elected leaders, as written to ZooKeeper; None on any other broker."""
+        return await self._run_in_term(
+            lambda term: term.elect_leaders(asked, unclean=unclean), None
+        )
 
     async def alter_partition_reassignments(
         self, request: AlterPartitionReassignmentsRequest
     ) -> AlterPartitionReassignmentsResponse:
-        """Answered when it is noted in ZooKeeper, long before it is done."""
-        asked = await partition_requests.asked_reassignments(request)
-        results = await self._ask(lambda term: term.alter_reassignments(asked), None)
+        """ResponseHandler when it is noted in ZooKeeper, long before it is done."""
+        asked = await partition_requests.requested_targets(request)
+        results = await self._run_in_term(lambda term: term.alter_reassignments(asked), None)
         if results is None:
             return AlterPartitionReassignmentsResponse(
                 error_code=ErrorCode.NOT_CONTROLLER, error_message=NOT_CONTROLLER
             )
-        return await partition_requests.altered(results)
+        return await partition_requests.alter_response(results)
 
     async def list_partition_reassignments(
         self, request: ListPartitionReassignmentsRequest
     ) -> ListPartitionReassignmentsResponse:
-        asked = await partition_requests.listed_partitions(request)
-        under_way = await self._ask(lambda term: term.reassignments(asked), None)
+        asked = await partition_requests.partitions_to_list(request)
+        under_way = await self._run_in_term(lambda term: term.reassignments(asked), None)
         if under_way is None:
             return ListPartitionReassignmentsResponse(
                 error_code=ErrorCode.NOT_CONTROLLER, error_message=NOT_CONTROLLER
             )
-        return await partition_requests.listed(under_way)
+        return await partition_requests.list_response(under_way)
 
-    async def _ask(self, act: Callable[[Term], Awaitable[T]], not_controller: U) -> T | U:
-        """Have the term do something in its turn; `not_controller` once there is none."""
+    async def _run_in_term(self, act: Callable[[Term], Awaitable[T]], not_controller: U) -> T | U:
+        """Run `act` on the term in queue order; returns `not_controller` if the term ends first."""
         term = self._term
         if term is None:
             return not_controller
@@ -244,28 +254,28 @@ class Controller:
             if not future.done():
                 future.set_result(answer)
 
-        self._asked[future] = not_controller
-        self._put(event, event)
+        self._waiting_requests[future] = not_controller
+        self._queue_event(event, event)
         try:
             return await waiting(future)
         finally:
-            self._asked.pop(future, None)
+            self._waiting_requests.pop(future, None)
 
-    async def _has_begun(self) -> None:
-        """Wait until a controller knows the cluster: metadata names it some time before."""
+    async def _wait_until_loaded(self) -> None:
+        """Wait until an elected controller has loaded the cluster; metadata names it earlier."""
         if self._term is not None and not self._term.ready:
-            await self._ask(_nothing, None)
+            await self._run_in_term(_do_nothing, None)
 
     # The queue.
 
-    def _put(self, key: object, event: Event) -> None:
-        """Queue an event; one that is queued already and reads everything anew counts for both."""
+    def _queue_event(self, key: object, event: Event) -> None:
+        """Queue an event unless one of this key waits already and will read the same state."""
         if key not in self._queued:
             self._queued.add(key)
-            self._events.append(lambda: self._take(key, event))
-            self._more.set()
+            self._events.append(lambda: self._run_queued(key, event))
+            self._wakeup.set()
 
-    async def _take(self, key: object, event: Event) -> None:
+    async def _run_queued(self, key: object, event: Event) -> None:
         self._queued.discard(key)
         await event()
 
@@ -274,57 +284,57 @@ class Controller:
             if self._term is not None:
                 await method(self._term)
 
-        self._put(method, event)
+        self._queue_event(method, event)
 
     async def _run(self) -> None:
         while True:
-            await self._more.wait()
+            await self._wakeup.wait()
             while self._events:
                 await self._handle(self._events.popleft())
-            self._more.clear()
+            self._wakeup.clear()
 
     async def _handle(self, event: Event) -> None:
         try:
             await event()
         except ControllerFenced as why:
             self._end_term(str(why))
-            self._put("elect", self._elect)
+            self._queue_event("elect", self._elect)
         except LOST as why:
             self._end_term(repr(why))
-            self._put("elect", self._elect)
+            self._queue_event("elect", self._elect)
         except SessionClosed:
             self._end_term("the session is closed")
         except Exception:
-            # what is in memory may be wrong now: begin anew from ZooKeeper
+            # the state in memory may be wrong: load it again from ZooKeeper
             log.exception("an event failed; resigning")
             self._end_term("an event failed")
-            self._put("resign", self._resign)
+            self._queue_event("resign", self._resign)
 
     # Elections.
 
     def _on_controller(self, _path: str) -> None:
-        self._put("verify", self._verify)
+        self._queue_event("verify", self._verify)
 
     def _on_state(self, state: State) -> None:
-        if self._silence is not None:
-            self._silence.cancel()
-            self._silence = None
+        if self._silence_timer is not None:
+            self._silence_timer.cancel()
+            self._silence_timer = None
         if state is State.EXPIRED:
             self._end_term("the session expired")
-            self._put("new session", self._new_session)
+            self._queue_event("new session", self._new_session)
         elif state is State.CONNECTED:
-            self._put("verify", self._verify)
+            self._queue_event("verify", self._verify)
         elif self._term is not None:
-            # a connection is given up after two thirds of the session timeout without an answer
+            # the client drops a connection that is silent for two thirds of the session timeout
             wait_s = self._config.zookeeper_session_timeout_ms / 3000
-            self._silence = asyncio.get_running_loop().call_later(
+            self._silence_timer = asyncio.get_running_loop().call_later(
                 wait_s, self._end_term, "ZooKeeper cannot be reached"
             )
 
     async def _new_session(self) -> None:
-        """Register again (waits for the new session), then stand again.
+        """Register again (waits for the new session), then stand for election.
 
-        While another broker holds this one's id, this one stays unregistered.
+        The broker stays unregistered while another broker holds its id.
         """
         while True:
             try:
@@ -373,26 +383,26 @@ class Controller:
                 deletion_enabled=config.delete_topic_enable,
             ),
             self._queue_for_term,
-            lambda: self._put("verify", self._verify),
+            lambda: self._queue_event("verify", self._verify),
             self.elections,
         )
 
     def _end_term(self, why: str) -> None:
-        """At once, in the middle of an event too: whoever waits is sent to the next controller.
+        """End the term at once, even within an event; waiting requests get NOT_CONTROLLER.
 
-        While ZooKeeper is silent another may have been elected, so this is not put off until the
-        session is known to have expired. The same epoch is taken up again if it has not.
+        While ZooKeeper does not answer, another controller may have been elected, so the term does
+        not wait for the expiry of its session. If the session survives, the same epoch resumes.
         """
         if self._term is None:
             return
         log.info("no longer controller (epoch %d): %s", self.epoch, why)
         self._term.close()
         self._term = None
-        for future, answer in self._asked.items():
+        for future, answer in self._waiting_requests.items():
             if not future.done():
                 future.set_result(answer)
 
-    # What else starts an event.
+    # Settings and the periodic rebalance.
 
     def _on_topic_config(self, topic: str, overrides: dict[str, str]) -> None:
         if overrides.get(UNCLEAN, "").lower() == "true":
@@ -406,11 +416,11 @@ class Controller:
         return bool(self._config.properties.value(UNCLEAN))
 
     async def _rebalance(self) -> None:
-        """Periodic by nature: nothing tells that leaders are out of balance."""
+        """Periodic, because no event reports an imbalance of leaders."""
         await asyncio.sleep(FIRST_REBALANCE_S)
         percent = self._config.leader_imbalance_per_broker_percentage
         while True:
-            self._put("rebalance", lambda: self._rebalance_now(percent))
+            self._queue_event("rebalance", lambda: self._rebalance_now(percent))
             await asyncio.sleep(self._config.leader_imbalance_check_interval_seconds)
 
     async def _rebalance_now(self, percent: int) -> None:
@@ -418,5 +428,5 @@ class Controller:
             await self._term.rebalance_leaders(percent)
 
 
-async def _nothing(_term: Term) -> None:
+async def _do_nothing(_term: Term) -> None:
     pass

@@ -1,4 +1,4 @@
-"""What a controller knows in one term of office: brokers, topics, partition states."""
+"""The controller's view of the cluster in one term: brokers, topics, partition states."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ NO_LEADER = -1
 class ControllerContext:
     """Plain state without I/O. `epoch_version` is the version of `/controller_epoch`.
 
-    `condemned` are the topics that go once their partitions are no longer being reassigned;
-    `deleting` those on their way out. `offline` are partitions in log directories that failed.
+    `pending_deletion` has the topics whose deletion waits for a reassignment, `deleting` those
+    whose replicas are being deleted. `offline` has the partitions in failed log directories, by
+    broker.
     """
 
     controller_id: int
@@ -39,7 +40,7 @@ class ControllerContext:
     topics: dict[str, TopicAssignment] = field(default_factory=dict)
     states: dict[TopicPartition, PartitionState] = field(default_factory=dict)
     statuses: dict[TopicPartition, PartitionStatus] = field(default_factory=dict)
-    condemned: set[str] = field(default_factory=set)
+    pending_deletion: set[str] = field(default_factory=set)
     deleting: set[str] = field(default_factory=set)
     offline: dict[int, set[TopicPartition]] = field(default_factory=dict)
     names: dict[UUID, str] = field(default_factory=dict)
@@ -51,7 +52,7 @@ class ControllerContext:
 
     @property
     def live(self) -> frozenset[int]:
-        """Registered brokers that are not shutting down: those that may lead and join an ISR."""
+        """Registered brokers that are not shutting down. Only these may lead or join an ISR."""
         return frozenset(self.brokers) - self.shutting_down
 
     def present_for(self, tp: TopicPartition) -> frozenset[int]:
@@ -59,7 +60,7 @@ class ControllerContext:
         return self.present - self._failed(tp)
 
     def live_for(self, tp: TopicPartition) -> frozenset[int]:
-        """As `live`, without those whose log directory with this partition failed."""
+        """Live brokers, without those whose log directory with this partition failed."""
         return self.live - self._failed(tp)
 
     def _failed(self, tp: TopicPartition) -> AbstractSet[int]:
@@ -67,13 +68,14 @@ class ControllerContext:
             return frozenset()
         return {broker for broker, tps in self.offline.items() if tp in tps}
 
-    def unnoticed(self) -> list[BrokerInfo]:
-        """Registered brokers that went and came back while nobody was controller.
+    def unnoticed_restarts(self) -> list[BrokerInfo]:
+        """Registered brokers that restarted while there was no controller.
 
-        They registered after the last change of a state that has them in sync: a controller that
-        saw them go would have taken them out. What they lost with their machine's power is known
-        to those who stayed. Where none did, the first to register counts as one: Apache Kafka's
-        would have been alone, and what the others hold beyond it is cut in its new epoch.
+        Such a broker registered after the last change of a state that has it in the ISR: a
+        controller would have removed it from the ISR when it left. It may have lost unflushed
+        records that the brokers without a restart still have. If every broker restarted, the
+        first to register counts as not restarted: under Apache Kafka it would have been alone,
+        and the others truncate to it in its new epoch.
         """
         found = {
             broker
@@ -86,7 +88,7 @@ class ControllerContext:
         return [self.brokers[one] for one in sorted(found)]
 
     def add_topic(self, topic: str, assignment: TopicAssignment) -> list[TopicPartition]:
-        """Take in a topic, or its new partitions; returns the partitions that are new."""
+        """Add a topic, or its new partitions. Returns the partitions that are new."""
         self.topics[topic] = assignment
         if assignment.topic_id is not None:
             self.names[assignment.topic_id] = topic
@@ -103,7 +105,7 @@ class ControllerContext:
     def remove_topic(self, topic: str) -> None:
         assignment = self.topics.pop(topic)
         self.deleting.discard(topic)
-        self.condemned.discard(topic)
+        self.pending_deletion.discard(topic)
         for tps in self.offline.values():
             tps.difference_update([tp for tp in tps if tp[0] == topic])
         if assignment.topic_id is not None:
@@ -113,7 +115,7 @@ class ControllerContext:
             del self.statuses[topic, partition]
 
     def record(self, tp: TopicPartition, state: PartitionState) -> None:
-        """Take in a state that stands in ZooKeeper."""
+        """Store a state that ZooKeeper has."""
         self.states[tp] = state
         online = state.leader in self.present_for(tp)
         self.move(tp, PartitionStatus.ONLINE if online else PartitionStatus.OFFLINE)
@@ -130,12 +132,12 @@ class ControllerContext:
         return ReplicaAssignment() if topic is None else assignment_of(topic, tp[1])
 
     def assign(self, assignments: Mapping[TopicPartition, ReplicaAssignment]) -> None:
-        """Give partitions that exist other replicas."""
+        """Replace the assignments of existing partitions."""
         for topic, changed in by_topic(assignments).items():
             self.topics[topic] = with_assignments(self.topics[topic], changed)
 
     def reassigning(self) -> list[TopicPartition]:
-        """Partitions whose replicas are being replaced, those of condemned topics included."""
+        """Partitions under reassignment, including those of topics that await deletion."""
         return [
             (topic, partition)
             for topic, one in self.topics.items()
@@ -143,9 +145,9 @@ class ControllerContext:
             for partition in sorted(one.adding.keys() | one.removing.keys())
         ]
 
-    def is_going(self, topic: str) -> bool:
-        """Whether somebody wished this topic deleted."""
-        return topic in self.deleting or topic in self.condemned
+    def is_deletion_requested(self, topic: str) -> bool:
+        """Whether the deletion of this topic was requested."""
+        return topic in self.deleting or topic in self.pending_deletion
 
     def partitions_of(self, topic: str) -> list[TopicPartition]:
         return [(topic, partition) for partition in self.topics[topic].partitions]

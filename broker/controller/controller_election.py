@@ -1,4 +1,4 @@
-"""Who is controller: the ephemeral `/controller`, and `/controller_epoch` raised with it.
+"""Election of the controller: the ephemeral `/controller`, and `/controller_epoch` raised with it.
 
 Source: `KafkaZkClient.registerControllerAndIncrementControllerEpoch`, `KafkaController.elect`.
 """
@@ -29,7 +29,7 @@ log = logging.getLogger("controller")
 
 @dataclass(frozen=True, slots=True)
 class ElectedEpoch:
-    """The epoch of an election that was won, and the version of its node."""
+    """The epoch of an election that this broker won, and the version of the epoch's znode."""
 
     epoch: int
     epoch_version: int
@@ -45,7 +45,7 @@ class ControllerElection:
         now_ms: Callable[[], int],
         on_change: Callable[[str], None],
     ) -> None:
-        """`on_change` is called when `/controller` was made, changed or deleted."""
+        """`on_change` is called when `/controller` is created, changed or deleted."""
         self._zk = zk
         self._broker_id = broker_id
         self._now_ms = now_ms
@@ -69,16 +69,18 @@ class ControllerElection:
                     return won
             elif broker_id != self._broker_id:
                 return None
-            await self._remove(stat)  # an earlier session's, or its epoch is not ours any more
+            await self._remove(
+                stat
+            )  # it is an earlier session's, or of an epoch that this broker did not win
 
     async def still_won(self, won: ElectedEpoch) -> bool:
-        """Whether the election that was won is the newest, by this session. Watches again."""
+        """Whether this session still holds the newest epoch. Watches `/controller` again."""
         holder = await self._holder()
         mine = holder is not None and holder[1].ephemeral_owner == self._zk.session_id
         return mine and await self._epoch() == won
 
     async def resign(self) -> None:
-        """Give the place up, so that a broker (this one, too) is elected anew."""
+        """Delete `/controller`, so that the brokers (this one included) hold a new election."""
         holder = await self._holder()
         if holder is not None and holder[1].ephemeral_owner == self._zk.session_id:
             await self._remove(holder[1])
@@ -98,7 +100,7 @@ class ControllerElection:
         return ElectedEpoch(int(data), stat.version)
 
     async def _try(self) -> None:
-        """One attempt; whatever came of it is read back."""
+        """Try once to become controller; the caller reads the result from ZooKeeper."""
         try:
             now = await self._epoch()
         except NoNodeError:
@@ -113,7 +115,7 @@ class ControllerElection:
         try:
             await self._zk.multi(ops)
         except (MultiFailed, *LOST) as why:
-            log.info("not elected in this try: %s", why)
+            log.info("not elected: %s", why)
 
     async def _first_epoch(self) -> None:
         try:
@@ -122,7 +124,7 @@ class ControllerElection:
             log.info("%s: %r", znodes.CONTROLLER_EPOCH, why)
 
     async def _remove(self, stat: Stat) -> None:
-        """Remove what one session holds, and nothing that was won after we looked."""
+        """Delete `/controller` of one session, unless a newer election was won meanwhile."""
         epoch = await self._epoch()
         holder = await self._holder()
         if holder is None or holder[1].ephemeral_owner != stat.ephemeral_owner:
@@ -135,4 +137,4 @@ class ControllerElection:
                 ]
             )
         except (MultiFailed, *LOST) as why:
-            log.info("%s stays: %r", znodes.CONTROLLER, why)
+            log.info("%s was not deleted: %r", znodes.CONTROLLER, why)

@@ -1,4 +1,4 @@
-"""What this broker did as controller, through all its terms of office."""
+"""What this broker did as controller, through all its terms."""
 
 from __future__ import annotations
 

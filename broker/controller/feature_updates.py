@@ -1,4 +1,4 @@
-"""UpdateFeatures (KIP-584): with ZooKeeper Kafka 3.9 has no features.
+"""UpdateFeatures (KIP-584). Kafka 3.9 with ZooKeeper has no features, so each update fails.
 
 Source: `KafkaController.processFeatureUpdatesWithActiveController`.
 """
@@ -19,7 +19,7 @@ SAFE_DOWNGRADE, UPGRADE_TYPES = 2, (1, 2, 3)
 async def update_features(
     controller: Controller, request: UpdateFeaturesRequest, version: int
 ) -> UpdateFeaturesResponse:
-    """Nothing changes: every update is refused, with the reason that Kafka gives."""
+    """Reject every update, with Apache Kafka's message."""
     if not controller.is_active:
         return UpdateFeaturesResponse(
             error_code=ErrorCode.NOT_CONTROLLER, error_message=NOT_CONTROLLER
@@ -31,14 +31,14 @@ async def update_features(
             UpdateFeaturesResponse.UpdatableFeatureResult(
                 feature=name,
                 error_code=ErrorCode.INVALID_REQUEST,
-                error_message=_why_not(update, version),
+                error_message=_rejection_message(update, version),
             )
             async for name, update in paced(sorted(updates.items()))
         ],
     )
 
 
-def _why_not(update: UpdateFeaturesRequest.FeatureUpdateKey, version: int) -> str:
+def _rejection_message(update: UpdateFeaturesRequest.FeatureUpdateKey, version: int) -> str:
     if not update.feature:
         return "Feature name can not be empty."
     if version == 0:

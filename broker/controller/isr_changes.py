@@ -1,4 +1,4 @@
-"""AlterPartition: which proposed ISRs may be written (KIP-497; `processAlterPartition`)."""
+"""AlterPartition: the checks of proposed ISRs (KIP-497; `processAlterPartition`)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Proposal = AlterPartitionRequest.PartitionData
 
 @dataclass(slots=True)
 class ProposalResults:
-    """What to write, and the answers that need no write (a state or an error)."""
+    """The states to write, and the answers that need no write (a state or an error)."""
 
     writes: dict[TopicPartition, PartitionState] = field(default_factory=dict)
     answers: dict[TopicPartition, PartitionState | ErrorCode] = field(default_factory=dict)
@@ -35,48 +35,50 @@ def request_error(context: ControllerContext, request: AlterPartitionRequest) ->
     return ErrorCode.NONE
 
 
-def judge(
+def evaluate_proposals(
     context: ControllerContext, request: AlterPartitionRequest, version: int
 ) -> ProposalResults:
-    """Judge every proposal of a request of which `request_error` is NONE."""
-    verdicts = ProposalResults()
+    """Evaluate every proposal of a request whose `request_error` is NONE."""
+    results = ProposalResults()
     for topic in request.topics:
         name = topic_name(context, topic, version)
         for proposal in topic.partitions:
             if name is None:
                 continue
             tp = (name, proposal.partition_index)
-            judged = _judge(context, request.broker_id, tp, proposal, version)
-            if isinstance(judged, ErrorCode) or judged == context.states[tp]:
-                verdicts.answers[tp] = judged
+            result = _evaluate(context, request.broker_id, tp, proposal, version)
+            if isinstance(result, ErrorCode) or result == context.states[tp]:
+                results.answers[tp] = result
             else:
-                verdicts.writes[tp] = judged
-    return verdicts
+                results.writes[tp] = result
+    return results
 
 
 def topic_name(
     context: ControllerContext, topic: AlterPartitionRequest.TopicData, version: int
 ) -> str | None:
-    """None for an id that is not known; an unknown name is judged partition by partition."""
+    """None for an unknown topic id; an unknown name is an error of each partition."""
     return context.names.get(topic.topic_id) if version >= IDS_FROM else topic.topic_name
 
 
-def _judge(
+def _evaluate(
     context: ControllerContext, leader: int, tp: TopicPartition, proposal: Proposal, version: int
 ) -> PartitionState | ErrorCode:
-    """The state to write, the current one when nothing is to be written, or an error."""
+    """The state to write, the current state if it stays, or an error."""
     now = context.states.get(tp)
     if now is None or tp[0] in context.deleting:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     wanted = proposed_state(context, now, proposal, version)
     if proposal.partition_epoch > now.partition_epoch or proposal.leader_epoch > now.leader_epoch:
-        return ErrorCode.NOT_CONTROLLER  # the leader knows more than we: we are not the newest
+        return (
+            ErrorCode.NOT_CONTROLLER
+        )  # the leader has newer state: this is not the newest controller
     if proposal.leader_epoch < now.leader_epoch:
         return ErrorCode.FENCED_LEADER_EPOCH
     if now.leader != leader:
         return ErrorCode.INVALID_REQUEST
     if set(wanted.isr) == set(now.isr) and wanted.recovery_state == now.recovery_state:
-        return now  # a retry of what was written already
+        return now  # a retry of a proposal that was written
     if proposal.partition_epoch < now.partition_epoch:
         return ErrorCode.INVALID_UPDATE_VERSION
     return _members_error(context, leader, tp, wanted, now, proposal, version) or wanted
@@ -98,7 +100,7 @@ def _members_error(
         return ErrorCode.INVALID_REQUEST
     if wanted.recovery_state == RECOVERING and len(wanted.isr) > 1:
         return ErrorCode.INVALID_REQUEST
-    # the leader itself may be shutting down, with nobody to take over
+    # the leader may be shutting down without a successor
     eligible = context.live | {leader}
     stale = any(
         one.broker_epoch != -1
@@ -135,7 +137,7 @@ def build_response(
     version: int,
     answers: Mapping[TopicPartition, PartitionState | ErrorCode],
 ) -> AlterPartitionResponse:
-    """One answer a proposal, in the order of the request."""
+    """One answer for each proposal, in the order of the request."""
     topics = []
     for topic in request.topics:
         name = topic_name(context, topic, version)

@@ -1,4 +1,4 @@
-"""Who leads a partition next: pure functions from a state to the state to be written, or None.
+"""The next leader of a partition: pure functions from a state to the state to write, or None.
 
 A new state has the next leader epoch; its `partition_epoch` is the version it must replace.
 Source: `ControllerElection`, `PartitionLeaderElectionAlgorithms` and
@@ -20,7 +20,7 @@ RECOVERING = 1
 def first_state(
     replicas: Sequence[int], live: Collection[int], controller_epoch: int
 ) -> PartitionState | None:
-    """Of a new partition: all live replicas are in sync, the first leads. None: none is alive."""
+    """All live replicas of a new partition are in sync, the first leads. None if none is live."""
     alive = tuple(replica for replica in replicas if replica in live)
     if not alive:
         return None
@@ -37,7 +37,7 @@ def elect_leader(
 
 
 def elect_unclean(replicas: Sequence[int], live: Collection[int]) -> int | None:
-    """The first live replica, in sync or not: what the old leader had beyond it is lost."""
+    """The first live replica, in sync or not: records that only the old leader has are lost."""
     return next((one for one in replicas if one in live), None)
 
 
@@ -50,12 +50,12 @@ def after_failure(
     unclean: bool,
     controller_epoch: int,
 ) -> PartitionState | None:
-    """What brokers that left make of a partition; None when nothing is to be changed.
+    """The state after brokers left; None if it does not change.
 
-    `present` are the registered brokers, `live` those of them that are not shutting down and may
-    be elected. A leader that is present stays, the ISR loses members that left. Without a live
-    member of the ISR there is no leader, and the ISR stays what it was, so that only its members
-    can lead again; `unclean` lifts that.
+    `present` are the registered brokers, `live` those that are not shutting down and may be
+    elected. A present leader stays, and the ISR loses the members that left. Without a live member
+    of the ISR there is no leader, and the ISR stays, so that only its members can lead again;
+    `unclean` allows any live replica.
     """
     if state.leader in present:
         isr = tuple(one for one in state.isr if one in present)
@@ -85,7 +85,7 @@ def for_shutdown(
 ) -> PartitionState | None:
     """Move leadership and ISR away from brokers that are shutting down (not in `live`).
 
-    None when there is nobody to take over (the leader stays then) or nothing to do.
+    None if no live member of the ISR can lead (the leader stays), or if nothing changes.
     """
     isr = tuple(one for one in state.isr if one in live)
     leader = state.leader if state.leader in live else elect_leader(replicas, state.isr, live)
@@ -97,7 +97,7 @@ def for_shutdown(
 def to_preferred(
     state: PartitionState, replicas: Sequence[int], live: Collection[int], controller_epoch: int
 ) -> PartitionState | None:
-    """Give leadership back to the first replica, if it is alive and in sync."""
+    """Move leadership to the first replica, if it is live and in sync."""
     first = replicas[0]
     if state.leader == first or first not in live or first not in state.isr:
         return None
@@ -107,26 +107,23 @@ def to_preferred(
 def for_reassignment(
     state: PartitionState, target: Sequence[int], live: Collection[int], controller_epoch: int
 ) -> PartitionState | None:
-    """Replicas were assigned anew: a new epoch to tell it in, and a leader from among them.
-
-    None when none of them can lead.
-    """
+    """A leader among the new replicas, in a new leader epoch; None if none of them can lead."""
     stays = state.leader in target and state.leader in live
     leader = state.leader if stays else elect_leader(target, state.isr, live)
     return None if leader is None else _next(state, leader, state.isr, controller_epoch)
 
 
 def next_epoch(state: PartitionState, controller_epoch: int) -> PartitionState:
-    """The same under a new leader epoch, so that brokers take in other replicas."""
+    """The same state in a new leader epoch, so that brokers accept another replica list."""
     return _next(state, state.leader, state.isr, controller_epoch)
 
 
 def without_replica(
     state: PartitionState, replica: int, controller_epoch: int
 ) -> PartitionState | None:
-    """A replica goes, whether it leads or not; the last member of an ISR stays in it.
+    """Remove a replica from the ISR and from leadership; the last ISR member stays in the ISR.
 
-    None when it is not in the ISR, or nothing would change.
+    None if the replica is not in the ISR, or if nothing changes.
     """
     if replica not in state.isr:
         return None
@@ -140,8 +137,8 @@ def without_replica(
 def by_request(
     state: PartitionState, replicas: Sequence[int], live: Collection[int], controller_epoch: int
 ) -> PartitionState | None:
-    """An administrator wants a leader at any price (ElectLeaders, unclean): from the ISR if
-    possible, else any live replica. None when there is none."""
+    """The state of an unclean ElectLeaders: a leader from the ISR if possible, else any live
+    replica; None if no replica is live."""
     leader = elect_leader(replicas, state.isr, live)
     if leader is not None:
         isr = tuple(one for one in state.isr if one in live)

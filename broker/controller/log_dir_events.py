@@ -1,5 +1,9 @@
-"""Log directories that failed: brokers report it in ZooKeeper, and by LeaderAndIsr for which
-replicas (KIP-112). Source: `KafkaController.processLeaderAndIsrResponseReceived`."""
+"""Failed log directories (KIP-112): elections without the replicas that a broker cannot access.
+
+A broker reports a failure in ZooKeeper. The controller then sends LeaderAndIsr for all its
+replicas, and the response names the offline ones.
+Source: `KafkaController.processLeaderAndIsrResponseReceived`.
+"""
 
 from __future__ import annotations
 
@@ -15,25 +19,25 @@ from urteil.broker.zookeeper.session import Watch
 
 log = logging.getLogger("controller")
 
-News = dict[TopicPartition, bool]
+Changes = dict[TopicPartition, bool]
 
 
 class LogDirEvents:
-    """Runs in the events of one term; `answered` is called between them."""
+    """Called by the event handlers of one term; `handle_response` is called between events."""
 
-    def __init__(self, services: Services, nodes: AdminZnodes) -> None:
+    def __init__(self, services: Services, znodes: AdminZnodes) -> None:
         self._services = services
-        self._nodes = nodes
-        self._news: dict[int, News] = {}  # by broker: whether each partition is offline there
+        self._znodes = znodes
+        self._changes: dict[int, Changes] = {}  # by broker: whether each partition is offline there
 
-    async def forget(self, watch: Watch) -> None:
-        """A new controller tells every broker everything: what is reported need not be asked."""
-        for path in await self._nodes.log_dir_events(watch):
-            await self._nodes.forget(path)
+    async def discard(self, watch: Watch) -> None:
+        """Delete all reports: a new controller sends LeaderAndIsr to every broker anyway."""
+        for path in await self._znodes.log_dir_events(watch):
+            await self._znodes.delete(path)
 
-    async def take_in_nodes(self, watch: Watch) -> None:
-        """Ask those who reported a failure, by telling them again what they host."""
-        events = await self._nodes.log_dir_events(watch)
+    async def process_znodes(self, watch: Watch) -> None:
+        """Send LeaderAndIsr for all replicas of the brokers that reported a failure."""
+        events = await self._znodes.log_dir_events(watch)
         brokers = sorted(set(events.values()) & self._services.context.present)
         if brokers:
             log.warning("log directories failed on brokers %s", brokers)
@@ -43,17 +47,17 @@ class LogDirEvents:
             batch.leader_and_isr(tp, hosts)
         self._services.send(batch)
         for path in events:
-            await self._nodes.forget(path)
+            await self._znodes.delete(path)
 
-    def answered(self, broker: int, response: Any) -> bool:
-        """Note which replicas a broker cannot reach; whether that is news to be settled."""
+    def handle_response(self, broker: int, response: Any) -> bool:
+        """Note the replicas that a broker cannot access; True if `settle` has work to do."""
         context = self._services.context
         known = context.offline.get(broker, set())
         for tp, error in self._errors(response):
             is_offline = error is ErrorCode.KAFKA_STORAGE_ERROR
             if is_offline != (tp in known) and (is_offline or error is ErrorCode.NONE):
-                self._news.setdefault(broker, {})[tp] = is_offline
-        return broker in self._news
+                self._changes.setdefault(broker, {})[tp] = is_offline
+        return broker in self._changes
 
     def _errors(self, response: Any) -> list[tuple[TopicPartition, ErrorCode]]:
         names: dict[UUID, str] = self._services.context.names
@@ -65,20 +69,20 @@ class LogDirEvents:
         ]
 
     def broker_left(self, broker: int) -> None:
-        """What comes back under its id may have other directories."""
-        self._news.pop(broker, None)
+        """Discard its reports: after a restart it may have other directories."""
+        self._changes.pop(broker, None)
         self._services.context.offline.pop(broker, None)
 
     async def settle(self) -> None:
-        """Elect leaders without the replicas that are out of reach, and take those out of ISRs."""
-        context, news = self._services.context, self._news
-        self._news = {}
-        for broker, changes in news.items():
+        """Elect leaders without the offline replicas, and remove those from the ISRs."""
+        context, changes_by_broker = self._services.context, self._changes
+        self._changes = {}
+        for broker, changes in changes_by_broker.items():
             lost = context.offline.setdefault(broker, set())
             lost.update(tp for tp, is_offline in changes.items() if is_offline)
             lost.difference_update(tp for tp, is_offline in changes.items() if not is_offline)
-            log.warning("broker %d cannot reach %d replicas", broker, len(lost))
-        affected = {tp for changes in news.values() for tp in changes}
+            log.warning("broker %d cannot access %d replicas", broker, len(lost))
+        affected = {tp for changes in changes_by_broker.values() for tp in changes}
         batch = self._services.batch()
         tps = [tp for tp in context.partitions() if tp in affected]
         await self._services.machine.settle(tps, batch)

@@ -1,4 +1,9 @@
-"""What a controller reads and writes in ZooKeeper. Every write checks `/controller_epoch`."""
+"""The controller's reads and writes in ZooKeeper. Every write checks `/controller_epoch`.
+
+A multi fails as a whole, and a lost connection hides whether it was applied. Therefore a failed
+multi of many writes is repeated write by write, and after a lost connection the store reads first:
+a node that has the written value counts as written.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +36,7 @@ log = logging.getLogger("controller")
 
 T = TypeVar("T")
 States = Mapping[TopicPartition, PartitionState]
-Standing = dict[TopicPartition, PartitionState | None]
+StoredStates = dict[TopicPartition, PartitionState | None]
 StateWrite = Callable[[TopicPartition, PartitionState], Awaitable[PartitionState | None]]
 
 DELETES_A_MULTI = 200
@@ -39,11 +44,11 @@ STATES_A_MULTI = 100
 
 
 class ControllerFenced(Exception):
-    """Another controller was elected: nothing of this one may be written any more."""
+    """Another controller was elected; this one must not write any more."""
 
 
 class MetadataStore:
-    """ZooKeeper as one term of office sees it. Writes raise ControllerFenced."""
+    """ZooKeeper in one term. Writes raise ControllerFenced."""
 
     def __init__(self, zk: Session, epoch: int, epoch_version: int) -> None:
         self._zk = zk
@@ -58,7 +63,7 @@ class MetadataStore:
         SessionExpiredError.
         """
         if self.closed:
-            raise ControllerFenced("this term of office is over")
+            raise ControllerFenced("this term is over")
         try:
             await self._zk.multi([self._fence, *ops])
         except MultiFailed as failure:
@@ -69,8 +74,8 @@ class MetadataStore:
     async def read_topics(
         self, names: Iterable[str], watch: Watch | None = None
     ) -> dict[str, tuple[TopicAssignment, int]]:
-        """Assignments with the versions of their nodes; topics that are gone are left out, and
-        those that cannot be read until somebody mends them."""
+        """Assignments with their znode versions, without deleted topics and without topics whose
+        znode cannot be parsed."""
         names = list(names)
         found = await asyncio.gather(*(self._read_topic(name, watch) for name in names))
         return {name: one for name, one in zip(names, found, strict=True) if one is not None}
@@ -91,7 +96,7 @@ class MetadataStore:
     async def read_states(
         self, tps: Iterable[TopicPartition]
     ) -> dict[TopicPartition, PartitionState]:
-        """Partition states; those that have none, or none that can be read, are left out."""
+        """Partition states, without partitions that have no state or an unreadable one."""
         tps = list(tps)
         found = await asyncio.gather(*(self.read_state(tp) for tp in tps))
         return {tp: state for tp, state in zip(tps, found, strict=True) if state is not None}
@@ -105,36 +110,36 @@ class MetadataStore:
             return znodes.decode_state(data, stat.version, stat.mzxid)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             log.error(
-                "%s cannot be read: %r; the partition stays as it is until somebody mends the node "
-                "(or removes it: the partition then starts over)", znodes.state_path(*tp), error,
+                "%s cannot be read: %r; the partition keeps its state until the znode is repaired "
+                "or deleted (then the partition starts over)", znodes.state_path(*tp), error,
             )  # fmt: skip
             return None
 
-    async def create_states(self, wanted: States) -> Standing:
-        """Create the first states; answers what stands in ZooKeeper then (None: topic gone)."""
+    async def create_states(self, wanted: States) -> StoredStates:
+        """Create the first states; returns the states in ZooKeeper (None: topic deleted)."""
         await self._all(
             self._create_if_missing(znodes.partitions_path(topic))
             for topic in dict.fromkeys(tp[0] for tp in wanted)
         )
         return await self._in_multis(wanted, self._create_many)
 
-    async def update_states(self, wanted: States) -> Standing:
+    async def update_states(self, wanted: States) -> StoredStates:
         """Replace states, each if it still has the version in its `partition_epoch`.
 
-        Answers the states with their new versions; None where the version was another.
+        Returns the states with their new versions; None where the version differed.
         """
         return await self._in_multis(wanted, self._update_many)
 
     async def _in_multis(
-        self, wanted: States, write: Callable[[States], Awaitable[Standing]]
-    ) -> Standing:
-        """A multi for many, all pipelined: a broker that dies moves thousands of leaders."""
+        self, wanted: States, write: Callable[[States], Awaitable[StoredStates]]
+    ) -> StoredStates:
+        """Write in multis of many states, pipelined: one broker may lead thousands."""
         rows = list(wanted.items())
         parts = [rows[at : at + STATES_A_MULTI] for at in range(0, len(rows), STATES_A_MULTI)]
         done = await self._all(write(dict(part)) for part in parts)
-        return {tp: standing for part in done for tp, standing in part.items()}
+        return {tp: stored for part in done for tp, stored in part.items()}
 
-    async def _create_many(self, wanted: States) -> Standing:
+    async def _create_many(self, wanted: States) -> StoredStates:
         ops = [op for tp, state in wanted.items() for op in _creations(tp, state)]
         try:
             await self.fenced(ops)
@@ -142,9 +147,8 @@ class MetadataStore:
             return await self._each(wanted, self._create_state)
         return {tp: replace(state, partition_epoch=0) for tp, state in wanted.items()}
 
-    async def _update_many(self, wanted: States) -> Standing:
-        """One that stands in the way of the others is found by writing each alone; so is what was
-        done when the answer got lost."""
+    async def _update_many(self, wanted: States) -> StoredStates:
+        """One multi; if it fails or its answer is lost, each state is written on its own."""
         try:
             await self.fenced([_replacement(tp, state) for tp, state in wanted.items()])
         except MultiFailed as failure:
@@ -157,12 +161,12 @@ class MetadataStore:
             return await self._each(wanted, self._update_lost)
         return {tp: _next_version(state) for tp, state in wanted.items()}
 
-    async def _each(self, wanted: States, write: StateWrite) -> Standing:
+    async def _each(self, wanted: States, write: StateWrite) -> StoredStates:
         results = await self._all(write(tp, state) for tp, state in wanted.items())
         return dict(zip(wanted, results, strict=True))
 
     async def _all(self, calls: Iterable[Awaitable[T]]) -> list[T]:
-        """Pipelined; all are finished before the first failure is raised."""
+        """Await all calls, pipelined, before the first failure is raised."""
         results = await asyncio.gather(*calls, return_exceptions=True)
         for result in results:
             if isinstance(result, BaseException):
@@ -175,7 +179,7 @@ class MetadataStore:
                 await self.fenced([Create(path)])
             except MultiFailed as failure:
                 if isinstance(failure.cause, NoNodeError):
-                    return  # the topic itself is gone
+                    return  # the topic was deleted
             except LOST:
                 continue
 
@@ -192,7 +196,7 @@ class MetadataStore:
                     return None
                 if await self._zk.exists(znodes.state_path(*tp)) is not None:
                     return await self.read_state(tp)
-                ops = ops[-1:]  # only the parent was there
+                ops = ops[-1:]  # only the parent exists
             except LOST:
                 continue
 
@@ -212,13 +216,13 @@ class MetadataStore:
     async def _update_lost(
         self, tp: TopicPartition, state: PartitionState
     ) -> PartitionState | None:
-        """After a lost connection the write may have been done: then what stands is our own."""
+        """After a lost connection, a state equal to the written one is this controller's own."""
         written = _next_version(state)
         while True:
-            standing = await self.read_state(tp)
-            if standing == written:
+            stored = await self.read_state(tp)
+            if stored == written:
                 return written
-            if standing is None or standing.partition_epoch != state.partition_epoch:
+            if stored is None or stored.partition_epoch != state.partition_epoch:
                 return None
             try:
                 await self.fenced([_replacement(tp, state)])
@@ -230,7 +234,7 @@ class MetadataStore:
                 continue
 
     async def write_topic(self, topic: str, assignment: TopicAssignment, version: int) -> bool:
-        """Replace an assignment of that version; whether it stands now."""
+        """Replace an assignment of that version; True if ZooKeeper has it now."""
         data = znodes.encode_topic(assignment)
         while True:
             try:
@@ -239,16 +243,16 @@ class MetadataStore:
             except MultiFailed:
                 return False
             except LOST:
-                standing = await self._read_topic(topic)
-                if standing is None or standing[1] != version:
-                    return standing is not None and standing[0] == assignment
+                stored = await self._read_topic(topic)
+                if stored is None or stored[1] != version:
+                    return stored is not None and stored[0] == assignment
 
     async def change_topic(
         self, topic: str, change: Callable[[TopicAssignment], TopicAssignment]
     ) -> TopicAssignment | None:
-        """Change an assignment as it stands, so that partitions which a tool adds meanwhile stay.
+        """Apply `change` to the current assignment, so that partitions added meanwhile stay.
 
-        Answers what stands then; None when the topic is gone.
+        Returns the written assignment; None if the topic was deleted.
         """
         while True:
             found = await self._read_topic(topic)
@@ -259,17 +263,17 @@ class MetadataStore:
                 return changed
 
     async def delete_topic(self, topic: str, topic_id: uuid.UUID | None) -> None:
-        """Remove a topic's states, its assignment, its configuration and the wish to delete it.
+        """Delete a topic's states, its assignment, its configuration and its deletion request.
 
-        The wish goes in the same multi as the assignment: a controller that takes over in between
-        finds either both or neither. What stands under another id was made anew, after a deletion
-        whose answer was lost, and is left alone with its own wish, if there is one.
+        The request is deleted in the same multi as the assignment, so that the next controller
+        finds both or neither. If a lost answer hid a completed deletion and the topic exists under
+        another id, it is a new topic and stays, with its own deletion request.
         """
         lost = False
         while True:
             if lost:
-                standing = await self._read_topic(topic)
-                if standing is None or standing[0].topic_id != topic_id:
+                stored = await self._read_topic(topic)
+                if stored is None or stored[0].topic_id != topic_id:
                     return
             below = await self._below(znodes.partitions_path(topic))
             last = [
@@ -279,7 +283,7 @@ class MetadataStore:
             ]
             there = [path for path in last if await self._zk.exists(path) is not None]
             if znodes.delete_topic_path(topic) not in there:
-                return  # done before
+                return  # a previous try succeeded
             try:
                 for start in range(0, len(below), DELETES_A_MULTI):
                     chunk = below[start : start + DELETES_A_MULTI]
@@ -291,12 +295,12 @@ class MetadataStore:
             except LOST:
                 lost = True
 
-    async def forget_deletion(self, topic: str) -> None:
-        """Drop the wish to delete a topic that does not exist or must not be deleted."""
-        await self.forget(znodes.delete_topic_path(topic))
+    async def delete_deletion_request(self, topic: str) -> None:
+        """Delete the request to delete a topic that does not exist or must not be deleted."""
+        await self.delete_znode(znodes.delete_topic_path(topic))
 
-    async def forget(self, path: str) -> None:
-        """Delete a node by which somebody asked for something; it may be gone already."""
+    async def delete_znode(self, path: str) -> None:
+        """Delete the znode of a request, if it exists."""
         while await self._zk.exists(path) is not None:
             try:
                 await self.fenced([Delete(path)])
@@ -307,7 +311,7 @@ class MetadataStore:
                 continue
 
     async def _below(self, path: str) -> list[str]:
-        """A node and all below it, children before parents."""
+        """A znode and its descendants, children before parents."""
         try:
             names = await self._zk.children(path)
         except NoNodeError:

@@ -1,4 +1,4 @@
-"""What one request may change by the controller (KIP-599)."""
+"""The quota of controller mutations of one request (KIP-599)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class MutationThrottle(Protocol):
 
 
 class Mutations:
-    """Partitions that a request makes and unmakes, counted as it goes on.
+    """Counts the partitions that a request creates and deletes.
 
-    `is_strict`: what comes while there is a debt is refused; older clients, who do not know that
-    error, only wait. `wait_ms` is what the one who asks is told then.
+    If `is_strict`, a mutation during a debt is rejected. Older clients do not know that error; they
+    only receive the throttle time `wait_ms`.
     """
 
     def __init__(

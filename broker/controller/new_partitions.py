@@ -1,4 +1,4 @@
-"""Which replicas the partitions get that are added to a topic.
+"""The replicas of partitions that are added to a topic.
 
 Source: `ZkAdminManager.createPartitions`, `AdminZkClient.createNewPartitionsAssignment`.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from urteil.broker.controller.api_error import ApiException, impossible
+from urteil.broker.controller.api_error import ApiException, assignment_exception
 from urteil.broker.controller.replica_placement import AssignmentError, assign_more
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.zookeeper.znodes import TopicAssignment
@@ -20,8 +20,9 @@ def new_partitions(
     replicas: Sequence[tuple[int, ...]] | None,
     racks: Mapping[int, str | None],
 ) -> dict[int, tuple[int, ...]]:
-    """The replicas of the partitions that are missing to `count`, as given or as they go on from
-    those that are there. `racks` maps the alive brokers to their racks. Raises ApiException."""
+    """The replicas of the partitions from the existing ones up to `count`: `replicas`, or the
+    continuation of the topic's placement. `racks` maps the live brokers to their racks. Raises
+    ApiException."""
     existing = len(topic.partitions)
     _check_count(name, topic, count)
     if replicas is not None:
@@ -40,7 +41,7 @@ def new_partitions(
     try:
         return assign_more(racks, existing, first, count - existing)
     except AssignmentError as wrong:
-        raise impossible(wrong) from None
+        raise assignment_exception(wrong) from None
 
 
 def _check_count(name: str, topic: TopicAssignment, count: int) -> None:

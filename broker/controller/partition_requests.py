@@ -1,4 +1,4 @@
-"""CreatePartitions, ElectLeaders and reassignments: from requests to the term, and back.
+"""CreatePartitions, ElectLeaders and reassignments: requests in, calls of the term, responses out.
 
 Sources: `KafkaApis`, `ZkAdminManager.createPartitions` and `DelayedCreatePartitions`.
 """
@@ -19,7 +19,7 @@ from urteil.broker.controller.requested_elections import (
 )
 from urteil.broker.controller.statuses import TopicPartition
 from urteil.broker.controller.topic_admin import TopicResult
-from urteil.broker.controller.topic_requests import Office, missing
+from urteil.broker.controller.topic_requests import ActiveController, wait_for_topics
 from urteil.broker.security.acls.acl_model import Allowed, Operation
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
@@ -36,25 +36,27 @@ from urteil.broker.zookeeper.session_types import is_node_name
 T = TypeVar("T")
 R = TypeVar("R")
 Created = CreatePartitionsResponse.CreatePartitionsTopicResult
-Asked = dict[TopicPartition, tuple[int, ...] | None]
+RequestedTargets = dict[TopicPartition, tuple[int, ...] | None]
 
 
 async def create_partitions(
-    office: Office, request: CreatePartitionsRequest, allowed: Allowed, take: Take
+    controller: ActiveController, request: CreatePartitionsRequest, allowed: Allowed, take: Take
 ) -> CreatePartitionsResponse:
-    """Errors of one topic do not keep the others from growing."""
-    asked = Counter(topic.name for topic in request.topics)
+    """Extend each topic; an error of one does not affect the others."""
+    requested = Counter(topic.name for topic in request.topics)
     outcomes: dict[str, TopicResult] = {}
     may_alter: Collection[str] = ()
-    if office.term is not None:
-        may_alter = allowed(Operation.ALTER, [name for name, times in asked.items() if times == 1])
-    if not all(map(is_node_name, may_alter)):  # Apache Kafka hears it from ZooKeeper, and is lost
+    if controller.term is not None:
+        may_alter = allowed(
+            Operation.ALTER, [name for name, times in requested.items() if times == 1]
+        )
+    if not all(map(is_node_name, may_alter)):  # Apache Kafka fails the request in ZooKeeper
         lost = TopicResult(error=ErrorCode.UNKNOWN_SERVER_ERROR)
         return _created([(topic.name, lost) for topic in request.topics])
     async for topic in paced(request.topics, 20):
-        if office.term is None:
+        if controller.term is None:
             outcomes[topic.name] = TopicResult(error=ErrorCode.NOT_CONTROLLER)
-        elif asked[topic.name] > 1:
+        elif requested[topic.name] > 1:
             outcomes[topic.name] = TopicResult(
                 error=ErrorCode.INVALID_REQUEST, message="Duplicate topic in request."
             )
@@ -63,23 +65,23 @@ async def create_partitions(
                 error=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
                 message="The topic authorization is failed.",
             )
-        elif office.term.context.is_going(topic.name):
+        elif controller.term.context.is_deletion_requested(topic.name):
             outcomes[topic.name] = TopicResult(
                 error=ErrorCode.INVALID_TOPIC_EXCEPTION, message="The topic is queued for deletion."
             )
         else:
             outcomes[topic.name] = await _grow(
-                office, topic, take, validate_only=request.validate_only
+                controller, topic, take, validate_only=request.validate_only
             )
     grown = {name: one.partitions for name, one in outcomes.items() if one.error is ErrorCode.NONE}
     if grown and not request.validate_only:
-        late = await missing(
-            office,
+        timed_out = await wait_for_topics(
+            controller,
             list(grown),
             request.timeout_ms,
-            lambda term, name: term.led(name, grown[name]),
+            lambda term, name: term.has_leaders(name, grown[name]),
         )
-        outcomes |= {name: TopicResult(error=ErrorCode.REQUEST_TIMED_OUT) for name in late}
+        outcomes |= {name: TopicResult(error=ErrorCode.REQUEST_TIMED_OUT) for name in timed_out}
     return _created(outcomes.items())
 
 
@@ -93,7 +95,7 @@ def _created(outcomes: Iterable[tuple[str, TopicResult]]) -> CreatePartitionsRes
 
 
 async def _grow(
-    office: Office,
+    controller: ActiveController,
     topic: CreatePartitionsRequest.CreatePartitionsTopic,
     take: Take,
     *,
@@ -102,12 +104,12 @@ async def _grow(
     replicas = None
     if topic.assignments is not None:
         replicas = [tuple(one.broker_ids) for one in topic.assignments]
-    return await office.admin.add_partitions(
+    return await controller.admin.add_partitions(
         topic.name, topic.count, replicas, validate_only=validate_only, take=take
     )
 
 
-async def asked_reassignments(request: AlterPartitionReassignmentsRequest) -> Asked:
+async def requested_targets(request: AlterPartitionReassignmentsRequest) -> RequestedTargets:
     places = ((topic.name, one) for topic in request.topics for one in topic.partitions)
     return {
         (name, one.partition_index): None if one.replicas is None else tuple(one.replicas)
@@ -115,16 +117,16 @@ async def asked_reassignments(request: AlterPartitionReassignmentsRequest) -> As
     }
 
 
-async def altered(
+async def alter_response(
     results: Mapping[TopicPartition, ApiError | None],
 ) -> AlterPartitionReassignmentsResponse:
     def answer(
-        partition: int, refusal: ApiError | None
+        partition: int, api_error: ApiError | None
     ) -> AlterPartitionReassignmentsResponse.ReassignablePartitionResponse:
         return AlterPartitionReassignmentsResponse.ReassignablePartitionResponse(
             partition_index=partition,
-            error_code=refusal.error if refusal else ErrorCode.NONE,
-            error_message=refusal.message if refusal else None,
+            error_code=api_error.error if api_error else ErrorCode.NONE,
+            error_message=api_error.message if api_error else None,
         )
 
     return AlterPartitionReassignmentsResponse(
@@ -138,17 +140,17 @@ async def altered(
     )
 
 
-async def listed_partitions(
+async def partitions_to_list(
     request: ListPartitionReassignmentsRequest,
 ) -> list[TopicPartition] | None:
-    """None for all."""
+    """The partitions to list; None means all."""
     if request.topics is None:
         return None
-    asked = ((topic.name, one) for topic in request.topics for one in topic.partition_indexes)
-    return [place async for place in paced(asked)]
+    requested = ((topic.name, one) for topic in request.topics for one in topic.partition_indexes)
+    return [place async for place in paced(requested)]
 
 
-async def listed(
+async def list_response(
     under_way: Mapping[TopicPartition, ReplicaAssignment],
 ) -> ListPartitionReassignmentsResponse:
     def answer(
@@ -172,7 +174,9 @@ async def listed(
     )
 
 
-async def elected(outcomes: ElectionOutcomes, *, changes_only: bool) -> ElectLeadersResponse:
+async def elect_leaders_response(
+    outcomes: ElectionOutcomes, *, changes_only: bool
+) -> ElectLeadersResponse:
     """`changes_only` leaves out the partitions that needed no election."""
     reported = {
         tp: outcome
@@ -188,11 +192,11 @@ async def elected(outcomes: ElectionOutcomes, *, changes_only: bool) -> ElectLea
 
 
 def _elected(partition: int, outcome: int | ApiError) -> ElectLeadersResponse.PartitionResult:
-    refusal = outcome if isinstance(outcome, ApiError) else None
+    api_error = outcome if isinstance(outcome, ApiError) else None
     return ElectLeadersResponse.PartitionResult(
         partition_id=partition,
-        error_code=refusal.error if refusal else ErrorCode.NONE,
-        error_message=refusal.message if refusal else None,
+        error_code=api_error.error if api_error else ErrorCode.NONE,
+        error_message=api_error.message if api_error else None,
     )
 
 

@@ -1,7 +1,7 @@
-"""Brings partitions to the best state the registered brokers allow, through ZooKeeper.
+"""Brings partitions to the best state that the registered brokers allow, through ZooKeeper.
 
-Source: `PartitionStateMachine` and `ReplicaStateMachine`, here one: what is to be done follows
-from the state and the brokers, not from the event, so that every event may look at everything.
+Kafka's `PartitionStateMachine` and `ReplicaStateMachine` in one. The next state follows from the
+present state and the brokers, not from the event, so any event may examine any partition.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Decide = Callable[[TopicPartition], PartitionState | None]
 
 
 class PartitionStateMachine:
-    """Decides by `elections`, writes by the store, takes what stands into the context."""
+    """Decides by `leader_selection`, writes to the store, records the result in the context."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class PartitionStateMachine:
         self._unclean_by_default = unclean_by_default
 
     async def settle(self, tps: Iterable[TopicPartition], batch: RequestBatch) -> None:
-        """First states for new partitions, elections and smaller ISRs for the others."""
+        """First states for new partitions; elections and smaller ISRs for the others."""
         tps = list(tps)
         new = [tp for tp in tps if tp not in self._context.states]
         await self._create(new, batch)
@@ -51,24 +51,24 @@ class PartitionStateMachine:
             unclean = await self._unclean_topics(old)
             old = await self._change(old, lambda tp, u=unclean: self._after_failure(tp, u), batch)  # type: ignore[misc]
 
-    async def move_away(self, tps: Iterable[TopicPartition], batch: RequestBatch) -> None:
-        """Take leaders and ISR members away from brokers that are shutting down."""
+    async def move_leaders_away(self, tps: Iterable[TopicPartition], batch: RequestBatch) -> None:
+        """Move leaders and ISR members away from brokers that are shutting down."""
         await self.change(tps, self._for_shutdown, batch)
 
     async def next_epoch(self, tps: Iterable[TopicPartition], batch: RequestBatch) -> None:
-        """The same leaders under new epochs, so that replicas hear of each other."""
+        """Keep the leaders in new epochs, so that replicas accept the new replica list."""
         epoch, states = self._context.epoch, self._context.states
         await self.change(tps, lambda tp: leader_selection.next_epoch(states[tp], epoch), batch)
 
     async def lead_in_target(self, tps: Iterable[TopicPartition], batch: RequestBatch) -> None:
-        """After a reassignment: leaders among the new replicas, and a new epoch in any case."""
+        """After a reassignment: leaders among the new replicas, always in a new epoch."""
         await self.change(tps, self._for_reassignment, batch)
 
     async def leave_isr(
         self, leaving: Mapping[TopicPartition, Iterable[int]], batch: RequestBatch
     ) -> None:
-        """Replicas that go are taken out of the ISRs, one after the other as Apache Kafka does:
-        each is an epoch that clients can see."""
+        """Remove leaving replicas from the ISRs one by one, as Apache Kafka does: clients see an
+        epoch for each."""
         by_broker: dict[int, list[TopicPartition]] = {}
         for tp, brokers in leaving.items():
             for broker in brokers:
@@ -84,21 +84,21 @@ class PartitionStateMachine:
     async def elect(
         self, tps: Iterable[TopicPartition], batch: RequestBatch, *, unclean: bool
     ) -> None:
-        """Elections asked for: of preferred leaders, or of any that lives."""
+        """Elections on request: the preferred leaders or, if unclean, any live replica."""
         await self.change(tps, self._by_request if unclean else self._to_preferred, batch)
 
     async def change(
         self, tps: Iterable[TopicPartition], decide: Decide, batch: RequestBatch
     ) -> None:
-        """Decide and write, again where another had written meanwhile. Partitions that never had
-        a state are left out."""
+        """Decide and write; repeat for partitions that changed meanwhile. Partitions without a
+        state are skipped."""
         pending = [tp for tp in tps if tp in self._context.states]
         while pending:
             pending = await self._change(pending, decide, batch)
 
     async def rebalance(self, imbalance_percent: int, batch: RequestBatch) -> None:
-        """Give leaders back to preferred replicas of which too many are led by others; not while
-        any are being replaced."""
+        """Move leaders to preferred replicas of brokers that lead too few of theirs; not during a
+        reassignment."""
         context = self._context
         if context.reassigning():
             return
@@ -111,26 +111,26 @@ class PartitionStateMachine:
             if len(away) * 100 > imbalance_percent * len(tps):
                 await self._change(away, self._to_preferred, batch)
 
-    async def take_in(self, tp: TopicPartition, batch: RequestBatch) -> bool:
-        """Read a state that was not the known one; whether it is news."""
+    async def adopt_state(self, tp: TopicPartition, batch: RequestBatch) -> bool:
+        """Adopt the state that ZooKeeper has instead of the known one; False if it is no other."""
         standing = await self._store.read_state(tp)
         if standing is None or standing == self._context.states[tp]:
             log.warning("%s-%d: its state cannot be written: %s", *tp, standing)
             return False
-        log.warning("%s-%d: took in what another wrote: %s", *tp, standing)
+        log.warning("%s-%d: adopted the state in ZooKeeper: %s", *tp, standing)
         self._context.record(tp, standing)
         batch.changed(tp)
         return True
 
     def allows_unclean(self, overrides: Mapping[str, str]) -> bool:
-        """By a topic's own settings, else by the broker's."""
+        """Whether the topic's setting, or else the broker's, allows unclean elections."""
         value = overrides.get("unclean.leader.election.enable")
         return self._unclean_by_default() if value is None else value.strip().lower() == "true"
 
     async def write(
         self, wanted: Mapping[TopicPartition, PartitionState]
     ) -> dict[TopicPartition, PartitionState | None]:
-        """Write states and take in those that were written (None: it was another than known)."""
+        """Write states and record the written ones (None: ZooKeeper had another version)."""
         results = await self._store.update_states(wanted)
         for tp, written in results.items():
             if written is not None:
@@ -158,14 +158,14 @@ class PartitionStateMachine:
     async def _change(
         self, tps: Iterable[TopicPartition], decide: Decide, batch: RequestBatch
     ) -> list[TopicPartition]:
-        """One round of decisions; returns the partitions to be looked at again."""
+        """One round of decisions; returns the partitions to decide again."""
         decided = {tp: decide(tp) for tp in tps}
         wanted = {tp: state for tp, state in decided.items() if state is not None}
         again = []
         for tp, written in (await self.write(wanted)).items():
             if written is not None:
                 batch.changed(tp)
-            elif await self.take_in(tp, batch):
+            elif await self.adopt_state(tp, batch):
                 again.append(tp)
         return again
 
@@ -204,7 +204,7 @@ class PartitionStateMachine:
         )
 
     async def _unclean_topics(self, tps: Iterable[TopicPartition]) -> set[str]:
-        """Topics that need and allow an unclean election; configs are read for those alone."""
+        """Topics that need and allow an unclean election; only their settings are read."""
         context = self._context
         needing = dict.fromkeys(
             tp[0]

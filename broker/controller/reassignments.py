@@ -1,7 +1,7 @@
-"""Reassignments (KIP-455): from what is asked for to the last replica deleted.
+"""Reassignments (KIP-455): from the request to the deletion of the last old replica.
 
-Every step leaves in ZooKeeper what the next controller needs to go on: the new replicas and those
-that are to go stand in `/brokers/topics/<t>` from the first write to the last one.
+`/brokers/topics/<t>` has the adding and removing replicas from the first write to the last, so that
+the next controller can continue after any step.
 Source: `KafkaController.onPartitionReassignment` (the letters are those of its phases).
 """
 
@@ -17,7 +17,7 @@ from urteil.broker.controller.api_error import NO_PARTITION, ApiError
 from urteil.broker.controller.replica_assignment import (
     ReplicaAssignment,
     by_topic,
-    target_problem,
+    find_target_error,
     with_assignments,
 )
 from urteil.broker.controller.request_batch import RequestBatch
@@ -36,35 +36,35 @@ Wanted = dict[TopicPartition, ReplicaAssignment]
 
 
 class Reassignments:
-    """Runs in the events of one term."""
+    """Called by the event handlers of one term."""
 
-    def __init__(self, services: Services, nodes: AdminZnodes) -> None:
+    def __init__(self, services: Services, znodes: AdminZnodes) -> None:
         self._services = services
-        self._nodes = nodes
+        self._znodes = znodes
 
     async def alter(
-        self, asked: Mapping[TopicPartition, Sequence[int] | None]
+        self, requested: Mapping[TopicPartition, Sequence[int] | None]
     ) -> dict[TopicPartition, ApiError | None]:
-        """Begin, replace or (None) cancel; answers why not, or None for what was taken on.
+        """Begin, replace or (target None) cancel; returns the error of each partition, if any.
 
-        The newest wish counts: what old tools asked for these partitions is forgotten.
+        A request of an old tool for these partitions is deleted: the newest request counts.
         """
         results: dict[TopicPartition, ApiError | None] = {}
         wanted: Wanted = {}
-        async for tp, target in paced(asked.items()):
-            judged = self._judge(tp, target)
-            if isinstance(judged, ReplicaAssignment):
-                wanted[tp] = judged
-            results[tp] = judged if isinstance(judged, ApiError) else None
-        await self._nodes.forget_reassignments(lambda tp, _: tp in wanted)
-        for tp in wanted.keys() - (await self._pursue(wanted)):
+        async for tp, target in paced(requested.items()):
+            evaluated = self._evaluate(tp, target)
+            if isinstance(evaluated, ReplicaAssignment):
+                wanted[tp] = evaluated
+            results[tp] = evaluated if isinstance(evaluated, ApiError) else None
+        await self._znodes.delete_reassignments(lambda tp, _: tp in wanted)
+        for tp in wanted.keys() - (await self._advance(wanted)):
             results[tp] = NO_PARTITION
         return results
 
-    def _judge(
+    def _evaluate(
         self, tp: TopicPartition, target: Sequence[int] | None, *, alive: bool = True
     ) -> ReplicaAssignment | ApiError:
-        """`alive` asks for new replicas that are."""
+        """The assignment to write, or the error. `alive`: new replicas must be live."""
         context = self._services.context
         now = context.assignment(tp)
         if target is None and not now.is_under_way:
@@ -72,31 +72,31 @@ class Reassignments:
         wanted = now.origin if target is None else target
         state = context.states.get(tp)
         live = context.live if alive else frozenset(wanted)
-        problem = target_problem(now, wanted, live, state.isr if state else ())
+        problem = find_target_error(now, wanted, live, state.isr if state else ())
         if problem is not None:
             return ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, problem)
-        if not now.replicas or context.is_going(tp[0]):
+        if not now.replicas or context.is_deletion_requested(tp[0]):
             return NO_PARTITION
         return now.to(wanted)
 
-    async def take_in_node(self, watch: Watch) -> set[TopicPartition]:
-        """What old tools ask for in `/admin/reassign_partitions`; answers what was taken on.
+    async def process_znode(self, watch: Watch) -> set[TopicPartition]:
+        """Begin what old tools request in `/admin/reassign_partitions`; returns the partitions.
 
-        Their targets may be away. What is under way stays in the node, and is not begun again.
+        The targets need not be live. A reassignment under way stays in the znode and continues.
         """
         context = self._services.context
-        wanted, refused = {}, set()
-        for tp, target in (await self._nodes.reassignments(watch)).items():
-            judged = self._judge(tp, target, alive=False)
-            if isinstance(judged, ApiError):
-                log.warning("reassignment of %s-%d: %s", *tp, judged.message)
-                refused.add(tp)
-            elif not judged.is_under_way or judged != context.assignment(tp):
-                wanted[tp] = judged
-        taken = await self._pursue(wanted)
-        refused |= wanted.keys() - taken
-        if refused:
-            await self._nodes.forget_reassignments(lambda tp, _: tp in refused)
+        wanted, rejected = {}, set()
+        for tp, target in (await self._znodes.reassignments(watch)).items():
+            evaluated = self._evaluate(tp, target, alive=False)
+            if isinstance(evaluated, ApiError):
+                log.warning("reassignment of %s-%d: %s", *tp, evaluated.message)
+                rejected.add(tp)
+            elif not evaluated.is_under_way or evaluated != context.assignment(tp):
+                wanted[tp] = evaluated
+        taken = await self._advance(wanted)
+        rejected |= wanted.keys() - taken
+        if rejected:
+            await self._znodes.delete_reassignments(lambda tp, _: tp in rejected)
         return taken
 
     async def resume(
@@ -105,14 +105,17 @@ class Reassignments:
         *,
         on: Collection[int] | None = None,
     ) -> None:
-        """Go on with what is under way: all of it, or what has targets `on` these brokers.
+        """Continue the reassignments under way: all, or those with targets `on` these brokers.
 
-        Also with what a controller wrote, and died before it took others out of the ISR.
+        This includes partitions whose previous controller died before it shrank the ISR.
         """
         context = self._services.context
-        tps = [*context.reassigning(), *(tp for tp in context.partitions() if self._leaving(tp))]
+        tps = [
+            *context.reassigning(),
+            *(tp for tp in context.partitions() if self._leaving_replicas(tp)),
+        ]
         under_way = {tp: context.assignment(tp) for tp in tps}
-        await self._pursue(
+        await self._advance(
             {
                 tp: one
                 for tp, one in under_way.items()
@@ -121,11 +124,13 @@ class Reassignments:
         )
 
     async def finish(self) -> None:
-        """Complete those whose targets are all in sync."""
-        await self._pursue({tp: self._services.context.assignment(tp) for tp in self.ripe()})
+        """Complete the reassignments whose targets are all in sync."""
+        await self._advance(
+            {tp: self._services.context.assignment(tp) for tp in self.completable()}
+        )
 
-    def ripe(self) -> list[TopicPartition]:
-        """Under way, and with nothing left to wait for."""
+    def completable(self) -> list[TopicPartition]:
+        """Partitions under reassignment whose targets are all in sync."""
         return [tp for tp in self._services.context.reassigning() if self._is_complete(tp)]
 
     def _is_complete(self, tp: TopicPartition) -> bool:
@@ -134,8 +139,8 @@ class Reassignments:
         isr = state.isr if state is not None else ()
         return context.assignment(tp).is_complete(isr, context.live_for(tp))
 
-    def _leaving(self, tp: TopicPartition) -> set[int]:
-        """In sync without being replicas any more; empty where no replica is in sync."""
+    def _leaving_replicas(self, tp: TopicPartition) -> set[int]:
+        """ISR members that are no replicas any more; empty if no replica is in sync."""
         context = self._services.context
         state, replicas = context.states.get(tp), set(context.replicas(tp))
         isr = set(state.isr) if state is not None else set()
@@ -143,35 +148,35 @@ class Reassignments:
 
     # -- the phases -----------------------------------------------------------------------------
 
-    async def _pursue(self, wanted: Wanted) -> set[TopicPartition]:
-        """Write what is wanted, then wait for it or complete it; answers what could be written."""
+    async def _advance(self, wanted: Wanted) -> set[TopicPartition]:
+        """Write the assignments, then wait for targets or complete; returns the written ones."""
         services = self._services
         if not wanted:
             return set()
         batch = services.batch()
         before = {tp: services.context.replicas(tp) for tp in wanted}
-        standing = await self._write(wanted)  # U1
-        services.context.assign({tp: wanted[tp] for tp in standing})  # U2
-        batch.update_metadata(standing)
+        written_tps = await self._write(wanted)  # U1
+        services.context.assign({tp: wanted[tp] for tp in written_tps})  # U2
+        batch.update_metadata(written_tps)
         await self._remove(  # U3
             {
-                tp: (set(before[tp]) - set(wanted[tp].replicas)) | self._leaving(tp)
-                for tp in standing
+                tp: (set(before[tp]) - set(wanted[tp].replicas)) | self._leaving_replicas(tp)
+                for tp in written_tps
             },
             batch,
         )
-        stateless = [tp for tp in standing if tp not in services.context.states]
+        stateless = [tp for tp in written_tps if tp not in services.context.states]
         await services.machine.settle(stateless, batch)
-        done = [tp for tp in standing if self._is_complete(tp)]
-        await self._await_targets([tp for tp in standing if tp not in done], batch)  # A
+        done = [tp for tp in written_tps if self._is_complete(tp)]
+        await self._await_targets([tp for tp in written_tps if tp not in done], batch)  # A
         await self._complete(done, batch)  # B
-        return set(standing)
+        return set(written_tps)
 
     async def _await_targets(self, tps: list[TopicPartition], batch: RequestBatch) -> None:
-        """A1 and A2: all replicas hear of each other, under a new epoch.
+        """A1 and A2: announce all replicas to each other, in a new epoch.
 
-        One that was to come may have led until it was taken back: another has to, lest nobody
-        catches up.
+        A cancelled target may have been the leader; then another replica is elected first, so that
+        the targets can catch up.
         """
         await self._services.machine.settle(tps, batch)
         await self._services.machine.next_epoch(tps, batch)
@@ -184,13 +189,13 @@ class Reassignments:
             )  # fmt: skip
 
     async def _complete(self, tps: list[TopicPartition], batch: RequestBatch) -> None:
-        """B: leaders from among the new replicas, the others out of the ISR and deleted.
+        """B: elect leaders among the new replicas, take the old ones out of the ISR, delete them.
 
-        The old replicas are named in ZooKeeper until all others have been told.
+        ZooKeeper lists the old replicas until the brokers have been informed.
         """
         services = self._services
         leaving = {tp: services.context.assignment(tp).removing for tp in tps}
-        done = {tp: services.context.assignment(tp).done() for tp in tps}
+        done = {tp: services.context.assignment(tp).completed() for tp in tps}
         services.context.assign(done)  # B2
         await services.machine.lead_in_target(tps, batch)  # B3
         await self._remove(leaving, batch)  # B4, B5
@@ -198,7 +203,7 @@ class Reassignments:
         if not done:
             return
         await self._write(done)  # B6
-        await self._nodes.forget_reassignments(  # B7
+        await self._znodes.delete_reassignments(  # B7
             lambda tp, target: tp in done and target == done[tp].replicas
         )
         for tp, one in done.items():
@@ -207,7 +212,7 @@ class Reassignments:
     async def _remove(
         self, leaving: Mapping[TopicPartition, Iterable[int]], batch: RequestBatch
     ) -> None:
-        """Out of the ISR, then off the disk; a broker that is away keeps its files."""
+        """Remove replicas from the ISR, then delete them; an absent broker keeps its files."""
         leaving = {tp: sorted(brokers) for tp, brokers in leaving.items()}
         await self._services.machine.leave_isr(leaving, batch)
         for tp, brokers in leaving.items():
@@ -215,19 +220,19 @@ class Reassignments:
                 batch.stop_replica(broker, tp, delete=True)
 
     async def _write(self, wanted: Wanted) -> list[TopicPartition]:
-        """Into `/brokers/topics`; answers the partitions whose topics stand there still."""
-        standing = []
+        """Write to `/brokers/topics`; returns the partitions whose topics still exist."""
+        written_tps = []
         for topic, assignments in by_topic(wanted).items():
             if await self._write_topic(topic, assignments):
-                standing += [(topic, partition) for partition in assignments]
-        return standing
+                written_tps += [(topic, partition) for partition in assignments]
+        return written_tps
 
     async def _write_topic(self, topic: str, assignments: Mapping[int, ReplicaAssignment]) -> bool:
         topic_id = self._services.context.topics[topic].topic_id
 
         def change(found: TopicAssignment) -> TopicAssignment:
             if found.topic_id not in (None, topic_id):
-                return found  # made anew meanwhile: not ours to change
+                return found  # created anew meanwhile: another topic
             return with_assignments(replace(found, topic_id=topic_id), assignments)
 
         written = await self._services.store.change_topic(topic, change)

@@ -1,4 +1,4 @@
-"""The replicas of one partition while they are being replaced (KIP-455), without I/O.
+"""The replicas of one partition under reassignment (KIP-455), without I/O.
 
 Source: `ReplicaAssignment` and `KafkaController.validateReplicas` of Apache Kafka 3.9.
 """
@@ -14,7 +14,7 @@ from urteil.broker.zookeeper.znodes import TopicAssignment
 
 @dataclass(frozen=True, slots=True)
 class ReplicaAssignment:
-    """All replicas, those wanted in the end first; which of them come, and which go."""
+    """All replicas, targets first, and which of them are being added and removed."""
 
     replicas: tuple[int, ...] = ()
     adding: tuple[int, ...] = ()
@@ -22,7 +22,7 @@ class ReplicaAssignment:
 
     @property
     def origin(self) -> tuple[int, ...]:
-        """The replicas to go back to. Their first order is lost where the target had another."""
+        """The replicas before the reassignment, in the order of the target."""
         return _without(self.replicas, self.adding)
 
     @property
@@ -34,20 +34,20 @@ class ReplicaAssignment:
         return bool(self.adding or self.removing)
 
     def to(self, target: Sequence[int]) -> ReplicaAssignment:
-        """On the way from the origin to `target`, whatever the target was before."""
+        """A reassignment from the origin to `target`, whatever the previous target was."""
         replicas = tuple(dict.fromkeys((*target, *self.origin)))
         return ReplicaAssignment(
             replicas, _without(replicas, self.origin), _without(replicas, tuple(target))
         )
 
-    def done(self) -> ReplicaAssignment:
+    def completed(self) -> ReplicaAssignment:
         return ReplicaAssignment(self.target)
 
     def is_complete(self, isr: Collection[int], live: Collection[int]) -> bool:
-        """Whether the old replicas may go: all new ones are in sync.
+        """Whether the old replicas may be deleted: all targets are in sync, and one can lead.
 
-        One of them must be able to lead as well; Apache Kafka does not ask for that, and deletes
-        the last living copy when all new ones have just died.
+        Apache Kafka does not require a live target: it deletes the last live copy if all targets
+        have just died.
         """
         if not self.is_under_way:
             return True
@@ -55,7 +55,7 @@ class ReplicaAssignment:
 
 
 def assignment_of(topic: TopicAssignment, partition: int) -> ReplicaAssignment:
-    """Of a partition; empty for one that does not exist."""
+    """The assignment of a partition; empty if the partition does not exist."""
     return ReplicaAssignment(
         topic.partitions.get(partition, ()),
         topic.adding.get(partition, ()),
@@ -66,7 +66,7 @@ def assignment_of(topic: TopicAssignment, partition: int) -> ReplicaAssignment:
 def with_assignments(
     topic: TopicAssignment, assignments: Mapping[int, ReplicaAssignment]
 ) -> TopicAssignment:
-    """The topic with some partitions assigned anew."""
+    """The topic with new assignments for some partitions."""
     adding = {**topic.adding, **{p: one.adding for p, one in assignments.items()}}
     removing = {**topic.removing, **{p: one.removing for p, one in assignments.items()}}
     return replace(
@@ -86,13 +86,13 @@ def by_topic(
     return found
 
 
-def target_problem(
+def find_target_error(
     now: ReplicaAssignment, target: Sequence[int], live: Collection[int], isr: Collection[int]
 ) -> str | None:
-    """Why `target` (None stands for going back) may not be the new replicas; None when it may.
+    """The reason why `target` cannot be the new replicas; None if it can.
 
-    The last rule is KRaft's: with ZooKeeper, Apache Kafka lets the replicas go that alone are in
-    sync, and what they hold is lost.
+    The last rule is KRaft's: with ZooKeeper, Apache Kafka deletes the only replicas in sync, and
+    their records are lost.
     """
     wanted = now.to(target)
     if not target:

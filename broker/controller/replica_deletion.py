@@ -1,7 +1,7 @@
-"""Topics on their way out: which replicas still have to be deleted, and by whom.
+"""Deletion of topics: the status of each replica that has to be deleted.
 
-A topic goes once all its replicas are deleted; those on brokers that are away wait for them.
-Source: `TopicDeletionManager`.
+A topic is complete once all its replicas are deleted. The replicas of an absent broker wait until
+it returns. Source: `TopicDeletionManager`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Replica = tuple[int, TopicPartition]
 
 
 class ReplicaDeletions:
-    """Plain state; the term sends StopReplica and removes the nodes."""
+    """Plain state; the term sends StopReplica and deletes the znodes."""
 
     def __init__(self) -> None:
         self._topics: dict[str, dict[Replica, ReplicaStatus]] = {}
@@ -28,7 +28,7 @@ class ReplicaDeletions:
         return list(self._topics)
 
     def add(self, topic: str, replicas: Mapping[TopicPartition, Sequence[int]]) -> None:
-        """Start to delete a topic."""
+        """Start the deletion of a topic."""
         self._topics[topic] = {
             (broker, tp): ReplicaStatus.OFFLINE
             for tp, brokers in replicas.items()
@@ -36,25 +36,25 @@ class ReplicaDeletions:
         }
 
     def start(self, present: Collection[int]) -> list[Replica]:
-        """Replicas whose brokers are to be asked now; the others wait for their brokers."""
-        asked = []
+        """Replicas to delete now. The replicas of absent brokers become ineligible."""
+        started = []
         for statuses in self._topics.values():
             for replica, status in statuses.items():
                 if status is ReplicaStatus.DELETION_INELIGIBLE and replica[0] in present:
                     self._move(replica, ReplicaStatus.OFFLINE)
                 if statuses[replica] is ReplicaStatus.OFFLINE:
                     here = replica[0] in present
-                    asked += [replica] if here else []
+                    started += [replica] if here else []
                     self._move(
                         replica,
                         ReplicaStatus.DELETION_STARTED
                         if here
                         else ReplicaStatus.DELETION_INELIGIBLE,
                     )
-        return asked
+        return started
 
-    def answered(self, broker: int, tp: TopicPartition, *, deleted: bool) -> None:
-        """A broker answered StopReplica for one partition; late answers are ignored."""
+    def handle_response(self, broker: int, tp: TopicPartition, *, deleted: bool) -> None:
+        """Record a StopReplica answer for one partition; late answers are ignored."""
         replica = (broker, tp)
         status = self._topics.get(tp[0], {}).get(replica)
         if status is ReplicaStatus.DELETION_STARTED:
@@ -64,14 +64,14 @@ class ReplicaDeletions:
             )
 
     def broker_left(self, broker: int) -> None:
-        """What it was asked for is unknown: it is asked again when it comes back."""
+        """Mark its started deletions ineligible; they start again when the broker returns."""
         for statuses in self._topics.values():
             for replica, status in statuses.items():
                 if replica[0] == broker and status is ReplicaStatus.DELETION_STARTED:
                     self._move(replica, ReplicaStatus.DELETION_INELIGIBLE)
 
     def complete(self) -> list[str]:
-        """Topics without a replica left."""
+        """Topics whose replicas are all deleted."""
         done = ReplicaStatus.DELETION_SUCCESSFUL
         return [
             topic
@@ -79,8 +79,8 @@ class ReplicaDeletions:
             if all(status is done for status in statuses.values())
         ]
 
-    def halted(self, topic: str) -> bool:
-        """Whether nothing more can be done for now: what is left waits for brokers."""
+    def is_waiting_for_brokers(self, topic: str) -> bool:
+        """Whether every remaining replica is on an absent broker."""
         settled = (ReplicaStatus.DELETION_SUCCESSFUL, ReplicaStatus.DELETION_INELIGIBLE)
         statuses = self._topics.get(topic, {}).values()
         ineligible = ReplicaStatus.DELETION_INELIGIBLE in statuses

@@ -1,4 +1,4 @@
-"""Which brokers hold a new topic's replicas: Apache Kafka's `AdminUtils`, draw for draw."""
+"""Placement of a new topic's replicas: Apache Kafka's `AdminUtils`, with the same random draws."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 MAX_PARTITIONS = 100_000
-"""Of more a node of ZooKeeper cannot tell the replicas (1 MiB); Apache Kafka tries all the same, be
-they 2^31, and its thread or its heap is lost."""
+"""A znode (1 MiB) cannot hold the replicas of more. Apache Kafka tries even 2^31, and loses its
+thread or its heap."""
 
 
 class AssignmentError(ValueError):
-    """No assignment is possible; the message is Apache Kafka's, if that has one."""
+    """No placement is possible; the message is Apache Kafka's, if it has one."""
 
 
 class InvalidPartitions(AssignmentError):
@@ -32,9 +32,9 @@ def assign_replicas(
 ) -> dict[int, tuple[int, ...]]:
     """Replicas of every partition, the first of each its preferred leader.
 
-    `racks` maps the alive brokers to their racks. Leaders go round the brokers from a random one,
-    followers from a random shift that grows every round; with racks, every rack gets a replica
-    before one gets a second. Raises AssignmentError.
+    `racks` maps the live brokers to their racks. Leaders rotate over the brokers from a random
+    one, followers from a random shift that grows with each round. With racks, each rack gets a
+    replica before any gets a second. Raises AssignmentError.
     """
     brokers = _checked(racks, partitions, replication_factor)
     start, shift = rng.randrange(len(brokers)), rng.randrange(len(brokers))
@@ -44,10 +44,10 @@ def assign_replicas(
 def assign_more(
     racks: Mapping[int, str | None], existing: int, first: Sequence[int], count: int
 ) -> dict[int, tuple[int, ...]]:
-    """Replicas of `count` partitions more than the `existing` ones of a topic.
+    """Replicas of `count` partitions beyond the `existing` ones of a topic.
 
-    `first` are the replicas of its partition 0: the new ones have as many, and go on from there.
-    Apache Kafka takes the place of their leader among all brokers by id, with racks as well.
+    `first` has the replicas of its partition 0: the new partitions have as many, and continue from
+    its leader. Apache Kafka counts the leader's position among all brokers by id, even with racks.
     Raises AssignmentError.
     """
     brokers = _checked(racks, count, len(first))
@@ -58,7 +58,7 @@ def assign_more(
 def _checked(
     racks: Mapping[int, str | None], partitions: int, replication_factor: int
 ) -> list[int]:
-    """The brokers in the order to go round them."""
+    """The brokers in the order of rotation."""
     if partitions <= 0:
         raise InvalidPartitions("Number of partitions must be larger than 0.")
     if partitions > MAX_PARTITIONS:
@@ -99,7 +99,7 @@ def _assign(
 
 
 def rack_alternated(racks: Mapping[int, str]) -> list[int]:
-    """Brokers in an order that goes round the racks, each rack's brokers by id."""
+    """Brokers in an order that alternates racks; within a rack by id."""
     by_rack: dict[str, list[int]] = defaultdict(list)
     for broker in sorted(racks):
         by_rack[racks[broker]].append(broker)

@@ -1,4 +1,4 @@
-"""The requests that tell brokers of a change, collected and then built once a broker."""
+"""The requests that announce changes to the brokers, collected and then built per broker."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ Request = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
 
 
 class RequestBatch:
-    """Collects who must hear of what; states are those of the context when it is built.
+    """Collects partitions and their receivers; `build` reads the states from the context.
 
-    LeaderAndIsr goes to replicas, UpdateMetadata to every registered broker, each request with the
-    epoch of the broker it is for. Brokers that are not registered are left out.
+    LeaderAndIsr goes to replicas, UpdateMetadata to every registered broker. Each request carries
+    the epoch of its receiver. Unregistered brokers receive nothing.
     """
 
     def __init__(self, context: ControllerContext, listener: str) -> None:
@@ -40,10 +40,12 @@ class RequestBatch:
         self._roles: dict[
             tuple[TopicPartition, bool], LeaderAndIsrRequest.LeaderAndIsrPartitionState
         ] = {}
-        self._told: dict[TopicPartition, UpdateMetadataRequest.UpdateMetadataPartitionState] = {}
+        self._metadata_states: dict[
+            TopicPartition, UpdateMetadataRequest.UpdateMetadataPartitionState
+        ] = {}
 
     def changed(self, tp: TopicPartition, *, is_new: bool = False) -> None:
-        """A partition has a new state: its replicas and everybody's metadata."""
+        """Announce a new state: LeaderAndIsr to its replicas, UpdateMetadata to all brokers."""
         self.leader_and_isr(tp, self._context.replicas(tp), is_new=is_new)
         self.update_metadata([tp])
 
@@ -57,19 +59,22 @@ class RequestBatch:
     def update_metadata(
         self, tps: Iterable[TopicPartition], brokers: Iterable[int] | None = None
     ) -> None:
-        """Partition states and the list of alive brokers, to all brokers unless told otherwise."""
+        """Announce partition states and the live brokers; `brokers` None means all brokers."""
         tps = list(tps)
         for broker in self._context.present if brokers is None else brokers:
             self._update.setdefault(broker, set()).update(tps)
 
     def stop_replica(self, broker: int, tp: TopicPartition, *, delete: bool) -> None:
-        """The broker hears nothing else of the partition: as a follower it would fetch, seem to
-        be about to join the ISR, and then be waited for in vain."""
+        """Stop a replica; LeaderAndIsr for the partition is then left out for this broker.
+
+        As a follower it would fetch and seem about to join the ISR, and the high watermark would
+        wait for it.
+        """
         self._stop.setdefault(broker, {})[tp] = delete
 
     def build(self) -> dict[int, list[Request]]:
-        """Requests by broker, in the order to send them in. They share what they say alike."""
-        self._roles, self._told = {}, {}
+        """Requests by broker, in sending order. Equal partition states are shared objects."""
+        self._roles, self._metadata_states = {}, {}
         requests: dict[int, list[Request]] = {}
         for broker in sorted(self._context.present):
             built = [
@@ -89,8 +94,8 @@ class RequestBatch:
 
     def _build_leader_and_isr(self, broker: int) -> LeaderAndIsrRequest | None:
         stopped = self._stop.get(broker, {})
-        told = sorted(self._leader_and_isr.get(broker, {}).items())
-        wanted = [(tp, is_new) for tp, is_new in told if tp not in stopped]
+        requested = sorted(self._leader_and_isr.get(broker, {}).items())
+        wanted = [(tp, is_new) for tp, is_new in requested if tp not in stopped]
         if not wanted:
             return None
         topics: dict[str, list[LeaderAndIsrRequest.LeaderAndIsrPartitionState]] = {}
@@ -151,10 +156,10 @@ class RequestBatch:
         for tp in sorted(wanted):
             state = self._context.states.get(tp)
             if state is not None or tp[0] in self._context.deleting:
-                told = self._told.get(tp)
-                if told is None:
-                    told = self._told[tp] = self._metadata(tp, state)
-                topics.setdefault(tp[0], []).append(told)
+                metadata = self._metadata_states.get(tp)
+                if metadata is None:
+                    metadata = self._metadata_states[tp] = self._metadata(tp, state)
+                topics.setdefault(tp[0], []).append(metadata)
         return UpdateMetadataRequest(
             **self._head(broker),
             topic_states=[
@@ -223,7 +228,7 @@ class RequestBatch:
 
 
 def live_broker(info: BrokerInfo) -> UpdateMetadataRequest.UpdateMetadataBroker:
-    """A broker as metadata tells of it, with every listener."""
+    """A broker in the form of UpdateMetadata, with every listener."""
     return UpdateMetadataRequest.UpdateMetadataBroker(
         id=info.id,
         endpoints=[
@@ -240,7 +245,7 @@ def live_broker(info: BrokerInfo) -> UpdateMetadataRequest.UpdateMetadataBroker:
 
 
 def partitions_in(request: StopReplicaRequest) -> Mapping[TopicPartition, bool]:
-    """Partitions of a StopReplica, and whether each is to be deleted."""
+    """The partitions of a StopReplica request, each with its delete flag."""
     return {
         (topic.topic_name, partition.partition_index): partition.delete_partition
         for topic in request.topic_states

@@ -1,4 +1,4 @@
-"""One ordered queue of requests for every broker, each retried until answered or the broker left.
+"""An ordered queue of requests for each broker; a request is retried until the broker answers.
 
 Source: `ControllerChannelManager` and `RequestSendThread`.
 """
@@ -21,12 +21,12 @@ log = logging.getLogger("controller")
 RETRY_BACKOFF_S = 0.1
 PURPOSE = "controller"
 
-Answered = Callable[[int, Request, Any], None]
+ResponseHandler = Callable[[int, Request, Any], None]
 """Called with the broker, the request and its response."""
 
 
 class RequestChannel(Protocol):
-    """What is needed of `Channels`."""
+    """The part of `Channels` that senders use."""
 
     async def send(
         self, node: Endpoint, msg: Any, version: int, timeout_ms: float, *, purpose: str = ...
@@ -34,40 +34,44 @@ class RequestChannel(Protocol):
 
 
 class RequestSenders:
-    """Requests to one broker arrive in the order they were sent in here, none twice in flight."""
+    """Sends each broker its requests in order, one in flight at a time."""
 
     def __init__(
-        self, channels: RequestChannel, listener: str, timeout_ms: float, answered: Answered
+        self,
+        channels: RequestChannel,
+        listener: str,
+        timeout_ms: float,
+        on_response: ResponseHandler,
     ) -> None:
         self._channels = channels
         self._listener = listener
         self._timeout_ms = timeout_ms
-        self._answered = answered
+        self._handle_response = on_response
         self._senders: dict[int, _Sender] = {}
         self._closed = False
 
     def add(self, info: BrokerInfo) -> None:
-        """Start a queue for a broker; its requests wait until it answers.
+        """Start a queue for a broker.
 
-        What was not answered under an earlier registration of the same life goes first: only a
-        broker that left (`remove`) is not owed it any more.
+        Unanswered requests of an earlier registration in the same life are sent first. Requests to
+        a broker that left were dropped by `remove`.
         """
         endpoint = info.endpoint(self._listener)
         if self._closed:
-            return  # an event that was under way when the term of office ended
+            return  # the event began before the term ended
         if endpoint is None:
             log.error("broker %d has no listener %s: nothing is sent", info.id, self._listener)
             return
         before = self._senders.get(info.id)
         self.remove(info.id)
         node = Endpoint(info.id, endpoint.host, endpoint.port)
-        sender = _Sender(node, self._channels, self._timeout_ms, self._answered)
+        sender = _Sender(node, self._channels, self._timeout_ms, self._handle_response)
         self._senders[info.id] = sender
         for request in before.unanswered if before is not None else ():
             sender.put(request)
 
     def remove(self, broker: int) -> None:
-        """Drop a broker's queue with all that was not answered."""
+        """Drop a broker's queue with its unanswered requests."""
         sender = self._senders.pop(broker, None)
         if sender is not None:
             sender.close()
@@ -77,14 +81,14 @@ class RequestSenders:
         if sender is not None:
             sender.put(request)
 
-    async def answered_so_far(self, broker: int) -> None:
-        """Wait until the broker answered what was sent to it before, or left."""
+    async def wait_for_answers(self, broker: int) -> None:
+        """Wait until the broker answered all requests sent so far, or left."""
         sender = self._senders.get(broker)
         if sender is not None:
-            await sender.answered_so_far()
+            await sender.wait_for_answers()
 
     def close(self) -> None:
-        """For good: what is added or sent later goes nowhere."""
+        """Close for good: later calls of `add` and `send` have no effect."""
         self._closed = True
         for broker in list(self._senders):
             self.remove(broker)
@@ -92,12 +96,16 @@ class RequestSenders:
 
 class _Sender:
     def __init__(
-        self, node: Endpoint, channels: RequestChannel, timeout_ms: float, answered: Answered
+        self,
+        node: Endpoint,
+        channels: RequestChannel,
+        timeout_ms: float,
+        on_response: ResponseHandler,
     ) -> None:
         self._node = node
         self._channels = channels
         self._timeout_ms = timeout_ms
-        self._answered = answered
+        self._handle_response = on_response
         self._queue: deque[Request] = deque()
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
         self._more = asyncio.Event()
@@ -106,7 +114,7 @@ class _Sender:
 
     @property
     def unanswered(self) -> list[Request]:
-        """In the order they were put in."""
+        """Requests without an answer, in sending order."""
         return list(self._queue)
 
     def put(self, request: Request) -> None:
@@ -114,7 +122,7 @@ class _Sender:
         self._put += 1
         self._more.set()
 
-    async def answered_so_far(self) -> None:
+    async def wait_for_answers(self) -> None:
         if self._done < self._put:
             future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append((self._put, future))
@@ -131,7 +139,7 @@ class _Sender:
                 request = self._queue[0]
                 response = await self._until_answered(request)
                 self._queue.popleft()
-                self._answered(self._node.id, request, response)
+                self._handle_response(self._node.id, request, response)
                 self._done += 1
                 self._release(self._done)
             self._more.clear()

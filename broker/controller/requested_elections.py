@@ -1,4 +1,4 @@
-"""Elections that are asked for: ElectLeaders, and `/admin/preferred_replica_election`.
+"""Elections on request: ElectLeaders, and `/admin/preferred_replica_election`.
 
 Source: `KafkaController.processReplicaLeaderElection`, KIP-460.
 """
@@ -27,33 +27,33 @@ ElectionOutcomes = dict[TopicPartition, int | ApiError]
 
 
 class RequestedElections:
-    """Runs in the events of one term."""
+    """Called by the event handlers of one term."""
 
-    def __init__(self, services: Services, nodes: AdminZnodes) -> None:
+    def __init__(self, services: Services, znodes: AdminZnodes) -> None:
         self._services = services
-        self._nodes = nodes
+        self._znodes = znodes
 
     async def elect(
         self, tps: Iterable[TopicPartition] | None, *, unclean: bool
     ) -> ElectionOutcomes:
-        """The new leader of each partition, or why there is none. None stands for all."""
+        """The new leader of each partition, or the error. `tps` None means all partitions."""
         context = self._services.context
-        asked = list(context.statuses) if tps is None else list(dict.fromkeys(tps))
-        refused = {tp: self._refusal(tp, unclean=unclean) async for tp in paced(asked)}
+        requested = list(context.statuses) if tps is None else list(dict.fromkeys(tps))
+        errors = {tp: self._find_error(tp, unclean=unclean) async for tp in paced(requested)}
         batch = self._services.batch()
-        wanted = [tp for tp, refusal in refused.items() if refusal is None]
+        wanted = [tp for tp, error in errors.items() if error is None]
         await self._services.machine.elect(wanted, batch, unclean=unclean)
         self._services.send(batch)
         return {
-            tp: self._outcome(tp, unclean=unclean) if refusal is None else refusal
-            async for tp, refusal in paced(refused.items())
+            tp: self._outcome(tp, unclean=unclean) if error is None else error
+            async for tp, error in paced(errors.items())
         }
 
-    def _refusal(self, tp: TopicPartition, *, unclean: bool) -> ApiError | None:
+    def _find_error(self, tp: TopicPartition, *, unclean: bool) -> ApiError | None:
         context = self._services.context
         if tp not in context.statuses:
             return NO_PARTITION
-        if context.is_going(tp[0]):
+        if context.is_deletion_requested(tp[0]):
             return BEING_DELETED
         state = context.states.get(tp)
         if state is None:
@@ -63,9 +63,9 @@ class RequestedElections:
         return ELECTION_NOT_NEEDED if state.leader == context.replicas(tp)[0] else None
 
     def _outcome(self, tp: TopicPartition, *, unclean: bool) -> int | ApiError:
-        """Of an election that was held."""
+        """The result of an election that ran."""
         state = self._services.context.states.get(tp)
-        if state is not None and self._refusal(tp, unclean=unclean) is ELECTION_NOT_NEEDED:
+        if state is not None and self._find_error(tp, unclean=unclean) is ELECTION_NOT_NEEDED:
             return state.leader
         if unclean:
             return ApiError(
@@ -78,13 +78,13 @@ class RequestedElections:
             "is not alive or not in sync",
         )
 
-    async def take_in_node(self, watch: Watch) -> None:
-        """What old tools ask for; the node goes whatever comes of it, so that they can ask again.
+    async def process_znode(self, watch: Watch) -> None:
+        """Run the elections that old tools requested, and delete the znode for the next request.
 
-        Then it is looked at anew: it may have been made again before the watch was set.
+        The znode is read again after each round: a tool may have created it before the watch.
         """
-        while (asked := await self._nodes.elections(watch)) is not None:
-            for tp, outcome in (await self.elect(asked, unclean=False)).items():
+        while (requested := await self._znodes.elections(watch)) is not None:
+            for tp, outcome in (await self.elect(requested, unclean=False)).items():
                 if isinstance(outcome, ApiError) and outcome is not ELECTION_NOT_NEEDED:
                     log.warning("preferred leader of %s-%d: %s", *tp, outcome.message)
-            await self._nodes.forget_elections()
+            await self._znodes.delete_elections()

@@ -1,4 +1,4 @@
-"""What all parts of one term of office work with."""
+"""The state and the services that the event handlers of one term share."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from urteil.broker.controller.request_senders import RequestSenders
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What is known, how it is written, and how brokers hear of it.
+    """The context, the store that writes to ZooKeeper, and the senders to the brokers.
 
-    `progress` is set at every change of anything.
+    `progress` is set after each change.
     """
 
     context: ControllerContext
@@ -30,7 +30,7 @@ class Services:
         return RequestBatch(self.context, self.listener)
 
     def batch_for_all(self) -> RequestBatch:
-        """A batch that tells everybody at least which brokers are alive."""
+        """A batch that sends every broker at least the list of live brokers."""
         batch = self.batch()
         batch.update_metadata([])
         return batch

@@ -1,4 +1,4 @@
-"""States of partitions and replicas as the controller sees them, and which may follow which.
+"""Statuses of partitions and replicas in the controller, and their permitted transitions.
 
 Source: `PartitionStateMachine` and `ReplicaStateMachine` of Apache Kafka 3.9.
 """
@@ -11,7 +11,7 @@ TopicPartition = tuple[str, int]
 
 
 class PartitionStatus(Enum):
-    """NEW has replicas but no leader ever; ONLINE has a leader; OFFLINE lost it."""
+    """NEW never had a leader; ONLINE has one; OFFLINE lost it."""
 
     NON_EXISTENT = auto()
     NEW = auto()
@@ -20,7 +20,7 @@ class PartitionStatus(Enum):
 
 
 class ReplicaStatus(Enum):
-    """Of a replica whose topic is being deleted. INELIGIBLE: not now, its broker is away."""
+    """Status of a replica whose topic is being deleted. INELIGIBLE: its broker is absent."""
 
     OFFLINE = auto()
     DELETION_STARTED = auto()
@@ -51,18 +51,18 @@ REPLICA_TRANSITIONS = {
 
 
 class IllegalTransition(Exception):
-    """A bug: the tables above do not allow it."""
+    """A transition that the tables forbid: a bug."""
 
 
 def next_partition_status(now: PartitionStatus, target: PartitionStatus) -> PartitionStatus:
-    """`target`, if it may follow `now`. Raises IllegalTransition."""
+    """`target`, if the tables permit it after `now`. Raises IllegalTransition."""
     if target not in PARTITION_TRANSITIONS[now]:
         raise IllegalTransition(f"partition {now.name} -> {target.name}")
     return target
 
 
 def next_replica_status(now: ReplicaStatus, target: ReplicaStatus) -> ReplicaStatus:
-    """`target`, if it may follow `now`. Raises IllegalTransition."""
+    """`target`, if the tables permit it after `now`. Raises IllegalTransition."""
     if target not in REPLICA_TRANSITIONS[now]:
         raise IllegalTransition(f"replica {now.name} -> {target.name}")
     return target

@@ -1,8 +1,7 @@
-"""One term of office: from the election to the resignation, every event in order.
+"""One term: every event from the election to the resignation, in order.
 
-Every public method runs to its end before the next begins (the controller's queue sees to it).
-Decisions are made by plain functions on the context; what they say is written to ZooKeeper, then
-taken into the context, then sent.
+The controller's queue runs one public method at a time. Plain functions decide from the context;
+a decision is written to ZooKeeper first, then recorded in the context, then sent to the brokers.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ Later = Callable[[Callable[["Term"], Any]], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TermOptions:
-    """What of the broker's configuration a controller obeys."""
+    """The settings of the broker that a term uses."""
 
     listener: str
     request_timeout_ms: float
@@ -66,7 +65,7 @@ class TermOptions:
 
 
 class Term:
-    """Owns the context; `close` ends it at once, also from within a method."""
+    """Owns the context; `close` ends the term at once, even within a method."""
 
     def __init__(
         self,
@@ -79,7 +78,7 @@ class Term:
         suspect: Callable[[], None],
         elections: Elections,
     ) -> None:
-        """`suspect` is called when a broker says that it knows a newer controller."""
+        """`suspect` is called when a broker answers that it has seen a newer controller."""
         self.context = context
         self._zk = zk
         self._options = options
@@ -95,16 +94,16 @@ class Term:
             unclean_by_default=options.unclean_by_default,
         )
         self.senders = RequestSenders(
-            channels, options.listener, options.request_timeout_ms, self._answered
+            channels, options.listener, options.request_timeout_ms, self._handle_response
         )
         self._services = Services(
             context, self._store, self._machine, self.senders, options.listener
         )
-        nodes = AdminZnodes(zk, self._store)
+        znodes_of_requests = AdminZnodes(zk, self._store)
         self._deletion = TopicDeletion(self._services, enabled=options.deletion_enabled)
-        self._reassignments = Reassignments(self._services, nodes)
-        self._requested_elections = RequestedElections(self._services, nodes)
-        self._log_dirs = LogDirEvents(self._services, nodes)
+        self._reassignments = Reassignments(self._services, znodes_of_requests)
+        self._requested_elections = RequestedElections(self._services, znodes_of_requests)
+        self._log_dirs = LogDirEvents(self._services, znodes_of_requests)
         self._dirty: set[str] = set()  # topics whose nodes changed since they were read
         self.ready = self.closed = False
 
@@ -113,7 +112,7 @@ class Term:
         self.senders.close()
         self._services.progress.set()
 
-    # Watches. Each puts the method that reads again, and watches again, into the queue.
+    # Watches. Each queues the method that reads the znode and sets the watch again.
 
     def _on_brokers(self, _path: str) -> None:
         self._later(Term.brokers_changed)
@@ -138,29 +137,31 @@ class Term:
         self._later(Term.log_dirs_changed)
 
     async def begin(self) -> None:
-        """Load everything from ZooKeeper, then settle what happened without a controller."""
+        """Load the cluster from ZooKeeper, then handle what happened without a controller."""
         context = self.context
-        await self._log_dirs.forget(self._on_log_dirs)
+        await self._log_dirs.discard(self._on_log_dirs)
         for info in await read_brokers(self._zk, self._on_brokers):
             context.brokers[info.id] = info
             self.senders.add(info)
         await self._load_topics()
-        came = context.unnoticed()
-        for info in came:  # Apache Kafka's cannot register before their earlier session's end
+        restarted = context.unnoticed_restarts()
+        for (
+            info
+        ) in restarted:  # Apache Kafka's brokers cannot register before their earlier session ends
             del context.brokers[info.id]
-        wanted = await self._wanted_deletions()
+        wanted = await self._requested_deletions()
         self._services.send(self._services.batch_for_all())
         batch = self._services.batch()
         await self._machine.settle(context.partitions(), batch)
         for tp in context.partitions():
             batch.changed(tp)
         self._services.send(batch)
-        taken = await self._reassignments.take_in_node(self._on_reassignments)
+        taken = await self._reassignments.process_znode(self._on_reassignments)
         await self._reassignments.resume(without=taken)
-        await self._deletion.start([*wanted, *self._deletion.admit()])
-        await self._requested_elections.take_in_node(self._on_elections)
-        if came:
-            await self._brokers_came(came)
+        await self._deletion.start([*wanted, *self._deletion.select_deletable()])
+        await self._requested_elections.process_znode(self._on_elections)
+        if restarted:
+            await self._brokers_joined(restarted)
         self.ready = True
         log.info(
             "controller of epoch %d: %d brokers, %d topics, %d partitions",
@@ -182,7 +183,7 @@ class Term:
         self._services.send(batch)
 
     async def _load_topics(self) -> list[TopicPartition]:
-        """Take in topics that are new, or have new partitions; returns those partitions."""
+        """Load new topics and new partitions; returns the new partitions."""
         context = self.context
         names = await self._zk.children(znodes.TOPICS, self._on_topics)
         to_read = [one for one in names if one not in context.topics or one in self._dirty]
@@ -194,26 +195,26 @@ class Term:
         for topic, (found, version) in (
             await self._store.read_topics(to_read, self._on_topic)
         ).items():
-            assignment = await self._take_in(topic, found, version)
+            assignment = await self._merge_topic(topic, found, version)
             if assignment is not None:
                 added += context.add_topic(topic, assignment)
         for tp, state in (await self._store.read_states(added)).items():
             context.record(tp, state)
         return added
 
-    async def _take_in(
+    async def _merge_topic(
         self, topic: str, found: TopicAssignment, version: int
     ) -> TopicAssignment | None:
-        """What is to be known of a topic whose node reads `found`; None for nothing new.
+        """The assignment to record for a topic whose znode has `found`; None if nothing is new.
 
-        Of a topic that is known only new partitions are news: its replicas are changed by
-        reassignment alone, and not at all while it is being deleted.
+        Only new partitions of a known topic count: its replicas change by reassignment alone, and
+        not while it is being deleted.
         """
         context = self.context
         known = context.topics.get(topic)
         if known is not None and found.topic_id not in (None, known.topic_id):
-            log.warning("topic %s was made anew behind our back", topic)
-            self._deletion.forget(topic)
+            log.warning("topic %s was created anew without its deletion", topic)
+            self._deletion.abandon(topic)
             context.remove_topic(topic)
             known = None
         if known is None:
@@ -223,27 +224,27 @@ class Term:
         else:
             wanted = replace(known, partitions={**found.partitions, **known.partitions})
         changed_while_going = topic in context.deleting and wanted != found
-        # tools older than topic ids leave it out
+        # tools older than topic ids write none
         to_mend = wanted.topic_id != found.topic_id or changed_while_going
         if to_mend and not await self._store.write_topic(topic, wanted, version):
-            return None  # changed or gone meanwhile: the watch tells
+            return None  # changed or deleted meanwhile: the watch fires
         return None if topic in context.deleting else wanted
 
     async def unclean_allowed(self, topic: str) -> None:
-        """A topic's configuration changed: it may have a leader now, at a price."""
+        """A topic's configuration now allows unclean elections."""
         if topic not in self.context.topics or topic in self.context.deleting:
             return
         batch = self._services.batch()
         await self._machine.settle(self.context.partitions_of(topic), batch)
         self._services.send(batch)
-        self._isrs_changed()
+        self._check_reassignments()
 
     async def unclean_allowed_by_default(self) -> None:
-        """This broker's default changed: topics without a setting of their own may have leaders."""
+        """This broker's default now allows unclean elections of topics without a setting."""
         batch = self._services.batch()
         await self._machine.settle(self.context.partitions(), batch)
         self._services.send(batch)
-        self._isrs_changed()
+        self._check_reassignments()
 
     # Brokers.
 
@@ -253,38 +254,38 @@ class Term:
         began_s = loop.time()
         now = {info.id: info for info in await read_brokers(self._zk, self._on_brokers)}
         known = dict(self.context.brokers)
-        gone = {one for one in known if one not in now or now[one].epoch != known[one].epoch}
-        come = [info for one, info in now.items() if one in gone or info != known.get(one)]
-        if gone:
-            await self._brokers_left(gone)
-        if come:
-            await self._brokers_came(come)
+        left = {one for one in known if one not in now or now[one].epoch != known[one].epoch}
+        joined = [info for one, info in now.items() if one in left or info != known.get(one)]
+        if left:
+            await self._brokers_left(left)
+        if joined:
+            await self._brokers_joined(joined)
         self._elections.held(loop.time() - began_s)
 
-    async def _brokers_left(self, gone: set[int]) -> None:
-        log.info("brokers left: %s", sorted(gone))
-        for broker in gone:
+    async def _brokers_left(self, left: set[int]) -> None:
+        log.info("brokers left: %s", sorted(left))
+        for broker in left:
             self.senders.remove(broker)
             del self.context.brokers[broker]
             self.context.shutting_down.discard(broker)
             self._deletion.broker_left(broker)
             self._log_dirs.broker_left(broker)
-        batch, tps = self._services.batch_for_all(), self.context.partitions_on(gone)
+        batch, tps = self._services.batch_for_all(), self.context.partitions_on(left)
         await self._machine.settle(tps, batch)
-        batch.update_metadata(tps)  # of replicas that were not in sync, too
+        batch.update_metadata(tps)  # for partitions with an out-of-sync replica there, too
         self._services.send(batch)
-        self._isrs_changed()
+        self._check_reassignments()
 
-    async def _brokers_came(self, come: list[BrokerInfo]) -> None:
+    async def _brokers_joined(self, joined: list[BrokerInfo]) -> None:
         context = self.context
-        log.info("brokers came: %s", [f"{info.id} (epoch {info.epoch})" for info in come])
-        for info in come:
+        log.info("brokers joined: %s", [f"{info.id} (epoch {info.epoch})" for info in joined])
+        for info in joined:
             context.brokers[info.id] = info
             self.senders.add(info)
-        ids = [info.id for info in come]
+        ids = [info.id for info in joined]
         batch = self._services.batch_for_all()
         batch.update_metadata(context.statuses, ids)
-        # before their roles: Apache Kafka's follow nobody they were not told of
+        # before LeaderAndIsr: Apache Kafka's brokers follow no leader that they do not know
         self._services.send(batch)
         batch = self._services.batch()
         await self._machine.settle(context.partitions(), batch)
@@ -294,37 +295,37 @@ class Term:
         batch.update_metadata(tps)
         self._services.send(batch)
         await self._reassignments.resume(on=ids)
-        await self._delete_admitted()
+        await self._delete_deletable()
         await self._deletion.resume()
 
-    # What brokers ask for.
+    # Requests of brokers.
 
     async def alter_partition(
         self, request: AlterPartitionRequest, version: int
     ) -> AlterPartitionResponse:
-        """Write the ISRs that a leader proposes, and tell everybody."""
+        """Write the ISRs that a leader proposes, and announce them to all brokers."""
         context = self.context
         error = isr_changes.request_error(context, request)
         if error:
             return AlterPartitionResponse(error_code=error)
-        verdicts = isr_changes.judge(context, request, version)
-        answers = dict(verdicts.answers)
+        results = isr_changes.evaluate_proposals(context, request, version)
+        answers = dict(results.answers)
         batch = self._services.batch()
-        for tp, written in (await self._machine.write(verdicts.writes)).items():
+        for tp, written in (await self._machine.write(results.writes)).items():
             if written is None:
                 answers[tp] = ErrorCode.INVALID_UPDATE_VERSION
-                await self._machine.take_in(tp, batch)
+                await self._machine.adopt_state(tp, batch)
             else:
                 answers[tp] = written
                 batch.update_metadata([tp])
         self._services.send(batch)
-        self._isrs_changed()
+        self._check_reassignments()
         return isr_changes.build_response(context, request, version, answers)
 
     async def controlled_shutdown(
         self, request: ControlledShutdownRequest
     ) -> ControlledShutdownResponse:
-        """Move leaders away from a broker and stop its followers; answers what it still leads."""
+        """Move leaders away from a broker and stop its followers; returns what it still leads."""
         context, broker = self.context, request.broker_id
         info = context.brokers.get(broker)
         if info is None:
@@ -338,7 +339,7 @@ class Term:
             if tp in context.states and len(context.replicas(tp)) > 1
         ]
         batch = self._services.batch_for_all()
-        await self._machine.move_away(tps, batch)
+        await self._machine.move_leaders_away(tps, batch)
         remaining = [tp for tp in tps if context.states[tp].leader == broker]
         for tp in tps:
             if tp not in remaining:
@@ -372,84 +373,84 @@ class Term:
         await self._machine.rebalance(imbalance_percent, batch)
         self._services.send(batch)
 
-    # What administrators ask for.
+    # Requests of administrators.
 
     async def alter_reassignments(
         self, asked: Mapping[TopicPartition, Sequence[int] | None]
     ) -> dict[TopicPartition, ApiError | None]:
         """See `Reassignments.alter`."""
         results = await self._reassignments.alter(asked)
-        await self._delete_admitted()
+        await self._delete_deletable()
         return results
 
     async def reassignments(
         self, asked: Iterable[TopicPartition] | None
     ) -> dict[TopicPartition, ReplicaAssignment]:
-        """Those under way among the partitions asked for (None: all)."""
+        """The reassignments under way among the given partitions (None: all)."""
         context = self.context
         under_way = {tp: context.assignment(tp) for tp in context.reassigning()}
         if asked is None:
             return under_way
         return {tp: under_way[tp] async for tp in paced(asked) if tp in under_way}
 
-    def _isrs_changed(self) -> None:
-        """An ISR may be what a reassignment waits for: it grew, or is that of an unclean leader."""
-        if self._reassignments.ripe():
+    def _check_reassignments(self) -> None:
+        """Queue the completion of reassignments whose targets are in sync after an ISR change."""
+        if self._reassignments.completable():
             self._later(Term.finish_reassignments)
 
     async def finish_reassignments(self) -> None:
-        """Complete what waits for nothing any more."""
+        """Complete the reassignments whose targets are in sync."""
         await self._reassignments.finish()
-        await self._delete_admitted()
+        await self._delete_deletable()
 
     async def reassignments_changed(self) -> None:
-        await self._reassignments.take_in_node(self._on_reassignments)
-        await self._delete_admitted()
+        await self._reassignments.process_znode(self._on_reassignments)
+        await self._delete_deletable()
 
     async def elect_leaders(
         self, asked: Iterable[TopicPartition] | None, *, unclean: bool
     ) -> ElectionOutcomes:
         """See `RequestedElections.elect`."""
         outcomes = await self._requested_elections.elect(asked, unclean=unclean)
-        self._isrs_changed()
+        self._check_reassignments()
         return outcomes
 
     async def elections_changed(self) -> None:
-        await self._requested_elections.take_in_node(self._on_elections)
+        await self._requested_elections.process_znode(self._on_elections)
 
     async def log_dirs_changed(self) -> None:
-        await self._log_dirs.take_in_nodes(self._on_log_dirs)
+        await self._log_dirs.process_znodes(self._on_log_dirs)
 
     async def replicas_lost(self) -> None:
-        """Brokers answered which replicas they cannot reach, or can again."""
+        """Handle replicas that went offline or restarted back online, by the answers of brokers."""
         await self._log_dirs.settle()
-        self._isrs_changed()
+        self._check_reassignments()
 
     # Deletion of topics.
 
     async def deletions_changed(self) -> None:
-        await self._deletion.start(await self._wanted_deletions())
+        await self._deletion.start(await self._requested_deletions())
 
-    async def _wanted_deletions(self) -> list[str]:
-        """Topics to be deleted that are not yet on their way; marks them so."""
+    async def _requested_deletions(self) -> list[str]:
+        """Register the requests in ZooKeeper; returns the topics to delete now."""
         names = await self._zk.children(znodes.DELETE_TOPICS, self._on_deletions)
         if set(names) - set(self.context.topics):
-            await self.topics_changed()  # a topic made just now may not be known yet
-        await self._deletion.condemn(names)
-        return self._deletion.admit()
+            await self.topics_changed()  # a new topic may not be loaded yet
+        await self._deletion.register(names)
+        return self._deletion.select_deletable()
 
-    async def _delete_admitted(self) -> None:
-        """Topics that were held up by a reassignment."""
-        admitted = self._deletion.admit()
-        if admitted:
-            await self._deletion.start(admitted)
+    async def _delete_deletable(self) -> None:
+        """Delete topics whose deletion waited for a reassignment."""
+        deletable = self._deletion.select_deletable()
+        if deletable:
+            await self._deletion.start(deletable)
 
     async def resume_deletions(self) -> None:
         await self._deletion.resume()
 
     # Requests and their answers.
 
-    def _answered(self, broker: int, request: Request, response: Any) -> None:
+    def _handle_response(self, broker: int, request: Request, response: Any) -> None:
         error = ErrorCode(response.error_code)
         if error:
             name = type(request).__name__
@@ -457,23 +458,23 @@ class Term:
         if error is ErrorCode.STALE_CONTROLLER_EPOCH:
             self._suspect()
         if isinstance(request, StopReplicaRequest):
-            if self._deletion.answered(broker, request, response):
+            if self._deletion.handle_response(broker, request, response):
                 self._later(Term.resume_deletions)
         elif isinstance(request, LeaderAndIsrRequest):
             _log_partition_errors(broker, response)
-            if self._log_dirs.answered(broker, response):
+            if self._log_dirs.handle_response(broker, response):
                 self._later(Term.replicas_lost)
         self._services.progress.set()
 
-    # For those who wait until a topic is made or deleted.
+    # Conditions of requests that wait.
 
     async def progress(self) -> None:
-        """Wait for the next change of anything; the caller then checks its condition again."""
+        """Wait for the next change; the caller then checks its condition again."""
         self._services.progress.clear()
         await self._services.progress.wait()
 
-    def led(self, topic: str, partitions: int = 0) -> bool:
-        """Whether a topic has so many partitions, and all of them leaders."""
+    def has_leaders(self, topic: str, partitions: int = 0) -> bool:
+        """Whether a topic has at least `partitions` partitions, and each has a leader."""
         assignment = self.context.topics.get(topic)
         return (
             assignment is not None
@@ -485,13 +486,13 @@ class Term:
         state = self.context.states.get(tp)
         return state is not None and state.leader != NO_LEADER
 
-    def gone(self, topic: str) -> bool:
-        """Whether a topic is deleted, or only waits for brokers that are away."""
-        return topic not in self.context.topics or self._deletion.halted(topic)
+    def is_deleted(self, topic: str) -> bool:
+        """Whether a topic is deleted, or its deletion waits for absent brokers only."""
+        return topic not in self.context.topics or self._deletion.is_waiting_for_brokers(topic)
 
 
 def _log_partition_errors(broker: int, response: Any) -> None:
-    """LeaderAndIsr answers by partition; the broker hears of them again at their next change."""
+    """Log errors of single partitions; the next change of a partition sends it again."""
     failed = [
         f"{topic.topic_id} {one.partition_index}: {ErrorCode(one.error_code).name}"
         for topic in response.topics

@@ -1,6 +1,7 @@
-"""Making and unmaking topics in ZooKeeper: validation as `ZkAdminManager`, plain writes.
+"""Creation and deletion of topics in ZooKeeper: the validation of `ZkAdminManager`, plain writes.
 
-Any broker may do this (auto-creation does); the controller sees the nodes and does the rest.
+Any broker may do this (auto-creation does). The controller's watches see the znodes; it elects the
+leaders and deletes the replicas.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from urteil.broker.config.values import ConfigError
-from urteil.broker.controller.api_error import ApiError, ApiException, impossible
+from urteil.broker.controller.api_error import ApiError, ApiException, assignment_exception
 from urteil.broker.controller.mutation_quota import Take, unlimited
 from urteil.broker.controller.new_partitions import new_partitions
 from urteil.broker.controller.replica_placement import AssignmentError, assign_replicas
@@ -52,7 +53,7 @@ MAX_NAME = 249
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTopic:
-    """A topic asked for. Counts of -1 are the broker's defaults; `assignment` excludes counts."""
+    """A requested topic. Counts of -1 mean the defaults; `assignment` excludes counts."""
 
     name: str
     partitions: int = -1
@@ -63,7 +64,7 @@ class NewTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicResult:
-    """What came of it; the counts, id and configs of a topic that was made (or could be)."""
+    """The error, or the counts, id and configs of the topic that was (or could be) created."""
 
     error: ErrorCode = ErrorCode.NONE
     message: str | None = None
@@ -74,7 +75,7 @@ class TopicResult:
 
 
 class TopicAdmin:
-    """Validates and writes; answers errors as values."""
+    """Validates and writes; errors are values."""
 
     def __init__(
         self,
@@ -114,8 +115,8 @@ class TopicAdmin:
             configs=configs,
         )
 
-    async def wish_deletion(self, topic: str) -> None:
-        """Ask the controller to delete a topic that exists."""
+    async def request_deletion(self, topic: str) -> None:
+        """Write the deletion request of an existing topic."""
         while True:
             try:
                 await self._zk.create(znodes.delete_topic_path(topic))
@@ -126,7 +127,7 @@ class TopicAdmin:
             return
 
     async def _validate(self, topic: NewTopic) -> tuple[dict[int, tuple[int, ...]], dict[str, str]]:
-        """In Apache Kafka's order: of several errors the first is told."""
+        """Validate in Apache Kafka's order: the first error is reported."""
         if is_legal(topic.name) and await self._zk.exists(znodes.topic_path(topic.name)):
             raise _exists(topic.name)
         try:
@@ -152,7 +153,7 @@ class TopicAdmin:
     async def _check_collision(self, name: str) -> None:
         if "." in name or "_" in name:
             others = await self._zk.children(znodes.TOPICS)
-            if name in others:  # another broker made it meanwhile
+            if name in others:  # another broker created it meanwhile
                 raise _exists(name)
             alike = [one for one in others if one.replace(".", "_") == name.replace(".", "_")]
             if alike:
@@ -170,9 +171,9 @@ class TopicAdmin:
         validate_only: bool = False,
         take: Take = unlimited,
     ) -> TopicResult:
-        """Let a topic have `count` partitions, the new ones with these replicas if given.
+        """Extend a topic to `count` partitions, the new ones with `replicas` if given.
 
-        What another writes into the same node meanwhile is never overwritten.
+        A concurrent change of the same znode is never overwritten.
         """
         try:
             while True:
@@ -198,7 +199,7 @@ class TopicAdmin:
         return znodes.decode_topic(data), stat.version
 
     async def _replace(self, name: str, wanted: TopicAssignment, version: int) -> bool:
-        """False when it must be looked at anew."""
+        """Write at this version; False if the topic changed meanwhile."""
         try:
             await self._zk.set(znodes.topic_path(name), znodes.encode_topic(wanted), version)
         except (BadVersionError, NoNodeError):
@@ -218,12 +219,12 @@ class TopicAdmin:
         try:
             return assign_replicas(racks, count, factor, self._rng)
         except AssignmentError as wrong:
-            raise impossible(wrong) from None
+            raise assignment_exception(wrong) from None
 
     async def _write(
         self, name: str, assignment: TopicAssignment, configs: Mapping[str, str]
     ) -> None:
-        """A lost write is known again by its topic id."""
+        """After a lost answer, the topic id shows whether the write was applied."""
         made = Create(znodes.topic_path(name), znodes.encode_topic(assignment))
         path, data = znodes.topic_config_path(name), znodes.encode_config(configs)
         while True:
@@ -233,15 +234,15 @@ class TopicAdmin:
                 await self._zk.multi([made, config])
                 return
             except LOST:
-                if await self._stands(name, assignment):
+                if await self._is_written(name, assignment):
                     return
             except MultiFailed as failure:
                 if failure.index == 0:
-                    if await self._stands(name, assignment):
+                    if await self._is_written(name, assignment):
                         return
                     raise _exists(name) from None
 
-    async def _stands(self, name: str, assignment: TopicAssignment) -> bool:
+    async def _is_written(self, name: str, assignment: TopicAssignment) -> bool:
         try:
             data, _ = await self._zk.get(znodes.topic_path(name))
         except NoNodeError:
@@ -249,8 +250,8 @@ class TopicAdmin:
         return znodes.decode_topic(data).topic_id == assignment.topic_id
 
     def _make_id(self) -> UUID:
-        """Random; not one whose text begins with a dash, which command lines take for an option
-        (`Uuid.randomUuid`)."""
+        """A random id whose text does not begin with a dash, which a command line would parse as an
+        option (`Uuid.randomUuid`)."""
         while True:
             made = UUID(int=self._rng.getrandbits(128), version=4)
             if not znodes.encode_uuid(made).startswith("-"):
@@ -262,7 +263,7 @@ def _exists(name: str) -> ApiException:
 
 
 def is_legal(name: str) -> bool:
-    """Whether a topic may have that name."""
+    """Whether a topic may have this name."""
     try:
         check_name(name)
     except ApiException:
@@ -271,7 +272,7 @@ def is_legal(name: str) -> bool:
 
 
 def check_name(name: str) -> None:
-    """Raises ApiException with `Topic.validate`'s words."""
+    """Raises ApiException with the message of `Topic.validate`."""
     why = None
     if not name:
         why = "Topic name is invalid: the empty string is not allowed"

@@ -1,4 +1,4 @@
-"""Whether a topic may be configured so (`LogConfig.validate` of Apache Kafka 3.9)."""
+"""Validation of topic settings (`LogConfig.validate` of Apache Kafka 3.9)."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from urteil.broker.log.log_config import LogConfig
 
 
 class InvalidTopicConfig(ValueError):
-    """A setting that may not be; the message is Apache Kafka's.
+    """An invalid setting, with Apache Kafka's message.
 
-    ConfigError stands beside it: Apache Kafka says of those for which topic they were meant.
+    For ConfigError, unlike for this one, Apache Kafka's message names the topic.
     """
 
 
 def validate_topic_configs(
     configs: Iterable[tuple[str, str | None]], broker_properties: Mapping[str, str]
 ) -> dict[str, str]:
-    """The settings as a mapping. Raises InvalidTopicConfig or ConfigError for the first that may
-    not be, on its own or with the others and the broker's."""
+    """The settings as a mapping. Raises InvalidTopicConfig or ConfigError for the first setting
+    that is invalid, alone or together with the others and the broker's."""
     settings = without_nulls(configs)
     for name in settings:
         if name not in topic_keys():
@@ -31,7 +31,7 @@ def validate_topic_configs(
 
 
 def without_nulls(configs: Iterable[tuple[str, str | None]]) -> dict[str, str]:
-    """The settings as a mapping. Raises InvalidTopicConfig where one has no value."""
+    """The settings as a mapping. Raises InvalidTopicConfig for a setting without a value."""
     configs = list(configs)
     nulls = [name for name, value in configs if value is None]
     if nulls:

@@ -1,4 +1,4 @@
-"""Deletes topics that somebody wished away in `/admin/delete_topics` (`TopicDeletionManager`)."""
+"""Deletion of the topics that `/admin/delete_topics` lists (`TopicDeletionManager`)."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ log = logging.getLogger("controller")
 
 
 class TopicDeletion:
-    """Runs in the events of one term; `answered` is called between them.
+    """Called by the event handlers of one term; `handle_response` is called between events.
 
-    A topic whose partitions are being reassigned is condemned first, and goes when they are not
-    any more. From then on nothing else is done with it: its replicas are deleted, then its nodes.
+    A topic under reassignment waits in `pending_deletion` until the reassignment ends. Then the
+    controller only deletes it: first its replicas, then its znodes.
     """
 
     def __init__(self, services: Services, *, enabled: bool) -> None:
@@ -28,29 +28,29 @@ class TopicDeletion:
         self._enabled = enabled
         self._deletions = ReplicaDeletions()
 
-    async def condemn(self, names: Sequence[str]) -> None:
-        """Take in the wishes; those that cannot be granted are dropped."""
+    async def register(self, names: Sequence[str]) -> None:
+        """Register requested deletions; drop requests for unknown topics or if deletion is off."""
         context = self._services.context
         for name in names:
             if name not in context.topics or not self._enabled:
-                await self._services.store.forget_deletion(name)
+                await self._services.store.delete_deletion_request(name)
             elif name not in context.deleting:
-                context.condemned.add(name)
+                context.pending_deletion.add(name)
 
-    def admit(self) -> list[str]:
-        """Condemned topics that nothing holds up any more are now on their way out."""
+    def select_deletable(self) -> list[str]:
+        """Mark the pending topics without a reassignment as being deleted, and return them."""
         context = self._services.context
         held_up = {topic for topic, _ in context.reassigning()}
-        admitted = sorted(context.condemned - held_up)
-        context.condemned.difference_update(admitted)
-        context.deleting.update(admitted)
-        return admitted
+        deletable = sorted(context.pending_deletion - held_up)
+        context.pending_deletion.difference_update(deletable)
+        context.deleting.update(deletable)
+        return deletable
 
-    async def start(self, admitted: Sequence[str]) -> None:
-        """Tell everybody that these topics go, and have their replicas deleted."""
+    async def start(self, deletable: Sequence[str]) -> None:
+        """Announce the deletion of these topics to all brokers, and delete their replicas."""
         context = self._services.context
         batch = self._services.batch()
-        for topic in admitted:
+        for topic in deletable:
             log.info("deleting topic %s", topic)
             tps = context.partitions_of(topic)
             batch.update_metadata(tps)
@@ -61,7 +61,7 @@ class TopicDeletion:
         await self.resume()
 
     async def resume(self) -> None:
-        """Remove what is done, ask brokers that can be asked."""
+        """Remove completed topics, and send StopReplica to brokers that are back."""
         for topic in self._deletions.complete():
             context = self._services.context
             await self._services.store.delete_topic(topic, context.topics[topic].topic_id)
@@ -73,16 +73,16 @@ class TopicDeletion:
             batch.stop_replica(broker, tp, delete=True)
         self._services.send(batch)
 
-    def forget(self, topic: str) -> None:
-        """Another of that name stands there: what is left of this one is not asked for any more."""
+    def abandon(self, topic: str) -> None:
+        """Stop the deletion of a topic that was created anew under the same name."""
         if topic in self._deletions.topics:
             self._deletions.remove(topic)
 
     def broker_left(self, broker: int) -> None:
         self._deletions.broker_left(broker)
 
-    def answered(self, broker: int, request: StopReplicaRequest, response: Any) -> bool:
-        """Note what a broker deleted; whether `resume` has something to do now."""
+    def handle_response(self, broker: int, request: StopReplicaRequest, response: Any) -> bool:
+        """Record what a broker deleted; True if `resume` has a topic to remove."""
         errors = {
             (one.topic_name, one.partition_index): ErrorCode(one.error_code)
             for one in response.partition_errors
@@ -92,9 +92,11 @@ class TopicDeletion:
             if error:
                 log.warning("StopReplica %s-%d: broker %d answered %s", *tp, broker, error.name)
             if delete:
-                self._deletions.answered(broker, tp, deleted=not error)
+                self._deletions.handle_response(broker, tp, deleted=not error)
         return bool(self._deletions.complete())
 
-    def halted(self, topic: str) -> bool:
-        """Whether a topic only waits for brokers that are away."""
-        return topic in self._services.context.deleting and self._deletions.halted(topic)
+    def is_waiting_for_brokers(self, topic: str) -> bool:
+        """Whether the deletion of a topic waits for absent brokers only."""
+        return topic in self._services.context.deleting and self._deletions.is_waiting_for_brokers(
+            topic
+        )

@@ -1,4 +1,4 @@
-"""CreateTopics, DeleteTopics and auto-creation: from requests to the topic admin, and back."""
+"""CreateTopics, DeleteTopics and auto-creation: requests in, TopicAdmin calls, responses out."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ Result = CreateTopicsResponse.CreatableTopicResult
 Deleted = DeleteTopicsResponse.DeletableTopicResult
 
 
-class Office(Protocol):
-    """What is needed of the controller."""
+class ActiveController(Protocol):
+    """The part of `Controller` that these requests use."""
 
     @property
     def admin(self) -> TopicAdmin: ...
@@ -58,15 +58,15 @@ async def auto_create(
     try:
         async with asyncio.timeout(AUTO_CREATE_TIMEOUT_S):
             for name in errors:
-                outcome = await admin.create(_automatic(name, config))
+                outcome = await admin.create(_auto_created_topic(name, config))
                 if outcome.error not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
                     errors[name] = outcome.error
-    except TimeoutError:  # ZooKeeper is away; a client must not wait for it on a Metadata
+    except TimeoutError:  # ZooKeeper is unreachable; Metadata must not wait for it
         return errors
     return errors
 
 
-def _automatic(name: str, config: BrokerConfig) -> NewTopic:
+def _auto_created_topic(name: str, config: BrokerConfig) -> NewTopic:
     if name == OFFSETS_TOPIC:
         return NewTopic(
             name=name,
@@ -95,45 +95,45 @@ def _automatic(name: str, config: BrokerConfig) -> NewTopic:
 
 
 async def create_topics(
-    office: Office,
+    controller: ActiveController,
     config: BrokerConfig,
     request: CreateTopicsRequest,
     allowed: Allowed,
     take: Take,
 ) -> CreateTopicsResponse:
-    """Errors of one topic do not keep the others from being made."""
-    asked = Counter(topic.name for topic in request.topics)
+    """Create each topic; an error of one does not affect the others."""
+    requested = Counter(topic.name for topic in request.topics)
     results: dict[str, Result] = {}
-    names = list(asked)
-    may_create: Collection[str] = ()
-    may_see: Collection[str] = ()
-    if office.term is not None:
-        may_create = allowed(Operation.CREATE, names)
-        may_see = allowed(Operation.DESCRIBE_CONFIGS, names)
+    names = list(requested)
+    creatable: Collection[str] = ()
+    describable: Collection[str] = ()
+    if controller.term is not None:
+        creatable = allowed(Operation.CREATE, names)
+        describable = allowed(Operation.DESCRIBE_CONFIGS, names)
     async for topic in paced(request.topics, 20):
-        if office.term is None:
+        if controller.term is None:
             results[topic.name] = _error(topic.name, ErrorCode.NOT_CONTROLLER, "")
-        elif asked[topic.name] > 1:
+        elif requested[topic.name] > 1:
             results[topic.name] = _error(
                 topic.name, ErrorCode.INVALID_REQUEST, "Found multiple entries for this topic."
             )
-        elif topic.name not in may_create:
+        elif topic.name not in creatable:
             results[topic.name] = _error(
                 topic.name, ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed."
             )
         else:
-            results[topic.name] = await _create(office, config, request, topic, take)
-        if topic.name not in may_see:
+            results[topic.name] = await _create(controller, config, request, topic, take)
+        if topic.name not in describable:
             results[topic.name] = _without_configs(results[topic.name])
     made = [name for name, result in results.items() if result.error_code == ErrorCode.NONE]
     if made and not request.validate_only:
-        for name in await missing(office, made, request.timeout_ms, Term.led):
+        for name in await wait_for_topics(controller, made, request.timeout_ms, Term.has_leaders):
             results[name] = _error(name, ErrorCode.REQUEST_TIMED_OUT)
     return CreateTopicsResponse(topics=[results[topic.name] for topic in request.topics])
 
 
 def _without_configs(result: Result) -> Result:
-    """For those who may not see them; a failure has none."""
+    """The result for a principal without DESCRIBE_CONFIGS; a failed topic has no configs."""
     if result.error_code not in (ErrorCode.NONE, *UNTRIED):
         return result
     return replace(
@@ -146,7 +146,7 @@ def _without_configs(result: Result) -> Result:
 
 
 async def _create(
-    office: Office,
+    controller: ActiveController,
     config: BrokerConfig,
     request: CreateTopicsRequest,
     topic: CreateTopicsRequest.CreatableTopic,
@@ -154,8 +154,8 @@ async def _create(
 ) -> Result:
     try:
         async with _zookeeper_within(request.timeout_ms):
-            outcome = await office.admin.create(
-                _asked(topic), validate_only=request.validate_only, take=take
+            outcome = await controller.admin.create(
+                _new_topic(topic), validate_only=request.validate_only, take=take
             )
     except TimeoutError:
         return _error(topic.name, ErrorCode.REQUEST_TIMED_OUT)
@@ -163,14 +163,14 @@ async def _create(
 
 
 def _zookeeper_within(timeout_ms: int) -> asyncio.Timeout:
-    """How long ZooKeeper may keep a request waiting; one that is there needs no second.
+    """A deadline for ZooKeeper: the request's timeout, at least ZOOKEEPER_PRESENT_S.
 
-    Apache Kafka waits until it is back, whatever the client asked for; then its thread is stuck.
+    Apache Kafka waits until ZooKeeper is back, whatever the timeout, and its thread is stuck.
     """
     return asyncio.timeout(max(ZOOKEEPER_PRESENT_S, timeout_ms / 1000))
 
 
-def _asked(topic: CreateTopicsRequest.CreatableTopic) -> NewTopic:
+def _new_topic(topic: CreateTopicsRequest.CreatableTopic) -> NewTopic:
     return NewTopic(
         name=topic.name,
         partitions=topic.num_partitions,
@@ -200,7 +200,7 @@ def _result(name: str, outcome: TopicResult, config: BrokerConfig) -> Result:
 def _configs(
     overrides: Mapping[str, str], properties: LiveProperties
 ) -> list[CreateTopicsResponse.CreatableTopicConfigs]:
-    """The effective settings, each with where it comes from."""
+    """The effective settings, each with its source."""
     return [
         CreateTopicsResponse.CreatableTopicConfigs(
             name=one.name,
@@ -214,7 +214,7 @@ def _configs(
 
 
 async def delete_topics(
-    office: Office,
+    controller: ActiveController,
     config: BrokerConfig,
     request: DeleteTopicsRequest,
     version: int,
@@ -222,25 +222,29 @@ async def delete_topics(
     take: Take,
 ) -> DeleteTopicsResponse:
     """By name or, from version 6 on, by id."""
-    asked = (
+    requested = (
         list(request.topics)
         if version >= IDS_FROM
         else [DeleteTopicsRequest.DeleteTopicState(name=name) for name in request.topic_names]
     )
-    rights = _rights_to_delete(office, asked, allowed)
-    error = _deletion_error(office, config, asked, version)
+    rights = _rights_to_delete(controller, requested, allowed)
+    error = _deletion_error(controller, config, requested, version)
     results = [
         Deleted(name=one.name, topic_id=one.topic_id, error_code=error)
         if error is not ErrorCode.NONE
-        else await _wish(office, one, request.timeout_ms, rights, take)
-        for one in asked
+        else await _request_deletion(controller, one, request.timeout_ms, rights, take)
+        for one in requested
     ]
-    wished = [one.name for one in results if one.error_code == ErrorCode.NONE and one.name]
-    late = await missing(office, wished, request.timeout_ms, Term.gone) if wished else []
+    accepted = [one.name for one in results if one.error_code == ErrorCode.NONE and one.name]
+    timed_out = (
+        await wait_for_topics(controller, accepted, request.timeout_ms, Term.is_deleted)
+        if accepted
+        else []
+    )
     return DeleteTopicsResponse(
         responses=[
             Deleted(name=one.name, topic_id=one.topic_id, error_code=ErrorCode.REQUEST_TIMED_OUT)
-            if one.name in late and one.error_code == ErrorCode.NONE
+            if one.name in timed_out and one.error_code == ErrorCode.NONE
             else one
             for one in results
         ]
@@ -248,56 +252,60 @@ async def delete_topics(
 
 
 def _rights_to_delete(
-    office: Office, asked: Sequence[DeleteTopicsRequest.DeleteTopicState], allowed: Allowed
+    controller: ActiveController,
+    requested: Sequence[DeleteTopicsRequest.DeleteTopicState],
+    allowed: Allowed,
 ) -> tuple[Collection[str], Collection[str]]:
-    """Topics that may be described, and those that may be deleted."""
-    if office.term is None:
+    """The topics that may be described, and the topics that may be deleted."""
+    if controller.term is None:
         return (), ()
-    known = office.term.context.names
-    found = (one.name if one.name is not None else known.get(one.topic_id) for one in asked)
+    known = controller.term.context.names
+    found = (one.name if one.name is not None else known.get(one.topic_id) for one in requested)
     names = [name for name in found if name is not None]
     return allowed(Operation.DESCRIBE, names), allowed(Operation.DELETE, names)
 
 
 def _deletion_error(
-    office: Office,
+    controller: ActiveController,
     config: BrokerConfig,
-    asked: Sequence[DeleteTopicsRequest.DeleteTopicState],
+    requested: Sequence[DeleteTopicsRequest.DeleteTopicState],
     version: int,
 ) -> ErrorCode:
-    """What refuses all that is asked."""
-    if office.term is None:
+    """The error of the request as a whole."""
+    if controller.term is None:
         return ErrorCode.NOT_CONTROLLER
     if not config.delete_topic_enable:
         known = version >= DISABLED_FROM
         return ErrorCode.TOPIC_DELETION_DISABLED if known else ErrorCode.INVALID_REQUEST
-    if any(one.name is not None and one.topic_id != ZERO_UUID for one in asked):
+    if any(one.name is not None and one.topic_id != ZERO_UUID for one in requested):
         return ErrorCode.INVALID_REQUEST
     return ErrorCode.NONE
 
 
-async def _wish(
-    office: Office,
-    asked: DeleteTopicsRequest.DeleteTopicState,
+async def _request_deletion(
+    controller: ActiveController,
+    requested: DeleteTopicsRequest.DeleteTopicState,
     timeout_ms: int,
     rights: tuple[Collection[str], Collection[str]],
     take: Take,
 ) -> Deleted:
-    term = office.term
-    name, topic_id = asked.name, asked.topic_id
-    if term is None:  # no longer
+    term = controller.term
+    name, topic_id = requested.name, requested.topic_id
+    if term is None:  # the term ended meanwhile
         error = ErrorCode.NOT_CONTROLLER
     elif name is None and topic_id == ZERO_UUID:
-        error = ErrorCode.TOPIC_AUTHORIZATION_FAILED  # nobody may delete the topic without a name
+        error = (
+            ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        )  # a topic without name and id is authorized for nobody
     else:
         context = term.context
         name = context.names.get(topic_id) if name is None else name
         if name is not None:
-            may_see, may_delete = rights
-            if asked.name is None and name not in may_see:
+            describable, deletable = rights
+            if requested.name is None and name not in describable:
                 error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
                 return Deleted(name=None, topic_id=topic_id, error_code=error)
-            if name not in may_delete:
+            if name not in deletable:
                 error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
                 return Deleted(name=name, topic_id=topic_id, error_code=error)
         if name in context.topics and name not in context.deleting:
@@ -305,7 +313,7 @@ async def _wish(
                 return _over_quota(name, topic_id)
             try:
                 async with _zookeeper_within(timeout_ms):
-                    await office.admin.wish_deletion(name)
+                    await controller.admin.request_deletion(name)
             except TimeoutError:
                 return Deleted(name=name, topic_id=topic_id, error_code=ErrorCode.REQUEST_TIMED_OUT)
             return Deleted(name=name, topic_id=topic_id)
@@ -322,14 +330,17 @@ def _over_quota(name: str, topic_id: UUID) -> Deleted:
     )
 
 
-async def missing(
-    office: Office, names: Sequence[str], timeout_ms: int, done: Callable[[Term, str], bool]
+async def wait_for_topics(
+    controller: ActiveController,
+    names: Sequence[str],
+    timeout_ms: int,
+    done: Callable[[Term, str], bool],
 ) -> list[str]:
-    """Wait until the controller is done with all topics and its own broker heard of it.
+    """Wait until `done` holds for all topics and the controller's own broker has the metadata.
 
-    Answers those that are not done after `timeout_ms`, or when the term of office ended.
+    Returns the topics that are not done after `timeout_ms` or at the end of the term.
     """
-    term = office.term
+    term = controller.term
     if term is None or timeout_ms <= 0:
         return list(names)
 
@@ -338,7 +349,7 @@ async def missing(
             async for name in paced(names):
                 while not (done(term, name) or term.closed):
                     await waiting(term.progress())
-            await term.senders.answered_so_far(term.context.controller_id)
+            await term.senders.wait_for_answers(term.context.controller_id)
     except TimeoutError:
         pass
     return [name async for name in paced(names) if not done(term, name)]

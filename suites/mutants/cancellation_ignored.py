@@ -23,4 +23,4 @@ def apply(mark: Mark) -> None:
 
         return judge
 
-    replace("urteil.broker.controller.reassignments:Reassignments._judge", make)
+    replace("urteil.broker.controller.reassignments:Reassignments._evaluate", make)

@@ -26,4 +26,4 @@ def apply(mark: Mark) -> None:
 
         return automatic
 
-    replace("urteil.broker.controller.topic_requests:_automatic", make)
+    replace("urteil.broker.controller.topic_requests:_auto_created_topic", make)

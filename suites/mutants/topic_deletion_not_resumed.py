@@ -15,12 +15,12 @@ GUARANTEE = "slow_recovery"
 def apply(mark: Mark) -> None:
     def make(original: Function) -> Function:
         async def wanted(term: Any) -> Any:
-            admitted = await original(term)
-            if term.ready or not admitted:
-                return admitted
+            deletable = await original(term)
+            if term.ready or not deletable:
+                return deletable
             mark.hit()
             return []
 
         return wanted
 
-    replace("urteil.broker.controller.term:Term._wanted_deletions", make)
+    replace("urteil.broker.controller.term:Term._requested_deletions", make)

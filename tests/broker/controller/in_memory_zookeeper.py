@@ -1,4 +1,4 @@
-"""ZooKeeper on paper, and one term of office on it that can end at any operation."""
+"""ZooKeeper on paper, and one term on it that can end at any operation."""
 
 from __future__ import annotations
 
@@ -308,7 +308,7 @@ class World:
 
 
 class SimulatedTerm:
-    """One term of office: a term, its queue, and the brokers at the other end."""
+    """One term: a term, its queue, and the brokers at the other end."""
 
     def __init__(self, world: World, *, deletion: bool = True, **trouble: int) -> None:
         self.world = world
@@ -359,7 +359,7 @@ class SimulatedTerm:
     async def settle(self) -> None:
         while True:
             for broker in list(self.world.brokers):
-                await self.term.senders.answered_so_far(broker)
+                await self.term.senders.wait_for_answers(broker)
             if not self._queue:
                 return
             method = next(iter(self._queue))

@@ -10,7 +10,7 @@ import pytest
 from urteil.broker.controller.controller_context import ControllerContext
 from urteil.broker.controller.isr_changes import (
     build_response,
-    judge,
+    evaluate_proposals,
     request_error,
 )
 from urteil.broker.controller.replica_assignment import ReplicaAssignment
@@ -72,7 +72,7 @@ def request(
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3])
 def test_a_member_joins(version: int) -> None:
-    verdicts = judge(context(), request(version=version), version)
+    verdicts = evaluate_proposals(context(), request(version=version), version)
     assert verdicts.answers == {}
     assert verdicts.writes == {TP: replace(NOW, isr=(1, 2, 3), controller_epoch=3)}
 
@@ -95,24 +95,24 @@ def test_a_member_joins(version: int) -> None:
     ],
 )
 def test_what_is_refused(proposal: AlterPartitionRequest, error: ErrorCode) -> None:
-    verdicts = judge(context(), proposal, 3)
+    verdicts = evaluate_proposals(context(), proposal, 3)
     assert verdicts.writes == {}
     assert verdicts.answers == {TP: error}
 
 
 def test_epochs_of_members_that_are_right_are_accepted() -> None:
-    assert judge(context(), request(epochs={3: 103}), 3).writes
+    assert evaluate_proposals(context(), request(epochs={3: 103}), 3).writes
 
 
 def test_old_versions_know_no_ineligible_replica() -> None:
-    verdicts = judge(context(), request((1, 2, 4), version=1), 1)
+    verdicts = evaluate_proposals(context(), request((1, 2, 4), version=1), 1)
     assert verdicts.answers == {TP: ErrorCode.OPERATION_NOT_ATTEMPTED}
 
 
 def test_a_retry_of_what_was_done_is_answered_with_what_stands() -> None:
     made = context()
     asked = request((2, 1), partition_epoch=6)
-    verdicts = judge(made, asked, 3)
+    verdicts = evaluate_proposals(made, asked, 3)
     assert (verdicts.writes, verdicts.answers) == ({}, {TP: NOW})
     (answer,) = build_response(made, asked, 3, verdicts.answers).topics[0].partitions
     assert (answer.error_code, answer.isr, answer.partition_epoch) == (0, (1, 2), 7)
@@ -121,20 +121,24 @@ def test_a_retry_of_what_was_done_is_answered_with_what_stands() -> None:
 def test_members_that_shut_down_do_not_join_but_a_leader_may_stay() -> None:
     made = context()
     made.shutting_down = {1, 3}
-    assert judge(made, request(), 3).answers == {TP: ErrorCode.INELIGIBLE_REPLICA}
-    assert judge(made, request((1,)), 3).writes
+    assert evaluate_proposals(made, request(), 3).answers == {TP: ErrorCode.INELIGIBLE_REPLICA}
+    assert evaluate_proposals(made, request((1,)), 3).writes
 
 
 def test_unknown_topics() -> None:
     made = context()
     strange = request(topic_id=UUID(int=1))
-    (answer,) = build_response(made, strange, 3, judge(made, strange, 3).answers).topics
+    (answer,) = build_response(
+        made, strange, 3, evaluate_proposals(made, strange, 3).answers
+    ).topics
     assert answer.partitions[0].error_code == ErrorCode.UNKNOWN_TOPIC_ID
     named = request(version=1, name="nobody")
-    (answer,) = build_response(made, named, 1, judge(made, named, 1).answers).topics
+    (answer,) = build_response(made, named, 1, evaluate_proposals(made, named, 1).answers).topics
     assert answer.partitions[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     made.deleting.add("t")
-    assert judge(made, request(), 3).answers == {TP: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+    assert evaluate_proposals(made, request(), 3).answers == {
+        TP: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    }
 
 
 def test_only_the_registered_broker_may_ask() -> None:
@@ -148,6 +152,8 @@ def test_replicas_that_are_being_added_may_join() -> None:
     made = context()
     made.assign({TP: ReplicaAssignment((1, 2)).to((3, 1))})
     assert made.replicas(TP) == (3, 1, 2)
-    assert judge(made, request((1, 2, 3)), 3).writes
+    assert evaluate_proposals(made, request((1, 2, 3)), 3).writes
     made.assign({TP: ReplicaAssignment((3, 1))})
-    assert judge(made, request((1, 2, 3)), 3).answers == {TP: ErrorCode.INVALID_REQUEST}
+    assert evaluate_proposals(made, request((1, 2, 3)), 3).answers == {
+        TP: ErrorCode.INVALID_REQUEST
+    }

@@ -152,19 +152,19 @@ def test_a_deletion_waits_for_brokers_that_are_away() -> None:
     deletions.add("t", {a: (1, 2), b: (2, 3)})
     assert deletions.start({1, 2}) == [(1, a), (2, a), (2, b)]
     assert deletions.start({1, 2}) == []
-    assert not deletions.halted("t")
-    deletions.answered(1, a, deleted=True)
-    deletions.answered(2, a, deleted=True)
-    deletions.answered(2, b, deleted=False)
-    assert deletions.halted("t")
+    assert not deletions.is_waiting_for_brokers("t")
+    deletions.handle_response(1, a, deleted=True)
+    deletions.handle_response(2, a, deleted=True)
+    deletions.handle_response(2, b, deleted=False)
+    assert deletions.is_waiting_for_brokers("t")
     assert deletions.complete() == []
     assert deletions.start({1, 2, 3}) == [(2, b), (3, b)]
     deletions.broker_left(3)
-    deletions.answered(3, b, deleted=True)  # too late: it was asked in its former life
-    deletions.answered(2, b, deleted=True)
+    deletions.handle_response(3, b, deleted=True)  # late: the request of its earlier life
+    deletions.handle_response(2, b, deleted=True)
     assert deletions.complete() == []
     assert deletions.start({3}) == [(3, b)]
-    deletions.answered(3, b, deleted=True)
+    deletions.handle_response(3, b, deleted=True)
     assert deletions.complete() == ["t"]
     deletions.remove("t")
     assert deletions.topics == []

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import pytest
 
 from tests.broker.controller.in_memory_zookeeper import Died, SimulatedTerm, World
-from urteil.broker.controller.replica_assignment import ReplicaAssignment, target_problem
+from urteil.broker.controller.replica_assignment import ReplicaAssignment, find_target_error
 from urteil.broker.controller.statuses import TopicPartition
 from urteil.broker.controller.term import Term
 from urteil.broker.wire.errors import ErrorCode
@@ -34,7 +34,7 @@ def test_the_table_in_the_comment_of_apache_kafkas_controller() -> None:
     assert (begun.origin, begun.target) == ((1, 2, 3), (4, 5, 6))
     assert begun.to((3, 7)) == ReplicaAssignment((3, 7, 1, 2), (7,), (1, 2))
     assert begun.to(begun.origin) == ReplicaAssignment((1, 2, 3))
-    assert begun.done() == ReplicaAssignment((4, 5, 6))
+    assert begun.completed() == ReplicaAssignment((4, 5, 6))
     assert ReplicaAssignment((1, 2, 3)).to((3, 1, 2)) == ReplicaAssignment((3, 1, 2))
     overlapping = ReplicaAssignment((1, 2, 3)).to((3, 4, 2))
     assert overlapping == ReplicaAssignment((3, 4, 2, 1), (4,), (1,))
@@ -60,12 +60,12 @@ def test_complete_when_all_targets_are_in_sync_and_one_can_lead(
 def test_which_targets_are_refused() -> None:
     now, live = ReplicaAssignment((1, 2)), {1, 2, 3}
     for target in ((), (1, 1), (1, -1), (1, 4)):
-        assert target_problem(now, target, live, (1, 2)), target
-    assert target_problem(now, (3, 1), live, (1, 2)) is None
-    assert target_problem(now, (2, 9), {2, 9}, (2,)) is None
+        assert find_target_error(now, target, live, (1, 2)), target
+    assert find_target_error(now, (3, 1), live, (1, 2)) is None
+    assert find_target_error(now, (2, 9), {2, 9}, (2,)) is None
     begun = now.to((3,))
-    assert target_problem(begun, begun.origin, live, (3,)), "only 3 has what was acknowledged"
-    assert target_problem(begun, begun.origin, live, (3, 2)) is None
+    assert find_target_error(begun, begun.origin, live, (3,)), "only 3 has what was acknowledged"
+    assert find_target_error(begun, begun.origin, live, (3, 2)) is None
 
 
 async def alter(

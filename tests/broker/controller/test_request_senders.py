@@ -49,12 +49,12 @@ def test_what_a_broker_is_owed_outlives_a_change_of_its_registration() -> None:
         await asyncio.sleep(0)
         senders.add(at(2))
         senders.send(1, StopReplicaRequest(controller_id=3))
-        await senders.answered_so_far(1)
+        await senders.wait_for_answers(1)
         assert network.came == [(2, 1), (2, 2), (2, 3)]
         assert answered == [1, 2, 3]
         senders.remove(1)
         senders.add(at(3))
-        await senders.answered_so_far(1)
+        await senders.wait_for_answers(1)
         assert answered == [1, 2, 3]
         senders.close()
 

@@ -1,4 +1,4 @@
-"""One term of office on paper: deletions, elections, old tools, log directories, brokers replaced;
+"""One term on paper: deletions, elections, old tools, log directories, brokers replaced;
 and a failover in the middle of each."""
 
 from __future__ import annotations
@@ -231,7 +231,7 @@ def test_elections_that_are_asked_for() -> None:
         world.go(2)
         await term.settle()
         world.zk.put(znodes.delete_topic_path("gone"), b"")
-        term.term.context.condemned.add("gone")
+        term.term.context.pending_deletion.add("gone")
         assert await elect([("gone", 0)]) == {("gone", 0): ErrorCode.INVALID_TOPIC_EXCEPTION}
 
     run(scenario)
@@ -403,7 +403,7 @@ def test_a_topic_made_anew_by_hand_does_not_suffer_for_the_one_that_was_going() 
         world.go(2)
         world.zk.put(znodes.delete_topic_path("t"), b"")
         await term.settle()
-        assert term.term.gone("t")
+        assert term.term.is_deleted("t")
         for path in sorted(world.zk.nodes, reverse=True):
             if path.startswith(znodes.topic_path("t")) or path == znodes.delete_topic_path("t"):
                 world.zk.remove(path)
@@ -414,7 +414,7 @@ def test_a_topic_made_anew_by_hand_does_not_suffer_for_the_one_that_was_going() 
         world.come(2, empty=True)
         await term.settle()
         assert world.holders(TP) == {1, 2}
-        assert term.term.led("t")
+        assert term.term.has_leaders("t")
 
     run(scenario)
 
@@ -428,11 +428,11 @@ def test_a_topic_that_cannot_be_read_stops_no_controller(data: bytes) -> None:
         world.zk.put(znodes.topic_path("bad"), data)
         term = SimulatedTerm(world)
         await term.begin()
-        assert term.term.led("t")
+        assert term.term.has_leaders("t")
         mended = TopicAssignment(partitions={0: (2,)})
         world.zk.put(znodes.topic_path("bad"), znodes.encode_topic(mended))
         await term.settle()
-        assert term.term.led("bad")
+        assert term.term.has_leaders("bad")
 
     run(scenario)
 
@@ -459,6 +459,6 @@ def test_a_state_that_cannot_be_read_ends_no_term(data: bytes) -> None:
         world.come(1)
         await heir.settle()
         assert world.zk.state(("t", 0)).leader_epoch >= 7
-        assert heir.term.led("t")
+        assert heir.term.has_leaders("t")
 
     run(scenario)

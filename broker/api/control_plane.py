@@ -12,7 +12,7 @@ from urteil.broker.api.authorization import require_cluster
 from urteil.broker.api.broker_parts import BrokerParts
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.base.offload import in_turns
-from urteil.broker.replication.metadata_cache import States, states_in, told_in
+from urteil.broker.replication.metadata_cache import States, partition_states_in, states_in
 from urteil.broker.replication.role_changes import states_of
 from urteil.broker.security.acls.acl_model import Operation
 from urteil.broker.wire.api_keys import ApiKey
@@ -84,7 +84,9 @@ def _updated(
     if known and (request.broker_epoch, request.controller_epoch) != broker.metadata.terms:
         broker.groups.tasks.spawn(_forget_deleted(broker, known))
     deleted = broker.metadata.update(request, states)
-    broker.control.apply_metadata((topic, state) for topic, _, state in told_in(request))
+    broker.control.apply_metadata(
+        (topic, state) for topic, _, state in partition_states_in(request)
+    )
     if deleted:
         broker.groups.tasks.spawn(broker.group_maintenance.topics_deleted(deleted))
     others = (name for name, one in known.items() if broker.metadata.topic_ids.get(name) != one)

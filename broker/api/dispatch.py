@@ -1,4 +1,4 @@
-"""From a frame to the handler of its API and back to the buffers of the answer."""
+"""Dispatch: from a frame to the handler of its API, and back to the buffers of the response."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 log = logging.getLogger("dispatch")
 
 LARGE_BYTES = 1 << 16
-"""Of a request whose elements take time to read: beside the loop."""
+"""Requests from this size on are decoded in a thread."""
 LARGE_PRODUCE_BYTES = 1 << 18
-"""Records are not looked at when a request is read."""
+"""The limit for Produce, whose records are not decoded with the request."""
 
 
 class Dispatcher:
-    """Answers frames by the registry, with Apache Kafka's answers to what it does not serve.
+    """Answers frames by the registry; unsupported requests get Apache Kafka's answers.
 
-    `requests` counts what was answered, `large` is how many large requests are being answered.
+    `requests` counts answered requests; `large` is the number of large requests in progress.
     """
 
     def __init__(self, broker: BrokerParts) -> None:
@@ -48,7 +48,7 @@ class Dispatcher:
         self.large = 0
 
     async def answer(self, connection: Connection, frame: memoryview) -> list[Any] | None:
-        """The response's buffers, None when the API gives no answer. Raises Hangup."""
+        """Return the response's buffers, or None if the API has no response. Raises Hangup."""
         if len(frame) <= LARGE_BYTES:
             return await self._answer(connection, frame)
         self.large += 1
@@ -118,7 +118,7 @@ class Dispatcher:
         spent_s: float,
         response: Any,
     ) -> Any:
-        """The response, with how long nothing more of this peer is looked at (KIP-219)."""
+        """Set the throttle time of the response and mute the connection for it (KIP-219)."""
         wait_ms = wait_of(self._broker.throttle, context, body, size_bytes, spent_s)
         wait_ms = max(wait_ms, getattr(response, "throttle_time_ms", 0))
         if not wait_ms:

@@ -1,4 +1,4 @@
-"""Requests from this broker to whichever broker is the controller now, itself included."""
+"""Requests from this broker to the active controller, which may be this broker."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PURPOSE = "to-controller"
 
 
 class ControllerClient:
-    """Finds the controller by the newest UpdateMetadata, or in this very process."""
+    """Finds the controller by the newest UpdateMetadata, or in this process."""
 
     def __init__(
         self,
@@ -64,8 +64,8 @@ class ControllerClient:
         return response
 
     async def allocate_producer_ids(self, broker_epoch: int) -> tuple[int, int]:
-        """First and last id of a block. Raises ConnectionError, also for a refusal, and
-        TimeoutError."""
+        """Return first and last id of a block. Raises TimeoutError, and ConnectionError, also for
+        an error response."""
         request = AllocateProducerIdsRequest(
             broker_id=self._config.broker_id, broker_epoch=broker_epoch
         )
@@ -79,10 +79,11 @@ class ControllerClient:
         return first, first + response.producer_id_len - 1
 
     async def shut_down(self, broker_epoch: Callable[[], int]) -> bool:
-        """Ask until no leadership remains here, `controlled.shutdown.max.retries` times at most
-        (Apache Kafka counts the first one too); False when that did not suffice.
+        """Request a controlled shutdown until no leadership remains here; return whether that
+        succeeded.
 
-        The last broker standing does not ask twice: nobody could take over.
+        At most `controlled.shutdown.max.retries` attempts, the first included, as in Apache Kafka.
+        The last live broker tries once, since no other can take over.
         """
         for attempt in range(self._config.controlled_shutdown_max_retries):
             if attempt and await self._is_left_alone():

@@ -1,6 +1,6 @@
-"""Changing settings while the cluster runs (`ConfigAdminManager` and `ZkAdminManager`).
+"""AlterConfigs and IncrementalAlterConfigs (`ConfigAdminManager` and `ZkAdminManager`).
 
-Any broker changes topics and what is set for all brokers; its own settings a broker changes alone.
+Any broker changes settings of topics and of all brokers; a broker's own settings only that broker.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ from urteil.broker.zookeeper.session import NodeTooLarge
 
 KeyOf = Callable[[str], ConfigKey | None]
 Denial = Callable[[int, str], ErrorCode]
-"""The error of a resource, by kind and name, that must not be changed; NONE for others."""
+"""Returns the error for a resource, by kind and name, that the client may not change; NONE for
+others."""
 
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS = 2, 4, 8, 16
 """`ConfigResource.Type`."""
@@ -43,7 +44,7 @@ TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS = 2, 4, 8, 16
 
 @dataclass(frozen=True, slots=True)
 class Alteration:
-    """What is asked of one resource. `whole`: the changes are all that is to be set."""
+    """The changes of one resource. `whole`: they replace all its settings."""
 
     kind: int
     name: str
@@ -53,14 +54,15 @@ class Alteration:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of it."""
+    """The result for one resource."""
 
     error: ErrorCode = ErrorCode.NONE
     message: str | None = None
 
 
 class ConfigAdministration:
-    """Reads, changes, validates and writes; one change at a time, so that none is lost here."""
+    """Reads, changes, validates and writes settings, one change at a time, so that none overwrites
+    another."""
 
     def __init__(
         self,
@@ -86,11 +88,11 @@ class ConfigAdministration:
         *,
         validate_only: bool,
     ) -> list[Answer]:
-        """One answer each, in their order. A resource that comes twice is not changed at all;
-        `denial` tells of one that whoever asks may not change.
+        """Return a result for each alteration, in order. A resource that is named twice is not
+        changed; `denial` returns the error of a resource that the client may not change.
 
-        REQUEST_TIMED_OUT when ZooKeeper is away for longer than `request.timeout.ms`; a change may
-        have been made then. Apache Kafka waits on.
+        REQUEST_TIMED_OUT if ZooKeeper is unreachable for longer than `request.timeout.ms`; the
+        change may have been made. Apache Kafka waits on.
         """
         times = Counter((one.kind, one.name) for one in alterations)
         answers = []
@@ -184,7 +186,7 @@ class ConfigAdministration:
 
 
 def check_broker(name: str, broker_id: int) -> None:
-    """Raises RejectedChange unless `name` is this broker."""
+    """Raise RejectedChange unless `name` is this broker."""
     number = parse_int(name)
     if number is None:
         raise RejectedChange(

@@ -1,18 +1,18 @@
-"""What this broker did as controller, through all its terms."""
+"""Counters of elections by this broker as controller, over all its terms."""
 
 from __future__ import annotations
 
 from collections import deque
 
 RECENT = 1028
-"""How many times are kept for the percentiles: the size of Apache Kafka's histograms."""
+"""How many durations the percentiles cover: the size of Apache Kafka's histograms."""
 
 
 class Elections:
-    """`rounds`: how often leaders were elected anew because brokers came or went, and how long the
-    newest of these took, in s; `unclean`: partitions given to a replica that was not in sync.
+    """`rounds` counts elections after changes of live brokers, `recent` has the duration of the
+    newest ones in s, and `unclean` counts partitions whose new leader was not in sync.
 
-    Source: `ControllerStats`, whose LeaderElectionRateAndTimeMs counts such rounds as well, not
+    Source: `ControllerStats`, whose LeaderElectionRateAndTimeMs also counts such rounds, not
     partitions.
     """
 
@@ -24,6 +24,6 @@ class Elections:
         self.recent: deque[float] = deque(maxlen=RECENT)
 
     def held(self, took_s: float) -> None:
-        """A round ended."""
+        """Count a round."""
         self.rounds += 1
         self.recent.append(took_s)

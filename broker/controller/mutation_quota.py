@@ -30,7 +30,7 @@ class Mutations:
         self.wait_ms = 0
 
     def take(self, partitions: int) -> bool:
-        """Whether they may be changed."""
+        """Count mutations; return whether they are allowed."""
         if self._is_strict and self._is_in_debt():
             return False
         self._throttle.change(*self._who, partitions)
@@ -45,9 +45,9 @@ class Mutations:
 
 
 Take = Callable[[int], bool]
-"""Whether so many partitions may be made or unmade now."""
+"""Counts partitions; returns whether they may be created or deleted now."""
 
 
 def unlimited(_partitions: int) -> bool:
-    """Where nobody counts."""
+    """Allow all mutations."""
     return True

@@ -1,1 +1,1 @@
-"""What the broker counts, and how Prometheus reads it: plain numbers, made text by a scrape."""
+"""Metrics: counters in plain integers, and their text for Prometheus."""

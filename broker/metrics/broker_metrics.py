@@ -1,4 +1,4 @@
-"""What a scrape shows: Kafka's metrics by the names that the JMX exporter's rules give them.
+"""The broker's metrics under Kafka's names, as the rules of the JMX exporter write them.
 
 Source: the beans of Apache Kafka 3.9 (`ReplicaManager`, `KafkaController`, `BrokerTopicMetrics`,
 `RequestMetrics`, `DelayedOperationPurgatory`, `UnifiedLog`) and `kafka-2_0_0.yml` of the exporter:
@@ -44,13 +44,13 @@ class MetricSources(Protocol):
 
 
 def blocks(broker: MetricSources) -> Iterator[str]:
-    """All metrics of a broker that was started, in pieces."""
+    """Yield the text of all metrics of a started broker, in pieces."""
     for family in families(broker):
         yield from family.blocks()
 
 
 def families(broker: MetricSources) -> Iterator[Family]:
-    """Each is read when it is asked for."""
+    """Yield all metrics; each is read when it is consumed."""
     yield from _controller(broker.controller)
     yield from _replicas(broker.replicas)
     yield from _topics(broker.replicas.traffic)
@@ -63,7 +63,7 @@ def families(broker: MetricSources) -> Iterator[Family]:
     yield from cleaner_families(broker.cleaner, broker.logs.paths, broker.clock.now_ms())
 
 
-# The controller: zeros on all brokers but one.
+# The controller: 0 on all other brokers.
 
 
 def _controller(controller: Controller) -> Iterator[Family]:
@@ -171,7 +171,7 @@ _HELD_UP = {
 
 
 def _throttled(throttle: Throttle) -> Iterator[Family]:
-    """Of each user and client id as Apache Kafka; how many were held up at all is ours."""
+    """Throttle times of users and client ids as in Apache Kafka; the totals are ours."""
     waits = list(throttle.waits_ms())
     for quota, name in _HELD_UP.items():
         samples: list[Sample] = [

@@ -1,4 +1,4 @@
-"""What a scrape shows of log compaction (`LogCleaner`, `LogCleanerManager`)."""
+"""Metrics of log compaction (`LogCleaner`, `LogCleanerManager`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often every API was asked, and how long requests waited and ran."""
+"""Counts of requests by API and version, with their queue, processing and remote times."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Any
 from urteil.broker.wire.api_keys import ApiKey
 
 RECENT = 1028
-"""Requests of an API and version that quantiles are taken from: as many as Kafka samples."""
+"""How many requests of an API and version quantiles cover: the size of Kafka's histograms."""
 
 FOLLOWER_FETCH = -1
-"""Stands for an API key: Apache Kafka counts the fetches of followers apart as well."""
+"""In place of an API key: Apache Kafka counts fetches of followers separately."""
 
 Times = tuple[float, float, float]
-"""Of one request in s: from arrival until it was begun; from then until the answer; and how long
-of the latter it waited for others (replicas, records, members of a group, the controller)."""
+"""Times of one request in s: from arrival to its start; from then to its response; and the part of
+the latter that it waited for others (replicas, records, group members, the controller)."""
 
 AT_ONCE: Times = (0.0, 0.0, 0.0)
 _FETCH = int(ApiKey.FETCH)
 
 
 class ApiRequests:
-    """One API at one version: how many requests, and the times of the newest `RECENT`."""
+    """One API at one version: the number of requests, and the times of the newest `RECENT`."""
 
     __slots__ = ("count", "recent")
 
@@ -32,7 +32,7 @@ class ApiRequests:
 
 
 class RequestCounts:
-    """All requests that were answered; `busy_s` is how long their handlers ran, all together."""
+    """Counts of all answered requests; `busy_s` is the total time of their handlers."""
 
     __slots__ = ("_asked", "busy_s")
 
@@ -43,9 +43,9 @@ class RequestCounts:
     def answered(
         self, kind: int, arrived_s: float, began_s: float, waited_s: float, ended_s: float
     ) -> None:
-        """Count a request of `kind_of`; the loop's clock when it came, was begun and answered.
+        """Count a request of `kind_of`, with its arrival, start and end by the loop's clock.
 
-        That clock counts whole ms (uvloop's does), so it mostly stands still meanwhile.
+        uvloop's clock has whole ms, so most durations are 0.
         """
         asked = self._asked.get(kind)
         if asked is None:
@@ -59,7 +59,7 @@ class RequestCounts:
             self.busy_s += took_s - waited_s
 
     def by_api(self) -> dict[int, dict[int, ApiRequests]]:
-        """What was asked, by API key (or `FOLLOWER_FETCH`) and version."""
+        """Return the requests by API key (or `FOLLOWER_FETCH`) and version."""
         found: dict[int, dict[int, ApiRequests]] = {}
         for kind, asked in sorted(self._asked.items()):
             found.setdefault(kind >> 16, {})[kind & 0xFFFF] = asked
@@ -67,7 +67,7 @@ class RequestCounts:
 
 
 def kind_of(api: int, version: int, request: Any) -> int:
-    """The API key, or what stands for it, and the version in one number."""
+    """Return the API key, or its substitute, and the version in one number."""
     if api == _FETCH:
         replica = request.replica_state.replica_id if version >= 15 else request.replica_id
         if replica >= 0:

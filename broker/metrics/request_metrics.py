@@ -1,4 +1,4 @@
-"""Requests as `RequestMetrics` of Apache Kafka names them."""
+"""Metrics of requests under the names of Apache Kafka's `RequestMetrics`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PREFIX = "kafka_network_requestmetrics"
 HANDLERS = "kafka_server_kafkarequesthandlerpool_requesthandleravgidle"
 
 Shown = Sequence[tuple[str, int, ApiRequests]]
-"""Name, version, and what was asked: in the order of names."""
+"""Name, version and requests, in the order of names."""
 
 _TIMES: tuple[tuple[str, str, Callable[[Times], float]], ...] = (
     ("requestqueuetimems", "From arrival until it was begun, in ms", lambda one: one[0]),
@@ -23,7 +23,7 @@ _TIMES: tuple[tuple[str, str, Callable[[Times], float]], ...] = (
 
 
 def request_families(counts: RequestCounts, up_s: float) -> Iterator[Family]:
-    """Counts by API and version, times by API, and the share of `up_s` in which none ran."""
+    """Yield counts by API and version, times by API, and the idle share of `up_s`."""
     shown = sorted(_shown(counts), key=lambda one: one[:2])
     versions: dict[tuple[str, int], int] = {}
     for name, version, asked in shown:
@@ -65,7 +65,7 @@ def _handlers(idle_s: float, up_s: float) -> Iterator[Family]:
 
 
 def _shown(counts: RequestCounts) -> Iterator[tuple[str, int, ApiRequests]]:
-    """Fetches come twice: as those of consumers or of followers, and as fetches."""
+    """Fetches count twice: as those of consumers or followers, and as fetches."""
     for api, versions in counts.by_api().items():
         for version, asked in versions.items():
             if api == FOLLOWER_FETCH:
@@ -77,5 +77,5 @@ def _shown(counts: RequestCounts) -> Iterator[tuple[str, int, ApiRequests]]:
 
 
 def name_of(api: int) -> str:
-    """As Kafka writes it: `LeaderAndIsr`."""
+    """Return the API's name in Kafka's spelling: `LeaderAndIsr`."""
     return "".join(word.capitalize() for word in ApiKey(api).name.split("_"))

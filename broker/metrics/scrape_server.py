@@ -1,4 +1,4 @@
-"""`GET /metrics` over HTTP, and nothing else."""
+"""The HTTP server of metrics: it answers `GET /metrics` and nothing else."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Blocks = Callable[[], Iterable[str]]
 
 
 class ScrapeServer:
-    """One request a connection, at most `MAX_OPEN` at a time, each within `DEADLINE_S`.
+    """Serves one request per connection, at most `MAX_OPEN` at a time, each within `DEADLINE_S`.
 
-    `blocks()` gives the text in pieces; between two of them other tasks have their turn. Whatever
-    a peer sends, the worst that comes of it is a closed connection.
+    `blocks()` yields the text in pieces; other tasks run between two of them. Malformed requests
+    close the connection.
     """
 
     def __init__(self, blocks: Blocks) -> None:
@@ -30,7 +30,7 @@ class ScrapeServer:
         self._server: asyncio.Server | None = None
 
     async def listen(self, host: str, port: int) -> None:
-        """Raises OSError, naming the setting, when the address is taken or not ours."""
+        """Listen. Raises OSError with the setting's name if the address is in use or not local."""
         try:
             self._server = await asyncio.start_server(
                 self._serve, host, port, limit=MAX_REQUEST_BYTES
@@ -52,7 +52,7 @@ class ScrapeServer:
                 async with asyncio.timeout(DEADLINE_S):
                     await self._exchange(reader, writer)
         except (ConnectionError, TimeoutError):
-            pass  # a peer that went away, or that does not write or read
+            pass  # the peer closed, or neither writes nor reads
         except Exception:
             log.exception("a scrape failed")
         finally:
@@ -80,7 +80,7 @@ class ScrapeServer:
 
 
 async def _head(reader: asyncio.StreamReader) -> bytes:
-    """The request without a body; nothing for one that is cut or too long."""
+    """Read the head of the request; empty if it is truncated or too long."""
     try:
         return await reader.readuntil(b"\r\n\r\n")
     except (asyncio.IncompleteReadError, asyncio.LimitOverrunError):

@@ -1,7 +1,7 @@
 """Prometheus' text format, version 0.0.4.
 
-Written here and not by `prometheus-client`: that keeps a lock and an object a number, to be called
-for every request; the broker counts in plain integers, and what is left to do is these lines.
+`prometheus-client` would need a lock and an object for each number and a call for each request. The
+broker counts in plain integers, and these lines format them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ BLOCK_LINES = 500
 QUANTILES = {
     "0.50": 0.5, "0.75": 0.75, "0.95": 0.95, "0.98": 0.98, "0.99": 0.99, "0.999": 0.999,
 }  # fmt: skip
-"""Those of a histogram of Kafka's, which has no sum, as the exporter writes them."""
+"""Quantiles of Kafka's histograms, which have no sum, as the exporter writes them."""
 
 Labels = tuple[tuple[str, str], ...]
 Sample = tuple[Labels, float]
@@ -24,7 +24,7 @@ Sample = tuple[Labels, float]
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """One metric with all its samples; `kind` is gauge or counter. Samples are read once."""
+    """A metric with all its samples. `kind` is gauge or counter. Samples are read once."""
 
     name: str
     kind: str
@@ -32,7 +32,7 @@ class Family:
     samples: Iterable[Sample]
 
     def blocks(self) -> Iterator[str]:
-        """Its text, in pieces of at most `BLOCK_LINES` lines."""
+        """Yield the text in pieces of at most `BLOCK_LINES` lines."""
         lines = self._lines()
         while block := list(islice(lines, BLOCK_LINES)):
             yield "".join(block)
@@ -52,7 +52,7 @@ def counter(name: str, about: str, value: float) -> Family:
 
 
 def quantiles_ms(values_s: Iterable[float], labels: Labels = ()) -> Iterator[Sample]:
-    """A sample a quantile (nearest rank) in ms; 0 where there is nothing, as Kafka has it."""
+    """Return a sample for each quantile (nearest rank) in ms; 0 without values, as in Kafka."""
     ordered = sorted(values_s)
     for label, quantile in QUANTILES.items():
         yield (*labels, ("quantile", label)), round(_rank(ordered, quantile) * 1000, 3)

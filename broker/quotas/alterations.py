@@ -1,4 +1,4 @@
-"""Describing and altering quotas (`ZkAdminManager`); any broker does it."""
+"""DescribeClientQuotas and AlterClientQuotas (`ZkAdminManager`), on any broker."""
 
 from __future__ import annotations
 
@@ -20,15 +20,14 @@ EXACT, DEFAULT, ANY = 0, 1, 2
 """How a component of a filter matches."""
 
 WHOLE = {Quota.PRODUCE: ("LONG", 64), Quota.FETCH: ("LONG", 64), Quota.CONNECTION: ("INT", 32)}
-"""Quotas of whole numbers, with their types and how many bits these have; the others take
-fractions."""
+"""Quotas that are whole numbers, with type and width in bits; others are fractions."""
 
 EPSILON = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """One component of a filter."""
+    """A component of a filter."""
 
     type: str
     how: int
@@ -45,7 +44,7 @@ class Component:
 
 
 def check_filter(components: Sequence[Component]) -> None:
-    """Raises RejectedChange."""
+    """Raise RejectedChange for an invalid filter."""
     seen: list[str] = []
     for one in components:
         if one.type in seen:
@@ -65,7 +64,8 @@ def check_filter(components: Sequence[Component]) -> None:
 
 
 class QuotaAdmin:
-    """One change at a time, of credentials too, so that none is lost here."""
+    """Applies one change at a time, changes of credentials included, so that none overwrites
+    another."""
 
     def __init__(self, configs: QuotaConfigs) -> None:
         self._configs = configs
@@ -114,20 +114,20 @@ class QuotaAdmin:
 
 
 def _reads_exactly(components: Sequence[Component], *, strict: bool) -> bool:
-    """Whether Apache Kafka looks for one entity, instead of through all."""
+    """Whether Apache Kafka looks up one entity, instead of a scan over all."""
     if not components or any(one.how == ANY for one in components):
         return False
     return strict or len(components) > 1 or components[0].type == IP
 
 
 def _check_names(names: Iterable[str | None]) -> None:
-    """Raises RejectedChange for what ZooKeeper can have no node of."""
+    """Raise RejectedChange for names that no ZooKeeper node can have."""
     if not all(name is None or is_node_name(sanitize(name)) for name in names):
         raise RejectedChange(ErrorCode.UNKNOWN_SERVER_ERROR, None)
 
 
 async def check_entity(entity: Entity) -> None:
-    """Raises RejectedChange for nobody. Waits for who knows the names of hosts."""
+    """Raise RejectedChange for an invalid entity. May wait for the name server."""
     if not entity.parts:
         raise _invalid("Invalid empty client quota entity")
     for type, name in entity.parts:
@@ -154,7 +154,7 @@ async def _is_address(name: str) -> bool:
         pass
     try:
         await asyncio.get_running_loop().getaddrinfo(name, None)
-    except (OSError, UnicodeError):  # the latter of an empty or too long label
+    except (OSError, UnicodeError):  # UnicodeError: an empty or too long label
         return False
     return True
 
@@ -170,7 +170,8 @@ def _written(quota: Quota, value: float) -> str:
 
 
 def _whole(value: float, bits: int) -> int:
-    """As Java makes a whole number of one: 0 of NaN, the nearest there is of one too large."""
+    """Convert to a whole number as Java does: NaN becomes 0, and a value out of range the nearest
+    bound."""
     if math.isnan(value):
         return 0
     limit = 2 ** (bits - 1)
@@ -178,7 +179,8 @@ def _whole(value: float, bits: int) -> int:
 
 
 def double_text(value: float) -> str:
-    """As Java writes a double (`Double.toString`), which others read from ZooKeeper."""
+    """Format a double as Java does (`Double.toString`), because other brokers read it from
+    ZooKeeper."""
     if not math.isfinite(value):
         return repr(value).replace("nan", "NaN").replace("inf", "Infinity")
     if value == 0 or 1e-3 <= abs(value) < 1e7:

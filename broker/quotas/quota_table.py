@@ -1,4 +1,4 @@
-"""Which limit is whose: the quotas of users, client ids and pairs of them, most special first."""
+"""The quotas of users, client ids and pairs of them, and their precedence."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 DEFAULT = None
-"""The name of the entity that stands for all that have no quota of their own."""
+"""The name of the default entity, for all without a quota of their own."""
 
 
 class Quota(StrEnum):
-    """What is limited, by its name in ZooKeeper."""
+    """A kind of quota, by its name in ZooKeeper."""
 
     PRODUCE = "producer_byte_rate"
     FETCH = "consumer_byte_rate"
@@ -25,13 +25,13 @@ OF_CLIENTS = (Quota.PRODUCE, Quota.FETCH, Quota.REQUEST, Quota.MUTATION)
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """Whom a quota is for: pairs of a type (`user`, `client-id`, `ip`) and a name, None being
-    the default of that type."""
+    """The subject of a quota: pairs of a type (`user`, `client-id`, `ip`) and a name, where None is
+    the default of the type."""
 
     parts: tuple[tuple[str, str | None], ...]
 
     def name(self, type: str) -> str | None:
-        """Raises KeyError where it has no part of that type."""
+        """Return the name of a type. Raises KeyError if the entity lacks the type."""
         return dict(self.parts)[type]
 
     def has(self, type: str) -> bool:
@@ -48,7 +48,7 @@ def entity(**parts: str | None) -> Entity:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A limit, and who shares it: the user and the client id that it counts by, if it does."""
+    """A limit, with the user and client id that share it, if any."""
 
     value: float
     user: str | None
@@ -56,8 +56,8 @@ class Limit:
 
 
 class QuotaTable:
-    """All quotas. `is_limited` tells whether there is any of a kind, `limits_clients` of any kind
-    for clients, so that nobody looks else."""
+    """All quotas. `is_limited` says whether a kind has any quota, `limits_clients` whether any
+    client quota exists, so that unlimited clusters skip all lookups."""
 
     def __init__(self) -> None:
         self._quotas: dict[Entity, dict[Quota, float]] = {}
@@ -68,7 +68,7 @@ class QuotaTable:
         return iter(self._quotas.items())
 
     def put(self, entity: Entity, quotas: Mapping[Quota, float]) -> None:
-        """All quotas of an entity; none remove it."""
+        """Replace all quotas of an entity; none remove it."""
         if quotas:
             self._quotas[entity] = dict(quotas)
         else:
@@ -80,7 +80,7 @@ class QuotaTable:
         return quota in self._limited
 
     def of_client(self, quota: Quota, user: str, client_id: str) -> Limit | None:
-        """The first that there is, in the order of KIP-55."""
+        """Return the first existing limit, in the order of KIP-55."""
         for owner in (user, DEFAULT):
             for client in (client_id, DEFAULT):
                 value = self._value(quota, entity(user=owner, client_id=client))

@@ -17,7 +17,7 @@ _KINDS = {USERS: USER, CLIENTS: CLIENT, IPS: IP}
 
 
 def place(entity: Entity) -> tuple[str, str]:
-    """The kind of the entity and its name, as `EntityConfigs` has them: `users`, `a/clients/b`."""
+    """Return kind and node name of an entity: `users`, `a/clients/b`."""
     if entity.has(IP):
         return IPS, _node(entity.name(IP))
     if not entity.has(USER):
@@ -29,7 +29,7 @@ def place(entity: Entity) -> tuple[str, str]:
 
 
 def entity_at(kind: str, node: str) -> Entity:
-    """The inverse of `place`. Raises ValueError for another path."""
+    """Return the entity of a node (the inverse of `place`). Raises ValueError for another path."""
     first, *rest = node.split("/")
     if not rest:
         return Entity(((_KINDS[kind], _name(first)),))
@@ -47,12 +47,12 @@ def _name(node: str) -> str | None:
 
 
 def quotas_in(settings: Mapping[str, str]) -> dict[Quota, float]:
-    """Those among the settings, which can be credentials too. Raises ValueError."""
+    """Return the quotas among settings, which may include credentials. Raises ValueError."""
     return {quota: float(settings[quota]) for quota in Quota if quota in settings}
 
 
 class QuotaConfigs:
-    """Keeps `table` as ZooKeeper has it."""
+    """Keeps `table` equal to ZooKeeper."""
 
     def __init__(self, configs: EntityConfigs, table: QuotaTable) -> None:
         self.table = table
@@ -62,16 +62,16 @@ class QuotaConfigs:
 
     @property
     def turn(self) -> asyncio.Lock:
-        """Held by who changes what stands."""
+        """A lock for changes of stored quotas."""
         return self._configs.turn
 
     async def load(self) -> None:
-        """Take on what stands. Waits for ZooKeeper."""
+        """Load all quotas. Waits for ZooKeeper."""
         for entity, settings in (await self.standing()).items():
             self._put(entity, settings)
 
     async def standing(self) -> dict[Entity, dict[str, str]]:
-        """All settings of users, clients and addresses in ZooKeeper."""
+        """Return all settings of users, clients and addresses in ZooKeeper."""
         found = {}
         for kind in _KINDS:
             for node in await self._nodes(kind):
@@ -91,7 +91,7 @@ class QuotaConfigs:
         return await self._configs.readable(*place(entity))
 
     async def write(self, entity: Entity, settings: Mapping[str, str]) -> None:
-        """Known here at once, to the others by a notice."""
+        """Write settings, apply them here at once, and notify other brokers."""
         await self._configs.write(*place(entity), settings)
         self._put(Entity(tuple(sorted(entity.parts, reverse=True))), settings)
 
@@ -102,6 +102,6 @@ class QuotaConfigs:
         try:
             quotas = quotas_in(settings)
         except ValueError as error:
-            log.error("quotas of %s are not taken: %s", entity.parts, error)
+            log.error("quotas of %s are rejected: %s", entity.parts, error)
             return
         self.table.put(entity, quotas)

@@ -1,4 +1,4 @@
-"""Counts what clients take and says how long each has to wait (`ClientQuotaManager`)."""
+"""Client throttling: usage of clients, and how long each must wait (`ClientQuotaManager`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _Key = tuple[Quota, str | None, str | None]
 
 
 def make_throttle(quotas: QuotaTable, properties: LiveProperties) -> Throttle:
-    """With the windows of `quota.window.*` and `controller.quota.window.*`."""
+    """Build a throttle with the windows of `quota.window.*` and `controller.quota.window.*`."""
 
     def windows(name: str) -> Windows:
         count = properties.value(f"{name}.window.num")
@@ -26,14 +26,14 @@ def make_throttle(quotas: QuotaTable, properties: LiveProperties) -> Throttle:
 
 
 LEAST_TIME = 1e-7
-"""A nanosecond, in percent of a second: no request takes less, though it may begin and end in one
-ms of the loop's clock, which counts whole ones."""
+"""A nanosecond, in percent of a second: the least time of a request, since the loop's clock has
+whole ms."""
 
 
 class Throttle:
-    """One for all kinds of quotas. Where nothing is limited nothing is counted.
+    """The throttle for all kinds of quotas. Without limits it counts nothing.
 
-    Who shares a limit shares a count. The time of requests is held up for one window at most.
+    Entities that share a limit share a count. Request time causes a wait of one window at most.
     """
 
     def __init__(
@@ -55,14 +55,14 @@ class Throttle:
 
     @property
     def is_active(self) -> bool:
-        """Whether anything of clients is limited at all."""
+        """Whether clients have any limit."""
         return self._quotas.limits_clients
 
     def is_limited(self, quota: Quota) -> bool:
         return self._quotas.is_limited(quota)
 
     def spend(self, quota: Quota, user: str, client_id: str, amount: float) -> int:
-        """Count it; how many ms to wait for it."""
+        """Count an amount; return the wait in ms."""
         limit = self._quotas.of_client(quota, user, client_id)
         if limit is None:
             return 0
@@ -77,20 +77,20 @@ class Throttle:
         return wait_ms
 
     def take_back(self, quota: Quota, user: str, client_id: str, amount: float) -> None:
-        """What was counted, and then not given."""
+        """Cancel an amount that was counted but not delivered."""
         limit = self._quotas.of_client(quota, user, client_id)
         if limit is not None:
             self._rate(quota, limit).record(-amount, self._now_ms())
 
     def at_once(self, user: str, client_id: str) -> float | None:
-        """The most bytes that a fetch can have without being held up; None for any number."""
+        """Return the most bytes that a fetch may get without a wait; None without a limit."""
         limit = self._quotas.of_client(Quota.FETCH, user, client_id)
         if limit is None:
             return None
         return limit.value * (self._windows.count - 1) * self._windows.size_ms / 1000
 
     def debt_ms(self, user: str, client_id: str) -> int | None:
-        """How long until the controller may be asked for changes again; None for now."""
+        """Return the wait before the next mutation in ms; None without a wait."""
         limit = self._quotas.of_client(Quota.MUTATION, user, client_id)
         if limit is None:
             return None
@@ -102,14 +102,14 @@ class Throttle:
         return wait_ms
 
     def change(self, user: str, client_id: str, partitions: int) -> None:
-        """Count changes that the controller makes for somebody."""
+        """Count mutations by the controller for a client."""
         limit = self._quotas.of_client(Quota.MUTATION, user, client_id)
         if limit is not None:
             self._bucket(limit).take(partitions, limit.value, self._now_ms())
 
     def connect(self, address: str) -> int:
-        """Count a connection; how many ms the address has to wait for it, one
-        window at most (KIP-612)."""
+        """Count a connection; return the wait of its address in ms, one window at most
+        (KIP-612)."""
         value = self._quotas.of_address(address)
         if value is None:
             return 0
@@ -122,8 +122,8 @@ class Throttle:
         return wait_ms
 
     def waits_ms(self) -> Iterator[tuple[Quota, str, str, float]]:
-        """For how long those who share a limit were held up lately, on an average: the quota, user
-        and client id (empty where it does not count by them), and ms."""
+        """Yield recent average waits: quota, user and client id (empty if not counted by them),
+        ms."""
         now_ms = self._now_ms()
         for (quota, user, client_id), waits in self._waits.items():
             yield quota, user or "", client_id or "", waits.value(now_ms)
@@ -150,7 +150,8 @@ class Throttle:
 
 
 def _kept(counts: dict[_Key, T], key: _Key, make: Callable[[], T]) -> T:
-    """Of too many the one goes that was not asked for longest: others must not wipe its count."""
+    """Return the count of a key. Above the maximum, the one unused for longest is dropped, so that
+    other clients cannot clear a count that is in use."""
     counts[key] = found = counts.pop(key, None) or make()
     if len(counts) > MAX_COUNTED:
         del counts[next(iter(counts))]

@@ -1,4 +1,4 @@
-"""A log directory fails: its partitions go offline, the controller is told, and no more.
+"""Failure of a log directory: its partitions go offline, and the controller is notified.
 
 Source: `LogDirFailureHandler` and `ReplicaManager.handleLogDirFailure` of Apache Kafka 3.9.
 """
@@ -25,7 +25,8 @@ RETRY_S = 1.0
 
 
 class DirectoryFailures:
-    """`halt(error)` is called when the last directory failed; it does not come back."""
+    """Handles failed directories. `halt(error)` runs after the last one has failed and does not
+    return."""
 
     def __init__(
         self,
@@ -43,10 +44,8 @@ class DirectoryFailures:
         self._notices: set[asyncio.Task[None]] = set()
 
     def begin(self) -> None:
-        """The broker is registered: tell of directories that were offline from the start.
-
-        What fails later is handled once the loop is free, whichever thread it failed on.
-        """
+        """Notify the controller of directories that were offline at the start; handle later
+        failures on the loop, whichever thread they occur on."""
         loop = asyncio.get_running_loop()
 
         def soon() -> None:
@@ -58,7 +57,7 @@ class DirectoryFailures:
             self._notify()
 
     def handle(self) -> None:
-        """Take directories offline that failed."""
+        """Take failed directories offline."""
         for directory in self._logs.failed_directories():
             error = directory.health.failure
             assert error is not None
@@ -70,19 +69,19 @@ class DirectoryFailures:
             self._notify()
 
     def _notify(self) -> None:
-        task = asyncio.get_running_loop().create_task(self._tell_controller())
+        task = asyncio.get_running_loop().create_task(self._notify_controller())
         self._notices.add(task)
         task.add_done_callback(self._notices.discard)
 
-    async def _tell_controller(self) -> None:
-        """Twice does no harm: the controller then asks twice which partitions are offline."""
+    async def _notify_controller(self) -> None:
+        """Notify the controller; duplicates are harmless."""
         data = znodes.encode_log_dir_event(self._broker_id)
         while True:
             try:
                 await self._zk.create(EVENT_PATH, data, sequence=True)
                 return
             except LOST as why:
-                log.info("the controller does not know of the failed directory yet: %s", why)
+                log.info("the controller is not notified of the failed directory yet: %s", why)
                 await asyncio.sleep(RETRY_S)
 
     def close(self) -> None:

@@ -1,7 +1,8 @@
-"""Fetch sessions (KIP-227): what one reader fetches, and the sessions that this broker keeps.
+"""Fetch sessions (KIP-227): the partitions of each reader, and the session cache of this broker.
 
-With a session a reader tells only what changed since its last fetch and hears only of partitions
-with news (KIP-227). An answer with session id 0 lets it go on with full fetches.
+In a session a request lists only changes since the previous fetch, and a response only partitions
+with news. Session id 0 in a response makes the reader continue with full fetches. Source:
+`FetchSession` and `FetchSessionCache`.
 """
 
 from __future__ import annotations
@@ -18,44 +19,45 @@ from urteil.broker.wire.messages import FetchRequest
 MAX_EPOCH = 2**31 - 1
 
 Topic = UUID | str
-"""A topic's id from Fetch 13 on, its name before."""
+"""A topic id from Fetch 13 on, a topic name before."""
 Key = tuple[Topic, int]
 Resolve = Callable[[Topic, FetchRequest.FetchPartition, str], FetchTarget]
-"""Finds what a partition is on this broker; the text is its topic's name, once that is known."""
+"""Finds the target of a partition on this broker; the text is the topic's name, if it is known."""
 
 
 class _Cached:
-    """One partition of a session. There are many: nothing is kept that can be found again."""
+    """One partition of a session. Sessions have many: nothing is stored that can be looked up."""
 
-    __slots__ = ("told_high_watermark", "told_log_start", "wanted")
+    __slots__ = ("sent_high_watermark", "sent_log_start", "wanted")
 
     def __init__(self, wanted: FetchTarget) -> None:
         self.wanted = wanted
-        self.told_high_watermark = self.told_log_start = -1
+        self.sent_high_watermark = self.sent_log_start = -1
 
     def note(self, read: PartitionRead) -> bool:
-        """Remember what is told; whether it is worth telling."""
+        """Store the state that the response contains; return whether the partition belongs in the
+        response."""
         if read.error is not ErrorCode.NONE:
-            self.told_high_watermark = -1  # so that its end is told, too
+            self.sent_high_watermark = -1  # so that the end of the error is sent, too
             return True
         is_news = (
             bool(read.size)
             or read.diverges
             or read.preferred_replica >= 0
-            or read.high_watermark != self.told_high_watermark
-            or read.log_start_offset != self.told_log_start
+            or read.high_watermark != self.sent_high_watermark
+            or read.log_start_offset != self.sent_log_start
         )
-        self.told_high_watermark = read.high_watermark
-        self.told_log_start = read.log_start_offset
+        self.sent_high_watermark = read.high_watermark
+        self.sent_log_start = read.log_start_offset
         return is_news
 
     def still(self) -> PartitionRead | None:
-        """An idle partition's watermarks, if they moved without new records."""
+        """Return the watermarks of an idle partition, if they moved without new records."""
         assert self.wanted.partition is not None
         log = self.wanted.partition.log
         if (log.high_watermark, log.log_start_offset) == (
-            self.told_high_watermark,
-            self.told_log_start,
+            self.sent_high_watermark,
+            self.sent_log_start,
         ):
             return None
         return PartitionRead(
@@ -68,7 +70,7 @@ class _Cached:
 class FetchSession:
     """The partitions of one reader, in the order in which they are read.
 
-    `epoch` is the one that its next request must bear. `is_privileged`: a follower's.
+    `epoch` is the expected epoch of the next request. `is_privileged`: the reader is a follower.
     """
 
     __slots__ = (
@@ -93,13 +95,13 @@ class FetchSession:
     def begin(
         self, keys: Sequence[Key], wanted: Sequence[FetchTarget], reads: Iterable[PartitionRead]
     ) -> None:
-        """Keep what a full fetch asked for and was told."""
+        """Store the partitions of a full fetch and the state that its response contains."""
         for key, one, read in zip(keys, wanted, reads, strict=True):
             cached = self._cached[key] = _Cached(one)
             cached.note(read)
 
     def update(self, request: FetchRequest, resolve: Resolve) -> None:
-        """Apply what the request adds, changes and forgets."""
+        """Apply the partitions that the request adds, changes and forgets."""
         for key, asked in asked_for(request, by_id=self.uses_ids):
             known = self._cached.get(key)
             wanted = resolve(key[0], asked, known.wanted.topic if known else "")
@@ -113,30 +115,30 @@ class FetchSession:
                 self._cached.pop((topic, index), None)
 
     def wanted(self, resolve: Resolve) -> list[FetchTarget]:
-        """Everything the session fetches."""
+        """Return all partitions of the session."""
         for key, cached in self._cached.items():
             if cached.wanted.is_outdated:
                 cached.wanted = resolve(key[0], cached.wanted.request, cached.wanted.topic)
         return [cached.wanted for cached in self._cached.values()]
 
     def advance(self) -> int:
-        """Take a request of the current epoch as come; returns the epoch of the next one."""
+        """Accept a request of the current epoch; return the epoch of the next one."""
         self.epoch = 1 if self.epoch == MAX_EPOCH else self.epoch + 1
         return self.epoch
 
     def news(
         self, reads: Iterable[PartitionRead]
     ) -> Iterator[tuple[Topic, FetchTarget, PartitionRead]]:
-        """The partitions worth telling of: records, errors, divergence, moved watermarks.
+        """Yield the partitions with news: records, errors, divergence, moved watermarks.
 
-        Those with records come last from now on, lest they take the whole of every answer while
-        the others starve and leave the ISR (KIP-227).
+        Partitions with records move to the end, so that they do not fill every response while
+        others starve and leave the ISR (KIP-227).
         """
         served = []
         for (key, cached), read in zip(self._cached.items(), reads, strict=True):
-            told = cached.still() if read is IDLE else read
-            if told is not None and cached.note(told):
-                yield key[0], cached.wanted, told
+            news = cached.still() if read is IDLE else read
+            if news is not None and cached.note(news):
+                yield key[0], cached.wanted, news
             if read.size:
                 served.append(key)
         for key in served:
@@ -146,7 +148,7 @@ class FetchSession:
 def asked_for(
     request: FetchRequest, *, by_id: bool
 ) -> Iterator[tuple[Key, FetchRequest.FetchPartition]]:
-    """Every partition that a request lists."""
+    """Yield all partitions that a request lists."""
     for topic in request.topics:
         name: Topic = topic.topic_id if by_id else topic.topic
         for asked in topic.partitions:
@@ -157,36 +159,37 @@ NO_SESSION = 0
 SHARDS = 8
 SHARD_IDS = ((1 << 31) - 1) // SHARDS
 LEAST_SESSION, MAX_SESSION = 1 - SHARD_IDS, SHARDS * SHARD_IDS - 1
-"""Other ids are in no shard of Apache Kafka's cache, which fails when it looks for one."""
+"""The range of session ids. Apache Kafka's cache has no shard for other ids and fails on lookup."""
 INITIAL_EPOCH = 0
 FINAL_EPOCH = -1
 SAFE_MS = 120_000.0
-"""A younger session is not evicted for a smaller one, an idler one always (KIP-227)."""
+"""A younger session is not evicted for a smaller one, one that is idle for longer always
+(KIP-227)."""
 
 
 class FetchSessions:
-    """At most `slots` sessions. A new one takes the place of
+    """The session cache, with at most `slots` sessions. A new session evicts
 
-    - one not used for two minutes, or else
-    - of the smallest one, consumers' before followers', if that is no larger than the new one and
+    - a session that is unused for two minutes, or else
+    - the smallest session, consumers' before followers', if it is no larger than the new one and
       either older than two minutes or a consumer's while the new one is a follower's.
     """
 
     def __init__(self, slots: int, rng: random.Random) -> None:
         self._slots = slots
         self._rng = rng
-        self._sessions: dict[int, FetchSession] = {}  # the one not used for longest first
+        self._sessions: dict[int, FetchSession] = {}  # least recently used first
 
     def __len__(self) -> int:
         return len(self._sessions)
 
     @property
     def partitions(self) -> int:
-        """How many partitions all sessions keep."""
+        """The number of partitions in all sessions."""
         return sum(session.ranked_size for session in self._sessions.values())
 
     def find(self, session_id: int, epoch: int, *, uses_ids: bool) -> FetchSession | ErrorCode:
-        """The session that a request goes on with, or why there is none."""
+        """Return the session of a request, or the error if there is none."""
         session = self._sessions.get(session_id)
         if session is None:
             return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
@@ -197,7 +200,7 @@ class FetchSessions:
         return session
 
     def touch(self, session: FetchSession, now_ms: float) -> None:
-        """It was used."""
+        """Note the use of a session."""
         session.last_used_ms = now_ms
         session.ranked_size = len(session)
         self._sessions[session.id] = self._sessions.pop(session.id)
@@ -208,7 +211,7 @@ class FetchSessions:
     def open(
         self, size: int, now_ms: float, *, is_privileged: bool, uses_ids: bool
     ) -> FetchSession | None:
-        """A new session for `size` partitions; None when there is no room for it."""
+        """Open a session for `size` partitions; None if the cache has no room."""
         if len(self._sessions) >= self._slots and not self._evict(size, now_ms, is_privileged):
             return None
         session = FetchSession(

@@ -1,4 +1,4 @@
-"""What the controller last said about the cluster: topics, partitions, live brokers."""
+"""The metadata cache: topics, partitions and live brokers, as the controller last sent them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LEADER_DURING_DELETE = -2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionState:
-    """One partition as the controller spread it."""
+    """The state of a partition in UpdateMetadata."""
 
     controller_epoch: int
     leader: int
@@ -31,12 +31,12 @@ class PartitionState:
 
 
 States = list[tuple[str, UUID, int, PartitionState]]
-"""Partitions by topic, its id (zero if unknown) and their number."""
+"""Partitions: topic, topic id (zero if unknown), index and state."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveBroker:
-    """A registered broker: its rack and where each of its listeners is advertised."""
+    """A live broker: its rack and its advertised listeners."""
 
     id: int
     rack: str | None
@@ -48,8 +48,8 @@ class LiveBroker:
 
 
 class MetadataCache:
-    """Changed only by UpdateMetadata, but for what `forget` is told; every broker has its own,
-    possibly stale, view."""
+    """Each broker has a cache of its own, which may be stale. Only UpdateMetadata and `forget`
+    change it."""
 
     def __init__(self) -> None:
         self.topics: dict[str, dict[int, PartitionState]] = {}
@@ -58,24 +58,24 @@ class MetadataCache:
         self.brokers: dict[int, LiveBroker] = {}
         self.controller_id: int | None = None
         self.on_update = Watchers()
-        self.terms = (-1, -1)  # of this broker's registration and of the controller: their epochs
+        self.terms = (-1, -1)  # epochs of this broker's registration and of the controller
         self._told = asyncio.Event()
 
     async def first_word(self, timeout_s: float) -> None:
-        """Wait until the controller has spoken once, for so long at most: a client that is shown
-        an empty cluster may ask again in minutes only."""
+        """Wait for the first UpdateMetadata, for at most `timeout_s`. A client that gets an empty
+        cluster may not refresh for minutes."""
         if self._told.is_set():
             return
         try:
             async with asyncio.timeout(timeout_s):
                 await self._told.wait()
         except TimeoutError:
-            self._told.set()  # waited once; who is cut off says what it knows from now on
+            self._told.set()  # wait once; a disconnected broker answers from its cache
 
     def update(
         self, request: UpdateMetadataRequest, states: States | None = None
     ) -> list[tuple[str, int]]:
-        """Take in one UpdateMetadata, whose `states_in` may be given; returns the partitions it
+        """Apply an UpdateMetadata, whose `states_in` may be passed; return the partitions that it
         deleted."""
         if states is None:
             states = run_steps(states_in(request))
@@ -99,13 +99,13 @@ class MetadataCache:
         old = self.topic_ids.get(topic)
         if old is not None and old != topic_id:
             self.topic_names.pop(old, None)
-            self.topics.pop(topic, None)  # it may have had more partitions
+            self.topics.pop(topic, None)  # the old topic may have had more partitions
         self.topic_ids[topic] = topic_id
         self.topic_names[topic_id] = topic
 
     def forget(self, topics: Mapping[str, UUID]) -> list[str]:
-        """Forget topics, by name and id, that others know to be deleted; returns which were here.
-        One that was made anew has another id, and stays."""
+        """Drop topics, by name and id, that were deleted elsewhere; return those that were present.
+        A recreated topic has another id and stays."""
         here = [name for name, topic_id in topics.items() if self.topic_ids.get(name) == topic_id]
         for topic in here:
             for partition in list(self.topics.get(topic, ())):
@@ -125,12 +125,12 @@ class MetadataCache:
         return self.topics.get(topic, {}).get(partition)
 
     def endpoint(self, broker_id: int, listener: str) -> Endpoint | None:
-        """Where a live broker is reached by that listener, or None."""
+        """Return the address of a live broker's listener, or None."""
         broker = self.brokers.get(broker_id)
         return None if broker is None else broker.endpoint(listener)
 
     def live_endpoints(self, listener: str) -> list[Endpoint]:
-        """The live brokers that have the listener, by id."""
+        """Return the listeners of all live brokers that have it, by broker id."""
         found = (self.brokers[one].endpoint(listener) for one in sorted(self.brokers))
         return [endpoint for endpoint in found if endpoint is not None]
 
@@ -142,10 +142,10 @@ def _live(broker: UpdateMetadataRequest.UpdateMetadataBroker) -> LiveBroker:
     return LiveBroker(id=broker.id, rack=broker.rack or None, endpoints=endpoints)
 
 
-def told_in(
+def partition_states_in(
     request: UpdateMetadataRequest,
 ) -> Iterator[tuple[str, UUID, UpdateMetadataRequest.UpdateMetadataPartitionState]]:
-    """Every partition of a request of any version, with its topic's id (zero if unknown)."""
+    """Yield all partitions of a request of any version, with their topic ids (zero if unknown)."""
     for state in request.ungrouped_partition_states:
         yield state.topic_name, ZERO_UUID, state
     for topic in request.topic_states:
@@ -154,9 +154,9 @@ def told_in(
 
 
 def states_in(request: UpdateMetadataRequest) -> Steps[States]:
-    """The same as `MetadataCache` keeps them: of 100,000 partitions this takes time."""
+    """Convert the partitions of a request, in steps: 100,000 partitions take time."""
     states: States = []
-    for topic, topic_id, state in told_in(request):
+    for topic, topic_id, state in partition_states_in(request):
         states.append((topic, topic_id, state.partition_index, _partition(state)))
         if len(states) % PACE == 0:
             yield STEP

@@ -1,4 +1,4 @@
-"""Records that came in and went out, by topic."""
+"""Counters of produced and consumed records, by topic."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class TopicTraffic:
-    """Batches in bytes as they are in the log, and records, since the broker began."""
+    """Bytes of batches and numbers of records since the broker started."""
 
     __slots__ = ("bytes_in", "bytes_out", "messages_in")
 
@@ -22,10 +22,10 @@ class TopicTraffic:
 
 
 class Traffic:
-    """What leaders appended and consumers were given; what followers fetch is not in it.
+    """Counts what leaders append and consumers fetch; fetches of followers do not count.
 
-    Source: `BrokerTopicStats`. A topic that was deleted or moved away is forgotten, but stays in
-    the sums.
+    Source: `BrokerTopicStats`. A topic that was deleted or moved away is dropped, but stays in the
+    sums.
     """
 
     __slots__ = ("_gone", "topics")
@@ -35,26 +35,26 @@ class Traffic:
         self._gone = TopicTraffic()
 
     def appended(self, topic: str, size: int, records: int) -> None:
-        """A leader's log took in `records`, `size` bytes together."""
+        """Count an append of `records` with `size` bytes."""
         counts = self.topics.get(topic) or self._new(topic)
         counts.bytes_in += size
         counts.messages_in += records
 
     def sent(self, wanted: Iterable[FetchTarget], reads: Iterable[PartitionRead]) -> None:
-        """A consumer is given these."""
+        """Count the response to a consumer."""
         for one, read in zip(wanted, reads, strict=True):
             if read.size:
                 counts = self.topics.get(one.topic) or self._new(one.topic)
                 counts.bytes_out += read.size
 
     def forget(self, topic: str) -> None:
-        """No partition of the topic is here any more."""
+        """Drop a topic without local partitions."""
         counts = self.topics.pop(topic, None)
         if counts is not None:
             _add(self._gone, counts)
 
     def sums(self) -> TopicTraffic:
-        """All topics together."""
+        """The sums over all topics."""
         sums = TopicTraffic()
         for one in (self._gone, *self.topics.values()):
             _add(sums, one)

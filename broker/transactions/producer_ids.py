@@ -1,4 +1,4 @@
-"""Producer ids of this broker, from blocks that the controller gives out."""
+"""Producer ids of this broker, from blocks that the controller assigns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ AskForBlock = Callable[[], Awaitable[tuple[int, int]]]
 
 
 class ProducerIds:
-    """Hands out producer ids that no other broker of the cluster hands out."""
+    """Assigns producer ids that are unique in the cluster."""
 
     def __init__(self, ask: AskForBlock) -> None:
         self._ask = ask
@@ -21,8 +21,8 @@ class ProducerIds:
         self._taking = asyncio.Lock()
 
     async def next_id(self) -> int:
-        """A fresh producer id; asks for a new block, until there is one, when the one in hand is
-        used up (`RPCProducerIdManager`)."""
+        """Return a new producer id; request the next block, until it arrives, when the current one
+        is used up (`RPCProducerIdManager`)."""
         async with self._taking:
             while self._next > self._end:
                 try:

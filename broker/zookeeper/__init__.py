@@ -1,1 +1,1 @@
-"""ZooKeeper: the session, the layout of its nodes, and what a broker keeps there."""
+"""ZooKeeper: the session, the layout of znodes, and the parts that a broker stores there."""

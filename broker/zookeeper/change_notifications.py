@@ -1,4 +1,4 @@
-"""Sequential nodes by which brokers tell one another that something in ZooKeeper changed."""
+"""Change notifications: sequential nodes that announce changes in ZooKeeper to all brokers."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from urteil.broker.zookeeper.session import LOST, NoNodeError, Session, SessionC
 log = logging.getLogger("notices")
 
 KEPT_MS = 15 * 60 * 1000
-"""How long notices stay for brokers that were away."""
+"""How long notifications stay for brokers that were disconnected."""
 
 
 class ChangeNotifications:
-    """Follows the notices under one path, oldest first (`ZkNodeChangeNotificationListener`).
+    """Follows the notifications under one path, oldest first (`ZkNodeChangeNotificationListener`).
 
-    A notice only says what changed: who takes it reads what stands now. `take` is told the bytes
-    of each, once. Whatever one does, malformed or not, those after it are heard.
+    A notification only names its subject; the receiver reads the current state. `take` receives the
+    bytes of each notification once. Malformed notifications and failures of `take` do not stop
+    later ones.
     """
 
     def __init__(
@@ -42,8 +43,8 @@ class ChangeNotifications:
         self._giving = Tasks("notices")
 
     async def start(self) -> None:
-        """Follow, from the oldest that is there: a change made after its subject was read and
-        before now must not be missed."""
+        """Follow all notifications from the oldest present one, so that no change between a read
+        and this call is missed."""
         self._changed.set()
         self._task = asyncio.create_task(self._follow())
 
@@ -54,21 +55,21 @@ class ChangeNotifications:
         self._giving.cancel()
 
     @contextlib.contextmanager
-    def owed(self, data: bytes) -> Iterator[None]:
-        """Around a write: if whoever waits for it gives up, it may be done all the same, and is
-        told."""
+    def notifying(self, data: bytes) -> Iterator[None]:
+        """A context for a write that may complete although its caller is cancelled: the
+        notification is sent in any case."""
         try:
             yield
         except asyncio.CancelledError:
-            self._giving.spawn(self._give(data))
+            self._giving.spawn(self._create(data))
             raise
 
-    async def give(self, data: bytes) -> None:
-        """Tell every broker, even if whoever waits for it gives up."""
-        await asyncio.shield(self._giving.spawn(self._give(data)))
+    async def notify(self, data: bytes) -> None:
+        """Notify all brokers, even if the caller is cancelled."""
+        await asyncio.shield(self._giving.spawn(self._create(data)))
 
-    async def _give(self, data: bytes) -> None:
-        """After a lost connection again: a second notice does no harm."""
+    async def _create(self, data: bytes) -> None:
+        """Create the notification, again after a lost connection: duplicates are harmless."""
         while True:
             try:
                 await self._zk.create(f"{self._path}/{self._prefix}", data, sequence=True)
@@ -110,10 +111,10 @@ class ChangeNotifications:
         except SessionClosed:
             raise
         except Exception:
-            log.warning("%s/%s cannot be taken", self._path, name, exc_info=True)
+            log.warning("%s/%s cannot be processed", self._path, name, exc_info=True)
 
     async def _purge(self, names: list[str]) -> None:
-        """Remove notices that nobody needs any more; only when a new one comes, as Kafka does."""
+        """Remove old notifications; only when a new one arrives, as in Kafka."""
         for name in names:
             path = f"{self._path}/{name}"
             stat = await self._zk.exists(path)
@@ -122,4 +123,4 @@ class ChangeNotifications:
             try:
                 await self._zk.delete(path)
             except (NoNodeError, *LOST):
-                continue  # another broker was faster, or the next notice brings the next try
+                continue  # another broker removed it, or the next notification repeats this

@@ -1,4 +1,4 @@
-"""Offsets of consumers of 0.8, in ZooKeeper where they and Apache Kafka keep them.
+"""Offsets of consumers of 0.8 in ZooKeeper, in Apache Kafka's layout.
 
 Source: `KafkaZkClient.getConsumerOffset` and `setOrCreateConsumerOffset`.
 """
@@ -14,14 +14,16 @@ _NUMBER = re.compile(r"[+-]?\d+")
 
 
 def _path(group: str, topic: str, partition: int) -> str:
-    """A group may be named with slashes. Raises ValueError where no node can be called so."""
+    """Return the path; a group's name may contain slashes. Raises ValueError for an invalid node
+    name."""
     if not all(map(is_node_name, group.split("/"))):
         raise ValueError(f"no path has the name {group!r} in it")
     return f"/consumers/{group}/offsets/{topic}/{partition}"
 
 
 async def read_offset(zk: Session, group: str, topic: str, partition: int) -> int | None:
-    """None if there is none. Raises ValueError for what people may have written by hand."""
+    """Return the offset or None. Raises ValueError for malformed data, which people may have
+    written by hand."""
     try:
         data, _ = await zk.get(_path(group, topic, partition))
     except NoNodeError:
@@ -33,7 +35,7 @@ async def read_offset(zk: Session, group: str, topic: str, partition: int) -> in
 
 
 async def write_offset(zk: Session, group: str, topic: str, partition: int, offset: int) -> None:
-    """Writing it twice is no harm, so a lost connection is no error. Raises ValueError."""
+    """Write an offset, again after a lost connection. Raises ValueError."""
     path, data = _path(group, topic, partition), b"%d" % offset
     while True:
         try:

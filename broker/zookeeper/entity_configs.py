@@ -1,4 +1,4 @@
-"""Settings of topics and brokers in `/config/<kind>/<entity>`, changes by `/config/changes`."""
+"""Settings of topics, brokers, users, clients and addresses in `/config/<kind>/<entity>`."""
 
 from __future__ import annotations
 
@@ -21,11 +21,10 @@ Callback = Callable[[str, dict[str, str]], None]
 
 
 class EntityConfigs:
-    """What administrators set, read, written and followed (`ZkConfigManager`).
+    """Reads, writes and follows settings of entities (`ZkConfigManager`).
 
-    A notice only says whose configuration changed: what stands now is read and told, whole.
-    Who reads settings of users to write them changed holds `turn`: quotas and credentials share
-    their nodes.
+    A notification only names the entity; its settings are then read in full. Hold `turn` to change
+    settings of users: quotas and credentials share their nodes.
     """
 
     def __init__(self, zk: Session, now_ms: Callable[[], int]) -> None:
@@ -39,12 +38,13 @@ class EntityConfigs:
         }
 
     def on_change(self, callback: Callback, kind: str = TOPICS) -> None:
-        """Call back on the loop with an entity and all its settings when they were changed."""
+        """Register a callback, called on the loop with an entity and all its settings after a
+        change."""
         self._callbacks[kind].append(callback)
 
     async def read(self, kind: str, entity: str) -> dict[str, str]:
-        """The entity's own settings; empty for one without any. Raises ValueError for what is no
-        settings."""
+        """Return the entity's own settings; empty without any. Raises ValueError for malformed
+        data."""
         try:
             data, _ = await self._zk.get(znodes.config_path(kind, entity))
         except NoNodeError:
@@ -52,25 +52,26 @@ class EntityConfigs:
         return znodes.decode_config(data)
 
     async def entities(self, kind: str) -> list[str]:
-        """Who has settings of their own, by the names of their nodes."""
+        """Return the node names of all entities with settings."""
         try:
             return sorted(await self._zk.children(f"/config/{kind}"))
         except NoNodeError:
             return []
 
     async def write(self, kind: str, entity: str, settings: Mapping[str, str]) -> None:
-        """Put all settings of an entity and tell every broker (`AdminZkClient`).
+        """Replace all settings of an entity and notify all brokers (`AdminZkClient`).
 
-        After a lost connection both are done again. Whoever waits may give up: what is written is
-        told in any case, lest brokers go by different settings.
+        Both steps are repeated after a lost connection. They complete even if the caller is
+        cancelled, so that all brokers use the same settings.
         """
         notice = znodes.encode_config_change(f"{kind}/{entity}")
-        with self._notices.owed(notice):
+        with self._notices.notifying(notice):
             await put(self._zk, znodes.config_path(kind, entity), znodes.encode_config(settings))
-        await self._notices.give(notice)
+        await self._notices.notify(notice)
 
     async def readable(self, kind: str, entity: str) -> dict[str, str]:
-        """As `read`; none, told in the log, where they cannot be read: that must stop nobody."""
+        """Like `read`, but log malformed settings and return none: they must not stop the
+        broker."""
         try:
             return await self.read(kind, entity)
         except ValueError as error:
@@ -78,16 +79,16 @@ class EntityConfigs:
             return {}
 
     async def topic_overrides(self, topic: str) -> dict[str, str]:
-        """The topic's own settings; empty for a topic without any."""
+        """Return the topic's own settings; empty without any."""
         return await self.readable(TOPICS, topic)
 
     async def overrides_of(self, topics: list[str]) -> dict[str, dict[str, str]]:
-        """`topic_overrides` for many topics in one round trip's time."""
+        """Return `topic_overrides` of many topics in one round trip."""
         found = await asyncio.gather(*(self.topic_overrides(topic) for topic in topics))
         return dict(zip(topics, found, strict=True))
 
     async def start(self) -> None:
-        """Follow the changes."""
+        """Begin to follow changes."""
         await self._notices.start()
 
     async def stop(self) -> None:
@@ -96,9 +97,9 @@ class EntityConfigs:
     async def _take(self, data: bytes) -> None:
         kind, entity = znodes.decode_config_change(data)
         if kind in self._callbacks:
-            await self._tell(kind, entity)
+            await self._notify(kind, entity)
 
-    async def _tell(self, kind: str, entity: str) -> None:
+    async def _notify(self, kind: str, entity: str) -> None:
         try:
             settings = await self.read(kind, entity)
         except ValueError as error:
@@ -109,4 +110,4 @@ class EntityConfigs:
             try:
                 callback(entity, settings)
             except Exception:
-                log.exception("settings of %s %s are not taken", kind, entity)
+                log.exception("settings of %s %s are rejected", kind, entity)

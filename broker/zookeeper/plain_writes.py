@@ -1,4 +1,4 @@
-"""Plain writes, which say what stands and may therefore be done again."""
+"""Unconditional writes: they store a state in full, so they may be repeated."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from urteil.broker.zookeeper.session import LOST, NodeExistsError, NoNodeError, 
 
 
 async def put(zk: Session, path: str, data: bytes) -> None:
-    """Write a node whatever its version, made if it is not there, after a lost connection again."""
+    """Write a node of any version, or create it; again after a lost connection."""
     there = True
     while True:
         try:

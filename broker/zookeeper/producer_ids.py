@@ -1,4 +1,4 @@
-"""Blocks of 1000 producer ids, taken from `/latest_producer_id_block` by conditional writes."""
+"""Blocks of 1000 producer ids, reserved in `/latest_producer_id_block` by conditional writes."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ BLOCK_SIZE = 1000
 
 
 async def take_block(zk: Session, broker_id: int) -> tuple[int, int]:
-    """First and last id of a block that is now the caller's (`ZkProducerIdManager`).
+    """Reserve a block; return its first and last id (`ZkProducerIdManager`).
 
-    After a lost connection the write may have been done: the block is given up then and the next
-    one taken, since ids need not be dense.
+    After a lost connection the write may have succeeded. The block is abandoned and the next one
+    reserved, since ids need not be dense.
     """
     while True:
         data, stat = await zk.get(znodes.PRODUCER_ID_BLOCK)

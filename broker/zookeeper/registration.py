@@ -1,4 +1,4 @@
-"""A broker's place in ZooKeeper: persistent paths, cluster id, and the own `/brokers/ids` node."""
+"""Registration of a broker: persistent paths, cluster id, and the node `/brokers/ids/N`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ log = logging.getLogger("zookeeper")
 
 
 class AlreadyRegistered(Exception):
-    """Another broker holds this broker's id, or one of its addresses. The message names both."""
+    """Another broker has this broker's id or one of its addresses. The message names both."""
 
 
 async def create_persistent_paths(zk: Session) -> None:
@@ -35,7 +35,7 @@ async def create_persistent_paths(zk: Session) -> None:
 
 
 async def cluster_id(zk: Session, make_uuid: Callable[[], UUID]) -> str:
-    """The cluster's id; the first broker to ask makes it."""
+    """Return the cluster id; the first broker creates it."""
     await zk.ensure("/cluster")
     made = znodes.encode_uuid(make_uuid())
     await _create_if_missing(zk, znodes.CLUSTER_ID, znodes.encode_cluster_id(made))
@@ -52,10 +52,10 @@ async def _create_if_missing(zk: Session, path: str, data: bytes) -> None:
 
 
 async def check_addresses(zk: Session, broker_id: int, addresses: Collection[str]) -> None:
-    """Raise AlreadyRegistered where another broker registered one of these HOST:PORT.
+    """Raise AlreadyRegistered if another broker has registered one of these HOST:PORT.
 
-    As `KafkaServer.createBrokerInfo`: it compares what the property file advertises. Neither port
-    0 nor an empty host is an address yet.
+    Like `KafkaServer.createBrokerInfo`, this compares the advertised addresses of the property
+    file. Port 0 and empty hosts are skipped.
     """
     for other in await read_brokers(zk):
         shared = sorted(_addresses(other).intersection(addresses))
@@ -69,10 +69,10 @@ async def check_addresses(zk: Session, broker_id: int, addresses: Collection[str
 
 
 class Registration:
-    """The ephemeral node of this broker. Registering again after expiry is the owner's call.
+    """The ephemeral node of this broker. The owner registers again after expiry.
 
-    `patience_s` is how long a node of another session may stay before it counts as another
-    broker's: a little more than a session's timeout.
+    `patience_s` limits how long a node of another session may exist before it counts as another
+    broker's: slightly more than a session timeout.
     """
 
     def __init__(
@@ -86,21 +86,20 @@ class Registration:
 
     @property
     def epoch(self) -> int:
-        """The broker epoch: czxid of the own node, -1 before the first registration."""
+        """The broker epoch: czxid of the node, -1 before the first registration."""
         return self.info.epoch
 
     async def registered(self) -> None:
-        """Wait for the first registration: without an epoch, what the controller means for an
-        earlier life of this broker cannot be told from what it means for this one (KIP-380)."""
+        """Wait for the first registration. Before it, requests that the controller sent to an
+        earlier incarnation of this broker cannot be recognized (KIP-380)."""
         await self._registered.wait()
 
     async def register(self) -> int:
         """Register for the current session and return the new broker epoch.
 
-        A node left by an earlier session of this broker (killed and restarted before that
-        session expired) is replaced in one multi; Apache Kafka exits in that case. A node that
-        names none of this broker's addresses is another broker's while it stays: then this
-        raises AlreadyRegistered.
+        A node of an earlier session of this broker (killed and restarted within the session
+        timeout) is replaced in one multi; Apache Kafka exits in that case. A node with other
+        addresses belongs to another broker while it exists: this raises AlreadyRegistered.
         """
         path = znodes.broker_path(self.info.id)
         while True:
@@ -116,7 +115,7 @@ class Registration:
             await self._create(path, data, None if stat is None else stat.version)
 
     async def _wait_for_another(self, path: str) -> bool:
-        """Whether the node named other addresses, and is gone by now."""
+        """Whether the node had other addresses and has disappeared by now."""
         gone = asyncio.Event()
         try:
             data, stat = await self._zk.get(path, lambda _: gone.set())
@@ -138,7 +137,7 @@ class Registration:
         return True
 
     async def _create(self, path: str, data: bytes, stale_version: int | None) -> None:
-        """One attempt; whatever came of it is read back."""
+        """Try once to create the node; read back the result."""
         try:
             if stale_version is None:
                 await self._zk.create(path, data, ephemeral=True)
@@ -154,12 +153,12 @@ def _addresses(info: BrokerInfo) -> set[str]:
 
 
 async def read_brokers(zk: Session, watch: Callable[[str], None] | None = None) -> list[BrokerInfo]:
-    """All registered brokers by id; `watch` is set on the list of them."""
+    """Return all registered brokers by id; `watch` watches their list."""
     found = []
     for name in await zk.children(znodes.BROKER_IDS, watch):
         try:
             data, stat = await zk.get(f"{znodes.BROKER_IDS}/{name}")
         except NoNodeError:
-            continue  # gone in between: the watch tells
+            continue  # deleted meanwhile; the watch will fire
         found.append(znodes.decode_broker(int(name), data, stat.czxid))
     return sorted(found, key=lambda info: info.id)

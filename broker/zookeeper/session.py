@@ -1,6 +1,6 @@
-"""One ZooKeeper session on the event loop. The rest of the broker sees ZooKeeper only here.
+"""The ZooKeeper session on the event loop. No other module of the broker uses ZooKeeper.
 
-kazoo speaks the protocol on threads of its own; every answer, watch and state change is handed
+kazoo speaks the protocol on threads of its own. All results, watches and state changes are passed
 to the loop. Nothing here blocks the loop.
 """
 
@@ -60,43 +60,43 @@ __all__ = [
 ]
 
 LOST = (ConnectionLoss, SessionExpiredError)
-"""What a write may raise without saying whether it was done: read again to learn."""
+"""Errors of a write with unknown outcome; read again to learn it."""
 
 CLOSE_TIMEOUT_S = 3.0
 MAX_DATA_BYTES = 1_000_000
-"""That one write may have: who sends ZooKeeper more than its `jute.maxbuffer` of 1 MiB is hung up
-on, and would be again and again."""
+"""The limit of one write. ZooKeeper closes connections that send more than its `jute.maxbuffer` of
+1 MiB, at every retry."""
 
 log = logging.getLogger("zookeeper")
 log_kazoo = logging.getLogger("zookeeper.kazoo")
-log_kazoo.setLevel(logging.ERROR)  # every try to connect is a warning to it
+log_kazoo.setLevel(logging.ERROR)  # kazoo logs each attempt to connect as a warning
 
 
 class SessionClosed(Exception):
-    """The session was closed by its owner: nothing can be read or written any more.
+    """The owner closed the session; reads and writes are impossible.
 
-    Not kazoo's ConnectionClosedError, which is a SessionExpiredError and invites to try again.
+    Not kazoo's ConnectionClosedError, which is a SessionExpiredError and suggests a retry.
     """
 
 
 class NodeTooLarge(ValueError):
-    """ZooKeeper takes no such data; nothing was written."""
+    """The data is too large for ZooKeeper; nothing was written."""
 
 
 Watch = Callable[[str], None]
-"""Called once on the loop with the path that was watched; read again to watch again.
+"""A callback for one change of the watched path, on the loop; read again to watch again.
 
-Also called when the connection is lost, since changes may be missed from then on.
+It is also called when the connection is lost, because changes may be missed from then on.
 """
 
 
 class Session:
-    """An asyncio face of kazoo.
+    """An asyncio interface to kazoo.
 
-    Reads survive lost connections: they wait for the next one and read again, so they raise
-    nothing but NoNodeError and SessionClosed. Writes wait for a connection and are sent
-    once: ConnectionLoss means unknown (the caller reads again to learn), SessionExpiredError that
-    the write was not done. What is larger than MAX_DATA_BYTES is not sent: NodeTooLarge.
+    Reads survive lost connections: they wait for the next one and read again, so they raise only
+    NoNodeError and SessionClosed. Writes wait for a connection and are sent once: ConnectionLoss
+    means an unknown outcome (the caller reads again), SessionExpiredError that the write was not
+    done. Data above MAX_DATA_BYTES raises NodeTooLarge.
     """
 
     def __init__(
@@ -121,14 +121,14 @@ class Session:
         self.session_id = 0
 
     def on_state(self, callback: Callable[[State], None]) -> None:
-        """Call back on the loop at every CONNECTED, SUSPENDED and EXPIRED, in that order of time.
+        """Register a callback for every CONNECTED, SUSPENDED and EXPIRED, in order, on the loop.
 
-        EXPIRED says that the ephemeral nodes are gone; CONNECTED after it is a new session.
+        EXPIRED means that the ephemeral nodes are deleted; a later CONNECTED is a new session.
         """
         self._callbacks.append(callback)
 
     async def connect(self, timeout_s: float) -> None:
-        """Connect, and create the chroot. Raises TimeoutError."""
+        """Connect and create the chroot. Raises TimeoutError."""
         self._loop = asyncio.get_running_loop()
         self._client.add_listener(self._on_kazoo_state)
         self._client.start_async()
@@ -142,41 +142,40 @@ class Session:
             await self.ensure("/")
 
     async def close(self) -> None:
-        """End the session: its ephemeral nodes go at once when ZooKeeper can be reached.
-
-        When it cannot, they go with the session timeout, and the goodbye is given up early.
-        """
+        """Close the session: its ephemeral nodes disappear at once if ZooKeeper is reachable, and
+        after the session timeout otherwise."""
         if self._closing:
             return
         self._closing = True
-        self._connected.set()  # waiters go on and learn that the session is closed
+        self._connected.set()  # waiters resume and raise SessionClosed
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_TIMEOUT_S):
                 await _in_thread(self._stop)
 
     async def get(self, path: str, watch: Watch | None = None) -> tuple[bytes, Stat]:
-        """A node's value. Raises NoNodeError (and sets no watch then)."""
+        """Return a node's value. Raises NoNodeError (then without a watch)."""
         data, stat = await self._read(
             lambda: self._client.get_async(self._at(path), self._watcher(path, watch))
         )
         return data or b"", as_stat(stat)
 
     async def exists(self, path: str, watch: Watch | None = None) -> Stat | None:
-        """The node's Stat, or None; the watch is set in both cases."""
+        """Return the node's Stat or None; the watch is set in both cases."""
         stat = await self._read(
             lambda: self._client.exists_async(self._at(path), self._watcher(path, watch))
         )
         return None if stat is None else as_stat(stat)
 
     async def children(self, path: str, watch: Watch | None = None) -> list[str]:
-        """Names of the children, sorted. Raises NoNodeError."""
+        """Return the sorted names of the children. Raises NoNodeError."""
         names = await self._read(
             lambda: self._client.get_children_async(self._at(path), self._watcher(path, watch))
         )
         return sorted(names)
 
     async def sync(self, path: str) -> None:
-        """Wait until the server that is asked knows all that any server has answered by now."""
+        """Wait until the connected server has all changes that any server has acknowledged so
+        far."""
         await self._read(lambda: self._client.sync_async(self._at(path)))
 
     async def create(
@@ -188,7 +187,8 @@ class Session:
         sequence: bool = False,
         make_parents: bool = False,
     ) -> tuple[str, Stat]:
-        """Create a node; its path (with the sequence) and Stat. Raises NodeExistsError."""
+        """Create a node; return its path (with the sequence number) and Stat. Raises
+        NodeExistsError."""
         _check_size(data)
         made, stat = await self._write(
             lambda: self._client.create_async(
@@ -203,22 +203,22 @@ class Session:
         return made[len(self._chroot) :], as_stat(stat)
 
     async def ensure(self, path: str) -> None:
-        """Create a persistent node and its parents where they are missing."""
+        """Create a persistent node and its parents if they are missing."""
         await self._read(lambda: self._client.ensure_path_async(self._at(path)))
 
     async def set(self, path: str, data: bytes, version: int = -1) -> Stat:
-        """Raises NoNodeError and BadVersionError."""
+        """Set the value. Raises NoNodeError and BadVersionError."""
         _check_size(data)
         return as_stat(
             await self._write(lambda: self._client.set_async(self._at(path), data, version))
         )
 
     async def delete(self, path: str, version: int = -1) -> None:
-        """Raises NoNodeError, BadVersionError and NotEmptyError."""
+        """Delete a node. Raises NoNodeError, BadVersionError and NotEmptyError."""
         await self._write(lambda: self._client.delete_async(self._at(path), version))
 
     async def delete_tree(self, path: str) -> None:
-        """Delete a node and all below; a node that is gone already is no error."""
+        """Delete a node and all nodes below it; a missing node is no error."""
         try:
             for child in await self.children(path):
                 await self.delete_tree(f"{path}/{child}")
@@ -229,9 +229,10 @@ class Session:
             await self.delete_tree(path)
 
     async def multi(self, ops: Sequence[Op]) -> list[Any]:
-        """All or nothing: True for a Check or Delete, the path for a Create, Stat for a Set.
+        """Run all operations or none; return True for a Check or Delete, the path for a Create,
+        Stat for a Set.
 
-        Raises MultiFailed with the index of the operation that failed and its error.
+        Raises MultiFailed with the index and the error of the failed operation.
         """
         _check_size(*(op.data for op in ops if isinstance(op, Create | Set)))
         results = await self._write(lambda: self._transaction(ops).commit_async())
@@ -289,7 +290,7 @@ class Session:
         return None if watch is None else _Watcher(self._on_loop, path, watch)
 
     def _on_loop(self, function: Callable[..., None], *args: Any) -> None:
-        """From any thread; dropped when the loop is closed, since nobody listens any more."""
+        """Call a function on the loop from any thread; dropped once the loop is closed."""
         assert self._loop is not None
         try:
             self._loop.call_soon_threadsafe(function, *args)
@@ -334,7 +335,7 @@ def _check_size(*data: bytes) -> None:
 
 
 class _Watcher:
-    """A watch as kazoo keeps it; equal ones are one, so reading twice does not call twice."""
+    """A watch in kazoo; equal watches are merged, so two reads cause one call."""
 
     __slots__ = ("_on_loop", "_path", "_watch")
 
@@ -363,7 +364,7 @@ def _finish(future: asyncio.Future[Any], done: Any) -> None:
 
 
 async def _in_thread(function: Callable[[], None]) -> None:
-    """Run in a daemon thread: a session that cannot say goodbye must not hold up the exit."""
+    """Run in a daemon thread: a session that cannot close must not delay the exit."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[None] = loop.create_future()
 

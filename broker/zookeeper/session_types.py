@@ -1,4 +1,4 @@
-"""What a session works with: states, node stats, and the operations of a multi."""
+"""Types of a session: states, node stats, and the operations of a multi."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ _NEVER_IN_A_PATH = re.compile("[/\x00-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff]")
 
 
 def is_node_name(name: str) -> bool:
-    """Whether a node may be called so (ZooKeeper's `PathUtils`)."""
+    """Whether the name is valid for a node (ZooKeeper's `PathUtils`)."""
     return name not in ("", ".", "..") and not _NEVER_IN_A_PATH.search(name)
 
 
 class State(Enum):
-    """A session is CONNECTED, SUSPENDED (may come back) or EXPIRED (its ephemerals are gone)."""
+    """A session is CONNECTED, SUSPENDED (may resume) or EXPIRED (its ephemeral nodes are
+    deleted)."""
 
     CONNECTED = auto()
     SUSPENDED = auto()
@@ -27,8 +28,8 @@ class State(Enum):
 
 
 class Stat(NamedTuple):
-    """Of a node: transaction that created it, that changed it last, version, owning session, and
-    when it was created by ZooKeeper's clock (ms)."""
+    """The stat of a node: transaction of its creation and of its last change, version, owning
+    session, and creation time by ZooKeeper's clock (ms)."""
 
     czxid: int
     mzxid: int
@@ -67,7 +68,7 @@ Op = Check | Create | Set | Delete
 
 
 class MultiFailed(Exception):
-    """No operation of a multi was done, because the one at `index` failed with `cause`."""
+    """A multi failed: the operation at `index` failed with `cause`, so none was done."""
 
     def __init__(self, index: int, cause: Exception) -> None:
         super().__init__(f"operation {index}: {type(cause).__name__} {cause}")
@@ -80,7 +81,7 @@ def as_stat(stat: Any) -> Stat:
 
 
 def first_failure(results: Sequence[Any]) -> MultiFailed | None:
-    """The operation to blame: those before it were rolled back, those after it never tried."""
+    """Return the operation that failed: earlier ones were rolled back, later ones never tried."""
     for index, result in enumerate(results):
         blameless = isinstance(result, RolledBackError | RuntimeInconsistency)
         if isinstance(result, Exception) and not blameless:

@@ -77,7 +77,7 @@ def delete_topic_path(topic: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerEndpoint:
-    """Where a broker's listener is reached; `protocol` is its security protocol's name."""
+    """The address of a broker's listener; `protocol` is the name of its security protocol."""
 
     listener: str
     host: str
@@ -115,8 +115,8 @@ class TopicAssignment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionState:
-    """Leader (-1: none) and ISR. `partition_epoch` is the version of the state node, `zxid` the
-    transaction that wrote it, where it was read."""
+    """Leader (-1: none) and ISR. `partition_epoch` is the version of the state node; `zxid` is the
+    transaction that wrote it, if it was read."""
 
     leader: int
     leader_epoch: int
@@ -218,7 +218,7 @@ def decode_state(data: bytes, version: int, zxid: int = 0) -> PartitionState:
 
 
 def encode_reassignments(wanted: Mapping[tuple[str, int], Sequence[int]]) -> bytes:
-    """`/admin/reassign_partitions`, by which tools before KIP-455 ask for new replicas."""
+    """Encode `/admin/reassign_partitions`, with which tools before KIP-455 request new replicas."""
     partitions = [
         {"topic": topic, "partition": partition, "replicas": list(replicas)}
         for (topic, partition), replicas in wanted.items()
@@ -227,7 +227,8 @@ def encode_reassignments(wanted: Mapping[tuple[str, int], Sequence[int]]) -> byt
 
 
 def decode_reassignments(data: bytes) -> dict[tuple[str, int], tuple[int, ...]]:
-    """Raises ValueError, KeyError and TypeError for what people may have written by hand."""
+    """Raises ValueError, KeyError or TypeError for malformed data, which people may have written by
+    hand."""
     return {
         (str(one["topic"]), int(one["partition"])): tuple(int(id) for id in one["replicas"])
         for one in json.loads(data)["partitions"]
@@ -254,7 +255,7 @@ def encode_config(config: Mapping[str, str]) -> bytes:
 
 
 def decode_config(data: bytes) -> dict[str, str]:
-    """Raises ValueError for what people may have written by hand."""
+    """Raises ValueError for malformed data, which people may have written by hand."""
     value = json.loads(data) if data else {}
     config = (value.get("config") or {}) if isinstance(value, dict) else None
     if not isinstance(config, dict) or not all(isinstance(one, str) for one in config.values()):
@@ -268,7 +269,7 @@ def encode_config_change(entity_path: str) -> bytes:
 
 
 def decode_config_change(data: bytes) -> tuple[str, str]:
-    """Entity type and name; version 1 had them in fields of their own."""
+    """Decode entity type and name; version 1 has them in separate fields."""
     value = json.loads(data)
     if value.get("version") == 1:
         return value["entity_type"], value["entity_name"]
@@ -287,7 +288,7 @@ def decode_cluster_id(data: bytes) -> str:
 
 
 def encode_log_dir_event(broker_id: int) -> bytes:
-    """A log directory of the broker failed: event 1 (`LogDirEventNotificationSequenceZNode`)."""
+    """Encode the failure of a log directory: event 1 (`LogDirEventNotificationSequenceZNode`)."""
     return _dump({"version": 1, "broker": broker_id, "event": 1})
 
 

@@ -21,4 +21,6 @@ def apply(mark: Mark) -> None:
 
         return report
 
-    replace("urteil.broker.replication.directory_failures:DirectoryFailures._tell_controller", make)
+    replace(
+        "urteil.broker.replication.directory_failures:DirectoryFailures._notify_controller", make
+    )

@@ -129,7 +129,7 @@ class ClusterAcls:
         notices = self._notices[place_of(pattern)]
         for _ in range(MAX_RETRIES + 1):
             wanted = change(standing.entries)
-            with notices.owed(encode_change(pattern)):
+            with notices.notifying(encode_change(pattern)):
                 written = await self._store.write(pattern, wanted, standing.version)
             if written is not None:
                 await self._changed(pattern, known, written)
@@ -145,5 +145,5 @@ class ClusterAcls:
         was lost. A change that is cut short while it is told is known here only by its notice."""
         if set(before.entries) != set(after.entries):
             log.info("ACLs of %s were changed, version %d", pattern, after.version)
-            await self._notices[place_of(pattern)].give(encode_change(pattern))
+            await self._notices[place_of(pattern)].notify(encode_change(pattern))
         self.table.put(pattern, after)

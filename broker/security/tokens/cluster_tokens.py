@@ -146,12 +146,12 @@ class ClusterTokens:
     async def _put(self, token: Token) -> None:
         await self._store.write(token)
         self.table.put(token)
-        await self._notices.give(token.id.encode())
+        await self._notices.notify(token.id.encode())
 
     async def _remove(self, token: Token) -> None:
         await self._store.remove(token.id)
         self.table.remove(token.id)
-        await self._notices.give(token.id.encode())
+        await self._notices.notify(token.id.encode())
         log.info("delegation token %s of %s is gone", token.id, token.owner)
 
     async def _expire_always(self, is_controller: Callable[[], bool]) -> None:

@@ -172,10 +172,10 @@ class Links:
     def active(self) -> dict[Link, tuple[str, ...]]:
         """See `LinkControls.active`."""
         with self._lock:
-            by_name = {
+            toxics = {
                 link: tuple(one.name for one in toxics) for link, toxics in self._toxics.items()
             }
-            return {**by_name, **{link: ("closed",) for link in self._closed}}
+            return {**toxics, **{link: ("closed",) for link in self._closed}}
 
     def _add(self, links: Sequence[Link], toxic: Toxic) -> None:
         """Add a toxic to all links in parallel; it replaces a toxic of the same name."""
@@ -303,8 +303,10 @@ class Links:
             states = self._servers[node].proxies()
         except ToxiproxyFailed as error:
             return str(error)
-        by_name = {name: state.enabled for name, state in states.items()}
-        wrong = sorted(name for name, enabled in wanted.items() if by_name.get(name) != enabled)
+        enabled = {name: state.enabled for name, state in states.items()}
+        wrong = sorted(
+            name for name, is_enabled in wanted.items() if enabled.get(name) != is_enabled
+        )
         return f"proxies in the wrong state: {wrong}" if wrong else ""
 
 

@@ -211,10 +211,10 @@ def select_links(controls: Controls, arguments: FaultArguments) -> list[Link]:
     wanted = {Link(a, b) for a in sources for b in sinks if a != b}
     if both:
         wanted |= {Link(link.dst, link.src) for link in wanted}
-    results = [link for link in controls.net.links() if link in wanted]
-    if not results:
+    selected = [link for link in controls.net.links() if link in wanted]
+    if not selected:
         raise NoTarget(f"{arguments.target} selects no link")
-    return results
+    return selected
 
 
 def running_nodes(controls: Controls, chosen: Sequence[str]) -> list[str]:
@@ -224,10 +224,10 @@ def running_nodes(controls: Controls, chosen: Sequence[str]) -> list[str]:
 
 def require_running(controls: Controls, chosen: Sequence[str]) -> list[str]:
     """The running nodes. NoTarget if none runs."""
-    result = running_nodes(controls, chosen)
-    if not result:
+    alive = running_nodes(controls, chosen)
+    if not alive:
         raise NoTarget(f"{', '.join(chosen)}: no such node runs")
-    return result
+    return alive
 
 
 def select_running(controls: Controls, arguments: FaultArguments) -> list[str]:

@@ -65,8 +65,8 @@ class ToxiproxyServer:
 
     def proxies(self) -> dict[str, ProxyState]:
         """All proxies by name."""
-        result = self._call("get", "/proxies").json()
-        return {name: _proxy_state(value) for name, value in result.items()}
+        proxies = self._call("get", "/proxies").json()
+        return {name: _proxy_state(value) for name, value in proxies.items()}
 
     def create(self, name: str, *, listen: str, upstream: str, enabled: bool = True) -> None:
         body = {"name": name, "listen": listen, "upstream": upstream, "enabled": enabled}

@@ -40,11 +40,11 @@ class CrashLoop(Fault):
         victims = self.targets = tuple(node_selectors.select_running(controls, self.arguments))
         pids = {node: controls.status(node).pid for node in victims}
         after = run_on_all(controls.kill, victims)
-        results = [status for status in after if status.state is NodeState.DEAD]
+        dead = [status for status in after if status.state is NodeState.DEAD]
         steps = self._steps(controls, victims)
         self.loop = RecurringSteps(steps, self.arguments.random(), self.lowest_s, self.highest_s)
-        text = ", ".join(f"{s.node}: pid {pids[s.node]} gone, exit {s.exit_code}" for s in results)
-        return Proof(acted=bool(results) and len(results) == len(victims), text=text)
+        text = ", ".join(f"{s.node}: pid {pids[s.node]} gone, exit {s.exit_code}" for s in dead)
+        return Proof(acted=bool(dead) and len(dead) == len(victims), text=text)
 
     def heal(self, controls: Controls) -> str:
         try:

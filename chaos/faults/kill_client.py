@@ -27,9 +27,9 @@ class KillClient(Fault):
         self.targets = tuple(select_clients(controls.clients, self.arguments))
         pids = {name: controls.clients.status(name).pid for name in self.targets}
         after = [controls.clients.kill(name) for name in self.targets]
-        results = [status for status in after if status.exit_code == -signal.SIGKILL]
-        text = ", ".join(f"{s.node}: pid {pids[s.node]} gone, exit {s.exit_code}" for s in results)
-        return Proof(acted=len(results) == len(self.targets), text=text or "no client ran")
+        dead = [status for status in after if status.exit_code == -signal.SIGKILL]
+        text = ", ".join(f"{s.node}: pid {pids[s.node]} gone, exit {s.exit_code}" for s in dead)
+        return Proof(acted=len(dead) == len(self.targets), text=text or "no client ran")
 
     def heal(self, controls: Controls) -> str:
         if self.arguments.flag("for_good"):

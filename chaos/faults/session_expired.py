@@ -32,7 +32,7 @@ class SessionExpired(Fault):
         self.targets = tuple(node_selectors.select_nodes(controls, self.arguments))
         before = {node: controls.zookeeper_admin.session(node) for node in self.targets}
         results = run_on_all(lambda node: _expire(controls, node, before[node]), self.targets)
-        acted = bool(results) and all(result for result, _ in results)
+        acted = bool(results) and all(ended for ended, _ in results)
         return Proof(acted=acted, text="; ".join(text for _, text in results))
 
     def heal(self, controls: Controls) -> str:

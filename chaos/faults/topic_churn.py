@@ -36,15 +36,15 @@ class TopicChurn(TopicFault):
             admin.create_topic(name, partitions=PARTITIONS, replication_factor=factor)
             for name in names
         ]
-        response = names[::2]
-        for name in response:
+        deleted = names[::2]
+        for name in deleted:
             admin.delete_topic(name)
-        undeleted = [name for name in response if admin.topic_id(name)]
+        undeleted = [name for name in deleted if admin.topic_id(name)]
         acted = bool(names) and len(set(ids)) == len(names) and all(ids) and not undeleted
         return Proof(
             acted=acted,
             text=f"{len(names)} topics of {PARTITIONS} partitions created (ids {', '.join(ids)}), "
-            f"{len(response)} of them deleted and gone",
+            f"{len(deleted)} of them deleted and gone",
         )
 
     def heal(self, controls: Controls) -> str:

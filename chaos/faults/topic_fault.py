@@ -25,10 +25,10 @@ class TopicFault(Fault):
 
     def replicas(self, admin: AdminControls) -> dict[int, tuple[str, ...]]:
         """The current replicas by partition. NoTarget if the topic does not exist."""
-        result = admin.replicas(self.arguments.topic)
-        if not result:
+        replicas = admin.replicas(self.arguments.topic)
+        if not replicas:
             raise NoTarget(f"no topic {self.arguments.topic!r} exists")
-        return result
+        return replicas
 
     def find_residual_effects(self, controls: Controls) -> str:
         return ""

@@ -70,24 +70,29 @@ class FinalReads:
 class Workload:
     """The clients of one run. One thread starts and ends them; counters are thread-safe.
 
-    Options of the workload: `retries`, `linger_ms`, `batch_size`, `compression_type` as
-    kafka-python has them; `fetch_bytes`: how much readers and members ask for at once;
-    `old_clients`: 1 lets every other reader and producer speak as in 0.10.1; `deletes`: the share
-    of tombstones in `compacted` (0.2); `commit` = `before` or `after` (the default) the processing,
-    `assignor` = `range` or `cooperative`, `session_timeout_ms`, `max_poll_interval_ms`,
-    `max_poll_records`, `zombie_commits`, `static` of group members, `passers_by` (0); `members`:
-    how many there are in `mixed` (2); of `commits`: `commits_per_s` of each committer (20),
-    `deletions`: 1 adds a client that deletes positions and groups of its own, `brief_ms` two that
-    have positions kept for so long, or as long as their group has a member; of `transactions`:
-    `copiers` (1), `txn_records` (8), `aborts` (0.25), `hold_ms` (0) from a transaction's last
-    record to its end, `transaction_timeout_ms` (8000), `delayed_ends` (0), `late_produces` (0),
-    `overdue_txns` (0), `takeovers` (0), `rests` (0), `zombie_offsets` (0), `present_offsets` (0);
-    `offset_reads_ms`: how often their positions are asked for from outside (250); `records`: how
-    many `bulk` sends in all (100000); `probe`: 0 leaves out the client that asks all brokers who
-    leads and where partitions begin and end; `corrupt_batches` and `corrupt_every_ms`: batches with
-    a wrong CRC, or beyond limits that their topic has, from a client of its own; `repeated_rounds`
-    and `repeated_every_ms`: batches sent again and too early from another one, with `repeated_late`
-    also long after; `questions`: how many rounds of those of which a client knows the answer.
+    Options of the workload, with defaults:
+
+    - all loads: `retries`, `linger_ms`, `batch_size`, `compression_type` as in kafka-python;
+      `fetch_bytes`, the size of fetches of readers and members; `old_clients`, 1 gives every second
+      reader and producer the protocol of 0.10.1; `probe`, 0 omits the client that reads leaders and
+      end offsets from all brokers.
+    - `compacted`: `deletes`, the share of tombstones (0.2).
+    - group members: `commit`, `before` or `after` the processing (after); `assignor`, `range` or
+      `cooperative`; `session_timeout_ms`, `max_poll_interval_ms`, `max_poll_records`,
+      `zombie_commits`, `static`; `passers_by`, the number of abandoned joins (0); `members`, the
+      number of members in `mixed` (2).
+    - `commits`: `commits_per_s` of each committer (20); `deletions`, 1 adds a client that deletes
+      offsets and groups of its own; `brief_ms` adds two clients whose offsets expire after this
+      time, or when their group has no member.
+    - `transactions`: `copiers` (1), `txn_records` (8), `aborts` (0.25), `hold_ms` from a
+      transaction's last record to its end (0), `transaction_timeout_ms` (8000), `offset_reads_ms`,
+      the interval of reads of the group's offsets (250); the numbers of special cases (0):
+      `delayed_ends`, `late_produces`, `overdue_txns`, `takeovers`, `rests`, `zombie_offsets`,
+      `present_offsets`.
+    - `bulk`: `records`, the number of records in all (100000).
+    - special clients: `corrupt_batches` and `corrupt_every_ms`, invalid batches; `repeated_rounds`,
+      `repeated_every_ms` and `repeated_late`, resent batches; `questions`, the number of rounds of
+      questions with known answers.
     """
 
     def __init__(
@@ -410,7 +415,7 @@ class Workload:
                 leader = -1 if entry.leader is None else entry.leader
                 reads.leaders.setdefault(slot, set()).add(leader)
 
-    def _written(self) -> tuple[TopicFact, ...]:
+    def _written_topics(self) -> tuple[TopicFact, ...]:
         """Topics that producers write to: not an application's, nor the registers of `commits`."""
         registers = self._topics[-1:] if self._scenario.workload.kind == "commits" else ()
         return tuple(t for t in self._topics if not t.copies and t not in registers)
@@ -433,7 +438,7 @@ class Workload:
             kind=kind,
             bootstrap=self._bootstrap,
             journal=str(self._journal(client)),
-            topics=self._topics if kind != "producer" else self._written(),
+            topics=self._topics if kind != "producer" else self._written_topics(),
             workload=self._scenario.workload,
             rate_records_per_s=rate,
             seed=seed,

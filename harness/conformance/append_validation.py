@@ -10,31 +10,36 @@ from urteil.harness.conformance.question import (
     name_of,
     names,
 )
-from urteil.harness.conformance.records import appended, batch, led, produce
+from urteil.harness.conformance.records import (
+    create_led_topic,
+    make_batch,
+    produce,
+    produced_partition,
+)
 from urteil.harness.conformance.topics import SET, alter
 
-SMALL, LARGE = batch(b"x"), batch(b"x" * 300)
+SMALL, LARGE = make_batch(b"x"), make_batch(b"x" * 300)
 
 
-def _error(brokers: Brokers, node: int, topic: str, data: bytes) -> int:
-    return int(appended(produce(brokers, node, topic, 0, data)).error_code)
+def _produce_error(brokers: Brokers, node: int, topic: str, data: bytes) -> int:
+    return int(produced_partition(produce(brokers, node, topic, 0, data)).error_code)
 
 
-def _size(brokers: Brokers, name: str) -> BrokerAnswer:
+def _produce_sizes(brokers: Brokers, name: str) -> BrokerAnswer:
     """A batch of the permitted size, and one of one byte more."""
     leader = brokers.nodes[0]
     brokers.create(name, [[leader]], max_message_bytes=str(len(SMALL)))
-    sent = (SMALL, batch(b"xx"), SMALL)
-    return leader, names(_error(brokers, leader, name, one) for one in sent)
+    sent = (SMALL, make_batch(b"xx"), SMALL)
+    return leader, names(_produce_error(brokers, leader, name, one) for one in sent)
 
 
-def _changed(brokers: Brokers, name: str) -> BrokerAnswer:
+def _alter_limits(brokers: Brokers, name: str) -> BrokerAnswer:
     """A leader applies changed settings, and their reset."""
-    leader, _ = led(brokers, name)
+    leader, _ = create_led_topic(brokers, name)
 
     def observe(value: str, setting: str, answer: str) -> str:
         alter(brokers, name, (setting, SET, value))
-        return await_value(lambda: name_of(_error(brokers, leader, name, LARGE)), answer)
+        return await_value(lambda: name_of(_produce_error(brokers, leader, name, LARGE)), answer)
 
     results = [
         observe(value, setting, answer)
@@ -48,10 +53,12 @@ def _changed(brokers: Brokers, name: str) -> BrokerAnswer:
     return leader, ", ".join(results)
 
 
-def _flipped(brokers: Brokers, name: str) -> BrokerAnswer:
-    leader, _ = led(brokers, name)
+def _produce_flipped_bit(brokers: Brokers, name: str) -> BrokerAnswer:
+    leader, _ = create_led_topic(brokers, name)
     flipped = LARGE[:-9] + bytes([LARGE[-9] ^ 1]) + LARGE[-8:]
-    results = [appended(produce(brokers, leader, name, 0, one)) for one in (flipped, LARGE)]
+    results = [
+        produced_partition(produce(brokers, leader, name, 0, one)) for one in (flipped, LARGE)
+    ]
     return leader, f"{names(one.error_code for one in results)} at {results[1].base_offset}"
 
 
@@ -59,17 +66,17 @@ APPENDS = (
     Question(
         about="batches of max.message.bytes, of one byte more, of max.message.bytes",
         answer="No, MessageSizeTooLarge, No",
-        ask=_size,
+        ask=_produce_sizes,
     ),
     Question(
         about="settings of a topic that are changed and reset: largest batch, oldest timestamp, "
         "compaction",
         answer="MessageSizeTooLarge, No, InvalidTimestamp, No, InvalidRecord, No",
-        ask=_changed,
+        ask=_alter_limits,
     ),
     Question(
         about="a batch with a flipped bit, and the correct one",
         answer="CorruptRecord, No at 0",
-        ask=_flipped,
+        ask=_produce_flipped_bit,
     ),
 )

@@ -1,4 +1,4 @@
-"""A question about a compacted topic: the remaining records for readers, for later replicas, and
+"""A question about a compacted topic: the remaining records for readers, for later observe_isr, and
 for producers."""
 
 from __future__ import annotations
@@ -19,7 +19,13 @@ from urteil.harness.conformance.question import (
     name_of,
 )
 from urteil.harness.conformance.reassignments import elect, reassign
-from urteil.harness.conformance.records import appended, fetch, parts_of, produce, written
+from urteil.harness.conformance.records import (
+    fetch,
+    fetched_partitions,
+    produce,
+    produced_partition,
+    write_batches,
+)
 from urteil.harness.protocol.produce_requests import single_record_batch
 
 SEGMENT_MS, CLEANED_S = 200, 9.0
@@ -28,9 +34,9 @@ LENGTH_AT, COUNT_AT = 8, 57
 """Positions of a batch's length and record count."""
 
 
-def _records(brokers: Brokers, node: int, topic: str) -> dict[int, int]:
+def _count_records(brokers: Brokers, node: int, topic: str) -> dict[int, int]:
     """The number of records of each batch in the first segment, by base offset."""
-    (part,) = parts_of(fetch(brokers, node, topic, {0: 0}))
+    (part,) = fetched_partitions(fetch(brokers, node, topic, {0: 0}))
     data, by_name = bytes(part.records or b""), {}
     while len(data) > COUNT_AT:
         (by_name[struct.unpack_from(">q", data)[0]],) = struct.unpack_from(">i", data, COUNT_AT)
@@ -38,7 +44,7 @@ def _records(brokers: Brokers, node: int, topic: str) -> dict[int, int]:
     return by_name
 
 
-def _cleaned(brokers: Brokers, name: str) -> BrokerAnswer:
+def _compact(brokers: Brokers, name: str) -> BrokerAnswer:
     """A producer's only record is overwritten and cleaned. A replica that never had the record
     still knows its sequence (KIP-98: an empty batch remains)."""
     leader, other, *_ = brokers.nodes
@@ -51,33 +57,33 @@ def _cleaned(brokers: Brokers, name: str) -> BrokerAnswer:
     )
     check("InitProducerId", given.error_code)
     result = partial(single_record_batch, producer_id=given.producer_id, epoch=0)
-    written(brokers, leader, name, result(b"k", b"mine", _now_ms(), sequence=0))
-    written(brokers, leader, name, single_record_batch(b"k", b"another's", _now_ms()))
+    write_batches(brokers, leader, name, result(b"k", b"mine", _now_ms(), sequence=0))
+    write_batches(brokers, leader, name, single_record_batch(b"k", b"another's", _now_ms()))
     threading.Event().wait(2 * SEGMENT_MS / 1000)
-    written(
+    write_batches(
         brokers, leader, name, single_record_batch(b"last", b"", _now_ms())
     )  # in the next segment
     deadline = time.monotonic() + CLEANED_S
-    while _records(brokers, leader, name).get(0) and time.monotonic() < deadline:
+    while _count_records(brokers, leader, name).get(0) and time.monotonic() < deadline:
         threading.Event().wait(POLL_S)
-    left = sorted(at for at, count in _records(brokers, leader, name).items() if count)
+    left = sorted(at for at, count in _count_records(brokers, leader, name).items() if count)
     check("AlterPartitionReassignments", reassign(brokers, name, [other, leader]))
 
-    def replicas(node: int) -> str:
+    def observe_isr(node: int) -> str:
         return str(sorted(brokers.metadata(node, name).partitions[0].isr_nodes))
 
-    def leads(node: int) -> str:
+    def observe_leader(node: int) -> str:
         return str(brokers.metadata(node, name).partitions[0].leader_id)
 
-    by_all(brokers, replicas, str(sorted([leader, other])))
+    by_all(brokers, observe_isr, str(sorted([leader, other])))
     check("ElectLeaders", elect(brokers, name))
-    by_all(brokers, leads, str(other))
+    by_all(brokers, observe_leader, str(other))
     results = []
     for sequence in (5, 1):
         answer = produce(
             brokers, other, name, 0, result(b"k", b"mine", _now_ms(), sequence=sequence)
         )
-        results.append(name_of(appended(answer).error_code))
+        results.append(name_of(produced_partition(answer).error_code))
     return other, f"{left} left, {', '.join(results)}"
 
 
@@ -90,6 +96,6 @@ COMPACTION = (
         about="the records that compaction removes, and a producer's next batches to a "
         "replica that was added afterwards",
         answer="[1] left, OutOfOrderSequenceNumber, No",
-        ask=_cleaned,
+        ask=_compact,
     ),
 )

@@ -7,7 +7,7 @@ import struct
 import pyarrow as pa
 
 from urteil.harness.conformance.question import BrokerAnswer, Brokers, Question
-from urteil.harness.conformance.records import batch, fetch, parts_of, written
+from urteil.harness.conformance.records import fetch, fetched_partitions, make_batch, write_batches
 
 CODECS = ("uncompressed", "gzip", "snappy", "lz4", "zstd")
 """By their number in a batch's attributes."""
@@ -15,7 +15,7 @@ LENGTH_AT, ATTRIBUTES_AT, HEADER = 8, 21, 61
 XERIAL, XERIAL_BYTES = b"\x82SNAPPY\0", 16
 
 
-def _unpacked(codec: str, body: bytes) -> bytes:
+def _decompress(codec: str, body: bytes) -> bytes:
     """Decompress. ValueError (the base of pyarrow's errors) for an invalid frame."""
     if codec == "uncompressed":
         return body
@@ -28,12 +28,12 @@ def _unpacked(codec: str, body: bytes) -> bytes:
     while at < len(body):
         (size,) = struct.unpack_from(">i", body, at)
         block = body[at + 4 : at + 4 + size]
-        result += pa.Codec(codec).decompress(block, _size_of(block), asbytes=True)
+        result += pa.Codec(codec).decompress(block, _read_size(block), asbytes=True)
         at += 4 + size
     return result
 
 
-def _size_of(block: bytes) -> int:
+def _read_size(block: bytes) -> int:
     """The uncompressed size at the begin of a snappy block, seven bits at a time."""
     size = shift = 0
     for byte in block:
@@ -44,33 +44,33 @@ def _size_of(block: bytes) -> int:
     return size
 
 
-def _batches(data: bytes) -> list[tuple[str, bytes]]:
+def _decompress_batches(data: bytes) -> list[tuple[str, bytes]]:
     """Codec and decompressed records of each batch."""
     results = []
     while len(data) >= HEADER:
         size = 12 + struct.unpack_from(">i", data, LENGTH_AT)[0]
         codec = CODECS[struct.unpack_from(">h", data, ATTRIBUTES_AT)[0] & 7]
-        results.append((codec, _unpacked(codec, data[HEADER:size])))
+        results.append((codec, _decompress(codec, data[HEADER:size])))
         data = data[size:]
     return results
 
 
-def _repacked(brokers: Brokers, name: str) -> BrokerAnswer:
+def _recompress(brokers: Brokers, name: str) -> BrokerAnswer:
     """Write uncompressed records to a topic of each codec, and write what was read there to an
     uncompressed topic. Records without keys, with empty values, or without."""
-    leader, sent = brokers.nodes[0], batch(b"", None, b"last" * 100)
+    leader, sent = brokers.nodes[0], make_batch(b"", None, b"last" * 100)
     plain = f"{name}-plain"
     brokers.create(plain, [[leader]], compression_type="uncompressed")
     results = []
     for codec in CODECS[1:]:
         topic = f"{name}-{codec}"
         brokers.create(topic, [[leader]], compression_type=codec)
-        written(brokers, leader, topic, sent)
-        data = bytes(parts_of(fetch(brokers, leader, topic, {0: 0}))[0].records or b"")
-        results += _batches(data)
-        written(brokers, leader, plain, data)
-    data = bytes(parts_of(fetch(brokers, leader, plain, {0: 0}))[0].records or b"")
-    results += _batches(data)
+        write_batches(brokers, leader, topic, sent)
+        data = bytes(fetched_partitions(fetch(brokers, leader, topic, {0: 0}))[0].records or b"")
+        results += _decompress_batches(data)
+        write_batches(brokers, leader, plain, data)
+    data = bytes(fetched_partitions(fetch(brokers, leader, plain, {0: 0}))[0].records or b"")
+    results += _decompress_batches(data)
     codecs = " ".join(codec for codec, _ in results)
     same = all(body == sent[HEADER:] for _, body in results)
     return leader, f"{codecs}, {'as they were' if same else 'others'}"
@@ -83,6 +83,6 @@ CODED = (
         about="records in the codecs of their topics (compression.type), and "
         "uncompressed by another topic",
         answer=REPACKED,
-        ask=_repacked,
+        ask=_recompress,
     ),
 )

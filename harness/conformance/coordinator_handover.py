@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from urteil.harness.conformance.group_member import alone, member
-from urteil.harness.conformance.groups import described, partition_of
+from urteil.harness.conformance.group_member import join_alone, member
+from urteil.harness.conformance.groups import describe_group, partition_of
 from urteil.harness.conformance.question import (
     BrokerAnswer,
     Brokers,
@@ -18,11 +18,11 @@ from urteil.harness.conformance.reassignments import elect, reassign
 OFFSETS = "__consumer_offsets"
 
 
-def _moved(brokers: Brokers, name: str) -> BrokerAnswer:
+def _move_coordinator(brokers: Brokers, name: str) -> BrokerAnswer:
     """The new coordinator knows a static member, its assignment and the group's offset. The member
     can return without a rebalance (KIP-345)."""
     brokers.create(name, [[brokers.nodes[0]]])
-    one = alone(brokers, name, instance="same")
+    one = join_alone(brokers, name, instance="same")
     check("OffsetCommit", one.commit(name, {0: 7})[0])
     number, (first, *others) = partition_of(brokers, name, OFFSETS)
     if not others:
@@ -33,7 +33,7 @@ def _moved(brokers: Brokers, name: str) -> BrokerAnswer:
         raise PreconditionFailed(f"broker {others[0]} does not coordinate {name}")
     one.node = others[0]
     result = await_value(lambda: name_of(one.heartbeat()), "No")
-    known = f"{result}, {described(brokers, name)}, {one.positions()}"
+    known = f"{result}, {describe_group(brokers, name)}, {one.positions()}"
     again = member(brokers, name, instance="same")
     again.join_or_fail()
     return one.node, f"{known}, {again.generation - one.generation} later"
@@ -44,6 +44,6 @@ TAKEOVERS = (
         about="the state of a group with a static member at its next coordinator, "
         "and the member's return",
         answer="No, Stable range ['all'], 0:7, 0 later",
-        ask=_moved,
+        ask=_move_coordinator,
     ),
 )

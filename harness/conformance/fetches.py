@@ -19,12 +19,12 @@ from urteil.harness.conformance.question import (
 from urteil.harness.conformance.records import (
     MOST,
     WAIT_MS,
-    batch,
+    create_led_topic,
     delete_records,
     fetch,
-    led,
-    parts_of,
-    written,
+    fetched_partitions,
+    make_batch,
+    write_batches,
 )
 from urteil.harness.scenario import RACK
 
@@ -34,9 +34,9 @@ LARGE = 1 << 20
 """More bytes than the partition has."""
 
 
-def _sessions(brokers: Brokers, name: str) -> BrokerAnswer:
+def _use_invalid_sessions(brokers: Brokers, name: str) -> BrokerAnswer:
     """An unknown session, a wrong epoch, the right epoch, and a closed session."""
-    leader, _ = led(brokers, name)
+    leader, _ = create_led_topic(brokers, name)
     number = fetch(brokers, leader, name, {0: 0}, session=NEW).session_id
     errors = [
         fetch(brokers, leader, name, {}, session=session).error_code
@@ -47,14 +47,14 @@ def _sessions(brokers: Brokers, name: str) -> BrokerAnswer:
     return leader, names(errors)
 
 
-def _by_id(brokers: Brokers, name: str) -> BrokerAnswer:
+def _fetch_by_ids(brokers: Brokers, name: str) -> BrokerAnswer:
     """Fetch 13 names topics by id; an unknown id gets an error."""
-    leader, _ = led(brokers, name)
-    written(brokers, leader, name, batch(b"0"))
+    leader, _ = create_led_topic(brokers, name)
+    write_batches(brokers, leader, name, make_batch(b"0"))
     known = brokers.metadata(leader, name, version=10).topic_id
     results = []
     for one in (known, uuid.uuid4()):
-        (part,) = parts_of(_fetch_by_id(brokers, leader, one))
+        (part,) = fetched_partitions(_fetch_by_id(brokers, leader, one))
         results.append(f"{name_of(part.error_code)} {bool(part.records)}")
     return leader, ", ".join(results)
 
@@ -75,47 +75,47 @@ def _fetch_by_id(brokers: Brokers, node: int, topic_id: uuid.UUID) -> Any:
     )  # fmt: skip
 
 
-def _beside_records(brokers: Brokers, name: str) -> BrokerAnswer:
+def _read_offsets(brokers: Brokers, name: str) -> BrokerAnswer:
     """Start and end of a partition whose first record was deleted."""
-    leader, _ = led(brokers, name)
-    written(brokers, leader, name, batch(b"0", b"1", b"2"))
+    leader, _ = create_led_topic(brokers, name)
+    write_batches(brokers, leader, name, make_batch(b"0", b"1", b"2"))
     check("DeleteRecords", delete_records(brokers, leader, name, 1).error_code)
-    (result,) = parts_of(fetch(brokers, leader, name, {0: 0}))
-    (part,) = parts_of(fetch(brokers, leader, name, {0: 1}))
+    (result,) = fetched_partitions(fetch(brokers, leader, name, {0: 0}))
+    (part,) = fetched_partitions(fetch(brokers, leader, name, {0: 1}))
     ends = [part.log_start_offset, part.last_stable_offset, part.high_watermark]
     return leader, f"{name_of(result.error_code)}, {ends}"
 
 
-def _few_of_each(brokers: Brokers, name: str) -> BrokerAnswer:
+def _fetch_one_byte_each(brokers: Brokers, name: str) -> BrokerAnswer:
     """However small the limit of each partition, the first batch is returned, and no other."""
-    leader, _ = led(brokers, name, 2)
-    one = batch(b"x" * 200)
+    leader, _ = create_led_topic(brokers, name, 2)
+    one = make_batch(b"x" * 200)
     for p in range(2):
-        written(brokers, leader, name, one, one, partition=p)
-    parts = parts_of(fetch(brokers, leader, name, {0: 0, 1: 0}, most_of_each=1))
+        write_batches(brokers, leader, name, one, one, partition=p)
+    parts = fetched_partitions(fetch(brokers, leader, name, {0: 0, 1: 0}, most_of_each=1))
     sizes = {part.partition_index: len(part.records or b"") for part in parts}
     return leader, f"{sizes[0] == len(one)} {sizes[1]}"
 
 
-def _least(brokers: Brokers, name: str) -> BrokerAnswer:
+def _fetch_at_least(brokers: Brokers, name: str) -> BrokerAnswer:
     """A fetch that requires more bytes than exist waits, and then returns what exists."""
-    leader, _ = led(brokers, name)
-    written(brokers, leader, name, batch(b"0"))
+    leader, _ = create_led_topic(brokers, name)
+    write_batches(brokers, leader, name, make_batch(b"0"))
     began = time.monotonic()
-    (part,) = parts_of(fetch(brokers, leader, name, {0: 0}, wait_ms=WAIT_MS, least=LARGE))
+    (part,) = fetched_partitions(fetch(brokers, leader, name, {0: 0}, wait_ms=WAIT_MS, least=LARGE))
     waited = (time.monotonic() - began) * 1_000 >= WAIT_MS - 50
     return leader, f"{'waited' if waited else 'at once'}, {bool(part.records)}"
 
 
-def _nearest(brokers: Brokers, name: str) -> BrokerAnswer:
+def _read_preferred_replica(brokers: Brokers, name: str) -> BrokerAnswer:
     """A reader is redirected to the replica in its rack (KIP-392), but not in the leader's rack or
     in a rack without replica."""
-    leader, follower = led(brokers, name)
-    written(brokers, leader, name, batch(b"0"))
+    leader, follower = create_led_topic(brokers, name)
+    write_batches(brokers, leader, name, make_batch(b"0"))
     (outsider,) = set(brokers.nodes) - {leader, follower}
     results = []
     for node in (follower, leader, outsider):
-        (part,) = parts_of(fetch(brokers, leader, name, {0: 0}, rack=f"{RACK}{node}"))
+        (part,) = fetched_partitions(fetch(brokers, leader, name, {0: 0}, rack=f"{RACK}{node}"))
         results.append((part.preferred_read_replica, bool(part.records)))
     right = [(follower, False), (-1, True), (-1, True)]
     return leader, "to the nearest" if results == right else str(results)
@@ -126,27 +126,27 @@ FETCHES = (
         about="fetches in an unknown session, in a wrong epoch, the right one, and "
         "in a closed session",
         answer="FetchSessionIdNotFound, InvalidFetchSessionEpoch, No, FetchSessionIdNotFound",
-        ask=_sessions,
+        ask=_use_invalid_sessions,
     ),
     Question(
         about="fetches by a topic's id, and by an unknown id (KIP-516)",
         answer="No True, UnknownTopicId False",
-        ask=_by_id,
+        ask=_fetch_by_ids,
     ),
     Question(
         about="start and end offsets in a fetch of a partition whose first record is deleted",
         answer="OffsetOutOfRange, [1, 3, 3]",
-        ask=_beside_records,
+        ask=_read_offsets,
     ),
     Question(
         about="a fetch of one byte of each of two partitions (KIP-74)",
         answer="True 0",
-        ask=_few_of_each,
+        ask=_fetch_one_byte_each,
     ),
-    Question(about="a fetch of more bytes than exist", answer="waited, True", ask=_least),
+    Question(about="a fetch of more bytes than exist", answer="waited, True", ask=_fetch_at_least),
     Question(
         about="the replica for readers in the racks of a follower, of the leader, of no replica",
         answer="to the nearest",
-        ask=_nearest,
+        ask=_read_preferred_replica,
     ),
 )

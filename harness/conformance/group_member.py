@@ -26,7 +26,7 @@ CONSUMER = "consumer"
 NO_POSITIONS = "none"
 
 
-def subscription(topic: str) -> bytes:
+def encode_subscription(topic: str) -> bytes:
     """A consumer's subscription to one topic (version 0)."""
     return struct.pack(">hi", 0, 1) + encode_string(topic) + struct.pack(">i", -1)
 
@@ -38,7 +38,9 @@ class Member:
     brokers: Brokers
     group: str
     node: int
-    protocols: Mapping[str, bytes] = field(default_factory=lambda: {"range": subscription("none")})
+    protocols: Mapping[str, bytes] = field(
+        default_factory=lambda: {"range": encode_subscription("none")}
+    )
     instance: str | None = None
     session_ms: int = SESSION_MS
     kind: str = CONSUMER
@@ -144,7 +146,7 @@ def member(brokers: Brokers, group: str, **more: Any) -> Member:
     return Member(brokers=brokers, group=group, node=brokers.coordinator(group), **more)
 
 
-def alone(brokers: Brokers, group: str, **more: Any) -> Member:
+def join_alone(brokers: Brokers, group: str, **more: Any) -> Member:
     """The only member of a group, with an assignment."""
     one = member(brokers, group, **more)
     one.join_or_fail()
@@ -152,7 +154,7 @@ def alone(brokers: Brokers, group: str, **more: Any) -> Member:
     return one
 
 
-def pair(members: Sequence[Member]) -> list[Any]:
+def join_in_parallel(members: Sequence[Member]) -> list[Any]:
     """Members that join in parallel. Returns their responses, the leader's first."""
     result = run_in_parallel([one.join_or_fail for one in members])
     if len({one.generation for one in members}) > 1:  # a member missed the first generation

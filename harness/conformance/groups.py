@@ -6,7 +6,12 @@ from kafka.protocol.admin import DeleteGroupsRequest, DescribeGroupsRequest, Lis
 from kafka.protocol.consumer import OffsetDeleteRequest
 from kafka.protocol.metadata import FindCoordinatorRequest
 
-from urteil.harness.conformance.group_member import alone, member, pair, subscription
+from urteil.harness.conformance.group_member import (
+    encode_subscription,
+    join_alone,
+    join_in_parallel,
+    member,
+)
 from urteil.harness.conformance.question import (
     GROUP,
     TRANSACTIONAL_ID,
@@ -21,7 +26,7 @@ from urteil.harness.conformance.question import (
     names,
     run_in_parallel,
 )
-from urteil.harness.conformance.records import led
+from urteil.harness.conformance.records import create_led_topic
 from urteil.harness.conformance.required_settings import (
     LEAST_SESSION_MS,
     MOST_MEMBERS,
@@ -32,22 +37,22 @@ NOTE_BYTES = 4_096
 """The default of `offset.metadata.max.bytes`."""
 
 
-def _too_many(brokers: Brokers, name: str) -> BrokerAnswer:
+def _join_too_many(brokers: Brokers, name: str) -> BrokerAnswer:
     members = [member(brokers, name) for _ in range(MOST_MEMBERS + 1)]
     results = sorted(one.error_code for one in run_in_parallel([one.join for one in members]))
     return members[0].node, names(results)
 
 
 def _sync_in_old_generation(brokers: Brokers, name: str) -> BrokerAnswer:
-    one = alone(brokers, name)
+    one = join_alone(brokers, name)
     before = one.generation
     one.join_or_fail()
     result = one.sync({one.id: b"older"}, generation=before)
     return one.node, name_of(result.error_code)
 
 
-def _heartbeats(brokers: Brokers, name: str) -> BrokerAnswer:
-    one = alone(brokers, name)
+def _send_heartbeats(brokers: Brokers, name: str) -> BrokerAnswer:
+    one = join_alone(brokers, name)
     results = [
         one.heartbeat(),
         one.heartbeat(one.generation - 1),
@@ -56,14 +61,14 @@ def _heartbeats(brokers: Brokers, name: str) -> BrokerAnswer:
     return one.node, names(results)
 
 
-def _sessions(brokers: Brokers, name: str) -> BrokerAnswer:
+def _join_with_timeouts(brokers: Brokers, name: str) -> BrokerAnswer:
     requests = (LEAST_SESSION_MS - 1, MOST_SESSION_MS + 1)
     members = [member(brokers, name, session_ms=session_ms) for session_ms in requests]
     return members[0].node, names(one.join().error_code for one in members)
 
 
-def _others(brokers: Brokers, name: str) -> BrokerAnswer:
-    node = alone(brokers, name).node
+def _join_incompatible(brokers: Brokers, name: str) -> BrokerAnswer:
+    node = join_alone(brokers, name).node
     others = [
         member(brokers, name, kind="connect"),
         member(brokers, name, protocols={"unheard of": b""}),
@@ -71,23 +76,23 @@ def _others(brokers: Brokers, name: str) -> BrokerAnswer:
     return node, names(one.join().error_code for one in others)
 
 
-def _common_protocol(brokers: Brokers, name: str) -> BrokerAnswer:
+def _select_protocol(brokers: Brokers, name: str) -> BrokerAnswer:
     members = [
         member(brokers, name, protocols={f"own {number}": b"", "common": b""})
         for number in range(2)
     ]
-    result = pair(members)
+    result = join_in_parallel(members)
     return members[0].node, ", ".join(str(one.protocol_name) for one in result)
 
 
 def _leave_together(brokers: Brokers, name: str) -> BrokerAnswer:
     members = [member(brokers, name) for _ in range(2)]
-    pair(members)
+    join_in_parallel(members)
     result = names(members[0].leave(members[1]))
-    return members[0].node, f"{result}, then {described(brokers, name)}"
+    return members[0].node, f"{result}, then {describe_group(brokers, name)}"
 
 
-def described(brokers: Brokers, group: str) -> str:
+def describe_group(brokers: Brokers, group: str) -> str:
     """State, protocol and assignments of a group by DescribeGroups."""
     request = DescribeGroupsRequest[4](groups=[group])
     (result,) = brokers.ask(brokers.coordinator(group), request).groups
@@ -95,26 +100,26 @@ def described(brokers: Brokers, group: str) -> str:
     return f"{result.group_state} {result.protocol_data or '-'} {members}"
 
 
-def _describe(brokers: Brokers, name: str) -> BrokerAnswer:
-    return alone(brokers, name).node, described(brokers, name)
+def _describe_question(brokers: Brokers, name: str) -> BrokerAnswer:
+    return join_alone(brokers, name).node, describe_group(brokers, name)
 
 
-def _list(brokers: Brokers, name: str) -> BrokerAnswer:
-    node = alone(brokers, name).node
+def _list_groups(brokers: Brokers, name: str) -> BrokerAnswer:
+    node = join_alone(brokers, name).node
     response = brokers.ask(node, ListGroupsRequest[4](states_filter=[])).groups
     results = [f"{one.protocol_type} {one.group_state}" for one in response if one.group_id == name]
     return node, ", ".join(results)
 
 
-def _delete(brokers: Brokers, name: str) -> BrokerAnswer:
-    node = alone(brokers, name).node
+def _delete_group(brokers: Brokers, name: str) -> BrokerAnswer:
+    node = join_alone(brokers, name).node
     (result,) = brokers.ask(node, DeleteGroupsRequest[1](groups_names=[name])).results
-    return node, f"{name_of(result.error_code)}, {described(brokers, name)}"
+    return node, f"{name_of(result.error_code)}, {describe_group(brokers, name)}"
 
 
 def _delete_subscribed(brokers: Brokers, name: str) -> BrokerAnswer:
     brokers.create(name, [[brokers.nodes[0]]])
-    one = alone(brokers, name, protocols={"range": subscription(name)})
+    one = join_alone(brokers, name, protocols={"range": encode_subscription(name)})
     check("OffsetCommit", one.commit(name, {0: 7})[0])
     kinds = OffsetDeleteRequest.OffsetDeleteRequestTopic
     request = kinds(name=name, partitions=[kinds.OffsetDeleteRequestPartition(partition_index=0)])
@@ -123,7 +128,7 @@ def _delete_subscribed(brokers: Brokers, name: str) -> BrokerAnswer:
     return one.node, f"{name_of(response.topics[0].partitions[0].error_code)}, {one.positions()}"
 
 
-def _id_first(brokers: Brokers, name: str) -> BrokerAnswer:
+def _join_by_id(brokers: Brokers, name: str) -> BrokerAnswer:
     one = member(brokers, name)
     first = one.join(version=4)
     stranger = member(brokers, name, id="nobody")
@@ -132,19 +137,19 @@ def _id_first(brokers: Brokers, name: str) -> BrokerAnswer:
     return one.node, names([*errors, one.join(version=4).error_code])
 
 
-def _coordinators(brokers: Brokers, name: str) -> BrokerAnswer:
+def _find_coordinators(brokers: Brokers, name: str) -> BrokerAnswer:
     def observe(node: int) -> str:
         requests = [
             FindCoordinatorRequest[2](key=name, key_type=kind) for kind in (GROUP, TRANSACTIONAL_ID)
         ]
         results = [brokers.ask(node, one).node_id for one in requests]
-        places = [_place(brokers, name, topic) for topic in ("offsets", "transactions")]
+        places = [_leader_of_key(brokers, name, topic) for topic in ("offsets", "transactions")]
         return "who leads there" if results == places else f"{results} where {places} lead"
 
     return by_all(brokers, observe, "who leads there")
 
 
-def _place(brokers: Brokers, key: str, what: str) -> int:
+def _leader_of_key(brokers: Brokers, key: str, what: str) -> int:
     topic = {"offsets": "__consumer_offsets", "transactions": "__transaction_state"}[what]
     number, _ = partition_of(brokers, key, topic)
     partitions = brokers.metadata(brokers.nodes[0], topic).partitions
@@ -164,9 +169,9 @@ def partition_of(brokers: Brokers, key: str, topic: str) -> tuple[int, list[int]
     return next((wanted, list(p.replica_nodes)) for p in partitions if p.partition_index == wanted)
 
 
-def _leader_leaves(brokers: Brokers, name: str) -> BrokerAnswer:
+def _leave_as_leader(brokers: Brokers, name: str) -> BrokerAnswer:
     members = [member(brokers, name) for _ in range(2)]
-    (leader,) = {one.leader for one in pair(members)}
+    (leader,) = {one.leader for one in join_in_parallel(members)}
     first, second = sorted(members, key=lambda one: one.id != leader)
     run_in_parallel([lambda: first.sync({second.id: b"x"}), lambda: second.sync({})])
     check("LeaveGroup", first.leave()[0])
@@ -175,9 +180,9 @@ def _leader_leaves(brokers: Brokers, name: str) -> BrokerAnswer:
     return first.node, f"{result}, {'leads' if after.leader == second.id else after.leader}"
 
 
-def _newcomer(brokers: Brokers, name: str) -> BrokerAnswer:
+def _notice_newcomer(brokers: Brokers, name: str) -> BrokerAnswer:
     """A heartbeat reports that another member wants to join."""
-    one, other = alone(brokers, name), member(brokers, name)
+    one, other = join_alone(brokers, name), member(brokers, name)
     before = one.generation
 
     def await_rebalance() -> str:
@@ -189,7 +194,7 @@ def _newcomer(brokers: Brokers, name: str) -> BrokerAnswer:
     return one.node, f"{result}, {one.generation - before} later"
 
 
-def _notes(brokers: Brokers, name: str) -> BrokerAnswer:
+def _commit_metadata(brokers: Brokers, name: str) -> BrokerAnswer:
     brokers.create(name, [[brokers.nodes[0]]] * 2)
     one = member(brokers, name)
     result = one.commit(name, {0: 1}, "x" * (NOTE_BYTES + 1))
@@ -197,8 +202,8 @@ def _notes(brokers: Brokers, name: str) -> BrokerAnswer:
     return one.node, f"{names(result)}, {one.positions()}"
 
 
-def _replaced(brokers: Brokers, name: str) -> BrokerAnswer:
-    one = alone(brokers, name, instance="same")
+def _replace_static_member(brokers: Brokers, name: str) -> BrokerAnswer:
+    one = join_alone(brokers, name, instance="same")
     other = member(brokers, name, instance="same")
     other.join_or_fail()
     return one.node, names([one.heartbeat(), other.heartbeat()])
@@ -207,23 +212,23 @@ def _replaced(brokers: Brokers, name: str) -> BrokerAnswer:
 def _leave_by_instance(brokers: Brokers, name: str) -> BrokerAnswer:
     """An administrator removes a static member by its instance id, without its member id
     (KIP-345)."""
-    one = alone(brokers, name, instance="same")
+    one = join_alone(brokers, name, instance="same")
     one.id = ""
     result = names(one.leave())
-    return one.node, f"{result}, then {described(brokers, name)}"
+    return one.node, f"{result}, then {describe_group(brokers, name)}"
 
 
-def _one_place_unknown(brokers: Brokers, name: str) -> BrokerAnswer:
+def _commit_unknown_partition(brokers: Brokers, name: str) -> BrokerAnswer:
     brokers.create(name, [[brokers.nodes[0]]])
     one = member(brokers, name)
     result = one.commit(name, {0: 3, 9: 4})
     return one.node, f"{names(result)}, {one.positions()}"
 
 
-def _commits_of_others(brokers: Brokers, name: str) -> BrokerAnswer:
+def _commit_as_others(brokers: Brokers, name: str) -> BrokerAnswer:
     """Only a member in the current generation can commit."""
-    led(brokers, name)
-    one = alone(brokers, name)
+    create_led_topic(brokers, name)
+    one = join_alone(brokers, name)
     strangers = [
         member(brokers, name, id=one.id, generation=one.generation - 1),
         member(brokers, name, id="nobody", generation=one.generation),
@@ -234,7 +239,7 @@ def _commits_of_others(brokers: Brokers, name: str) -> BrokerAnswer:
     return one.node, f"{names(results)}, {one.positions()}"
 
 
-def _nameless(brokers: Brokers, name: str) -> BrokerAnswer:
+def _join_nameless_group(brokers: Brokers, name: str) -> BrokerAnswer:
     one = member(brokers, name)
     one.group = ""
     return one.node, name_of(one.join().error_code)
@@ -245,7 +250,7 @@ GROUPS = (
         about=f"{MOST_MEMBERS + 1} members join a group in parallel, with group.max.size "
         f"{MOST_MEMBERS}",
         answer=names([0] * MOST_MEMBERS + [81]),
-        ask=_too_many,
+        ask=_join_too_many,
     ),
     Question(
         about="SyncGroup in an older generation",
@@ -255,34 +260,34 @@ GROUPS = (
     Question(
         about="heartbeats of a member, in an older generation, of an unknown member",
         answer="No, IllegalGeneration, UnknownMemberId",
-        ask=_heartbeats,
+        ask=_send_heartbeats,
     ),
     Question(
         about="session timeouts that are too short, and too long",
         answer="InvalidSessionTimeout, InvalidSessionTimeout",
-        ask=_sessions,
+        ask=_join_with_timeouts,
     ),
     Question(
         about="a member with another protocol type, and one without a common assignor",
         answer="InconsistentGroupProtocol, InconsistentGroupProtocol",
-        ask=_others,
+        ask=_join_incompatible,
     ),
     Question(
         about="the protocol of a group whose members have different ones and a common one",
         answer="common, common",
-        ask=_common_protocol,
+        ask=_select_protocol,
     ),
     Question(
         about="two members leave in one request",
         answer="No, No, then Empty - []",
         ask=_leave_together,
     ),
-    Question(about="DescribeGroups", answer="Stable range ['all']", ask=_describe),
-    Question(about="ListGroups", answer="consumer Stable", ask=_list),
+    Question(about="DescribeGroups", answer="Stable range ['all']", ask=_describe_question),
+    Question(about="ListGroups", answer="consumer Stable", ask=_list_groups),
     Question(
         about="DeleteGroups of a group with members",
         answer="NonEmptyGroup, Stable range ['all']",
-        ask=_delete,
+        ask=_delete_group,
     ),
     Question(
         about="OffsetDelete of a subscribed topic",
@@ -292,32 +297,32 @@ GROUPS = (
     Question(
         about="JoinGroup without a member id, with an unknown one, with the assigned one",
         answer="MemberIdRequired, UnknownMemberId, No",
-        ask=_id_first,
+        ask=_join_by_id,
     ),
     Question(
         about="the coordinators of a group and a transactional id",
         answer="who leads there",
-        ask=_coordinators,
+        ask=_find_coordinators,
     ),
     Question(
         about="a group of two members whose leader leaves",
         answer="RebalanceInProgress, leads",
-        ask=_leader_leaves,
+        ask=_leave_as_leader,
     ),
     Question(
         about="a member's heartbeat while another one joins",
         answer="RebalanceInProgress, 1 later",
-        ask=_newcomer,
+        ask=_notice_newcomer,
     ),
     Question(
         about="commits with metadata that is too long, and with short metadata",
         answer="OffsetMetadataTooLarge, 0:17kept 1:18kept",
-        ask=_notes,
+        ask=_commit_metadata,
     ),
     Question(
         about="heartbeats of a replaced static member, and of its successor",
         answer="FencedInstanceId, No",
-        ask=_replaced,
+        ask=_replace_static_member,
     ),
     Question(
         about="LeaveGroup of a static member by its instance id",
@@ -327,13 +332,15 @@ GROUPS = (
     Question(
         about="commits for an existing partition and a missing one",
         answer="No, UnknownTopicOrPartition, 0:3",
-        ask=_one_place_unknown,
+        ask=_commit_unknown_partition,
     ),
     Question(
         about="commits of a member in an older generation, of an unknown one, of "
         "none, and of a member",
         answer="IllegalGeneration, UnknownMemberId, UnknownMemberId, No, 0:3",
-        ask=_commits_of_others,
+        ask=_commit_as_others,
     ),
-    Question(about="JoinGroup with an empty group id", answer="InvalidGroupId", ask=_nameless),
+    Question(
+        about="JoinGroup with an empty group id", answer="InvalidGroupId", ask=_join_nameless_group
+    ),
 )

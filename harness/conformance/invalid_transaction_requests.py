@@ -15,42 +15,46 @@ from urteil.harness.conformance.question import (
 )
 from urteil.harness.conformance.records import (
     LATEST,
-    appended,
-    batch,
+    create_led_topic,
     fetch,
-    led,
-    list_offset,
-    parts_of,
+    fetched_partitions,
+    make_batch,
     produce,
+    produced_partition,
+    read_offset,
 )
-from urteil.harness.conformance.transactions import TransactionalProducer, begun, writer
+from urteil.harness.conformance.transactions import (
+    TransactionalProducer,
+    make_producer,
+    start_producer,
+)
 
 
-def _written(brokers: Brokers, leader: int, one: TransactionalProducer) -> int:
+def _produce(brokers: Brokers, leader: int, one: TransactionalProducer) -> int:
     """The error of a record of this producer to the topic with its name."""
-    data = batch(b"x", transactional=True, producer=(one.id, one.epoch))
+    data = make_batch(b"x", transactional=True, producer=(one.id, one.epoch))
     response = produce(brokers, leader, one.name, 0, data, transactional_id=one.name)
-    return int(appended(response).error_code)
+    return int(produced_partition(response).error_code)
 
 
-def _again(brokers: Brokers, name: str) -> BrokerAnswer:
+def _commit_twice(brokers: Brokers, name: str) -> BrokerAnswer:
     """A committed transaction can be committed again, and not be aborted."""
-    leader, _ = led(brokers, name)
-    one = begun(brokers, name)
+    leader, _ = create_led_topic(brokers, name)
+    one = start_producer(brokers, name)
     check("AddPartitionsToTxn", max(one.add({name: [0]})))
-    check("Produce", _written(brokers, leader, one))
+    check("Produce", _produce(brokers, leader, one))
     results = [one.end()]
     state = one.await_state("CompleteCommit")
     results += [one.end(), one.end(commit=False)]
-    return one.node, f"{names(results)}, {state} {one.listed()}"
+    return one.node, f"{names(results)}, {state} {one.list_state()}"
 
 
-def _nobodys(brokers: Brokers, name: str) -> BrokerAnswer:
+def _use_unknown_ids(brokers: Brokers, name: str) -> BrokerAnswer:
     """Another producer's id, and an unknown transactional id."""
-    led(brokers, name)
-    one = begun(brokers, name)
+    create_led_topic(brokers, name)
+    one = start_producer(brokers, name)
     one.id += 1_000_000
-    stranger = writer(brokers, f"{name}-never")
+    stranger = make_producer(brokers, f"{name}-never")
     stranger.id, stranger.epoch = one.id, 0
     results = [*one.add({name: [0]}), one.end(), *stranger.add({name: [0]}), stranger.end()]
     request = DescribeTransactionsRequest[0](transactional_ids=[stranger.name])
@@ -58,26 +62,26 @@ def _nobodys(brokers: Brokers, name: str) -> BrokerAnswer:
     return one.node, names(results)
 
 
-def _by_state(brokers: Brokers, name: str) -> BrokerAnswer:
-    led(brokers, name)
-    one = begun(brokers, name)
+def _list_by_state(brokers: Brokers, name: str) -> BrokerAnswer:
+    create_led_topic(brokers, name)
+    one = start_producer(brokers, name)
     check("AddPartitionsToTxn", max(one.add({name: [0]})))
 
-    def listed(state: str) -> bool:
+    def is_listed(state: str) -> bool:
         request = ListTransactionsRequest[0](state_filters=[state], producer_id_filters=[])
         response = brokers.ask(one.node, request)
         check("ListTransactions", response.error_code)
         return name in {each.transactional_id for each in response.transaction_states}
 
-    text = f"Ongoing {listed('Ongoing')}, Empty {listed('Empty')}"
+    text = f"Ongoing {is_listed('Ongoing')}, Empty {is_listed('Empty')}"
     check("EndTxn", one.end())
     return one.node, text
 
 
-def _bumped(brokers: Brokers, name: str) -> BrokerAnswer:
+def _bump_epoch(brokers: Brokers, name: str) -> BrokerAnswer:
     """A producer that requests its next epoch gets it, also when it repeats the request, until a
     later epoch was assigned (KIP-360)."""
-    one = begun(brokers, name)
+    one = start_producer(brokers, name)
     first = (one.id, one.epoch)
     results = []
     for _ in range(2):
@@ -89,62 +93,62 @@ def _bumped(brokers: Brokers, name: str) -> BrokerAnswer:
     return one.node, f"{results}, {name_of(one.init(known=first))}"
 
 
-def _taken_over(brokers: Brokers, name: str) -> BrokerAnswer:
+def _take_over_id(brokers: Brokers, name: str) -> BrokerAnswer:
     """A producer that takes a transactional id ends the open transaction: its records are aborted
     and below the last stable offset."""
-    leader, _ = led(brokers, name)
-    one = begun(brokers, name)
+    leader, _ = create_led_topic(brokers, name)
+    one = start_producer(brokers, name)
     check("AddPartitionsToTxn", max(one.add({name: [0]})))
-    check("Produce", _written(brokers, leader, one))
+    check("Produce", _produce(brokers, leader, one))
     producer = one.id
-    stable = [list_offset(brokers, leader, name, LATEST, committed=True).offset]
-    other = writer(brokers, name)
+    stable = [read_offset(brokers, leader, name, LATEST, committed=True).offset]
+    other = make_producer(brokers, name)
     await_value(lambda: name_of(other.init()), "No")
-    stable.append(list_offset(brokers, leader, name, LATEST, committed=True).offset)
-    (part,) = parts_of(fetch(brokers, leader, name, {0: 0}, committed=True))
+    stable.append(read_offset(brokers, leader, name, LATEST, committed=True).offset)
+    (part,) = fetched_partitions(fetch(brokers, leader, name, {0: 0}, committed=True))
     results = [(one.producer_id - producer, one.first_offset) for one in part.aborted_transactions]
-    late = name_of(_written(brokers, leader, one))
+    late = name_of(_produce(brokers, leader, one))
     return one.node, f"{stable}, {results}, {late}"
 
 
-def _not_added(brokers: Brokers, name: str) -> BrokerAnswer:
+def _produce_unadded(brokers: Brokers, name: str) -> BrokerAnswer:
     """A record of a transaction that does not include its partition (KIP-890)."""
-    leader, _ = led(brokers, name)
-    one = begun(brokers, name)
-    result = name_of(_written(brokers, leader, one))
-    return one.node, f"{result}, {list_offset(brokers, leader, name, LATEST).offset}"
+    leader, _ = create_led_topic(brokers, name)
+    one = start_producer(brokers, name)
+    result = name_of(_produce(brokers, leader, one))
+    return one.node, f"{result}, {read_offset(brokers, leader, name, LATEST).offset}"
 
 
 ENDINGS = (
     Question(
         about="EndTxn: commit, commit again, abort",
         answer="No, No, InvalidTxnState, CompleteCommit CompleteCommit",
-        ask=_again,
+        ask=_commit_twice,
     ),
     Question(
         about="requests with another producer's id, and with an unknown transactional id",
         answer="InvalidProducerIdMapping, InvalidProducerIdMapping, InvalidProducerIdMapping, "
         "InvalidProducerIdMapping, TransactionalIdNotFound",
-        ask=_nobodys,
+        ask=_use_unknown_ids,
     ),
     Question(
         about="ListTransactions of an open transaction, by two states",
         answer="Ongoing True, Empty False",
-        ask=_by_state,
+        ask=_list_by_state,
     ),
     Question(
         about="InitProducerId for a next epoch, repeated, and too late (KIP-360)",
         answer="[1, 1, 2], ProducerFenced",
-        ask=_bumped,
+        ask=_bump_epoch,
     ),
     Question(
         about="a transaction whose transactional id another producer initialises",
         answer="[0, 2], [(0, 0)], InvalidProducerEpoch",
-        ask=_taken_over,
+        ask=_take_over_id,
     ),
     Question(
         about="a record of a transaction that does not include its partition",
         answer="InvalidTxnState, 0",
-        ask=_not_added,
+        ask=_produce_unadded,
     ),
 )

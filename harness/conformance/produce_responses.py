@@ -18,13 +18,13 @@ from urteil.harness.conformance.question import (
 from urteil.harness.conformance.records import (
     BASE_MS,
     LATEST,
-    appended,
-    batch,
+    create_led_topic,
     fetch,
-    led,
-    list_offset,
-    parts_of,
+    fetched_partitions,
+    make_batch,
     produce,
+    produced_partition,
+    read_offset,
 )
 from urteil.harness.protocol.produce_requests import single_record_batch
 
@@ -33,10 +33,10 @@ NEAR_MS = 600_000
 """The clocks of brokers differ less than this."""
 
 
-def _sequences(brokers: Brokers, name: str) -> BrokerAnswer:
+def _produce_sequences(brokers: Brokers, name: str) -> BrokerAnswer:
     """An idempotent producer's first batch, its second, the first again, one too early, two of its
     next epoch of which one is too early, and one of the former epoch (KIP-98)."""
-    leader, _ = led(brokers, name)
+    leader, _ = create_led_topic(brokers, name)
     given = brokers.ask(
         leader, InitProducerIdRequest[0](transactional_id=None, transaction_timeout_ms=1)
     )
@@ -46,45 +46,49 @@ def _sequences(brokers: Brokers, name: str) -> BrokerAnswer:
         data = single_record_batch(
             b"k", b"v", BASE_MS, producer_id=given.producer_id, epoch=epoch, sequence=sequence
         )
-        part = appended(produce(brokers, leader, name, 0, data))
+        part = produced_partition(produce(brokers, leader, name, 0, data))
         results.append(name_of(part.error_code) if part.error_code else str(part.base_offset))
-    return leader, f"{' '.join(results)}, {list_offset(brokers, leader, name, LATEST).offset}"
+    return leader, f"{' '.join(results)}, {read_offset(brokers, leader, name, LATEST).offset}"
 
 
-def _acknowledged(brokers: Brokers, name: str) -> BrokerAnswer:
+def _read_timestamps(brokers: Brokers, name: str) -> BrokerAnswer:
     """Responses for a topic with CreateTime and for one with LogAppendTime."""
     leader, results = brokers.nodes[0], []
     for kind in (CREATED, STAMPED):
         topic = f"{name}-{kind}"
         brokers.create(topic, [[leader]], message_timestamp_type=kind)
         now_ms = time.time() * 1_000
-        parts = [appended(produce(brokers, leader, topic, 0, batch(b"0", b"1"))) for _ in range(2)]
+        parts = [
+            produced_partition(produce(brokers, leader, topic, 0, make_batch(b"0", b"1")))
+            for _ in range(2)
+        ]
         check("Produce", max(part.error_code for part in parts))
-        (read,) = parts_of(fetch(brokers, leader, topic, {0: 0}))
+        (read,) = fetched_partitions(fetch(brokers, leader, topic, {0: 0}))
         stamp_ms = parts[1].log_append_time_ms
         stamp = "now" if abs(stamp_ms - now_ms) < NEAR_MS else str(stamp_ms)
-        found_ms = list_offset(brokers, leader, topic, BASE_MS).timestamp
+        found_ms = read_offset(brokers, leader, topic, BASE_MS).timestamp
         result = "now" if abs(found_ms - now_ms) < NEAR_MS else str(found_ms - BASE_MS)
         offsets = [(part.base_offset, part.log_start_offset) for part in parts]
         results.append(f"{offsets} {stamp} {result} {read.high_watermark}")
     return leader, ", ".join(results)
 
 
-def _nowhere(brokers: Brokers, name: str) -> BrokerAnswer:
-    leader, _ = led(brokers, name)
+def _produce_nowhere(brokers: Brokers, name: str) -> BrokerAnswer:
+    leader, _ = create_led_topic(brokers, name)
     places = ((name, 1), (f"{name}-never", 0))
     errors = [
-        appended(produce(brokers, leader, *place, batch(b"0"))).error_code for place in places
+        produced_partition(produce(brokers, leader, *place, make_batch(b"0"))).error_code
+        for place in places
     ]
     return leader, names(errors)
 
 
-def _unacknowledged(brokers: Brokers, name: str) -> BrokerAnswer:
+def _produce_without_acks(brokers: Brokers, name: str) -> BrokerAnswer:
     """With acks=0 there is no response, and the next request gets one; the broker closes the
     connection if it rejects the batch."""
-    leader, follower = led(brokers, name)
+    leader, follower = create_led_topic(brokers, name)
     kinds = ProduceRequest.TopicProduceData
-    parts = [kinds.PartitionProduceData(index=0, records=batch(b"0"))]
+    parts = [kinds.PartitionProduceData(index=0, records=make_batch(b"0"))]
     request = ProduceRequest[8](
         transactional_id=None, acks=0, timeout_ms=2_000,
         topic_data=[kinds(name=name, partition_data=parts)],
@@ -95,7 +99,7 @@ def _unacknowledged(brokers: Brokers, name: str) -> BrokerAnswer:
             results.append(str(brokers.answers_after(node, request)))
         except ConnectionError:
             results.append("closed")
-    end = await_value(lambda: str(list_offset(brokers, leader, name, LATEST).offset), "1")
+    end = await_value(lambda: str(read_offset(brokers, leader, name, LATEST).offset), "1")
     return leader, f"{', '.join(results)}, {end}"
 
 
@@ -103,21 +107,21 @@ PRODUCING = (
     Question(
         about="an idempotent producer's batches: in order, repeated, too early, and in two epochs",
         answer="0 1 0 OutOfOrderSequenceNumber OutOfOrderSequenceNumber 2 InvalidProducerEpoch, 3",
-        ask=_sequences,
+        ask=_produce_sequences,
     ),
     Question(
         about="offsets and timestamps of two batches, with CreateTime and with LogAppendTime",
         answer="[(0, 0), (2, 0)] -1 0 4, [(0, 0), (2, 0)] now now 4",
-        ask=_acknowledged,
+        ask=_read_timestamps,
     ),
     Question(
         about="records for a missing partition, and for a missing topic",
         answer="UnknownTopicOrPartition, UnknownTopicOrPartition",
-        ask=_nowhere,
+        ask=_produce_nowhere,
     ),
     Question(
         about="acks=0 to the leader and to a follower",
         answer="True, closed, 1",
-        ask=_unacknowledged,
+        ask=_produce_without_acks,
     ),
 )

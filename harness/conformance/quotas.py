@@ -15,7 +15,7 @@ from kafka.protocol.admin import (
 )
 
 from urteil.harness.conformance.question import BrokerAnswer, Brokers, Question, await_value, check
-from urteil.harness.conformance.records import batch, written
+from urteil.harness.conformance.records import make_batch, write_batches
 
 SET, DELETE = 0, 1
 OF_TOPIC, OF_BROKER = 2, 4
@@ -31,26 +31,29 @@ HELD_UP_S, ARRIVES_S = 2.5, 10.0
 POLL_S = 0.1
 
 
-def _requests(brokers: Brokers, name: str) -> BrokerAnswer:
+def _throttle_client(brokers: Brokers, name: str) -> BrokerAnswer:
     """A client id with a tiny share of processor time is throttled until the quota is removed."""
     node, entity = brokers.nodes[0], {CLIENT: name}
-    _limit(brokers, entity, LITTLE)
+    _set_quota(brokers, entity, LITTLE)
     before = _is_throttled(brokers, node, name)
-    _limit(brokers, entity, None)
-    return node, f"{before}, then {await_value(lambda: _throttled_now(brokers, node, name), FREE)}"
+    _set_quota(brokers, entity, None)
+    return (
+        node,
+        f"{before}, then {await_value(lambda: _is_throttled_once(brokers, node, name), FREE)}",
+    )
 
 
-def _of_user(brokers: Brokers, name: str) -> BrokerAnswer:
+def _throttle_user(brokers: Brokers, name: str) -> BrokerAnswer:
     """The quota of a client id of one user, which takes precedence over that of the client id."""
     node, entity = brokers.nodes[0], {USER: NOBODY, CLIENT: name}
-    _limit(brokers, entity, LITTLE)
+    _set_quota(brokers, entity, LITTLE)
     before = _is_throttled(brokers, node, name)
-    _limit(brokers, {CLIENT: name}, LITTLE)
-    _limit(brokers, entity, PLENTY)
-    after = await_value(lambda: _throttled_now(brokers, node, name), FREE)
-    _limit(brokers, entity, None)
+    _set_quota(brokers, {CLIENT: name}, LITTLE)
+    _set_quota(brokers, entity, PLENTY)
+    after = await_value(lambda: _is_throttled_once(brokers, node, name), FREE)
+    _set_quota(brokers, entity, None)
     again = _is_throttled(brokers, node, name)
-    _limit(brokers, {CLIENT: name}, None)
+    _set_quota(brokers, {CLIENT: name}, None)
     return node, f"{before}, then {after}, then {again}"
 
 
@@ -58,11 +61,11 @@ def _is_throttled(brokers: Brokers, node: int, name: str) -> str:
     return HELD if any(brokers.throttled_ms(node, name) for _ in range(REQUESTS)) else FREE
 
 
-def _throttled_now(brokers: Brokers, node: int, name: str) -> str:
+def _is_throttled_once(brokers: Brokers, node: int, name: str) -> str:
     return HELD if brokers.throttled_ms(node, name) else FREE
 
 
-def _limit(brokers: Brokers, entity: Mapping[str, str], percent: float | None) -> None:
+def _set_quota(brokers: Brokers, entity: Mapping[str, str], percent: float | None) -> None:
     """Set the quota; None removes it."""
     kinds = AlterClientQuotasRequest.EntryData
     entry_request = kinds(
@@ -75,26 +78,28 @@ def _limit(brokers: Brokers, entity: Mapping[str, str], percent: float | None) -
     check("AlterClientQuotas", brokers.ask(brokers.controller, request).entries[0].error_code)
 
 
-def _throttled(side: str, brokers: Brokers, name: str) -> BrokerAnswer:
+def _throttle_replica(side: str, brokers: Brokers, name: str) -> BrokerAnswer:
     """An added replica that is throttled on one side, until the throttle is removed."""
     leader, follower, *_ = brokers.nodes
     node = leader if side == "leader" else follower
     rate = f"{side}.replication.throttled.rate"
-    _alter(brokers, (OF_BROKER, node), rate, SET, BYTES_A_SECOND)  # brokers hear of both late
+    _alter_config(
+        brokers, (OF_BROKER, node), rate, SET, BYTES_A_SECOND
+    )  # brokers hear of both late
     try:
         brokers.create(name, [[leader]])
         which = f"{side}.replication.throttled.replicas"  # Kafka does not look at it at a creation
-        _alter(brokers, (OF_TOPIC, name), which, SET, "*")
-        written(brokers, leader, name, *[batch(b"x" * LARGE)] * BATCHES)
+        _alter_config(brokers, (OF_TOPIC, name), which, SET, "*")
+        write_batches(brokers, leader, name, *[make_batch(b"x" * LARGE)] * BATCHES)
         _add_replica(brokers, name, [leader, follower])
-        early = _arrives(brokers, leader, name, follower, HELD_UP_S)
+        early = _gets_in_sync(brokers, leader, name, follower, HELD_UP_S)
     finally:
-        _alter(brokers, (OF_BROKER, node), rate, DELETE, None)
-    late = _arrives(brokers, leader, name, follower, ARRIVES_S)
+        _alter_config(brokers, (OF_BROKER, node), rate, DELETE, None)
+    late = _gets_in_sync(brokers, leader, name, follower, ARRIVES_S)
     return node, f"{'at once' if early else 'held up'}, {'then in sync' if late else 'for ever'}"
 
 
-def _alter(
+def _alter_config(
     brokers: Brokers, whose: tuple[int, int | str], key: str, operation: int, value: str | None
 ) -> None:
     """Change a setting of a topic, or of a broker at that broker."""
@@ -118,7 +123,9 @@ def _add_replica(brokers: Brokers, topic: str, replicas: list[int]) -> None:
     check("AlterPartitionReassignments", response.responses[0].partitions[0].error_code)
 
 
-def _arrives(brokers: Brokers, leader: int, topic: str, follower: int, within_s: float) -> bool:
+def _gets_in_sync(
+    brokers: Brokers, leader: int, topic: str, follower: int, within_s: float
+) -> bool:
     """Whether a replica is in sync within this time."""
     deadline = time.monotonic() + within_s
     while time.monotonic() < deadline:
@@ -134,19 +141,19 @@ QUOTAS = (
         about="requests of a client id with a tiny request_percentage, and after its removal "
         "(KIP-124)",
         answer="throttled, then at once",
-        ask=_requests,
+        ask=_throttle_client,
     ),
     Question(
         about="the same for a user's client id, beside the quota of the client id (KIP-55)",
         answer="throttled, then at once, then throttled",
-        ask=_of_user,
+        ask=_throttle_user,
     ),
     *(
         Question(
             about=f"a replica that is added with a {side}.replication.throttled.rate, and "
             "without one (KIP-73)",
             answer="held up, then in sync",
-            ask=partial(_throttled, side),
+            ask=partial(_throttle_replica, side),
         )
         for side in ("leader", "follower")
     ),

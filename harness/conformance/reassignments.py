@@ -31,13 +31,13 @@ from urteil.harness.conformance.question import (
 )
 from urteil.harness.conformance.records import (
     LATEST,
-    batch,
-    epoch_end,
+    create_led_topic,
     fetch,
-    led,
-    list_offset,
-    parts_of,
-    written,
+    fetched_partitions,
+    make_batch,
+    read_epoch_end,
+    read_offset,
+    write_batches,
 )
 
 PREFERRED = 0
@@ -72,7 +72,7 @@ def elect(brokers: Brokers, topic: str, partition: int = 0) -> int:
     return int(response.replica_election_results[0].partition_result[0].error_code)
 
 
-def _under_way(brokers: Brokers, topic: str) -> bool:
+def _is_in_progress(brokers: Brokers, topic: str) -> bool:
     entry_request = ListPartitionReassignmentsRequest.ListPartitionReassignmentsTopics(
         name=topic, partition_indexes=[0]
     )
@@ -82,33 +82,33 @@ def _under_way(brokers: Brokers, topic: str) -> bool:
     return any(one.name == topic for one in response.topics)
 
 
-def _handed_over(brokers: Brokers, name: str) -> BrokerAnswer:
+def _elect_rotated(brokers: Brokers, name: str) -> BrokerAnswer:
     """Rotate the replicas and elect the first one: the former leader becomes a follower, and the
     former epoch is fenced."""
-    before, after = led(brokers, name)
-    written(brokers, before, name, batch(b"0"))
+    before, after = create_led_topic(brokers, name)
+    write_batches(brokers, before, name, make_batch(b"0"))
     results = [elect(brokers, name), reassign(brokers, name, [after, before]), elect(brokers, name)]
 
-    def seen(node: int) -> str:
+    def observe_leader(node: int) -> str:
         (part,) = brokers.metadata(node, name).partitions
         return f"{[part.leader_id, *part.replica_nodes]}"
 
-    node, place = by_all(brokers, seen, str([after, after, before]))
+    node, place = by_all(brokers, observe_leader, str([after, after, before]))
     if place != str([after, after, before]):
         return node, f"{names(results)}, {place}"
-    written(brokers, after, name, batch(b"1"))
+    write_batches(brokers, after, name, make_batch(b"1"))
     errors = [
-        list_offset(brokers, before, name, LATEST).error_code,
-        list_offset(brokers, after, name, LATEST, epoch=0).error_code,
-        epoch_end(brokers, after, name, 0, current=0).error_code,
-        parts_of(fetch(brokers, after, name, {0: 0}, epoch=0))[0].error_code,
+        read_offset(brokers, before, name, LATEST).error_code,
+        read_offset(brokers, after, name, LATEST, epoch=0).error_code,
+        read_epoch_end(brokers, after, name, 0, current=0).error_code,
+        fetched_partitions(fetch(brokers, after, name, {0: 0}, epoch=0))[0].error_code,
     ]
-    end = epoch_end(brokers, after, name, 0)
+    end = read_epoch_end(brokers, after, name, 0)
     return after, f"{names(results)}, {names(errors)}, {end.leader_epoch}:{end.end_offset}"
 
 
-def _refused_moves(brokers: Brokers, name: str) -> BrokerAnswer:
-    leader, _ = led(brokers, name)
+def _reassign_invalid(brokers: Brokers, name: str) -> BrokerAnswer:
+    leader, _ = create_led_topic(brokers, name)
     results = [
         reassign(brokers, name, [leader, NO_BROKER]),
         reassign(brokers, name, [leader, leader]),
@@ -119,25 +119,27 @@ def _refused_moves(brokers: Brokers, name: str) -> BrokerAnswer:
     return brokers.controller, names(results)
 
 
-def _moved(brokers: Brokers, name: str) -> BrokerAnswer:
+def _move_replica(brokers: Brokers, name: str) -> BrokerAnswer:
     """A replica moves to another broker, which then has it in its log directories."""
-    leader, follower = led(brokers, name)
+    leader, follower = create_led_topic(brokers, name)
     (other,) = set(brokers.nodes) - {leader, follower}
-    written(brokers, leader, name, batch(b"x" * 1_000))
+    write_batches(brokers, leader, name, make_batch(b"x" * 1_000))
     check("AlterPartitionReassignments", reassign(brokers, name, [leader, other]))
     wanted = str([[leader, other], sorted([leader, other])])
 
-    def placed(node: int) -> str:
+    def check_placement(node: int) -> str:
         (part,) = brokers.metadata(node, name).partitions
         return str([list(part.replica_nodes), sorted(part.isr_nodes)])
 
-    node, result = by_all(brokers, placed, wanted)
+    node, result = by_all(brokers, check_placement, wanted)
     if result != wanted:
         return node, f"{result} instead of {wanted}"
-    ended = await_value(lambda: str(_under_way(brokers, name)), "False")
+    ended = await_value(lambda: str(_is_in_progress(brokers, name)), "False")
 
     def sizes() -> str:
-        return str([_bytes_on(brokers, one, name) > 1_000 for one in (leader, other, follower)])
+        return str(
+            [_bytes_on_disk(brokers, one, name) > 1_000 for one in (leader, other, follower)]
+        )
 
     return brokers.controller, f"{ended}, {await_value(sizes, ON_DISK)}"
 
@@ -145,7 +147,7 @@ def _moved(brokers: Brokers, name: str) -> BrokerAnswer:
 ON_DISK = str([True, True, False])
 
 
-def _bytes_on(brokers: Brokers, node: int, topic: str) -> int:
+def _bytes_on_disk(brokers: Brokers, node: int, topic: str) -> int:
     """What a broker says that partition 0 has in its folders; -1 where it has none."""
     request = DescribeLogDirsRequest.DescribableLogDirTopic(topic=topic, partitions=[0])
     response = brokers.ask(node, DescribeLogDirsRequest[4](topics=[request]))
@@ -160,7 +162,7 @@ def _bytes_on(brokers: Brokers, node: int, topic: str) -> int:
     return max(sizes, default=-1)
 
 
-def _made(brokers: Brokers, name: str) -> BrokerAnswer:
+def _create_and_delete(brokers: Brokers, name: str) -> BrokerAnswer:
     """The response of a creation agrees with what all brokers report; then the topic is deleted by
     its id."""
     kinds = CreateTopicsRequest.CreatableTopic
@@ -174,10 +176,10 @@ def _made(brokers: Brokers, name: str) -> BrokerAnswer:
     values = {one.name: one.value for one in made.configs or ()}
     counts = [made.num_partitions, made.replication_factor, values.get("retention.ms")]
 
-    def seen(node: int) -> str:
+    def observe_leader(node: int) -> str:
         return str(brokers.metadata(node, name, version=10).topic_id)
 
-    node, known = by_all(brokers, seen, str(made.topic_id))
+    node, known = by_all(brokers, observe_leader, str(made.topic_id))
     if known != str(made.topic_id):
         return node, f"{known} instead of {made.topic_id}"
     topic_request = DeleteTopicsRequest.DeleteTopicState(name=None, topic_id=made.topic_id)
@@ -216,7 +218,7 @@ def _quotas_of(brokers: Brokers, node: int, client: str) -> str:
     return str(sorted((v.key, v.value) for entry in response.entries or () for v in entry.values))
 
 
-def _quotas(brokers: Brokers, name: str) -> BrokerAnswer:
+def _set_quotas(brokers: Brokers, name: str) -> BrokerAnswer:
     """Two quotas that are set, one that is taken back, and what is tried or is none."""
     check("AlterClientQuotas", _alter_quotas(brokers, name, RATES))
     first, second = sorted(RATES)
@@ -232,8 +234,8 @@ def _quotas(brokers: Brokers, name: str) -> BrokerAnswer:
     return node, f"{both}, {errors}, {one}"
 
 
-def _users(brokers: Brokers, name: str) -> BrokerAnswer:
-    """A user's password that is set is known to all, and gone when it is deleted (KIP-554)."""
+def _set_scram_user(brokers: Brokers, name: str) -> BrokerAnswer:
+    """All brokers know a user's SCRAM credential until it is deleted (KIP-554)."""
     kinds: Any = AlterUserScramCredentialsRequest
     salted = hashlib.pbkdf2_hmac("sha256", name.encode(), SALT, ITERATIONS)
     given = kinds.ScramCredentialUpsertion(
@@ -268,7 +270,7 @@ ADMINISTRATION = (
         about="election of a leader that is preferred, and of one that is not any more (KIP-460)",
         answer="ElectionNotNeeded, No, No, NotLeaderForPartition, FencedLeaderEpoch, "
         "FencedLeaderEpoch, FencedLeaderEpoch, 0:1",
-        ask=_handed_over,
+        ask=_elect_rotated,
     ),
     Question(
         about="reassignment to an unknown broker, twice to one broker, cancellation "
@@ -277,27 +279,27 @@ ADMINISTRATION = (
         answer="InvalidReplicationAssignment, InvalidReplicationAssignment, "
         "NoReassignmentInProgress, "
         "UnknownTopicOrPartition, UnknownTopicOrPartition",
-        ask=_refused_moves,
+        ask=_reassign_invalid,
     ),
     Question(
         about="a replica that moves, and the log directories that hold it",
         answer=f"False, {ON_DISK}",
-        ask=_moved,
+        ask=_move_replica,
     ),
     Question(
         about="the responses for a topic that is created, and deleted by its id",
         answer="[2, 3, '123456'], No True, UnknownTopicOrPartition",
-        ask=_made,
+        ask=_create_and_delete,
     ),
     Question(
         about="quotas that are set and removed, at all brokers (KIP-546)",
         answer=f"{sorted(RATES.items())}, InvalidRequest, "
         f"{[('consumer_byte_rate', RATES['consumer_byte_rate'])]}",
-        ask=_quotas,
+        ask=_set_quotas,
     ),
     Question(
         about="a user's SCRAM credential and its removal, at all brokers",
         answer=f"{KNOWN}, No, ResourceNotFound, ResourceNotFound []",
-        ask=_users,
+        ask=_set_scram_user,
     ),
 )

@@ -8,7 +8,12 @@ from collections.abc import Callable
 
 from kafka.protocol.admin import DeleteGroupsRequest, DescribeGroupsRequest, ListGroupsRequest
 
-from urteil.harness.conformance.group_member import REBALANCE_MS, alone, member, pair
+from urteil.harness.conformance.group_member import (
+    REBALANCE_MS,
+    join_alone,
+    join_in_parallel,
+    member,
+)
 from urteil.harness.conformance.question import (
     BrokerAnswer,
     Brokers,
@@ -23,7 +28,7 @@ LATE_S, POLL_S = REBALANCE_MS / 1000 + 4, 0.2
 """By this time after its begin, a rebalance has removed every absent member."""
 
 
-def _until(read: Callable[[], str], answer: str) -> str:
+def _await_value(read: Callable[[], str], answer: str) -> str:
     """As `await_value`, for the time of a rebalance."""
     deadline = time.monotonic() + LATE_S
     while (result := read()) != answer and time.monotonic() < deadline:
@@ -31,26 +36,26 @@ def _until(read: Callable[[], str], answer: str) -> str:
     return result
 
 
-def _never_syncs(brokers: Brokers, name: str) -> BrokerAnswer:
+def _omit_sync(brokers: Brokers, name: str) -> BrokerAnswer:
     """A member that joined and heartbeats but never sends SyncGroup is removed (KAFKA-12890), and
     the others continue."""
     members = [member(brokers, name) for _ in range(2)]
-    (leader,) = {one.leader for one in pair(members)}
+    (leader,) = {one.leader for one in join_in_parallel(members)}
     first, second = sorted(members, key=lambda one: one.id != leader)
     check("SyncGroup", first.sync({first.id: b"all"}).error_code)
 
-    def heard() -> str:
+    def send_heartbeats() -> str:
         second.heartbeat()
         return name_of(first.heartbeat())
 
-    result = _until(heard, "RebalanceInProgress")
+    result = _await_value(send_heartbeats, "RebalanceInProgress")
     first.join_or_fail()
     return first.node, f"{result}, then {name_of(second.heartbeat())}"
 
 
-def _never_rejoins(brokers: Brokers, name: str) -> BrokerAnswer:
+def _omit_rejoin(brokers: Brokers, name: str) -> BrokerAnswer:
     """A member that heartbeats but does not rejoin is waited for until its rebalance timeout."""
-    one, other = alone(brokers, name), member(brokers, name)
+    one, other = join_alone(brokers, name), member(brokers, name)
     began = time.monotonic()
 
     def join() -> str:
@@ -59,12 +64,12 @@ def _never_rejoins(brokers: Brokers, name: str) -> BrokerAnswer:
         return "at once" if early else "waited for"
 
     def live() -> str:
-        return _until(lambda: name_of(one.heartbeat()), "UnknownMemberId")
+        return _await_value(lambda: name_of(one.heartbeat()), "UnknownMemberId")
 
     return one.node, ", then ".join(run_in_parallel([join, live]))
 
 
-def _between(brokers: Brokers, name: str) -> BrokerAnswer:
+def _commit_before_sync(brokers: Brokers, name: str) -> BrokerAnswer:
     """A member has joined, and no assignment exists yet."""
     brokers.create(name, [[brokers.nodes[0]]])
     one = member(brokers, name)
@@ -74,15 +79,15 @@ def _between(brokers: Brokers, name: str) -> BrokerAnswer:
     return one.node, f"{names([*results, *one.commit(name, {0: 4})])}, {one.positions()}"
 
 
-def _subscriptions(brokers: Brokers, name: str) -> BrokerAnswer:
+def _read_subscriptions(brokers: Brokers, name: str) -> BrokerAnswer:
     """The leader receives the members' subscriptions; the others do not."""
     members = [member(brokers, name, protocols={"own": mark}) for mark in (b"one", b"other")]
-    result = pair(members)
+    result = join_in_parallel(members)
     wanted = [sorted(bytes(each.metadata).decode() for each in one.members) for one in result]
     return members[0].node, str(wanted)
 
 
-def _emptied(brokers: Brokers, name: str) -> BrokerAnswer:
+def _delete_empty_group(brokers: Brokers, name: str) -> BrokerAnswer:
     """A group without members is deleted with its offsets; then it does not exist."""
     brokers.create(name, [[brokers.nodes[0]]])
     one = member(brokers, name)
@@ -93,22 +98,22 @@ def _emptied(brokers: Brokers, name: str) -> BrokerAnswer:
         return int(entry.error_code)
 
     result = names([delete(), delete()])
-    (described,) = one.ask(DescribeGroupsRequest[4](groups=[name])).groups
-    return one.node, f"{result}, {described.group_state}, {one.positions()}"
+    (description,) = one.ask(DescribeGroupsRequest[4](groups=[name])).groups
+    return one.node, f"{result}, {description.group_state}, {one.positions()}"
 
 
-def _listed_by_state(brokers: Brokers, name: str) -> BrokerAnswer:
-    one = alone(brokers, name)
+def _list_by_state(brokers: Brokers, name: str) -> BrokerAnswer:
+    one = join_alone(brokers, name)
 
-    def listed(state: str) -> bool:
+    def is_listed(state: str) -> bool:
         response = one.ask(ListGroupsRequest[4](states_filter=[state])).groups
         return name in {each.group_id for each in response}
 
-    return one.node, f"Stable {listed('Stable')}, Empty {listed('Empty')}"
+    return one.node, f"Stable {is_listed('Stable')}, Empty {is_listed('Empty')}"
 
 
-def _nobody_leaves(brokers: Brokers, name: str) -> BrokerAnswer:
-    one = alone(brokers, name)
+def _leave_as_unknown(brokers: Brokers, name: str) -> BrokerAnswer:
+    one = join_alone(brokers, name)
     other = member(brokers, name, id="nobody")
     return one.node, names([*other.leave(), one.heartbeat()])
 
@@ -117,35 +122,37 @@ REBALANCES = (
     Question(
         about="heartbeats when a member does not send SyncGroup, and then of that member",
         answer="RebalanceInProgress, then UnknownMemberId",
-        ask=_never_syncs,
+        ask=_omit_sync,
     ),
     Question(
         about="a member that heartbeats but does not rejoin",
         answer="waited for, then UnknownMemberId",
-        ask=_never_rejoins,
+        ask=_omit_rejoin,
     ),
     Question(
         about="a heartbeat and a commit before a generation's assignment, and a commit after it",
         answer="No, RebalanceInProgress, No, 0:4",
-        ask=_between,
+        ask=_commit_before_sync,
     ),
     Question(
         about="the members' subscriptions in the JoinGroup responses of the leader "
         "and the other one",
         answer=str([["one", "other"], []]),
-        ask=_subscriptions,
+        ask=_read_subscriptions,
     ),
     Question(
         about="a group that is deleted twice, and its state afterwards",
         answer="No, GroupIdNotFound, Dead, none",
-        ask=_emptied,
+        ask=_delete_empty_group,
     ),
     Question(
         about="ListGroups of a stable group, by two states (KIP-518)",
         answer="Stable True, Empty False",
-        ask=_listed_by_state,
+        ask=_list_by_state,
     ),
     Question(
-        about="an unknown member leaves a group", answer="UnknownMemberId, No", ask=_nobody_leaves
+        about="an unknown member leaves a group",
+        answer="UnknownMemberId, No",
+        ask=_leave_as_unknown,
     ),
 )

@@ -30,7 +30,7 @@ LONG_MS = 2_500
 MOST = 1 << 20
 
 
-def batch(
+def make_batch(
     *values: bytes | None,
     transactional: bool = False,
     producer: tuple[int, int] = (-1, -1),
@@ -68,14 +68,16 @@ def produce(
     )  # fmt: skip
 
 
-def appended(response: Any) -> Any:
+def produced_partition(response: Any) -> Any:
     """The partition of a Produce response."""
     return response.responses[0].partition_responses[0]
 
 
-def written(brokers: Brokers, node: int, topic: str, *batches: bytes, partition: int = 0) -> None:
+def write_batches(
+    brokers: Brokers, node: int, topic: str, *batches: bytes, partition: int = 0
+) -> None:
     for data in batches:
-        part = appended(produce(brokers, node, topic, partition, data))
+        part = produced_partition(produce(brokers, node, topic, partition, data))
         check("Produce", part.error_code)
 
 
@@ -116,11 +118,11 @@ def fetch(
     )  # fmt: skip
 
 
-def parts_of(response: Any) -> list[Any]:
+def fetched_partitions(response: Any) -> list[Any]:
     return [one for topic in response.responses for one in topic.partitions]
 
 
-def list_offset(
+def read_offset(
     brokers: Brokers, node: int, topic: str, asked: int, *, epoch: int = -1, committed: bool = False
 ) -> Any:
     """Partition 0 of the response of ListOffsets 7."""
@@ -134,7 +136,9 @@ def list_offset(
     return brokers.ask(node, request).topics[0].partitions[0]
 
 
-def epoch_end(brokers: Brokers, node: int, topic: str, asked: int, *, current: int = -1) -> Any:
+def read_epoch_end(
+    brokers: Brokers, node: int, topic: str, asked: int, *, current: int = -1
+) -> Any:
     kinds = OffsetForLeaderEpochRequest.OffsetForLeaderTopic
     part = kinds.OffsetForLeaderPartition(
         partition=0, current_leader_epoch=current, leader_epoch=asked
@@ -145,73 +149,78 @@ def epoch_end(brokers: Brokers, node: int, topic: str, asked: int, *, current: i
     return brokers.ask(node, request).topics[0].partitions[0]
 
 
-def led(brokers: Brokers, name: str, partitions: int = 1) -> tuple[int, int]:
+def create_led_topic(brokers: Brokers, name: str, partitions: int = 1) -> tuple[int, int]:
     """Create a topic with one leader. Returns leader and follower."""
     leader, follower, *_ = brokers.nodes
     brokers.create(name, [[leader, follower]] * partitions)
     return leader, follower
 
 
-def _beyond(brokers: Brokers, name: str) -> BrokerAnswer:
-    leader, _ = led(brokers, name)
-    written(brokers, leader, name, batch(b"0"))
-    errors = [parts_of(fetch(brokers, leader, name, {0: at}))[0].error_code for at in (1, 2)]
-    return leader, names(errors)
-
-
-def _future_epoch(brokers: Brokers, name: str) -> BrokerAnswer:
-    leader, _ = led(brokers, name)
+def _fetch_beyond_end(brokers: Brokers, name: str) -> BrokerAnswer:
+    leader, _ = create_led_topic(brokers, name)
+    write_batches(brokers, leader, name, make_batch(b"0"))
     errors = [
-        parts_of(fetch(brokers, leader, name, {0: 0}, epoch=9))[0].error_code,
-        list_offset(brokers, leader, name, LATEST, epoch=9).error_code,
-        epoch_end(brokers, leader, name, 0, current=9).error_code,
+        fetched_partitions(fetch(brokers, leader, name, {0: at}))[0].error_code for at in (1, 2)
     ]
     return leader, names(errors)
 
 
-def _not_leader(brokers: Brokers, name: str) -> BrokerAnswer:
-    leader, follower = led(brokers, name)
-    response = produce(brokers, follower, name, 0, batch(b"0"), version=10)
-    part = appended(response)
+def _request_in_future_epoch(brokers: Brokers, name: str) -> BrokerAnswer:
+    leader, _ = create_led_topic(brokers, name)
+    errors = [
+        fetched_partitions(fetch(brokers, leader, name, {0: 0}, epoch=9))[0].error_code,
+        read_offset(brokers, leader, name, LATEST, epoch=9).error_code,
+        read_epoch_end(brokers, leader, name, 0, current=9).error_code,
+    ]
+    return leader, names(errors)
+
+
+def _request_at_follower(brokers: Brokers, name: str) -> BrokerAnswer:
+    leader, follower = create_led_topic(brokers, name)
+    response = produce(brokers, follower, name, 0, make_batch(b"0"), version=10)
+    part = produced_partition(response)
     errors = [
         part.error_code,
-        list_offset(brokers, follower, name, LATEST).error_code,
-        epoch_end(brokers, follower, name, 0).error_code,
+        read_offset(brokers, follower, name, LATEST).error_code,
+        read_epoch_end(brokers, follower, name, 0).error_code,
     ]
     hint = (part.current_leader.leader_id, [one.node_id for one in response.node_endpoints])
     return follower, f"{names(errors)}, {'who leads' if hint == (leader, [leader]) else hint}"
 
 
-def _session(brokers: Brokers, name: str) -> BrokerAnswer:
+def _use_session(brokers: Brokers, name: str) -> BrokerAnswer:
     """Partitions in the responses of a session: all, none, with new records, without a forgotten
     one, with one added again."""
-    leader, _ = led(brokers, name, 2)
+    leader, _ = create_led_topic(brokers, name, 2)
     first = fetch(brokers, leader, name, {0: 0, 1: 0}, session=(0, 0))
-    results, number = [_told(first)], first.session_id
+    results, number = [_format_partitions(first)], first.session_id
 
-    def go_on(offsets: Mapping[int, int], forgotten: Sequence[int] = ()) -> None:
+    def fetch_next(offsets: Mapping[int, int], forgotten: Sequence[int] = ()) -> None:
         session = (number, len(results))
         answer = fetch(brokers, leader, name, offsets, session=session, forgotten=forgotten)
-        results.append(_told(answer))
+        results.append(_format_partitions(answer))
 
-    go_on({})
-    written(brokers, leader, name, batch(b"a"), partition=1)
-    go_on({})
-    written(brokers, leader, name, batch(b"b"), partition=0)
-    go_on({}, [1])
-    go_on({0: 1, 1: 0})
+    fetch_next({})
+    write_batches(brokers, leader, name, make_batch(b"a"), partition=1)
+    fetch_next({})
+    write_batches(brokers, leader, name, make_batch(b"b"), partition=0)
+    fetch_next({}, [1])
+    fetch_next({0: 1, 1: 0})
     return leader, "; ".join(results)
 
 
-def _told(answer: Any) -> str:
+def _format_partitions(answer: Any) -> str:
     check("Fetch", answer.error_code)
-    results = [f"{one.partition_index}:{len(one.records or b'') > 0:d}" for one in parts_of(answer)]
+    results = [
+        f"{one.partition_index}:{len(one.records or b'') > 0:d}"
+        for one in fetched_partitions(answer)
+    ]
     return " ".join(sorted(results)) or "-"
 
 
-def _waits(brokers: Brokers, name: str) -> BrokerAnswer:
+def _wait_in_fetch(brokers: Brokers, name: str) -> BrokerAnswer:
     """A fetch without records waits its maximal time; with new records it returns at once."""
-    leader, _ = led(brokers, name)
+    leader, _ = create_led_topic(brokers, name)
     began = time.monotonic()
     fetch(brokers, leader, name, {0: 0}, wait_ms=WAIT_MS)
     waited_ms = (time.monotonic() - began) * 1_000
@@ -220,10 +229,10 @@ def _waits(brokers: Brokers, name: str) -> BrokerAnswer:
     def write() -> Any:
         while time.monotonic() < began + 0.2:  # the fetch is there by then
             brokers.metadata(leader, name)
-        written(brokers, leader, name, batch(b"0"))
+        write_batches(brokers, leader, name, make_batch(b"0"))
 
     def wait() -> tuple[str, float]:
-        value = _told(fetch(brokers, leader, name, {0: 0}, wait_ms=LONG_MS))
+        value = _format_partitions(fetch(brokers, leader, name, {0: 0}, wait_ms=LONG_MS))
         return value, (time.monotonic() - began) * 1_000
 
     result, took_ms = run_in_parallel([wait, write])[0]
@@ -231,48 +240,48 @@ def _waits(brokers: Brokers, name: str) -> BrokerAnswer:
     return leader, f"{patient}, {result} {'at once' if took_ms < LONG_MS else 'late'}"
 
 
-def _follower_serves(brokers: Brokers, name: str) -> BrokerAnswer:
+def _fetch_from_follower(brokers: Brokers, name: str) -> BrokerAnswer:
     """A follower serves the last committed record, though no record follows it (KIP-227, 392)."""
-    leader, follower = led(brokers, name)
-    written(brokers, leader, name, batch(b"0"))
+    leader, follower = create_led_topic(brokers, name)
+    write_batches(brokers, leader, name, make_batch(b"0"))
     for _ in range(20):
-        (part,) = parts_of(fetch(brokers, follower, name, {0: 0}, wait_ms=100))
+        (part,) = fetched_partitions(fetch(brokers, follower, name, {0: 0}, wait_ms=100))
         if part.error_code or part.records:
             break
     return follower, f"{name_of(part.error_code)}, {'all' if part.records else 'nothing'}"
 
 
-def _few_bytes(brokers: Brokers, name: str) -> BrokerAnswer:
+def _fetch_one_byte(brokers: Brokers, name: str) -> BrokerAnswer:
     """However small the limit, the first batch is complete, and the only one."""
-    leader, _ = led(brokers, name)
-    one = batch(b"x" * 200)
-    written(brokers, leader, name, one, one)
-    (part,) = parts_of(fetch(brokers, leader, name, {0: 0}, most=1))
+    leader, _ = create_led_topic(brokers, name)
+    one = make_batch(b"x" * 200)
+    write_batches(brokers, leader, name, one, one)
+    (part,) = fetched_partitions(fetch(brokers, leader, name, {0: 0}, most=1))
     size = len(part.records or b"")
     return leader, "one batch" if size == len(one) else f"{size} bytes of batches of {len(one)}"
 
 
-def _found(brokers: Brokers, name: str) -> BrokerAnswer:
-    leader, _ = led(brokers, name)
-    written(brokers, leader, name, batch(b"0", b"1"), batch(b"2", None))
+def _list_offsets(brokers: Brokers, name: str) -> BrokerAnswer:
+    leader, _ = create_led_topic(brokers, name)
+    write_batches(brokers, leader, name, make_batch(b"0", b"1"), make_batch(b"2", None))
     requests = (EARLIEST, LATEST, BASE_MS + 5, BASE_MS + 11, NEWEST)
-    results = [list_offset(brokers, leader, name, one).offset for one in requests]
+    results = [read_offset(brokers, leader, name, one).offset for one in requests]
     return leader, " ".join(map(str, results))
 
 
-def _as_it_was(brokers: Brokers, name: str) -> BrokerAnswer:
+def _round_trip(brokers: Brokers, name: str) -> BrokerAnswer:
     """Records without keys, without values, or with headers without values."""
-    leader, _ = led(brokers, name)
-    sent = batch(b"", None, b"last")
-    written(brokers, leader, name, sent)
-    (part,) = parts_of(fetch(brokers, leader, name, {0: 0}))
+    leader, _ = create_led_topic(brokers, name)
+    sent = make_batch(b"", None, b"last")
+    write_batches(brokers, leader, name, sent)
+    (part,) = fetched_partitions(fetch(brokers, leader, name, {0: 0}))
     return leader, "as it was" if bytes(part.records or b"")[PREFIX:] == sent[PREFIX:] else "other"
 
 
-def _epoch_ends(brokers: Brokers, name: str) -> BrokerAnswer:
-    leader, _ = led(brokers, name)
-    written(brokers, leader, name, batch(b"0", b"1"))
-    results = [epoch_end(brokers, leader, name, request) for request in (0, 7)]
+def _read_epoch_ends(brokers: Brokers, name: str) -> BrokerAnswer:
+    leader, _ = create_led_topic(brokers, name)
+    write_batches(brokers, leader, name, make_batch(b"0", b"1"))
+    results = [read_epoch_end(brokers, leader, name, request) for request in (0, 7)]
     return leader, " ".join(f"{one.leader_epoch}:{one.end_offset}" for one in results)
 
 
@@ -287,87 +296,91 @@ def delete_records(brokers: Brokers, node: int, topic: str, offset: int) -> Any:
 
 
 def _delete_records(brokers: Brokers, name: str) -> BrokerAnswer:
-    leader, follower = led(brokers, name)
-    written(brokers, leader, name, batch(b"0", b"1", b"2"))
+    leader, follower = create_led_topic(brokers, name)
+    write_batches(brokers, leader, name, make_batch(b"0", b"1", b"2"))
     refused = [
         delete_records(brokers, leader, name, 4).error_code,
         delete_records(brokers, follower, name, 1).error_code,
     ]
-    begins = [list_offset(brokers, leader, name, EARLIEST).offset]
+    begins = [read_offset(brokers, leader, name, EARLIEST).offset]
     for upto in (2, -1):
         result = delete_records(brokers, leader, name, upto)
         check("DeleteRecords", result.error_code)
-        begins += [result.low_watermark, list_offset(brokers, leader, name, EARLIEST).offset]
+        begins += [result.low_watermark, read_offset(brokers, leader, name, EARLIEST).offset]
     return leader, f"{names(refused)}, {' '.join(map(str, begins))}"
 
 
-def _keyless(brokers: Brokers, name: str) -> BrokerAnswer:
+def _produce_without_key(brokers: Brokers, name: str) -> BrokerAnswer:
     """A compacted topic rejects a record without key."""
     leader = brokers.nodes[0]
     brokers.create(name, [[leader]], cleanup_policy="compact")
-    part = appended(produce(brokers, leader, name, 0, batch(b"0")))
+    part = produced_partition(produce(brokers, leader, name, 0, make_batch(b"0")))
     return leader, name_of(part.error_code)
 
 
-def _acks(brokers: Brokers, name: str) -> BrokerAnswer:
+def _produce_with_acks(brokers: Brokers, name: str) -> BrokerAnswer:
     """Producers that request an invalid acks, or acks=1 with min.insync.replicas=2."""
     brokers.create(name, [[brokers.nodes[0]]], min_insync_replicas="2")
     leader = brokers.nodes[0]
     kinds = ProduceRequest.TopicProduceData
     results = []
     for acks in (2, 1):
-        parts = [kinds.PartitionProduceData(index=0, records=batch(b"0"))]
+        parts = [kinds.PartitionProduceData(index=0, records=make_batch(b"0"))]
         request = ProduceRequest[8](
             transactional_id=None, acks=acks, timeout_ms=2_000,
             topic_data=[kinds(name=name, partition_data=parts)],
         )  # fmt: skip
-        results.append(appended(brokers.ask(leader, request)).error_code)
+        results.append(produced_partition(brokers.ask(leader, request)).error_code)
     return leader, names(results)
 
 
 RECORDS = (
-    Question(about="fetches at the end, and beyond it", answer="No, OffsetOutOfRange", ask=_beyond),
+    Question(
+        about="fetches at the end, and beyond it",
+        answer="No, OffsetOutOfRange",
+        ask=_fetch_beyond_end,
+    ),
     Question(
         about="Fetch, ListOffsets and OffsetForLeaderEpoch in a future epoch",
         answer=", ".join(["UnknownLeaderEpoch"] * 3),
-        ask=_future_epoch,
+        ask=_request_in_future_epoch,
     ),
     Question(
         about="Produce, ListOffsets and OffsetForLeaderEpoch to a follower (KIP-951)",
         answer=", ".join([*["NotLeaderForPartition"] * 3, "who leads"]),
-        ask=_not_leader,
+        ask=_request_at_follower,
     ),
     Question(
         about="partitions in the responses of a fetch session, with new records and "
         "without (KIP-227)",
         answer="0:0 1:0; -; 1:1; 0:1; 1:1",
-        ask=_session,
+        ask=_use_session,
     ),
     Question(
         about=f"fetches that wait {WAIT_MS} ms without records, and until records arrive",
         answer="waited, 0:1 at once",
-        ask=_waits,
+        ask=_wait_in_fetch,
     ),
     Question(
         about="the last record of a partition at a follower (KIP-392)",
         answer="No, all",
-        ask=_follower_serves,
+        ask=_fetch_from_follower,
     ),
-    Question(about="a fetch of one byte (KIP-74)", answer="one batch", ask=_few_bytes),
+    Question(about="a fetch of one byte (KIP-74)", answer="one batch", ask=_fetch_one_byte),
     Question(
         about="ListOffsets: start, end, by two timestamps, of the largest timestamp",
         answer="0 4 1 -1 1",
-        ask=_found,
+        ask=_list_offsets,
     ),
     Question(
         about="records without keys, with empty values, or without values",
         answer="as it was",
-        ask=_as_it_was,
+        ask=_round_trip,
     ),
     Question(
         about="the ends of the current epoch and of an unknown one",
         answer="0:2 -1:-1",
-        ask=_epoch_ends,
+        ask=_read_epoch_ends,
     ),
     Question(
         about="DeleteRecords beyond the end, at a follower, up to 2, up to the end",
@@ -375,11 +388,13 @@ RECORDS = (
         ask=_delete_records,
     ),
     Question(
-        about="a record without a key, to a compacted topic", answer="InvalidRecord", ask=_keyless
+        about="a record without a key, to a compacted topic",
+        answer="InvalidRecord",
+        ask=_produce_without_key,
     ),
     Question(
         about="Produce with acks=2, and with acks=1",
         answer="InvalidRequiredAcks, No",
-        ask=_acks,
+        ask=_produce_with_acks,
     ),
 )

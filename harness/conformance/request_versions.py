@@ -27,12 +27,12 @@ from urteil.harness.conformance.records import (
     LATEST,
     MOST,
     WAIT_MS,
-    appended,
-    batch,
-    led,
-    parts_of,
+    create_led_topic,
+    fetched_partitions,
+    make_batch,
     produce,
-    written,
+    produced_partition,
+    write_batches,
 )
 from urteil.harness.protocol.framing import encode_request
 
@@ -46,9 +46,9 @@ OF_NOTHING = 9
 """An invalid type of coordinator keys."""
 
 
-def _in_order(brokers: Brokers, name: str) -> BrokerAnswer:
+def _read_response_order(brokers: Brokers, name: str) -> BrokerAnswer:
     """A fetch that waits, then one that does not, on one connection."""
-    leader, _ = led(brokers, name)
+    leader, _ = create_led_topic(brokers, name)
     kinds = FetchRequest
     part = kinds.FetchTopic.FetchPartition(
         partition=0, current_leader_epoch=-1, fetch_offset=0, log_start_offset=-1,
@@ -65,7 +65,7 @@ def _in_order(brokers: Brokers, name: str) -> BrokerAnswer:
     return leader, str(brokers.order(leader, [waiting, quick, waiting]))
 
 
-def _offered(brokers: Brokers, name: str) -> BrokerAnswer:
+def _read_offered_versions(brokers: Brokers, name: str) -> BrokerAnswer:
     """All brokers offer the same versions, including these. A request in an unknown version gets
     the offered one (KIP-511)."""
 
@@ -100,9 +100,9 @@ NEEDED: Sequence[tuple[Any, int]] = (
 )
 
 
-def _metadata(brokers: Brokers, name: str) -> BrokerAnswer:
+def _read_metadata(brokers: Brokers, name: str) -> BrokerAnswer:
     """One topic in all versions; all topics; none."""
-    leader, follower = led(brokers, name, 2)
+    leader, follower = create_led_topic(brokers, name, 2)
     wanted = [[p, leader, [leader, follower], [leader, follower]] for p in range(2)]
 
     def observe(node: int) -> str:
@@ -114,17 +114,17 @@ def _metadata(brokers: Brokers, name: str) -> BrokerAnswer:
             ]
             if results != wanted:
                 return f"{results} in version {version}"
-        known = {one.name for one in brokers.ask(node, _every(None)).topics}
-        return f"{name in known} {len(brokers.ask(node, _every([])).topics)}"
+        known = {one.name for one in brokers.ask(node, _metadata_request(None)).topics}
+        return f"{name in known} {len(brokers.ask(node, _metadata_request([])).topics)}"
 
     return by_all(brokers, observe, "True 0")
 
 
-def _every(topics: Sequence[Any] | None) -> Any:
+def _metadata_request(topics: Sequence[Any] | None) -> Any:
     return MetadataRequest[7](topics=topics, allow_auto_topic_creation=False)
 
 
-def _several(brokers: Brokers, name: str) -> BrokerAnswer:
+def _find_several_coordinators(brokers: Brokers, name: str) -> BrokerAnswer:
     """The coordinators of several keys at once (KIP-699), and of an invalid key type."""
     keys = [f"{name}-{number}" for number in range(4)]
     node = brokers.nodes[0]
@@ -140,10 +140,10 @@ def _several(brokers: Brokers, name: str) -> BrokerAnswer:
     return node, f"{'as one by one' if same else 'elsewhere'}, {errors}"
 
 
-def _ends(brokers: Brokers, name: str) -> BrokerAnswer:
+def _read_ends(brokers: Brokers, name: str) -> BrokerAnswer:
     """A partition's end in all versions of ListOffsets."""
-    leader, _ = led(brokers, name)
-    written(brokers, leader, name, batch(b"0", b"1", b"2"))
+    leader, _ = create_led_topic(brokers, name)
+    write_batches(brokers, leader, name, make_batch(b"0", b"1", b"2"))
     kinds = ListOffsetsRequest.ListOffsetsTopic
     results = []
     for version in range(1, 10):
@@ -158,14 +158,14 @@ def _ends(brokers: Brokers, name: str) -> BrokerAnswer:
     return leader, str(sorted(set(map(str, results))))
 
 
-def _written_and_read(brokers: Brokers, name: str) -> BrokerAnswer:
+def _produce_and_fetch(brokers: Brokers, name: str) -> BrokerAnswer:
     """A record in each version of Produce, and all of them in each version of Fetch with topic
     names."""
-    leader, _ = led(brokers, name)
+    leader, _ = create_led_topic(brokers, name)
     results = []
     for version in PRODUCED:
-        answer = produce(brokers, leader, name, 0, batch(b"0"), version=version)
-        part = appended(answer)
+        answer = produce(brokers, leader, name, 0, make_batch(b"0"), version=version)
+        part = produced_partition(answer)
         results.append(name_of(part.error_code) if part.error_code else str(part.base_offset))
     kinds = FetchRequest
     sizes = set()
@@ -179,12 +179,12 @@ def _written_and_read(brokers: Brokers, name: str) -> BrokerAnswer:
             session_id=0, session_epoch=-1, forgotten_topics_data=[], rack_id="",
             topics=[kinds.FetchTopic(topic=name, partitions=[part])],
         )  # fmt: skip
-        (read,) = parts_of(brokers.ask(leader, request))
-        sizes.add(len(read.records or b"") // len(batch(b"0")))
+        (read,) = fetched_partitions(brokers.ask(leader, request))
+        sizes.add(len(read.records or b"") // len(make_batch(b"0")))
     return leader, f"{' '.join(results)}, {sizes}"
 
 
-def _positions(brokers: Brokers, name: str) -> BrokerAnswer:
+def _read_committed_offsets(brokers: Brokers, name: str) -> BrokerAnswer:
     """An existing and a missing committed offset, in all versions of OffsetFetch except
     the first."""
     brokers.create(name, [[brokers.nodes[0]]] * 2)
@@ -192,14 +192,14 @@ def _positions(brokers: Brokers, name: str) -> BrokerAnswer:
     check("OffsetCommit", one.commit(name, {0: 17})[0])
     results = set()
     for version in range(1, 10):
-        for topic in _topics_of(one.ask(_wanted(name, version)), version, name):
+        for topic in _topics_of(one.ask(_offset_fetch_request(name, version)), version, name):
             results.add(
                 str(sorted((p.partition_index, p.committed_offset) for p in topic.partitions))
             )
     return one.node, " ".join(sorted(results))
 
 
-def _wanted(name: str, version: int) -> Any:
+def _offset_fetch_request(name: str, version: int) -> Any:
     kinds = OffsetFetchRequest
     if version < 8:
         topic = kinds.OffsetFetchRequestTopic(name=name, partition_indexes=[0, 1])
@@ -226,36 +226,36 @@ CONNECTIONS = (
     Question(
         about="the order of responses on one connection, of which some wait",
         answer="[0, 1, 2]",
-        ask=_in_order,
+        ask=_read_response_order,
     ),
     Question(
         about="the offered versions, also in the response to an unknown version",
         answer=f"[], the same, UnsupportedVersion 1 of {API_VERSIONS}",
-        ask=_offered,
+        ask=_read_offered_versions,
     ),
     Question(
         about="Metadata of a topic in all versions, of all topics, of none",
         answer="True 0",
-        ask=_metadata,
+        ask=_read_metadata,
     ),
     Question(
         about="the coordinators of several groups, and of an invalid key type",
         answer="as one by one, InvalidRequest, InvalidRequest, InvalidRequest, InvalidRequest",
-        ask=_several,
+        ask=_find_several_coordinators,
     ),
     Question(
         about="a partition's end in all versions of ListOffsets",
         answer="['3']",
-        ask=_ends,
+        ask=_read_ends,
     ),
     Question(
         about="records in all versions of Produce, read in all versions of Fetch",
         answer="0 1 2 3 4 5 6 7 8, {9}",
-        ask=_written_and_read,
+        ask=_produce_and_fetch,
     ),
     Question(
         about="existing and missing committed offsets in all versions of OffsetFetch",
         answer="[(0, 17), (1, -1)]",
-        ask=_positions,
+        ask=_read_committed_offsets,
     ),
 )

@@ -31,7 +31,7 @@ from urteil.harness.conformance.topics import (
     OF_TOPIC,
     SET,
     alter,
-    configs,
+    read_configs,
 )
 
 OF_ONE, BY_ONE, BY_ALL = "log.index.interval.bytes", 2, 3
@@ -40,7 +40,7 @@ OVER_QUOTA, FEW = "ThrottlingQuotaExceeded", 0.01
 """The latter in partitions a second."""
 
 
-def _error_of(brokers: Brokers, node: int, kind: int, name: str, key: str, value: str) -> int:
+def _alter_error(brokers: Brokers, node: int, kind: int, name: str, key: str, value: str) -> int:
     kinds: Any = IncrementalAlterConfigsRequest.AlterConfigsResource
     change = kinds.AlterableConfig(name=key, config_operation=SET, value=value)
     entry_request = kinds(resource_type=kind, resource_name=name, configs=[change])
@@ -48,21 +48,21 @@ def _error_of(brokers: Brokers, node: int, kind: int, name: str, key: str, value
     return int(brokers.ask(node, request).responses[0].error_code)
 
 
-def _refused(brokers: Brokers, name: str) -> BrokerAnswer:
+def _alter_invalid(brokers: Brokers, name: str) -> BrokerAnswer:
     """An invalid value, an unknown name, a missing topic, and a broker setting that needs a
     restart."""
     brokers.create(name, [[brokers.nodes[0]]])
     node = brokers.controller
     results = [
-        _error_of(brokers, node, OF_TOPIC, name, "retention.ms", "long"),
-        _error_of(brokers, node, OF_TOPIC, name, "unheard.of", "1"),
-        _error_of(brokers, node, OF_TOPIC, f"{name}-never", "retention.ms", "1000"),
-        _error_of(brokers, node, OF_BROKER, str(node), "log.dirs", "elsewhere"),
+        _alter_error(brokers, node, OF_TOPIC, name, "retention.ms", "long"),
+        _alter_error(brokers, node, OF_TOPIC, name, "unheard.of", "1"),
+        _alter_error(brokers, node, OF_TOPIC, f"{name}-never", "retention.ms", "1000"),
+        _alter_error(brokers, node, OF_BROKER, str(node), "log.dirs", "elsewhere"),
     ]
     return node, names(results)
 
 
-def _replaced(brokers: Brokers, name: str) -> BrokerAnswer:
+def _replace_configs(brokers: Brokers, name: str) -> BrokerAnswer:
     """AlterConfigs resets the settings that it does not name; with validate_only it changes
     nothing."""
     brokers.create(name, [brokers.nodes], retention_ms="123456", max_message_bytes="54321")
@@ -73,8 +73,8 @@ def _replaced(brokers: Brokers, name: str) -> BrokerAnswer:
     )  # fmt: skip
 
     def observe(node: int) -> str:
-        first = configs(brokers, node, OF_TOPIC, name, ["retention.ms"])
-        return f"{first}, {configs(brokers, node, OF_TOPIC, name, ['max.message.bytes'])[-1]}"
+        first = read_configs(brokers, node, OF_TOPIC, name, ["retention.ms"])
+        return f"{first}, {read_configs(brokers, node, OF_TOPIC, name, ['max.message.bytes'])[-1]}"
 
     results = []
     for tried, answer in ((True, TRIED), (False, DONE)):
@@ -89,27 +89,27 @@ TRIED = f"123456 by {BY_TOPIC}, {BY_TOPIC}"
 DONE = f"234567 by {BY_TOPIC}, {BY_DEFAULT}"
 
 
-def _own_first(brokers: Brokers, name: str) -> BrokerAnswer:
+def _compare_precedence(brokers: Brokers, name: str) -> BrokerAnswer:
     """A broker's own setting takes precedence over the default of all brokers, until it
     is removed."""
     node = brokers.nodes[0]
 
     def observe() -> str:
-        return configs(brokers, node, OF_BROKER, str(node), [OF_ONE])
+        return read_configs(brokers, node, OF_BROKER, str(node), [OF_ONE])
 
     try:
         alter(brokers, "", (OF_ONE, SET, "5000"), kind=OF_BROKER)
-        error = _error_of(brokers, node, OF_BROKER, str(node), OF_ONE, "6000")
+        error = _alter_error(brokers, node, OF_BROKER, str(node), OF_ONE, "6000")
         check("IncrementalAlterConfigs", error)
         own = await_value(observe, f"6000 by {BY_ONE}")
-        _unset(brokers, node)
+        _delete_own(brokers, node)
         of_all = await_value(observe, f"5000 by {BY_ALL}")
     finally:
         alter(brokers, "", (OF_ONE, DELETE, None), kind=OF_BROKER)
     return node, f"{own}, {of_all}"
 
 
-def _unset(brokers: Brokers, node: int) -> None:
+def _delete_own(brokers: Brokers, node: int) -> None:
     kinds: Any = IncrementalAlterConfigsRequest.AlterConfigsResource
     change = kinds.AlterableConfig(name=OF_ONE, config_operation=DELETE, value=None)
     entry_request = kinds(resource_type=OF_BROKER, resource_name=str(node), configs=[change])
@@ -117,7 +117,7 @@ def _unset(brokers: Brokers, node: int) -> None:
     check("IncrementalAlterConfigs", brokers.ask(node, request).responses[0].error_code)
 
 
-def _partitions_tried(brokers: Brokers, name: str) -> BrokerAnswer:
+def _validate_partitions(brokers: Brokers, name: str) -> BrokerAnswer:
     brokers.create(name, [[brokers.nodes[0]]])
     kinds = CreatePartitionsRequest.CreatePartitionsTopic
     results = []
@@ -128,19 +128,19 @@ def _partitions_tried(brokers: Brokers, name: str) -> BrokerAnswer:
         )  # fmt: skip
         results.append(brokers.ask(brokers.controller, request).results[0].error_code)
 
-    def counted(node: int) -> str:
+    def observe_count(node: int) -> str:
         return str(len(brokers.metadata(node, name).partitions))
 
-    node, count_told = by_all(brokers, counted, "2")
+    node, count_told = by_all(brokers, observe_count, "2")
     return node, f"{names(results)}, {count_told}"
 
 
-def _defaults(brokers: Brokers, name: str) -> BrokerAnswer:
+def _create_with_defaults(brokers: Brokers, name: str) -> BrokerAnswer:
     """A topic without given numbers gets the brokers' defaults (KIP-464)."""
     check("CreateTopics", brokers.create_errors(name)[0])
     node = brokers.controller
     keys = ("num.partitions", "default.replication.factor")
-    result = configs(brokers, node, OF_BROKER, str(node), keys)
+    result = read_configs(brokers, node, OF_BROKER, str(node), keys)
     wanted = [int(one.split()[0]) for one in result.split(", ")]
 
     def observe(node: int) -> str:
@@ -151,7 +151,7 @@ def _defaults(brokers: Brokers, name: str) -> BrokerAnswer:
     return by_all(brokers, observe, "as set")
 
 
-def _mutations(brokers: Brokers, name: str) -> BrokerAnswer:
+def _throttle_mutations(brokers: Brokers, name: str) -> BrokerAnswer:
     """A client with a tiny controller mutation rate can create some partitions, and then gets an
     error (KIP-599)."""
     kinds: Any = AlterClientQuotasRequest.EntryData
@@ -185,31 +185,31 @@ SETTINGS = (
         "that need a restart",
         answer="InvalidConfiguration, InvalidConfiguration, UnknownTopicOrPartition, "
         "InvalidRequest",
-        ask=_refused,
+        ask=_alter_invalid,
     ),
     Question(
         about="AlterConfigs of one of two settings, with validate_only and without",
         answer=f"{TRIED}; {DONE}",
-        ask=_replaced,
+        ask=_replace_configs,
     ),
     Question(
         about="a broker's own setting beside the default of all brokers",
         answer=f"6000 by {BY_ONE}, 5000 by {BY_ALL}",
-        ask=_own_first,
+        ask=_compare_precedence,
     ),
     Question(
         about="the partitions of a topic after validate_only for three and a request for two",
         answer="No, No, 2",
-        ask=_partitions_tried,
+        ask=_validate_partitions,
     ),
     Question(
         about="the default numbers of partitions and replicas",
         answer="as set",
-        ask=_defaults,
+        ask=_create_with_defaults,
     ),
     Question(
         about="topics of a client with a tiny controller_mutation_rate, and without one",
         answer=f"{OVER_QUOTA}, No",
-        ask=_mutations,
+        ask=_throttle_mutations,
     ),
 )

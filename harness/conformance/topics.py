@@ -35,7 +35,7 @@ SET, DELETE, APPEND, SUBTRACT = range(4)
 KEPT_MS, LARGEST = "123456789", "54321"
 
 
-def placed(brokers: Brokers, topic: str, wanted: Sequence[Sequence[int]]) -> BrokerAnswer:
+def check_placement(brokers: Brokers, topic: str, wanted: Sequence[Sequence[int]]) -> BrokerAnswer:
     def observe(node: int) -> str:
         results = [
             [one.leader_id, *one.replica_nodes, *sorted(one.isr_nodes), *one.offline_replicas]
@@ -49,14 +49,14 @@ def placed(brokers: Brokers, topic: str, wanted: Sequence[Sequence[int]]) -> Bro
     return by_all(brokers, observe, "as asked for")
 
 
-def _as_assigned(brokers: Brokers, name: str) -> BrokerAnswer:
+def _create_assigned(brokers: Brokers, name: str) -> BrokerAnswer:
     nodes = brokers.nodes
     wanted = [[*nodes[at:], *nodes[:at]] for at in range(len(nodes))]
     brokers.create(name, wanted)
-    return placed(brokers, name, wanted)
+    return check_placement(brokers, name, wanted)
 
 
-def _spread(brokers: Brokers, name: str) -> BrokerAnswer:
+def _create_spread(brokers: Brokers, name: str) -> BrokerAnswer:
     """As many partitions as brokers: each broker leads one and follows one."""
     count = len(brokers.nodes)
     check("CreateTopics", brokers.create_errors(name, partitions=count, replication=2)[0])
@@ -69,7 +69,7 @@ def _spread(brokers: Brokers, name: str) -> BrokerAnswer:
     return by_all(brokers, observe, "one each")
 
 
-def _refused(brokers: Brokers, name: str) -> BrokerAnswer:
+def _create_invalid(brokers: Brokers, name: str) -> BrokerAnswer:
     brokers.create(name, [[brokers.nodes[0]]])
     count = len(brokers.nodes)
     results = [
@@ -82,14 +82,14 @@ def _refused(brokers: Brokers, name: str) -> BrokerAnswer:
     return brokers.controller, names(results)
 
 
-def _only_tried(brokers: Brokers, name: str) -> BrokerAnswer:
+def _validate_creation(brokers: Brokers, name: str) -> BrokerAnswer:
     tried = brokers.create_errors(name, partitions=1, replication=1, validate=True)
     check("CreateTopics", tried[0])
     there = brokers.create_errors(name, partitions=1, replication=1, validate=True)
     return brokers.controller, names(there)
 
 
-def _deleted(brokers: Brokers, name: str) -> BrokerAnswer:
+def _delete_topic(brokers: Brokers, name: str) -> BrokerAnswer:
     brokers.create(name, [brokers.nodes])
     request = DeleteTopicsRequest[4](topic_names=[name, f"{name}-never"], timeout_ms=5_000)
     by_name = {
@@ -104,7 +104,7 @@ def _deleted(brokers: Brokers, name: str) -> BrokerAnswer:
     return by_all(brokers, after, answer)
 
 
-def _more_partitions(brokers: Brokers, name: str) -> BrokerAnswer:
+def _add_partitions(brokers: Brokers, name: str) -> BrokerAnswer:
     nodes = brokers.nodes
     wanted = [nodes[:2], [nodes[2], nodes[1]], [nodes[1], nodes[0]]]  # none as it would be else
     brokers.create(name, wanted[:1])
@@ -121,11 +121,11 @@ def _more_partitions(brokers: Brokers, name: str) -> BrokerAnswer:
 
     check("CreatePartitions", entry_request(3, wanted[1:]))
     fewer = name_of(entry_request(2, None))
-    node, result = placed(brokers, name, wanted)
+    node, result = check_placement(brokers, name, wanted)
     return node, f"{result}, {fewer}"
 
 
-def configs(brokers: Brokers, node: int, kind: int, name: str, keys: Sequence[str]) -> str:
+def read_configs(brokers: Brokers, node: int, kind: int, name: str, keys: Sequence[str]) -> str:
     entry_request = DescribeConfigsRequest.DescribeConfigsResource(
         resource_type=kind, resource_name=name, configuration_keys=list(keys)
     )
@@ -136,21 +136,21 @@ def configs(brokers: Brokers, node: int, kind: int, name: str, keys: Sequence[st
     return ", ".join(f"{by_name[key].value} by {by_name[key].config_source}" for key in keys)
 
 
-def _settings(brokers: Brokers, name: str) -> BrokerAnswer:
+def _describe_configs(brokers: Brokers, name: str) -> BrokerAnswer:
     brokers.create(name, [brokers.nodes], retention_ms=KEPT_MS, max_message_bytes=LARGEST)
     keys = ("retention.ms", "max.message.bytes", "cleanup.policy")
-    return by_all(brokers, lambda node: configs(brokers, node, OF_TOPIC, name, keys), SETTINGS)
+    return by_all(brokers, lambda node: read_configs(brokers, node, OF_TOPIC, name, keys), SETTINGS)
 
 
 SETTINGS = f"{KEPT_MS} by {BY_TOPIC}, {LARGEST} by {BY_TOPIC}, delete by {BY_DEFAULT}"
 
 
-def _changed(brokers: Brokers, name: str) -> BrokerAnswer:
+def _alter_lists(brokers: Brokers, name: str) -> BrokerAnswer:
     """Values that are appended to a list and subtracted from it; a value that is reset."""
     brokers.create(name, [brokers.nodes], retention_ms=KEPT_MS)
     alter(brokers, name, ("cleanup.policy", APPEND, "compact"), ("retention.ms", DELETE, None))
     node, added = by_all(
-        brokers, lambda node: configs(brokers, node, OF_TOPIC, name, ["cleanup.policy"]), ADDED
+        brokers, lambda node: read_configs(brokers, node, OF_TOPIC, name, ["cleanup.policy"]), ADDED
     )
     if added != ADDED:
         return node, added
@@ -158,8 +158,8 @@ def _changed(brokers: Brokers, name: str) -> BrokerAnswer:
     keys = ("cleanup.policy", "max.message.bytes")
 
     def observe(node: int) -> str:
-        result = configs(brokers, node, OF_TOPIC, name, keys)
-        return f"{result}, {configs(brokers, node, OF_TOPIC, name, ['retention.ms'])[-1]}"
+        result = read_configs(brokers, node, OF_TOPIC, name, keys)
+        return f"{result}, {read_configs(brokers, node, OF_TOPIC, name, ['retention.ms'])[-1]}"
 
     return by_all(brokers, observe, CHANGED)
 
@@ -184,7 +184,7 @@ def alter(
     check("IncrementalAlterConfigs", result.error_code)
 
 
-def _made_anew(brokers: Brokers, name: str) -> BrokerAnswer:
+def _recreate_topic(brokers: Brokers, name: str) -> BrokerAnswer:
     """Settings and committed offsets of a topic that was deleted and created again."""
     brokers.create(name, [brokers.nodes], retention_ms=KEPT_MS)
     group = member(brokers, name)
@@ -196,22 +196,28 @@ def _made_anew(brokers: Brokers, name: str) -> BrokerAnswer:
     await_value(lambda: names(brokers.create_errors(name, partitions=1, validate=True)), "No")
     brokers.create(name, [brokers.nodes])
     return by_all(
-        brokers, lambda node: configs(brokers, node, OF_TOPIC, name, ["retention.ms"])[-1], ANEW
+        brokers,
+        lambda node: read_configs(brokers, node, OF_TOPIC, name, ["retention.ms"])[-1],
+        ANEW,
     )
 
 
 ANEW = str(BY_DEFAULT)
 
 
-def _internal(brokers: Brokers, name: str) -> BrokerAnswer:
+def _describe_internal_topics(brokers: Brokers, name: str) -> BrokerAnswer:
     """The internal topics are compacted, with the configured number of in-sync replicas."""
     for kind in (GROUP, TRANSACTIONAL_ID):
         brokers.coordinator(name, kind)  # which makes them
 
     def observe(node: int) -> str:
-        kept = [configs(brokers, node, OF_TOPIC, topic, ["cleanup.policy"]) for topic in INTERNAL]
-        wanted = configs(brokers, node, OF_BROKER, str(node), ["transaction.state.log.min.isr"])
-        result = configs(brokers, node, OF_TOPIC, INTERNAL[1], ["min.insync.replicas"])
+        kept = [
+            read_configs(brokers, node, OF_TOPIC, topic, ["cleanup.policy"]) for topic in INTERNAL
+        ]
+        wanted = read_configs(
+            brokers, node, OF_BROKER, str(node), ["transaction.state.log.min.isr"]
+        )
+        result = read_configs(brokers, node, OF_TOPIC, INTERNAL[1], ["min.insync.replicas"])
         same = result.split()[0] == wanted.split()[0]
         return f"{', '.join(kept)}, {'as set' if same else result}"
 
@@ -222,12 +228,12 @@ INTERNAL = ("__consumer_offsets", "__transaction_state")
 KEPT = f"compact by {BY_TOPIC}, compact by {BY_TOPIC}, as set"
 
 
-def _for_all(brokers: Brokers, name: str) -> BrokerAnswer:
+def _alter_default(brokers: Brokers, name: str) -> BrokerAnswer:
     """A default setting of all brokers, and its removal (KIP-226)."""
     alter(brokers, "", (OF_ALL, SET, "11"), kind=OF_BROKER)
 
     def observe(node: int) -> str:
-        return configs(brokers, node, OF_BROKER, str(node), [OF_ALL])
+        return read_configs(brokers, node, OF_BROKER, str(node), [OF_ALL])
 
     result = by_all(brokers, observe, f"11 by {BY_ALL}")
     alter(brokers, "", (OF_ALL, DELETE, None), kind=OF_BROKER)
@@ -237,16 +243,16 @@ def _for_all(brokers: Brokers, name: str) -> BrokerAnswer:
 OF_ALL = "background.threads"
 
 
-def _own_settings(brokers: Brokers, name: str) -> BrokerAnswer:
+def _describe_brokers(brokers: Brokers, name: str) -> BrokerAnswer:
     return by_all(
-        brokers, lambda node: configs(brokers, node, OF_BROKER, str(node), list(LIMITS)), OWN
+        brokers, lambda node: read_configs(brokers, node, OF_BROKER, str(node), list(LIMITS)), OWN
     )
 
 
 OWN = ", ".join(f"{value} by {BY_FILE}" for value in LIMITS.values())
 
 
-def _cluster(brokers: Brokers, name: str) -> BrokerAnswer:
+def _describe_cluster(brokers: Brokers, name: str) -> BrokerAnswer:
     first = brokers.ask(brokers.nodes[0], DescribeClusterRequest[0]())
 
     def observe(node: int) -> str:
@@ -265,50 +271,52 @@ TOPICS = (
     Question(
         about="replicas of an explicit assignment, at all brokers",
         answer="as asked for",
-        ask=_as_assigned,
+        ask=_create_assigned,
     ),
     Question(
         about="the placement of as many partitions with two replicas as there are brokers",
         answer="one each",
-        ask=_spread,
+        ask=_create_spread,
     ),
     Question(
         about="creation of an existing topic, with too many replicas, no partition, an invalid "
         "setting, an invalid name",
         answer="TopicAlreadyExists, InvalidReplicationFactor, InvalidPartitions, "
         "InvalidConfiguration, InvalidTopic",
-        ask=_refused,
+        ask=_create_invalid,
     ),
-    Question(about="whether validate_only creates a topic", answer="No", ask=_only_tried),
+    Question(about="whether validate_only creates a topic", answer="No", ask=_validate_creation),
     Question(
         about="a deleted topic, at all brokers",
         answer="No, UnknownTopicOrPartition, then UnknownTopicOrPartition",
-        ask=_deleted,
+        ask=_delete_topic,
     ),
     Question(
         about="partitions that are added with an assignment, and fewer partitions",
         answer="as asked for, InvalidPartitions",
-        ask=_more_partitions,
+        ask=_add_partitions,
     ),
-    Question(about="DescribeConfigs of a topic, at all brokers", answer=SETTINGS, ask=_settings),
     Question(
-        about="IncrementalAlterConfigs of a topic, at all brokers", answer=CHANGED, ask=_changed
+        about="DescribeConfigs of a topic, at all brokers", answer=SETTINGS, ask=_describe_configs
     ),
-    Question(about="DescribeConfigs of each broker", answer=OWN, ask=_own_settings),
+    Question(
+        about="IncrementalAlterConfigs of a topic, at all brokers", answer=CHANGED, ask=_alter_lists
+    ),
+    Question(about="DescribeConfigs of each broker", answer=OWN, ask=_describe_brokers),
     Question(
         about="a default setting of all brokers, at each broker",
         answer=f"11 by {BY_ALL}",
-        ask=_for_all,
+        ask=_alter_default,
     ),
     Question(
         about="cleanup.policy and min.insync.replicas of the internal topics",
         answer=KEPT,
-        ask=_internal,
+        ask=_describe_internal_topics,
     ),
     Question(
         about="settings and committed offsets of a topic that was created again",
         answer=ANEW,
-        ask=_made_anew,
+        ask=_recreate_topic,
     ),
-    Question(about="DescribeCluster, at all brokers", answer="one cluster", ask=_cluster),
+    Question(about="DescribeCluster, at all brokers", answer="one cluster", ask=_describe_cluster),
 )

@@ -34,13 +34,13 @@ from urteil.harness.conformance.question import (
 )
 from urteil.harness.conformance.records import (
     LATEST,
-    appended,
-    batch,
+    create_led_topic,
     fetch,
-    led,
-    list_offset,
-    parts_of,
+    fetched_partitions,
+    make_batch,
     produce,
+    produced_partition,
+    read_offset,
 )
 from urteil.harness.conformance.required_settings import MOST_TRANSACTION_MS
 
@@ -125,14 +125,14 @@ class TransactionalProducer:
         for one in response.topics[0].partitions:
             check("TxnOffsetCommit", one.error_code)
 
-    def described(self) -> str:
+    def describe(self) -> str:
         request = DescribeTransactionsRequest[0](transactional_ids=[self.name])
         (result,) = self.brokers.ask(self.node, request).transaction_states
         check("DescribeTransactions", result.error_code)
         places = sorted(p for topic in result.topics for p in topic.partitions)
         return f"{result.transaction_state} {result.transaction_timeout_ms} {places}"
 
-    def listed(self) -> str:
+    def list_state(self) -> str:
         request = ListTransactionsRequest[0](state_filters=[], producer_id_filters=[self.id])
         response = self.brokers.ask(self.node, request)
         check("ListTransactions", response.error_code)
@@ -141,32 +141,32 @@ class TransactionalProducer:
 
     def await_state(self, wanted: str) -> str:
         """The state of the transaction when its markers are written."""
-        return await_value(self.listed, wanted)
+        return await_value(self.list_state, wanted)
 
 
-def writer(brokers: Brokers, name: str) -> TransactionalProducer:
+def make_producer(brokers: Brokers, name: str) -> TransactionalProducer:
     return TransactionalProducer(
         brokers=brokers, name=name, node=brokers.coordinator(name, TRANSACTIONAL_ID)
     )
 
 
-def begun(brokers: Brokers, name: str) -> TransactionalProducer:
-    one = writer(brokers, name)
+def start_producer(brokers: Brokers, name: str) -> TransactionalProducer:
+    one = make_producer(brokers, name)
     check("InitProducerId", one.init())
     return one
 
 
-def _too_long(brokers: Brokers, name: str) -> BrokerAnswer:
-    one = writer(brokers, name)
+def _initialise_with_timeouts(brokers: Brokers, name: str) -> BrokerAnswer:
+    one = make_producer(brokers, name)
     results = [one.init(MOST_TRANSACTION_MS + 1), one.init(0), one.init(MOST_TRANSACTION_MS)]
     return one.node, names(results)
 
 
-def _kept_alive(brokers: Brokers, name: str) -> BrokerAnswer:
+def _exceed_timeout(brokers: Brokers, name: str) -> BrokerAnswer:
     """A transaction that adds partitions beyond its timeout; its id had another
     transaction before."""
-    led(brokers, name, LONG_PARTITIONS)
-    one = begun(brokers, name)
+    create_led_topic(brokers, name, LONG_PARTITIONS)
+    one = start_producer(brokers, name)
     check("InitProducerId", one.init(LONG_MS))
     began_s, errors = time.monotonic(), []
     for p in range(LONG_PARTITIONS):
@@ -178,39 +178,41 @@ def _kept_alive(brokers: Brokers, name: str) -> BrokerAnswer:
     return one.node, f"{names(errors)}{', too early' if early else ''}"
 
 
-def _whole(brokers: Brokers, name: str) -> BrokerAnswer:
+def _describe_transaction(brokers: Brokers, name: str) -> BrokerAnswer:
     """A transaction over two partitions, described while it is open and afterwards."""
-    leader, _ = led(brokers, name, 2)
-    one = begun(brokers, name)
+    leader, _ = create_led_topic(brokers, name, 2)
+    one = start_producer(brokers, name)
     check("AddPartitionsToTxn", max(one.add({name: [0, 1]})))
     for p in range(2):
-        data = batch(b"x", transactional=True, producer=(one.id, one.epoch))
+        data = make_batch(b"x", transactional=True, producer=(one.id, one.epoch))
         response = produce(brokers, leader, name, p, data, transactional_id=name)
-        check("Produce", appended(response).error_code)
-    during = f"{one.described()} {one.listed()} {_open_at(brokers, leader, name, one.id)}"
-    for who, committed in (("all", False), ("committed", True)):
-        parts = _read(brokers, leader, name, committed=committed)
-        during += f", {who} {sum(bool(part.records) for part in parts)}"
+        check("Produce", produced_partition(response).error_code)
+    during = (
+        f"{one.describe()} {one.list_state()} {_find_open_offsets(brokers, leader, name, one.id)}"
+    )
+    for readers, committed in (("all", False), ("committed", True)):
+        parts = _fetch_both(brokers, leader, name, committed=committed)
+        during += f", {readers} {sum(bool(part.records) for part in parts)}"
     ends = [
-        list_offset(brokers, leader, name, LATEST, committed=committed).offset
+        read_offset(brokers, leader, name, LATEST, committed=committed).offset
         for committed in (True, False)
     ]
     check("EndTxn", one.end())
     after = one.await_state("CompleteCommit")
     ends += [
-        list_offset(brokers, leader, name, LATEST, committed=committed).offset
+        read_offset(brokers, leader, name, LATEST, committed=committed).offset
         for committed in (True, False)
     ]
-    shown = [part.last_stable_offset for part in _read(brokers, leader, name, committed=True)]
+    shown = [part.last_stable_offset for part in _fetch_both(brokers, leader, name, committed=True)]
     return one.node, f"{during}, {after}, {ends}, {shown}"
 
 
-def _read(brokers: Brokers, leader: int, name: str, *, committed: bool) -> list[Any]:
+def _fetch_both(brokers: Brokers, leader: int, name: str, *, committed: bool) -> list[Any]:
     response = fetch(brokers, leader, name, {0: 0, 1: 0}, committed=committed)
-    return sorted(parts_of(response), key=lambda one: int(one.partition_index))
+    return sorted(fetched_partitions(response), key=lambda one: int(one.partition_index))
 
 
-def _open_at(brokers: Brokers, leader: int, name: str, producer_id: int) -> list[int]:
+def _find_open_offsets(brokers: Brokers, leader: int, name: str, producer_id: int) -> list[int]:
     """Where this producer's transaction began, by partition (DescribeProducers)."""
     request = DescribeProducersRequest.TopicRequest(name=name, partition_indexes=[0, 1])
     response = (
@@ -224,9 +226,9 @@ def _open_at(brokers: Brokers, leader: int, name: str, producer_id: int) -> list
     ]
 
 
-def _shut_out(brokers: Brokers, name: str) -> BrokerAnswer:
-    led(brokers, name)
-    one = begun(brokers, name)
+def _fence_producer(brokers: Brokers, name: str) -> BrokerAnswer:
+    create_led_topic(brokers, name)
+    one = start_producer(brokers, name)
     known = (one.id, one.epoch)
     check("InitProducerId", one.init())
     later = f"{one.id - known[0]} {one.epoch - known[1]}"
@@ -234,19 +236,19 @@ def _shut_out(brokers: Brokers, name: str) -> BrokerAnswer:
     return one.node, f"{later}, {names(errors)}"
 
 
-def _unknown_partition(brokers: Brokers, name: str) -> BrokerAnswer:
-    led(brokers, name)
-    one = begun(brokers, name)
+def _add_unknown_partition(brokers: Brokers, name: str) -> BrokerAnswer:
+    create_led_topic(brokers, name)
+    one = start_producer(brokers, name)
     result = one.add({name: [0], f"{name}-never": [0]})
     return one.node, names(result)
 
 
-def _nothing_to_end(brokers: Brokers, name: str) -> BrokerAnswer:
-    one = begun(brokers, name)
+def _end_without_begin(brokers: Brokers, name: str) -> BrokerAnswer:
+    one = start_producer(brokers, name)
     return one.node, name_of(one.end())
 
 
-def _ids(brokers: Brokers, name: str) -> BrokerAnswer:
+def _get_producer_ids(brokers: Brokers, name: str) -> BrokerAnswer:
     """Producer ids are unique over all brokers."""
     request = InitProducerIdRequest[4]
     results = [
@@ -268,22 +270,22 @@ def _ids(brokers: Brokers, name: str) -> BrokerAnswer:
     )
 
 
-def _aborted(brokers: Brokers, name: str) -> BrokerAnswer:
+def _fetch_aborted(brokers: Brokers, name: str) -> BrokerAnswer:
     """The aborted transactions in responses for readers of committed records: in a committed
     transaction, in an aborted one, and after both. (Each batch has a segment of its own, because
     its timestamp is years before its marker's.)"""
-    leader, _ = led(brokers, name)
-    one = begun(brokers, name)
+    leader, _ = create_led_topic(brokers, name)
+    one = start_producer(brokers, name)
     for number, commit in enumerate((True, False)):
         check("AddPartitionsToTxn", max(one.add({name: [0]})))
-        data = batch(b"x", transactional=True, producer=(one.id, one.epoch), sequence=number)
+        data = make_batch(b"x", transactional=True, producer=(one.id, one.epoch), sequence=number)
         response = produce(brokers, leader, name, 0, data, transactional_id=name)
-        check("Produce", appended(response).error_code)
+        check("Produce", produced_partition(response).error_code)
         check("EndTxn", one.end(commit=commit))
         one.await_state("CompleteCommit" if commit else "CompleteAbort")
     results = []
     for at in (0, 2, 4):
-        (part,) = parts_of(fetch(brokers, leader, name, {0: at}, committed=True))
+        (part,) = fetched_partitions(fetch(brokers, leader, name, {0: at}, committed=True))
         values = [
             f"{'its' if gone.producer_id == one.id else gone.producer_id} from {gone.first_offset}"
             for gone in part.aborted_transactions
@@ -292,10 +294,10 @@ def _aborted(brokers: Brokers, name: str) -> BrokerAnswer:
     return leader, ", ".join(results)
 
 
-def _positions(brokers: Brokers, name: str) -> BrokerAnswer:
+def _commit_offsets(brokers: Brokers, name: str) -> BrokerAnswer:
     """Offsets of two partitions: before the end, after a commit, after an abort."""
-    led(brokers, name, 2)
-    reader, one = member(brokers, name), begun(brokers, name)
+    create_led_topic(brokers, name, 2)
+    reader, one = member(brokers, name), start_producer(brokers, name)
     results = []
     for turn, commit in enumerate((True, False)):
         one.move(name, name, {0: 10 + turn, 1: 20 + turn})
@@ -311,44 +313,44 @@ TRANSACTIONS = (
         about=f"transaction timeouts above transaction.max.timeout.ms, of 0, and of "
         f"{MOST_TRANSACTION_MS} ms",
         answer="InvalidTransactionTimeout, InvalidTransactionTimeout, No",
-        ask=_too_long,
+        ask=_initialise_with_timeouts,
     ),
     Question(
         about=f"a transaction with a timeout of {LONG_MS} ms to which partitions are "
         f"added for longer",
         answer="ProducerFenced",
-        ask=_kept_alive,
+        ask=_exceed_timeout,
     ),
     Question(
         about="descriptions of a transaction over two partitions, while it is open and afterwards",
         answer=f"Ongoing {TIMEOUT_MS} [0, 1] Ongoing [0, 0], all 2, committed 0, CompleteCommit, "
         "[0, 1, 2, 2], [2, 2]",
-        ask=_whole,
+        ask=_describe_transaction,
     ),
     Question(
         about="requests of a fenced producer, and the id and epoch of its successor",
         answer="0 1, ProducerFenced, ProducerFenced, ProducerFenced",
-        ask=_shut_out,
+        ask=_fence_producer,
     ),
     Question(
         about="AddPartitionsToTxn of an existing partition and a missing one",
         answer="OperationNotAttempted, UnknownTopicOrPartition",
-        ask=_unknown_partition,
+        ask=_add_unknown_partition,
     ),
     Question(
         about="EndTxn without a transaction",
         answer="InvalidTxnState",
-        ask=_nothing_to_end,
+        ask=_end_without_begin,
     ),
-    Question(about="producer ids from all brokers", answer="each its own", ask=_ids),
+    Question(about="producer ids from all brokers", answer="each its own", ask=_get_producer_ids),
     Question(
         about="aborted transactions in fetches of committed records: before, in and after them",
         answer="none, its from 2, none",
-        ask=_aborted,
+        ask=_fetch_aborted,
     ),
     Question(
         about="offsets committed in a transaction: before and after its commit, and its abort",
         answer="none; 0:10 1:20; 0:10 1:20; 0:10 1:20",
-        ask=_positions,
+        ask=_commit_offsets,
     ),
 )

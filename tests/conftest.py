@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,7 +14,7 @@ from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadFileScheduling
 
 from tests import shared_fixtures
-from tests.shared_fixtures import group
+from tests.shared_fixtures import SHARING, group
 from urteil.harness.dependencies import apt
 from urteil.harness.runtimes.containers.engine import Engine
 from urteil.harness.runtimes.containers.own_engine import running_engine
@@ -65,12 +67,37 @@ def _report_waits(config: pytest.Config) -> None:
         apt.TERMINAL = os.fdopen(os.dup(sys.stderr.fileno()), "w")
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, Any, Any]:
+    """What collection makes lives until the end, so the garbage collector never searches it."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    def turn(item: pytest.Item) -> int:
-        turns = (n for n, begin in enumerate(FIRST) if item.nodeid.startswith(begin))
+    """Longest first. Within a group the files that use the same shared fixture follow each other,
+    so that it ends early."""
+    uses: dict[Path, int] = {}
+    for item in items:
+        use = shared_fixtures.first_use(item)
+        uses[item.path] = min(uses.get(item.path, use), use)
+
+    def turn(nodeid: str) -> int:
+        turns = (n for n, begin in enumerate(FIRST) if nodeid.startswith(begin))
         return next(turns, len(FIRST))
 
-    items.sort(key=turn)
+    def place(item: pytest.Item) -> tuple[int, int, int]:
+        name = group(item.nodeid)
+        if name is None:
+            return turn(item.nodeid), 0, 0
+        begin = next(begin for begin, other in SHARING.items() if other == name)
+        return turn(begin), uses[item.path], turn(item.nodeid)
+
+    items.sort(key=place)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -6,6 +6,8 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+from cryptography.hazmat.primitives.serialization import Encoding, pkcs12
+
 from urteil.harness.cluster.certificates import PASSWORD, Authority, Issued
 from urteil.harness.dependencies.java import QUICK_START
 
@@ -41,22 +43,17 @@ def java_chain(folder: Path, *, bits: int, signature: str) -> tuple[str, str]:
     """A key store (PKCS #12) of `localhost` with RSA of so many bits, and the PEM of who signed it,
     as old as Java still takes them: cryptography signs no such thing any more."""
 
-    def of(alias: str, command: str, *args: str) -> None:
-        store = str(folder / ("ca.p12" if alias == "ca" else "own.p12"))
-        kept = ("-keystore", store, "-storetype", "PKCS12", "-storepass", PASSWORD)
-        keytool(command, "-alias", alias, *kept, *args)
-
-    pem, request, signed = (str(folder / name) for name in ("ca.pem", "own.csr", "own.pem"))
+    store = folder / "own.p12"
+    kept = ("-keystore", str(store), "-storetype", "PKCS12", "-storepass", PASSWORD)
     made = ("-keyalg", "RSA", "-keysize", str(bits), "-sigalg", signature)
-    of("ca", "-genkeypair", "-dname", "CN=ca", "-ext", "bc:c", *made)
-    of("ca", "-exportcert", "-rfc", "-file", pem)
-    of("own", "-genkeypair", "-dname", "CN=localhost", *made)
-    of("own", "-certreq", "-file", request)
-    san = ("-ext", "san=dns:localhost")
-    of("ca", "-gencert", "-infile", request, "-outfile", signed, "-rfc", *made[4:], *san)
-    of("its-ca", "-importcert", "-noprompt", "-file", pem)
-    of("own", "-importcert", "-noprompt", "-file", signed)
-    return str(folder / "own.p12"), Path(pem).read_text()
+    keytool("-genkeypair", "-alias", "ca", "-dname", "CN=ca", "-ext", "bc:c", *kept, *made)
+    keytool(
+        "-genkeypair", "-alias", "own", "-dname", "CN=localhost", "-ext", "san=dns:localhost",
+        "-signer", "ca", *kept, *made,
+    )  # fmt: skip
+    keytool("-delete", "-alias", "ca", *kept)
+    _, _, (root,) = pkcs12.load_key_and_certificates(store.read_bytes(), PASSWORD.encode())
+    return str(store), root.public_bytes(Encoding.PEM).decode()
 
 
 def java_trust(path: Path, authority: Authority, kind: str) -> str:

@@ -97,7 +97,13 @@ def _fresh(folder: Path, stack: ExitStack) -> tuple[Side, Side]:
     with ThreadPoolExecutor(len(clusters)) as pool:
         list(pool.map(lambda one: one[1].start(), clusters))
     ours, theirs = (
-        Side(name, cluster.bootstrap, cluster.plan.zookeeper_direct(), cluster.controls())
+        Side(
+            name,
+            cluster.bootstrap,
+            cluster.plan.zookeeper_direct(),
+            cluster.controls(),
+            addresses=[cluster.plan.direct(node) for node in cluster.plan.brokers],
+        )
         for name, cluster in clusters
     )
     for side in (ours, theirs):

@@ -69,15 +69,17 @@ class Side:
         zookeeper: str = "",
         controls: Controls | None = None,
         source: str = "",
+        addresses: Sequence[tuple[str, int]] = (),
     ) -> None:
-        """`controls` end and start its brokers, where the cluster was started here. `source` is
+        """Questions go to `addresses`, by default to those of `bootstrap`, which tools are given.
+        `controls` end and start its brokers, where the cluster was started here. `source` is
         the address that asks, where that matters."""
         self.name = name
         self._source = (source, 0) if source else None
         self.controls = controls
         self.zookeeper = zookeeper
         self.bootstrap = ",".join(bootstrap)
-        self._addresses = [_address(one) for one in bootstrap]
+        self._addresses = list(addresses) or [_address(one) for one in bootstrap]
         self._open: dict[int, socket.socket] = {}
         self.names: dict[str, str] = {}
         self.ids: dict[str, Any] = {}

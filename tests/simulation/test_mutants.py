@@ -205,11 +205,14 @@ ELSEWHERE = {
     "txn_offset_commit_rejected",
 }
 FIRST = {
-    *("ack_before_replication", "elect_any_replica", "truncate_to_high_watermark"),
-    *("dedup_state_lost_on_leader_change", "offset_reused_after_recovery"),
-    "serve_reads_beyond_hw",
+    "ack_before_replication": 2,
+    "dedup_state_lost_on_leader_change": 3,
+    "elect_any_replica": 1,
+    "offset_reused_after_recovery": 2,
+    "serve_reads_beyond_hw": 2,
+    "truncate_to_high_watermark": 3,
 }
-"""A bug of each kind; the others are thorough."""
+"""A bug of each kind and the seed to try first, which found it once; the others are thorough."""
 HERE = sorted(MUTANTS.keys() - ELSEWHERE)
 FOUND_AS = {
     "stale_leader_accepts_writes": "no_progress",
@@ -226,18 +229,25 @@ SEEDS = (2, 3, 1, 5, 8, 13, 21, 34)
 Mutated = Callable[[str, int], tuple[Run, int]]
 
 
+def seeds(name: str) -> list[int]:
+    """The seeds to try for a mutant, in order."""
+    return list(dict.fromkeys((FIRST.get(name, SEEDS[0]), *SEEDS)))
+
+
 @pytest.fixture(scope="module")
 def mutated(
     request: pytest.FixtureRequest, pool: ProcessPoolExecutor, twin: Callable[[int], Run]
 ) -> Mutated:
-    """The run of a mutant at a seed; all that are asked for begin with the first, in that order."""
+    """The run of a mutant at a seed; the first seed of every mutant begins at once."""
     asked = [
         item.callspec.params["name"]
         for item in request.session.items
         if isinstance(item, pytest.Function) and "mutated" in item.fixturenames
     ]
     begun: dict[tuple[str, int], Future[tuple[Run, int]]] = {
-        (name, SEEDS[0]): pool.submit(simulate_mutant, name, SEEDS[0]) for name in asked
+        (name, seed): pool.submit(simulate_mutant, name, seed)
+        for name in asked
+        for seed in seeds(name)[:1]
     }
 
     def run_of(name: str, seed: int) -> tuple[Run, int]:
@@ -260,7 +270,7 @@ def twin(sound: Callable[[int], Future[Run]]) -> Callable[[int], Run]:
 )
 def test_a_mutant_is_caught(name: str, mutated: Mutated, twin: Callable[[int], Run]) -> None:
     guarantee, tried = FOUND_AS.get(name, MUTANTS[name].guarantee), []
-    for seed in SEEDS:
+    for seed in seeds(name):
         run, hits = mutated(name, seed)
         if guarantee in run.guarantees():
             assert hits, f"found without the bug having acted: {run}"

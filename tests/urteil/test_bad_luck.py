@@ -12,7 +12,7 @@ import pytest
 
 from tests.waiting import until
 
-RUN = "run calm --duration-s 10 --seed 1 --engine duckdb --json"
+RUN = "run calm --duration-s 6 --seed 1 --engine duckdb --json"
 """Long enough to find the part and end it while the load lasts."""
 
 

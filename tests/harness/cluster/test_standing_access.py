@@ -52,10 +52,10 @@ def secured(
 
 SECURED = [
     secured("urteil", tls=True, sasl="scram", acl=True),
-    secured("kafka", tls=True, sasl="scram", acl=True),
     *(
         pytest.param(request, marks=pytest.mark.thorough)
         for request in (
+            secured("kafka", tls=True, sasl="scram", acl=True),
             secured("urteil", tls=True, acl=True),
             secured("kafka", tls=True, acl=True),
             secured("urteil", sasl="plain", acl=True),

@@ -10,7 +10,7 @@ from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.base.offload import paced
 from urteil.broker.security.acls.acl_model import Operation, ResourceType
 from urteil.broker.security.principals import ANONYMOUS, USER, Principal
-from urteil.broker.security.tokens.cluster_tokens import Told
+from urteil.broker.security.tokens.cluster_tokens import ExpiryResult
 from urteil.broker.security.tokens.token_table import NO_TIME, Token
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 Described = DescribeDelegationTokenResponse.DescribedDelegationToken
 Renewer = DescribeDelegationTokenResponse.DescribedDelegationTokenRenewer
-Change = Callable[[Principal, bytes, int], Awaitable[Told]]
+Change = Callable[[Principal, bytes, int], Awaitable[ExpiryResult]]
 
 
 @handler(ApiKey.CREATE_DELEGATION_TOKEN, 0, 3)
@@ -104,7 +104,7 @@ async def expire_delegation_token(
 
 async def _ended(
     broker: BrokerParts, context: RequestContext, change: Change, hmac: bytes, period_ms: int
-) -> Told:
+) -> ExpiryResult:
     """What comes of a new end, where who asks may name one."""
     refusal = _refusal(broker, context)
     if refusal:

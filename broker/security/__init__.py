@@ -1,1 +1,1 @@
-"""What keeps secrets and strangers apart from the rest."""
+"""Security: authentication, authorization, TLS, and the storage of credentials."""

@@ -1,4 +1,4 @@
-"""AES in CBC mode with PKCS#7 padding, for the few stored passwords."""
+"""AES in CBC mode with PKCS#7 padding, for stored passwords."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ BLOCK = 16
 
 
 class Aes:
-    """One key of 16, 24 or 32 bytes. Raises ValueError for a key of another size."""
+    """A cipher with a key of 16, 24 or 32 bytes. Raises ValueError for another size."""
 
     def __init__(self, key: bytes) -> None:
-        # imported when there is a password: most brokers have none, and it takes megabytes
+        # imported on use: most brokers have no stored password, and the library takes megabytes
         from cryptography.hazmat.primitives.ciphers.algorithms import AES
 
         self._key = AES(key)
 
     def encrypt(self, text: bytes, vector: bytes) -> bytes:
-        """With the padding added."""
+        """Pad and encrypt."""
         padder = _padding().padder()
         encryptor = self._cipher(vector).encryptor()
         return encryptor.update(padder.update(text) + padder.finalize()) + encryptor.finalize()
 
     def decrypt(self, data: bytes, vector: bytes) -> bytes:
-        """Without the padding. Raises ValueError for a wrong key or damaged data."""
+        """Decrypt and remove the padding. Raises ValueError for a wrong key or damaged data."""
         decryptor = self._cipher(vector).decryptor()
         unpadder = _padding().unpadder()
         padded = decryptor.update(data) + decryptor.finalize()

@@ -1,4 +1,5 @@
-"""Who may do what: the decisions of `kafka.security.authorizer.AclAuthorizer`, and its log."""
+"""The authorizer: decides by ACLs, and writes the audit log
+(`kafka.security.authorizer.AclAuthorizer`)."""
 
 from __future__ import annotations
 
@@ -27,12 +28,12 @@ MAX_REMEMBERED = 20_000
 TRACE = 5
 
 audit: Final = logging.getLogger("kafka.authorizer.logger")
-"""Denials at INFO, what was allowed at DEBUG, what nobody asked for itself at TRACE."""
+"""The audit log: denials at INFO, allowed requests at DEBUG, implicit checks at TRACE."""
 
 
 @dataclass(frozen=True, slots=True)
 class Requester:
-    """Somebody who asks for something: who, from which address, by which API."""
+    """The origin of a request: principal, host and API."""
 
     principal: Principal
     host: str
@@ -40,7 +41,7 @@ class Requester:
 
 
 def parse_super_users(text: str | None) -> frozenset[Principal]:
-    """`User:alice;User:bob`. Raises ValueError."""
+    """Parse `User:alice;User:bob`. Raises ValueError."""
     try:
         return frozenset(parse_principal(one.strip()) for one in (text or "").split(";") if one)
     except ValueError as error:
@@ -48,14 +49,14 @@ def parse_super_users(text: str | None) -> frozenset[Principal]:
 
 
 def make_authorizer(properties: Mapping[str, str], acls: AclTable) -> Authorizer:
-    """The authorizer that the broker's properties describe. Raises ValueError."""
+    """Build the authorizer that the broker's properties describe. Raises ValueError."""
     everyone = properties.get(ALLOW_EVERYONE, "").strip().lower() == "true"
     super_users = parse_super_users(properties.get(SUPER_USERS))
     return Authorizer(acls, super_users, allow_everyone=everyone)
 
 
 class Authorizer:
-    """Decides by ACLs; what it decided it remembers until an ACL changes."""
+    """Decides by ACLs; caches decisions until an ACL changes."""
 
     def __init__(
         self, acls: AclTable, super_users: Collection[Principal], *, allow_everyone: bool
@@ -69,7 +70,7 @@ class Authorizer:
 
     def authorize(
         self,
-        asker: Requester,
+        requester: Requester,
         operation: Operation,
         type: ResourceType,
         name: str,
@@ -78,40 +79,41 @@ class Authorizer:
         log_denied: bool = True,
         log_allowed: bool = True,
     ) -> bool:
-        """Whether it is allowed. `count`: how often the request has the resource, for the log."""
-        allowed = self._decided(asker, operation, type, name)
+        """Whether the operation is allowed. `count`: how often the request names the resource, for
+        the log."""
+        allowed = self._cached_decision(requester, operation, type, name)
         level = _level(allowed, log_denied=log_denied, log_allowed=log_allowed)
         if audit.isEnabledFor(level):
             resource = f"{type.title}:LITERAL:{name}"
-            _log(level, asker, operation, resource, allowed=allowed, count=count)
+            _log(level, requester, operation, resource, allowed=allowed, count=count)
         return allowed
 
-    def operations(self, asker: Requester, type: ResourceType, name: str) -> int:
-        """The bits of all operations that are allowed on a resource (KIP-430)."""
+    def operations(self, requester: Requester, type: ResourceType, name: str) -> int:
+        """Return the bits of all allowed operations on a resource (KIP-430)."""
         return sum(
             1 << operation
             for operation in SUPPORTED[type]
-            if self.authorize(asker, operation, type, name, log_denied=False, log_allowed=False)
+            if self.authorize(requester, operation, type, name, log_denied=False, log_allowed=False)
         )
 
-    def authorize_any(self, asker: Requester, operation: Operation, type: ResourceType) -> bool:
-        """Whether it is allowed on any resource of a type at all (KIP-679)."""
-        if asker.principal in self._super_users:
+    def authorize_any(self, requester: Requester, operation: Operation, type: ResourceType) -> bool:
+        """Whether the operation is allowed on any resource of the type (KIP-679)."""
+        if requester.principal in self._super_users:
             return True
-        allowed = self._any_allowed(asker, operation, type)
+        allowed = self._any_allowed(requester, operation, type)
         level = logging.DEBUG if allowed else logging.INFO
         if audit.isEnabledFor(level):
             resource = f"{type.title}:UNKNOWN:NONE"
-            _log(level, asker, operation, resource, allowed=allowed, count=0)
+            _log(level, requester, operation, resource, allowed=allowed, count=0)
         return allowed
 
-    def _decided(
-        self, asker: Requester, operation: Operation, type: ResourceType, name: str
+    def _cached_decision(
+        self, requester: Requester, operation: Operation, type: ResourceType, name: str
     ) -> bool:
         if self._revision != self.acls.revision:
             self._remembered.clear()
             self._revision = self.acls.revision
-        key = (asker.principal, asker.host, operation, type, name)
+        key = (requester.principal, requester.host, operation, type, name)
         known = self._remembered.get(key)
         if known is None:
             if len(self._remembered) >= MAX_REMEMBERED:
@@ -137,9 +139,9 @@ class Authorizer:
             return False
         return _says(mine, Permission.ALLOW, IMPLYING.get(operation, (operation,)))
 
-    def _any_allowed(self, asker: Requester, operation: Operation, type: ResourceType) -> bool:
+    def _any_allowed(self, requester: Requester, operation: Operation, type: ResourceType) -> bool:
         def names(kind: PatternType, permission: Permission) -> Collection[str]:
-            who = (str(asker.principal), asker.host)
+            who = (str(requester.principal), requester.host)
             return self.acls.names(type, kind, permission, operation, *who)
 
         denied = names(PatternType.LITERAL, Permission.DENY)
@@ -178,17 +180,23 @@ def _level(allowed: bool, *, log_denied: bool, log_allowed: bool) -> int:
 
 
 def _log(
-    level: int, asker: Requester, operation: Operation, resource: str, *, allowed: bool, count: int
+    level: int,
+    requester: Requester,
+    operation: Operation,
+    resource: str,
+    *,
+    allowed: bool,
+    count: int,
 ) -> None:
     audit.log(
         level,
         "Principal = %s is %s Operation = %s from host = %s on resource = %s for request = %s "
         "with resourceRefCount = %d",
-        asker.principal,
+        requester.principal,
         "Allowed" if allowed else "Denied",
         operation.title,
-        asker.host,
+        requester.host,
         resource,
-        REQUESTS[asker.api_key].__name__.removesuffix("Request"),
+        REQUESTS[requester.api_key].__name__.removesuffix("Request"),
         count,
     )

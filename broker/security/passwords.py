@@ -1,4 +1,4 @@
-"""Passwords as they lie in ZooKeeper, encrypted (`EncryptingPasswordEncoder` of Apache Kafka)."""
+"""Encrypted passwords in ZooKeeper (`EncryptingPasswordEncoder` of Apache Kafka)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ SALT_BYTES = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PasswordEncoder:
-    """Made from `password.encoder.*`. What was used goes with each encoded password, so that those
-    written with other settings but the same secret are read as well."""
+    """An encoder by `password.encoder.*`. Each encoded password contains its parameters, so that
+    passwords with other parameters but the same secret can be decoded."""
 
     secret: str
     key_factory: str = KEY_FACTORY
@@ -33,7 +33,7 @@ class PasswordEncoder:
     random_bytes: Callable[[int], bytes] = os.urandom
 
     def encode(self, password: str) -> str:
-        """Raises ValueError, naming a cipher or key factory that is not known here."""
+        """Encrypt. Raises ValueError with an unknown cipher or key factory."""
         salt, vector = self.random_bytes(SALT_BYTES), self.random_bytes(BLOCK)
         aes = self._aes(self.key_factory, self.cipher, salt, self.iterations, self.key_bits)
         parts = {
@@ -49,7 +49,7 @@ class PasswordEncoder:
         return ",".join(f"{name}:{value}" for name, value in parts.items())
 
     def decode(self, encoded: str) -> str:
-        """Raises ValueError for another secret, or for what is no encoded password."""
+        """Decrypt. Raises ValueError for a wrong secret or malformed data."""
         try:
             parts = dict(part.split(":", 1) for part in encoded.split(","))
             aes = self._aes(

@@ -1,4 +1,4 @@
-"""Who is at the other end of a connection, as ACLs, quotas and the audit log name them."""
+"""Principals: the identity of a peer in ACLs, quotas and the audit log."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ USER = "User"
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """A type and a name, written `User:alice` (`KafkaPrincipal`). Two are the same however they
-    proved it: `token_authenticated` (by a delegation token, KIP-48) does not count."""
+    """A type and a name, written `User:alice` (`KafkaPrincipal`). Equality ignores
+    `token_authenticated` (authenticated by a delegation token, KIP-48)."""
 
     type: str
     name: str
@@ -21,11 +21,11 @@ class Principal:
 
 
 ANONYMOUS = Principal(USER, "ANONYMOUS")
-"""Who gave no proof of anything: PLAINTEXT, or SSL without a client certificate."""
+"""The principal without authentication: PLAINTEXT, or SSL without a client certificate."""
 
 
 def parse_principal(text: str) -> Principal:
-    """The inverse of `str` (`SecurityUtils.parseKafkaPrincipal`). Raises ValueError."""
+    """Parse a principal (`SecurityUtils.parseKafkaPrincipal`). Raises ValueError."""
     kind, colon, name = text.partition(":")
     if not (kind and colon and name):
         raise ValueError(

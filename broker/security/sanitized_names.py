@@ -1,4 +1,4 @@
-"""Names of users and clients as nodes of ZooKeeper (`Sanitizer`)."""
+"""Names of users and clients, encoded as ZooKeeper node names (`Sanitizer`)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from urllib.parse import quote, unquote
 
 
 def sanitize(name: str) -> str:
-    """Percent-encoded but for letters, digits, `.`, `-` and `_`."""
+    """Percent-encode all but letters, digits, `.`, `-` and `_`."""
     return quote(name, safe="").replace("~", "%7E")
 
 
 def desanitize(name: str) -> str:
-    """The inverse."""
+    """Decode a sanitized name."""
     return unquote(name)

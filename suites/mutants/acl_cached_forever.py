@@ -22,4 +22,4 @@ def apply(mark: Mark) -> None:
 
         return decided
 
-    replace("urteil.broker.security.authorizer:Authorizer._decided", make)
+    replace("urteil.broker.security.authorizer:Authorizer._cached_decision", make)

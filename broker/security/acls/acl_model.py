@@ -1,7 +1,7 @@
-"""What ACLs speak of: resources, operations, permissions, and filters over them.
+"""The model of ACLs: resources, operations, permissions and filters.
 
 Numbers are the protocol's (`ResourceType`, `PatternType`, `AclOperation`, `AclPermissionType` of
-Apache Kafka), titles are what ZooKeeper and the audit log have (`SecurityUtils`).
+Apache Kafka); titles are the spelling in ZooKeeper and in the audit log (`SecurityUtils`).
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ class _Named(IntEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> _Named:
-        """A number from a later protocol is unknown, never an error."""
+        """Numbers of later protocol versions are UNKNOWN, never an error."""
         return cls(0)
 
 
 class ResourceType(_Named):
-    """What a right is about."""
+    """The type of a resource."""
 
     UNKNOWN = 0
     ANY = 1
@@ -41,7 +41,7 @@ class ResourceType(_Named):
 
 
 class PatternType(_Named):
-    """How a pattern's name is meant; ANY and MATCH are for filters alone."""
+    """The type of a pattern; ANY and MATCH occur in filters only."""
 
     UNKNOWN = 0
     ANY = 1
@@ -51,7 +51,7 @@ class PatternType(_Named):
 
 
 class Operation(_Named):
-    """What somebody does."""
+    """An operation on a resource."""
 
     UNKNOWN = 0
     ANY = 1
@@ -71,7 +71,7 @@ class Operation(_Named):
 
 
 class Permission(_Named):
-    """Deny wins over allow."""
+    """The effect of an ACL; DENY wins over ALLOW."""
 
     UNKNOWN = 0
     ANY = 1
@@ -80,7 +80,7 @@ class Permission(_Named):
 
 
 RESOURCE_TYPES = tuple(ResourceType)[2:]
-"""Those that a resource can have."""
+"""The types that a resource can have."""
 
 IMPLYING: Mapping[Operation, tuple[Operation, ...]] = {
     Operation.DESCRIBE: (
@@ -88,7 +88,7 @@ IMPLYING: Mapping[Operation, tuple[Operation, ...]] = {
     ),
     Operation.DESCRIBE_CONFIGS: (Operation.DESCRIBE_CONFIGS, Operation.ALTER_CONFIGS),
 }  # fmt: skip
-"""The operations by which one is allowed, where it is not itself alone."""
+"""The operations that imply an operation, besides itself."""
 
 SUPPORTED: Mapping[ResourceType, tuple[Operation, ...]] = {
     ResourceType.TOPIC: (
@@ -101,21 +101,21 @@ SUPPORTED: Mapping[ResourceType, tuple[Operation, ...]] = {
         Operation.ALTER_CONFIGS, Operation.IDEMPOTENT_WRITE, Operation.ALTER, Operation.DESCRIBE,
     ),
 }  # fmt: skip
-"""What can be done with a resource of which clients may ask what they may do (KIP-430)."""
+"""The operations on a resource whose authorized operations clients may request (KIP-430)."""
 
 
 Allowed = Callable[[Operation, Collection[str]], Collection[str]]
-"""Those of some topics to which something may be done."""
+"""Returns those of some topics on which an operation is allowed."""
 
 
 def everything(_operation: Operation, topics: Collection[str]) -> Collection[str]:
-    """Where nobody asks for rights."""
+    """Allow all topics: no authorizer is configured."""
     return topics
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """The resources that ACLs are about: one by its name, all (`*`), or those with a prefix."""
+    """A resource pattern: one name, all names (`*`), or a prefix."""
 
     type: ResourceType
     name: str
@@ -132,7 +132,7 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Who may, or must not, do what, from where. `principal` is `User:alice`."""
+    """An ACL entry: principal (`User:alice`), host, operation and permission."""
 
     principal: str
     host: str
@@ -145,7 +145,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AclFilter:
-    """Picks ACLs; None is any name, principal or host (`AclBindingFilter`)."""
+    """A filter of ACLs; None matches any name, principal or host (`AclBindingFilter`)."""
 
     type: ResourceType = ResourceType.ANY
     name: str | None = None
@@ -156,7 +156,8 @@ class AclFilter:
     permission: Permission = Permission.ANY
 
     def picks_pattern(self, pattern: Pattern) -> bool:
-        """MATCH picks each pattern that covers the name."""
+        """Whether the filter matches a pattern; MATCH selects every pattern that covers the
+        name."""
         if self.type not in (ResourceType.ANY, pattern.type):
             return False
         if self.kind not in (PatternType.ANY, PatternType.MATCH, pattern.kind):
@@ -176,7 +177,7 @@ class AclFilter:
         )
 
     def named(self) -> list[Pattern]:
-        """The patterns that it can pick, where it names them."""
+        """The patterns that the filter can match, if it names them."""
         if self.name is None or self.type not in RESOURCE_TYPES:
             return []
         if self.kind is PatternType.ANY:

@@ -1,4 +1,4 @@
-"""All ACLs of the cluster, as one broker knows them, and which of them are about a resource."""
+"""The ACL table of a broker: all ACLs of the cluster, and those that apply to a resource."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NO_VERSION = -1
 
 @dataclass(frozen=True, slots=True)
 class VersionedAcls:
-    """The ACLs of a pattern, each once, and the version of their node (-1: there is none)."""
+    """The distinct ACLs of a pattern, and the version of their node (-1: no node)."""
 
     entries: tuple[Entry, ...] = ()
     version: int = NO_VERSION
@@ -42,7 +42,7 @@ class AclTable:
         return self._acls.get(pattern)
 
     def put(self, pattern: Pattern, acls: VersionedAcls) -> None:
-        """What stands now; no entries remove the pattern."""
+        """Replace the ACLs of a pattern; no entries remove the pattern."""
         known = pattern in self._acls
         if acls.entries:
             self._acls[pattern] = acls
@@ -60,7 +60,7 @@ class AclTable:
             del lengths[size]
 
     def about(self, type: ResourceType, name: str) -> list[Entry]:
-        """Of all patterns that cover the resource."""
+        """Yield the ACLs of all patterns that match the resource."""
         patterns = {Pattern(type, WILDCARD): None, Pattern(type, name): None}
         for size in self._prefix_lengths.get(type, ()):
             if size <= len(name):
@@ -88,7 +88,8 @@ class AclTable:
         principal: str,
         host: str,
     ) -> Collection[str]:
-        """The names of patterns with an ACL that says this of somebody (or of everybody)."""
+        """Return the names of patterns with such an ACL for the principal (or for all
+        principals)."""
         return {
             pattern.name
             for pattern, acls in self._acls.items()

@@ -1,7 +1,7 @@
-"""ACLs in ZooKeeper, where Apache Kafka keeps them and as it writes them.
+"""ACLs in ZooKeeper, in Apache Kafka's layout (`kafka.zk.ZkAclStore`).
 
 `/kafka-acl/Topic/orders` has the ACLs of one name (or of `*`), `/kafka-acl-extended/prefixed/...`
-those of a prefix. Each has a path of notices of its own (source: `kafka.zk.ZkAclStore`).
+those of a prefix. Each has a path for change notifications.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ CHANGE_PREFIX = "acl_changes_"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the ACLs of one kind of pattern are, and where their changes are told."""
+    """The paths of one pattern type: its ACLs and its change notifications."""
 
     kind: PatternType
     path: str
@@ -73,7 +73,8 @@ def encode_acls(entries: Iterable[Entry]) -> bytes:
 
 
 def decode_acls(data: bytes) -> tuple[Entry, ...]:
-    """Raises ValueError, KeyError or TypeError for what people may have written by hand."""
+    """Raises ValueError, KeyError or TypeError for malformed data, which people may have written by
+    hand."""
     if not data:
         return ()
     value = json.loads(data)
@@ -102,8 +103,8 @@ def encode_change(pattern: Pattern) -> bytes:
 
 
 def decode_change(data: bytes, kind: PatternType) -> Pattern:
-    """Types are written `TOPIC` by newer brokers, `Topic` by older ones. Raises ValueError and
-    KeyError."""
+    """Decode a change notification; types are `TOPIC` from newer brokers, `Topic` from older ones.
+    Raises ValueError and KeyError."""
     if kind is PatternType.LITERAL:
         written, colon, name = data.decode().partition(":")
         if not colon:
@@ -122,20 +123,20 @@ def _dump(value: object) -> bytes:
 
 
 class AclStore:
-    """Reads and writes. A write says whether it was done to the version it was meant for."""
+    """Reads and writes ACLs. A write applies to one version of the node."""
 
     def __init__(self, zk: Session) -> None:
         self._zk = zk
 
     async def prepare(self) -> None:
-        """Make the paths (`KafkaZkClient.createAclPaths`)."""
+        """Create the paths (`KafkaZkClient.createAclPaths`)."""
         for place in PLACES:
             for type in RESOURCE_TYPES:
                 await self._zk.ensure(f"{place.path}/{type.title}")
             await self._zk.ensure(place.changes)
 
     async def patterns(self) -> list[Pattern]:
-        """All that have ACLs."""
+        """Return all patterns with ACLs."""
         found: list[Pattern] = []
         for place in PLACES:
             for title in await self._zk.children(place.path):
@@ -146,7 +147,8 @@ class AclStore:
         return found
 
     async def read(self, pattern: Pattern) -> VersionedAcls:
-        """Raises ValueError naming the node when it holds no ACLs, or cannot be one."""
+        """Read the ACLs of a pattern. Raises ValueError with the node if it is malformed or cannot
+        exist."""
         path = acl_path(pattern)
         if not is_node_name(pattern.name):
             raise ValueError(f"ZooKeeper has no node {path}")
@@ -162,8 +164,8 @@ class AclStore:
     async def write(
         self, pattern: Pattern, entries: tuple[Entry, ...], version: int
     ) -> VersionedAcls | None:
-        """Put these in the place of what has that version; no entries remove the node. None when
-        another version stands there, or when the connection was lost and nobody knows."""
+        """Replace the ACLs of a version; no entries remove the node. Return None if the node has
+        another version, or after a lost connection."""
         path = acl_path(pattern)
         try:
             if not entries:

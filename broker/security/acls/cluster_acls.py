@@ -1,4 +1,4 @@
-"""Keeps this broker's table of ACLs as ZooKeeper has them, and changes them there."""
+"""The ACLs of the cluster: keeps this broker's table equal to ZooKeeper, and changes ACLs there."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ Change = Callable[[tuple[Entry, ...]], tuple[Entry, ...]]
 
 
 class Contended(Exception):
-    """Others changed the same ACLs so often that this change was given up."""
+    """The change was given up after too many concurrent changes of the same ACLs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """An ACL that a filter picked, and why it could not be removed, if it could not."""
+    """An ACL that a filter matched, and the error if it could not be removed."""
 
     pattern: Pattern
     entry: Entry
@@ -42,7 +42,8 @@ class Removed:
 
 
 class ClusterAcls:
-    """One change at a time here; among brokers the version of the node decides."""
+    """Applies one change at a time on this broker; among brokers the version of the node
+    decides."""
 
     def __init__(self, zk: Session, now_ms: Callable[[], int]) -> None:
         self.table = AclTable()
@@ -56,8 +57,8 @@ class ClusterAcls:
         }
 
     async def start(self) -> None:
-        """Read all ACLs, then follow the changes. Raises ValueError for a node that holds none:
-        a broker that passed over a denial would allow what must not be."""
+        """Read all ACLs, then follow changes. Raises ValueError for a malformed node: a broker that
+        ignored a denial would allow what is forbidden."""
         await self._store.prepare()
         patterns = await self._store.patterns()
         found = await asyncio.gather(*(self._store.read(one) for one in patterns))
@@ -80,14 +81,15 @@ class ClusterAcls:
             self.table.put(pattern, acls)
 
     async def add(self, pattern: Pattern, entries: Sequence[Entry]) -> None:
-        """Raises Contended."""
+        """Add entries. Raises Contended."""
         async with self._turn:
             await self._change(
                 pattern, lambda standing: tuple(dict.fromkeys((*standing, *entries)))
             )
 
     async def remove(self, filters: Sequence[AclFilter]) -> list[list[Removed]]:
-        """What each filter removed; an ACL that several pick counts for the first of them."""
+        """Remove ACLs; return the result of each filter. An ACL that several filters match counts
+        for the first one."""
         removed: list[list[Removed]] = [[] for _ in filters]
         async with self._turn:
             named = [pattern for one in filters for pattern in one.named()]
@@ -118,7 +120,7 @@ class ClusterAcls:
         failure: Exception | None = None
         try:
             await self._change(pattern, without)
-        except (Contended, ValueError) as error:  # of a name that no node can have nothing is known
+        except (Contended, ValueError) as error:  # a name that no node can have has no ACLs
             failure = error
         for entry, index in picked.items():
             removed[index].append(Removed(pattern, entry, failure))
@@ -134,15 +136,16 @@ class ClusterAcls:
             if written is not None:
                 await self._changed(pattern, known, written)
                 return
-            await asyncio.sleep(BACKOFF_S)  # as long as Apache Kafka waits
+            await asyncio.sleep(BACKOFF_S)  # the backoff of Apache Kafka
             standing = await self._store.read(pattern)
         raise Contended(
             f"Failed to update ACLs for {pattern} after trying a maximum of {MAX_RETRIES} times"
         )
 
     async def _changed(self, pattern: Pattern, before: VersionedAcls, after: VersionedAcls) -> None:
-        """`before` is what was known here: what stood there last may be of a write whose answer
-        was lost. A change that is cut short while it is told is known here only by its notice."""
+        """Log a change and notify other brokers. `before` is the state known here: the stored one
+        may come from a write whose response was lost. After a cancelled notification this broker
+        learns the change only from ZooKeeper."""
         if set(before.entries) != set(after.entries):
             log.info("ACLs of %s were changed, version %d", pattern, after.version)
             await self._notices[place_of(pattern)].notify(encode_change(pattern))

@@ -1,5 +1,5 @@
-"""MIT Kerberos' GSS-API (RFC 2743, RFC 2744) by ctypes: as much of it as a broker needs, who lets
-clients in and is one of its peers."""
+"""MIT Kerberos' GSS-API (RFC 2743, RFC 2744) by ctypes: the part that a broker needs as acceptor of
+clients and as initiator to other brokers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SERVICE_NAME = b"\x2a\x86\x48\x86\xf7\x12\x01\x02\x01\x04"  # 1.2.840.113554.1.
 
 
 class GssError(Exception):
-    """What the library says is wrong."""
+    """An error of the library."""
 
 
 class _Buffer(ctypes.Structure):
@@ -53,7 +53,7 @@ class _Pairs(ctypes.Structure):
 
 @cache
 def _gss() -> Any:
-    """Raises GssError that names the mend."""
+    """Load the library. Raises GssError that names the package to install."""
     try:
         return ctypes.CDLL(GSS)
     except OSError:
@@ -61,7 +61,7 @@ def _gss() -> Any:
 
 
 def _call(name: str, *args: Any) -> int:
-    """The major status without its supplementary bits. Raises GssError."""
+    """Call a function; return the major status without supplementary bits. Raises GssError."""
     minor = c_uint32()
     major = c_uint32(getattr(_gss(), name)(byref(minor), *args)).value
     if major & _ERRORS:
@@ -88,7 +88,7 @@ def _oid(encoded: bytes) -> _Oid:
 
 
 def _imported(text: str, kind: bytes) -> c_void_p:
-    """A name, which whoever asked for it releases."""
+    """Import a name; the caller releases it."""
     given, oid, name = _Buffer.of(text.encode()), _oid(kind), c_void_p()
     _call("gss_import_name", byref(given), byref(oid), byref(name))
     return name
@@ -124,7 +124,7 @@ class Credentials:
 
 
 class _Context:
-    """A security context, from either end."""
+    """A security context, of either side."""
 
     def __init__(self, credentials: Credentials) -> None:
         self._credentials = credentials
@@ -146,13 +146,13 @@ class _Context:
 
 
 class Acceptor(_Context):
-    """One client's context, seen from the server."""
+    """The server side of one client's context."""
 
     initiator: str | None = None
-    """Who it is, once that is known."""
+    """The client's principal, once it is known."""
 
     def step(self, token: bytes) -> bytes:
-        """The answer to a token; `initiator` is set by the last. Raises GssError."""
+        """Answer a token; the last one sets `initiator`. Raises GssError."""
         given, said, source = _Buffer.of(token), _Buffer(), c_void_p()
         try:
             status = _call(
@@ -169,7 +169,7 @@ class Acceptor(_Context):
 
 
 class Initiator(_Context):
-    """The client's end; the server proves itself too."""
+    """The client side; the server must prove its identity too."""
 
     is_complete = False
 
@@ -179,8 +179,7 @@ class Initiator(_Context):
         self._target = _imported(f"{service}@{host}", _SERVICE_NAME)
 
     def step(self, token: bytes) -> bytes:
-        """The answer to a token, the first of which is empty. It may ask the realm for a ticket
-        and wait for that. Raises GssError."""
+        """Answer a token; the last one sets `initiator`. Raises GssError."""
         given, said, kerberos = _Buffer.of(token), _Buffer(), _oid(_KERBEROS)
         try:
             status = _call(
@@ -206,7 +205,7 @@ def _displayed(name: c_void_p) -> str:
 
 
 def default_realm() -> str:
-    """Of `krb5.conf`; empty where there is none."""
+    """Return the default realm of `krb5.conf`; empty without one."""
     krb5: Any = ctypes.CDLL(KRB5)
     context, realm = c_void_p(), c_char_p()
     if krb5.krb5_init_context(byref(context)):

@@ -1,4 +1,4 @@
-"""SASL GSSAPI (RFC 4752) without security layers, as Java's server speaks it."""
+"""SASL GSSAPI (RFC 4752) without security layers, compatible with Java's."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _OFFER = bytes([_NO_LAYER]) + (65536).to_bytes(3, "big")
 
 @dataclass(frozen=True, slots=True)
 class KerberosService:
-    """Whom clients take this broker for, and who they are then; and who it is to its peers."""
+    """The broker's Kerberos service: its credentials, and the rules that map clients to users."""
 
     credentials: Credentials
     rules: PrincipalRules
@@ -32,15 +32,15 @@ class KerberosService:
     keytab: str
 
     def login(self, host: str) -> GssapiLogin:
-        """To the same service of another host."""
+        """Return the login to the same service on another host."""
         return GssapiLogin(self, host)
 
 
 def load_service(
     options: Mapping[str, str], service_name: str | None, rules: Sequence[str]
 ) -> KerberosService:
-    """By `Krb5LoginModule`'s options `keyTab` and `principal`. Raises ValueError, which names the
-    mend."""
+    """Load the service by `Krb5LoginModule`'s options `keyTab` and `principal`. Raises ValueError
+    that names the mend."""
     named = options.get("serviceName")
     if not (named or service_name):
         raise ValueError("No serviceName defined in either JAAS or Kafka config")
@@ -66,7 +66,7 @@ def load_service(
 
 
 class GssapiExchange:
-    """The server's side: the context's tokens, then which layer there is to be: none."""
+    """The server side: tokens of the context, then the negotiation of no layer."""
 
     expires_at_ms: float | None = None
 
@@ -86,7 +86,7 @@ class GssapiExchange:
     def _step(self, message: bytes) -> bytes:
         acceptor = self._acceptor
         if acceptor.initiator is None:
-            if not message:  # to which MIT's library answers with an offer to negotiate
+            if not message:  # MIT's library would answer with an offer to negotiate
                 raise BrokenExchange("GSSAPI: an empty token")
             answer = acceptor.step(message)
             return self._offer() if acceptor.initiator is not None and not answer else answer
@@ -107,7 +107,7 @@ class GssapiExchange:
 
 
 class GssapiLogin:
-    """The client's side: the context's tokens, an empty message once it stands, no layer."""
+    """The client side: tokens of the context, an empty message once it is established, no layer."""
 
     def __init__(self, service: KerberosService, host: str) -> None:
         self._service, self._host = service, host
@@ -115,7 +115,7 @@ class GssapiLogin:
         self._is_over = False
 
     def step(self, challenge: bytes | None) -> bytes | None:
-        """Waits for the realm's answers, where it needs its tickets."""
+        """Return the next message; may wait for the KDC."""
         if self._is_over:
             return None
         try:

@@ -1,4 +1,4 @@
-"""From Kerberos principals to users: `sasl.kerberos.principal.to.local.rules`
+"""`sasl.kerberos.principal.to.local.rules`: maps Kerberos principals to users
 (`KerberosShortNamer`)."""
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _GROUP = re.compile(r"\$(\d)|\\(.)")
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """`parts` None: DEFAULT, the first part of a name of the broker's own realm."""
+    """A rule. `parts` None: DEFAULT, the first part of a name of the broker's own realm."""
 
     parts: int | None = None
     shape: str = ""
@@ -28,8 +28,8 @@ class _Rule:
     case: str = ""
 
     def apply(self, name: Sequence[str], realm: str) -> str | None:
-        """`name` is realm, service and, if there is one, host. Raises ValueError for a result that
-        is no simple name."""
+        """Apply the rule; `name` is realm, service and an optional host. Raises ValueError for a
+        result that is no simple name."""
         if self.parts is None:
             return name[1] if name[0] == realm else None
         if self.parts != len(name) - 1:
@@ -58,14 +58,14 @@ def _part(name: Sequence[str], found: re.Match[str]) -> str:
 
 
 class PrincipalRules:
-    """The first rule that fits says who somebody is. Raises ValueError for bad rules."""
+    """Maps a principal by the first matching rule. Raises ValueError for invalid rules."""
 
     def __init__(self, rules: Sequence[str], default_realm: str) -> None:
         self._rules = [_parsed(one) for one in rules or ("DEFAULT",)]
         self._realm = default_realm
 
     def user(self, principal: str) -> str:
-        """Of `service/host@REALM`. Raises ValueError when no rule fits it."""
+        """Return the user of `service/host@REALM`. Raises ValueError if no rule matches."""
         found = _NAME.fullmatch(principal)
         if found is None:
             if "@" in principal:

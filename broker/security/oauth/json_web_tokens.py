@@ -1,6 +1,7 @@
-"""JSON Web Tokens (RFC 7519): unsecured ones, for tests, and those that a key set (JWKS) signed.
+"""JSON Web Tokens (RFC 7519): unsecured ones for tests, and ones signed by a key of a key set
+(JWKS).
 
-What must be in them is Apache Kafka's: `OAuthBearerUnsecuredValidatorCallbackHandler` and
+The required claims are Apache Kafka's: `OAuthBearerUnsecuredValidatorCallbackHandler` and
 `OAuthBearerValidatorCallbackHandler`.
 """
 
@@ -20,7 +21,8 @@ _UNSECURED = "unsecured"
 
 @dataclass(frozen=True, slots=True)
 class UnsecuredValidator:
-    """Of the login module's options `unsecuredValidator...`. Proves nothing: for tests alone."""
+    """Validates unsecured tokens by the options `unsecuredValidator...`. For tests only: such
+    tokens prove nothing."""
 
     options: Mapping[str, str]
     now_ms: Callable[[], float]
@@ -44,7 +46,8 @@ class UnsecuredValidator:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignedValidator:
-    """`verify` takes header, what was signed and the signature, and raises TokenRefused."""
+    """Validates signed tokens. `verify` takes header, signed bytes and signature, and raises
+    TokenRefused."""
 
     verify: Callable[[Mapping[str, Any], bytes, bytes], None]
     now_ms: Callable[[], float]
@@ -69,7 +72,7 @@ class SignedValidator:
 
 
 def parsed(token: str) -> tuple[dict[str, Any], dict[str, Any], bytes, bytes]:
-    """Header, claims, what was signed, and the signature. Raises TokenRefused."""
+    """Return header, claims, signed bytes and signature. Raises TokenRefused."""
     parts = token.split(".")
     if len(parts) != 3:
         raise TokenRefused("a token has three parts")
@@ -84,7 +87,7 @@ def parsed(token: str) -> tuple[dict[str, Any], dict[str, Any], bytes, bytes]:
 
 
 def unsecured_token(options: Mapping[str, str], now_ms: float) -> str:
-    """As `OAuthBearerLoginModule` makes it of `unsecuredLogin...` options."""
+    """Return a token as `OAuthBearerLoginModule` builds it from `unsecuredLogin...` options."""
     claims: dict[str, Any] = {
         name.rpartition("Claim_")[2]: value
         for name, value in options.items()

@@ -1,4 +1,4 @@
-"""A set of public keys (RFC 7517) that sign tokens, read from a file."""
+"""A key set (RFC 7517) that verifies tokens, read from a file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from urteil.broker.security.oauth.oauthbearer import TokenRefused
 
 PublicKey = rsa.RSAPublicKey | ec.EllipticCurvePublicKey
 Keys = list[tuple[str | None, PublicKey]]
-"""With the ids that the set gives them."""
+"""Keys with their ids in the set."""
 _HASHES: Mapping[str, Callable[[], hashes.HashAlgorithm]] = {
     "256": hashes.SHA256, "384": hashes.SHA384, "512": hashes.SHA512,
 }  # fmt: skip
@@ -27,7 +27,7 @@ _CURVES: Mapping[str, Callable[[], ec.EllipticCurve]] = {
 
 
 class KeySet:
-    """The keys of a file, read again when the file is another one. Raises ValueError at first."""
+    """The keys of a file, read again after a change. Raises ValueError at the first read."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -35,7 +35,8 @@ class KeySet:
         self._keys = parse_keys(path.read_text(encoding="utf-8"))
 
     def verify(self, header: Mapping[str, Any], signed: bytes, signature: bytes) -> None:
-        """Raises TokenRefused unless one of the keys, the one named if one is, signed that."""
+        """Raise TokenRefused unless a key of the set (the named one, if the header names one) made
+        the signature."""
         self._refresh()
         check_signature(self._keys, header, signed, signature)
 
@@ -46,7 +47,7 @@ class KeySet:
         try:
             self._keys = parse_keys(self._path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            return  # half written: the old ones hold until it can be read
+            return  # half written: keep the old keys until the file can be read
         self._stamp = stamp
 
     def _current(self) -> tuple[int, int] | None:
@@ -58,7 +59,8 @@ class KeySet:
 
 
 def check_signature(keys: Keys, header: Mapping[str, Any], signed: bytes, signature: bytes) -> None:
-    """Raises TokenRefused unless one of the keys, the one named if one is, signed that."""
+    """Raise TokenRefused unless a key of the set (the named one, if the header names one) made the
+    signature."""
     named = header.get("kid")
     meant = [key for kid, key in keys if named is None or kid == named]
     if not any(_signed(key, str(header.get("alg")), signed, signature) for key in meant):
@@ -66,7 +68,8 @@ def check_signature(keys: Keys, header: Mapping[str, Any], signed: bytes, signat
 
 
 def parse_keys(text: str) -> Keys:
-    """Keys that verify, with their ids; others are passed over. Raises ValueError for no set."""
+    """Return the keys that verify signatures, with their ids; skip others. Raises ValueError for a
+    malformed set."""
     try:
         value = json.loads(text)
     except RecursionError:

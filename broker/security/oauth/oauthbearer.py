@@ -1,4 +1,5 @@
-"""SASL OAUTHBEARER (RFC 7628, KIP-255): who has a token that its validator takes is let in."""
+"""SASL OAUTHBEARER (RFC 7628, KIP-255): a client authenticates with a token that the validator
+accepts."""
 
 from __future__ import annotations
 
@@ -20,34 +21,34 @@ _AFTER_REFUSAL = b"\x01"
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """Whom it is of, and when it ends."""
+    """A token: its principal and its expiry."""
 
     subject: str
     expires_at_ms: float
 
 
 class TokenRefused(ValueError):
-    """A token that is worth nothing here; for lack of a `scope` if it has one."""
+    """The token is rejected; `scope` is set if the token lacks it."""
 
     def __init__(self, why: str, scope: str | None = None) -> None:
         super().__init__(why)
         self.scope = scope
 
-    def told(self) -> str:
-        """What the peer learns of it (RFC 7628, 3.2.2)."""
+    def response(self) -> str:
+        """The error response for the peer (RFC 7628, 3.2.2)."""
         if self.scope is None:
             return '{"status":"invalid_token"}'
         return f'{{"status":"insufficient_scope", "scope":"{self.scope}"}}'
 
 
 class Validator(Protocol):
-    """Takes a token or raises TokenRefused."""
+    """Validates a token or raises TokenRefused."""
 
     def validate(self, token: str) -> Token: ...
 
 
 class OAuthBearerExchange:
-    """One message, or after a refusal a second one that acknowledges it."""
+    """One message; after a rejection a second message acknowledges it."""
 
     def __init__(self, validator: Validator) -> None:
         self._validator = validator
@@ -64,7 +65,7 @@ class OAuthBearerExchange:
         try:
             token = self._validator.validate(text)
         except TokenRefused as refused:
-            self._refusal = refused.told()
+            self._refusal = refused.response()
             return self._refusal.encode()
         if wanted and wanted != token.subject:
             raise Denied(
@@ -78,7 +79,7 @@ class OAuthBearerExchange:
 
 
 def _parsed(message: bytes) -> tuple[str, str]:
-    """The authorization id and the token."""
+    """Return the authorization id and the token."""
     found = _FIRST.fullmatch(message.decode("utf-8", "replace"))
     if found is None:
         raise BrokenExchange("Invalid OAUTHBEARER client first message")
@@ -93,7 +94,7 @@ def _parsed(message: bytes) -> tuple[str, str]:
 
 
 class OAuthBearerLogin:
-    """Shows a token."""
+    """Sends a token."""
 
     def __init__(self, token: str) -> None:
         self._token = token

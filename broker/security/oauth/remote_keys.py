@@ -1,4 +1,4 @@
-"""A set of public keys that a server gives by http or https (`RefreshingHttpsJwks`)."""
+"""A key set from an http or https server (`RefreshingHttpsJwks`)."""
 
 from __future__ import annotations
 
@@ -20,14 +20,13 @@ log = logging.getLogger("security")
 TIMEOUT_S = 10.0
 MAX_BYTES = 1 << 20
 ASK_AGAIN_S = 60.0
-"""How often at most an unknown key id has the set fetched anew: anybody can make ids up."""
+"""The least interval between fetches for unknown key ids, which any client can invent."""
 MAX_UNKNOWN = 16
 
 
 class RemoteKeys:
-    """Fetched at first, every `refresh_s` by a thread of its own, and soon after a token came whose
-    key is unknown. What cannot be fetched is tried again; the keys that are known hold until then.
-    """
+    """Keys that are fetched at the start, every `refresh_s` in a thread, and soon after a token
+    with an unknown key id. A failed fetch is retried; the present keys stay valid."""
 
     def __init__(
         self,
@@ -48,14 +47,15 @@ class RemoteKeys:
         threading.Thread(target=self._follow, name="jwks", daemon=True).start()
 
     def verify(self, header: Mapping[str, Any], signed: bytes, signature: bytes) -> None:
-        """Raises TokenRefused unless one of the keys, the one named if one is, signed that."""
+        """Raise TokenRefused unless a key of the set (the named one, if the header names one) made
+        the signature."""
         named = header.get("kid")
         if named is not None and all(kid != named for kid, _ in self._keys):
             self._ask_for(str(named))
         check_signature(self._keys, header, signed, signature)
 
     def close(self) -> None:
-        """Fetch no more."""
+        """Stop fetching."""
         self._closed = True
         self._now.set()
 
@@ -76,7 +76,7 @@ class RemoteKeys:
                 return
             try:
                 self._keys = parse_keys(self._fetch())
-            except Exception as error:  # a server may answer anything: the search goes on
+            except Exception as error:  # a malformed response: try again
                 log.warning("the keys that sign tokens cannot be fetched: %s", error)
                 wait_s, backoff_s = backoff_s, min(backoff_s * 2, self._max_backoff_s)
             else:
@@ -87,14 +87,15 @@ class RemoteKeys:
 def remote_keys(
     url: str, trust: str | None, refresh_ms: int, backoff_ms: int, max_backoff_ms: int
 ) -> RemoteKeys:
-    """One for all who read the same; `trust` is a PEM file, None for the system's."""
+    """Return the shared instance for these arguments; `trust` is a PEM file, None for the
+    system's."""
     return RemoteKeys(
         lambda: fetch(url, trust), refresh_ms / 1000, backoff_ms / 1000, max_backoff_ms / 1000
     )
 
 
 def fetch(url: str, trust: str | None) -> str:
-    """What the server answers. Raises OSError and ValueError."""
+    """Fetch the key set. Raises OSError and ValueError."""
     context = ssl.create_default_context(cafile=trust)
     opener = build_opener(ProxyHandler({}), HTTPSHandler(context=context))
     try:

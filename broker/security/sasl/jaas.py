@@ -1,4 +1,4 @@
-"""`sasl.jaas.config`: one login module with its options (`JaasConfig` of Apache Kafka)."""
+"""`sasl.jaas.config`: a login module with its options (`JaasConfig` of Apache Kafka)."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _FLAGS = ("required", "requisite", "sufficient", "optional")
 
 @dataclass(frozen=True, slots=True)
 class LoginModule:
-    """A class by name, and what it is told: secrets, so they are not shown."""
+    """A class name with its options, which are secret and not printed."""
 
     name: str
     options: Mapping[str, str] = field(repr=False)
 
 
 def parse_jaas(text: str) -> LoginModule:
-    """Raises ValueError for anything but one module, without showing the text: it has secrets."""
+    """Parse exactly one module. Raises ValueError without the text, which contains secrets."""
     modules = list(_modules(text))
     if not modules:
         raise ValueError("Login module not specified in JAAS config")

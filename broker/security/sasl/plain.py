@@ -13,7 +13,7 @@ _USER_OPTION = "user_"
 
 
 class PlainExchange:
-    """A single message: authorization id, user and password, between NULs."""
+    """One message: authorization id, user and password, separated by NUL."""
 
     expires_at_ms: float | None = None
 
@@ -51,7 +51,7 @@ class PlainExchange:
 
 
 class PlainLogin:
-    """Says `username` and `password` of the login module."""
+    """Sends `username` and `password` of the login module."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._message = f"\0{options.get('username', '')}\0{options.get('password', '')}".encode()

@@ -1,4 +1,4 @@
-"""What all SASL mechanisms have in common, seen from the broker's side."""
+"""The interface of SASL mechanisms on the broker's side."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from urteil.broker.security.principals import Principal
 
 
 class Denied(Exception):
-    """The peer is not who it says; the text is told to it (`SaslAuthenticationException`)."""
+    """Authentication failed; the text is sent to the peer (`SaslAuthenticationException`)."""
 
 
 class BrokenExchange(Exception):
-    """The exchange cannot go on; why is not told to the peer, who might learn from it which users
-    there are (`SaslException`)."""
+    """The exchange failed; the reason is not sent, since it might reveal which users exist
+    (`SaslException`)."""
 
 
 class MalformedMessage(BrokenExchange):
-    """No peer that knows the mechanism says that: it is not answered at all."""
+    """A message that no implementation of the mechanism sends; it gets no response."""
 
 
 class Exchange(Protocol):
-    """One peer's way through a mechanism: `step` answers its messages until it `is_complete`.
+    """The exchange with one peer: `step` answers its messages until `is_complete`.
 
-    `expires_at_ms`: when what it showed is no longer worth anything (None: never).
+    `expires_at_ms`: when the credential expires (None: never).
     """
 
     is_complete: bool
@@ -31,14 +31,14 @@ class Exchange(Protocol):
     expires_at_ms: float | None
 
     def step(self, message: bytes) -> bytes:
-        """The answer to a message. Raises Denied, BrokenExchange."""
+        """Answer a message. Raises Denied, BrokenExchange."""
         ...
 
 
 class Login(Protocol):
-    """The other side, for a broker that shows another one who it is."""
+    """The client side, for a broker that authenticates to another one."""
 
     def step(self, challenge: bytes | None) -> bytes | None:
-        """The message that answers a challenge (None: the first); None when nothing is left to
-        say. Raises Denied, BrokenExchange for a server that is not who it should be."""
+        """Return the message for a challenge (None: the first message); None at the end. Raises
+        Denied, BrokenExchange if the server cannot prove its identity."""
         ...

@@ -1,4 +1,4 @@
-"""SCRAM (RFC 5802, RFC 7677) without channel binding, and its credentials as Kafka keeps them."""
+"""SCRAM (RFC 5802, RFC 7677) without channel binding, and Kafka's format of its credentials."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from urteil.broker.security.sasl.sasl_exchange import BrokenExchange, Denied, Ma
 
 HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 MIN_ITERATIONS = 4096
-MAX_ITERATIONS = 16384  # that a client may set
+MAX_ITERATIONS = 16384  # iterations that a client may set
 
 _NAME = r"(?:[^,=\0]|=2C|=3D)+"
 _FIRST = re.compile(
@@ -31,12 +31,13 @@ _FINAL = re.compile(
 _SERVER_FIRST = re.compile(
     r"r=(?P<nonce>[\x21-\x2b\x2d-\x7e]+),s=(?P<salt>[A-Za-z0-9+/=]+),i=(?P<count>\d{1,6})(?:,.*)?"
 )
-"""Any number of iterations up to a million: a peer must not keep the broker busy for minutes."""
+"""At most a million iterations: a peer must not occupy the broker for minutes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """What a server knows of a user: enough to check a password, not to show it elsewhere."""
+    """A server's credential of a user: it verifies a password, but does not authenticate
+    elsewhere."""
 
     salt: bytes
     stored_key: bytes
@@ -47,7 +48,7 @@ class Credential:
         return f"Credential(iterations={self.iterations})"
 
     def text(self) -> str:
-        """As it lies in ZooKeeper (`ScramCredentialUtils`)."""
+        """The text in ZooKeeper (`ScramCredentialUtils`)."""
         return (
             f"salt={_encoded(self.salt)},stored_key={_encoded(self.stored_key)},"
             f"server_key={_encoded(self.server_key)},iterations={self.iterations}"
@@ -55,7 +56,7 @@ class Credential:
 
 
 def parse_credential(text: str) -> Credential:
-    """The inverse of `text`. Raises ValueError, which shows nothing of it."""
+    """Parse a `text`. Raises ValueError without its content."""
     parts = dict(part.partition("=")[::2] for part in text.split(","))
     try:
         return Credential(
@@ -71,14 +72,14 @@ def parse_credential(text: str) -> Credential:
 def credential(
     mechanism: str, password: str, *, iterations: int = MIN_ITERATIONS, salt: bytes | None = None
 ) -> Credential:
-    """Made of a password."""
+    """Derive a credential from a password."""
     salt = os.urandom(32) if salt is None else salt
     salted = hashlib.pbkdf2_hmac(HASHES[mechanism], password.encode(), salt, iterations)
     return credential_of_salted(mechanism, salted, salt, iterations)
 
 
 def credential_of_salted(mechanism: str, salted: bytes, salt: bytes, iterations: int) -> Credential:
-    """Made of a password that a client salted."""
+    """Derive a credential from a password that a client has salted."""
     name = HASHES[mechanism]
     client_key = hmac.digest(salted, b"Client Key", name)
     stored_key = hashlib.new(name, client_key).digest()
@@ -87,7 +88,7 @@ def credential_of_salted(mechanism: str, salted: bytes, salt: bytes, iterations:
 
 @dataclass(frozen=True, slots=True)
 class UserCredential:
-    """Whom a credential is of; a delegation token's owner, and when the token ends."""
+    """A credential with its user; for a delegation token, with its owner and expiry."""
 
     credential: Credential
     principal: Principal
@@ -95,7 +96,8 @@ class UserCredential:
 
 
 Find = Callable[[str, bool], UserCredential | None]
-"""Takes a user's name, or a delegation token's id if the second argument is true."""
+"""Finds a credential by a user's name, or by a delegation token's id if the second argument is
+true."""
 
 
 def nonce() -> str:
@@ -103,7 +105,7 @@ def nonce() -> str:
 
 
 class ScramExchange:
-    """The server's side. `find` looks credentials up."""
+    """The server side. `find` looks up credentials."""
 
     def __init__(self, mechanism: str, find: Find, nonce: Callable[[], str] = nonce) -> None:
         self._hash = HASHES[mechanism]
@@ -158,7 +160,7 @@ class ScramExchange:
         found = _FINAL.fullmatch(text)
         if found is None:
             raise BrokenExchange("Invalid SCRAM client final message format")
-        # Apache Kafka compares the end alone: librdkafka before 2.6 repeats its own part.
+        # Like Apache Kafka, compare the end only: librdkafka before 2.6 repeats its own part.
         if not found["nonce"].endswith(self._expected):
             raise BrokenExchange("Invalid client nonce in the final client message.")
         said = f"{self._said},{found['without_proof']}".encode()
@@ -178,7 +180,7 @@ class ScramExchange:
 
 
 class ScramLogin:
-    """The client's side, with `username` and `password` of the login module."""
+    """The client side, with `username` and `password` of the login module."""
 
     def __init__(
         self, mechanism: str, options: Mapping[str, str], nonce: Callable[[], str] = nonce

@@ -1,4 +1,4 @@
-"""Describing and altering users' SCRAM credentials (`ZkAdminManager`, KIP-554)."""
+"""DescribeUserScramCredentials and AlterUserScramCredentials (`ZkAdminManager`, KIP-554)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NO_KEY = "A salted password is not empty"
 
 @dataclass(frozen=True, slots=True)
 class Upsertion:
-    """A password that the client salted; None: the credential is to go."""
+    """A password that the client has salted; None removes the credential."""
 
     user: str
     mechanism: int
@@ -40,8 +40,8 @@ class Upsertion:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Of one user's changes. Apache Kafka says the empty sentence of what went well; librdkafka
-    shows whoever asks `(null)` for none."""
+    """The result of one user's changes. Apache Kafka sends an empty message on success; librdkafka
+    prints `(null)` for none."""
 
     user: str
     error: ErrorCode = ErrorCode.NONE
@@ -50,7 +50,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A user's credentials by mechanism, or why there are none to tell."""
+    """A user's credentials by mechanism, or the error."""
 
     user: str
     credentials: Mapping[int, Credential]
@@ -59,13 +59,13 @@ class Described:
 
 
 class ScramAdmin:
-    """One change at a time, of quotas too, so that none is lost here."""
+    """Applies one change at a time, changes of quotas included, so that none overwrites another."""
 
     def __init__(self, configs: EntityConfigs) -> None:
         self._configs = configs
 
     async def describe(self, users: Sequence[str] | None) -> list[Described]:
-        """Those named, or all (None or empty) who have credentials."""
+        """Return the credentials of the named users, or of all (None or empty)."""
         if not users:
             names = [desanitize(one) for one in await self._configs.entities(USERS)]
             found = [await self._described(name) for name in names]
@@ -95,7 +95,7 @@ class ScramAdmin:
         )
 
     async def alter(self, changes: Sequence[Upsertion]) -> list[Outcome]:
-        """Of each user all of its changes, or none."""
+        """Apply all changes of a user or none."""
         async with self._configs.turn:
             by_user: dict[str, list[Upsertion]] = {}
             async for change in paced(changes):
@@ -108,10 +108,10 @@ class ScramAdmin:
                     has_no_node = has_no_node or not is_node_name(sanitize(user))
                     has_no_key = has_no_key or any(one.salted == b"" for one in theirs)
             error = ErrorCode.UNKNOWN_SERVER_ERROR
-            if has_no_node:  # ZooKeeper's refusal goes to all
+            if has_no_node:  # an error of ZooKeeper fails all
                 return [Outcome(user, error, NO_NODE) async for user in paced(by_user)]
             users = paced(by_user)
-            if has_no_key:  # Java has no such key: none is made
+            if has_no_key:  # Java has no such key, so no credential is created
                 return [refusals[user] or Outcome(user, error, NO_KEY) async for user in users]
             return [
                 refusals[user] or await self._alter(user, by_user[user]) async for user in users
@@ -135,7 +135,7 @@ class ScramAdmin:
 
 
 def _refusal(user: str, changes: Sequence[Upsertion]) -> Outcome | None:
-    """What is wrong with the changes by themselves: of several errors the last one is told."""
+    """The error of the changes by themselves; the last one of several."""
     wrong = [found for found in map(_wrong, changes) if found is not None]
     if wrong:
         return wrong[-1]

@@ -1,5 +1,5 @@
-"""SCRAM credentials of users, as `/config/users` has them: read before the broker serves, followed
-from then on (`UserConfigHandler`, `CredentialProvider`)."""
+"""SCRAM credentials of users: loaded from `/config/users` before the broker serves requests, then
+kept up to date (`UserConfigHandler`, `CredentialProvider`)."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from urteil.broker.zookeeper.entity_configs import USERS, EntityConfigs
 log = logging.getLogger("security")
 
 FindToken = Callable[[str, str], UserCredential | None]
-"""Takes a mechanism and a delegation token's id."""
+"""Finds the credential of a delegation token by mechanism and token id."""
 
 
 class ScramUsers:
-    """Finds credentials. `find_token` may be set by whoever keeps delegation tokens."""
+    """Finds credentials. The owner of delegation tokens may set `find_token`."""
 
     def __init__(self) -> None:
         self._users: dict[str, Mapping[str, Credential]] = {}
@@ -39,7 +39,7 @@ class ScramUsers:
             self._changed(name, settings)
 
     def of(self, mechanism: str) -> Find:
-        """Lookup for one mechanism."""
+        """Return the lookup of one mechanism."""
 
         def find(name: str, by_token: bool) -> UserCredential | None:
             if by_token:
@@ -50,13 +50,13 @@ class ScramUsers:
         return find
 
     def _changed(self, entity: str, settings: Mapping[str, str]) -> None:
-        if "/" in entity:  # a client's settings, of this user
+        if "/" in entity:  # settings of a client id of this user
             return
         self._users[desanitize(entity)] = credentials_in(entity, settings)
 
 
 def credentials_in(entity: str, settings: Mapping[str, str]) -> dict[str, Credential]:
-    """By mechanism; what cannot be read is told in the log and left out."""
+    """Return credentials by mechanism; log and skip malformed ones."""
     found = {}
     for mechanism in HASHES:
         if mechanism in settings:

@@ -1,4 +1,4 @@
-"""`ssl.cipher.suites`: IANA's names, which Java uses, to those of OpenSSL."""
+"""`ssl.cipher.suites`: IANA's names, as Java uses them, and those of OpenSSL."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ _EXCHANGES = {"RSA": "", "ECDHE_RSA": "ECDHE-RSA", "ECDHE_ECDSA": "ECDHE-ECDSA",
 
 
 def openssl_ciphers(names: Iterable[str]) -> tuple[list[str], bool]:
-    """OpenSSL's names of those before TLS 1.3, and whether TLS 1.3 is wanted. Raises ValueError.
+    """Return OpenSSL's names of the suites before TLS 1.3, and whether TLS 1.3 is enabled. Raises
+    ValueError.
 
-    TLS 1.3's three suites cannot be told apart with this TLS library: all of them or none.
+    The TLS library cannot select among the three suites of TLS 1.3: all of them are enabled, or
+    none.
     """
     names = list(names)
     newest = _NEWEST.intersection(names)

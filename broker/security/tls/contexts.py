@@ -1,4 +1,5 @@
-"""TLS contexts made from a listener's `ssl.*` settings, for its clients and as a client of it."""
+"""TLS contexts of a listener's `ssl.*` settings, for its clients and for this broker as a
+client."""
 
 from __future__ import annotations
 
@@ -34,14 +35,14 @@ _VERSIONS = {
 
 
 class TlsSettings(Settings, Protocol):
-    """Of one listener; some are lists."""
+    """The settings of one listener; some are lists."""
 
     def value(self, name: str) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)
 class TlsMaterial:
-    """What contexts are made of. Raises StoreError for settings that do not go together."""
+    """The key material of contexts. Raises StoreError for settings that contradict each other."""
 
     identity: Identity | None
     trusted: tuple[x509.Certificate, ...] | None
@@ -52,7 +53,7 @@ class TlsMaterial:
 
     @classmethod
     def load(cls, settings: TlsSettings, client_auth: str | None = None) -> TlsMaterial:
-        """Read the stores; `client_auth` stands above the setting."""
+        """Load the stores; `client_auth` overrides the setting."""
         return cls(
             identity=load_identity(settings),
             trusted=load_trusted(settings),
@@ -65,7 +66,7 @@ class TlsMaterial:
         )
 
     def server_context(self) -> ssl.SSLContext:
-        """For who connects. Raises StoreError; without a key nobody could."""
+        """Return the context for clients. Raises StoreError; a server needs a key."""
         if self.identity is None:
             raise StoreError("ssl.keystore.location (or ssl.keystore.key) is needed to serve SSL")
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -74,7 +75,7 @@ class TlsMaterial:
         return context
 
     def client_context(self) -> ssl.SSLContext:
-        """To connect to another broker's listener of the same name."""
+        """Return the context for connections to other brokers' listener of this name."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         self._set_up(context)
         context.check_hostname = self.checks_hostname
@@ -85,7 +86,7 @@ class TlsMaterial:
     def _set_up(self, context: ssl.SSLContext) -> None:
         _choose_versions(context, self.protocols)
         context.options |= ssl.OP_NO_RENEGOTIATION
-        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # Java trusts what is in the store
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # as Java: trust all in the store
         try:
             if self.ciphers:
                 chosen, has_newest = openssl_ciphers(self.ciphers)
@@ -103,8 +104,8 @@ class TlsMaterial:
             raise StoreError(f"TLS cannot be set up: {error}") from None
 
     def _admit_old(self, context: ssl.SSLContext) -> None:
-        """Lower what OpenSSL asks of certificates as far as those in the stores need: Java takes
-        SHA-1 and RSA of 1,024 bits."""
+        """Lower OpenSSL's requirements as far as the certificates in the stores need it: Java
+        accepts SHA-1 and RSA of 1,024 bits."""
         chain = self.identity.chain if self.identity is not None else ()
         level = min(map(_security_level, (*chain, *(self.trusted or ()))), default=2)
         if level < 2:
@@ -113,9 +114,11 @@ class TlsMaterial:
 
 
 def _security_level(certificate: x509.Certificate) -> int:
-    """The highest of OpenSSL's levels up to its default on Debian, 2, that takes it.
+    """Return the highest security level of OpenSSL, up to 2 (Debian's default), that accepts the
+    certificate.
 
-    Nobody asks how a root signed itself. What is unknown here lowers nothing."""
+    Self-signatures of roots do not count. Unknown algorithms lower nothing.
+    """
     is_root = certificate.issuer == certificate.subject
     try:
         if not is_root and isinstance(certificate.signature_hash_algorithm, hashes.SHA1):
@@ -151,7 +154,8 @@ def _avoid_newest(context: ssl.SSLContext) -> None:
 
 
 def _present(context: ssl.SSLContext, identity: Identity) -> None:
-    """The library reads keys from files alone: from one in memory, that no disk sees."""
+    """Load an identity into a context. The library reads keys from files only: an in-memory file,
+    never on disk."""
     fd = os.memfd_create("identity")
     try:
         os.write(fd, identity.pem())
@@ -161,5 +165,5 @@ def _present(context: ssl.SSLContext, identity: Identity) -> None:
 
 
 def subject(certificate: bytes) -> str:
-    """Whose certificate in DER it is, as `CN=alice,O=acme`."""
+    """Return the subject of a DER certificate: `CN=alice,O=acme`."""
     return rfc2253(x509.load_der_x509_certificate(certificate).subject.public_bytes())

@@ -1,4 +1,4 @@
-"""The little of DER (X.690) that key stores and names need."""
+"""A minimal DER parser (X.690), for key stores and names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ SEQUENCE, OCTET_STRING, OBJECT_IDENTIFIER = 0x30, 0x04, 0x06
 
 
 def read(data: bytes, at: int = 0) -> tuple[int, bytes, int]:
-    """Tag and content of the value at `at`, and where it ends. Raises ValueError."""
+    """Return tag and content of the value at `at`, and its end. Raises ValueError."""
     try:
         tag, size, at = data[at], data[at + 1], at + 2
         if size & 0x80:
@@ -23,7 +23,7 @@ def read(data: bytes, at: int = 0) -> tuple[int, bytes, int]:
 
 
 def values(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Tag and content of each value, one after another."""
+    """Yield tag and content of consecutive values."""
     at = 0
     while at < len(data):
         tag, content, at = read(data, at)
@@ -31,7 +31,7 @@ def values(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def inside(data: bytes, tag: int) -> bytes:
-    """The content of a value that must have that tag. Raises ValueError."""
+    """Return the content of a value with the given tag. Raises ValueError."""
     found, content, _ = read(data)
     if found != tag:
         raise ValueError(f"DER tag {found:#x} where {tag:#x} belongs")
@@ -39,7 +39,7 @@ def inside(data: bytes, tag: int) -> bytes:
 
 
 def dotted(content: bytes) -> str:
-    """An object identifier's content as `1.2.840.113549`."""
+    """Format an object identifier: `1.2.840.113549`."""
     arcs, value = [], 0
     for byte in content:
         value = value << 7 | byte & 0x7F

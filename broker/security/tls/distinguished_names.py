@@ -1,4 +1,4 @@
-"""Names of certificates, written as Java writes them: ACLs and mapping rules were made for that."""
+"""Distinguished names of certificates in Java's spelling, which ACLs and mapping rules expect."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _ESCAPED = ',=+<>#;"\\'
 
 
 def rfc2253(name: bytes) -> str:
-    """A DER `Name` as `CN=alice,O=acme,C=DE` (`X500Principal.getName()`, RFC 2253).
+    """Format a DER `Name` as `CN=alice,O=acme,C=DE` (`X500Principal.getName()`, RFC 2253).
 
-    Attributes without a keyword there are shown as `1.2.840.113549.1.9.1=#1605...`. Raises
-    ValueError for what is no name.
+    Attributes without a keyword are written `1.2.840.113549.1.9.1=#1605...`. Raises ValueError for
+    a malformed name.
     """
     parts = [content for _, content in der.values(der.inside(name, der.SEQUENCE))]
     return ",".join(map(_relative, reversed(parts)))

@@ -1,7 +1,7 @@
-"""Java key stores of the type JKS, which no other library reads: format and protection are Sun's.
+"""Java key stores of type JKS, which no other library reads; format and encryption are Sun's.
 
-Big-endian: magic, version, count; an entry is a tag (1 key, 2 certificate), an alias, a time; last
-a SHA-1 over password and all before. A key is XORed with a chain of SHA-1 (OID
+Big-endian: magic, version, count; an entry is a tag (1 key, 2 certificate), an alias and a time;
+then a SHA-1 over the password and all of it. A key is XORed with a chain of SHA-1 (OID
 1.3.6.1.4.1.42.2.17.1.1). Source: `sun.security.provider.JavaKeyStore` and `KeyProtector`.
 """
 
@@ -23,7 +23,7 @@ _SHA1_BYTES = 20
 
 @dataclass(frozen=True, slots=True)
 class JksKey:
-    """A private key still protected, and its certificates in DER, its own first."""
+    """An encrypted private key, and its certificates in DER, its own first."""
 
     protected: bytes
     chain: tuple[bytes, ...]
@@ -38,8 +38,8 @@ class JksStore:
 
 
 def parse_jks(data: bytes, password: str | None) -> JksStore:
-    """Raises ValueError for another format, or another password than it was written with; without
-    a password its integrity is not checked."""
+    """Parse a store. Raises ValueError for another format or a wrong password; without a password,
+    integrity is not checked."""
     if password is not None:
         digest = hashlib.sha1(_utf16(password) + _WHITENER + data[:-_SHA1_BYTES]).digest()
         if not hmac.compare_digest(digest, data[-_SHA1_BYTES:]):
@@ -67,7 +67,8 @@ def parse_jks(data: bytes, password: str | None) -> JksStore:
 
 
 def unprotect(protected: bytes, password: str) -> bytes:
-    """The private key as PKCS #8 in DER. Raises ValueError, also for a wrong password."""
+    """Decrypt a private key; returns PKCS #8 in DER. Raises ValueError, also for a wrong
+    password."""
     parts = list(der.values(der.inside(protected, der.SEQUENCE)))
     if len(parts) != 2 or der.dotted(der.inside(parts[0][1], der.OBJECT_IDENTIFIER)) != _PROTECTOR:
         raise ValueError("the key is protected in a way that is not JKS's")
@@ -103,7 +104,7 @@ class _Reader:
 
     def certificate(self, version: int) -> bytes:
         if version == 2:
-            self.take(self.short())  # its type: X.509
+            self.take(self.short())  # certificate type: X.509
         return self.take(self.number())
 
 

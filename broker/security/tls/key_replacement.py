@@ -1,4 +1,4 @@
-"""Whether keys and trust may be replaced while connections stand (`SslFactory` of Apache Kafka)."""
+"""Checks before keys and trust stores are replaced at runtime (`SslFactory` of Apache Kafka)."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from urteil.broker.security.tls.key_stores import Identity
 
 
 def check_own_trust(material: TlsMaterial) -> None:
-    """Brokers of one cluster are alike: who would not trust itself would not trust its peers.
-
-    Raises ValueError, with what the handshake said.
-    """
+    """Check that the material trusts its own certificate: brokers of one cluster are alike, so a
+    broker that rejects itself rejects its peers. Raises ValueError with the error of the
+    handshake."""
     _handshake(material, material)
 
 
 def check_replacement(
     now: TlsMaterial, then: TlsMaterial, *, allows_names: bool, allows_hosts: bool, by_peers: bool
 ) -> None:
-    """Raises ValueError. `by_peers`: other brokers connect, and have the old ones for a while."""
+    """Check a replacement. Raises ValueError. `by_peers`: other brokers connect, still with the old
+    material."""
     if (now.identity is None) != (then.identity is None):
         what = "added" if now.identity is None else "removed"
         raise ValueError(f"Keystore cannot be {what} dynamically")
@@ -69,7 +69,7 @@ def _handshake(server: TlsMaterial, client: TlsMaterial) -> None:
         server.server_context().wrap_bio(to_server, to_client, server_side=True),
     ]
     try:
-        for _ in range(4):  # more than any handshake takes
+        for _ in range(4):  # more steps than any handshake has
             for one in sides:
                 _go_on(one)
     except ssl.SSLError as error:
@@ -82,6 +82,6 @@ def _handshake(server: TlsMaterial, client: TlsMaterial) -> None:
 def _go_on(side: ssl.SSLObject) -> None:
     try:
         side.do_handshake()
-        side.read(1)  # a client of TLS 1.3 is refused after its own handshake is through
+        side.read(1)  # a TLS 1.3 client learns of its rejection after its own handshake
     except ssl.SSLWantReadError:
         return

@@ -1,6 +1,6 @@
-"""Keys and trusted certificates from PEM, PKCS #12 and JKS, in files or in the settings themselves.
+"""Keys and trusted certificates from PEM, PKCS #12 and JKS, in files or inline settings.
 
-What goes with what is Apache Kafka's (`DefaultSslEngineFactory`), and so are the complaints.
+The valid combinations and the errors are Apache Kafka's (`DefaultSslEngineFactory`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ _TYPES = (PEM, "PKCS12", "JKS")
 
 
 class StoreError(ValueError):
-    """Settings that do not go together, or a store that cannot be read; never with a secret."""
+    """Settings that contradict each other, or an unreadable store. The message never contains a
+    secret."""
 
 
 class Settings(Protocol):
@@ -35,13 +36,13 @@ class Settings(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A private key and its certificates, the own one first."""
+    """A private key and its certificates, its own first."""
 
     key: PrivateKeyTypes
     chain: tuple[x509.Certificate, ...]
 
     def pem(self) -> bytes:
-        """Both, the key in the clear: for the TLS library alone."""
+        """Return key and certificates as PEM; the key is unencrypted, for the TLS library only."""
         key = self.key.private_bytes(
             serialization.Encoding.PEM,
             serialization.PrivateFormat.PKCS8,
@@ -51,7 +52,7 @@ class Identity:
 
 
 def load_identity(settings: Settings) -> Identity | None:
-    """The key store; None where none is set. Raises StoreError."""
+    """Load the key store; None if none is set. Raises StoreError."""
     kind = _type(settings, "ssl.keystore.type")
     inline, chain = (
         settings.value("ssl.keystore.key"),
@@ -91,7 +92,7 @@ def load_identity(settings: Settings) -> Identity | None:
 
 
 def load_trusted(settings: Settings) -> tuple[x509.Certificate, ...] | None:
-    """The trust store; None where none is set. Raises StoreError."""
+    """Load the trust store; None if none is set. Raises StoreError."""
     kind = _type(settings, "ssl.truststore.type")
     inline = settings.value("ssl.truststore.certificates")
     path = settings.value("ssl.truststore.location")
@@ -189,7 +190,7 @@ def _stored_trusted(path: str, password: str | None) -> tuple[x509.Certificate, 
     with _naming(path):
         if data[:4] == jks.MAGIC:
             store = jks.parse_jks(data, password)
-            # as Java's default trust manager: what is trusted, and its own certificates
+            # like Java's default trust manager: trusted certificates and those of its own keys
             encoded = [*store.trusted, *(one.chain[0] for one in store.keys if one.chain)]
             found = tuple(map(x509.load_der_x509_certificate, encoded))
         else:
@@ -204,7 +205,7 @@ def _stored_trusted(path: str, password: str | None) -> tuple[x509.Certificate, 
 def chain_of(
     own: x509.Certificate, others: Sequence[x509.Certificate]
 ) -> tuple[x509.Certificate, ...]:
-    """The certificates in the order in which one issued the one before."""
+    """Order certificates so that each one issued its predecessor."""
     chain, left = [own], list(others)
     while issuer := next((one for one in left if one.subject == chain[-1].issuer), None):
         chain.append(issuer)
@@ -213,7 +214,7 @@ def chain_of(
 
 
 class _naming:
-    """Tells which store it was that cannot be read."""
+    """Adds the name of the store to errors."""
 
     def __init__(self, path: str) -> None:
         self._path = path

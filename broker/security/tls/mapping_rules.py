@@ -1,4 +1,4 @@
-"""`ssl.principal.mapping.rules`: from a certificate's name to a user (`SslPrincipalMapper`)."""
+"""`ssl.principal.mapping.rules`: maps a certificate's name to a user (`SslPrincipalMapper`)."""
 
 from __future__ import annotations
 
@@ -38,13 +38,14 @@ class _Rule:
 
 
 class MappingRules:
-    """The first rule that matches a whole name says who it is. Raises ValueError for bad rules."""
+    """Maps a name by the first rule that matches it in full. Raises ValueError for invalid
+    rules."""
 
     def __init__(self, rules: str) -> None:
         self._rules = [_parsed(one) for one in split_rules(rules)]
 
     def user(self, name: str) -> str:
-        """Raises ValueError when no rule matches: then the peer is refused."""
+        """Return the user. Raises ValueError if no rule matches: the peer is rejected."""
         for rule in self._rules:
             user = rule.apply(name)
             if user is not None:
@@ -53,7 +54,7 @@ class MappingRules:
 
 
 def split_rules(rules: str) -> Sequence[str]:
-    """Rules stand between commas, which a rule may also have inside."""
+    """Split rules at commas, which may also occur inside a rule."""
     return [found[1] for found in _SPLIT.finditer(rules.strip() or "DEFAULT") if found[1]]
 
 

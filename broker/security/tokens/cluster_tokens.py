@@ -1,4 +1,5 @@
-"""Keeps this broker's table of delegation tokens as ZooKeeper has them, and changes them there."""
+"""The delegation tokens of the cluster: keeps this broker's table equal to ZooKeeper, and changes
+tokens there."""
 
 from __future__ import annotations
 
@@ -20,16 +21,16 @@ from urteil.broker.zookeeper.session import Session
 log = logging.getLogger("tokens")
 
 CHECK_S = 1.0
-"""How soon a broker that became the controller looks for tokens that are over."""
+"""How soon a new controller looks for expired tokens."""
 
-Told = tuple[ErrorCode, int]
-"""An error, and when the token ends in ms since 1970 (-1 with an error)."""
+ExpiryResult = tuple[ErrorCode, int]
+"""An error, and the expiry time of the token in ms since 1970 (-1 with an error)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenTimes:
-    """In ms: how long a token may live at all, how long until it must be renewed, and how often
-    those that are over are looked for."""
+    """Times in ms: the maximum lifetime of a token, its renewal period, and the interval of checks
+    for expired tokens."""
 
     max_lifetime_ms: int
     expiry_ms: int
@@ -37,7 +38,8 @@ class TokenTimes:
 
 
 class ClusterTokens:
-    """One change at a time here; among brokers the last one stands, as in Apache Kafka."""
+    """Applies one change at a time on this broker; among brokers the last write wins, as in Apache
+    Kafka."""
 
     def __init__(
         self, zk: Session, secret: str, times: TokenTimes, now_ms: Callable[[], int]
@@ -52,7 +54,8 @@ class ClusterTokens:
         self._expiry: asyncio.Task[None] | None = None
 
     async def start(self, is_controller: Callable[[], bool]) -> None:
-        """Read all tokens, follow the changes, and as the controller remove what is over."""
+        """Read all tokens, follow changes, and remove expired tokens while this broker is the
+        controller."""
         if not self.table.is_enabled:
             return
         await self._store.prepare()
@@ -88,7 +91,7 @@ class ClusterTokens:
         renewers: tuple[Principal, ...],
         max_lifetime_ms: int,
     ) -> Token:
-        """`max_lifetime_ms`: 0 or below for as long as may be."""
+        """Create a token. `max_lifetime_ms`: 0 or less for the maximum."""
         now_ms, times = self._now_ms(), self._times
         longest_ms = times.max_lifetime_ms
         max_ms = now_ms + (min(max_lifetime_ms, longest_ms) if max_lifetime_ms > 0 else longest_ms)
@@ -106,8 +109,8 @@ class ClusterTokens:
         log.info("delegation token %s for %s", token.id, owner)
         return token
 
-    async def renew(self, asker: Principal, password: bytes, period_ms: int) -> Told:
-        """`period_ms`: below 0 for the default."""
+    async def renew(self, asker: Principal, password: bytes, period_ms: int) -> ExpiryResult:
+        """Renew a token. `period_ms`: negative for the default."""
         async with self._turn:
             token, error = self._found(asker, password)
             if token is None:
@@ -116,8 +119,8 @@ class ClusterTokens:
                 return ErrorCode.DELEGATION_TOKEN_EXPIRED, NO_TIME
             return await self._end_in(token, self._times.expiry_ms if period_ms < 0 else period_ms)
 
-    async def expire(self, asker: Principal, password: bytes, period_ms: int) -> Told:
-        """`period_ms`: below 0 for at once."""
+    async def expire(self, asker: Principal, password: bytes, period_ms: int) -> ExpiryResult:
+        """Set the expiry of a token. `period_ms`: negative to expire it now."""
         async with self._turn:
             token, error = self._found(asker, password)
             if token is None:
@@ -137,7 +140,7 @@ class ClusterTokens:
             return None, ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH
         return token, ErrorCode.NONE
 
-    async def _end_in(self, token: Token, period_ms: int) -> Told:
+    async def _end_in(self, token: Token, period_ms: int) -> ExpiryResult:
         ends_ms = min(token.max_ms, _long(self._now_ms() + period_ms))
         await self._put(replace(token, expires_ms=ends_ms))
         log.info("delegation token %s of %s ends at %d", token.id, token.owner, ends_ms)
@@ -166,7 +169,7 @@ class ClusterTokens:
             await asyncio.sleep(min(CHECK_S, self._times.check_interval_ms / 1000))
 
     async def expire_due(self) -> None:
-        """Remove what is over, which only the controller does."""
+        """Remove expired tokens; only the controller does this."""
         async with self._turn:
             for token in self.table:
                 if token.is_over(self._now_ms()):
@@ -174,7 +177,7 @@ class ClusterTokens:
 
 
 def _long(value: int) -> int:
-    """As Java adds: what is too large for 64 bits is below 0."""
+    """Add as Java does: overflow of 64 bits becomes negative."""
     return (value + 2**63) % 2**64 - 2**63
 
 

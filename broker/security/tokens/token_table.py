@@ -1,4 +1,4 @@
-"""Delegation tokens (KIP-48, KIP-373): what a broker knows of each, and who may see which."""
+"""The table of delegation tokens (KIP-48, KIP-373), and the rules of their visibility."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NO_TIME = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Token:
-    """Times in ms since 1970. `requester` is who asked for it, be it for another one."""
+    """A token. Times in ms since 1970. `requester` created it, possibly for another owner."""
 
     id: str
     owner: Principal
@@ -32,7 +32,7 @@ class Token:
         return principal == self.owner or principal in self.renewers
 
     def is_of(self, principal: Principal) -> bool:
-        """Whether the principal has to do with it, as who owns it, asked for it or may renew it."""
+        """Whether the principal is the token's owner, requester or renewer."""
         return principal == self.requester or self.may_renew(principal)
 
 
@@ -43,10 +43,8 @@ class _Entry:
 
 
 class TokenTable:
-    """All tokens; a token's HMAC-SHA512 under the secret that all brokers share is its password.
-
-    Without a secret there are no tokens.
-    """
+    """All tokens. The password of a token is its HMAC-SHA512 under the secret that all brokers
+    share; without a secret, tokens are disabled."""
 
     def __init__(self, secret: str) -> None:
         self._secret = secret.encode()
@@ -77,7 +75,8 @@ class TokenTable:
         return None if token_id is None else self._entries[token_id].token
 
     def find(self, mechanism: str, token_id: str) -> UserCredential | None:
-        """For SCRAM with `tokenauth=true`: user and password are the token's id and its HMAC."""
+        """Return the credential for SCRAM with `tokenauth=true`: user and password are the token's
+        id and HMAC."""
         entry = self._entries.get(token_id)
         if entry is None:
             return None
@@ -94,8 +93,8 @@ class TokenTable:
         owners: Collection[Principal] | None,
         may_describe: Callable[[Token], bool],
     ) -> list[Token]:
-        """Those that have to do with one of `owners` (None: all) and that the one who asks may
-        see: its own, and what `may_describe` says."""
+        """Return the tokens of `owners` (None: all) that the requester may see: its own, and those
+        that `may_describe` allows."""
         return [
             one
             for one in self

@@ -1,7 +1,7 @@
-"""Delegation tokens in ZooKeeper, where Apache Kafka keeps them and as it writes them.
+"""Delegation tokens in ZooKeeper, in Apache Kafka's layout (`DelegationTokenManagerZk`).
 
-`/delegation_token/tokens/ID` has all of a token but its HMAC; `/delegation_token/token_changes` the
-notices (source: `DelegationTokenManagerZk`).
+`/delegation_token/tokens/ID` has all fields of a token but its HMAC;
+`/delegation_token/token_changes` has the change notifications.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ def encode_token(token: Token) -> bytes:
 
 
 def decode_token(data: bytes) -> Token:
-    """Raises ValueError, KeyError or TypeError for what people may have written by hand."""
+    """Raises ValueError, KeyError or TypeError for malformed data, which people may have written by
+    hand."""
     value = json.loads(data)
     version = operator.index(value["version"])
     if not 0 < version <= VERSION:
@@ -61,7 +62,8 @@ def decode_token(data: bytes) -> Token:
 
 
 class TokenStore:
-    """Reads and writes; a write that may be lost is done again, since it says what stands."""
+    """Reads and writes tokens; a write is repeated after a lost connection, because it stores the
+    full state."""
 
     def __init__(self, zk: Session) -> None:
         self._zk = zk
@@ -74,7 +76,7 @@ class TokenStore:
         return sorted(await self._zk.children(TOKENS))
 
     async def read(self, token_id: str) -> Token | None:
-        """Raises ValueError naming the node when it holds no token."""
+        """Read a token. Raises ValueError with the node if it is malformed."""
         path = token_path(token_id)
         try:
             data, _ = await self._zk.get(path)

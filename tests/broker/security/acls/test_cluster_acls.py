@@ -193,7 +193,7 @@ def test_a_change_that_was_cut_short_is_told_when_it_is_asked_for_again(
                 await asyncio.Event().wait()
 
             with monkeypatch.context() as patch:
-                patch.setattr(ChangeNotifications, "give", stuck)
+                patch.setattr(ChangeNotifications, "notify", stuck)
                 adding = asyncio.ensure_future(first.add(ORDERS, [entry("User:ann")]))
                 await reached.wait()
                 adding.cancel()

@@ -122,7 +122,7 @@ class Links:
         dst_closes: bool = False,
         timeout_s: float = 5.0,
     ) -> Transfer:
-        address = self._plan.through(link)
+        address = self._plan.link_address(link)
         if link.dst not in self._plan.brokers:
             return transfer(link, *address, requests=[MONITOR], framed=False, timeout_s=timeout_s)
         request = framed_request(request_bytes)
@@ -161,7 +161,7 @@ class Links:
             _run_in_parallel(self._verify_source, self._servers)
 
     def probe(self, link: Link, *, timeout_s: float = 1.0) -> Probe:
-        return self._probe_at(link, self._plan.through(link), timeout_s)
+        return self._probe_at(link, self._plan.link_address(link), timeout_s)
 
     def check(self) -> None:
         for node in self._servers:
@@ -260,7 +260,7 @@ class Links:
                 self._restart(link.src)
 
     def _probe_directly(self, link: Link) -> Probe:
-        return self._probe_at(link, self._plan.direct(link.dst), VERIFY_S)
+        return self._probe_at(link, self._plan.direct_address(link.dst), VERIFY_S)
 
     def _probe_at(self, link: Link, address: Address, timeout_s: float) -> Probe:
         broker = link.dst in self._plan.brokers

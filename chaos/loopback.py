@@ -73,9 +73,9 @@ class LoopbackPlan(Plan):
         self.octet = octet
 
     def address(self, node: str) -> str:
-        return self.seen(node, node)
+        return self.address_from(node, node)
 
-    def seen(self, src: str, dst: str) -> str:
+    def address_from(self, src: str, dst: str) -> str:
         return f"127.{self.octet}.{self.index(src)}.{self.index(dst)}"
 
     def own_names(self) -> list[str]:
@@ -87,17 +87,17 @@ class LoopbackPlan(Plan):
     def toxiproxy(self, node: str) -> Address:
         return self.toxiproxy_listens(node)
 
-    def direct(self, node: str) -> Address:
+    def direct_address(self, node: str) -> Address:
         return self.address(node), self.service_port(node)
 
-    def through(self, link: Link) -> Address:
+    def link_address(self, link: Link) -> Address:
         if link.src == CLIENT:
-            return self.for_clients(link.dst)
-        return self.seen(link.src, link.dst), self.ports_of(link)[0]
+            return self.lab_client_address(link.dst)
+        return self.address_from(link.src, link.dst), self.ports_of(link)[0]
 
-    def reached(self, broker: str, port: int) -> Address:
+    def client_address(self, broker: str, port: int) -> Address:
         fixed = self.fixed_ports().get((broker, port))
-        return (LOCALHOST, fixed) if fixed else (self.seen(CLIENT, broker), port)
+        return (LOCALHOST, fixed) if fixed else (self.address_from(CLIENT, broker), port)
 
     def metrics_listen(self, broker: str) -> Address:
         fixed = self.fixed_ports().get((broker, self.ports.metrics))
@@ -116,7 +116,7 @@ class LoopbackPlan(Plan):
                 name=f"door-{inside}",
                 link=None,
                 listen=f"{LOCALHOST}:{outside}",
-                upstream="{}:{}".format(*self.direct(inside)),
+                upstream="{}:{}".format(*self.direct_address(inside)),
             )
             for (inside, _), outside in self.fixed_ports().items()
             if inside in self.zookeepers
@@ -124,5 +124,5 @@ class LoopbackPlan(Plan):
 
     def _listen(self, link: Link, port: int) -> str:
         if link.src == CLIENT:
-            return "{}:{}".format(*self.reached(link.dst, port))
+            return "{}:{}".format(*self.client_address(link.dst, port))
         return super()._listen(link, port)

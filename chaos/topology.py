@@ -92,7 +92,7 @@ class Plan(ABC):
         """The node's own address."""
 
     @abstractmethod
-    def seen(self, src: str, dst: str) -> str:
+    def address_from(self, src: str, dst: str) -> str:
         """The address at which `src` reaches `dst`."""
 
     @abstractmethod
@@ -104,21 +104,21 @@ class Plan(ABC):
         """The address of that API for the lab."""
 
     @abstractmethod
-    def direct(self, node: str) -> Address:
+    def direct_address(self, node: str) -> Address:
         """The address of a node for the lab, without a proxy: a broker's client listener or a
         ZooKeeper server's port."""
 
     @abstractmethod
-    def through(self, link: Link) -> Address:
+    def link_address(self, link: Link) -> Address:
         """The address of `link.dst` for the lab, through the link."""
 
     @abstractmethod
-    def reached(self, broker: str, port: int) -> Address:
+    def client_address(self, broker: str, port: int) -> Address:
         """The advertised address of a broker's port for clients, through their links."""
 
-    def for_clients(self, broker: str) -> Address:
+    def lab_client_address(self, broker: str) -> Address:
         """The address of a broker for the lab's own clients."""
-        return self.reached(broker, self.ports.client)
+        return self.client_address(broker, self.ports.client)
 
     @property
     def client_ports(self) -> tuple[int, ...]:
@@ -163,19 +163,22 @@ class Plan(ABC):
 
     def bootstrap(self) -> list[str]:
         """The brokers' addresses for the lab's own clients."""
-        return ["{}:{}".format(*self.for_clients(node)) for node in self.brokers]
+        return ["{}:{}".format(*self.lab_client_address(node)) for node in self.brokers]
 
     def bootstrap_at(self, port: int) -> list[str]:
         """The brokers' addresses for the clients of one of `client_ports`."""
-        return ["{}:{}".format(*self.reached(node, port)) for node in self.brokers]
+        return ["{}:{}".format(*self.client_address(node, port)) for node in self.brokers]
 
     def zookeeper_for_users(self, zookeeper: str) -> Address:
         """The address of a ZooKeeper server for users, which no fault affects."""
-        return self.direct(zookeeper)
+        return self.direct_address(zookeeper)
 
     def hosts_file(self, node: str) -> str:
         """The hosts file of `node`; the machine's own name leads to the node itself."""
-        names = [f"{self.seen(node, other)} {other}" for other in (*self.brokers, *self.zookeepers)]
+        names = [
+            f"{self.address_from(node, other)} {other}"
+            for other in (*self.brokers, *self.zookeepers)
+        ]
         own = dict.fromkeys(self.own_names())
         return "\n".join([*names, *(f"{self.address(node)} {name}" for name in own)]) + "\n"
 
@@ -189,7 +192,7 @@ class Plan(ABC):
 
     def zookeeper_direct(self) -> str:
         """The addresses of the ensemble for the lab, without proxies."""
-        return ",".join("{}:{}".format(*self.direct(node)) for node in self.zookeepers)
+        return ",".join("{}:{}".format(*self.direct_address(node)) for node in self.zookeepers)
 
     def service_port(self, node: str) -> int:
         """The port at which a node answers requests of the lab."""
@@ -231,4 +234,4 @@ class Plan(ABC):
         return ()
 
     def _listen(self, link: Link, port: int) -> str:
-        return f"{self.seen(link.src, link.dst)}:{port}"
+        return f"{self.address_from(link.src, link.dst)}:{port}"

@@ -16,7 +16,7 @@ class Bridge(CutLinks):
 
     name = "bridge"
     about = "cut the brokers into two halves that are connected by one broker alone"
-    selectors = "a role or a node that means one broker: the bridge"
+    selectors = "a role or a node that selects one broker: the bridge"
     options: ClassVar[dict[str, str]] = {"close": "break connections rather than stall them"}
 
     def choose(self, controls: Controls) -> list[Link]:

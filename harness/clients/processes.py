@@ -158,7 +158,7 @@ class Clients:
             os.killpg(self._processes[name].pid, number)
 
     def dump_sources(self, names: Sequence[str]) -> list[DumpSource]:
-        """The running clients, to be asked for their stacks."""
+        """The running clients, whose stacks the lab may request."""
         logs = self._run_dir / "logs"
         return [
             DumpSource(

@@ -96,7 +96,7 @@ class Access:
             Listener(
                 name=name,
                 port=port,
-                advertised=plan.reached(broker, port),
+                advertised=plan.client_address(broker, port),
                 protocol=self.security.protocol,
             )
             for name, port in ports.items()

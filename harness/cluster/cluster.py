@@ -269,7 +269,7 @@ class Cluster:
             address=self.plan.address(name),
             internal_port=self.plan.ports.internal,
             client_port=self.plan.ports.client,
-            for_clients=self.plan.for_clients(name),
+            for_clients=self.plan.lab_client_address(name),
             metrics=self.plan.metrics_listen(name),
             zookeeper_connect=self.plan.zookeeper_connect(),
             further=self.access.listeners(self.plan, name),
@@ -350,7 +350,7 @@ class Cluster:
             self._fail_if_ended_or_late(deadline, problem)
 
     def _zookeeper_serves(self, node: str) -> bool:
-        return zookeeper_serves(*self.plan.direct(node), timeout_s=1.0)
+        return zookeeper_serves(*self.plan.direct_address(node), timeout_s=1.0)
 
     def _fail_if_ended_or_late(self, deadline: float, problem: str) -> None:
         for node in (*self.plan.zookeepers, *self.plan.brokers):

@@ -92,7 +92,7 @@ class ClusterControls:
         self._disks = runtime.disks(log_dirs)
         self._clocks = clocks
         self._keeper = ZooKeeperControls(lambda: state.client, self._servers)
-        self._commands = ControllerRequests(state, plan.direct)
+        self._commands = ControllerRequests(state, plan.direct_address)
         self._ended: dict[tuple[str, int], Ended] = {}
         self._clients: ClientControls | None = None
 
@@ -229,7 +229,11 @@ class ClusterControls:
         self._holds.release(hold)
 
     def zookeeper_leader(self) -> str | None:
-        leads = (n for n in self.zookeepers if zookeeper_leads(*self._plan.direct(n), timeout_s=1))
+        leads = (
+            n
+            for n in self.zookeepers
+            if zookeeper_leads(*self._plan.direct_address(n), timeout_s=1)
+        )
         return next(leads, None)
 
     def controller(self) -> str | None:
@@ -281,7 +285,7 @@ class ClusterControls:
         registered = set(self._state.registered())
         for node in self.brokers:
             try:
-                metadata = fetch_metadata(*self._plan.for_clients(node), timeout_s=PROBE_S)
+                metadata = fetch_metadata(*self._plan.lab_client_address(node), timeout_s=PROBE_S)
             except OSError as error:
                 return f"{node} does not answer clients: {error}"
             known = {f"b{number}" for number in metadata.brokers}
@@ -292,7 +296,7 @@ class ClusterControls:
     def _servers(self) -> list[tuple[str, int]]:
         """Addresses of the ZooKeeper servers that run."""
         alive = [node for node in self.zookeepers if self._runtime.alive(node)]
-        return [self._plan.direct(node) for node in alive]
+        return [self._plan.direct_address(node) for node in alive]
 
     def _remember(self, node: str) -> None:
         """Store the registration that an ending node leaves behind, to recognise its next one."""
@@ -328,7 +332,7 @@ class ClusterControls:
 
     def _silent(self, node: str) -> str:
         """Why a node does not answer directly. Empty when it does."""
-        address = self._plan.direct(node)
+        address = self._plan.direct_address(node)
         if node in self.zookeepers:
             serves = zookeeper_serves(*address, timeout_s=PROBE_S)
             return "" if serves else f"{node} does not serve"

@@ -54,10 +54,10 @@ class ExternalPlan(Plan):
         self.nodes = tuple(dict.fromkeys(one.src for one in file.links))
 
     def address(self, node: str) -> str:
-        return self.direct(node)[0]
+        return self.direct_address(node)[0]
 
-    def seen(self, src: str, dst: str) -> str:
-        return self.through(Link(src, dst))[0]
+    def address_from(self, src: str, dst: str) -> str:
+        return self.link_address(Link(src, dst))[0]
 
     def toxiproxy_listens(self, node: str) -> Address:
         return self.toxiproxy(node)
@@ -65,15 +65,15 @@ class ExternalPlan(Plan):
     def toxiproxy(self, node: str) -> Address:
         return next(_address(one.toxiproxy) for one in self._file.links if one.src == node)
 
-    def direct(self, node: str) -> Address:
+    def direct_address(self, node: str) -> Address:
         return _address(self._file.nodes[node].direct)
 
-    def through(self, link: Link) -> Address:
+    def link_address(self, link: Link) -> Address:
         return _address(self._links[link].probe)
 
-    def reached(self, broker: str, port: int) -> Address:
+    def client_address(self, broker: str, port: int) -> Address:
         link = self._links.get(Link(CLIENT, broker))
-        return self.direct(broker) if link is None else _address(link.probe)
+        return self.direct_address(broker) if link is None else _address(link.probe)
 
     def bootstrap(self) -> list[str]:
         return list(self._file.bootstrap)

@@ -1,4 +1,4 @@
-"""A cluster on paper: the Controls protocol over plain dictionaries, for tests of faults."""
+"""A paper cluster for tests of faults: the Controls protocol over plain dictionaries."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ VIEW = PartitionView(
 
 
 class PaperNet:
-    """Links among three brokers, a ZooKeeper and the clients; a cut link answers no probe."""
+    """Links among three brokers, a ZooKeeper server and the clients. A cut link answers
+    no probe."""
 
     def __init__(self, cluster: PaperCluster) -> None:
         self.cluster = cluster
@@ -86,7 +87,7 @@ class PaperNet:
         dst_closes: bool = False,
         timeout_s: float = 5.0,
     ) -> Transfer:
-        """Answers of 200 bytes at once, but for what the link's toxic does."""
+        """Responses of 200 bytes in one piece, changed by the link's toxic."""
         toxic = self.degraded.get(link, {})
         size = 200 * request_count
         whole = Transfer(
@@ -132,7 +133,7 @@ class PaperNet:
 
 
 class PaperBoxes:
-    """Containers of the cluster on paper: cables and limits."""
+    """The containers of the paper cluster: networks and limits."""
 
     def __init__(self, cluster: PaperCluster) -> None:
         self.cluster = cluster
@@ -158,7 +159,7 @@ class PaperBoxes:
 
 
 class PaperCluster:
-    """Three brokers that elect nobody; `without_effect` makes every fault without effect."""
+    """Three brokers without elections. With `without_effect` no fault has an effect."""
 
     def __init__(self, *, without_effect: bool = False, zookeepers: int = 1) -> None:
         self.brokers = ("b1", "b2", "b3")

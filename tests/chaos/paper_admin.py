@@ -1,4 +1,4 @@
-"""The administration of a cluster on paper: topics are dictionaries, acts are done at once."""
+"""The administration of a paper cluster: topics are dictionaries, operations end at once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class PaperAdmin:
-    """Toothless, it does nothing and says that all went well."""
+    """With the cluster's `without_effect`, operations do nothing and succeed."""
 
     def __init__(self, cluster: PaperCluster) -> None:
         self.cluster = cluster

@@ -1,4 +1,4 @@
-"""Disks, clocks and ZooKeeper of the cluster on paper: real files of made-up logs."""
+"""Disks, clocks and ZooKeeper of a paper cluster: real files with synthetic logs."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ BATCH_BYTES = 100
 
 
 def batch(base: int, count: int = 4) -> bytes:
-    """A batch as far as its header is concerned, with as many bytes as BATCH_BYTES."""
+    """A batch with a valid header and BATCH_BYTES in all."""
     head = struct.pack(">qiibIhi", base, BATCH_BYTES - 12, 0, 2, 7, 0, count - 1)
     return head.ljust(BATCH_BYTES, b"x")
 
 
 def write_log(folder: Path, *, segments: int = 2, batches: int = 5) -> None:
-    """A log of segments of that many batches of four records, with indexes and a snapshot."""
+    """A log of segments with batches of four records, with indexes and a snapshot."""
     folder.mkdir(parents=True)
     for number in range(segments):
         base = number * batches * 4
@@ -35,14 +35,14 @@ def write_log(folder: Path, *, segments: int = 2, batches: int = 5) -> None:
 
 
 def write_recovery_points(log_dir: Path, **points: int) -> None:
-    """The checkpoint; `t_0=8` says that t-0 is flushed below offset 8."""
+    """The checkpoint file; `t_0=8` means that t-0 is flushed below offset 8."""
     lines = [f"{name.replace('_', ' ')} {offset}\n" for name, offset in points.items()]
     text = f"0\n{len(lines)}\n{''.join(lines)}"
     (log_dir / "recovery-point-offset-checkpoint").write_text(text)
 
 
 class PaperDisks:
-    """A log directory for each broker with a log of t-0, whose first segment is half flushed."""
+    """A log directory for each broker, with a log of t-0 whose first segment is half flushed."""
 
     def __init__(self, cluster: PaperCluster) -> None:
         self.cluster = cluster
@@ -82,7 +82,7 @@ class PaperDisks:
 
 
 class PaperZooKeeperAdmin:
-    """Every broker has a session; who loses it registers with another at once."""
+    """Every broker has a session; a broker that loses it registers with another one at once."""
 
     def __init__(self, cluster: PaperCluster) -> None:
         self.cluster = cluster
@@ -105,7 +105,7 @@ class PaperZooKeeperAdmin:
 
 
 class PaperCommands:
-    """Brokers know which life a command is for."""
+    """Brokers accept a command only with their present process id."""
 
     def __init__(self, cluster: PaperCluster) -> None:
         self.cluster = cluster
@@ -120,7 +120,7 @@ class PaperCommands:
 
 
 class PaperClocks:
-    """Clocks that are where they were set."""
+    """Clocks that show what was set."""
 
     def __init__(self, cluster: PaperCluster) -> None:
         self.cluster = cluster

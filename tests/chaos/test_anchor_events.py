@@ -47,7 +47,7 @@ class Moving(PaperCluster):
         self.view = replace(self.view, leader=leader, isr=isr)
 
     def await_asked(self, times: int = 2) -> None:
-        """The second question begins after the first answer was taken in."""
+        """Wait until the second read of the state has begun, so that the first was processed."""
         for _ in range(times):
             assert self.asked.acquire(timeout=60)
 

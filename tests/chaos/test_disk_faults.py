@@ -1,4 +1,4 @@
-"""What disk faults do to the files of a log, and what they leave alone."""
+"""Disk faults damage the files of a log, and only those."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def test_damage_affects_one_batch_of_a_closed_segment(how: str, up: bool) -> Non
 
 @pytest.mark.parametrize("seed", range(10))
 def test_damage_of_a_stopped_broker_is_within_reach_of_recovery(seed: int) -> None:
-    """What lies below the recovery point stays as it is, and would be served for ever."""
+    """Data below the recovery point stays: recovery would not detect damage there."""
     proof = FAULTS["segment_damaged"](arguments("leader", f"{seed}")).begin(PaperCluster())
     ((low, _),) = json.loads(proof.harm or "")["brokers"]["b2"].values()
     assert low in (12, 16)
@@ -200,7 +200,7 @@ def test_invalid_options_are_rejected(name: str, option: dict[str, str], message
 
 
 class LateExit(PaperDisks):
-    """The broker has met the limit, and ends when there is room again, or right before."""
+    """The broker has reached the limit, and exits when it is lifted, or right before."""
 
     before = False
 

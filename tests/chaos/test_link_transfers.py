@@ -1,4 +1,4 @@
-"""What a transfer counts, and how it says that a connection ended."""
+"""Transfers count pieces and responses, and report how a connection ended."""
 
 from __future__ import annotations
 

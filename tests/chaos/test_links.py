@@ -1,4 +1,4 @@
-"""Links of real Toxiproxy servers between real ZooKeepers."""
+"""Links of real Toxiproxy servers between real ZooKeeper servers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from urteil.harness.runtimes.process import ProcessRuntime
 
 
 class Lab:
-    """Three ZooKeepers through their links; brokers are only places here."""
+    """Three ZooKeeper servers and their links; brokers are only addresses."""
 
     def __init__(self, folder: Path) -> None:
         self.runtime = ProcessRuntime(folder, brokers=2, zookeepers=3)
@@ -34,7 +34,7 @@ class Lab:
         self.runtime.close()
 
     def mode(self, node: str) -> str:
-        """leader, follower, or nothing when the server does not serve."""
+        """leader or follower; empty if the server does not serve."""
         address = (self.plan.address(node), self.plan.ports.zookeeper)
         with contextlib.suppress(OSError), socket.create_connection(address, 2) as connection:
             connection.sendall(b"srvr")
@@ -69,7 +69,7 @@ def test_cut_stalls_one_direction_and_heals(lab: Lab) -> None:
 
 def test_stalled_connection_continues_after_healing(lab: Lab) -> None:
     link = Link("b1", "zk1")
-    address = (lab.plan.seen("b1", "zk1"), lab.plan.ports.zookeeper)
+    address = (lab.plan.address_from("b1", "zk1"), lab.plan.ports.zookeeper)
     with socket.create_connection(address, 5) as connection:
         lab.links.cut([link])
         connection.sendall(b"ruok")
@@ -86,8 +86,8 @@ def test_toxiproxy_survives_overlapping_faults(lab: Lab, order: tuple[str | None
     """A connection that the first of two toxics has closed, while the second still held its data,
     kept a chain of its own; Toxiproxy 2.12 then panicked at the next toxic."""
     link, other = Link("b1", "zk1"), Link("b1", "zk2")
-    address = (lab.plan.seen("b1", "zk1"), lab.plan.ports.zookeeper)
-    lab.links.spoil([link], "limit_data", {"bytes": 3}, streams=[DOWNSTREAM], owner="first")
+    address = (lab.plan.address_from("b1", "zk1"), lab.plan.ports.zookeeper)
+    lab.links.add_toxic([link], "limit_data", {"bytes": 3}, streams=[DOWNSTREAM], owner="first")
     lab.links.cut([link], answers_only=True, owner="second")
     with socket.create_connection(address, 5) as connection:
         connection.sendall(b"ruok")
@@ -136,7 +136,7 @@ def test_closed_link_refuses_connections_until_healing(lab: Lab) -> None:
 def test_leader_cut_from_its_followers_is_replaced(lab: Lab) -> None:
     old = until(lab.leader)
     others = [node for node in lab.plan.zookeepers if node != old]
-    lab.links.cut(lab.links.between([old], others))
+    lab.links.cut(lab.links.links_between([old], others))
     until(lambda: any(lab.mode(node) == "leader" for node in others))
     lab.links.heal_all()
     until(lambda: all(lab.mode(node) for node in lab.plan.zookeepers))
@@ -147,7 +147,7 @@ def test_hanging_toxiproxy_is_restarted_with_its_faults(lab: Lab) -> None:
     full, other = Link("b1", "b2"), Link("b1", "zk1")
     deaf = socket.create_server((lab.plan.address("b2"), lab.plan.ports.internal))
     with deaf, socket.socket() as connection:
-        connection.connect((lab.plan.seen("b1", "b2"), lab.plan.ports.internal))
+        connection.connect((lab.plan.address_from("b1", "b2"), lab.plan.ports.internal))
         _fill(connection)
         before = lab.links.restarts
         lab.links.cut([full, other])
@@ -167,7 +167,7 @@ def test_dead_toxiproxy_is_a_failure_of_the_lab(lab: Lab) -> None:
 
 
 def _fill(connection: socket.socket) -> None:
-    """Send until nobody takes more for a while."""
+    """Send until the peer reads no more."""
     connection.settimeout(1)
     with contextlib.suppress(TimeoutError):
         while True:

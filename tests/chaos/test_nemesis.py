@@ -96,7 +96,7 @@ def test_cluster_that_does_not_recover_is_a_problem(tmp_path: Path) -> None:
 
 
 def test_fault_without_target_waits_for_other_faults_to_heal(tmp_path: Path) -> None:
-    """And keeps none of them from healing."""
+    """The waiting fault does not block their healing."""
     first = FaultSpec(fault="pause", target="b1,b2,b3", at_s=0, duration_s=0.2, choice="a")
     later = FaultSpec(fault="crash", target="leader", at_s=0, duration_s=0, choice="b")
     player = nemesis(PaperCluster(), tmp_path, schedule(first, later))
@@ -136,7 +136,7 @@ def test_manual_healing_ends_faults_but_not_the_load(tmp_path: Path) -> None:
 
 
 def test_broker_killed_without_effect_is_started_again(tmp_path: Path) -> None:
-    """It was killed to damage what it has, and has nothing of it; others act meanwhile."""
+    """The fault kills it to damage a log that it does not have, while other faults act."""
     cluster = PaperCluster()
     pause = FaultSpec(fault="pause", target="b1", at_s=0, duration_s=0.4, choice="a")
     damage = FaultSpec(
@@ -166,7 +166,7 @@ def healed_ns(row: dict[str, object]) -> int:
 
 
 class Registering(PaperCluster):
-    """Brokers that start only where their links to ZooKeeper carry something."""
+    """Brokers that start only if their links to ZooKeeper work."""
 
     def start(self, node: str, *, deadline_s: float = 60.0) -> NodeStatus:
         if Link(node, "zk1") in self.net.broken or self.states["zk1"] is not NodeState.RUNNING:
@@ -207,7 +207,7 @@ def test_broker_that_reaches_one_zookeeper_is_started_in_time(tmp_path: Path) ->
 
 
 def test_broker_is_started_although_no_healing_will_reconnect_it(tmp_path: Path) -> None:
-    """What cut them off is healed by no fault that acts: the play goes on to its end."""
+    """No active fault cut them off: the schedule continues to its end."""
     cluster = Registering()
     kills = [
         FaultSpec(fault="crash", target=node, at_s=0, duration_s=0.1, choice=node)

@@ -1,4 +1,4 @@
-"""Roles become nodes by the cluster's state, and by the seed where there is a choice."""
+"""Roles select nodes by the cluster's state, and by the seed among several."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A schedule follows from the wishes and the seed alone."""
+"""A schedule depends only on the fault requests and the seed."""
 
 from __future__ import annotations
 

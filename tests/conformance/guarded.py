@@ -95,7 +95,7 @@ class Guarded:
 
     def __init__(self, cluster: Cluster, name: str) -> None:
         self.cluster, self.name = cluster, name
-        direct = ["{}:{}".format(*cluster.plan.direct(one)) for one in cluster.plan.brokers]
+        direct = ["{}:{}".format(*cluster.plan.direct_address(one)) for one in cluster.plan.brokers]
         zookeeper = cluster.plan.zookeeper_direct()
         self.admin = Side(name, direct, zookeeper)
         self.muted = Side(name, direct, zookeeper)  # for requests that have to wait

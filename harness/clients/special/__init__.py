@@ -1,1 +1,1 @@
-"""Clients that send what no client library sends, and clients that judge answers."""
+"""Clients that send invalid or unusual requests, and clients that check responses."""

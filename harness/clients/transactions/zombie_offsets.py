@@ -199,7 +199,7 @@ class Zombie(DelayedRequests):
 
 
 def send_zombie_offsets(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
-    """`zombie_offsets` times; what does not come so far is not made good."""
+    """Run `zombie_offsets` rounds; a round that fails is not repeated."""
     zombie = Zombie(spec, journal)
     for _ in range(int(spec.workload.options.get("zombie_offsets", "0"))):
         if stop.is_set():

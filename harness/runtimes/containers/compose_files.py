@@ -86,7 +86,7 @@ def _broker(plan: Plan, name: str) -> BrokerNode:
         address=plan.address(name),
         internal_port=plan.ports.internal,
         client_port=plan.ports.client,
-        for_clients=plan.for_clients(name),
+        for_clients=plan.lab_client_address(name),
         metrics=plan.metrics_listen(name),
         zookeeper_connect=plan.zookeeper_connect(),
     )
@@ -203,7 +203,7 @@ def _external(plan: PodPlan) -> str:
         f'\n[[links]]\nfrom = "{link.src}"\nto = "{link.dst}"\n'
         f'toxiproxy = "{_joined(plan.toxiproxy(link.src))}"\n'
         f"proxies = {json.dumps([proxy.name for proxy in plan.proxies(link)])}\n"
-        f'probe = "{_joined(plan.through(link))}"\n'
+        f'probe = "{_joined(plan.link_address(link))}"\n'
         for link in plan.links()
     )
     timeouts = ("zookeeper.session.timeout.ms", "replica.lag.time.max.ms")
@@ -217,7 +217,7 @@ def _external_node(plan: PodPlan, node: str) -> str:
     container = f"urteil-{node}"
     state = "{{.State.Status}} {{.State.Pid}} {{.State.ExitCode}}"
     commands = {
-        "direct": _joined(plan.direct(node)),
+        "direct": _joined(plan.direct_address(node)),
         "state": f"docker inspect -f '{state}' {container}",
         "start": f"docker start {container}",
         "stop": f"docker stop -t 30 {container}",

@@ -47,7 +47,7 @@ class PodPlan(Plan):
     def address(self, node: str) -> str:
         return f"{self._subnet}.{self.index(node)}"
 
-    def seen(self, src: str, dst: str) -> str:
+    def address_from(self, src: str, dst: str) -> str:
         return self.address(src) if src == dst else f"127.77.{self.index(src)}.{self.index(dst)}"
 
     def toxiproxy_listens(self, node: str) -> Address:
@@ -56,15 +56,15 @@ class PodPlan(Plan):
     def toxiproxy(self, node: str) -> Address:
         return self.published[node, self.ports.toxiproxy]
 
-    def direct(self, node: str) -> Address:
+    def direct_address(self, node: str) -> Address:
         return self.published[node, DOOR]
 
-    def through(self, link: Link) -> Address:
+    def link_address(self, link: Link) -> Address:
         if link.src == CLIENT:
-            return self.for_clients(link.dst)
+            return self.lab_client_address(link.dst)
         return self.published[link.src, DOOR + self.index(link.dst)]
 
-    def reached(self, broker: str, port: int) -> Address:
+    def client_address(self, broker: str, port: int) -> Address:
         inside = self._inside(broker, port)
         return (broker, inside) if port == self.ports.network else self.published[CLIENT, inside]
 

@@ -127,7 +127,7 @@ def test_a_password_is_made_of_the_session_alone(cluster: Cluster) -> None:
     assert client is not None
     assert password(client[0]) == client[1]
     with pytest.raises(SessionGone, match="session 0x123 is gone"):
-        end_session(cluster.plan.direct("zk1"), 0x123, timeout_s=5)
+        end_session(cluster.plan.direct_address("zk1"), 0x123, timeout_s=5)
 
 
 def test_a_node_without_a_session_is_told(cluster: Cluster, tmp_path: Path) -> None:

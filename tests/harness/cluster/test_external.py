@@ -123,7 +123,7 @@ class Keeper:
             proxies = json.dumps([proxy.name for proxy in plan.proxies(link)])
             text += f'[[links]]\nfrom = "{link.src}"\nto = "{link.dst}"\nproxies = {proxies}\n'
             text += 'toxiproxy = "{}:{}"\n'.format(*plan.toxiproxy(link.src))
-            text += 'probe = "{}:{}"\n'.format(*plan.through(link))
+            text += 'probe = "{}:{}"\n'.format(*plan.link_address(link))
         return text
 
     def _node(self, node: str) -> str:
@@ -132,7 +132,7 @@ class Keeper:
         frozen = f"grep -qs '^State:.T' /proc/{pid}/status"
         start = shlex.join(self.cluster._argv(node))
         commands = {
-            "direct": "{}:{}".format(*self.cluster.plan.direct(node)),
+            "direct": "{}:{}".format(*self.cluster.plan.direct_address(node)),
             "state": f"if {frozen}; then echo paused {pid}; elif {lives}; then echo running {pid}; "
             "else echo gone; fi",
             "pause": f"kill -STOP {pid}; until {frozen}; do sleep 0.1; done",

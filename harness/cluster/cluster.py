@@ -33,10 +33,10 @@ from urteil.harness.targets.mix import kinds_of
 from urteil.harness.targets.target import (
     USERS_PORT,
     common_properties,
-    for_size,
-    for_users,
-    in_racks,
+    rack_properties,
     render,
+    replication_properties,
+    user_properties,
 )
 
 READY_DEADLINE_S = 90.0
@@ -289,9 +289,9 @@ class Cluster:
         return {
             **common_properties(node),
             "log.dirs": ",".join(map(str, homes)),
-            **for_size(len(self.nodes)),
-            **(for_users(node) if self.spec.users else {}),
-            **(in_racks(node) if self.spec.racks else {}),
+            **replication_properties(len(self.nodes)),
+            **(user_properties(node) if self.spec.users else {}),
+            **(rack_properties(node) if self.spec.racks else {}),
             **kind.properties(node),
             **self.access.properties(node),
             **self.spec.config,

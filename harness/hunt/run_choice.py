@@ -13,7 +13,7 @@ from urteil.chaos.faults import FAULTS
 from urteil.harness.hunt.job import Job
 from urteil.harness.hunt.matrix import Meant
 from urteil.harness.scenario import Scenario
-from urteil.harness.targets.external import PREFIX, ExternalFile, fitted, load_external
+from urteil.harness.targets.external import PREFIX, ExternalFile, fit_scenario, load_external
 
 DRAWN = 4.0
 """A new seed of a drawn schedule is a new schedule; elsewhere it only moves the moments."""
@@ -118,7 +118,7 @@ def _unsupported_there(scenario: Scenario, target: str) -> str:
     """The reason at the begin of the night: later changes of the file have no effect."""
     file = _external(target)
     try:
-        fitted(scenario, file)
+        fit_scenario(scenario, file)
     except ValueError as error:
         return str(error)
     return ""

@@ -21,7 +21,7 @@ from urteil.harness.run.judging import Log, discard_line, judge_collected
 from urteil.harness.run.play import Play
 from urteil.harness.scenario import RunFacts, Scenario, save
 from urteil.harness.schedule import settle_schedule
-from urteil.harness.targets.external import PREFIX, fitted, load_external
+from urteil.harness.targets.external import PREFIX, fit_scenario, load_external
 from urteil.harness.verify.engines.choice import check_master, needs_spark
 from urteil.harness.verify.engines.spark import Warming, warm
 from urteil.harness.verify.result import Result
@@ -99,7 +99,7 @@ def _named_apart(scenario: Scenario, run: str) -> Scenario:
     """
     if not scenario.target.startswith(PREFIX):
         return scenario
-    scenario = fitted(scenario, load_external(Path(scenario.target.removeprefix(PREFIX))))
+    scenario = fit_scenario(scenario, load_external(Path(scenario.target.removeprefix(PREFIX))))
     replace, load = msgspec.structs.replace, scenario.workload
     topics = tuple(
         replace(one, name=f"{one.name}-{run}", config=TOPIC_DEFAULTS | one.config)

@@ -1,4 +1,4 @@
-"""Clusters that stand until they are taken down, each held by a keeper process of its own."""
+"""Standing clusters: each runs until it is taken down, in a process of its own."""
 
 from urteil.harness.standing.lifecycle import (
     NAME,

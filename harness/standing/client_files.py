@@ -1,6 +1,6 @@
-"""Client configurations of a standing cluster's users, one for each kind of client.
+"""Client configurations for the users of a standing cluster, one for each kind of client.
 
-`java` is a property file for Java's clients and Apache Kafka's tools, `librdkafka` one of
+`java` is a property file for Java clients and Apache Kafka's tools, `librdkafka` one with
 librdkafka's names (kcat -F, confluent-kafka), `kafka-python` JSON of keyword arguments.
 """
 
@@ -15,18 +15,18 @@ from urteil.harness.cluster.certificates import PASSWORD
 from urteil.harness.standing.state_file import User
 
 ANYBODY = "client"
-"""Whose files those of a cluster without users are."""
+"""The user of a cluster without users."""
 SUFFIXES = {"java": "properties", "librdkafka": "librdkafka", "kafka-python": "json"}
 CA, TRUST_STORE = "ca.pem", "trust.p12"
 NETWORK_FOLDER = "network"
 MOUNTED = Path("/clients")
-"""Where containers find the folder: `-v FOLDER:/clients:ro`. Nobody else enters its parent."""
+"""The folder's path in containers: `-v FOLDER:/clients:ro`. Its parent is private."""
 
 
 def write_clients(
     folder: Path, access: Access, bootstrap: Sequence[str], network_bootstrap: Sequence[str]
 ) -> list[User]:
-    """Write every user's files into `folder`, which must be the reader's alone."""
+    """Write every user's files into `folder`, which must be readable by its owner only."""
     folder.mkdir(parents=True, exist_ok=True)
     security = access.security
     if security.tls:

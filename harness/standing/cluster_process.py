@@ -27,8 +27,8 @@ from urteil.harness.targets import parse_target
 from urteil.harness.wakeup_pipe import WakeupPipe
 
 
-def keep(request: StandingRequest, directory: Path) -> None:
-    """Start the cluster, write down where it is, and hold it until a signal."""
+def run_cluster(request: StandingRequest, directory: Path) -> None:
+    """Start the cluster, write its state file, and wait for a signal."""
     ended = WakeupPipe()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda *_: ended.wake())
@@ -42,13 +42,13 @@ def keep(request: StandingRequest, directory: Path) -> None:
     ) as cluster:
         key = secrets.token_bytes(16)
         faults = FaultServer(cluster.controls(), cluster.bootstrap, key)
-        standing = described(request, cluster)
+        standing = describe_cluster(request, cluster)
         write_state(msgspec.structs.replace(standing, fault_port=faults.port, fault_key=key.hex()))
         ended.wait()
 
 
-def described(request: StandingRequest, cluster: Cluster) -> StandingCluster:
-    """What is written down about a cluster that is ready; writes its users' files."""
+def describe_cluster(request: StandingRequest, cluster: Cluster) -> StandingCluster:
+    """The state of a ready cluster. Writes its users' files."""
     plan, security = cluster.plan, cluster.access.security
     bootstrap = plan.bootstrap_at(plan.users_port)
     network_bootstrap = plan.bootstrap_at(plan.ports.network) if request.network else []
@@ -93,7 +93,7 @@ def main() -> int:
     request_file, directory = map(Path, sys.argv[1:])
     request = msgspec.json.decode(request_file.read_bytes(), type=StandingRequest)
     try:
-        keep(request, directory)
+        run_cluster(request, directory)
     except (LabFailure, NotHealthy, MissingDependency) as error:
         print(error, file=sys.stderr)
         return 1

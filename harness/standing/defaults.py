@@ -1,4 +1,4 @@
-"""Settings of a cluster's brokers that users of tools stumble over, as they are in effect."""
+"""Broker settings in effect that users of tools often need to know."""
 
 from __future__ import annotations
 
@@ -32,8 +32,11 @@ ANSWER_MS = 15_000
 
 
 def broker_defaults(cluster: Cluster) -> dict[str, str]:
-    """What the first broker says of itself, then what was set by name. A broker before
-    DescribeConfigs (0.11) says nothing: then what its property file has."""
+    """The effective settings of the first broker.
+
+    DescribeConfigs returns them; a broker before it (0.11) has those of its property file. Settings
+    by name come last.
+    """
     first = next(iter(cluster.nodes.values()))
     wanted = [*SHOWN, *(name for name in cluster.spec.config if name not in SHOWN)]
     written = cluster.properties(first)

@@ -1,7 +1,7 @@
-"""A cluster that stands until it is taken down, held by a keeper process of its own.
+"""The life of a standing cluster, from `up` to `down`.
 
-`up` starts the keeper (`keeper.py`) detached from this process; the keeper holds
-the cluster and its reaper, and a state file says where it is. When the keeper dies in any way, the
+`up` starts the cluster process (`cluster_process.py`) detached from this process. It owns the
+cluster and its reaper, and writes a state file with their addresses. When it dies in any way, the
 cluster ends with it.
 """
 
@@ -32,11 +32,11 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,60}")
 
 
 class StandingError(Exception):
-    """No such cluster, one of that name stands already, or it did not come up."""
+    """There is no such cluster, the name is taken, or the cluster did not start."""
 
 
 class BadRequest(StandingError):
-    """Options that no cluster can have, with the mend."""
+    """Impossible options. The message has the remedy."""
 
 
 def up(
@@ -48,7 +48,7 @@ def up(
     runtime: str = "process",
     directory: Path | None = None,
 ) -> StandingCluster:
-    """A cluster of the usual kind: see `start`."""
+    """Start a cluster of the usual kind: see `start`."""
     request = StandingRequest(
         name=name, brokers=brokers, zookeepers=zookeepers, target=target, runtime=runtime
     )
@@ -56,9 +56,9 @@ def up(
 
 
 def start(request: StandingRequest, directory: Path | None = None) -> StandingCluster:
-    """Start a cluster and return when it is ready; StandingError with the reason otherwise.
+    """Start a cluster and return when it is ready. Raises StandingError with the reason otherwise.
 
-    BadRequest, before anything is started, for what no cluster can be.
+    Raises BadRequest for impossible options, before anything starts.
     """
     _check(request)
     name = request.name
@@ -67,7 +67,7 @@ def start(request: StandingRequest, directory: Path | None = None) -> StandingCl
     if directory is None:
         shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
-    folder.chmod(0o700)  # whoever reads its state file may play faults on it
+    folder.chmod(0o700)  # the state file has the key for faults
     save(folder / "request.json", request)
     module = "urteil.harness.standing.cluster_process"
     argv = [sys.executable, "-P", "-m", module, str(folder / "request.json"), str(where)]
@@ -98,7 +98,7 @@ def _check(request: StandingRequest) -> None:
 
 
 def status(name: str = "default") -> StandingCluster:
-    """The standing cluster `name`; StandingError when there is none."""
+    """The standing cluster `name`. Raises StandingError without one."""
     found = _find(name)
     if found is None:
         raise StandingError(f"no cluster {name} stands; urteil cluster up starts one")
@@ -106,24 +106,24 @@ def status(name: str = "default") -> StandingCluster:
 
 
 def status_of_all() -> list[StandingCluster]:
-    """All clusters that stand, by name."""
+    """All standing clusters, by name."""
     names = sorted(path.name for path in _folder("any").parent.glob("*"))
     return [found for name in names if (found := _find(name)) is not None]
 
 
 def attach(name: str = "default") -> StandingCluster:
-    """The same, for tests that use a standing cluster: see `bootstrap_servers`."""
+    """Like `status`, for tests that use a standing cluster: see `bootstrap_servers`."""
     return status(name)
 
 
 def faults_on(name: str = "default") -> FaultSession:
-    """A session of faults on a standing cluster; what it began is healed when it ends."""
+    """A fault session on a standing cluster. Its faults are healed at its end."""
     found = status(name)
     return FaultSession(found.fault_port, found.fault_key)
 
 
 def down(name: str = "default") -> None:
-    """Stop a standing cluster and remove its data; StandingError when there is none."""
+    """Stop a standing cluster and remove its data. Raises StandingError without one."""
     found = status(name)
     keeper = psutil.Process(found.keeper)
     keeper.send_signal(signal.SIGTERM)
@@ -136,7 +136,7 @@ def down(name: str = "default") -> None:
 
 
 def write_state(cluster: StandingCluster) -> None:
-    """For the keeper: the cluster is ready."""
+    """Publish the state of a ready cluster. For the cluster process."""
     save(_folder(cluster.name) / "state.json", cluster)
 
 
@@ -155,7 +155,7 @@ def _await_up(name: str, keeper: subprocess.Popen[bytes]) -> StandingCluster:
 
 
 def _find(name: str) -> StandingCluster | None:
-    """The state of a cluster whose keeper lives."""
+    """The state of a cluster whose process lives."""
     file = _folder(name) / "state.json"
     try:
         found = msgspec.json.decode(file.read_bytes(), type=StandingCluster)

@@ -1,4 +1,5 @@
-"""The ports of this machine that a standing cluster with `--port` needs, before it is started."""
+"""The ports of this machine that a standing cluster with `--port` needs, checked before
+its start."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ HIGHEST_PORT = 65_535
 
 
 def range_problem(first: int, count: int) -> str:
-    """Why there are no `count` ports from `first` on, with the mend; empty when there are."""
+    """Why the range of `count` ports from `first` is invalid, with the remedy. Empty when it is
+    valid."""
     last = first + count - 1
     if last <= HIGHEST_PORT:
         return ""
@@ -24,7 +26,7 @@ def range_problem(first: int, count: int) -> str:
 
 
 def port_problem(first: int, count: int) -> str:
-    """Why `count` ports from `first` on cannot be had, with the mend; empty when they can."""
+    """Why `count` ports from `first` cannot be used, with the remedy. Empty when they can."""
     last = first + count - 1
     for port in range(first, last + 1):
         with socket.socket() as tried:
@@ -44,7 +46,7 @@ def _named(first: int, last: int, port: int, error: OSError) -> str:
 
 
 def _holder(port: int) -> str:
-    """Whose it is, where that may be seen."""
+    """The process that holds the port, where visible."""
     try:
         found = [
             one for one in psutil.net_connections("tcp") if one.laddr and one.laddr.port == port

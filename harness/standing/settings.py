@@ -1,8 +1,7 @@
-"""Broker settings that people set (`--set key=value`), checked before anything starts.
+"""Broker settings of users (`--set key=value`), checked before anything starts.
 
-A name is refused that the target does not know, and one that an option of the command decides. A
-value is refused where the broker itself refuses it: the target reads a property file with it, as
-it would at its start.
+Names that the target does not know, or that an option of the command sets, are rejected. The target
+itself checks values: it reads a property file with them, as at its start.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from urteil.harness.runtimes.process import MachinePrograms
 from urteil.harness.standing.state_file import StandingRequest
 from urteil.harness.targets import BrokerNode, Target, parse_target
 from urteil.harness.targets.mix import kinds_of
-from urteil.harness.targets.target import common_properties, for_size, render
+from urteil.harness.targets.target import common_properties, render, replication_properties
 
 _LISTENERS = "the lab lays out listeners: --port, --tls and --sasl change them"
 _ZOOKEEPER_MODE = "clusters that stand are in ZooKeeper mode"
@@ -40,7 +39,7 @@ OWNED = {
     "urteil.hosts.file": "the lab decides how names are resolved",
     "urteil.metrics.listener": "--port decides it",
 }
-"""Settings that are not people's, and what to do instead."""
+"""Settings that users cannot set, each with the alternative."""
 OWNED_WHEN_SECURED = {
     "sasl.enabled.mechanisms": _USERS,
     "ssl.principal.mapping.rules": _USERS,
@@ -49,11 +48,11 @@ OWNED_WHEN_SECURED = {
 }
 PASSED_ON = ("super.users", "allow.everyone.if.no.acl.found")
 PREFIXES = ("listener.name.", "authorizer.", "metrics.")
-"""Names that brokers pass on to their parts, so that no list has them."""
+"""Prefixes of settings that brokers pass on to plugins, so that no list has them."""
 
 
 def parse_settings(words: Iterable[str]) -> dict[str, str]:
-    """`key=value` words as a mapping; ValueError names the word and the mend."""
+    """`key=value` words as a mapping. Raises ValueError with the word and the remedy."""
     found: dict[str, str] = {}
     for word in words:
         key, equals, value = word.partition("=")
@@ -69,8 +68,10 @@ def parse_settings(words: Iterable[str]) -> dict[str, str]:
 
 
 def settings_problem(request: StandingRequest) -> str:
-    """Why brokers would not take the settings; empty when they would. MissingDependency without the
-    program of the target."""
+    """Why brokers would reject the settings. Empty when they would accept them.
+
+    Raises MissingDependency without the target's program.
+    """
     owned = OWNED | (OWNED_WHEN_SECURED if request.security else {})
     for key in request.settings:
         if key in owned:
@@ -89,7 +90,7 @@ def _problem(kind: Target, request: StandingRequest) -> str:
         node = _any_node(Path(folder), request.first_broker_id)
         properties = {
             **common_properties(node),
-            **for_size(request.brokers),
+            **replication_properties(request.brokers),
             **kind.properties(node),
         }
         node.properties_file.write_text(render({**properties, **request.settings}))
@@ -99,7 +100,7 @@ def _problem(kind: Target, request: StandingRequest) -> str:
     for key in request.settings:
         if known and not (key in known or key in PASSED_ON or key.startswith(PREFIXES)):
             return f"--set {key}: {kind.name} {kind.version} has no such setting{_near(key, known)}"
-    # The file is a temporary one: its name says nothing to whoever set a value.
+    # The file is temporary: its name means nothing to the user.
     refusal = check.refusal.replace(f"{node.properties_file}: ", "")
     if refusal:
         return f"{_blamed(refusal, request.settings)}: {refusal}"
@@ -126,6 +127,6 @@ def _near(key: str, known: Iterable[str]) -> str:
 
 
 def _blamed(refusal: str, settings: Mapping[str, str]) -> str:
-    """The settings that the refusal names, or all of them."""
+    """The settings that the error names, or all of them."""
     named = [key for key in settings if key in refusal] or list(settings)
     return " ".join(f"--set {key}={settings[key]}" for key in named)

@@ -1,4 +1,4 @@
-"""What is asked of a standing cluster, and what is written down about one."""
+"""The request of a standing cluster, and its state file."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ class StandingRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def network(self) -> str:
-        """The container network for programs of others; empty where nodes are processes."""
+        """The container network for other programs. Empty where nodes are processes."""
         return f"urteil-{self.name}" if self.runtime == "docker" else ""
 
     @property
     def port_count(self) -> int:
-        """How many ports a cluster with `port` takes: brokers, ZooKeepers, metrics."""
+        """The number of ports of a cluster with `port`: brokers, ZooKeeper servers, metrics."""
         return 2 * self.brokers + self.zookeepers
 
     def problem(self) -> str:
-        """Why no cluster can be like this, with the mend; empty when one can."""
+        """Why this cluster is impossible, with the remedy. Empty when it is possible."""
         last = self.first_broker_id + self.brokers - 1
         if last > HIGHEST_ID:
             last_first = HIGHEST_ID - self.brokers + 1
@@ -69,7 +69,7 @@ class StandingRequest(msgspec.Struct, frozen=True, kw_only=True):
         return out_of_range or self.security.problem()
 
     def port_problem(self) -> str:
-        """Why its ports cannot be had; empty when they can."""
+        """Why its ports cannot be used. Empty when they can."""
         return "" if self.port is None else port_problem(self.port, self.port_count)
 
     def access(self) -> Access:
@@ -83,8 +83,11 @@ class StandingRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class User(msgspec.Struct, frozen=True, kw_only=True):
-    """One whom the people's listener knows. `files` are client configurations by kind of client,
-    `network_files` those for containers on the cluster's network."""
+    """A user of the users' listener.
+
+    `files` are client configurations by kind of client, `network_files` those for containers on the
+    cluster's network.
+    """
 
     name: str
     password: str = ""
@@ -94,10 +97,10 @@ class User(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StandingCluster(msgspec.Struct, frozen=True, kw_only=True):
-    """What is written down about a standing cluster. `keeper_began` guards against reused pids.
+    """The state of a standing cluster. `keeper_began` guards against reused pids.
 
-    `bootstrap` and `zookeeper` are for people's programs, `lab_bootstrap` is the listener of the
-    lab's own clients. `defaults` are settings of the brokers as they are in effect.
+    `bootstrap` and `zookeeper` are for users' programs, `lab_bootstrap` is the listener of the
+    lab's own clients. `defaults` are effective settings of the brokers.
     """
 
     name: str
@@ -129,5 +132,5 @@ class StandingCluster(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def bootstrap_servers(self) -> str:
-        """As clients take it: `host:port,host:port`."""
+        """The form for clients: `host:port,host:port`."""
         return ",".join(self.bootstrap)

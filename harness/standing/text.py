@@ -1,4 +1,4 @@
-"""A standing cluster as text: for people, as JSON, and as lines that a shell evaluates."""
+"""A standing cluster as text, as JSON, and as lines for a shell."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from urteil.harness.standing.client_files import NETWORK_FOLDER, SUFFIXES
 from urteil.harness.standing.state_file import StandingCluster
 
 INTERNAL = ("fault_port", "fault_key", "keeper_began", "lab_bootstrap")
-"""The lab's own: faults are played with the key, and that listener has no ACLs."""
+"""Private fields: the key admits faults, and the lab's listener has no ACLs."""
 COLUMN = 10
 PER_LINE = 3
 
 
-def for_people(cluster: StandingCluster) -> str:
-    """A line a fact, its name in front."""
+def as_text(cluster: StandingCluster) -> str:
+    """One line a fact, with its name in front."""
     option = "" if cluster.name == "default" else f" --name {cluster.name}"
     rows = [
         ("cluster", f"{cluster.name}: {cluster.brokers} brokers, target {cluster.target}, "
@@ -38,14 +38,14 @@ def for_people(cluster: StandingCluster) -> str:
     return "\n".join(f"{name:<{COLUMN}} {value}" for name, value in rows)
 
 
-def for_machines(cluster: StandingCluster) -> dict[str, Any]:
-    """Everything that is written down, as JSON has it, less what is the keeper's own."""
+def as_json(cluster: StandingCluster) -> dict[str, Any]:
+    """The whole state for JSON, without private fields."""
     found: dict[str, Any] = msgspec.to_builtins(cluster)
     return {name: value for name, value in found.items() if name not in INTERNAL}
 
 
 def variables(cluster: StandingCluster) -> dict[str, str]:
-    """Names of the environment with values; those that are empty are left out."""
+    """Environment variables with their values, without empty ones."""
     user = cluster.users[0] if cluster.users else None
     files = user.files if user else {}
     found = {
@@ -69,7 +69,7 @@ def variables(cluster: StandingCluster) -> dict[str, str]:
     return {name: value for name, value in found.items() if value}
 
 
-def for_shells(cluster: StandingCluster) -> str:
+def as_shell_lines(cluster: StandingCluster) -> str:
     """`export NAME=value` a line, quoted."""
     return "\n".join(
         f"export {name}={shlex.quote(value)}" for name, value in variables(cluster).items()

@@ -1,4 +1,4 @@
-"""What is judged: our broker, Apache Kafka, one day anything that speaks the protocol."""
+"""Targets: the systems that a run judges."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ TARGETS = {
 
 
 def parse_target(name: str) -> Target | Mix:
-    """`urteil`, `kafka`, `kafka:VERSION` or `mix:` with a list: what the lab starts itself.
+    """The target `urteil`, `kafka`, `kafka:VERSION` or `mix:` with a list, which the lab starts
+    itself.
 
-    ValueError names the known ones otherwise.
+    Raises ValueError with the known ones otherwise.
     """
     if name.startswith(PREFIX):
         return Mix(tuple(_kind(one) for one in name.removeprefix(PREFIX).split(",")))
@@ -30,7 +31,7 @@ def parse_target(name: str) -> Target | Mix:
 def _kind(name: str) -> Target:
     kind, _, version = name.partition(":")
     if kind == "external":
-        raise ValueError("somebody else keeps that cluster: only `urteil run` judges it")
+        raise ValueError("the lab does not start an external cluster: only `urteil run` judges it")
     if kind == "kafka":
         return KafkaTarget(version=version) if version else KafkaTarget()
     if name == "urteil":

@@ -1,13 +1,13 @@
-"""A cluster that somebody else keeps, described by a TOML file: `--target external:FILE.toml`.
+"""An external cluster, described by a TOML file: `--target external:FILE.toml`.
 
     bootstrap = ["127.0.0.1:19093"]          # where clients connect
-    zookeeper = "127.0.0.1:12181"            # asked by the lab for the cluster's state
+    zookeeper = "127.0.0.1:12181"            # the lab reads the cluster's state here
 
     [settings]                               # of its brokers, where not Apache Kafka's defaults
     "zookeeper.session.timeout.ms" = "3000"
 
     [nodes.b1]                               # brokers are b and their broker.id, ZooKeepers zk1 ...
-    direct = "127.0.0.1:19193"               # asked past all proxies
+    direct = "127.0.0.1:19193"               # the lab's way past all proxies
     state = "..."                            # prints: running|paused|exited [PID [EXIT CODE]]
     start = "..."                            # commands, run without a shell in the file's folder
     stop = "..."
@@ -22,11 +22,11 @@
     to = "b2"
     toxiproxy = "127.0.0.1:18474"            # the API of the server with its proxies
     proxies = ["b1-b2-9092"]
-    probe = "127.0.0.1:18602"                # asked through the link (default: none, no probes)
+    probe = "127.0.0.1:18602"                # probes the link (default: none, no probes)
 
-All but `bootstrap` and `zookeeper` may be left out: what is not there cannot be done (a fault that
-needs it did not act, and the run is UNKNOWN) or not be judged. A command that changes a node comes
-with those that show it and undo it (`NEEDS`), so that no run leaves a cluster less than it was.
+All but `bootstrap` and `zookeeper` are optional. A fault without its command does not act, which
+makes the run UNKNOWN; a check without its evidence is not judged. A command that changes a node
+requires those that show and undo the change (`NEEDS`), so that every run restores the cluster.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ NEEDS = {
     "pause": ("state", "resume"),
     "resume": ("state",),
 }
-"""What else must be there for a command: what shows that it acted, and what undoes it."""
+"""The commands that another one requires: to show that it acted, and to undo it."""
 
 
 OWN = {
@@ -62,11 +62,11 @@ OWN = {
     "users": "a listener for users",
     "older": "brokers of an older release",
 }
-"""What a scenario's cluster may be, and somebody else's is not known to be."""
+"""Features of a scenario's cluster that an external one may lack."""
 
 
 class ExternalNode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One node, and the commands that act on it; an empty one is not there."""
+    """One node, and the commands that act on it. An empty command does not exist."""
 
     direct: str
     state: str = ""
@@ -96,7 +96,7 @@ class ExternalLink(
 
 
 SETTINGS = {"zookeeper.session.timeout.ms": "18000", "replica.lag.time.max.ms": "30000"}
-"""Apache Kafka's defaults of what checks depend on that topics cannot carry."""
+"""Apache Kafka's defaults of broker settings that checks depend on."""
 
 
 class ExternalFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -110,7 +110,7 @@ class ExternalFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 def load_external(path: Path) -> ExternalFile:
-    """The file, checked; ValueError names the file, what is wrong in it and the mend."""
+    """Read and check the file. Raises ValueError with the file, the error and the remedy."""
     try:
         found = msgspec.toml.decode(path.read_bytes(), type=ExternalFile)
     except OSError as error:
@@ -122,17 +122,18 @@ def load_external(path: Path) -> ExternalFile:
     return found
 
 
-def fitted(scenario: Scenario, file: ExternalFile) -> Scenario:
-    """The scenario with the cluster's settings, by which it will be judged.
+def fit_scenario(scenario: Scenario, file: ExternalFile) -> Scenario:
+    """The scenario with the cluster's settings, for its judgement.
 
-    ValueError for one with broker settings of its own, or that needs what only a cluster of the
-    lab has: its containers, clocks of brokers, several log directories, a listener for users.
+    Raises ValueError for a scenario with broker settings of its own, or with features that only a
+    cluster of the lab has: its containers, clocks of brokers, several log directories, a listener
+    for users.
     """
     settings = SETTINGS | file.settings
     other = {k: v for k, v in scenario.cluster.config.items() if settings.get(k) != v}
     if other:
-        told = ", ".join(f"{name}={value}" for name, value in other.items())
-        raise ValueError(f"{scenario.name} sets {told}, which only a cluster of the lab takes")
+        names = ", ".join(f"{name}={value}" for name, value in other.items())
+        raise ValueError(f"{scenario.name} sets {names}, which only a cluster of the lab takes")
     for fault in scenario.faults:
         if why := FAULTS[fault.fault].unsupported_reason(runtime="", target=PREFIX):
             raise ValueError(why)
@@ -199,7 +200,7 @@ def _in_commands(found: ExternalFile) -> Iterator[str]:
 
 
 def _no_command(text: str) -> str:
-    """Why it cannot be run; empty when it can."""
+    """Why the command cannot be run. Empty when it can."""
     try:
         return "" if shlex.split(text) else "it is empty"
     except ValueError as error:

@@ -29,7 +29,7 @@ HEAP = ("-Xms128m", "-Xmx512m")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaTarget:
-    """`jvm` are its options: the default starts fast; benchmarks give their own."""
+    """`jvm` are the JVM's options. The default starts fast; benchmarks set their own."""
 
     version: str = VERSION
     jvm: tuple[str, ...] = field(default=(*HEAP, *QUICK_START))
@@ -70,7 +70,8 @@ class KafkaTarget:
         return {"num.recovery.threads.per.data.dir": "1", "log.cleaner.threads": "1"}
 
     def check(self, node: BrokerNode, programs: Programs) -> Check:
-        """By two of its own tools: one reads the file first of all, the other lists settings."""
+        """By two of Kafka's own programs: the broker reads the file first of all, a tool lists
+        settings."""
         reads = ["kafka.tools.StorageTool", "info", "--config", str(node.properties_file)]
         said = self._said(programs, *reads)
         refusal = REFUSAL.search(said)

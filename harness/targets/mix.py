@@ -1,4 +1,4 @@
-"""A cluster whose brokers are of several kinds: `mix:kafka,urteil,urteil`."""
+"""A mix: a cluster whose brokers are of several kinds, as `mix:kafka,urteil,urteil`."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ PREFIX = "mix:"
 
 @dataclass(frozen=True, slots=True)
 class Mix:
-    """A target a broker, in the order of their ids from 1."""
+    """One target a broker, in the order of their ids from 1."""
 
     kinds: tuple[Target, ...]
 
 
 def kinds_of(target: Target | Mix, brokers: int) -> Sequence[Target]:
-    """What each of `brokers` is; ValueError for a mix of more or fewer."""
+    """The kind of each broker. Raises ValueError for a mix of another size."""
     if not isinstance(target, Mix):
         return (target,) * brokers
     if len(target.kinds) != brokers:
@@ -30,7 +30,7 @@ def kinds_of(target: Target | Mix, brokers: int) -> Sequence[Target]:
 
 
 def size_of(target: str, otherwise: int) -> int:
-    """The brokers that the target of this name asks for: a mix says it itself."""
+    """The number of brokers that a target defines: a mix has its own, others have `otherwise`."""
     if not target.startswith(PREFIX):
         return otherwise
     return target.count(",") + 1

@@ -1,4 +1,4 @@
-"""What the lab must know of a broker's kind to start it."""
+"""The interface to a kind of broker, and the settings that all kinds share."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class Listener:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerNode:
-    """One broker's place: where it listens, what it resolves names by, where its files lie.
+    """The addresses and files of one broker.
 
-    `home` is its folder as it sees it, with `server.properties`, `hosts` and `data/`.
-    `for_clients` is what clients are told: host and port at which their Toxiproxy listens for it.
-    `further` are its listeners beside the one of the lab's clients and the brokers' own.
-    `metrics` is where it shows its metrics, if its kind can.
+    `home` is its folder as it sees it, with `server.properties`, `hosts` and `data/`. `for_clients`
+    is the advertised address: host and port of the clients' Toxiproxy. `further` are its listeners
+    besides those of the lab's clients and of the brokers. `metrics` is the address of its metrics,
+    if its kind has them.
     """
 
     name: str
@@ -50,8 +50,11 @@ class BrokerNode:
 
     @property
     def listeners(self) -> tuple[Listener, ...]:
-        """All of them. ZooKeeper has them in this order, and tools that read it dial the first one:
-        that is one for clients."""
+        """All listeners. ZooKeeper stores them in this order, and tools that read it dial the first
+        one.
+
+        So the first one is for clients.
+        """
         client = Listener(name="CLIENT", port=self.client_port, advertised=self.for_clients)
         internal = Listener(
             name="INTERNAL", port=self.internal_port, advertised=(self.name, self.internal_port)
@@ -74,26 +77,32 @@ class BrokerNode:
 
     @property
     def temporary(self) -> Path:
-        """Empty at every start; a JVM unpacks native libraries there, and leaves them when it is
-        killed."""
+        """A folder that is empty at every start. A killed JVM leaves unpacked native libraries
+        there."""
         return self.home / TEMPORARY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """What a broker says of its property file without starting: why it refuses it, empty when it
-    takes it, and the names of all settings that it knows, none where that cannot be found out."""
+    """A broker's check of its property file without a start.
+
+    Why it rejects the file (empty when it accepts it), and the names of all settings that it knows
+    (none where these cannot be determined).
+    """
 
     refusal: str
     known: frozenset[str]
 
 
 class Target(Protocol):
-    """A kind of broker. `waits_for_own_znode`: it ends when its own `/brokers/ids/N` is still
-    there at its start, so a restart waits until the znode is gone. `lost_session`: what its log
-    says in the end when it ended because its session expired before it was registered, as on a
-    machine that stands still for seconds; it is started once more then. Empty: it takes another
-    session. `shows_metrics`: at `BrokerNode.metrics`, by itself."""
+    """A kind of broker.
+
+    `waits_for_own_znode`: it ends if its own `/brokers/ids/N` still exists at its start, so a
+    restart waits for the removal. `lost_session`: the end of its log after its session expired
+    before its registration, as on a machine that stands still for seconds; it is then started once
+    more. Empty: it opens another session. `shows_metrics`: it serves `BrokerNode.metrics` by
+    itself.
+    """
 
     @property
     def name(self) -> str: ...
@@ -116,7 +125,7 @@ class Target(Protocol):
     def shows_metrics(self) -> bool: ...
 
     def older(self) -> Target:
-        """The release before, from which a rolling upgrade begins."""
+        """The previous release, from which a rolling upgrade begins."""
         ...
 
     def argv(self, node: BrokerNode, programs: Programs, mutant: str | None) -> list[str]: ...
@@ -128,7 +137,7 @@ class Target(Protocol):
         ...
 
     def check(self, node: BrokerNode, programs: Programs) -> Check:
-        """Reads the property file of a node as a start would."""
+        """Read a node's property file as a start would."""
         ...
 
     def files(self, node: BrokerNode) -> dict[str, str]:
@@ -175,13 +184,13 @@ def common_properties(node: BrokerNode) -> dict[str, str]:
     }
 
 
-def in_racks(node: BrokerNode) -> dict[str, str]:
-    """A rack of its own, and consumers are sent to the replica that is in theirs."""
+def rack_properties(node: BrokerNode) -> dict[str, str]:
+    """A rack of its own. Consumers are sent to the replica in theirs."""
     return {"broker.rack": f"{RACK}{node.broker_id}", "replica.selector.class": RACK_AWARE}
 
 
-def for_users(node: BrokerNode) -> dict[str, str]:
-    """ACLs, which the lab's own clients and the brokers stand above, and a listener for others."""
+def user_properties(node: BrokerNode) -> dict[str, str]:
+    """ACLs, with the lab's clients and the brokers as super users, and a listener for others."""
     common = common_properties(node)
     door = f",USERS://{node.address}:{USERS_PORT}"
     scram = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
@@ -196,8 +205,8 @@ def for_users(node: BrokerNode) -> dict[str, str]:
     }
 
 
-def for_size(brokers: int) -> dict[str, str]:
-    """Replication that a cluster of fewer than three brokers can keep."""
+def replication_properties(brokers: int) -> dict[str, str]:
+    """Replication that fits a cluster of fewer than three brokers."""
     if brokers >= 3:
         return {}
     return {
@@ -210,12 +219,12 @@ def for_size(brokers: int) -> dict[str, str]:
 
 
 def render(properties: Mapping[str, str]) -> str:
-    """A Java property file in ASCII: Java reads one as Latin-1, with escapes for other letters."""
+    """A Java property file in ASCII. Java reads one as Latin-1, with escapes for other letters."""
     return "".join(f"{name}={_escaped(value)}\n" for name, value in properties.items())
 
 
 def _escaped(value: str) -> str:
-    """Backslashes are doubled; what is not printable ASCII is written as its UTF-16 units."""
+    """Backslashes doubled, and characters other than printable ASCII as UTF-16 escapes."""
 
     def units(letter: re.Match[str]) -> str:
         pairs = letter[0].encode("utf-16-be").hex(" ", 2).split()

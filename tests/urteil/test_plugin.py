@@ -107,7 +107,7 @@ def test_a_standing_cluster(project: Path) -> None:
     ("options", "message"),
     [
         (("--urteil-runtime", "docker"), "docker is missing: no engine at unix:///nowhere"),
-        (("--urteil-target", "external:x.toml"), "somebody else keeps that cluster"),
+        (("--urteil-target", "external:x.toml"), "does not start an external cluster"),
     ],
 )
 def test_impossible_options_are_reported_in_one_message(

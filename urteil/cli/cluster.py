@@ -162,15 +162,15 @@ def _show(found: StandingCluster, *, as_json: bool, as_export: bool) -> None:
     from urteil.harness.standing import text
 
     if as_json:
-        click.echo(json.dumps(text.for_machines(found), indent=2))
+        click.echo(json.dumps(text.as_json(found), indent=2))
     else:
-        click.echo(text.for_shells(found) if as_export else text.for_people(found))
+        click.echo(text.as_shell_lines(found) if as_export else text.as_text(found))
 
 
 def _show_all(every: list[StandingCluster], *, as_json: bool) -> None:
     from urteil.harness.standing import text
 
     if as_json:
-        click.echo(json.dumps([text.for_machines(one) for one in every], indent=2))
+        click.echo(json.dumps([text.as_json(one) for one in every], indent=2))
     else:
-        click.echo("\n\n".join(map(text.for_people, every)) or NONE_STANDS)
+        click.echo("\n\n".join(map(text.as_text, every)) or NONE_STANDS)

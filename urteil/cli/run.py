@@ -321,13 +321,13 @@ def _external(scenario: Scenario, target: str, arguments: dict[str, Any]) -> Sce
     """
     import msgspec
 
-    from urteil.harness.targets.external import PREFIX, fitted, load_external
+    from urteil.harness.targets.external import PREFIX, fit_scenario, load_external
 
     file = load_external(Path(target.removeprefix(PREFIX)))
     for option in ("runtime", "brokers", "zookeepers"):
         if arguments[option] is not None:
             raise ValueError(f"--{option} is the cluster's own, not the lab's; leave it out")
-    scenario = fitted(scenario, file)
+    scenario = fit_scenario(scenario, file)
     brokers = sum(name.startswith("b") for name in file.nodes) or len(file.bootstrap)
     keepers = sum(name.startswith("zk") for name in file.nodes) or 1
     cluster = msgspec.structs.replace(scenario.cluster, brokers=brokers, zookeepers=keepers)

@@ -1,2 +1,5 @@
-"""Histories in Jepsen's form: `jepsen.tests.kafka` reads what is exported, and what one of its runs
-left is judged by our guarantees. Sources: jepsen/tests/kafka.clj, jepsen.history, edn-format."""
+"""Histories in Jepsen's form: export for `jepsen.tests.kafka`, and import of its runs for
+judgement.
+
+Sources: jepsen/tests/kafka.clj, jepsen.history, edn-format.
+"""

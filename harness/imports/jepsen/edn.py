@@ -1,11 +1,12 @@
-"""EDN and what Clojure's printer makes beyond it, as far as histories use it.
+"""EDN as Clojure prints it, as far as histories use it.
 
-Keywords are `Keyword`, other symbols `Symbol`; maps, vectors and lists, sets become dicts, lists,
-frozensets. A tagged value is the value (`#jepsen.history.Op{...}` is a map), metadata is dropped, a
-regular expression is its text. Source: https://github.com/edn-format/edn, clojure.lang.LispReader.
+Keywords are `Keyword`, other symbols `Symbol`; maps, vectors, lists and sets become dicts, lists
+and frozensets. A tagged value is the value (`#jepsen.history.Op{...}` is a map), metadata is
+dropped, a regular expression is its text. Source: https://github.com/edn-format/edn,
+clojure.lang.LispReader.
 
-The reader works on bytes that were decoded as Latin-1, so that its positions are those of the
-file; what is not ASCII within a token is decoded as UTF-8.
+The reader works on bytes decoded as Latin-1, so that its positions are those of the file; a token
+with other letters than ASCII is decoded as UTF-8.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from urteil.harness.imports.jepsen.edn_atoms import (
     string,
 )
 
-__all__ = ["CLOSE", "END", "EdnError", "Keyword", "Symbol", "read", "read_all", "written"]
+__all__ = ["CLOSE", "END", "EdnError", "Keyword", "Symbol", "read", "read_all", "to_edn"]
 
 _TOKEN = re.compile(
     r"""(?:[\s,]+|;[^\n]*|\#![^\n]*)*+
@@ -52,9 +53,9 @@ CLOSE: Any = object()
 
 
 class EdnError(ValueError):
-    """The text is no EDN; the message names the place and the mend, `at` is the position.
+    """The text is not EDN. The message has place and remedy, `at` is the position.
 
-    Where `ends` is set, more text may mend it.
+    `ends`: the text ended too early, and more of it may complete the value.
     """
 
     def __init__(self, place: str, what: str, *, at: int, ends: bool = False) -> None:
@@ -73,7 +74,7 @@ def place(text: str, at: int, line: int = 1, column: int = 0) -> str:
 
 
 def read_all(text: str) -> Iterator[Any]:
-    """Every value of a text, in order. EdnError where it is damaged."""
+    """Every value of a text, in order. Raises EdnError for a damaged one."""
     raw, at = text.encode("utf-8", "surrogatepass").decode("latin-1"), 0
     while True:
         value, at = read(raw, at)
@@ -83,9 +84,10 @@ def read_all(text: str) -> Iterator[Any]:
 
 
 def read(text: str, at: int, *, within: bool = False) -> tuple[Any, int]:
-    """The value that begins at a position, or `END`, and where it ends; `text` is Latin-1.
+    """The value that begins at a position, or `END`, and the position of its end. `text` is
+    Latin-1.
 
-    A text that is `within` a vector may be closed: the value is `CLOSE` then.
+    A text `within` a vector may be closed: the value is `CLOSE` then.
     """
     reader = _Reader(text, at, within)
     return reader.value(), reader.at
@@ -150,7 +152,7 @@ class _Reader:
         try:
             return word.encode("latin-1").decode("utf-8")
         except UnicodeDecodeError as error:
-            what, ends = "text that is not UTF-8; expected is UTF-8", self.at == len(self._text)
+            what, ends = "text that is not UTF-8; expected UTF-8", self.at == len(self._text)
             raise self._error(what, at + error.start, ends=ends) from None
 
     def _qualified(self, namespace: str) -> dict[Any, Any]:
@@ -168,7 +170,7 @@ class _Reader:
         value = self.value()
         if value is END or value is CLOSE:
             at = self.at - (value is CLOSE)
-            raise self._error(f"nothing behind {what}; expected is a value", at, ends=value is END)
+            raise self._error(f"nothing behind {what}; expected a value", at, ends=value is END)
         return value
 
     def _stray(self, word: str) -> Any:
@@ -201,7 +203,7 @@ class _Reader:
         return {_hashable(items[n]): items[n + 1] for n in range(0, len(items), 2)}
 
     def _unclosed(self) -> EdnError:
-        """The outermost bracket is named: it begins what is damaged."""
+        """The error names the outermost bracket, where the damage begins."""
         opened = "#{" if self._text[self._outermost] == "#" else self._text[self._outermost]
         what = f"a {opened} that is never closed; add its {_CLOSES[opened]}"
         return self._error(what, self._outermost, ends=True)
@@ -233,7 +235,7 @@ def _hashable(value: Any) -> Any:
     return value
 
 
-def written(value: Any) -> str:
+def to_edn(value: Any) -> str:
     """A value as EDN on one line."""
     if value is None:
         return "nil"
@@ -250,11 +252,11 @@ def written(value: Any) -> str:
     if isinstance(value, str):
         return '"' + value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{written(k)} {written(v)}" for k, v in value.items()) + "}"
+        return "{" + ", ".join(f"{to_edn(k)} {to_edn(v)}" for k, v in value.items()) + "}"
     if isinstance(value, frozenset):
-        return "#{" + " ".join(sorted(map(written, value))) + "}"
+        return "#{" + " ".join(sorted(map(to_edn, value))) + "}"
     if isinstance(value, (list, tuple)):
-        return "[" + " ".join(map(written, value)) + "]"
+        return "[" + " ".join(map(to_edn, value)) + "]"
     raise TypeError(f"no EDN of {type(value).__name__}")
 
 

@@ -28,7 +28,7 @@ _WORDS = {"nil": None, "true": True, "false": False, "##Inf": inf, "##-Inf": -in
 
 
 class AtomError(ValueError):
-    """The text of an atom is none; the message says why, and what is expected."""
+    """The text is not an atom. The message says why, and what is expected."""
 
 
 class Keyword(str):
@@ -114,7 +114,7 @@ def _paired(text: str) -> str:
 
 
 def character(name: str) -> str:
-    """What `\\name` is: a character itself, its name, or its code."""
+    """The character of `\name`: itself, its name, or its code."""
     if len(name) == 1:
         return name
     if name in _CHARACTERS:
@@ -125,8 +125,8 @@ def character(name: str) -> str:
     raise AtomError(f"\\{name} is no character; expected is one as \\a, \\newline, \\u0041")
 
 
-def whole(value: Any) -> int | None:
-    """A number without a fraction as an integer, whatever form it was written in."""
+def as_integer(value: Any) -> int | None:
+    """A number without a fraction as an integer, whatever its notation."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int):

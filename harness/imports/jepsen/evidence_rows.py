@@ -1,7 +1,7 @@
-"""What the operations of a history say, as rows of the evidence tables.
+"""Rows of the evidence tables from the operations of a history.
 
 Operations are transactions if any of them is a `:txn` or has several steps. Rows are written as
-they come; of a history's length only a few bytes a record are kept.
+they come; memory holds a few bytes a record.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import numpy as np
 from urteil.harness.imports.jepsen.operations import (
     STEPS,
     Row,
+    name_part,
     sent_value,
+    show_value,
     steps_of,
-    word,
-    written_or,
 )
 from urteil.harness.imports.jepsen.read_passes import Polled, Polls, Reader
 from urteil.harness.imports.jepsen.row_groups import Cells, Table
@@ -31,11 +31,12 @@ _OUTCOMES = {"ok": "committed", "fail": "aborted"}
 
 
 class IsTransactional(Exception):
-    """An operation is a transaction, and others were taken for none: begin anew."""
+    """An operation is a transaction, but earlier ones were imported as none: the import must
+    restart."""
 
 
 class Import:
-    """The evidence tables of a history, filled by `take` and then `finish`."""
+    """The evidence tables of a history, filled by `take` and completed by `finish`."""
 
     def __init__(
         self, evidence: Path, run: str, *, acks: int, idempotent: bool, isolation: str,
@@ -84,8 +85,8 @@ class Import:
         elif f == "crash":
             reader.stop()
         elif f == "debug-topic-partitions" and isinstance(done.get("value"), dict):
-            for key, told in done["value"].items():
-                end = told.get("end") if isinstance(told, dict) else None
+            for key, reported in done["value"].items():
+                end = reported.get("end") if isinstance(reported, dict) else None
                 name = self._key(key)
                 if isinstance(end, int) and reader.learn_end(name, end, begin_ns):
                     self.ends[name] = max(begin_ns, self.ends.get(name, begin_ns))
@@ -93,7 +94,7 @@ class Import:
     def _reader(self, op: Row, at_ns: int) -> Reader:
         process = op["process"]
         if process not in self.readers:
-            name = f"j{word(process)}"
+            name = f"j{name_part(process)}"
             self.readers[process] = Reader(name, len(self.readers), self.polls, at_ns, at_ns)
         return self.readers[process]
 
@@ -101,18 +102,18 @@ class Import:
         plain = type(key) is int
         if plain and (known := self._names.get(key)):
             return known
-        name = f"k{word(key)}"
+        name = f"k{name_part(key)}"
         self.keys.setdefault(name)
         if plain:
             self._names[key] = name
         return name
 
     def _value(self, key: str, value: Any) -> str:
-        return f"{self.run}/{key}/{value if type(value) is int else word(value)}"
+        return f"{self.run}/{key}/{value if type(value) is int else name_part(value)}"
 
     def _assigned(self, reader: Reader, f: str, invoked: Row | None, done: Row) -> None:
-        told = done.get("value") or (invoked or {}).get("value") or ()
-        keys = {self._key(key) for key in told}
+        rebalanced = done.get("value") or (invoked or {}).get("value") or ()
+        keys = {self._key(key) for key in rebalanced}
         seeks = done.get("seek-to-beginning?") or (invoked or {}).get("seek-to-beginning?")
         if done["type"] == "ok":
             reader.assign(keys, subscribed=f == "subscribe", seeks=bool(seeks))
@@ -122,7 +123,7 @@ class Import:
     def _stepped(
         self, reader: Reader, f: str, invoked: Row | None, done: Row, begin_ns: int
     ) -> None:
-        """Sends and polls of one operation; a transaction's belong together."""
+        """Sends and polls of one operation; those of a transaction belong together."""
         steps, txn = steps_of(invoked, done), None
         if not self.transactional and (f == "txn" or len(steps) > 1):
             if self._began:
@@ -144,7 +145,8 @@ class Import:
             reader.take(polls, times, ok=ok, moved=moved, txn=txn)
 
     def _moved(self, done: Row) -> set[str] | None:
-        """The keys that rebalances during an operation were about; None where one does not say."""
+        """The keys of rebalances during an operation. None where one of them does not name its
+        keys."""
         log = done.get("rebalance-log")
         if not log:
             return set()
@@ -175,8 +177,11 @@ class Import:
         self, reader: Reader, sends: Iterable[tuple[str, int | None, str]],
         polls: Iterable[list[Polled]], done: Row, begin_ns: int,
     ) -> int:  # fmt: skip
-        """Its number. All its polls came before its commit was asked for, which is therefore as
-        late as can be where it polled what it sent itself."""
+        """Add a transaction and return its number.
+
+        All its polls precede the request of its commit. So that request is as late as possible
+        where the transaction polled its own sends.
+        """
         self._txns += 1
         own = {value for records in polls for _, _, value in records} & {v for _, _, v in sends}
         asked_ns = None if done["type"] == "fail" else done["time"] if own else begin_ns
@@ -190,9 +195,12 @@ class Import:
         self, reader: Reader, send: tuple[str, int | None, str],
         sends: Iterable[tuple[str, int | None, str]], done: Row, begin_ns: int, txn: int | None,
     ) -> None:  # fmt: skip
-        """A row of `sends`. Of a transaction of unknown end it is certain that it was committed if
-        anybody polled a record of it, which the end of the history tells; of one that was aborted
-        nothing is, where uncommitted records are polled."""
+        """Add a row of `sends`.
+
+        A transaction of unknown end was certainly committed if any of its records was polled, which
+        is known at the end of the history. Nothing is certain of an aborted one where uncommitted
+        records are polled.
+        """
         key, offset, value_id = send
         outcome = str(done["type"])
         committed = self.transactional and self.isolation == "read_committed"
@@ -211,12 +219,12 @@ class Import:
             self.sends.add(row)
 
     def repeated(self) -> set[int]:
-        """The hashes of values that were sent more than once, if the hash is not another's too."""
+        """The hashes of values that were sent more than once. Different values may share a hash."""
         values = np.sort(np.frombuffer(self._values, np.int64))
         return {int(one) for one in values[1:][values[1:] == values[:-1]]}
 
     def finish(self) -> list[Row]:
-        """Close all tables; the rows of `clients`."""
+        """Close all tables. Returns the rows of `clients`."""
         proved = self._committed()
         for txn, unknown, committed in self._open:
             self.sends.add(committed if txn in proved else unknown)
@@ -234,14 +242,14 @@ class Import:
         ]  # fmt: skip
 
     def _committed(self) -> set[int]:
-        """Transactions of unknown end of which anybody polled a record."""
+        """Transactions of unknown end with a polled record."""
         if not self._of_open:
             return set()
         polled = np.unique(np.frombuffer(self._polled, np.int64))
         return {txn for txn, values in self._of_open.items() if np.isin(values, polled).any()}
 
     def end_of(self, key: str) -> dict[str, str]:
-        """What a topic says of its end: when it was asked for last, if it was."""
+        """The known end of a topic: when it was last requested, if ever."""
         if key not in self.ends:
             return {ENDS: "unknown"}
         return {ENDS: "told", ENDS_NS: str(self.ends[key])}
@@ -254,4 +262,4 @@ class Import:
 
 
 def _reason(op: Row) -> str:
-    return written_or(op.get("error"))[:200] if op.get("error") is not None else op["type"]
+    return show_value(op.get("error"))[:200] if op.get("error") is not None else op["type"]

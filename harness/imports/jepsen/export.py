@@ -1,12 +1,14 @@
-"""A run's evidence as a history that `jepsen.tests.kafka` checks: one operation a line.
+"""Export of a run's evidence as a history for `jepsen.tests.kafka`: one operation a line.
 
 Keys number the partitions; a value is the client's number * 10^9 + its sequence. Each client
-session is one process; what a producer had in flight at once is spread over several, since a Jepsen
-process does one thing at a time, and one whose operation ended `:info` is never used again. A
-reader assigns, a group's member subscribes; a pass of a final reader begins with an assign that
-seeks to the beginning, and after a complete one `:debug-topic-partitions` tells the end it reached.
-Records without a value of this run are left out: Jepsen takes every value to have been sent. In a
-run with transactions so are readers of uncommitted records: Jepsen takes all for committed.
+session is one process. A producer's concurrent sends are spread over several processes, since a
+Jepsen process does one thing at a time, and a process whose operation ended `:info` is not used
+again. A reader assigns, a group member subscribes. A pass of a final reader begins with an assign
+that seeks to the beginning; after a complete one, `:debug-topic-partitions` has the end it reached.
+
+Records without a value of this run are left out, since Jepsen takes every value to have been sent.
+So are readers of uncommitted records in a run with transactions, since Jepsen takes all reads for
+committed.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from typing import Any
 import pyarrow.dataset as ds
 
 from urteil.harness.evidence.schema import SCHEMAS
-from urteil.harness.imports.jepsen.edn import Keyword, written
+from urteil.harness.imports.jepsen.edn import Keyword, to_edn
 
 Row = dict[str, Any]
 SPREAD = 10**9
@@ -30,7 +32,7 @@ _TXN_TYPES = {"committed": "ok", "aborted": "fail", "fenced": "fail"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Op:
-    """One operation; `owner` does one at a time unless it is spread."""
+    """One operation. Its `owner` does one at a time unless it is spread."""
 
     owner: tuple[str, int]
     f: str
@@ -43,7 +45,7 @@ class _Op:
 
 
 def export(run_dir: Path, path: Path) -> int:
-    """Write the history of a run to `path`; how many operations it has.
+    """Write the history of a run to `path`. Returns the number of operations.
 
     Memory grows with the history: about 1 GB for a million sends and as many reads.
     """
@@ -52,16 +54,16 @@ def export(run_dir: Path, path: Path) -> int:
     rows = sorted(_events(_processes(ops)), key=lambda one: (one[0], one[1]))
     part = path.with_name(path.name + ".part")
     with part.open("w", encoding="utf-8") as out:
-        for line in names.told():
+        for line in names.legend():
             out.write(line + "\n")
         for index, (at_ns, _, row) in enumerate(rows):
-            out.write(written({Keyword("index"): index, Keyword("time"): at_ns} | row) + "\n")
+            out.write(to_edn({Keyword("index"): index, Keyword("time"): at_ns} | row) + "\n")
     part.replace(path)
     return len(ops)
 
 
 class _Names:
-    """Numbers for clients and partitions, in the order in which they are met."""
+    """Numbers for clients and partitions, in the order of their appearance."""
 
     def __init__(self) -> None:
         self._keys: dict[tuple[str, int], int] = {}
@@ -78,7 +80,7 @@ class _Names:
         number = self._clients.setdefault(client, len(self._clients) + 1)
         return number * SPREAD + int(op)
 
-    def told(self) -> Iterator[str]:
+    def legend(self) -> Iterator[str]:
         yield "; keys: " + ", ".join(f"{n} {t}-{p}" for (t, p), n in self._keys.items())
         yield f"; values: N * {SPREAD} + sequence of RUN/CLIENT N: " + ", ".join(
             f"{number} {client}" for client, number in self._clients.items()
@@ -99,7 +101,7 @@ def _whole(value_id: str | None) -> bool:
 
 
 def _sends(run_dir: Path, names: _Names) -> Iterator[_Op]:
-    """Every send alone, or all of a transaction together with what it read."""
+    """Every send alone, or all sends of a transaction together with its polls."""
     columns = "client session op invoke_ns complete_ns outcome topic_id topic partition txn"
     sends = _rows(run_dir, "sends", f"{columns} partition_intended offset value_id")
     in_txn: dict[tuple[str, int, int], list[Row]] = defaultdict(list)
@@ -141,7 +143,7 @@ def _transactions(
 
 
 def _polls(run_dir: Path, names: _Names) -> Iterator[_Op]:
-    """What each reader polled, in its order, with the assigns and ends around its passes."""
+    """The polls of each reader in order, with the assigns and ends around its passes."""
     kinds = {(r["client"], r["session"]): r for r in _rows(run_dir, "clients",
              "client session kind group isolation")}  # fmt: skip
     asked = _rows(run_dir, "polls", "client session poll invoke_ns partition topic "
@@ -178,7 +180,8 @@ def _reader(
     times: dict[tuple[str, int, int], Row],
     events: dict[tuple[str, int, int], list[Row]],
 ) -> Iterator[_Op]:
-    """Passes of one reader may overlap in time, one a partition: each new one assigns again."""
+    """The operations of one reader. Its passes of several partitions may overlap, so each new one
+    assigns again."""
     final = any(row["final"] for row in passes)
     reads.sort(
         key=lambda row: (
@@ -227,15 +230,16 @@ def _reader(
 def _ends(names: _Names, owner: tuple[str, int], passes: list[Row], now_ns: int) -> Iterator[_Op]:
     for row in passes:
         if row["final"] and row["complete"]:
-            told = {names.key(row): {Keyword("end"): row["to_offset"]}}
+            legend = {names.key(row): {Keyword("end"): row["to_offset"]}}
             process = (f"{owner[0]}/{row['pass'] or 0}", owner[1])
             at_ns = max(now_ns, row["end_ns"] or 0)
             yield _Op(owner=process, f="debug-topic-partitions", begin_ns=at_ns, end_ns=at_ns,
-                      type="ok", asked=list(told), answered=told)  # fmt: skip
+                      type="ok", asked=list(legend), answered=legend)  # fmt: skip
 
 
 def _processes(ops: Iterable[_Op]) -> Iterator[tuple[int, _Op]]:
-    """Each operation with its process: the owner's lowest that is free and never ended `:info`."""
+    """Each operation with its process: the owner's lowest one that is free and never
+    ended `:info`."""
     numbers = iter(range(1 << 31))
     free: dict[tuple[str, int], list[int]] = defaultdict(list)
     busy: dict[tuple[str, int], list[tuple[int, int]]] = defaultdict(list)
@@ -250,7 +254,7 @@ def _processes(ops: Iterable[_Op]) -> Iterator[tuple[int, _Op]]:
 
 
 def _events(ops: Iterable[tuple[int, _Op]]) -> Iterator[tuple[int, int, Row]]:
-    """Invocation and completion; at one moment completions of earlier operations come first."""
+    """Invocations and completions. At one moment completions of earlier operations come first."""
     for number, (process, op) in enumerate(ops):
         common: Row = {Keyword("process"): process, Keyword("f"): Keyword(op.f)}
         more: Row = {Keyword(name): value for name, value in op.more.items()}

@@ -1,9 +1,9 @@
-"""A quick reader of operations in their common form: a run of EDN maps becomes one JSON array.
+"""A fast reader for operations in their common form: a run of EDN maps becomes one JSON array.
 
 Maps of keywords, integers, vectors and strings differ from JSON by little more than their
-separators. Replacements of whole texts make JSON of thousands of operations at once, and msgspec
-decodes it. No replacement needs to know what it is in: whatever it does not fit becomes no JSON,
-and is left to the general reader (`edn`). So both always read the same.
+separators. Replacements over the whole text make JSON of thousands of operations at once, and
+msgspec decodes it. No replacement needs to know its context: a map that does not fit becomes
+invalid JSON and goes to the general reader (`edn`). So both readers always return the same.
 """
 
 from __future__ import annotations
@@ -69,8 +69,9 @@ Operation = TypedDict(
 _decode = msgspec.json.Decoder(list[Operation]).decode
 
 
-class Quick:
-    """Reads runs of operations, and learns the names of a history from those that it could not."""
+class FastReader:
+    """Reads runs of operations. It learns the names of a history from operations that it could not
+    read."""
 
     def __init__(self) -> None:
         self._keys = {name: f'"{name}":' for name in (*FIELDS, "keys")}
@@ -79,13 +80,15 @@ class Quick:
         """Whether keys or values are keywords."""
 
     def run(self, text: str, at: int) -> int:
-        """Where the run of maps ends that begins at a position."""
+        """The end of the run of maps that begins at a position."""
         found = _RUN.match(text, at)
         return found.end() if found else at
 
     def operations(self, text: str) -> Iterator[tuple[list[Row], int]]:
-        """The operations of a run, each list with where its text begins; an empty list stands for
-        one map that the general reader has to read."""
+        """The operations of a run, in lists with the position of their text.
+
+        An empty list stands for one map that needs the general reader.
+        """
         if (whole := self._decoded(text)) is not None:
             yield whole, 0
             return
@@ -100,8 +103,8 @@ class Quick:
                 yield self._decoded(_tidy(form[1])) or [], form.start()
 
     def learn(self, value: Any) -> None:
-        """Names that the general reader met: keys of maps, and other keywords, but of values, which
-        remain keywords."""
+        """Add the names in a value of the general reader: keys of maps and other keywords, except
+        those in values."""
         if len(self._keys) + len(self._words) > LEARNED:
             return
         if isinstance(value, dict):
@@ -134,8 +137,10 @@ class Quick:
             return None
 
     def _json(self, text: str) -> tuple[bytes, int]:
-        """What is JSON if the text has the common form, and hardly is otherwise; and how many keys
-        of polls' maps were quoted."""
+        """JSON, if the text has the common form, and the number of quoted keys of polls' maps.
+
+        Other text becomes invalid JSON, nearly always.
+        """
         kept: list[str] = []
         counts = [0, 0, 0, 0]
         if '"' in text or ":error " in text:
@@ -165,7 +170,7 @@ class Quick:
 
 
 def _kept(found: re.Match[str], kept: list[str]) -> str:
-    """A mark for a string, or for the EDN of an error as a string."""
+    """A mark in place of a string, or of an error's EDN as a string."""
     if found[1] is None:
         if "\\/" in found[2]:
             raise ValueError("an escape that JSON has and EDN has not")
@@ -177,16 +182,18 @@ def _kept(found: re.Match[str], kept: list[str]) -> str:
 
 
 def _tidy(text: str) -> str:
-    """One space where there is any, none beside a bracket; strings may be damaged by it, and
-    are then left to the general reader."""
+    """Collapse whitespace, and remove it beside brackets.
+
+    That may damage strings, which then go to the general reader.
+    """
     if '"' in text:
         return text
     return _PADDED.sub("", _SPACES.sub(" ", text))
 
 
 def _finish(op: Row) -> int:
-    """What JSON cannot say: errors, and the numbers that are keys of polls' maps, of which it
-    returns how many there are."""
+    """Complete what JSON cannot express: errors, and numbers as keys of polls' maps. Returns their
+    count."""
     value, keys = op.get("value"), 0
     if type(value) is list:
         for step in value:
@@ -202,7 +209,7 @@ def _finish(op: Row) -> int:
 
 
 def _has_keyword(value: Any) -> bool:
-    """Whether any but the names of steps is a keyword."""
+    """Whether a keyword other than the names of steps occurs."""
     if isinstance(value, dict):
         return any(map(_has_keyword, (*value, *value.values())))
     if isinstance(value, list):
@@ -211,7 +218,7 @@ def _has_keyword(value: Any) -> bool:
 
 
 def _with_keywords(value: Any) -> Any:
-    """A value whose marked texts are keywords."""
+    """The value with its marked strings as keywords."""
     if type(value) is list:
         return [_with_keywords(one) for one in value]
     if type(value) is dict:

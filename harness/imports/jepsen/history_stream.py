@@ -1,8 +1,8 @@
-"""The values of a history file as a stream: memory does not follow the file's length.
+"""The values of a history file as a stream, in constant memory.
 
 A history is one operation after the other, or one vector of them, as text or packed by gzip, in
-UTF-8 or, with a byte order mark, in UTF-16. Runs of operations in their common form are read by
-`quick`, what is left by the general reader.
+UTF-8 or, with a byte order mark, in UTF-16. `fast_reader` reads runs of operations in their common
+form, the general reader everything else.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from urteil.harness.imports.jepsen.edn import CLOSE, END, EdnError, place, read
-from urteil.harness.imports.jepsen.fast_reader import Quick
+from urteil.harness.imports.jepsen.fast_reader import FastReader
 
 CHUNK = 1 << 18
 _MARKS = (
@@ -28,24 +28,24 @@ _OPENS = {"[": "]", "(": ")"}
 
 
 class Stream:
-    """The operations of a file, in order, with the place of the one that was read last."""
+    """The operations of a file in order, and the place of the last one."""
 
     def __init__(self, path: Path, *, quick: bool = True) -> None:
         self._chunks = _texts(path)
-        self._quick = Quick() if quick else None
+        self._quick = FastReader() if quick else None
         self._text, self._at, self._ended = "", 0, False
         self._line, self._column = 1, 0
         self._last = 0
         self._closes = ""
 
     def place(self) -> str:
-        """Line and column of the value that was read last."""
+        """Line and column of the last value."""
         return self._place(self._last)
 
     def values(self) -> Iterator[tuple[list[Any], bool]]:
-        """Some values, and whether the quick reader read them, and has checked them.
+        """Some values, and whether the fast reader read and checked them.
 
-        EdnError where the text is damaged.
+        Raises EdnError for a damaged text.
         """
         self._extend()
         while True:
@@ -65,7 +65,7 @@ class Stream:
                     self._quick.learn(value)
                 yield [value], False
 
-    def _read_run(self, quick: Quick, end: int) -> Iterator[tuple[list[Any], bool]]:
+    def _read_run(self, quick: FastReader, end: int) -> Iterator[tuple[list[Any], bool]]:
         begin = self._at
         for operations, at in quick.operations(self._text[begin:end]):
             self._last = begin + at
@@ -78,7 +78,8 @@ class Stream:
         self._at = end
 
     def _skip(self) -> bool:
-        """Skip comments, and what opens a vector of operations; whether there were any."""
+        """Skip comments and the bracket that opens a vector of operations. Returns whether there
+        were any."""
         at = self._begin()
         if at == len(self._text):
             return False
@@ -91,12 +92,12 @@ class Stream:
         return True
 
     def _begin(self) -> int:
-        """Where the next value begins, behind spaces and comments."""
+        """The begin of the next value, behind spaces and comments."""
         found = _BETWEEN.match(self._text, self._at)
         return found.end() if found else self._at
 
     def _general(self) -> Any:
-        """The next value, of as much text as it needs."""
+        """The next value, with as much text as it needs."""
         while True:
             try:
                 value, end = self._read(self._at)
@@ -131,7 +132,7 @@ class Stream:
         return place(self._text, at, self._line, self._column)
 
     def _extend(self) -> bool:
-        """Another chunk behind what is left of the text, at least as long; False at the end."""
+        """Append a chunk to the remaining text, at least as long as it. False at the end."""
         if self._ended:
             return False
         left = self._text[self._at :]

@@ -1,10 +1,10 @@
-"""A history of `jepsen.tests.kafka` as the evidence of a run, to be judged without a cluster.
+"""Import of a history of `jepsen.tests.kafka` as the evidence of a run, judged without a cluster.
 
 A key becomes a topic `kKEY` of one partition, a process the client `jPROCESS`, a value the record
-RUN/kKEY/VALUE. What Jepsen does not record (replicas, elections, settings) is withheld: checks that
-need it are not judged. A partition is known as far as somebody polled over it: an acknowledged
-record elsewhere is neither lost nor found, and the run is UNKNOWN for it, unless
-`:debug-topic-partitions` told the end to a process that had polled from the beginning.
+RUN/kKEY/VALUE. Jepsen does not record replicas, elections and settings: these tables are withheld,
+and checks that need them are not judged. A partition is known as far as a process polled over it.
+An acknowledged record elsewhere is neither lost nor found, and makes the run UNKNOWN, unless
+`:debug-topic-partitions` reported the end to a process that had polled from the beginning.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from urteil.harness.imports.jepsen.operations import (
     Row,
     history_in,
     pairs,
+    place_of,
     sent_value,
+    show_value,
     steps_of,
-    where,
-    written_or,
 )
 from urteil.harness.scenario import (
     IMPORTED,
@@ -47,7 +47,7 @@ from urteil.harness.verify.evidence import write_rows
 GUARANTEES = ("lost_write", "inconsistent_offset", "duplicate")
 WITHHELD = ("replicas", "logs", "states")
 POLLED = ("reads", "passes")
-"""Tables without a row where nobody polled anything."""
+"""Tables that are empty without any poll."""
 HEALS = re.compile(r"heal|stop|start-all|resume|cont|restart|recover|reset|none")
 
 __all__ = ["HistoryError", "history_in", "load"]
@@ -62,16 +62,17 @@ def load(
     isolation: str = "read_uncommitted",
     command: str = "",
 ) -> int:
-    """Make `run_dir` a run of the history at `path`; how many operations it has.
+    """Make `run_dir` a run of the history at `path`. Returns the number of operations.
 
-    `acks`, `idempotent` and `isolation` are the clients' settings, which a history does not tell.
-    HistoryError names the line or operation that is not as expected; nothing is written then.
+    `acks`, `idempotent` and `isolation` are the clients' settings, which a history does not
+    contain. Raises HistoryError with the line or operation that is invalid; nothing is written
+    then.
     """
     made = not run_dir.exists()
     evidence = run_dir / "evidence"
     settings = {"acks": acks, "idempotent": idempotent, "isolation": isolation}
     try:
-        with uncollected():
+        with without_cycle_collector():
             found, count, nemesis = _read(path, evidence, settings)
             clients = found.finish()
         if not found.sends.rows:
@@ -98,8 +99,9 @@ def load(
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
-    """Without the collector of cycles, of which rows have none and which would look at each."""
+def without_cycle_collector() -> Iterator[None]:
+    """Disable the cycle collector for the block: rows have no cycles, and it would visit each of
+    them."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -110,9 +112,9 @@ def uncollected() -> Iterator[None]:
 
 
 def _read(path: Path, evidence: Path, settings: dict[str, Any]) -> tuple[Import, int, list[Row]]:
-    """The tables of clients' operations, how many operations there are, and those of the nemesis.
+    """The tables of the clients' operations, the number of operations, and those of the nemesis.
 
-    That operations are transactions may be seen by a later one only: then all is read once more.
+    A later operation may show that operations are transactions: then everything is read again.
     """
     run, nemesis, count = secrets.token_hex(4), list[Row](), 0
     found = Import(evidence, run, **settings)
@@ -130,7 +132,7 @@ def _read(path: Path, evidence: Path, settings: dict[str, Any]) -> tuple[Import,
 
 
 def check_unique(path: Path, found: Import, hashes: set[int]) -> None:
-    """HistoryError where a value was sent twice, of those with these hashes."""
+    """Raise HistoryError for a value that was sent twice, among those with these hashes."""
     writers: dict[str, Row] = {}
     for invoked, done in pairs(path):
         if done["f"] not in STEPS or not isinstance(done["process"], int):
@@ -142,16 +144,16 @@ def check_unique(path: Path, found: Import, hashes: set[int]) -> None:
             before = writers.setdefault(value_id, done)
             if before is not done:
                 raise HistoryError(
-                    f"{where(done)} sends {written_or(sent_value(step)[1])} to key "
-                    f"{written_or(step[1])}, as {where(before)} did: values are told apart by key "
-                    "and value, and must be unique"
+                    f"{place_of(done)} sends {show_value(sent_value(step)[1])} to key "
+                    f"{show_value(step[1])}, as {place_of(before)} did: "
+                    "values are identified by key and value, and must be unique"
                 )
 
 
 def _describe(
     found: Import, run_dir: Path, path: Path, command: str, span_ns: tuple[int, int]
 ) -> None:
-    """What a run's folder says of itself beside the evidence."""
+    """Write the run's facts and scenario."""
     topics = [
         TopicFact(
             name=key,
@@ -180,7 +182,7 @@ def _describe(
 
 
 def _faults(nemesis: list[Row], end_ns: int) -> list[Row]:
-    """What the nemesis did, from one act until the next that heals, or the history's end."""
+    """Faults of the nemesis: from one act to the next that heals, or to the end of the history."""
     until_ns, found = end_ns, list[Row]()
     for op in reversed(nemesis):
         name = str(op["f"])
@@ -199,5 +201,5 @@ def _fault(op: Row, until_ns: int) -> Row:
         "end_ns": until_ns,
         "healed_ns": until_ns,
         "acted": True,
-        "proof": f"the history: {written_or(op.get('value'))[:200]}",
+        "proof": f"the history: {show_value(op.get('value'))[:200]}",
     }

@@ -8,27 +8,28 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from urteil.harness.imports.jepsen.edn import EdnError, Keyword, written
-from urteil.harness.imports.jepsen.edn_atoms import whole
+from urteil.harness.imports.jepsen.edn import EdnError, Keyword, to_edn
+from urteil.harness.imports.jepsen.edn_atoms import as_integer
 from urteil.harness.imports.jepsen.fast_reader import FIELDS
 from urteil.harness.imports.jepsen.history_stream import Stream
 
 Row = dict[str, Any]
 STEP_NS = 1_000_000
-"""Between two operations of a history that tells no times."""
+"""Nanoseconds between operations of a history without times."""
 NAMES = ("history.edn", "history.edn.gz")
 STEPS = ("send", "poll", "txn")
 _TYPES = ("invoke", "ok", "fail", "info")
 LARGEST = 1 << 62
-"""Times and offsets beyond are none."""
+"""Larger times and offsets are invalid."""
 
 
 class HistoryError(ValueError):
-    """The file is no history of this workload; the message says where and what is expected."""
+    """The file is not a history of this workload. The message has the place and the
+    expected form."""
 
 
 def history_in(path: Path) -> Path:
-    """The history of a store's folder; a file is itself."""
+    """The history in the folder of a store, or the file itself."""
     if not path.is_dir():
         return path
     found = [path / name for name in NAMES if (path / name).is_file()]
@@ -41,16 +42,17 @@ def history_in(path: Path) -> Path:
 
 
 def pairs(path: Path) -> Iterator[tuple[Row | None, Row]]:
-    """Each completion with its invocation; what never completed is `:info` at its invocation.
+    """Each completion with its invocation. An operation without completion is `:info` at its
+    invocation.
 
-    HistoryError names the line or operation that is not as expected.
+    Raises HistoryError with the line or operation that is invalid.
     """
     open_ops: dict[Any, Row] = {}
     for op in _timed(operations(path)):
         if op["type"] == "invoke":
             if op["process"] in open_ops:
-                raise HistoryError(f"{where(op)}: process {op['process']} invokes again before "
-                                   "its last operation completed")  # fmt: skip
+                raise HistoryError(f"{place_of(op)}: process {op['process']} invokes again "
+                                   "before its last operation completed")  # fmt: skip
             open_ops[op["process"]] = op
         else:
             yield open_ops.pop(op["process"], None), op
@@ -64,12 +66,12 @@ def steps_of(invoked: Row | None, done: Row) -> list[list[Any]]:
     if steps is None and invoked is not None:
         steps = invoked.get("value")
     if not isinstance(steps, list):
-        raise HistoryError(f"{where(done)}: the value of :{done['f']} is {written_or(steps)}, not "
-                           "a vector of [:send k v] and [:poll]")  # fmt: skip
+        raise HistoryError(f"{place_of(done)}: the value of :{done['f']} is {show_value(steps)}, "
+                           "not a vector of [:send k v] and [:poll]")  # fmt: skip
     for step in steps:
         if not _is_step(step):
-            raise HistoryError(f"{where(done)}: {written_or(step)} is neither [:send k v] nor "
-                               "[:poll] nor [:poll {k [[offset value] ...]}]")  # fmt: skip
+            raise HistoryError(f"{place_of(done)}: {show_value(step)} is neither [:send k v] "
+                               "nor [:poll] nor [:poll {k [[offset value] ...]}]")  # fmt: skip
     return steps
 
 
@@ -80,12 +82,14 @@ def _is_step(step: Any) -> bool:
         return len(step) == 3 and (
             type(step[2]) is not list or len(step[2]) != 2 or _is_pair(step[2])
         )
-    told = step[1] if len(step) > 1 else None
-    return step[0] == "poll" and (told is None or (isinstance(told, dict) and _are_pairs(told)))
+    polled = step[1] if len(step) > 1 else None
+    return step[0] == "poll" and (
+        polled is None or (isinstance(polled, dict) and _are_pairs(polled))
+    )
 
 
-def _are_pairs(told: dict[Any, Any]) -> bool:
-    for pairs in told.values():
+def _are_pairs(polled: dict[Any, Any]) -> bool:
+    for pairs in polled.values():
         for pair in pairs or ():
             if not (type(pair) is list and len(pair) == 2 and _is_pair(pair)):
                 return False
@@ -93,18 +97,18 @@ def _are_pairs(told: dict[Any, Any]) -> bool:
 
 
 def _is_pair(pair: list[Any]) -> bool:
-    """Whether the first of two is an offset or none; one of another form becomes an integer."""
+    """Whether the first of two is an offset or nil. Other number forms become integers."""
     offset = pair[0]
     if type(offset) is int or offset is None:
         return offset is None or -LARGEST <= offset < LARGEST
-    pair[0] = whole(offset)
+    pair[0] = as_integer(offset)
     return pair[0] is not None and -LARGEST <= pair[0] < LARGEST
 
 
 def sent_value(step: list[Any]) -> tuple[int | None, Any]:
     """Offset, where it is known, and value of a `[:send k v]` or `[:send k [offset v]]`."""
-    told = step[2]
-    return (told[0], told[1]) if isinstance(told, list) and len(told) == 2 else (None, told)
+    sent = step[2]
+    return (sent[0], sent[1]) if isinstance(sent, list) and len(sent) == 2 else (None, sent)
 
 
 def operations(path: Path, *, quick: bool = True) -> Iterator[Row]:
@@ -122,24 +126,25 @@ def operations(path: Path, *, quick: bool = True) -> Iterator[Row]:
 
 
 def _operation(value: Any, stream: Stream) -> Row:
-    """The fields of an operation that mean something here, numbers of any form as integers."""
+    """The relevant fields of an operation, with numbers of any form as integers."""
     if not isinstance(value, dict):
-        raise HistoryError(f"{stream.place()}: {written_or(value)[:80]} is no operation, which is "
+        raise HistoryError(f"{stream.place()}: {show_value(value)[:80]} is no operation, which is "
                            "a map with :type, :f, :process, :time and :value")  # fmt: skip
     for name in ("type", "f", "process"):
         if value.get(name) is None:
-            raise HistoryError(f"{stream.place()}: {where(value)}: an operation without :{name}")
+            raise HistoryError(f"{stream.place()}: {place_of(value)}: an operation without :{name}")
     if value["type"] not in _TYPES:
-        raise HistoryError(f"{stream.place()}: {where(value)}: :type {written_or(value['type'])} "
-                           "is none of :invoke, :ok, :fail and :info")  # fmt: skip
+        raise HistoryError(f"{stream.place()}: {place_of(value)}: :type "
+                           f"{show_value(value['type'])} is none of :invoke, :ok, :fail and "
+                           ":info")  # fmt: skip
     found = {name: value[name] for name in FIELDS if name in value}
-    if (process := whole(found["process"])) is not None:
+    if (process := as_integer(found["process"])) is not None:
         found["process"] = process
     return found
 
 
 def _timed(ops: Iterable[Row]) -> Iterator[Row]:
-    """Operations with their times; where none has one, their order is all that is known."""
+    """Operations with their times. Where none has one, their order replaces it."""
     untimed: Row | None = None
     for n, op in enumerate(ops):
         at_ns = op.get("time")
@@ -150,33 +155,33 @@ def _timed(ops: Iterable[Row]) -> Iterator[Row]:
             yield op | {"time": (n + 1) * STEP_NS}
         elif at_ns is None or untimed is not None:
             lacking = op if untimed is None else untimed
-            raise HistoryError(f"{where(lacking)}: an operation without :time, though others have "
-                               "one")  # fmt: skip
+            raise HistoryError(f"{place_of(lacking)}: an operation without :time, though others "
+                               "have one")  # fmt: skip
         else:
             yield op | {"time": _nanoseconds(op)}
 
 
 def _nanoseconds(op: Row) -> int:
-    at_ns = whole(op["time"])
+    at_ns = as_integer(op["time"])
     if at_ns is None or not -LARGEST < at_ns < LARGEST:
-        raise HistoryError(f"{where(op)}: :time {written_or(op['time'])} is no number of "
+        raise HistoryError(f"{place_of(op)}: :time {show_value(op['time'])} is no number of "
                            "nanoseconds; expected is a whole one of 64 bits")  # fmt: skip
     return at_ns
 
 
-def word(value: Any) -> str:
-    """A key, value or process as part of a name; different ones have different names."""
-    text = value if isinstance(value, str) else written_or(value)
+def name_part(value: Any) -> str:
+    """A key, value or process as part of a name. Different ones have different names."""
+    text = value if isinstance(value, str) else show_value(value)
     return re.sub(r"[^\w.-]", lambda found: f"~{ord(found[0]):x}", text)
 
 
-def where(op: Row) -> str:
+def place_of(op: Row) -> str:
     return f"operation {op.get('index', '?')}"
 
 
-def written_or(value: Any) -> str:
-    """A value as EDN, or as Python shows what has none."""
+def show_value(value: Any) -> str:
+    """A value as EDN, or as Python prints it where EDN has no form."""
     try:
-        return written(value)
+        return to_edn(value)
     except TypeError:
         return repr(value)

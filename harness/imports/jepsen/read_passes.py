@@ -1,9 +1,9 @@
-"""What a process polled, in passes: stretches in which its positions only went forward.
+"""The polls of a process as passes: stretches in which its positions only went forward.
 
-A pass goes on over operations, and over an assign that keeps its key. It ends with an assign that
-drops the key or seeks, with a crash, a rebalance, and for a subscribed process with each operation:
-the group may move the key meanwhile. What an operation polled that failed, or whose end is unknown,
-is a pass of its own from the same position: the process goes back there.
+A pass continues over operations, and over an assign that keeps its key. It ends with an assign that
+drops the key or seeks, with a crash or a rebalance, and for a subscribed process with each
+operation, since the group may move the key meanwhile. Polls of an operation that failed, or has an
+unknown end, are a pass of their own from the same position, to which the process returns.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ Polled = tuple[str, int, str]
 
 
 class Polls:
-    """The tables of what was polled. Few passes of a partition can prove what is lost, so those
-    that cover most come first."""
+    """The tables of polls. Few passes of a partition suffice to prove a loss, so the widest come
+    first."""
 
     def __init__(self, evidence: Path, run: str, isolation: str) -> None:
         same = {"run": run, "session": 1, "partition": 0}
@@ -47,8 +47,10 @@ class Polls:
 
 @dataclass(slots=True)
 class Pass:
-    """From an offset up to, and without, another one; `proves` says that what lies between and was
-    not polled was not there."""
+    """From one offset up to another one (exclusive).
+
+    `proves`: offsets between that were not polled had no record.
+    """
 
     number: int
     key: str
@@ -58,7 +60,7 @@ class Pass:
     end_ns: int
     proves: bool
     position: int = 0
-    """Behind the last record that was polled."""
+    """One behind the last polled record."""
 
 
 @dataclass(slots=True)
@@ -77,14 +79,14 @@ class Reader:
     passes: int = 0
 
     def assign(self, keys: set[str], *, subscribed: bool, seeks: bool) -> None:
-        """From now on `keys` are polled; a key that is kept goes on where it was."""
+        """Poll `keys` from now on. A kept key continues at its position."""
         self.kind = "group" if subscribed else "consumer"
         kept = set() if subscribed or seeks else keys
         self._end(key for key in list(self.running) if key not in kept)
         self.at_beginning = set(keys) if seeks else self.at_beginning & kept
 
     def stop(self, keys: Iterable[str] | None = None) -> None:
-        """Nothing is known of the positions in `keys` any more, or in any."""
+        """Forget the positions in `keys`, or all of them."""
         self._end(list(self.running) if keys is None else keys)
         self.at_beginning -= self.at_beginning if keys is None else set(keys)
 
@@ -92,7 +94,7 @@ class Reader:
         self, polls: Iterable[list[Polled]], times: tuple[int, int], *, ok: bool,
         moved: set[str] | None, txn: int | None,
     ) -> None:  # fmt: skip
-        """The polls of one operation; `moved` are the keys of its rebalances, None for all."""
+        """The polls of one operation. `moved` are the keys of its rebalances, None for all."""
         own: dict[str, Pass] = {}
         if moved is None or moved:
             self.stop(moved)
@@ -123,7 +125,8 @@ class Reader:
             self.stop()
 
     def learn_end(self, key: str, end: int, at_ns: int) -> bool:
-        """That `key` ends there; whether this process had polled it from its beginning by then."""
+        """Record that `key` ends there. Returns whether this process had polled it from its
+        beginning by then."""
         row = self.running.get(key)
         if row is None and key in self.at_beginning:
             row = self.running[key] = self._begun(key, 0, (at_ns, at_ns))

@@ -1,4 +1,4 @@
-"""Evidence tables that are written as their rows come, in row groups."""
+"""Evidence tables written row group by row group."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ Cells = tuple[Any, ...]
 
 
 class Table:
-    """One table of a run's evidence. A row has the cells of `columns`, in that order; `constant`
-    columns have the same value in every row, all others none."""
+    """One table of a run's evidence. A row has the cells of `columns`, in that order.
+
+    `constant` columns have the same value in every row; all others are null.
+    """
 
     def __init__(self, evidence: Path, name: str, columns: str, constant: dict[str, Any]) -> None:
         self.schema = SCHEMAS[name]
@@ -35,7 +37,7 @@ class Table:
             self._flush()
 
     def close(self) -> None:
-        """Write what is still in memory; the table is whole then."""
+        """Write the rows in memory, which completes the table."""
         if self._pending:
             self._flush()
         self._writer.close()
@@ -64,7 +66,7 @@ class Table:
 
 
 class SortedTable(Table):
-    """A table whose rows are sorted by some columns, which need not be its own, when it closes."""
+    """A table that is sorted by some columns when it closes. These need not be its own."""
 
     def __init__(
         self, evidence: Path, name: str, columns: str, constant: dict[str, Any], by: str

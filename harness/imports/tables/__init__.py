@@ -1,1 +1,1 @@
-"""Histories that somebody else recorded as tables, judged without a cluster."""
+"""Histories recorded as tables by other tools, judged without a cluster."""

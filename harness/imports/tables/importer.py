@@ -1,8 +1,8 @@
-"""Tables of another recorder, in the form of docs/reference/evidence.md, as a run to be judged.
+"""Import of tables in the form of docs/reference/evidence.md, recorded by another tool.
 
-`sends` and `reads` are enough. What is not brought is withheld: checks that need it are not judged.
-Where there are no logs, what anybody read was there; where there are no passes, each stretch that
-somebody read in order (`pass`) is one, from its first offset to its last.
+`sends` and `reads` suffice. Missing tables are withheld: checks that need them are not judged.
+Without logs, every record that was read counts as stored. Without passes, each stretch of ordered
+reads (`pass`) is one, from its first offset to its last.
 """
 
 from __future__ import annotations
@@ -26,26 +26,29 @@ from urteil.harness.imports.tables.missing_columns import (
     NEEDED,
     SHARED,
     Settings,
-    bare,
-    clients,
-    filled,
+    client_rows,
+    drop_columns,
+    fill_columns,
 )
 from urteil.harness.imports.tables.run_facts import describe
-from urteil.harness.imports.tables.skipped_records import passed_over
+from urteil.harness.imports.tables.skipped_records import find_skipped_records
 from urteil.harness.imports.tables.text_tables import TablesError
 from urteil.harness.verify import evidence
 
 TOPICS = "topics.json"
-"""Settings of topics, name to setting to value; beside the tables, if there is anything to tell."""
+"""The optional file of topic settings beside the tables: name to setting to value."""
 BOOT = "elsewhere"
 READ = (*NEEDED, "clients", "passes", "replicas", "logs", "states", "manifest")
-"""Tables that tell what a run's folder says of itself."""
+"""Tables that run.json and scenario.json are derived from."""
 GROUP = ("client", "session", "pass", "topic_id", "topic", "partition")
 
 
 def tables_in(folder: Path) -> dict[str, list[Path]]:
-    """The files of each table in `folder` or its folder `evidence`: NAME/*.parquet or NAME.parquet,
-    or of another form (see `text_tables`); nothing where there are neither sends nor reads."""
+    """The files of each table in `folder` or in its folder `evidence`.
+
+    Forms are NAME/*.parquet, NAME.parquet and those of `text_tables`. Empty without sends and
+    reads.
+    """
     ends = [".parquet", *text_tables.SUFFIXES, *(f"{suffix}.gz" for suffix in text_tables.SUFFIXES)]
     for place in (folder / "evidence", folder):
         found = {
@@ -63,22 +66,22 @@ def tables_in(folder: Path) -> dict[str, list[Path]]:
 def load(
     folder: Path, run_dir: Path, *, acks: int, idempotent: bool, isolation: str, command: str
 ) -> int:
-    """Make `run_dir` a run of the tables in `folder`; how many sends and reads it has.
+    """Make `run_dir` a run of the tables in `folder`. Returns the number of sends and reads.
 
-    `acks`, `idempotent` and `isolation` are the clients' settings where the tables tell none.
-    TablesError names the file that is not as expected.
+    `acks`, `idempotent` and `isolation` are the clients' settings where the tables have none.
+    Raises TablesError with the invalid file.
     """
     brought = tables_in(folder)
     configs = _configs(folder)
     if "sends" not in brought:
         raise TablesError(f"{folder} has no sends (sends.parquet, sends.csv, sends.jsonl or a "
-                          "folder sends): without them nobody knows what was written")  # fmt: skip
+                          "folder sends): the written records are unknown")  # fmt: skip
     settings: Settings = {"acks": acks, "idempotent": idempotent}
     have = {name: _read(name, files) for name, files in brought.items()
             if name in READ or not _is_parquet(files)}  # fmt: skip
     for name in SHARED:
         if any(name not in have[one].column_names for one in NEEDED if one in have):
-            have |= {one: bare(have[one], [name]) for one in NEEDED if one in have}
+            have |= {one: drop_columns(have[one], [name]) for one in NEEDED if one in have}
     run = _run_of(have["sends"])
     whole = {
         one for one, files in brought.items()
@@ -88,13 +91,13 @@ def load(
     stretched = "reads" in have and "pass" not in have["reads"].column_names
     ids = _ids(brought, have)
     have |= {
-        one: filled(one, _placed(have[one], ids, brought[one][0]), run, settings)
+        one: fill_columns(one, _placed(have[one], ids, brought[one][0]), run, settings)
         for one in NEEDED
         if one in have
     }
     if "clients" not in have:
-        told = settings | {"isolation": isolation, "boot_id": BOOT}
-        have["clients"] = clients(have["sends"], have.get("reads"), run, told)
+        defaults = settings | {"isolation": isolation, "boot_id": BOOT}
+        have["clients"] = client_rows(have["sends"], have.get("reads"), run, defaults)
     made = "passes" not in have
     if made and "reads" in have:
         have["passes"] = _passes(have["reads"], run, _isolations(have["clients"], isolation))
@@ -103,9 +106,11 @@ def load(
     problems: list[str] = []
     if made and stretched and "reads" in have:
         compacted = {
-            name for name, told in configs.items() if "compact" in told.get("cleanup.policy", "")
+            name
+            for name, config in configs.items()
+            if "compact" in config.get("cleanup.policy", "")
         }
-        problems += passed_over(have["sends"], have["reads"], compacted)
+        problems += find_skipped_records(have["sends"], have["reads"], compacted)
     describe(run_dir, run, have, configs, settings, command, problems, made=made)
     return sum(len(have[name]) for name in NEEDED if name in have)
 
@@ -139,7 +144,7 @@ def _is_parquet(files: list[Path]) -> bool:
 
 
 def _as_text(have: pa.Table, column: pa.Field, file: Path) -> pa.Table:
-    """Numbers that came as texts, and times as such."""
+    """Convert numbers and times that are texts."""
     at, kind = have.column_names.index(column.name), have.schema.field(column.name).type
     if pa.types.is_timestamp(kind):
         text = have.column(at).cast(pa.timestamp("ns", kind.tz)).cast(pa.string()).to_pylist()
@@ -147,11 +152,11 @@ def _as_text(have: pa.Table, column: pa.Field, file: Path) -> pa.Table:
         text = have.column(at).to_pylist()
     else:
         return have
-    return have.set_column(at, column, text_tables.typed(text, column, file))
+    return have.set_column(at, column, text_tables.to_column(text, column, file))
 
 
 def _ids(brought: dict[str, list[Path]], have: dict[str, pa.Table]) -> dict[str, set[str]]:
-    """The topic ids that any table tells of a name."""
+    """The topic ids of each topic name, in any table."""
     others = [file for name, files in brought.items() if name not in have for file in files]
     found: dict[str, set[str]] = defaultdict(set)
     for pairs in chain(have.values(), _pairs(others)):
@@ -163,7 +168,7 @@ def _ids(brought: dict[str, list[Path]], have: dict[str, pa.Table]) -> dict[str,
 
 
 def _pairs(files: list[Path]) -> Iterator[pa.Table]:
-    """What can be read of their topics; who cannot be read is told by the judgement."""
+    """The topics of each readable file. Validation reports unreadable ones."""
     for file in files:
         try:
             yield pq.read_table(file, columns=["topic", "topic_id"])
@@ -172,14 +177,14 @@ def _pairs(files: list[Path]) -> Iterator[pa.Table]:
 
 
 def _placed(have: pa.Table, ids: dict[str, set[str]], file: Path) -> pa.Table:
-    """`have` with the id that other tables tell of a topic, where it tells names alone."""
+    """`have` with the topic ids of other tables, where it has only names."""
     if "topic_id" in have.column_names or not ids:
         return have
     column = have["topic"].to_pylist()
     for name in dict.fromkeys(column):
         if len(ids.get(name, ())) > 1:
             raise TablesError(f"{file}: it has no topic_id, and topic {name} had several (it was "
-                              "deleted and made anew): tell which")  # fmt: skip
+                              "deleted and created again): add the column")  # fmt: skip
     known = {name: next(iter(some)) for name, some in ids.items()}
     return have.append_column(
         "topic_id", pa.array([known.get(name, name) for name in column], pa.string())
@@ -187,7 +192,7 @@ def _placed(have: pa.Table, ids: dict[str, set[str]], file: Path) -> pa.Table:
 
 
 def _is_whole(name: str, files: list[Path]) -> bool:
-    """Whether every part has all columns, none of them in another form."""
+    """Whether every part has all columns, in their types."""
     return all(
         column.name in part.names and evidence.castable(part.field(column.name), column)
         for part in map(pq.read_schema, files)
@@ -196,7 +201,7 @@ def _is_whole(name: str, files: list[Path]) -> bool:
 
 
 def _write(target: Path, have: dict[str, pa.Table], brought: dict[str, list[Path]]) -> None:
-    """What was brought whole as it was, all else with every column."""
+    """Write complete tables unchanged, and others with every column."""
     for name, schema in SCHEMAS.items():
         (target / name).mkdir(parents=True)
         if name in brought:
@@ -208,7 +213,8 @@ def _write(target: Path, have: dict[str, pa.Table], brought: dict[str, list[Path
 
 
 def _ours(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """What does not fit in a column's width stays as wide as it is: the judgement tells of it."""
+    """The rows in the schema's types. Values too wide for a column keep their type: validation
+    reports them."""
     columns = []
     for field in schema:
         if field.name not in rows.column_names:
@@ -223,8 +229,8 @@ def _ours(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def _run_of(sends: pa.Table) -> str:
-    told = pc.unique(sends["run"]).to_pylist() if "run" in sends.column_names else []
-    return next((str(one) for one in told if one), secrets.token_hex(4))
+    runs = pc.unique(sends["run"]).to_pylist() if "run" in sends.column_names else []
+    return next((str(one) for one in runs if one), secrets.token_hex(4))
 
 
 def _configs(folder: Path) -> dict[str, dict[str, str]]:
@@ -232,10 +238,10 @@ def _configs(folder: Path) -> dict[str, dict[str, str]]:
     if not path.exists():
         return {}
     try:
-        told = json.loads(path.read_bytes())
+        configs = json.loads(path.read_bytes())
         return {
             topic: {name: str(value) for name, value in settings.items()}
-            for topic, settings in told.items()
+            for topic, settings in configs.items()
         }
     except (ValueError, AttributeError) as error:
         raise TablesError(f'{path}: {error}; expected is {{"TOPIC": {{"cleanup.policy": '
@@ -251,7 +257,7 @@ def _isolations(rows: pa.Table, default: str) -> dict[tuple[Any, Any], str]:
 
 
 def _passes(reads: pa.Table, run: str, isolations: dict[tuple[Any, Any], str]) -> pa.Table:
-    """What was read in order as passes over it."""
+    """Ordered reads as passes."""
     whole = reads.filter(pc.is_valid(reads["offset"]))
     spans = whole.group_by(list(GROUP)).aggregate(
         [("offset", "min"), ("offset", "max"), ("read_ns", "min"), ("read_ns", "max")]

@@ -1,4 +1,4 @@
-"""Columns of `sends`, `reads` and `clients` that who recorded a history need not bring."""
+"""Columns of `sends`, `reads` and `clients` that are optional, and how they are derived."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ NEEDED = {
     "sends": ("client", "partition", "offset", "value_id", "outcome", "invoke_ns", "complete_ns"),
     "reads": ("client", "partition", "offset", "value_id", "read_ns"),
 }
-"""Beside `topic` or `topic_id`; all else can be told from these, or is not judged."""
+"""Besides `topic` or `topic_id`. Others are derived from these, or their checks are not judged."""
 SHARED = ("key", "timestamp_ms")
-"""What is compared between both tables: in neither where one of them does not tell."""
+"""Columns compared between both tables: used only where both have them."""
 _ALIKE: dict[str, dict[str, Any]] = {
     "sends": {"session": 0, "ambiguous": False, "tombstone": False},
     "reads": {"session": 0, "position_in_poll": 0, "intact": True},
@@ -27,9 +27,11 @@ _ALIKE: dict[str, dict[str, Any]] = {
 Settings = dict[str, Any]
 
 
-def filled(table: str, have: pa.Table, run: str, settings: Settings) -> pa.Table:
-    """`have` with every column of its schema, told from the others where it is not there; cells
-    that do not tell a client's settings have `settings`."""
+def fill_columns(table: str, have: pa.Table, run: str, settings: Settings) -> pa.Table:
+    """`have` with every column of its schema, derived from the others where it is missing.
+
+    Missing client settings are taken from `settings`.
+    """
     names = set(have.column_names)
     own = {"run": run, **_ALIKE[table], **(settings if table == "sends" else {})}
     for one, other in (("topic_id", "topic"), ("topic", "topic_id")):
@@ -57,22 +59,22 @@ def filled(table: str, have: pa.Table, run: str, settings: Settings) -> pa.Table
     return have
 
 
-def bare(have: pa.Table, names: Sequence[str]) -> pa.Table:
+def drop_columns(have: pa.Table, names: Sequence[str]) -> pa.Table:
     """`have` without some columns."""
     return have.drop_columns([name for name in names if name in have.column_names])
 
 
-def clients(sends: pa.Table, reads: pa.Table | None, run: str, settings: Settings) -> pa.Table:
-    """Rows of `clients` for everybody who wrote or read."""
-    told: dict[tuple[Hashable, Hashable], dict[str, Any]] = {}
+def client_rows(sends: pa.Table, reads: pa.Table | None, run: str, settings: Settings) -> pa.Table:
+    """Rows of `clients` for every client that wrote or read."""
+    rows: dict[tuple[Hashable, Hashable], dict[str, Any]] = {}
     for table, kind in ((sends, "producer"), (reads, "consumer")):
         if table is None:
             continue
         pairs = zip(table["client"].to_pylist(), table["session"].to_pylist(), strict=True)
         for client, session in dict.fromkeys(pairs):
             row = {"run": run, "client": client, "session": session, "kind": kind, **settings}
-            told.setdefault((client, session), row)
-    return pa.Table.from_pylist(list(told.values()), schema=SCHEMAS["clients"])
+            rows.setdefault((client, session), row)
+    return pa.Table.from_pylist(list(rows.values()), schema=SCHEMAS["clients"])
 
 
 def _with(have: pa.Table, name: str, values: list[int]) -> pa.Table:
@@ -81,8 +83,11 @@ def _with(have: pa.Table, name: str, values: list[int]) -> pa.Table:
 
 
 def _stretches(reads: pa.Table) -> list[int]:
-    """The pass of each read where nobody told. One that steps back, or past what others read, may
-    have been moved: it begins another pass."""
+    """The pass of each read without one.
+
+    A read that steps back, or over records that others read, may follow a seek: it begins another
+    pass.
+    """
     columns = ("client", "session", "topic_id", "partition")
     places = list(zip(*(reads[name].to_pylist() for name in columns), strict=True))
     polls = zip(reads["poll"].to_pylist(), reads["position_in_poll"].to_pylist(), strict=True)
@@ -104,7 +109,8 @@ def _stretches(reads: pa.Table) -> list[int]:
 
 
 def _counted(have: pa.Table, whose: tuple[str, ...], by: tuple[str, ...]) -> list[int]:
-    """The number of each row among those of `whose`, in the order of `by`, then as they stand."""
+    """The number of each row among those with the same `whose`, ordered by `by`, then
+    by position."""
     keys = list(zip(*(have[name].to_pylist() for name in whose), strict=True))
     columns = ([time or 0 for time in have[name].to_pylist()] for name in by)
     times = list(zip(*columns, strict=True))

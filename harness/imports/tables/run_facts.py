@@ -1,4 +1,4 @@
-"""What a history of somebody else's tells of itself: its topics, and where nobody read."""
+"""The facts of an imported history: its topics, times, and gaps in its reads."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def describe(
     run_dir: Path,
     run: str,
     have: Tables,
-    told: Configs,
+    configs: Configs,
     settings: Settings,
     command: str,
     problems: list[str],
@@ -46,14 +46,14 @@ def describe(
 ) -> None:
     """Write `scenario.json` and `run.json` of a history with the tables `have`.
 
-    `told` are settings of its topics, `settings` those of its clients; `made` says that its passes
-    are what was read, and nobody told the ends that they had to reach, `problems` why not all of it
-    can be judged.
+    `configs` are settings of its topics, `settings` those of its clients. `made`: its passes were
+    derived from reads, without ends that they had to reach. `problems` are reasons why parts of it
+    cannot be judged.
     """
     begin_ns, end_ns = _span(have)
     facts = RunFacts(
         run=run, seed=0, scenario="elsewhere", target="elsewhere", runtime=IMPORTED, boot_id="",
-        command=command, topics=list(_topics(have, told, made=made)),
+        command=command, topics=list(_topics(have, configs, made=made)),
         phases=[Phase(name="before", begin_ns=begin_ns, end_ns=end_ns)],
         problems=problems,
         withheld=[name for name in REQUIRED if name not in have or not len(have[name])],
@@ -90,9 +90,12 @@ def _span(have: Tables) -> tuple[int, int]:
     return min(one["min"] for one in known), max(one["max"] for one in known)
 
 
-def _topics(have: Tables, told: Configs, *, made: bool) -> Iterator[TopicFact]:
-    """The topics by name. Without logs, what was read counts as there, but for topics whose
-    transactions were read before their end was known."""
+def _topics(have: Tables, configs: Configs, *, made: bool) -> Iterator[TopicFact]:
+    """The topics by name.
+
+    Without logs, records that were read count as stored, except in topics whose transactions were
+    read before their end.
+    """
     most: dict[tuple[str, str], int] = defaultdict(int)
     copies: dict[str, int] = defaultdict(lambda: 1)
     for rows in (have[name] for name in ("sends", "reads", "passes", "logs") if name in have):
@@ -111,11 +114,11 @@ def _topics(have: Tables, told: Configs, *, made: bool) -> Iterator[TopicFact]:
         marks |= {ENDS: "unknown"} if made else {}
         yield TopicFact(name=name, topic_id=topic_id, partitions=partitions,
                         replication_factor=copies[topic_id],
-                        config=marks | told.get(name, {}))  # fmt: skip
+                        config=marks | configs.get(name, {}))  # fmt: skip
 
 
 def _mixed(have: Tables) -> set[str]:
-    """Topics with transactions, if anybody reads what is not committed."""
+    """Topics with transactions, if any reader reads uncommitted records."""
     sends, passes = have["sends"], have.get("passes")
     if passes is None or "read_uncommitted" not in pc.unique(passes["isolation"]).to_pylist():
         return set()

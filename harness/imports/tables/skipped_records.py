@@ -1,7 +1,7 @@
-"""Records that were read, and that all who came by later were not given.
+"""Records that one client read, and that every later client skipped.
 
-Without a column `pass` nobody knows whether those were moved past them, by a seek or a rebalance,
-or whether the records are gone: a reason to judge nothing, and no violation.
+Without a column `pass`, a seek or a rebalance cannot be distinguished from a loss. So such a record
+is a reason for UNKNOWN, not a violation.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ Place = tuple[str, int]
 """Topic id and partition."""
 
 
-def passed_over(sends: pa.Table, reads: pa.Table, compacted: set[str]) -> Iterator[str]:
-    """A sentence for each partition, of its first such record. Nobody is owed what is in
-    transactions, or may have been cleaned."""
+def find_skipped_records(sends: pa.Table, reads: pa.Table, compacted: set[str]) -> Iterator[str]:
+    """A sentence for each partition with such records, about the first of them.
+
+    Records of transactions and of compacted topics are ignored: readers may rightly skip them.
+    """
     open_ended = set(sends.filter(pc.is_valid(sends["txn"]))["value_id"].to_pylist())
     last: dict[Place, dict[int, int]] = defaultdict(dict)
     own: set[tuple[str, Place, int]] = set()
@@ -48,6 +50,6 @@ def passed_over(sends: pa.Table, reads: pa.Table, compacted: set[str]) -> Iterat
     for place, offset in sorted(found.items(), key=str):
         yield (
             f"{names[place]}-{place[1]}: the record at offset {offset} was read, and passed over "
-            "by whoever came by later: it is gone, or they were moved past it (reads with a "
-            "column pass would tell)"
+            "by every later reader: it is lost, or a seek or rebalance moved them past it "
+            "(reads with a column pass would decide)"
         )

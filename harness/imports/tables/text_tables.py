@@ -1,4 +1,4 @@
-"""Tables that are no Parquet: CSV, JSON, or JSON a line, packed by gzip or not."""
+"""Tables in text form: CSV, JSON, or JSON lines, each optionally packed by gzip."""
 
 from __future__ import annotations
 
@@ -26,12 +26,14 @@ _MOST_EXACT = 1 << 53
 
 
 class TablesError(ValueError):
-    """The folder holds no history in this form; the message says where and what is expected."""
+    """The folder holds no history in this form. The message has the place and the expected form."""
 
 
 def read(name: str, file: Path) -> pa.Table:
-    """The table `name` of a text; columns that it does not have are left out, whatever else the
-    file has, too. Rows are counted from 1, without a header."""
+    """The table `name` of a text file. Unknown columns are ignored, missing ones left out.
+
+    Rows are counted from 1, without a header.
+    """
     lines = _csv(file) if ".csv" in file.suffixes else _json(file)
     wanted = {column.name: column for column in SCHEMAS[name]}
     with _whole(file):
@@ -42,14 +44,14 @@ def read(name: str, file: Path) -> pa.Table:
     kept = {column: at for at, column in enumerate(header) if column in wanted}
     return pa.table(
         {
-            column: typed([row[at] for row in rows], wanted[column], file)
+            column: to_column([row[at] for row in rows], wanted[column], file)
             for column, at in kept.items()
         }
     )
 
 
-def typed(values: Sequence[Any], column: pa.Field, file: Path) -> pa.Array:
-    """Texts, or what JSON has for them, as the type of `column`; what is empty is not known."""
+def to_column(values: Sequence[Any], column: pa.Field, file: Path) -> pa.Array:
+    """Texts or JSON values as the type of `column`. Empty ones are null."""
     found = []
     for number, value in enumerate(values, 1):
         try:
@@ -82,7 +84,8 @@ def _value(value: Any, column: pa.Field) -> Any:
 
 
 def _integer(text: str, unit_ns: int) -> int:
-    """Also of `5.0`, as some write a column with gaps, and of a time by ISO 8601."""
+    """Parse an integer, also `5.0`, as columns with gaps are often written, or a time
+    by ISO 8601."""
     try:
         return int(text)
     except ValueError:
@@ -96,7 +99,7 @@ def _integer(text: str, unit_ns: int) -> int:
 
 
 def time_ns(text: str) -> int:
-    """Since 1970; one without a zone is taken for UTC."""
+    """Nanoseconds since 1970. A time without zone is UTC."""
     for kind in (pa.timestamp("ns", "UTC"), pa.timestamp("ns")):
         try:
             return int(pa.scalar(text).cast(kind).value)
@@ -141,7 +144,7 @@ def _csv(file: Path) -> Iterator[list[str]]:
 
 
 def _json(file: Path) -> Iterator[list[Any]]:
-    """A header of all names that any object has, then the values."""
+    """A header with the names of all objects, then their values."""
     with _open(file) as text:
         objects = list(_objects(file, text))
     names = list(dict.fromkeys(name for one in objects for name in one))
@@ -161,11 +164,11 @@ def _objects(file: Path, text: TextIO) -> Iterator[dict[str, Any]]:
         numbered = enumerate((first + text.read()).splitlines(), 1)
     for number, line in numbered:
         try:
-            told = json.loads(line) if line.strip() else []
+            value = json.loads(line) if line.strip() else []
         except (ValueError, RecursionError) as error:
             where = f", line {number}" if number else ""
             raise TablesError(f"{file}{where}: it is no JSON ({error})") from None
-        for one in told if isinstance(told, list) else [told]:
+        for one in value if isinstance(value, list) else [value]:
             if not isinstance(one, dict):
                 raise TablesError(f"{file}: expected are objects, one a record, not {one!r:.60}")
             yield one

@@ -23,7 +23,7 @@ from urteil.harness.reaper import holders, start_reaper
 from urteil.harness.run.runner import run_scenario
 from urteil.harness.scenario import ClusterSpec, FaultSpec, Scenario, load_facts, load_scenario
 from urteil.harness.targets import UrteilTarget
-from urteil.harness.targets.external import fitted, load_external
+from urteil.harness.targets.external import fit_scenario, load_external
 from urteil.harness.verify.result import Status, Verdict
 
 SMALL = 'bootstrap = ["127.0.0.1:1"]\nzookeeper = "127.0.0.1:2"\n'
@@ -289,12 +289,12 @@ def test_a_scenario_with_settings_of_its_own_is_refused(keeper: Keeper, tmp_path
 def test_a_cluster_is_judged_by_its_own_timeouts(tmp_path: Path) -> None:
     file = tmp_path / "cluster.toml"
     file.write_text(SMALL)
-    assert fitted(SCENARIO, load_external(file)).cluster.config == {
+    assert fit_scenario(SCENARIO, load_external(file)).cluster.config == {
         "zookeeper.session.timeout.ms": "18000",
         "replica.lag.time.max.ms": "30000",
     }
     file.write_text(SMALL + '[settings]\n"replica.lag.time.max.ms" = "5000"\n')
-    config = fitted(SCENARIO, load_external(file)).cluster.config
+    config = fit_scenario(SCENARIO, load_external(file)).cluster.config
     assert config["replica.lag.time.max.ms"] == "5000"
 
 

@@ -107,7 +107,7 @@ def test_a_standing_cluster_stands_until_it_is_taken_down() -> None:
         standing.attach("one")
     made = standing.up(name="one", brokers=1)
     assert standing.attach("one") == made
-    shown = text.for_people(made)
+    shown = text.as_text(made)
     assert made.bootstrap_servers in shown
     assert "urteil cluster down --name one" in shown
     assert f"metrics    http://{made.metrics[0]}/metrics" in shown

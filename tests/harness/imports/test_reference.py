@@ -19,7 +19,7 @@ import pytest
 from tests.harness.imports.jepsen.model import KEYS, POLL, SEND, Model
 from tests.harness.imports.reference import GUARANTEES, Txn, topics_of
 from tests.harness.imports.transactions import SENTENCES, History
-from urteil.harness.imports.jepsen.edn import Keyword, written
+from urteil.harness.imports.jepsen.edn import Keyword, to_edn
 from urteil.harness.imports.jepsen.importer import load
 from urteil.harness.imports.tables.importer import load as load_tables
 from urteil.harness.scenario import load_facts
@@ -197,7 +197,7 @@ def judged(tmp_path: Path, histories: list[list[Op]], isolation: str) -> tuple[R
     ops = [_renamed(op, n) for n, one in enumerate(histories) for op in one]
     for index, op in enumerate(ops):
         op[Keyword("index")] = index
-    (tmp_path / "h.edn").write_text("\n".join(map(written, ops)))
+    (tmp_path / "h.edn").write_text("\n".join(map(to_edn, ops)))
     run = tmp_path / "run"
     load(tmp_path / "h.edn", run, isolation=isolation)
     return _judged(run, isolation)

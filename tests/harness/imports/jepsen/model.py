@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from urteil.harness.imports.jepsen.edn import Keyword, written
+from urteil.harness.imports.jepsen.edn import Keyword, to_edn
 
 Steps = list[list[Any]]
 KEYS = 3
@@ -45,7 +45,7 @@ class Model:
         return self
 
     def text(self) -> str:
-        return "\n".join(map(written, self.ops))
+        return "\n".join(map(to_edn, self.ops))
 
     def _emit(self, kind: str, process: Any, f: str, value: Any, **more: Any) -> None:
         self.now_ns += self.random.randint(1, 5) * 1000

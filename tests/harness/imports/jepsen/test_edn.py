@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from urteil.harness.imports.jepsen.edn import EdnError, Keyword, Symbol, read_all, written
+from urteil.harness.imports.jepsen.edn import EdnError, Keyword, Symbol, read_all, to_edn
 
 VALUES = st.recursive(
     st.none()
@@ -30,7 +30,7 @@ VALUES = st.recursive(
 
 @given(st.lists(VALUES, max_size=4))
 def test_what_is_written_is_read_again(values: list[Any]) -> None:
-    assert list(read_all("\n".join(map(written, values)))) == values
+    assert list(read_all("\n".join(map(to_edn, values)))) == values
 
 
 def test_what_clojure_writes_is_read() -> None:

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from urteil.harness.imports.jepsen import history_stream
-from urteil.harness.imports.jepsen.edn import Keyword, written
-from urteil.harness.imports.jepsen.fast_reader import Quick
+from urteil.harness.imports.jepsen.edn import Keyword, to_edn
+from urteil.harness.imports.jepsen.fast_reader import FastReader
 from urteil.harness.imports.jepsen.operations import HistoryError, operations, pairs
 
 WORDS = st.sampled_from(["ok", "x", "a-b", "vanilla", "poll", "time", "nil?", "send/x", "é"])
@@ -91,7 +91,7 @@ def test_quick_reader_reads_as_the_general_one(
     tmp_path_factory: pytest.TempPathFactory, ops: list[Any], style: str, chunk: int
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "quick.edn"
-    path.write_bytes(STYLES[style]([written(op) for op in ops]).encode("utf-8"))
+    path.write_bytes(STYLES[style]([to_edn(op) for op in ops]).encode("utf-8"))
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(history_stream, "CHUNK", chunk)
         read = _read(path, quick=True)
@@ -123,7 +123,7 @@ def test_common_operations_are_read_by_the_quick_reader(style: str, tmp_path: Pa
     ],
 )  # fmt: skip
 def test_less_common_operations_are_read_by_the_quick_reader(text: str) -> None:
-    (found,) = Quick().operations(text)
+    (found,) = FastReader().operations(text)
     assert found[0]
 
 

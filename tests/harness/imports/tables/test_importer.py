@@ -140,8 +140,8 @@ def test_what_was_read_once_and_passed_over_by_all_later_ones_is_a_reason(tmp_pa
         row for row in tables["reads"] if (row["client"], row["offset"]) != ("final", 50)
     ]
     result = judged(tmp_path, tables, dict(LEAST))
-    (told,) = result.reasons
-    assert told.startswith("urteil-0: the record at offset 50 was read, and passed over by whoever")
+    (reason,) = result.reasons
+    assert reason.startswith("urteil-0: the record at offset 50 was read, and passed over by every")
     assert (violated(result), result.verdict) == ({}, Verdict.UNKNOWN)
 
 

@@ -37,9 +37,9 @@ def scenarios(_ctx: click.Context, _param: click.Parameter, typed: str) -> list[
 
 def mutants(_ctx: click.Context, _param: click.Parameter, typed: str) -> list[CompletionItem]:
     """Mutants with the typed prefix."""
-    from urteil.suites.mutants import NAMES
+    from urteil.suites.mutants import MUTANTS
 
-    return [CompletionItem(name) for name in NAMES if name.startswith(typed)]
+    return [CompletionItem(name) for name in MUTANTS if name.startswith(typed)]
 
 
 def runs(ctx: click.Context, _param: click.Parameter, typed: str) -> list[CompletionItem]:

@@ -1,23 +1,17 @@
-"""Each seeded bug of the cleaner shows; without it the same check holds.
-
-They stand in `suites/mutants` beside those that the lab catches, and are not listed there until
-it has scenarios with compaction.
-"""
+"""Mutants of the cleaner fail a check that the broker passes."""
 
 from __future__ import annotations
 
-import functools
-import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.broker.log.cleaner.helpers import COMPACTED, clean, newest, pairs, put
 from tests.broker.log.helpers import NOW_MS, drop, open_log
 from urteil.broker.log.partition_log import PartitionLog
+from urteil.suites.mutants import MUTANTS, patching
 from urteil.suites.mutants.patching import Mark
 
 Check = Callable[[PartitionLog], bool]
@@ -72,26 +66,24 @@ CHECKS: dict[str, Check] = {
 }
 
 
-@pytest.mark.parametrize(("name", "check"), CHECKS.items(), ids=list(CHECKS))
-def test_a_seeded_bug_shows(
-    name: str, check: Check, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def patch(where: str, make: Callable[[Any], Any]) -> None:
-        """Like `patching.replace`, for the length of a test."""
-        module, _, path = where.partition(":")
-        *owners, last = path.split(".")
-        owner: Any = functools.reduce(getattr, owners, importlib.import_module(module))
-        monkeypatch.setattr(owner, last, make(vars(owner)[last]))
+@pytest.fixture
+def mutate() -> Iterator[Callable[[str, Path], None]]:
+    """Apply a mutant for the length of a test."""
+    yield lambda name, mark: MUTANTS[name].apply(Mark(mark))
+    patching.undo()
 
+
+@pytest.mark.parametrize(("name", "check"), CHECKS.items(), ids=list(CHECKS))
+def test_mutant_fails_the_check_that_the_broker_passes(
+    name: str, check: Check, tmp_path: Path, mutate: Callable[[str, Path], None]
+) -> None:
     config = replace(COMPACTED, delete_retention_ms=86_400_000)
-    for kind in ("as it is", "mutated"):
+    for kind in ("unmodified", "mutated"):
         if kind == "mutated":
-            mutant = importlib.import_module(f"urteil.suites.mutants.{name}")
-            monkeypatch.setattr(mutant, "replace", patch)
-            mutant.apply(Mark(tmp_path / "mark"))
+            mutate(name, tmp_path / "mark")
         folder = tmp_path / kind
         folder.mkdir()
         log = open_log(folder, config=config)
-        assert check(log) == (kind == "as it is")
+        assert check(log) == (kind == "unmodified")
         drop(log)
     assert (tmp_path / "mark").exists()

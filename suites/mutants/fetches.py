@@ -1,0 +1,241 @@
+"""Fetches of consumers and followers, and fetch sessions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from urteil.suites.mutants.declaration import mutant
+from urteil.suites.mutants.patching import Function, Mark, replace
+
+LEADER = -1
+
+
+@mutant(
+    about="a leader serves consumers records that its followers do not have yet",
+    models="reads bounded by the log end instead of the high watermark",
+    scenario="cut-crash",
+    guarantee="vanished_read",
+)
+def serve_reads_beyond_hw(mark: Mark) -> None:
+    """Gives consumers the limit of a follower."""
+
+    def make(original: Function) -> Function:
+        def upper_bound(partition: Any, terms: Any) -> int:
+            allowed, end = int(original(partition, terms)), int(partition.log.log_end_offset)
+            if allowed < end:
+                mark.hit()
+            return end
+
+        return upper_bound
+
+    for module in ("partition_read", "replica_manager"):
+        replace(f"urteil.broker.replication.{module}:upper_bound", make)
+
+
+@mutant(
+    about="a fetch from the base offset of any segment but the first skips one batch",
+    models="a reader that loses its place between two segment files",
+    scenario="indexes",
+    guarantee="poll_skip",
+    unsimulated="no segment rolls",
+)
+def fetch_skips_batch_at_segment_roll(mark: Mark) -> None:
+    """Moves consumer fetches from a segment's base offset past its first batch."""
+
+    def make(original: Function) -> Function:
+        def read(partition: Any, wanted: Any, terms: Any, *rest: Any, **named: Any) -> Any:
+            import dataclasses
+
+            at, log = wanted.fetch_offset, partition.log
+            rolled = {segment.base_offset for segment in list(log.segments)[1:]}
+            if not terms.is_follower and at in rolled and at + 1 < log.high_watermark:
+                mark.hit()
+                wanted = dataclasses.replace(wanted, fetch_offset=at + 1)
+            return original(partition, wanted, terms, *rest, **named)
+
+        return read
+
+    replace("urteil.broker.replication.partition_read:_read", make)
+
+
+@mutant(
+    about="a fetch is answered whatever the leader epoch of the follower's last record",
+    models="before KIP-320: fetches without leader epochs, so that diverging logs stay undetected",
+    scenario="cut-crash",
+    guarantee="replica_divergence",
+)
+def epoch_not_checked_on_fetch(mark: Mark) -> None:
+    """Reports no log as diverging."""
+
+    def make(original: Function) -> Function:
+        def divergence(partition: Any, wanted: Any) -> None:
+            if original(partition, wanted) is not None:
+                mark.hit()
+
+        return divergence
+
+    replace("urteil.broker.replication.partition_read:_divergence", make)
+
+
+@mutant(
+    about="a follower serves consumers all records of its log, committed or not",
+    models="KIP-392 without the follower's own high watermark",
+    scenario="nearest-replica",
+    guarantee="vanished_read",
+    unsimulated="no consumer reads from followers",
+)
+def follower_serves_uncommitted(mark: Mark) -> None:
+    """Uses a follower's log end offset as its high watermark for consumers."""
+
+    def make(original: Function) -> Function:
+        def upper_bound(partition: Any, terms: Any) -> int:
+            result: int = original(partition, terms)
+            end: int = partition.log.log_end_offset
+            if partition.is_leader or terms.is_follower or result == end:
+                return result
+            mark.hit()
+            return end
+
+        return upper_bound
+
+    replace("urteil.broker.replication.partition_read:upper_bound", make)
+    replace("urteil.broker.replication.replica_manager:upper_bound", make)
+
+
+@mutant(
+    about="a fetch from above the high watermark is answered with OFFSET_OUT_OF_RANGE",
+    models="a range check against the high watermark instead of the log end",
+    scenario="epoch-truncation",
+    guarantee="nonmonotonic_poll",
+    unsimulated="no reader is ahead of a new leader",
+)
+def fetch_above_watermark_rejected(mark: Mark) -> None:
+    """Uses the high watermark as the upper bound of valid fetch offsets."""
+    from urteil.broker.replication.partition_read import PartitionRead
+    from urteil.broker.wire.errors import ErrorCode
+
+    def make(original: Function) -> Function:
+        def read(partition: Any, wanted: Any, terms: Any, *rest: Any, **named: Any) -> Any:
+            beyond = wanted.fetch_offset > partition.log.high_watermark
+            if beyond and not terms.is_follower:
+                mark.hit()
+                return PartitionRead(error=ErrorCode.OFFSET_OUT_OF_RANGE)
+            return original(partition, wanted, terms, *rest, **named)
+
+        return read
+
+    replace("urteil.broker.replication.partition_read:_read", make)
+
+
+@mutant(
+    about="a consumer's fetch session ignores partitions that are added later",
+    models="KIP-227: a fetch session that is not updated",
+    scenario="known-answers",
+    guarantee="wrong_answer",
+    unsimulated="no client asks questions with known answers",
+)
+def session_ignores_new_partitions(mark: Mark) -> None:
+    """Removes partitions from a consumer's session that its first request lacked."""
+
+    def make(original: Function) -> Function:
+        def update(session: Any, request: Any, resolve: Any) -> None:
+            known = set(session._cached)
+            original(session, request, resolve)
+            new = set(session._cached) - known
+            if new and not session.is_privileged:
+                mark.hit()
+                for key in new:
+                    del session._cached[key]
+
+        return update
+
+    replace("urteil.broker.replication.fetch_sessions:FetchSession.update", make)
+
+
+@mutant(
+    about="a fetch session reports a new high watermark only together with records",
+    models="KIP-227: sessions without updates of the high watermark",
+    scenario="known-answers",
+    guarantee="wrong_answer",
+    unsimulated="no client asks questions with known answers",
+)
+def session_omits_watermarks(mark: Mark) -> None:
+    """Omits partitions whose high watermark alone has changed."""
+
+    def make(original: Function) -> Function:
+        def still(cached: Any) -> Any:
+            result = original(cached)
+            if result is not None:
+                mark.hit()
+            return None
+
+        return still
+
+    replace("urteil.broker.replication.fetch_sessions:_Cached.still", make)
+
+
+@mutant(
+    about="read_uncommitted consumers get no records above the first open transaction",
+    models="KIP-98: isolation.level=read_uncommitted served as read_committed",
+    scenario="known-answers",
+    guarantee="wrong_answer",
+    unsimulated="no client asks questions with known answers",
+)
+def read_uncommitted_bounded_by_lso(mark: Mark) -> None:
+    """Bounds all consumers by the last stable offset."""
+
+    def make(original: Function) -> Function:
+        def bound(partition: Any, terms: Any) -> int:
+            right: int = original(partition, terms)
+            if terms.is_follower or partition.log.last_stable_offset >= right:
+                return right
+            mark.hit()
+            return int(partition.log.last_stable_offset)
+
+        return bound
+
+    replace("urteil.broker.replication.partition_read:upper_bound", make)
+
+
+@mutant(
+    about="requests of a fetch session may be lost, repeated or reordered",
+    models="KIP-227: session epochs that are not checked",
+    scenario="known-answers",
+    guarantee="wrong_answer",
+    unsimulated="no client asks questions with known answers",
+)
+def session_epoch_unchecked(mark: Mark) -> None:
+    """Counts every session epoch as the expected one."""
+
+    def make(original: Function) -> Function:
+        def find(sessions: Any, session_id: int, epoch: int, *, uses_ids: bool) -> Any:
+            session = sessions._sessions.get(session_id)
+            if session is None or session.epoch == epoch:
+                return original(sessions, session_id, epoch, uses_ids=uses_ids)
+            mark.hit()
+            return session
+
+        return find
+
+    replace("urteil.broker.replication.fetch_sessions:FetchSessions.find", make)
+
+
+@mutant(
+    about="consumers fetch from the leader, whatever replica.selector.class says",
+    models="KIP-392: a RackAwareReplicaSelector that selects no replica",
+    scenario="known-answers",
+    guarantee="wrong_answer",
+    unsimulated="no client asks questions with known answers",
+)
+def racks_ignored(mark: Mark) -> None:
+    """Selects the leader as the replica for every consumer."""
+
+    def make(original: Function) -> Function:
+        def select(nearest: Any, partition: Any, fetch_offset: int) -> int:
+            if original(nearest, partition, fetch_offset) != LEADER:
+                mark.hit()
+            return LEADER
+
+        return select
+
+    replace("urteil.broker.replication.nearest_replica:NearestReplica.select", make)

@@ -1,0 +1,78 @@
+"""The broker's ZooKeeper session, registration and watches."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from urteil.suites.mutants.declaration import mutant
+from urteil.suites.mutants.patching import Function, Mark, replace
+
+
+@mutant(
+    about="a broker whose session expired does not register again",
+    models="KAFKA-7165: /brokers/ids/N not created again after an expiry",
+    scenario="sessions-expired",
+    guarantee="slow_recovery",
+    unsimulated="recovery has no deadline",
+)
+def ephemeral_lost_after_expiry(mark: Mark) -> None:
+    """Registers a broker only the first time in its process."""
+
+    def make(original: Function) -> Function:
+        async def register(registration: Any) -> Any:
+            if registration.epoch < 0:
+                return await original(registration)
+            mark.hit()
+            return registration.epoch
+
+        return register
+
+    replace("urteil.broker.zookeeper.registration:Registration.register", make)
+
+
+@mutant(
+    about="a broker exits when its ZooKeeper session expires",
+    models="services that end with their session, as HBase's region servers do",
+    scenario="session-expired",
+    guarantee="unexpected_exit",
+    unsimulated="brokers do not end by themselves",
+)
+def session_end_is_fatal(mark: Mark) -> None:
+    """Ends the process when the session expires."""
+
+    def make(original: Function) -> Function:
+        def changed(session: Any, state: Any, session_id: int) -> None:
+            original(session, state, session_id)
+            if session.state.name == "EXPIRED":
+                mark.hit()
+                os._exit(1)
+
+        return changed
+
+    replace("urteil.broker.zookeeper.session:Session._changed", make)
+
+
+@mutant(
+    about="after a new ZooKeeper session a broker ignores changes of ACLs, credentials and "
+    "settings",
+    models="notification watches that are not set again after an expiry",
+    scenario="rights-cut-off",
+    guarantee="unauthorised",
+    unsimulated="no settings change",
+)
+def notifications_end_with_session(mark: Mark) -> None:
+    """Watches change notifications in the first ZooKeeper session only."""
+    first: dict[int, int] = {}
+
+    def make(original: Function) -> Function:
+        def on_watch(notices: Any, path: str) -> None:
+            session = notices._zk.session_id
+            if first.setdefault(id(notices), session) == session:
+                original(notices, path)
+            else:
+                mark.hit()
+
+        return on_watch
+
+    replace("urteil.broker.zookeeper.change_notifications:ChangeNotifications._on_watch", make)

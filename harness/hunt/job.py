@@ -9,7 +9,7 @@ import msgspec
 from urteil.harness.hunt.shrinking import Anomaly, outcome_of
 from urteil.harness.scenario import RunFacts
 from urteil.harness.verify.result import GuaranteeResult, Result
-from urteil.harness.verify.stored_findings import violated as kinds_violated
+from urteil.harness.verify.stored_findings import violated_sub_kinds
 
 _SECOND_NS = 1_000_000_000
 
@@ -91,7 +91,7 @@ def _signature(guarantee: GuaranteeResult, run: str) -> str:
 
 def _first_s(run: Path, one: GuaranteeResult, facts: RunFacts) -> float | None:
     begins = [phase.begin_ns for phase in facts.phases if phase.name == "before"]
-    times = [at_ns for at_ns in kinds_violated(run, one).values() if at_ns is not None]
+    times = [at_ns for at_ns in violated_sub_kinds(run, one).values() if at_ns is not None]
     if not begins or not times:
         return None
     return round((min(times) - begins[0]) / _SECOND_NS, 1)

@@ -1,4 +1,4 @@
-"""One guarantee judged on one engine."""
+"""Judges one guarantee on one engine."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from urteil.harness.verify.engines.engine import Engine
 from urteil.harness.verify.evidence import Row, targets_of
 from urteil.harness.verify.guarantees import Guarantee
 from urteil.harness.verify.result import Finding, GuaranteeResult, Status
-from urteil.harness.verify.supporting_rows import witnesses
+from urteil.harness.verify.supporting_rows import find_supporting_rows
 
 FINDINGS = 100
 LONGEST = 300
-"""So many characters of a text stand in a finding."""
+"""The most characters of a text in a finding."""
 _APART = ("sub_kind", "permitted", "p", "at_ns", "until_ns", "topic", "partition")
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """What names a partition number and a time: topics, leader epochs, active faults."""
+    """Looks up topic, leader epoch and active faults by partition number and time."""
 
     derived: Derived
 
@@ -60,17 +60,17 @@ def check(
     limit: int = FINDINGS,
     tally: Row | None = None,
 ) -> GuaranteeResult:
-    """Judge `guarantee`. What raises makes it unknown, with the reason; nothing is raised on.
+    """Judge `guarantee`. An exception makes it unknown, with the reason, and is not raised again.
 
     `present` names the tables of evidence that have rows; `limit` bounds the findings kept (beyond
-    FINDINGS they come without witnesses); `tally` are its counts, where they are known already.
+    FINDINGS they come without supporting rows); `tally` are its counts, where they are known.
     """
     absent = [table for table in guarantee.needs if table not in present]
     if absent:
         return _result(guarantee, Status.NOT_JUDGED, reason=f"no {', '.join(absent)}")
     try:
-        told = tally or _tally(engine, guarantee, places.derived)
-        return _judge(engine, guarantee, places, told, limit=limit)
+        counts = tally or _tally(engine, guarantee, places.derived)
+        return _judge(engine, guarantee, places, counts, limit=limit)
     except Exception as failure:
         text = " ".join(str(failure).split())[:300]
         return _result(
@@ -96,13 +96,13 @@ def has_subject(guarantee: Guarantee, derived: Derived) -> bool:
     )
 
 
-def _result(guarantee: Guarantee, status: Status, **told: Any) -> GuaranteeResult:
+def _result(guarantee: Guarantee, status: Status, **fields: Any) -> GuaranteeResult:
     return GuaranteeResult(
         name=guarantee.name,
         status=status,
         promise=guarantee.promise,
         source=guarantee.source,
-        **told,
+        **fields,
     )
 
 
@@ -117,7 +117,7 @@ def _judge(
     counts = {what: tally[what] or 0 for what in ("opportunities", "violations", "permitted")}
     found = counts["violations"] + counts["permitted"]
     rows = engine.query(guarantee.first(limit)) if found else []
-    seen_by = witnesses(engine, rows) if limit <= FINDINGS else {}
+    seen_by = find_supporting_rows(engine, rows) if limit <= FINDINGS else {}
     reason = ""
     if counts["violations"]:
         status = Status.VIOLATED
@@ -145,14 +145,14 @@ def _judge(
 def _finding(guarantee: Guarantee, row: Row, places: Places, seen_by: Sequence[Row]) -> Finding:
     topic, partition = places.where(row["p"])
     row = {name: _short(value) for name, value in row.items()}
-    told = row | {"topic": topic, "partition": partition}
+    described = row | {"topic": topic, "partition": partition}
     library = places.derived.libraries.get(str(row.get("client")))
     if library:
-        told["library"] = library
+        described["library"] = library
     return Finding(
         guarantee=guarantee.name,
         sub_kind=row["sub_kind"],
-        sentence=guarantee.explain(told),
+        sentence=guarantee.explain(described),
         permitted=row["permitted"],
         topic=topic,
         partition=partition,
@@ -164,7 +164,7 @@ def _finding(guarantee: Guarantee, row: Row, places: Places, seen_by: Sequence[R
 
 
 def _short(value: Any) -> Any:
-    """A text as far as it is read; a longer one tells its length."""
+    """The beginning of a long text, with its length."""
     if not isinstance(value, str) or len(value) <= LONGEST:
         return value
     return f"{value[:LONGEST]}... ({len(value):,} characters)"

@@ -1,7 +1,7 @@
-"""Where a run's evidence lies, and its small tables as rows.
+"""The Parquet files of a run's evidence, and its small tables as rows.
 
-Tables that grow with the load (sends, reads, replicas, polls, samples) are never loaded here: they
-are read by an engine only.
+Tables that grow with the load (sends, reads, replicas, polls, samples) are not decoded here as a
+whole, but for small parts: engines read them.
 """
 
 from __future__ import annotations

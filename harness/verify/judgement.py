@@ -1,4 +1,10 @@
-"""From a run's evidence to its verdict."""
+"""The judgement of a run: from its evidence to its verdict.
+
+Stages, in order: validate the evidence (`validation/`), derive the small tables (`derived/`), build
+the shared tables on an engine (`shared_tables.py`), run the query of each guarantee (`check.py`),
+turn violations into `unknown` where the evidence is in doubt, and collect the reasons that keep the
+verdict from `PASS`. The self-test runs beside it on an engine of its own.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +22,21 @@ from urteil.harness.stopwatch import Stopwatch
 from urteil.harness.verify import evidence, shared_tables
 from urteil.harness.verify.check import Places, check
 from urteil.harness.verify.derived import impact
-from urteil.harness.verify.derived.committed_positions import commit_breaks
+from urteil.harness.verify.derived.committed_positions import commit_break_rows
 from urteil.harness.verify.derived.coordinators import Coordinators
 from urteil.harness.verify.derived.derive import derive
-from urteil.harness.verify.derived.expected_progress import quiets, resumptions, standstills
+from urteil.harness.verify.derived.expected_progress import (
+    quiet_rows,
+    resumption_rows,
+    standstill_rows,
+)
 from urteil.harness.verify.derived.tables import Derived
 from urteil.harness.verify.engines.engine import Engine, open_engine, open_views
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.guarantees import GUARANTEES
 from urteil.harness.verify.plurals import counted
 from urteil.harness.verify.result import GuaranteeResult, Result, Status, Verdict
-from urteil.harness.verify.stored_findings import save_rest
+from urteil.harness.verify.stored_findings import save_all_findings
 from urteil.harness.verify.threads import map_in_order, threads
 from urteil.harness.verify.validation import (
     clocks,
@@ -36,10 +46,10 @@ from urteil.harness.verify.validation import (
     reasons,
 )
 from urteil.harness.verify.validation.excuses import may_be_excused
-from urteil.harness.verify.validation.foreign_rows import strangers
-from urteil.harness.verify.validation.readable_evidence import Sound, sound
-from urteil.harness.verify.validation.settings_numbers import numbers
-from urteil.harness.verify.validation.unread_records import unread
+from urteil.harness.verify.validation.foreign_rows import tables_with_foreign_rows
+from urteil.harness.verify.validation.readable_evidence import ReadableEvidence, make_readable
+from urteil.harness.verify.validation.settings_numbers import replace_invalid_numbers
+from urteil.harness.verify.validation.unread_records import unread_record_reasons
 
 TIMED = frozenset(
     {"future_read", "stale_append", "ack_below_min_isr", "no_progress", "latest_went_back"}
@@ -57,14 +67,13 @@ EXCUSED = frozenset(
     | {"vanished_read", "nonmonotonic_poll", "commit_beyond_processed", "aborted_read"}
     | {"latest_value_lost", "offset_renumbered", "sequence_gap", "processed_twice", "unprocessed"}
 )
-"""Others of which some violations are permitted by when it was that they were sent, or known."""
+"""Other guarantees with violations that are permitted by the time of the send, or of its answer."""
 
 AVAILABILITY = frozenset(
     {"no_progress", "no_delivery", "slow_recovery", "disagreement", "kept_too_long", "hanging_txn"}
     | {"wrong_answer"}
 )
-"""Guarantees that a lab which lost a part of its own, or has a slow machine, would break by that
-alone."""
+"""Guarantees that a broken lab or a slow machine violates without a fault of the cluster."""
 LOST = "not every part of the lab lived, or was healed: it may be the lab that is late"
 
 _COUNTED = ("sends", "reads", "polls", "passes", "replicas", "states", "faults")
@@ -72,7 +81,7 @@ _COUNTED = ("sends", "reads", "polls", "passes", "replicas", "states", "faults")
 _PLACELESS = """(s.outcome IN ('info', 'fail') AND s.partition IS NULL
   AND s.partition_intended IS NULL
   AND s.topic_id IN (SELECT k.topic_id FROM parts k WHERE k.ours = 1))"""
-"""Sends that were not acknowledged, of which only the topic is known."""
+"""Unacknowledged sends of which only the topic is known."""
 
 _TALLY = f"""
 SELECT 'sends' AS what, w.n, COUNT(*) AS found FROM sends s
@@ -117,7 +126,7 @@ UNION ALL
 SELECT 'turned txns', -1, COUNT(*) FROM txns e
 WHERE e.end_ns < e.begin_ns OR e.end_ns < e.commit_invoke_ns
 """
-"""What trust asks of the large tables: sends in each fault's window, and rows nobody can judge."""
+"""Counts for the validation: sends in the window of each fault, and rows that cannot be judged."""
 
 
 def judge_run(
@@ -130,22 +139,22 @@ def judge_run(
     reason: str = "requested",
 ) -> Result:
     """Judge `run_dir` on `engine`, chosen for `reason`; see `urteil.harness.verify.judge`."""
-    scenario, facts, odd = numbers(load_scenario(run_dir), load_facts(run_dir))
+    scenario, facts, odd = replace_invalid_numbers(load_scenario(run_dir), load_facts(run_dir))
     seconds, phases = dict(facts.seconds), list(facts.spent)
     watch = Stopwatch(seconds, phases)
     work = run_dir / "work" / "verify"
-    _unlink(work.parent, work, run_dir / "findings")
+    _remove_links(work.parent, work, run_dir / "findings")
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     with watch("verify"):
         try:
             with watch("verify/validation"):
-                found = sound(run_dir, work)
+                found = make_readable(run_dir, work)
             running = open_engine(engine, found.run_dir, work, master=master, session=session)
             try:
                 asked = (scenario, facts, odd, watch)
                 result = _judge(run_dir, running, found, *asked, canary=canary)
-                save_rest(running, run_dir, result.guarantees)
+                save_all_findings(running, run_dir, result.guarantees)
             finally:
                 running.close()
         finally:
@@ -159,7 +168,7 @@ def judge_run(
 def _judge(
     run_dir: Path,
     running: Engine,
-    found: Sound,
+    found: ReadableEvidence,
     scenario: Scenario,
     facts: RunFacts,
     odd: list[str],
@@ -167,126 +176,133 @@ def _judge(
     *,
     canary: bool,
 ) -> Result:
-    """The result; where it raises, that of what a deeper validation leaves of the evidence."""
-    found.told += odd
+    """The result; after an exception, that of the evidence which a deep validation accepts."""
+    found.problems += odd
     try:
-        return _judged(running, found, scenario, facts, watch, canary=canary)
+        return _judge_readable(running, found, scenario, facts, watch, canary=canary)
     except Exception as failure:
-        found = sound(run_dir, running.work, deep=True)
-        found.told += odd
+        found = make_readable(run_dir, running.work, deep=True)
+        found.problems += odd
         try:
-            if not found.torn:
+            if not found.damaged:
                 raise failure
-            return _judged(running, found, scenario, facts, watch, canary=canary)
+            return _judge_readable(running, found, scenario, facts, watch, canary=canary)
         except Exception as again:
             text = f"{type(again).__name__}: {' '.join(str(again).split())[:300]}"
-            told = [*found.told, f"the evidence cannot be judged: {text}"]
-            return bare(facts, running.name, [*facts.problems, *told])
+            problems = [*found.problems, f"the evidence cannot be judged: {text}"]
+            return empty_result(facts, running.name, [*facts.problems, *problems])
 
 
-def _unlink(*folders: Path) -> None:
-    """Links go where folders of the run are meant: what they lead to is not the run's to write."""
+def _remove_links(*folders: Path) -> None:
+    """Remove links in place of the run's folders: their targets do not belong to the run."""
     for folder in folders:
         if folder.is_symlink():
             folder.unlink()
 
 
-def _judged(
+def _judge_readable(
     running: Engine,
-    found: Sound,
+    found: ReadableEvidence,
     scenario: Scenario,
     facts: RunFacts,
     watch: Stopwatch,
     *,
     canary: bool,
 ) -> Result:
-    """The result of what can be read."""
+    """The result of the readable evidence."""
     run_dir = found.run_dir
     with watch("verify/derived tables"):
         derived = prepare(run_dir, scenario, facts)
     with threads(1) if canary else nullcontext() as pool:
         asked = (run_dir, scenario, facts, derived, watch)
-        song = pool.apply_async(_song, asked) if pool else None
+        self_test = pool.apply_async(_run_self_test, asked) if pool else None
         judged, ticks = examine(running, run_dir, derived, watch)
         tally = running.query(f"{_TALLY} UNION ALL {completeness.TALLY} ORDER BY what, n")
-    doubts = _tears(found, facts, tally)
+    doubts = _doubtful_tables(found, facts, tally)
     if lacking := reasons.lacking_faults(scenario, derived):
         doubts.setdefault("faults", lacking)
-    strange = strangers(run_dir, facts)
-    doubts = missing_values.lacking(running, run_dir, judged) | strange | doubts
-    judged = [_doubted(one, _doubt(one.name, doubts)) for one in judged]
-    back = clocks.wrong(run_dir, facts)
-    if boots := [*reasons.boots(run_dir, facts), *reasons.turned(tally), *back]:
+    strange = tables_with_foreign_rows(run_dir, facts)
+    doubts = missing_values.tables_missing_values(running, run_dir, judged) | strange | doubts
+    judged = [_as_unknown(result, _first_doubt(result.name, doubts)) for result in judged]
+    back = clocks.clock_faults(run_dir, facts)
+    if boots := [*reasons.several_boots(run_dir, facts), *reasons.reversed_times(tally), *back]:
         judged = [
-            _doubted(one, boots[0])
-            if one.name in TIMED or (one.name in EXCUSED and may_be_excused(one, derived.parts))
-            else one
-            for one in judged
+            _as_unknown(result, boots[0])
+            if result.name in TIMED
+            or (result.name in EXCUSED and may_be_excused(result, derived.parts))
+            else result
+            for result in judged
         ]
-    late = host_overload.crowded(run_dir) if facts.healed else LOST
+    late = host_overload.describe_overload(run_dir) if facts.healed else LOST
     judged = [
-        _doubted(one, late)
-        if one.name in AVAILABILITY and (host_overload.excuses(one) or not facts.healed)
-        else one
-        for one in judged
+        _as_unknown(result, late)
+        if result.name in AVAILABILITY
+        and (host_overload.may_be_lateness(result) or not facts.healed)
+        else result
+        for result in judged
     ]
-    told = [*facts.problems, *found.told, *strange.values(), *doubts.values(), *back]
-    told += reasons.reasons(run_dir, scenario, facts, derived, ticks, tally)
-    told += completeness.lacking(run_dir, facts, derived, tally)
-    told += unread(running, facts, derived)
-    told = list(dict.fromkeys(told))
-    result = _result(run_dir, scenario, facts, derived, judged, ticks, told, running)
-    if song is not None:
-        _listen(song.get(), result)
+    messages = [*facts.problems, *found.problems, *strange.values(), *doubts.values(), *back]
+    messages += reasons.reasons(run_dir, scenario, facts, derived, ticks, tally)
+    messages += completeness.missing_evidence(run_dir, facts, derived, tally)
+    messages += unread_record_reasons(running, facts, derived)
+    messages = list(dict.fromkeys(messages))
+    result = _result(run_dir, scenario, facts, derived, judged, ticks, messages, running)
+    if self_test is not None:
+        _add_self_test(self_test.get(), result)
     return result
 
 
-def _song(
+def _run_self_test(
     run_dir: Path, scenario: Scenario, facts: RunFacts, derived: Derived, watch: Stopwatch
 ) -> dict[str, str]:
-    """What the canary sings beside the judgement, reading the evidence on an engine of its own."""
-    from urteil.harness.verify.self_test import sing
+    """The outcomes of the self-test, which runs on an engine of its own."""
+    from urteil.harness.verify.self_test import run_self_test
 
     with watch("verify/canary"):
-        return sing(run_dir, scenario, facts, derived)
+        return run_self_test(run_dir, scenario, facts, derived)
 
 
-def _tears(found: Sound, facts: RunFacts, tally: Sequence[Row]) -> dict[str, str]:
-    """Tables whose rows may have gone missing, each with the sentence that says so."""
-    told = {table: f"the evidence has no {table}" for table in reasons.empty(found.run_dir, facts)}
-    told |= reasons.torn(found.run_dir) | found.torn
-    if "manifest" in told:
-        told |= dict.fromkeys(SCHEMAS, told["manifest"])
+def _doubtful_tables(
+    found: ReadableEvidence, facts: RunFacts, tally: Sequence[Row]
+) -> dict[str, str]:
+    """Tables that may lack rows, each with its reason."""
+    doubtful = {
+        table: f"the evidence has no {table}"
+        for table in reasons.empty_tables(found.run_dir, facts)
+    }
+    doubtful |= reasons.altered_tables(found.run_dir) | found.damaged
+    if "manifest" in doubtful:
+        doubtful |= dict.fromkeys(SCHEMAS, doubtful["manifest"])
     records = ("sends", "reads", "replicas")
-    for far in reasons.far(found.run_dir):
-        told |= dict.fromkeys(records, far)
-    for stray in reasons.strays(facts, tally):
-        told |= {table: stray for table in ("sends", "reads") if f" {table} " in stray}
-    for blank in reasons.blanks(tally):
-        told["sends"] = blank
-    return told | completeness.blanks(tally)
+    for far in reasons.far_offsets(found.run_dir):
+        doubtful |= dict.fromkeys(records, far)
+    for stray in reasons.stray_rows(facts, tally):
+        doubtful |= {table: stray for table in ("sends", "reads") if f" {table} " in stray}
+    for blank in reasons.incomplete_sends(tally):
+        doubtful["sends"] = blank
+    return doubtful | completeness.incomplete_tables(tally)
 
 
-def _doubt(name: str, tears: dict[str, str]) -> str | None:
-    """The first tear in what a guarantee rests on."""
-    if not tears:
+def _first_doubt(name: str, doubts: dict[str, str]) -> str | None:
+    """The first doubt about a table that a guarantee rests on."""
+    if not doubts:
         return None
     used = GUARANTEES[name].evidence()
-    return next((told for table, told in tears.items() if table in used), None)
+    return next((doubt for table, doubt in doubts.items() if table in used), None)
 
 
-def _listen(sung: dict[str, str], result: Result) -> None:
-    """What the canary sang is told; a verdict that it did not hear is none."""
-    result.canary = sung
-    silent = [f"{name} ({told})" for name, told in sung.items() if not _heard(told)]
-    if silent:
-        result.reasons.append(f"the canary's damage was not found: {'; '.join(silent)}")
+def _add_self_test(outcomes: dict[str, str], result: Result) -> None:
+    """Add the self-test's outcomes; a damage that was not found keeps the verdict from PASS."""
+    result.canary = outcomes
+    missed = [f"{name} ({how})" for name, how in outcomes.items() if not _is_found(how)]
+    if missed:
+        result.reasons.append(f"the canary's damage was not found: {'; '.join(missed)}")
         if result.verdict is Verdict.PASS:
             result.verdict = Verdict.UNKNOWN
 
 
-def bare(facts: RunFacts, engine: str, reasons: list[str]) -> Result:
-    """A result that says what was played, and nothing was judged yet."""
+def empty_result(facts: RunFacts, engine: str, reasons: list[str]) -> Result:
+    """A result that names the run, without any judgement."""
     return Result(
         verdict=Verdict.UNKNOWN,
         reasons=reasons,
@@ -306,28 +322,28 @@ def bare(facts: RunFacts, engine: str, reasons: list[str]) -> Result:
     )
 
 
-def _doubted(one: GuaranteeResult, tear: str | None) -> GuaranteeResult:
-    """A violation that damaged evidence, or the lab, may have made is none: it is unknown."""
-    if tear is None or one.status is not Status.VIOLATED:
-        return one
-    return msgspec.structs.replace(one, status=Status.UNKNOWN, reason=tear)
+def _as_unknown(result: GuaranteeResult, doubt: str | None) -> GuaranteeResult:
+    """The result, unknown where damaged evidence or the lab may have caused the violation."""
+    if doubt is None or result.status is not Status.VIOLATED:
+        return result
+    return msgspec.structs.replace(result, status=Status.UNKNOWN, reason=doubt)
 
 
-def _heard(told: str) -> bool:
-    return told.startswith(("found", "not tried"))
+def _is_found(outcome: str) -> bool:
+    return outcome.startswith(("found", "not tried"))
 
 
 def prepare(run_dir: Path, scenario: Scenario, facts: RunFacts) -> Derived:
-    """Derive the small tables."""
+    """All derived tables."""
     derived = derive(run_dir, scenario, facts, reasons.damaged_clients(run_dir))
     derived.tables["recoveries"] = impact.recoveries(derived, scenario, facts)
     derived.tables["windows"] = impact.windows(derived)
     derived.tables["trials"] = impact.trials(derived, scenario, facts)
     clients = evidence.rows(run_dir, "clients")
-    derived.tables["resumptions"] = resumptions(derived, scenario, clients)
-    derived.tables["quiets"] = quiets(derived, scenario, facts)
-    derived.tables["standstills"] = standstills(derived, scenario, facts)
-    derived.tables["commit_breaks"] = commit_breaks(
+    derived.tables["resumptions"] = resumption_rows(derived, scenario, clients)
+    derived.tables["quiets"] = quiet_rows(derived, scenario, facts)
+    derived.tables["standstills"] = standstill_rows(derived, scenario, facts)
+    derived.tables["commit_breaks"] = commit_break_rows(
         run_dir, derived, Coordinators.of(derived), scenario
     )
     return derived
@@ -336,7 +352,7 @@ def prepare(run_dir: Path, scenario: Scenario, facts: RunFacts) -> Derived:
 def examine(
     engine: Engine, run_dir: Path, derived: Derived, watch: Stopwatch
 ) -> tuple[list[GuaranteeResult], list[Row]]:
-    """Build the fused plan and judge every guarantee on it; the acknowledgements by tick."""
+    """Build the shared tables and judge every guarantee; also the acknowledgements by tick."""
     compacted = any(part["compacted"] and part["ours"] for part in derived.parts)
     with watch("verify/shared tables"):
         open_views(engine, run_dir, derived)
@@ -345,10 +361,10 @@ def examine(
             logless=derived.logless,
         )  # fmt: skip
     with watch("verify/guarantees"):
-        return _examined(engine, run_dir, derived)
+        return _judge_guarantees(engine, run_dir, derived)
 
 
-def _examined(
+def _judge_guarantees(
     engine: Engine, run_dir: Path, derived: Derived
 ) -> tuple[list[GuaranteeResult], list[Row]]:
     ticks = engine.query("SELECT t.* FROM ticks t")
@@ -373,15 +389,15 @@ def _result(
     doubts: list[str],
     engine: Engine,
 ) -> Result:
-    by_name = {one.name: one for one in judged}
-    doubts = doubts + _unjudged(scenario, by_name, doubts)
+    by_name = {result.name: result for result in judged}
+    doubts = doubts + _unknown_guarantees(scenario, by_name, doubts)
     broken = [
-        f"{one.name}: {_broken(one)}: {one.findings[0].sentence}"
-        for one in judged
-        if one.status is Status.VIOLATED
+        f"{result.name}: {_count_violations(result)}: {result.findings[0].sentence}"
+        for result in judged
+        if result.status is Status.VIOLATED
     ]
     verdict = Verdict.FAIL if broken else Verdict.UNKNOWN if doubts else Verdict.PASS
-    result = bare(facts, engine.name, broken + doubts)
+    result = empty_result(facts, engine.name, broken + doubts)
     result.versions = facts.versions | engine.versions
     result.verdict = verdict
     result.counts = _counts(run_dir, ticks)
@@ -394,17 +410,17 @@ def _result(
     return result
 
 
-def _broken(one: GuaranteeResult) -> str:
-    told = counted(one.violations, "violation")
-    return told if one.violations == 1 else f"{told}, the first"
+def _count_violations(result: GuaranteeResult) -> str:
+    count = counted(result.violations, "violation")
+    return count if result.violations == 1 else f"{count}, the first"
 
 
-def _unjudged(
-    scenario: Scenario, by_name: dict[str, GuaranteeResult], told: Sequence[str]
+def _unknown_guarantees(
+    scenario: Scenario, by_name: dict[str, GuaranteeResult], known: Sequence[str]
 ) -> list[str]:
-    """Checks that raised, and the scenario's own guarantees that nothing could show broken."""
-    unknown = [one for one in by_name.values() if one.status is Status.UNKNOWN]
-    doubts = [f"{one.name}: {one.reason}" for one in unknown if one.reason not in told]
+    """Guarantees of unknown status, and the scenario's own guarantees that were not judged."""
+    unknown = [result for result in by_name.values() if result.status is Status.UNKNOWN]
+    doubts = [f"{result.name}: {result.reason}" for result in unknown if result.reason not in known]
     for name in scenario.guarantees:
         if name not in by_name:
             doubts.append(f"no guarantee is named {name}")

@@ -1,10 +1,10 @@
-"""Whether reads and writes of one register are linearizable: a small checker, cost follows rows.
+"""Whether the reads and writes of one register are linearizable. Cost follows the operations.
 
-Just-in-time linearization: operations are taken in the order of their completions, and every state
-that the register can be in then is kept. Writes of unknown outcome may take effect at any time
-after their invocation, or never; one whose value nobody read afterwards is left out, since leaving
-it out never makes a history worse. A read counts as soon as the register holds its value: it
-changes nothing, so sooner is never worse.
+Just-in-time linearization: operations are processed in the order of their completions, and every
+possible state of the register is kept. A write of unknown outcome may take effect at any time after
+its invocation, or never; it is left out if no later read returned its value, since leaving it out
+never makes a history worse. A read takes effect as soon as the register holds its value: it changes
+nothing, so earlier is never worse.
 Source: G. Lowe, Testing for Linearizability (2017).
 """
 

@@ -1,4 +1,4 @@
-"""Numbers with their nouns, as people read them."""
+"""Numbers with their nouns: `1 violation`, `3 violations`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""The life of one record: sent, acknowledged, led by whom, read by whom, on which replicas.
+"""Everything that happened to one record: its send, acknowledgement, leaders, reads and replicas.
 
-It tells what the evidence holds and judges nothing, so that it also serves a run that could not be
-judged.
+It shows the evidence and judges nothing, so that it also serves a run that could not be judged.
 """
 
 from __future__ import annotations

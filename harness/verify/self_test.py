@@ -1,4 +1,8 @@
-"""The canary: the verifier damages a copy of a piece of the run's evidence and must find it all."""
+"""The self-test of a judgement (printed as `canary`): damages that the verifier must find.
+
+A part of the run's evidence is copied, every damage of `damage/` is applied to the copy, and the
+guarantees judge it on DuckDB. A damage without its finding keeps the verdict from `PASS`.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +35,9 @@ _SOME: Row = {"opportunities": 0, "violations": 1, "permitted": 0}
 """Counts that let a check fetch what it finds."""
 
 
-def sing(run_dir: Path, scenario: Scenario, facts: RunFacts, derived: Derived) -> dict[str, str]:
+def run_self_test(
+    run_dir: Path, scenario: Scenario, facts: RunFacts, derived: Derived
+) -> dict[str, str]:
     """Each damage done to a copy of a piece of the run, and `found`, or what became of it.
 
     `not tried: ...` where the run has no such evidence: one replica, no consumer. The one entry
@@ -69,7 +75,7 @@ def _sing(
     asked_of = frozenset(trace.guarantee for trace in traces.values())
     results = judge_copy(work / "run", copy, asked, told, only=asked_of, counted=False)
     for name, trace in traces.items():
-        sung[name] = "found" if found(results, trace) else f"{trace.guarantee} did not find it"
+        sung[name] = "found" if is_found(results, trace) else f"{trace.guarantee} did not find it"
     return sung
 
 
@@ -80,7 +86,7 @@ def _must(copy: Copy, one: Damage) -> None:
         raise Untried("no consumer read during the run")
 
 
-def found(results: dict[str, GuaranteeResult], trace: Trace) -> bool:
+def is_found(results: dict[str, GuaranteeResult], trace: Trace) -> bool:
     """Whether the trace of a damage is among the findings, permitted or not."""
     return any(
         finding.sub_kind.startswith(trace.sub_kind) and trace.offset in (None, finding.offset)

@@ -14,7 +14,7 @@ from urteil.harness.verify.guarantees import GUARANTEES
 from urteil.harness.verify.result import GuaranteeResult
 
 
-def violated(run_dir: Path, one: GuaranteeResult) -> dict[str, int | None]:
+def violated_sub_kinds(run_dir: Path, one: GuaranteeResult) -> dict[str, int | None]:
     """Each sub-kind by which a run violated a guarantee, with the time of its first finding that
     has one; by those that the result holds, where the rest could not be written."""
     files = sorted((run_dir / "findings" / one.name).glob("*.parquet"))
@@ -31,7 +31,7 @@ def violated(run_dir: Path, one: GuaranteeResult) -> dict[str, int | None]:
     return kinds
 
 
-def save_rest(engine: Engine, run_dir: Path, judged: Iterable[GuaranteeResult]) -> None:
+def save_all_findings(engine: Engine, run_dir: Path, judged: Iterable[GuaranteeResult]) -> None:
     """Write every finding of a guarantee with more than its result holds.
 
     They are rows of `findings/NAME/*.parquet`; `findings/NAME.sql` is the query (Spark SQL, over

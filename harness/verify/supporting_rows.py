@@ -1,4 +1,4 @@
-"""Who says what about the offset of a finding: acknowledgements, reads and replicas."""
+"""Acknowledgements, reads and replicas of the offset of a finding."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WHERE s.outcome = 'ok' AND s.offset IN ({offsets})
 """
 
 
-def witnesses(engine: Engine, rows: Sequence[Row]) -> dict[tuple[int, int], list[Row]]:
+def find_supporting_rows(engine: Engine, rows: Sequence[Row]) -> dict[tuple[int, int], list[Row]]:
     """Witnesses of the first findings by (partition number, offset), in a fixed order."""
     places = {(row["p"], row["off"]) for row in rows[:SHOWN] if None not in (row["p"], row["off"])}
     if not places:

@@ -1,4 +1,4 @@
-"""Threads that a judgement shares its questions among."""
+"""The threads of a judgement."""
 
 from __future__ import annotations
 

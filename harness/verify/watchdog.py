@@ -1,4 +1,5 @@
-"""A judgement that hangs does not hang the lab: where it stood is kept, and it ends as UNKNOWN."""
+"""Time limit of a judgement: one that hangs is interrupted and ends as UNKNOWN, and the stacks
+show where it hung."""
 
 from __future__ import annotations
 
@@ -107,7 +108,7 @@ def _ended_by_interrupts(judging: _Judging, run_dir: Path) -> bool:
 
 
 def _cut_short(judging: _Judging, run_dir: Path, choice: Choice, why: str) -> Result:
-    from urteil.harness.verify.judgement import bare
+    from urteil.harness.verify.judgement import empty_result
 
     result: Result | None = None
     if _ended_by_interrupts(judging, run_dir):
@@ -115,7 +116,7 @@ def _cut_short(judging: _Judging, run_dir: Path, choice: Choice, why: str) -> Re
             result = judging.result()
     if result is None:
         facts = load_facts(run_dir)
-        result = bare(facts, choice.engine, [*facts.problems])
+        result = empty_result(facts, choice.engine, [*facts.problems])
         result.engine_reason = choice.reason
     result.reasons.insert(len(result.reasons) if result.verdict is Verdict.FAIL else 0, why)
     if result.verdict is Verdict.PASS:

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from urteil.harness.verify.result import Result
-from urteil.harness.verify.stored_findings import violated
+from urteil.harness.verify.stored_findings import violated_sub_kinds
 
 NEVER_NS = 1 << 62
 
@@ -83,5 +83,5 @@ def _shown(run_dir: Path, result: Result) -> list[tuple[Anomaly, int | None]]:
         (Anomaly(one.name, kind), at_ns)
         for one in result.guarantees
         if one.status == "violated"
-        for kind, at_ns in sorted(violated(run_dir, one).items())
+        for kind, at_ns in sorted(violated_sub_kinds(run_dir, one).items())
     ]

@@ -1,7 +1,7 @@
-"""Every way in which the verifier can damage evidence, each with the finding it must cause.
+"""The damages: each changes evidence and names the finding that must result.
 
-The canary of a run uses them on a copy of a piece of its own evidence, the tests on made-up runs.
-A damage takes victims: healthy records of one partition, whose places it may change.
+The self-test of a run applies them to a copy of a part of its evidence, the tests to made-up runs.
+A damage uses victims: healthy records of one partition, whose places it may change.
 """
 
 from __future__ import annotations

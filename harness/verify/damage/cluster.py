@@ -1,4 +1,4 @@
-"""Damage to the cluster's states over time, and faults that nothing survived."""
+"""Damage to the states of the cluster over time, and faults that nothing survived."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A copy of evidence to be damaged, and what a damage is."""
+"""A copy of evidence that damages change, and the declaration of a damage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Damage to what clients say: sends, reads, passes."""
+"""Damage to the rows of clients: sends, reads, passes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Damage to what people may do, and are told: rights that nobody granted, or that had been taken
-back, quotas, answers."""
+"""Damage to authorization and answers: rights that were not granted, or that had been revoked,
+quotas, wrong answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Damage to topics with deletion or compaction of their own, made up of the copy's records."""
+"""Damage to topics with deletion or compaction, which are made up of the copy's records."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""What administrators asked for and the cluster took on: replicas to be moved, topics to go.
+"""Administrative requests that the cluster accepted and must finish: reassignments and deletions.
 
-A chore ends by itself where every broker is there and nothing is in its way. An election of
-preferred leaders is over when it is answered (KIP-460). Leaders go back to them by themselves
-(`balance`), and those of who shuts down to others before (`handover`). Replicas that are in sync
-stay so (`fallen`). Who may lead does, where nobody else does (`leaderless`), and who left
-is in sync no more (`departed`).
+A task finishes by itself where every broker is up and nothing prevents it. An election of preferred
+leaders is finished when it is answered (KIP-460). Related promises stand in other modules: leaders
+return to preferred replicas (`leader_balance`) and leave a broker before it shuts down
+(`handover`), replicas stay in sync (`isr_shrinks`), a partition has a leader where an eligible
+replica lives (`leaderless_partitions`), and a former leader leaves the ISR (`former_leaders`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _TOPICS, _WISHES = "/brokers/topics/", "/admin/delete_topics/"
 _PRESENCE = ("/brokers/ids/", "/controller")
 
 
-def chores(small: Small, scenario: Scenario, facts: RunFacts) -> list[Row]:
+def admin_task_rows(small: Small, scenario: Scenario, facts: RunFacts) -> list[Row]:
     """Rows of the derived table `chores`, `late` where one was not done in time though nothing held
     it up: judged while every broker was there, and no fault acted."""
     end_ns = max((phase.end_ns for phase in facts.phases), default=0)

@@ -1,8 +1,8 @@
-"""Brokers that ended though nobody ended them: rows of the derived table `ends`.
+"""Brokers that exited although no fault stopped them: rows of the derived table `ends`.
 
-What somebody outside may have done is nobody's fault here: SIGKILL, as the kernel does where memory
-is short, and SIGTERM, upon which a broker may end with 0. A broker needs others to start: one that
-ends meanwhile is not judged while a fault acts that is not its own.
+Exits that somebody outside may have caused are not counted: SIGKILL, which the kernel sends when
+memory is short, and SIGTERM, after which a broker may exit with 0. A starting broker needs the
+others: its exit is not judged while a fault acts on another node.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from urteil.harness.verify.validation import cell_checks
 _KILLED = (-9, -15, 137, 143, 0)
 
 
-def ends(run_dir: Path, small: Small) -> list[Row]:
+def exit_rows(run_dir: Path, small: Small) -> list[Row]:
     """A row a life of a broker, with its `exit_code` where it ended by itself."""
     found: list[Row] = []
     for row in evidence.samples(run_dir, (STARTS, EXIT_CODE)):

@@ -1,4 +1,4 @@
-"""What brokers answered when asked: who leads (samples), where a log ends (offset_answers)."""
+"""Answers of brokers: the leader of a partition (samples), the end of a log (offset_answers)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST = (1 << 31) - 1
 """Ids of brokers, and epochs, have 32 bits."""
 
 
-def views(
+def view_rows(
     run_dir: Path,
     numbers: dict[tuple[str, int], int],
     topic_ids: dict[str, str],
@@ -83,7 +83,7 @@ _NUMBER = re.compile(r"\d+")
 _SPECIAL = {"-1": "latest", "-2": "earliest", "-3": "max", "end": "latest", "start": "earliest"}
 
 
-def answers(run_dir: Path, numbers: dict[tuple[str, int], int]) -> list[Row]:
+def answer_rows(run_dir: Path, numbers: dict[tuple[str, int], int]) -> list[Row]:
     """Rows of the derived table `answers`: offset_answers with what was asked made plain.
 
     `kind` is latest, stable, earliest, max, epoch, before, producer or time; `asked_ms` the time

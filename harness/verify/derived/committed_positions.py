@@ -70,7 +70,7 @@ class Position:
         return max([*held, *(at_ns for at_ns in self.joined if at_ns < read.invoke_ns)], default=0)
 
 
-def commit_breaks(
+def commit_break_rows(
     run_dir: Path, derived: Derived, coordinators: Coordinators, scenario: Scenario
 ) -> list[Row]:
     """Rows of the derived table `commit_breaks`, by group and partition."""

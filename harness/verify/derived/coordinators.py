@@ -1,4 +1,4 @@
-"""Whether a broker that coordinated a group once may have answered as if it still did."""
+"""Whether a former coordinator of a group may have answered as if it were still in office."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What logs and final passes cover of a partition, and below what nothing can have been lost."""
+"""Which offsets of a partition its logs and final passes cover, and below which none are lost."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def known_ns(at_ns: int, faults: list[Row]) -> int:
     return heard_ns
 
 
-def cover(p: int, logs: list[Row], passes: list[tuple[int, Row]]) -> list[Row]:
+def cover_rows(p: int, logs: list[Row], passes: list[tuple[int, Row]]) -> list[Row]:
     """Disjoint ranges of offsets with how many logs and which final passes, each told by its bit,
     cover each."""
     ranges = [(row["log_start"] or 0, row["log_end"] or 0, 1, 0, 0) for row in logs]
@@ -74,7 +74,7 @@ def cover(p: int, logs: list[Row], passes: list[tuple[int, Row]]) -> list[Row]:
     return found
 
 
-def stretches(p: int, passes: list[Row]) -> list[Row]:
+def stretch_rows(p: int, passes: list[Row]) -> list[Row]:
     """Maximal ranges of offsets that complete final passes went over without a gap."""
     found: list[Row] = []
     for low, high in sorted((row["from_offset"] or 0, row["to_offset"] or 0) for row in passes):

@@ -1,11 +1,14 @@
 """Cycles of dependencies among transactions: rows of the derived tables `cycles` and `graph`.
 
-Edges, reduced to what follows immediately: `ww`, the next record of another transaction in a
-partition; `wr`, a transaction read what another one wrote (`early`, if it reads uncommitted ones,
-which need not have been committed by then); `rw`, the first record that another one
-wrote behind what a transaction read. A record whose send does not tell its offset, or its end, was
-written where readers received it. Source: Adya, Liskov, O'Neil, Generalized Isolation Level
-Definitions (2000); transactions that were aborted have no part in it.
+There are three kinds of edges, reduced to the next neighbour:
+- `ww`: the next record of another transaction in a partition.
+- `wr`: a transaction read what another one wrote. It is `early` if the reader reads uncommitted
+  records: the other transaction may have committed later.
+- `rw`: the first record of another transaction behind the last one that a transaction read.
+
+A record whose send has no offset, or no known outcome, lies where readers received it. Aborted
+transactions are left out. Source: Adya, Liskov, O'Neil, Generalized Isolation Level Definitions
+(2000).
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-"""Positions that somebody had deleted (OffsetDelete, DeleteGroups): writes of nothing.
+"""Deletions of committed positions (OffsetDelete, DeleteGroups), treated as writes of no position.
 
-Apache Kafka acknowledges a deletion when its coordinator has forgotten the position and appended a
-tombstone, without waiting for followers, and also where the append fails
+Apache Kafka acknowledges a deletion when its coordinator has removed the position and appended a
+tombstone. It does not wait for followers, and it acknowledges also where the append fails
 (`GroupMetadataManager.cleanupGroupMetadata`). A coordinator that takes over before its followers
-had the tombstone may tell the position again, and one that loses its office meanwhile may have
-written none. So what was deleted must stay away only where one coordinator was in office, and no
-fault acted, from then until every follower had it or was out of sync. A commit that is under way
-beside the deletion may be stored before it and told after it: then the deletion is open.
+had the tombstone may return the position again, and a coordinator that loses its office meanwhile
+may have written no tombstone. So a deletion is binding only where one coordinator was in office,
+and no fault acted, until every follower had the tombstone or was out of sync. A commit that is
+concurrent with the deletion may be stored before it and acknowledged after it: then the deletion
+is open.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What DeleteRecords was asked to take from a partition, and what it said that it took."""
+"""What DeleteRecords requested for a partition, and which low watermark it answered."""
 
 from __future__ import annotations
 

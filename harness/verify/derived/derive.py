@@ -1,8 +1,8 @@
-"""Small tables derived from the small evidence, once, for every check and engine.
+"""Derives the small tables from the small evidence, once, for every check and engine.
 
-Ranges, ISRs and epochs come as JSON texts that engines parse differently; here they become plain
-columns. Nothing here grows with the load: cost follows partitions, epochs, passes and faults.
-Flags are 0 or 1, so that both engines can sum them.
+Ranges, ISRs and epochs are JSON texts in the evidence, which engines parse differently; here they
+become plain columns. Cost follows partitions, epochs, passes and faults, not the load. Flags are 0
+or 1, so that both engines can sum them.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from urteil.harness.scenario import RunFacts, Scenario, TopicFact
-from urteil.harness.verify.derived.admin_tasks import chores
-from urteil.harness.verify.derived.broker_exits import ends
-from urteil.harness.verify.derived.broker_views import answers, since_made, views
+from urteil.harness.verify.derived.admin_tasks import admin_task_rows
+from urteil.harness.verify.derived.broker_exits import exit_rows
+from urteil.harness.verify.derived.broker_views import answer_rows, since_made, view_rows
 from urteil.harness.verify.derived.coverage import (
     blind_ns,
-    cover,
+    cover_rows,
     divergence_floor,
     epoch_rows,
     lay_floors,
     log_rows,
-    stretches,
+    stretch_rows,
 )
 from urteil.harness.verify.derived.cycles import cycle_rows
 from urteil.harness.verify.derived.deleted_records import deletions
-from urteil.harness.verify.derived.evictions import expulsions
+from urteil.harness.verify.derived.evictions import eviction_rows
 from urteil.harness.verify.derived.harm import flushed_ns, harms
-from urteil.harness.verify.derived.leftovers import leftovers
-from urteil.harness.verify.derived.member_departures import departures
-from urteil.harness.verify.derived.members import members
+from urteil.harness.verify.derived.leftovers import leftover_rows
+from urteil.harness.verify.derived.member_departures import departure_rows
+from urteil.harness.verify.derived.members import member_rows
 from urteil.harness.verify.derived.partitions import administered, late_begin, part_row, segments
-from urteil.harness.verify.derived.quota_limits import rations
+from urteil.harness.verify.derived.quota_limits import quota_rows
 from urteil.harness.verify.derived.retention_promises import settled
 from urteil.harness.verify.derived.shortened_retention import shortened
 from urteil.harness.verify.derived.small_evidence import (
@@ -47,12 +47,12 @@ from urteil.harness.verify.derived.small_evidence import (
     unasked,
 )
 from urteil.harness.verify.derived.state_spans import FOREVER_NS, Span
-from urteil.harness.verify.derived.static_rejoins import returns
+from urteil.harness.verify.derived.static_rejoins import rejoin_rows
 from urteil.harness.verify.derived.tables import DERIVED, Derived
-from urteil.harness.verify.derived.takeovers import takeovers
+from urteil.harness.verify.derived.takeovers import takeover_rows
 from urteil.harness.verify.derived.topic_changes import killed_clients, lowest_min_isr
-from urteil.harness.verify.derived.transactions import over_ns, stands, txn_rows
-from urteil.harness.verify.derived.undisturbed_intervals import calms
+from urteil.harness.verify.derived.transactions import over_ns, stand_rows, txn_rows
+from urteil.harness.verify.derived.undisturbed_intervals import undisturbed_rows
 from urteil.harness.verify.evidence import Row
 
 MASK_BITS = 60
@@ -77,7 +77,7 @@ def derive(
             for row in small.clients
         },
     )
-    found.tables["answers"] = answers(run_dir, small.numbers)
+    found.tables["answers"] = answer_rows(run_dir, small.numbers)
     short: set[str] = set()
     for place in _places(small, damaged, found.tables["answers"]):
         short |= {f"{row['topic']}-{row['partition']}" for row in place.stopped}
@@ -86,17 +86,18 @@ def derive(
     found.short = sorted(short)
     _add_clients(found.tables, run_dir, small, scenario, facts)
     _add_settings(found.tables, small, scenario)
-    found.tables["calms"] = calms(run_dir, small, scenario, facts)
-    found.tables["chores"] = chores(small, scenario, facts)
-    found.tables["leftovers"] = leftovers(run_dir, small, scenario, facts)
-    found.tables["ends"] = ends(run_dir, small)
-    found.tables["departures"] = departures(run_dir, small, scenario, facts)
-    found.tables["returns"] = returns(run_dir, small, scenario, facts)
-    found.tables["rations"] = rations(small, scenario, facts)
+    found.tables["calms"] = undisturbed_rows(run_dir, small, scenario, facts)
+    found.tables["chores"] = admin_task_rows(small, scenario, facts)
+    found.tables["leftovers"] = leftover_rows(run_dir, small, scenario, facts)
+    found.tables["ends"] = exit_rows(run_dir, small)
+    found.tables["departures"] = departure_rows(run_dir, small, scenario, facts)
+    found.tables["returns"] = rejoin_rows(run_dir, small, scenario, facts)
+    found.tables["rations"] = quota_rows(small, scenario, facts)
     found.tables["expulsions"] = [
         row | {"n": number}
         for number, row in enumerate(
-            expulsions(run_dir, small, scenario, facts) + takeovers(run_dir, small, scenario, facts)
+            eviction_rows(run_dir, small, scenario, facts)
+            + takeover_rows(run_dir, small, scenario, facts)
         )
     ]
     killed = damaged | killed_clients(small.ops)
@@ -164,8 +165,8 @@ def _add_place(
         | {"bit": bit}
         for bit, row in place.told
     ]
-    tables["cover"] += cover(place.p, place.logs, place.told)
-    tables["stretches"] += [] if part["has_log"] else stretches(place.p, place.whole)
+    tables["cover"] += cover_rows(place.p, place.logs, place.told)
+    tables["stretches"] += [] if part["has_log"] else stretch_rows(place.p, place.whole)
     topic, own = part["topic"], min(part["min_isr"], place.least or part["min_isr"])
     tables["spans"] += [
         span.row()
@@ -214,11 +215,11 @@ def _add_clients(
     """Whose members clients were, and what they were told: by brokers of leaders and offsets, and
     in transactions."""
     names = {topic.name: topic.topic_id for topic in facts.topics}
-    tables["grps"], tables["members"] = members(run_dir)
+    tables["grps"], tables["members"] = member_rows(run_dir)
     begin_ns = min((phase.begin_ns for phase in facts.phases), default=-FOREVER_NS)
-    tables["views"] = since_made(views(run_dir, small.numbers, names, begin_ns), small.spans)
+    tables["views"] = since_made(view_rows(run_dir, small.numbers, names, begin_ns), small.spans)
     tables["txn_p"] = txn_rows(run_dir, small.faults, scenario)
-    tables["stands"] = stands(run_dir, tables["txn_p"], small.numbers)
+    tables["stands"] = stand_rows(run_dir, tables["txn_p"], small.numbers)
     tables["cycles"], tables["graph"] = cycle_rows(run_dir, tables["txn_p"], small.numbers)
 
 

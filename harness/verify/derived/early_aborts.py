@@ -1,11 +1,12 @@
 """Transactions that their coordinator ended before transaction.timeout.ms had passed.
 
-Its producer hears that it is shut out. Nobody else has its transactional id, no fault acted since
-it was initialised, nor for some time before (what it asked for then may arrive late, and shut it
-out), and its transaction is younger than its timeout, counted from before it began: then no
-coordinator had a reason. Of clients of libraries alone: those of raw requests shut themselves out,
-and have other timeouts. These tell of something else: that nobody knows their transactional id any
-more, which was theirs a moment ago. Libraries take another producer id then, and say nothing.
+The producer learns of it by a fencing error. No coordinator had a reason where no other client
+has the transactional id, no fault acted since it was initialised or shortly before (a late request
+of an earlier time may fence the producer), and the transaction is younger than its timeout, counted
+from before it began. Only producers of client libraries are judged: those of raw requests fence
+themselves and have other timeouts. Raw producers are judged for something else: an error that their
+transactional id, which was valid a moment ago, is unknown. Libraries then take another producer id
+without an error.
 """
 
 from __future__ import annotations

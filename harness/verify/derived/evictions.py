@@ -1,8 +1,8 @@
-"""Members that lost their membership though they lived: rows of the table `expulsions`.
+"""Members that lost their membership although they lived: rows of the table `expulsions`.
 
-Who polls sends heartbeats, too, and is to be kept in its group. Told against the cluster is only
-who was put out several times, each time after it had polled all through its session timeout, and
-long after any fault and any change of the group's coordinator.
+A consumer that polls also sends heartbeats, and must be kept in its group. A finding requires
+several evictions of one member, each after polls all through its session timeout, and each long
+after any fault and any change of the group's coordinator.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TIMES = 3
 SLACK_NS = 5_000_000_000
 
 
-def expulsions(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts) -> list[Row]:
+def eviction_rows(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts) -> list[Row]:
     """Rows of `expulsions`: a member each, how often it was put out, first and last."""
     if facts.runtime == IMPORTED:
         return []

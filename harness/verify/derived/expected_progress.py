@@ -1,5 +1,5 @@
-"""What must be acknowledged again once every fault is healed, and go on to be while none acts: rows
-of the tables `resumptions`, `quiets` and `standstills`."""
+"""What must be acknowledged again once every fault is healed, and then while none acts: rows of
+the tables `resumptions`, `quiets` and `standstills`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MS_NS = 1_000_000
 SLACK_NS = 5 * SECOND_NS
 
 
-def resumptions(derived: Derived, scenario: Scenario, clients: Sequence[Row]) -> list[Row]:
+def resumption_rows(derived: Derived, scenario: Scenario, clients: Sequence[Row]) -> list[Row]:
     """A partition each, from `whole_ns`, when the last fault was healed and every replica was in
     sync, over `from_ns`, when clients must have noticed, to `to_ns`, when the first of the plain
     producers of that time ended or a replica left again; that may be sooner."""
@@ -57,7 +57,7 @@ def resumptions(derived: Derived, scenario: Scenario, clients: Sequence[Row]) ->
     ]
 
 
-def quiets(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Row]:
+def quiet_rows(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Row]:
     """Where nothing is in the way of producers: a partition and a stretch of the load each."""
     return [
         {"p": part["p"], "from_ns": one.begin_ns, "to_ns": one.end_ns}
@@ -68,7 +68,7 @@ def quiets(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Row]:
     ]
 
 
-def standstills(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Row]:
+def standstill_rows(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Row]:
     """What became of transactions in the end of each such stretch, of those that move one group's
     positions and of those that move none: how many `ended` as their client asked, and how many
     others were `tried`, by how many `clients`. Who was shut out says nothing."""

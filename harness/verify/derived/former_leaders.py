@@ -1,4 +1,4 @@
-"""Leaders that left, and whether who elected another one for that still takes them for in sync."""
+"""Former leaders that the controller still counts as in sync after it elected another leader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Brokers that shut down in an orderly way (SIGTERM): others lead before they leave."""
+"""Brokers that shut down cleanly (SIGTERM): their leaderships move before they leave."""
 
 from __future__ import annotations
 

@@ -1,12 +1,11 @@
-"""What faults took from replicas' disks, and what loss that permits.
+"""Records that faults destroyed on replicas' disks, and the loss that this permits.
 
-A fault that destroys records (a power cut, an emptied disk) says in its row which: `harm`, JSON
+A fault that destroys records (a power cut, an emptied disk) lists them in its row: `harm`, JSON
 `{"at_ns": t, "brokers": {"b1": {"topic-0": [low, high]}}}`, offsets from `low` on and below
-`high`, null for the log's end. At `at_ns` the damage was done.
+`high`, null for the log's end. The damage was complete at `at_ns`.
 
-A loss is permitted where no in-sync replica was left that still had the record, also when the
-disks were hurt one after another: a replica that comes back into the ISR has all that its leader
-has again.
+A loss is permitted where no in-sync replica still had the record, also when the disks were damaged
+one after another: a replica that returns to the ISR has all records of its leader again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What each fault cost: how long acknowledgements stopped and the cluster was not whole."""
+"""The cost of each fault: how long acknowledgements stopped and the cluster was not whole."""
 
 from __future__ import annotations
 

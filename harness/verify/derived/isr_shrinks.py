@@ -1,5 +1,5 @@
-"""Replicas that fall out of the in-sync set though every broker is there and no fault acts: what a
-fault leaves behind may show itself long after it was healed and the cluster was whole."""
+"""Replicas that leave the ISR although every broker is up and no fault acts. The after-effects of a
+fault may show long after it was healed and the cluster was whole."""
 
 from __future__ import annotations
 

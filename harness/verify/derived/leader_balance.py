@@ -1,8 +1,9 @@
-"""Leaders that are to go back to the first replica by themselves (auto.leader.rebalance.enable).
+"""Leaders that must return to preferred replicas by themselves (auto.leader.rebalance.enable).
 
-Every `leader.imbalance.check.interval.seconds` the controller looks, for each broker, at the
-partitions that are to prefer it. Where more of them than `leader.imbalance.per.broker.percentage`
-are led by others, those of which it is in sync are given back to it.
+Every `leader.imbalance.check.interval.seconds` the controller examines, for each broker, the
+partitions whose preferred leader it is. Where other brokers lead more of them than
+`leader.imbalance.per.broker.percentage`, the controller moves those back for which the broker is in
+sync.
 """
 
 from __future__ import annotations

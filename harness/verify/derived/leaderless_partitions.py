@@ -1,5 +1,5 @@
-"""Partitions that nobody leads though somebody who may lead them lives: a member of their last
-in-sync replicas, or any replica where unclean elections are allowed, also since they are."""
+"""Partitions without a leader although an eligible replica lives: a member of the last ISR, or any
+replica where unclean elections are allowed, from the time on when they are."""
 
 from __future__ import annotations
 

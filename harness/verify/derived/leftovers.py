@@ -1,9 +1,9 @@
-"""What should be on no disk any more: logs of deleted topics and of replicas that were moved away,
-and what brokers had set aside for deletion.
+"""Data that should be on no disk any more: logs of deleted topics and of replicas that were moved
+away, and files that brokers had marked for deletion.
 
-A topic leaves ZooKeeper once every replica of it was deleted, so none may be there after that. A
-replica that was moved away goes by one request, to a broker that is there and a controller that
-stays. What was set aside goes after `file.delete.delay.ms`.
+A topic leaves ZooKeeper once every replica of it was deleted, so no log of it may exist after that.
+A replica that was moved away is deleted by one request, if its broker is up and the controller
+stays. Files that are marked for deletion go after `file.delete.delay.ms`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _DELAY_MS, _FIRST_MS = 60_000, 30_000
 _STRAY = re.compile(r"nodes/b(?P<broker>\d+)/data/(?:disk\d+/)?(?P<topic>.+)-(?P<partition>\d+)")
 
 
-def leftovers(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts) -> list[Row]:
+def leftover_rows(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts) -> list[Row]:
     """Rows of the derived table `leftovers`: what had to go, `late` where it is there still, longer
     than it may be."""
     end_ns = max((phase.end_ns for phase in facts.phases), default=0)

@@ -1,4 +1,4 @@
-"""Up to where two logs of one partition tell the same story, by their leader epochs (KIP-101)."""
+"""Up to which offset two logs of one partition agree, by their leader epochs (KIP-101)."""
 
 from __future__ import annotations
 

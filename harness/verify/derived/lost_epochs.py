@@ -1,8 +1,9 @@
-"""Epochs of which an unclean election took everything, and where they began.
+"""Epochs that an unclean election removed completely, and the offsets where they began.
 
-The final leader's log does not know them: who led one had a shorter log than whoever was elected
-after it, from outside the ISR. What it wrote is lost from its own first offset on, which lies below
-the start of the epoch that took it. Where that was tell those whom it answered.
+The final leader's log does not contain such an epoch: its leader had a shorter log than the replica
+from outside the ISR that was elected after it. Everything that it wrote is lost from its own first
+offset on, which lies below the start of the epoch that replaced it. Acknowledgements and reads of
+the epoch show that offset.
 """
 
 from __future__ import annotations

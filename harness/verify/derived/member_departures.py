@@ -1,12 +1,11 @@
 """Members that left a group which lives on: rows of the table `departures`.
 
-Who leaves says so (LeaveGroup; static members do not), and the others have its partitions as soon
-as they have heard of it by their next heartbeats. A coordinator that did not listen waits for the
-one who is gone until its session runs out. So this is judged where sessions are long: half of one
-is enough for a rebalance.
+A dynamic member leaves with LeaveGroup, and the others have its partitions after their next
+heartbeats. A coordinator that ignored the request waits for the member until its session times out.
+So this is judged where sessions are long: half a session is enough for a rebalance.
 
-Who was killed says nothing: the others wait until its session runs out, and then no longer than a
-rebalance takes.
+A killed member sends nothing: the others wait until its session times out, and then no longer than
+a rebalance takes.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ Who = tuple[str, int]
 Events = dict[tuple[str, int], list[tuple[int, str, Who]]]
 
 
-def departures(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts) -> list[Row]:
+def departure_rows(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts) -> list[Row]:
     """A row for each partition that a member gave back when it left, or had when it was killed
     (`died`), with `taken_ns`, when somebody was given it next, and `limit_ns`, until when somebody
     had to be. Left out is what any fault but those that let members join and leave (or die), or a

@@ -1,4 +1,4 @@
-"""Who belonged to which group: by what it says of itself, what it was assigned and committed."""
+"""The members of each group: by their own settings, assignments and commits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ by what needs to know whose reads they were."""
 _COLUMNS = ["client", "session", "group"]
 
 
-def members(run_dir: Path) -> tuple[list[Row], list[Row]]:
+def member_rows(run_dir: Path) -> tuple[list[Row], list[Row]]:
     """Rows of the derived tables `grps` (a group and its bit) and `members` (a session and the bits
     of its groups)."""
     told = set(_told(run_dir))

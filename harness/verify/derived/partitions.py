@@ -1,4 +1,4 @@
-"""What is known of each partition in the end: its leader, its log, its settings."""
+"""The final state of each partition: its leader, its log, its settings."""
 
 from __future__ import annotations
 

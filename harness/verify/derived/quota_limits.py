@@ -1,10 +1,10 @@
-"""What clients with a quota may have at most: rows of the derived table `rations`.
+"""The most that clients with a quota may transfer: rows of the derived table `rations`.
 
-A quota holds at each broker, and is measured over eleven windows of a second, of which all but the
-last count as full when somebody begins (`ClientQuotaManager`, `Rate`). So eleven seconds' worth may
-go beyond it in any stretch of time, and what was under way. Counted is what went over one
-partition, which one broker leads, while nobody else began to lead anything and no other fault
-acted, from five seconds after the quota was set on: every broker has heard of it then.
+A quota holds at each broker. It is measured over eleven windows of a second, of which all but the
+last count as full at the start (`ClientQuotaManager`, `Rate`). So a client may exceed it by eleven
+seconds' worth in any interval, and by what was under way. The bytes of one partition are counted,
+whose one leader no other broker replaced and during which no other fault acted, from five seconds
+after the quota was set: by then every broker knows it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ UNDER_WAY_BYTES = 100_000
 _AS_SENT = ("producer", "uncompressed")
 
 
-def rations(small: Small, scenario: Scenario, facts: RunFacts) -> list[Row]:
+def quota_rows(small: Small, scenario: Scenario, facts: RunFacts) -> list[Row]:
     """For each quota that a client of kafka-python's has (others name themselves otherwise), every
     stretch in which nothing disturbed it, and the `bytes` that one partition may have had of it in
     that; each record has `record_bytes` at least. None where records may have fewer."""

@@ -1,8 +1,8 @@
-"""Where members of groups began to read what they had been given.
+"""Where members of groups began to read partitions that they were assigned.
 
-Who is given a partition asks for the committed position and reads on from there: the first record
-that it is given tells what it was answered, or more. `seek` and `reset` moved it elsewhere, unless
-that was before it was given the partition.
+A member that is assigned a partition fetches the committed position and reads on from there: its
+first record shows that position, or a higher one. `seek` and `reset` move it elsewhere, unless they
+came before the assignment.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A shorter `retention.ms` that an administrator gave a topic for a while."""
+"""A temporarily shorter `retention.ms` of a topic."""
 
 from __future__ import annotations
 

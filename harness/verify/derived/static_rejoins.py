@@ -1,8 +1,8 @@
-"""Static members that were back before their sessions ran out: rows of the table `returns`.
+"""Static members that rejoined before their sessions timed out: rows of the table `returns`.
 
-Their group keeps what they had for them, and nobody else is disturbed (KIP-345): the one who is
-back goes on in the generation in which its predecessor died. Judged where it was given something
-within the session, while no other member came or went, and nothing else acted.
+The group keeps the partitions of a static member for it, without a rebalance (KIP-345): the new
+process continues in the generation in which its predecessor died. This is judged where the member
+was assigned partitions within the session, no other member came or left, and no fault acted.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Told = list[tuple[int, int, int, str]]
 """When, in which generation, which partition, and what became of it."""
 
 
-def returns(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts) -> list[Row]:
+def rejoin_rows(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts) -> list[Row]:
     """A row for each death of a static member whose successor was there in time: the generation in
     which it died (`before`), and the one in which its successor was given something (`after`)."""
     if facts.runtime == IMPORTED:

@@ -1,10 +1,9 @@
-"""Members that a coordinator put out as soon as it had taken over: more rows of `expulsions`.
+"""Members that a new coordinator evicted right after it took over: more rows of `expulsions`.
 
-A group's members are in the offsets topic, on every replica in sync, before they hear of their
-generation. Who takes over reads of them there, and each has a whole session from then on to find
-it (`GroupCoordinator.onGroupLoaded`). Judged are members that had been left alone for so long that
-nothing of theirs was under way, where brokers died or gave their office away and nothing else
-acted.
+A group's members are in the offsets topic, on every in-sync replica, before they learn their
+generation. A new coordinator reads them there, and gives each a whole session from then on
+(`GroupCoordinator.onGroupLoaded`). Members are judged that were undisturbed for so long that no
+request of theirs was under way, where brokers died or resigned and nothing else acted.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ Event = tuple[int, str, Who, int]
 """When, what, to whose session, and of which partition."""
 
 
-def takeovers(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts) -> list[Row]:
+def takeover_rows(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts) -> list[Row]:
     """A row for each member that lost all it had right after a new coordinator's begin."""
     if facts.runtime == IMPORTED:
         return []

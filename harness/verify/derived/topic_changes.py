@@ -1,4 +1,4 @@
-"""What administrators did to a topic during the run, as far as it changes what was promised."""
+"""What administrators changed of a topic during the run, as far as it affects promises."""
 
 from __future__ import annotations
 

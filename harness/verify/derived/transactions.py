@@ -1,7 +1,7 @@
 """What transactions promised, and when: rows of the derived tables `txn_p` and `settings`.
 
-A transaction whose commit was never asked for was aborted, whatever became of its client; one whose
-commit did not return well is unknown, and must be all there or not at all.
+A transaction without a request to commit was aborted, whatever became of its client. A transaction
+whose commit was not acknowledged is unknown: all of it must be there, or nothing.
 """
 
 from __future__ import annotations
@@ -68,7 +68,9 @@ def over_ns(scenario: Scenario, txns: Sequence[Row], faults: Sequence[Row]) -> i
     return min(FOREVER_NS, max(times) + allowed_ns) if txns else None
 
 
-def stands(run_dir: Path, txns: Sequence[Row], numbers: Mapping[tuple[str, int], int]) -> list[Row]:
+def stand_rows(
+    run_dir: Path, txns: Sequence[Row], numbers: Mapping[tuple[str, int], int]
+) -> list[Row]:
     """Rows of `stands`: where each group that moves with transactions stood in the partitions that
     it has read so, once all of them were over. What nobody asked for then is not there."""
     ends = {(txn["client"], txn["session"], txn["txn"]): txn["end_ns"] or 0 for txn in txns}

@@ -1,9 +1,9 @@
-"""When a reader or a group was left alone, and what it was given then: rows of the table `calms`.
+"""Undisturbed intervals of readers and groups, and what they received then: the table `calms`.
 
-A calm is a stretch of a run and one partition in which no fault acted and nobody of the group came,
-went, slept or woke up. In it a group may stand still for as long as a dead member is waited for,
-twice: one more may die of the wait for the first. What a client noted of its polls says that it
-lived; where one that should live said nothing, nothing is held against the cluster.
+An undisturbed interval belongs to a reader or group and one partition: no fault acted, and no
+member of the group joined, left, paused or resumed. In it a group may stand still for twice the
+time that it waits for a dead member: a second member may die of the wait for the first. The polls
+that a client journalled show that it lived; without them nothing is held against the cluster.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class _Unit:
     commits: Sequence[tuple[int, bool]]
 
 
-def calms(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts) -> list[Row]:
+def undisturbed_rows(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts) -> list[Row]:
     """Rows of `calms`, each with `reached`, the highest position that anybody of the unit was at or
     committed by its end; `moved`, whether it was given anything in it; `lately`, whether in the
     last `bound_ns` of it; how often it `tried` to commit then, and how often it `committed`;

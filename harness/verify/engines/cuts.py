@@ -1,7 +1,7 @@
-"""Large tables in parts, so that DuckDB answers a question part by part in its memory.
+"""Large tables in parts, so that DuckDB answers a query part by part in its memory.
 
-What outgrows that memory is written and read again, many times over: of 10^7 sends it took half of
-all processor time. Numbers are cut into ranges, which Parquet's row groups tell of themselves, so
+What exceeds the memory is spilled and read again many times: of 10^7 sends that took half of all
+processor time. Numbers are cut into ranges, which the statistics of Parquet's row groups show, so
 that a part reads little more than its share; text is cut by its hash.
 """
 

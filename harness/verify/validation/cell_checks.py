@@ -1,6 +1,6 @@
-"""Cells of small tables that must be there, or hold JSON of a kind.
+"""Cells of small tables that are required, or must hold JSON of a certain form.
 
-What does not is told with its file, and left out: a row without what places it, else the cell.
+A violation is reported with its file and left out: the row, if the cell places it, else the cell.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Clocks that went back or leapt while a run was recorded: a sentence a part file of its evidence.
+"""Clocks that went back or leapt during a run: one sentence for each part file of its evidence.
 
-A client counts its calls and takes the time before each, so that within one partition later calls
-never have earlier times. ZooKeeper counts its transactions (zxid), and nothing is told of before or
-after the run but states of a cluster that stood before it. Parts are read piece by piece, or not
-beyond their statistics: memory does not follow their length.
+A client counts its calls and reads the clock before each, so that within one partition later calls
+never have earlier times. ZooKeeper counts its transactions (zxid). Only states may be older than
+the run: those of a cluster that stood before it. Parts are read batch by batch, or only their
+statistics: memory does not follow their length.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ SKEW_NS = 1_000_000_000
 Group = tuple[int, ...]
 
 
-def wrong(run_dir: Path, facts: RunFacts) -> list[str]:
+def clock_faults(run_dir: Path, facts: RunFacts) -> list[str]:
     """All that is told of clocks here."""
     return [*went_back(run_dir), *states_back(run_dir), *leapt(run_dir, facts)]
 

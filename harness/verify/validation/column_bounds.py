@@ -1,5 +1,8 @@
-"""Numbers that nothing can have been, words that no check knows, and rows that lack what they are
-about, as the files tell: damage, so nobody is accused of them."""
+"""Bounds of columns: impossible numbers, unknown words, and rows without a required column.
+
+Such values are damage of the evidence: the verdict is UNKNOWN, and nothing is held against the
+cluster.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Evidence that fits together: what is silently not there would be missed by nobody.
+"""Completeness of the evidence: what is missing without a trace would be missed by no check.
 
-Every replica that ZooKeeper names has a log, no version of a partition's state is left out, what a
-final leader holds was read by somebody, and who wrote or read is known.
+Every replica that ZooKeeper names has a log, no version of a partition's state is left out, the
+records of a final leader were read, and every writer and reader is a known client.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ WHERE v.rc_asked = 0
 """Counts for `lacking`, to be asked with judgement's own."""
 
 
-def blanks(tally: Sequence[Row]) -> dict[str, str]:
+def incomplete_tables(tally: Sequence[Row]) -> dict[str, str]:
     """Tables with rows that nobody can place or compare, or without some that others name, each
     with its sentence."""
     return {
@@ -87,7 +87,9 @@ def blanks(tally: Sequence[Row]) -> dict[str, str]:
     }
 
 
-def lacking(run_dir: Path, facts: RunFacts, derived: Derived, tally: Sequence[Row]) -> list[str]:
+def missing_evidence(
+    run_dir: Path, facts: RunFacts, derived: Derived, tally: Sequence[Row]
+) -> list[str]:
     """A sentence for each part of the evidence that does not fit the rest."""
     told = [
         f"{row['found']} {LACKING[row['what']]}"

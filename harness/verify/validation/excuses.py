@@ -1,7 +1,7 @@
-"""Violations that times alone tell from what is permitted.
+"""Violations that only times distinguish from permitted differences.
 
-What acks=1, an unclean election or a hurt disk may have taken is told by when it was sent: before
-that. Where clocks have nothing in common nobody knows.
+What acks=1, an unclean election or a damaged disk may have lost was sent before a certain time.
+Where clocks cannot be compared, the difference is unknown.
 """
 
 from __future__ import annotations

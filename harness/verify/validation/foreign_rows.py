@@ -1,4 +1,4 @@
-"""Rows of another run among those of this one: told, with what rests on their table in doubt."""
+"""Rows of another run among those of this one. They put in doubt what rests on their table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from urteil.harness.verify.validation import column_bounds
 from urteil.harness.verify.validation.cell_checks import AGAIN
 
 
-def strangers(run_dir: Path, facts: RunFacts) -> dict[str, str]:
+def tables_with_foreign_rows(run_dir: Path, facts: RunFacts) -> dict[str, str]:
     """Tables with rows of several runs, each with the sentence that says so."""
     told = {}
     for table in SCHEMAS:

@@ -1,4 +1,4 @@
-"""Whether the machine was too crowded for deadlines, as the lab saw it (`harness.host_load`)."""
+"""Whether host load was too high for deadlines, as the lab measured it (`harness.host_load`)."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ AT_ONCE = {
 where a log begins its leader knows."""
 
 
-def excuses(one: GuaranteeResult) -> bool:
+def may_be_lateness(one: GuaranteeResult) -> bool:
     """Whether lateness may be all that was found."""
     kinds = {found.sub_kind for found in one.findings if found.permitted is None}
     return not kinds & AT_ONCE.get(one.name, frozenset())
 
 
-def crowded(run_dir: Path) -> str | None:
+def describe_overload(run_dir: Path) -> str | None:
     """The worst ten seconds in one sentence; None where they were not that bad."""
     worst, stretch = 0.0, deque[tuple[int, float]]()
     for at_ns, value in _looks(run_dir):

@@ -1,8 +1,8 @@
-"""Single cells without what their neighbours tell: damage of the evidence, not of the cluster.
+"""Null cells whose values other rows contain: damage of the evidence, not of the cluster.
 
-A null may be true (a record without a key, or of somebody else). It is not where the same record is
-told with a value by other rows that have its checksum. Most are asked only when something seems
-broken.
+A null may be right (a record without a key, or of a foreign client). It is damage where other rows
+with the same checksum have a value for the same record. Most of these questions run only where a
+guarantee seems violated.
 """
 
 from __future__ import annotations
@@ -94,7 +94,9 @@ SILENT = tuple(one for one in QUESTIONS if (one.table, one.column) == ("reads", 
 """Those whose cells break nothing where readers during the run lack them."""
 
 
-def lacking(engine: Engine, run_dir: Path, judged: Sequence[GuaranteeResult]) -> dict[str, str]:
+def tables_missing_values(
+    engine: Engine, run_dir: Path, judged: Sequence[GuaranteeResult]
+) -> dict[str, str]:
     """Tables with such cells, each with the sentence that says so."""
     broken = any(one.status is Status.VIOLATED for one in judged)
     told: dict[str, str] = {}

@@ -1,4 +1,9 @@
-"""Damaged evidence, made readable as far as it goes: what is whole is judged all the same."""
+"""Damaged evidence made readable: what is intact is judged all the same.
+
+Intact parts are linked, parts with other columns are rewritten with this version's columns, and
+unreadable, doubled and unlisted parts are left out. Each change is reported, with the table that it
+puts in doubt.
+"""
 
 from __future__ import annotations
 
@@ -23,64 +28,62 @@ ROWS = 65_536
 
 
 @dataclass(slots=True)
-class Sound:
-    """Where to read from, what was wrong in sentences, and which tables are not whole."""
+class ReadableEvidence:
+    """The folder to read from, the problems found, and the damaged tables with a sentence each."""
 
     run_dir: Path
-    told: list[str] = field(default_factory=list)
-    torn: dict[str, str] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    damaged: dict[str, str] = field(default_factory=dict)
 
-    def tear(self, table: str, sentence: str) -> None:
-        self.told.append(sentence)
-        self.torn.setdefault(table, sentence)
+    def add_damage(self, table: str, sentence: str) -> None:
+        self.problems.append(sentence)
+        self.damaged.setdefault(table, sentence)
 
 
-def sound(run_dir: Path, work: Path, *, deep: bool = False) -> Sound:
-    """The run itself where every part is whole, else a copy of what is whole, under `work`.
+def make_readable(run_dir: Path, work: Path, *, deep: bool = False) -> ReadableEvidence:
+    """The run itself where every part is intact, else a copy of the intact parts under `work`.
 
-    Sound parts are linked, those of other types or with missing columns are written anew with this
-    version's columns, unreadable and doubled ones are left out. `deep` reads every part to its end,
-    as is done where a footer is whole and what it tells of cannot be read.
+    `deep` reads every part to its end: for parts whose footer is intact and whose data is not.
     """
     if deep:
-        return _sound(run_dir, work, deep=True)
+        return _make_readable(run_dir, work, deep=True)
     try:
-        return _sound(run_dir, work, deep=False)
+        return _make_readable(run_dir, work, deep=False)
     except (pa.ArrowException, OSError):
-        return _sound(run_dir, work, deep=True)
+        return _make_readable(run_dir, work, deep=True)
 
 
-def _sound(run_dir: Path, work: Path, *, deep: bool) -> Sound:
-    found = Sound(run_dir)
+def _make_readable(run_dir: Path, work: Path, *, deep: bool) -> ReadableEvidence:
+    found = ReadableEvidence(run_dir)
     folder = run_dir / "evidence"
     if folder.exists() and not folder.is_dir():
-        found.told.append(f"{folder.name} is no folder of tables: collect the evidence again")
+        found.problems.append(f"{folder.name} is no folder of tables: collect the evidence again")
     plan: dict[Path, pa.Schema | None] = {}
     known = listed(run_dir)
     for table, schema in SCHEMAS.items():
-        for part in _once(run_dir, table, known.get(table), found):
+        for part in _parts_of_run(run_dir, table, known.get(table), found):
             have = _schema_of(part, run_dir, table, found, deep=deep)
             if have is not None:
                 told = _columns(part, table)
                 plan[part] = None if have.equals(schema) and not told else have
                 if told:
-                    found.tear(table, f"{part.relative_to(run_dir)}: {'; '.join(told)}")
-    if found.told or any(plan.values()):
+                    found.add_damage(table, f"{part.relative_to(run_dir)}: {'; '.join(told)}")
+    if found.problems or any(plan.values()):
         found.run_dir = work / "read"
         shutil.rmtree(found.run_dir, ignore_errors=True)
         for part, have in plan.items():
-            _lay(run_dir, found.run_dir, part, have)
-    _tell_cells(found)
+            _write_part(run_dir, found.run_dir, part, have)
+    _report_cells(found)
     return found
 
 
-def _tell_cells(found: Sound) -> None:
-    """What `evidence.rows` leaves out of the small tables."""
+def _report_cells(found: ReadableEvidence) -> None:
+    """Report the cells that `evidence.rows` leaves out of the small tables."""
     for table in sorted(cell_checks.NEEDED.keys() | cell_checks.JSON.keys()):
         for part in evidence.files(found.run_dir, table):
             name = str(part.relative_to(found.run_dir))
             for sentence in _odd_cells(part, table, name):
-                found.tear(table, sentence)
+                found.add_damage(table, sentence)
 
 
 @once_a_version
@@ -95,29 +98,31 @@ def _labels(part: Path) -> list[Row]:
     return [{"labels": one} for one in pc.unique(column).to_pylist()]
 
 
-def _once(run_dir: Path, table: str, known: set[str] | None, found: Sound) -> Iterator[Path]:
-    """The parts that belong to the run: none twice, and none that the manifest does not know."""
+def _parts_of_run(
+    run_dir: Path, table: str, known: set[str] | None, found: ReadableEvidence
+) -> Iterator[Path]:
+    """The parts that belong to the run: each once, and none that the manifest does not list."""
     seen: dict[str, list[Path]] = defaultdict(list)
     parts = evidence.files(run_dir, table)
     for part in parts:
         name = part.relative_to(run_dir)
         if not part.is_file():
-            found.tear(table, _unreadable(name, "it is none, or a link to nothing"))
+            found.add_damage(table, _unreadable(name, "it is none, or a link to nothing"))
             continue
         if known is not None and part.name not in known and part.name != "empty.parquet":
-            found.told.append(f"{name} is not in the manifest and was left out")
+            found.problems.append(f"{name} is not in the manifest and was left out")
             continue
         alike = _outline(part) if len(parts) > 1 else ""
         twin = next((other for other in seen[alike] if _same(other, part)), None) if alike else None
         if twin is not None:
-            found.told.append(f"{name} is the same as {twin.name} and was left out")
+            found.problems.append(f"{name} is the same as {twin.name} and was left out")
             continue
         seen[alike].append(part)
         yield part
 
 
 def listed(run_dir: Path) -> dict[str, set[str]]:
-    """Part files by table, where the manifest tells them one by one."""
+    """Part files by table, where the manifest lists them."""
     told: dict[str, set[str]] = defaultdict(set)
     for row in manifest_rows(run_dir):
         path = Path(str(row["file"]))
@@ -139,7 +144,7 @@ def manifest_rows(run_dir: Path) -> list[Row]:
 
 
 def _outline(part: Path) -> str:
-    """What the footer tells of all rows together; nothing where there are none, or it is torn."""
+    """Row count and bounds of all columns, from the footer; empty without rows or statistics."""
     ends: dict[str, list[Any]] = defaultdict(list)
     try:
         told = evidence.footer(part)
@@ -163,13 +168,13 @@ def _same(one: Path, other: Path) -> bool:
 
 
 def _schema_of(
-    part: Path, run_dir: Path, table: str, found: Sound, *, deep: bool
+    part: Path, run_dir: Path, table: str, found: ReadableEvidence, *, deep: bool
 ) -> pa.Schema | None:
-    """The part's columns; None, and told, where it is no whole Parquet file."""
+    """The part's columns; None, and reported, where it is no intact Parquet file."""
     try:
         have = _readable(part, deep=deep)
     except (pa.ArrowException, OSError, ValueError) as error:
-        found.tear(table, _unreadable(part.relative_to(run_dir), error))
+        found.add_damage(table, _unreadable(part.relative_to(run_dir), error))
         return None
     return have
 
@@ -193,7 +198,7 @@ def _unreadable(name: Path, error: Exception | str) -> str:
 
 @once_a_version
 def _columns(part: Path, table: str) -> list[str]:
-    """What is wrong with the columns of a part."""
+    """The problems of a part's columns."""
     file = pq.ParquetFile(part)
     have, ours = file.schema_arrow, {column.name: column for column in SCHEMAS[table]}
     told = []
@@ -218,7 +223,7 @@ def _columns(part: Path, table: str) -> list[str]:
     return told
 
 
-def _lay(run_dir: Path, target: Path, part: Path, have: pa.Schema | None) -> None:
+def _write_part(run_dir: Path, target: Path, part: Path, have: pa.Schema | None) -> None:
     path = target / part.relative_to(run_dir)
     path.parent.mkdir(parents=True, exist_ok=True)
     if have is None:
@@ -247,7 +252,7 @@ def _settings(run_dir: Path) -> dict[tuple[str, int], Row]:
 def _with_settings(
     sends: pa.Table, have: pa.Schema, settings: dict[tuple[str, int], Row]
 ) -> pa.Table:
-    """Sends that do not repeat their client's settings get them."""
+    """`sends` with the settings of their clients, where they do not repeat them."""
     for name in ("acks", "idempotent"):
         if settings and name not in have.names:
             who = zip(
@@ -272,7 +277,7 @@ def _as_ours(batch: pa.RecordBatch, table: str) -> pa.Table:
 
 
 def _cast(have: pa.Array, kind: pa.DataType) -> pa.Array:
-    """What does not fit becomes null: nobody knows what it was."""
+    """`have` as `kind`, with null for each value that does not fit."""
     try:
         return have.cast(kind)
     except pa.ArrowInvalid:

@@ -1,4 +1,4 @@
-"""Why a run may not be believed: every reason here makes its verdict UNKNOWN, never FAIL."""
+"""The reasons that keep a run from `PASS`: each makes its verdict UNKNOWN, never FAIL."""
 
 from __future__ import annotations
 
@@ -56,16 +56,16 @@ def reasons(
     told = [
         *facts.problems,
         *_missing(run_dir, facts),
-        *blanks(tally),
-        *turned(tally),
-        *far(run_dir),
-        *boots(run_dir, facts),
+        *incomplete_sends(tally),
+        *reversed_times(tally),
+        *far_offsets(run_dir),
+        *several_boots(run_dir, facts),
         *_manifest(run_dir),
         *(f"the journal of {client} did not end properly" for client in sorted(derived.damaged)),
         *_faults(scenario, derived),
         *_traffic(scenario, facts, derived, ticks),
         *_attempts(facts, derived, tally),
-        *strays(facts, tally),
+        *stray_rows(facts, tally),
         *_passes(run_dir, facts, derived),
         *_unfollowed(derived),
         *_mutant(facts),
@@ -74,10 +74,10 @@ def reasons(
 
 
 def _missing(run_dir: Path, facts: RunFacts) -> list[str]:
-    return [f"the evidence has no {table}" for table in empty(run_dir, facts)]
+    return [f"the evidence has no {table}" for table in empty_tables(run_dir, facts)]
 
 
-def empty(run_dir: Path, facts: RunFacts) -> list[str]:
+def empty_tables(run_dir: Path, facts: RunFacts) -> list[str]:
     """Tables that every run has, and this one has not; of logs that hold nothing there are no
     records, and no passes where final readers alone would have made some, and came to an end."""
     wanted = [table for table in REQUIRED if table not in facts.withheld]
@@ -105,7 +105,7 @@ def _manifest(run_dir: Path) -> list[str]:
     ]
 
 
-def torn(run_dir: Path) -> dict[str, str]:
+def altered_tables(run_dir: Path) -> dict[str, str]:
     """Tables that differ from what the manifest says was written, each with the sentence.
 
     Any difference leaves every accusation that rests on the table in doubt: what was not seen may
@@ -149,7 +149,7 @@ def kind_of(row: Row) -> str:
     return "zookeeper_log" if "version-2" in path.parts else "replica_log"
 
 
-def far(run_dir: Path) -> list[str]:
+def far_offsets(run_dir: Path) -> list[str]:
     """Offsets behind which slots of two partitions would be one."""
     ends = [(row["topic"], row["log_end"]) for row in evidence.rows(run_dir, "logs")]
     ends += [(row["topic"], row["to_offset"]) for row in evidence.rows(run_dir, "passes")]
@@ -159,7 +159,7 @@ def far(run_dir: Path) -> list[str]:
     )
 
 
-def blanks(tally: Sequence[Row]) -> list[str]:
+def incomplete_sends(tally: Sequence[Row]) -> list[str]:
     """Sends that do not say what they were, or say it twice: what they wrote would seem to come
     from nowhere, or from two."""
     lacks = {
@@ -176,7 +176,7 @@ def blanks(tally: Sequence[Row]) -> list[str]:
     return _counted(lacks, tally)
 
 
-def turned(tally: Sequence[Row]) -> list[str]:
+def reversed_times(tally: Sequence[Row]) -> list[str]:
     """Clocks that went back: nothing that compares times accuses anybody then."""
     lacks = {
         f"turned {table}": (noun, f"ended before beginning: a clock went back (evidence/{table})")
@@ -191,7 +191,7 @@ def _counted(lacks: dict[str, tuple[str, str]], tally: Sequence[Row]) -> list[st
     return [f"{counted(number, noun)} {wrong}" for number, (noun, wrong) in found if number]
 
 
-def boots(run_dir: Path, facts: RunFacts) -> list[str]:
+def several_boots(run_dir: Path, facts: RunFacts) -> list[str]:
     """Clients of several boots: their monotonic clocks have nothing in common."""
     known = {row["boot_id"] for row in evidence.rows(run_dir, "clients")} | {facts.boot_id}
     known -= {None, ""}
@@ -257,7 +257,7 @@ def _attempts(facts: RunFacts, derived: Derived, tally: Sequence[Row]) -> list[s
     ]
 
 
-def strays(facts: RunFacts, tally: Sequence[Row]) -> list[str]:
+def stray_rows(facts: RunFacts, tally: Sequence[Row]) -> list[str]:
     """Rows that no check can place, so that nobody would miss what they tell."""
     lacking = {
         "stray sends": "name no partition of a topic in run.json",

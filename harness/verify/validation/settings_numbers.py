@@ -1,4 +1,4 @@
-"""Settings of a run that have to be numbers and are none: told, and judged as if left out."""
+"""Settings of a run that must be numbers and are not: reported, and judged as absent."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ _NUMERIC = re.compile(r".*[._](ms|bytes|minutes|hours|replicas)")
 _NUMBER = re.compile(r"[+-]?\d{1,19}")
 
 
-def numbers(scenario: Scenario, facts: RunFacts) -> tuple[Scenario, RunFacts, list[str]]:
+def replace_invalid_numbers(
+    scenario: Scenario, facts: RunFacts
+) -> tuple[Scenario, RunFacts, list[str]]:
     """Both without such settings, and a sentence for each, which names file and setting."""
     told: list[str] = []
     brokers = _sound(scenario.cluster.config, "scenario.json, cluster", told)

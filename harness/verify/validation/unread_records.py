@@ -1,7 +1,7 @@
-"""Acknowledged records of imported histories that no reader received, and that are not proven lost.
+"""Acknowledged records of imported histories that no reader received and that are not proven lost.
 
-Such a record is lost, or lies where no reader passed. Nothing tells which, so the verdict is
-UNKNOWN. What `lost_write` and `unseen` prove is their finding instead.
+Such a record is lost, or lies where no reader passed. The evidence does not decide between the two,
+so the verdict is UNKNOWN. What `lost_write` and `unseen` prove is their finding instead.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ GROUP BY v.sent_p ORDER BY v.sent_p
 """
 
 
-def unread(engine: Engine, facts: RunFacts, derived: Derived) -> list[str]:
+def unread_record_reasons(engine: Engine, facts: RunFacts, derived: Derived) -> list[str]:
     """A sentence for each partition with such records."""
     if facts.runtime != IMPORTED or not derived.logless:
         return []

@@ -14,7 +14,7 @@ from urteil.harness.verify import synthetic
 from urteil.harness.verify.damage import DAMAGES, Damage
 from urteil.harness.verify.guarantees import GUARANTEES
 from urteil.harness.verify.result import Status, Verdict
-from urteil.harness.verify.self_test import found, judge_copy
+from urteil.harness.verify.self_test import is_found, judge_copy
 from urteil.harness.verify.synthetic import END_NS, S, Shape
 
 COUNTED = {"g0", "g_single"}
@@ -56,7 +56,7 @@ def test_every_damage_is_a_violation_of_its_guarantee(one: Damage, tmp_path: Pat
     facts.phases[2] = type(facts.phases[2])(name="after", begin_ns=1, end_ns=END_NS + 600 * S)
     only = {trace.guarantee}
     results = judge_copy(tmp_path, copy, synthetic.scenario(ONE), facts, only=only)
-    assert found(results, trace), (trace, results[trace.guarantee])
+    assert is_found(results, trace), (trace, results[trace.guarantee])
     counted = trace.guarantee in COUNTED
     assert (results[trace.guarantee].violations > 0) is not counted
     first = results[trace.guarantee].findings[0]

@@ -11,7 +11,7 @@ import pytest
 from tests.harness.verify.made_up_runs import ONE, healthy
 from urteil.harness.scenario import ClusterSpec, Phase
 from urteil.harness.verify import synthetic
-from urteil.harness.verify.derived.admin_tasks import chores
+from urteil.harness.verify.derived.admin_tasks import admin_task_rows
 from urteil.harness.verify.derived.small_evidence import read
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.synthetic import BEGIN_NS, CRASH_NS, END_NS, TOPIC, TOPIC_ID, S
@@ -62,7 +62,7 @@ def _judged(
               Phase(name="final", begin_ns=END_NS + 7 * S, end_ns=END_NS + 60 * S)]  # fmt: skip
     facts = synthetic.facts(ONE, phases=phases)
     synthetic.write_run(run_dir, tables, scenario, facts)
-    late = [row for row in chores(read(run_dir, facts), scenario, facts) if row["late"]]
+    late = [row for row in admin_task_rows(read(run_dir, facts), scenario, facts) if row["late"]]
     return [row for row in late if row["kind"] != "fell out"]
 
 

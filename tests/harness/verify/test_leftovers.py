@@ -12,7 +12,7 @@ from tests.harness.verify.made_up_runs import ONE, alone, healthy
 from urteil.harness.evidence.readers.deleted_files import METRIC
 from urteil.harness.scenario import ClusterSpec, Scenario
 from urteil.harness.verify import synthetic
-from urteil.harness.verify.derived.leftovers import leftovers
+from urteil.harness.verify.derived.leftovers import leftover_rows
 from urteil.harness.verify.derived.small_evidence import read
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.synthetic import BEGIN_NS, END_NS, TOPIC, TOPIC_ID, S
@@ -41,7 +41,7 @@ def _scenario(**config: str) -> Scenario:
 def _late(run_dir: Path, tables: dict[str, Any], scenario: Scenario | None = None) -> list[Row]:
     asked, facts = scenario or _scenario(**SOON), synthetic.facts(ONE)
     synthetic.write_run(run_dir, tables, asked, facts)
-    found = leftovers(run_dir, read(run_dir, facts), asked, facts)
+    found = leftover_rows(run_dir, read(run_dir, facts), asked, facts)
     return [row for row in found if row["late"]]
 
 

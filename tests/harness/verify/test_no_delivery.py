@@ -91,7 +91,7 @@ def test_final_readers_that_began_nowhere_left_no_passes(
             row |= {"begin_ns": END_NS, "end_ns": END_NS + 1}
     assert judged(tmp_path, tables).violations == 1
     assert [
-        one for one in reasons.empty(tmp_path, synthetic.facts(ONE)) if one == "passes"
+        one for one in reasons.empty_tables(tmp_path, synthetic.facts(ONE)) if one == "passes"
     ] == missed
 
 

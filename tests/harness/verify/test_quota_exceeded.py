@@ -16,7 +16,7 @@ from tests.harness.verify.test_group_guarantees import judge
 from tests.harness.verify.test_no_delivery import fault
 from urteil.harness.scenario import Scenario
 from urteil.harness.verify import synthetic
-from urteil.harness.verify.derived.expected_progress import resumptions
+from urteil.harness.verify.derived.expected_progress import resumption_rows
 from urteil.harness.verify.derived.tables import Derived
 from urteil.harness.verify.result import GuaranteeResult, Status
 from urteil.harness.verify.synthetic import BEGIN_NS, END_NS, S
@@ -109,4 +109,4 @@ def test_only_what_no_fault_disturbed_counts(tmp_path: Path) -> None:
 def test_who_had_a_quota_may_be_held_up_when_it_is_gone() -> None:
     tables = {"spans": [{"p": 0}]}
     derived = Derived(tables=tables, faults=[fault("quota", "p0", BEGIN_NS, END_NS)])
-    assert resumptions(derived, synthetic.scenario(ONE), []) == []
+    assert resumption_rows(derived, synthetic.scenario(ONE), []) == []

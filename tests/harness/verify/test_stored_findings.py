@@ -14,7 +14,7 @@ from tests.harness.verify.made_up_runs import healthy, judged
 from urteil.harness.verify.check import FINDINGS
 from urteil.harness.verify.engines.engine import Duck, to_duckdb
 from urteil.harness.verify.result import GuaranteeResult, Status
-from urteil.harness.verify.stored_findings import save_rest, violated
+from urteil.harness.verify.stored_findings import save_all_findings, violated_sub_kinds
 
 MANY = FINDINGS + 37
 
@@ -55,7 +55,7 @@ def test_a_query_that_cannot_be_written_leaves_the_reason(tmp_path: Path) -> Non
     (tmp_path / "findings" / "old").mkdir(parents=True)
     engine = Duck(tmp_path / "work")
     try:
-        save_rest(engine, tmp_path, [many])
+        save_all_findings(engine, tmp_path, [many])
     finally:
         engine.close()
     assert [path.name for path in (tmp_path / "findings").glob("*.sql")] == ["corrupt.sql"]
@@ -67,7 +67,7 @@ def test_a_query_that_cannot_be_written_leaves_the_reason(tmp_path: Path) -> Non
 def test_up_to_the_first_hundred_there_is_nothing_to_write(tmp_path: Path, violations: int) -> None:
     engine = Duck(tmp_path / "work")
     result = broken(tmp_path / "run", violations)
-    save_rest(engine, tmp_path, [result])
+    save_all_findings(engine, tmp_path, [result])
     engine.close()
     assert not (tmp_path / "findings").exists()
 
@@ -76,14 +76,14 @@ def test_every_kind_of_violation_is_known_and_when_it_came_first(tmp_path: Path)
     """The first hundred by place have neither every kind nor the earliest of one."""
     found = broken(tmp_path, MANY)
     rows = ds.dataset(tmp_path / "findings" / "corrupt").to_table().to_pylist()
-    assert violated(tmp_path, found) == {"served": min(row["at_ns"] for row in rows)}
+    assert violated_sub_kinds(tmp_path, found) == {"served": min(row["at_ns"] for row in rows)}
     more = [
         {"sub_kind": "stored", "permitted": None, "at_ns": None},
         {"sub_kind": "served", "permitted": None, "at_ns": 7},
         {"sub_kind": "batch", "permitted": "acks=1", "at_ns": 1},
     ]
     pq.write_table(pa.Table.from_pylist(more), tmp_path / "findings" / "corrupt" / "more.parquet")
-    assert violated(tmp_path, found) == {"served": 7, "stored": None}
+    assert violated_sub_kinds(tmp_path, found) == {"served": 7, "stored": None}
     whole = msgspec.structs.replace(found, violations=len(found.findings))
     first_ns = min(one.at_ns for one in found.findings if one.at_ns is not None)
-    assert violated(tmp_path, whole) == {"served": first_ns}
+    assert violated_sub_kinds(tmp_path, whole) == {"served": first_ns}

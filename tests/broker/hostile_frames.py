@@ -1,4 +1,4 @@
-"""Frames that no honest client sends, made from a seed."""
+"""Malformed frames, generated from a seed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def _some_api(rng: random.Random) -> ServedApi:
 
 
 def garbage(rng: random.Random) -> Iterator[bytes]:
-    """Endless bytes for one connection each: wrong sizes, cuts, unknown APIs, lengths that lie."""
+    """Yield bytes for one connection each: wrong sizes, truncated frames, unknown APIs, false
+    lengths."""
     kinds = [_bad_size, _cut_frame, _unknown_api, _noise_body, _damaged_request, _noise]
     while True:
         yield rng.choice(kinds)(rng)
@@ -43,7 +44,7 @@ def _bad_size(rng: random.Random) -> bytes:
 
 
 def _cut_frame(rng: random.Random) -> bytes:
-    """A size that may be, up to 100 MiB, and far fewer bytes."""
+    """A valid size, up to 100 MiB, with far fewer bytes."""
     return struct.pack(">i", rng.randrange(1000, 104_857_600)) + rng.randbytes(rng.randrange(200))
 
 
@@ -60,7 +61,7 @@ def _noise_body(rng: random.Random) -> bytes:
 
 
 def _damaged_request(rng: random.Random) -> bytes:
-    """An honest request with some bytes changed, lengths among them."""
+    """A valid request with some bytes changed, lengths included."""
     served = _some_api(rng)
     version = rng.randint(served.min_version, served.max_version)
     header = RequestHeader(served.key, version, 1, "fuzz")

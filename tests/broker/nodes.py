@@ -1,4 +1,4 @@
-"""Brokers as processes on a real ZooKeeper, for tests of the whole."""
+"""Brokers as processes on a real ZooKeeper."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STEADY = {"zookeeper_session_timeout_ms": "15000", "replica_lag_time_max_ms": "1
 
 
 class Nodes:
-    """`count` brokers in `folder`, ids from 1, each with `dirs` log directories. Ends them all on
+    """`count` brokers in `folder`, with ids from 1 and `dirs` log directories each. Stops them on
     exit."""
 
     def __init__(
@@ -62,7 +62,7 @@ class Nodes:
         return [f"127.0.0.1:{port}" for port in self.ports.values()]
 
     def properties(self, broker: int) -> dict[str, str]:
-        """What its file is to say."""
+        """The properties of its file."""
         properties = {
             "broker.id": str(broker),
             "listeners": f"PLAINTEXT://127.0.0.1:{self.ports[broker]}",
@@ -102,7 +102,7 @@ class Nodes:
         self.processes[broker].wait()
 
     def stop(self, broker: int) -> int:
-        """SIGTERM; returns the exit code."""
+        """Stop by SIGTERM; return the exit code."""
         self.processes[broker].send_signal(signal.SIGTERM)
         return self.processes[broker].wait(LONG_S)
 
@@ -110,7 +110,7 @@ class Nodes:
         return int(psutil.Process(self.processes[broker].pid).memory_info().rss)
 
     def registration(self, broker: int) -> int | None:
-        """The zxid that made the broker's node; None while there is none."""
+        """The czxid of the broker's node; None without a node."""
         found = self.zk.exists(f"/brokers/ids/{broker}")
         return None if found is None else int(found.czxid)
 

@@ -1,4 +1,4 @@
-"""The id of a broker whose property file names none."""
+"""The broker id without `broker.id` in the property file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from urteil.broker.log.storage import Storage
 
 
 class Nameless(Nodes):
-    """Brokers whose files name no id."""
+    """Brokers without `broker.id`."""
 
     def properties(self, broker: int) -> dict[str, str]:
         properties = super().properties(broker)
@@ -45,7 +45,7 @@ async def found(connect: str, folder: str, **more: str) -> int:
     return done.broker_id
 
 
-def test_ids_are_counted_by_zookeeper_from_the_reserved_ones_on(
+def test_generated_ids_follow_the_reserved_range(
     zookeeper: ZooKeeperServer, chroot: str, tmp_path: Path
 ) -> None:
     connect, empty = zookeeper.connect + chroot, folder(tmp_path / "a", None)
@@ -80,7 +80,7 @@ def test_id_of_a_log_directory_is_kept(tmp_path: Path) -> None:
         ("version=1\nnode.id=7\n", None, "version '1', 0 is expected"),
     ],
 )
-def test_directories_that_disagree_are_refused(
+def test_disagreeing_directories_are_rejected(
     first: str, second: str | None, why: str, tmp_path: Path
 ) -> None:
     folders = (folder(tmp_path / "a", first), folder(tmp_path / "b", second))
@@ -88,7 +88,7 @@ def test_directories_that_disagree_are_refused(
         stored_id(Storage(), folders)
 
 
-def test_broker_without_an_id_registers_a_generated_one_and_keeps_it(
+def test_generated_id_is_registered_and_kept(
     zookeeper: ZooKeeperServer, chroot: str, tmp_path: Path
 ) -> None:
     with Nameless(tmp_path, zookeeper, chroot, 1) as nodes:

@@ -1,4 +1,4 @@
-"""Three brokers lose their leaders one after another, and nothing that was acknowledged."""
+"""Three brokers lose their leaders in turn; no acknowledged record is lost."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def full_isr(nodes: Nodes) -> bool:
 
 
 @pytest.mark.timeout(300)
-def test_leaders_die_and_nothing_acknowledged_is_lost(nodes: Nodes) -> None:
+def test_no_acknowledged_record_is_lost_when_leaders_die(nodes: Nodes) -> None:
     with Traffic(nodes.bootstrap, TOPICS) as traffic:
         traffic.await_more(300)
         for _ in range(2):
@@ -52,7 +52,7 @@ def test_leaders_die_and_nothing_acknowledged_is_lost(nodes: Nodes) -> None:
 
 
 @pytest.mark.timeout(300)
-def test_a_restart_within_the_session_registers_again(nodes: Nodes) -> None:
+def test_restart_within_the_session_registers_again(nodes: Nodes) -> None:
     with Traffic(nodes.bootstrap, TOPICS) as traffic:
         traffic.await_more(100)
         before = nodes.registration(2)
@@ -65,9 +65,9 @@ def test_a_restart_within_the_session_registers_again(nodes: Nodes) -> None:
     assert {v: w for v, w in traffic.acknowledged.items() if found.get(v) != [w]} == {}
 
 
-def test_a_broker_that_goes_down_in_order_keeps_its_high_watermarks(nodes: Nodes) -> None:
-    """The controller stops its replicas first. Alone afterwards, below min ISR, it could not learn
-    them anew."""
+def test_clean_stop_keeps_high_watermarks(nodes: Nodes) -> None:
+    """The controller stops its replicas first. Alone afterwards, below min ISR, the broker could
+    not recover high watermarks from others."""
     with Traffic(nodes.bootstrap, TOPICS) as traffic:
         traffic.await_more(100)
     nodes.stop(1)

@@ -1,4 +1,4 @@
-"""Thousands of connections of garbage on a real broker's port."""
+"""Thousands of connections with garbage to a real broker."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ AT_ONCE = 20
 
 
 async def throw(port: int, data: bytes) -> None:
-    """Send, end the sending side, and insist that the broker ends the connection."""
+    """Send, close the sending side, and require that the broker closes the connection."""
     try:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         try:
@@ -49,7 +49,7 @@ async def throw_all(port: int, count: int, rng: random.Random) -> None:
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("connections", [2_000, pytest.param(10_000, marks=pytest.mark.thorough)])
-def test_garbage_closes_its_connection_and_costs_nothing_else(
+def test_garbage_closes_only_its_own_connection(
     tmp_path: Path, zookeeper: ZooKeeperServer, chroot: str, connections: int
 ) -> None:
     load_handlers()

@@ -1,4 +1,4 @@
-"""Full garbage collections wait until no large request is being answered."""
+"""Full garbage collections wait while a large request is in progress."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from urteil.broker import garbage_collection
 
 
 class Node:
-    """One that refers to itself is garbage that only a collection finds."""
+    """An object in a reference cycle; only a collection frees it."""
 
     def __init__(self) -> None:
         self.itself = self
@@ -32,8 +32,7 @@ def thresholds(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def old_garbage() -> weakref.ref[Node]:
-    """A cycle that has passed into the oldest generation, and as many collections as Python
-    waits for."""
+    """Create a cycle in the oldest generation, after as many collections as Python's threshold."""
     made = Node()
     found = weakref.ref(made)
     for _ in range(garbage_collection.OLD + 2):

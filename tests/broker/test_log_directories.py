@@ -1,4 +1,4 @@
-"""Brokers with two log directories each, by Apache Kafka's own tools, and one that breaks."""
+"""Brokers with two log directories each, under Apache Kafka's tools, and a directory that fails."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def tool(nodes: Nodes, main_class: str, *args: str) -> str:
 
 
 def described(nodes: Nodes, topic: str) -> dict[tuple[str, str], dict[str, Any]]:
-    """(partition, directory) of every replica as LogDirsCommand sees it."""
+    """Return (partition, directory) of every replica, as LogDirsCommand prints it."""
     out = tool(nodes, "org.apache.kafka.tools.LogDirsCommand", "--describe", "--topic-list", topic)
     (line,) = [each for each in out.splitlines() if each.startswith("{")]
     return {
@@ -57,14 +57,14 @@ def described(nodes: Nodes, topic: str) -> dict[tuple[str, str], dict[str, Any]]
 
 
 def where(nodes: Nodes, broker: int, name: str) -> Path:
-    """The directory of a broker in which the folder lies."""
+    """Return the log directory of a broker that holds the folder."""
     (found,) = [path for path in nodes.dirs(broker) if (path / name).exists()]
     return found
 
 
 @pytest.mark.thorough
 @pytest.mark.timeout(200)
-def test_the_tools_see_move_and_delete(nodes: Nodes, tmp_path: Path) -> None:
+def test_kafkas_tools_describe_move_and_delete(nodes: Nodes, tmp_path: Path) -> None:
     with Traffic(nodes.bootstrap, ["orders"]) as traffic:
         traffic.await_more(200)
         before = where(nodes, 1, "orders-0")
@@ -109,8 +109,8 @@ def test_the_tools_see_move_and_delete(nodes: Nodes, tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(300)
-def test_a_directory_breaks_and_the_rest_goes_on(nodes: Nodes) -> None:
-    """Apache Kafka's own test of it puts a file in the directory's place, too."""
+def test_failed_directory_leaves_others_online(nodes: Nodes) -> None:
+    """Apache Kafka's own test also replaces the directory by a file."""
     with Traffic(nodes.bootstrap, ["broken"]) as traffic:
         traffic.await_more(200)
         broker = nodes.state("broken", 0)["leader"]
@@ -159,7 +159,7 @@ def _code(is_broken: bool) -> ErrorCode:
 
 
 def _told(nodes: Nodes, broker: int) -> tuple[dict[str, int], dict[int, list[int]]]:
-    """Each directory's error as the broker tells it, each partition's offline replicas."""
+    """Return the error of each directory and the offline replicas of each partition."""
     side = Side("ours", nodes.bootstrap)
     dirs = side.get(DescribeLogDirsRequest(topics=None), 4, to=broker).results
     (topic,) = side.get(

@@ -1,4 +1,4 @@
-"""What the broker says: all of it, in order, and in few writes."""
+"""The log of the process: complete, in order, and in few writes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def log(stream: Written) -> Iterator[logging.Logger]:
     log.removeHandler(handler)
 
 
-def test_a_turn_is_one_write(log: logging.Logger, stream: Written) -> None:
+def test_lines_of_a_turn_leave_in_one_write(log: logging.Logger, stream: Written) -> None:
     async def turn() -> int:
         for number in range(100):
             log.info("line %d", number)
@@ -58,7 +58,7 @@ def test_a_turn_is_one_write(log: logging.Logger, stream: Written) -> None:
     assert re.fullmatch(line, said[0])
 
 
-def test_warnings_and_threads_do_not_wait(log: logging.Logger, stream: Written) -> None:
+def test_warnings_and_lines_of_threads_flush_at_once(log: logging.Logger, stream: Written) -> None:
     async def turn() -> list[str]:
         log.info("first")
         log.warning("second")
@@ -74,7 +74,7 @@ def test_warnings_and_threads_do_not_wait(log: logging.Logger, stream: Written) 
     ]  # fmt: skip
 
 
-def test_a_long_turn_is_heard_before_its_end(
+def test_lines_of_a_long_turn_leave_before_its_end(
     log: logging.Logger, stream: Written, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def turn() -> str:
@@ -87,7 +87,7 @@ def test_a_long_turn_is_heard_before_its_end(
     assert asyncio.run(turn()).count("\n") == 2
 
 
-def test_a_full_disk_under_the_log_stops_nobody(tmp_path: Path) -> None:
+def test_full_disk_does_not_stop_the_broker(tmp_path: Path) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     path = tmp_path / "broker.log"
     path.write_text("x" * 100)

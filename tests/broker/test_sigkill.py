@@ -40,8 +40,8 @@ def nodes(tmp_path: Path, zookeeper: ZooKeeperServer, chroot: str) -> Iterator[N
 
 
 def play(nodes: Nodes, rng: random.Random, rounds: int) -> None:
-    """Kill and start again, one broker a round: one that serves, or, every fourth time, the one
-    that is just starting (and may be in the middle of its recovery)."""
+    """Kill and restart one broker in each round: a serving one, or every fourth time the starting
+    one, possibly during recovery."""
     starting: int | None = None
     for _ in range(rounds):
         broker = starting or rng.choice(sorted(nodes.ports))
@@ -55,7 +55,7 @@ def play(nodes: Nodes, rng: random.Random, rounds: int) -> None:
 
 
 def await_up(nodes: Nodes, broker: int, before: int | None) -> None:
-    """Every log was opened by the time it registers."""
+    """Wait for registration, which follows the opening of all logs."""
 
     def registered() -> bool:
         assert nodes.processes[broker].poll() is None, nodes.log(broker).read_text()[-3000:]
@@ -73,7 +73,7 @@ def is_whole(nodes: Nodes) -> bool:
 
 
 def replicas_of(folder: Path, partition: int) -> set[bytes]:
-    """What the replicas' logs hold; one thing if they agree."""
+    """Return the contents of the replicas' logs; a single value if they agree."""
     return {
         b"".join(one.read_bytes() for one in sorted(data.glob("*.log")))
         for data in folder.glob(f"data*/replicated-{partition}")
@@ -81,7 +81,7 @@ def replicas_of(folder: Path, partition: int) -> set[bytes]:
 
 
 @pytest.mark.timeout(3600)
-def test_nothing_acknowledged_is_lost(
+def test_no_acknowledged_record_is_lost_by_sigkill(
     nodes: Nodes, tmp_path: Path, pytestconfig: pytest.Config
 ) -> None:
     rounds, seed = (pytestconfig.getoption(name) for name in ("--kill-rounds", "--kill-seed"))

@@ -1,4 +1,4 @@
-"""One idempotent producer on a thread, and what was acknowledged to it."""
+"""An idempotent producer in a thread, and its acknowledged records."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Place = tuple[str, int, int]  # topic, partition, offset
 
 
 class Traffic:
-    """Sends to the topics in turn, every value once; `acknowledged` says where each one is.
+    """Sends to the topics in turn, every value once; `acknowledged` has the position of each.
 
-    `errors` are sends that were given up, with their values.
+    `errors` are abandoned sends with their values.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Traffic:
 def read_all(
     bootstrap: Sequence[str], topics: Sequence[str], partitions: int
 ) -> dict[bytes, list[Place]]:
-    """Every place where each value stands."""
+    """Return all positions of each value."""
     consumer = KafkaConsumer(bootstrap_servers=list(bootstrap), auto_offset_reset="earliest")
     asked = [TopicPartition(topic, index) for topic in topics for index in range(partitions)]
     consumer.assign(asked)

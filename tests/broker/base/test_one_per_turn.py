@@ -1,4 +1,4 @@
-"""Work that many clients ask for at once is done one piece a turn of the loop."""
+"""A queue that runs one callback in each turn of the loop."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from urteil.broker.base.one_per_turn import OnePerTurn
 PIECES = 5
 
 
-def test_pieces_run_in_order_with_a_turn_for_others_after_each() -> None:
+def test_callbacks_run_in_order_one_each_turn() -> None:
     async def scenario() -> list[str]:
         turns, seen = OnePerTurn(), list[str]()
         for number in range(PIECES):
@@ -26,7 +26,7 @@ def test_pieces_run_in_order_with_a_turn_for_others_after_each() -> None:
     assert seen == [one for number in range(PIECES) for one in (str(number), "other")]
 
 
-def test_piece_that_fails_does_not_keep_back_the_next(caplog: pytest.LogCaptureFixture) -> None:
+def test_failing_callback_does_not_stop_the_next(caplog: pytest.LogCaptureFixture) -> None:
     async def scenario() -> list[str]:
         turns, seen = OnePerTurn(), list[str]()
         turns.put(lambda: seen.remove("absent"))
@@ -39,7 +39,7 @@ def test_piece_that_fails_does_not_keep_back_the_next(caplog: pytest.LogCaptureF
     assert "ValueError" in caplog.text
 
 
-def test_piece_that_is_put_while_another_runs_comes_after_it() -> None:
+def test_callback_added_by_a_callback_runs_after_it() -> None:
     async def scenario() -> list[str]:
         turns, seen = OnePerTurn(), list[str]()
         turns.put(lambda: (seen.append("first"), turns.put(lambda: seen.append("second")))[0])

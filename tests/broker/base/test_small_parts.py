@@ -1,4 +1,4 @@
-"""Small parts: hosts, purgatory, metadata cache, views of settings."""
+"""Host names, delayed operations and the metadata cache."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from urteil.broker.replication.metadata_cache import MetadataCache
 from urteil.broker.wire.messages import UpdateMetadataRequest
 
 
-def test_a_hosts_file_is_all_a_broker_knows(tmp_path: Path) -> None:
+def test_hosts_file_replaces_the_resolver_of_the_system(tmp_path: Path) -> None:
     hosts = tmp_path / "hosts"
     hosts.write_text("127.0.0.9 b1 B2 # two names\n\n127.0.0.8 b1\n")
     resolver = Resolver(str(hosts))
@@ -26,7 +26,7 @@ def test_a_hosts_file_is_all_a_broker_knows(tmp_path: Path) -> None:
     assert Resolver().resolve("b3") == "b3"
 
 
-def test_a_delayed_operation_ends_by_event_or_by_time() -> None:
+def test_delayed_operation_ends_by_event_or_timeout() -> None:
     async def scenario() -> None:
         watchers, state = Watchers(), {"done": False}
 
@@ -75,7 +75,7 @@ def update(leader: int, *, topic_id: int = 5, partition: int = 0) -> UpdateMetad
     )
 
 
-def test_metadata_is_what_the_controller_said_last() -> None:
+def test_metadata_cache_holds_the_last_update() -> None:
     cache = MetadataCache()
     cache.update(update(1))
     assert cache.controller_id == 1
@@ -93,7 +93,7 @@ def test_metadata_is_what_the_controller_said_last() -> None:
     assert (cache.topics, cache.topic_ids, cache.topic_names) == ({}, {}, {})
 
 
-def test_a_topic_made_anew_has_none_of_the_partitions_it_had() -> None:
+def test_recreated_topic_has_no_old_partitions() -> None:
     cache = MetadataCache()
     cache.update(update(1, partition=4))
     cache.update(update(1, topic_id=6, partition=0))

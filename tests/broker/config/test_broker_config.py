@@ -1,4 +1,4 @@
-"""server.properties: types, defaults, rules between settings, listeners, classes."""
+"""The property file: types, defaults, checks across properties, listeners, classes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def load(**more: str) -> BrokerConfig:
     return load_config({**MINIMAL, **{name.replace("_", "."): more[name] for name in more}})
 
 
-def test_defaults_are_kafkas() -> None:
+def test_defaults_equal_kafkas() -> None:
     config = load()
     assert config.replica_lag_time_max_ms == 30_000
     assert config.zookeeper_session_timeout_ms == 18_000
@@ -58,7 +58,7 @@ def test_defaults_are_kafkas() -> None:
         ("zookeeper.metadata.migration.enable", "true", "cannot migrate"),
     ],
 )
-def test_a_bad_value_is_named_with_its_property(name: str, value: str, why: str) -> None:
+def test_invalid_value_is_reported_with_its_property(name: str, value: str, why: str) -> None:
     with pytest.raises(ConfigError, match=why) as refused:
         load_config({**MINIMAL, name: value})
     assert value.split(":")[0] in str(refused.value)
@@ -78,7 +78,7 @@ def test_a_bad_value_is_named_with_its_property(name: str, value: str, why: str)
         ("default.replication.factor", "-1", -1),
     ],
 )
-def test_values_are_read_as_java_reads_them(name: str, text: str, value: object) -> None:
+def test_values_are_parsed_as_in_java(name: str, text: str, value: object) -> None:
     config = load_config({**MINIMAL, name: text})
     assert config.properties.value(name) == value
     LogConfig.from_properties(config.properties)
@@ -97,7 +97,7 @@ CLASSES = (
 
 
 @pytest.mark.parametrize("name", CLASSES)
-def test_class_that_cannot_be_loaded_is_refused_by_name(name: str) -> None:
+def test_unsupported_class_is_rejected_by_name(name: str) -> None:
     with pytest.raises(
         ConfigError, match=r"Class com\.example\.Policy could not be found"
     ) as refused:
@@ -105,7 +105,7 @@ def test_class_that_cannot_be_loaded_is_refused_by_name(name: str) -> None:
     assert f"configuration {name}:" in str(refused.value)
 
 
-def test_every_setting_of_type_class_has_its_known_classes() -> None:
+def test_every_class_setting_lists_its_classes() -> None:
     assert {name for name, key in known_keys().items() if key.type == "class"} <= set(CLASSES)
 
 
@@ -138,7 +138,7 @@ def test_broker_id_is_either_of_two_settings(given: dict[str, str], broker_id: i
         ({"broker.id.generation.enable": "false"}, "greater than or equal to 0"),
     ],
 )
-def test_broker_id_that_cannot_be_is_refused(given: dict[str, str], why: str) -> None:
+def test_invalid_broker_id_is_rejected(given: dict[str, str], why: str) -> None:
     with pytest.raises(ConfigError, match=why):
         load_config({"zookeeper.connect": "zk:1", **given})
 
@@ -168,12 +168,12 @@ def test_broker_id_that_cannot_be_is_refused(given: dict[str, str], why: str) ->
         ({"queued_max_request_bytes": "1000"}, "queued.max.request.bytes must be larger"),
     ],
 )
-def test_rules_between_properties(setting: dict[str, str], why: str) -> None:
+def test_contradicting_properties_are_rejected(setting: dict[str, str], why: str) -> None:
     with pytest.raises(ConfigError, match=why):
         load(**setting)
 
 
-def test_listeners_have_names_addresses_and_an_inter_broker_one() -> None:
+def test_listeners_are_parsed_with_their_inter_broker_listener() -> None:
     config = load(
         listeners="INTERNAL://127.0.0.2:9092,CLIENT://127.0.0.2:9093",
         advertised_listeners="INTERNAL://b2:9092,CLIENT://127.9.9.9:29093",
@@ -191,7 +191,7 @@ def test_listeners_have_names_addresses_and_an_inter_broker_one() -> None:
     ]
 
 
-def test_listener_that_is_not_advertised_is_bound_all_the_same() -> None:
+def test_unadvertised_listener_is_bound() -> None:
     config = load(
         listeners="A://127.0.0.2:1,B://:2", listener_security_protocol_map="A:SSL,B:PLAINTEXT",
         advertised_listeners="B://:7", inter_broker_listener_name="B",
@@ -202,20 +202,20 @@ def test_listener_that_is_not_advertised_is_bound_all_the_same() -> None:
     assert (endpoint.host, endpoint.port) == (own_name(), 7)
 
 
-def test_port_0_is_registered_as_the_port_that_was_bound() -> None:
+def test_port_0_is_registered_as_the_bound_port() -> None:
     config = load(listeners="PLAINTEXT://[::1]:0")
     (endpoint,) = endpoints(config.listeners, {"PLAINTEXT": 4711}.__getitem__)
     assert endpoint.uri == "PLAINTEXT://[::1]:4711"
 
 
-def test_overrides_come_last(tmp_path: Path) -> None:
+def test_overrides_win_over_the_file(tmp_path: Path) -> None:
     file = tmp_path / "server.properties"
     file.write_text("broker.id=1\nzookeeper.connect=zk:1\nnum.partitions=2\n")
     config = read_config([str(file), "--override", "num.partitions=5", "--override", "broker.id=7"])
     assert (config.num_partitions, config.broker_id) == (5, 7)
 
 
-def test_a_broker_with_a_bad_file_says_so_and_exits_1(
+def test_broker_with_an_invalid_file_exits_with_1(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     file = tmp_path / "server.properties"
@@ -225,6 +225,6 @@ def test_a_broker_with_a_bad_file_says_so_and_exits_1(
     assert main([str(tmp_path / "missing")]) == 1
 
 
-def test_unknown_properties_are_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+def test_unknown_properties_cause_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     load(no_such_thing="1")
     assert "no.such.thing" in caplog.text

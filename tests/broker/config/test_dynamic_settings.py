@@ -1,4 +1,4 @@
-"""What administrators set while a broker runs: precedence, what is refused, who is told."""
+"""Dynamic settings: precedence, rejection and notification."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SET = Operation.SET
 
 
 class Configs:
-    """What stands in ZooKeeper; `away` is a ZooKeeper that does not answer."""
+    """Settings in ZooKeeper; `away` simulates a ZooKeeper that does not answer."""
 
     def __init__(self) -> None:
         self.standing: dict[tuple[str, str], dict[str, str]] = {}
@@ -75,7 +75,7 @@ class Desk:
         return answer.error, answer.message
 
 
-def test_precedence() -> None:
+def test_precedence_of_dynamic_settings() -> None:
     async def scenario() -> None:
         desk = Desk(log_retention_hours="1", min_insync_replicas="2")
         overrides = {"segment.ms": "7"}
@@ -97,7 +97,7 @@ def test_precedence() -> None:
     run(scenario())
 
 
-def test_subscribers_are_told_what_is_other_now() -> None:
+def test_subscribers_receive_changed_names() -> None:
     async def scenario() -> None:
         desk = Desk(min_insync_replicas="2")
         told: list[frozenset[str]] = []
@@ -121,8 +121,8 @@ def test_subscribers_are_told_what_is_other_now() -> None:
         {"listener.name.client.ssl.keystore.password": "unreadable"},
     ],
 )
-def test_what_may_not_stand_is_passed_over(standing: dict[str, str]) -> None:
-    """Another tool may write anything to ZooKeeper; the rest is taken."""
+def test_invalid_stored_settings_are_ignored(standing: dict[str, str]) -> None:
+    """Another tool may write anything to ZooKeeper; valid settings still apply."""
 
     async def scenario() -> None:
         desk = Desk()
@@ -133,7 +133,7 @@ def test_what_may_not_stand_is_passed_over(standing: dict[str, str]) -> None:
     run(scenario())
 
 
-def test_settings_that_do_not_go_together_change_nothing() -> None:
+def test_contradicting_settings_change_nothing() -> None:
     async def scenario() -> None:
         desk = Desk()
         await desk.set(BROKER, "1", log_retention_ms="9")
@@ -143,7 +143,7 @@ def test_settings_that_do_not_go_together_change_nothing() -> None:
     run(scenario())
 
 
-def test_changes_of_one_topic_at_once_are_all_made() -> None:
+def test_concurrent_changes_of_a_topic_are_all_applied() -> None:
     async def scenario() -> None:
         desk = Desk()
         await asyncio.gather(
@@ -157,7 +157,7 @@ def test_changes_of_one_topic_at_once_are_all_made() -> None:
 
 
 @pytest.mark.parametrize(("kind", "name"), [(TOPIC, "t"), (BROKER, "1"), (BROKER, "")])
-def test_zookeeper_is_not_waited_for_without_end(kind: int, name: str) -> None:
+def test_change_times_out_without_zookeeper(kind: int, name: str) -> None:
     async def scenario() -> None:
         desk = Desk(timeout_ms=50)
         desk.configs.away = True
@@ -170,7 +170,7 @@ def test_zookeeper_is_not_waited_for_without_end(kind: int, name: str) -> None:
     run(scenario())
 
 
-def test_passwords_lie_encrypted_and_are_read_after_a_change_of_the_secret() -> None:
+def test_encrypted_passwords_survive_a_change_of_the_secret() -> None:
     name = "listener.name.client.ssl.keystore.password"
 
     async def scenario() -> None:
@@ -195,7 +195,7 @@ def test_passwords_lie_encrypted_and_are_read_after_a_change_of_the_secret() -> 
     run(scenario())
 
 
-def test_a_new_secret_leaves_alone_what_is_not_taken() -> None:
+def test_new_secret_leaves_invalid_settings_unchanged() -> None:
     name, lost = (f"listener.name.{one}.ssl.keystore.password" for one in ("client", "other"))
     others = {"listeners": "PLAINTEXT://a:1", "log.retention.ms": "never", lost: "nonsense"}
 
@@ -222,7 +222,7 @@ def test_a_new_secret_leaves_alone_what_is_not_taken() -> None:
         ("max.connections.per.ip.overrides", "a:2147483648", "overrides: 2147483648 of a"),
     ],
 )
-def test_what_ours_refuses_in_its_own_words(name: str, value: str, said: str) -> None:
+def test_rejections_in_our_own_words(name: str, value: str, said: str) -> None:
     async def scenario() -> None:
         error, message = await Desk().set(BROKER, "1", **{name: value})
         assert error is ErrorCode.INVALID_REQUEST
@@ -232,8 +232,8 @@ def test_what_ours_refuses_in_its_own_words(name: str, value: str, said: str) ->
 
 
 @pytest.mark.parametrize("number", ["9" * 5000, "2147483648", "one", "-", ""])
-def test_what_is_no_number_is_no_brokers(number: str) -> None:
-    """Python reads none of so many digits, Java none so large."""
+def test_node_id_that_is_no_number_is_rejected(number: str) -> None:
+    """Python parses no number of so many digits, Java none so large."""
     for check in (check_broker, check_node):
         with pytest.raises(RejectedChange, match="must be an integer"):
             check(number, 1)
@@ -242,7 +242,7 @@ def test_what_is_no_number_is_no_brokers(number: str) -> None:
         check("+1", 1)
 
 
-def test_rates_are_never_of_the_file() -> None:
+def test_throttles_of_the_file_are_ignored() -> None:
     name = "leader.replication.throttled.rate"
     properties = LiveProperties({name: "5"})
     assert name not in properties

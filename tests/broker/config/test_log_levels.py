@@ -1,4 +1,4 @@
-"""Loggers under the names that Apache Kafka's administrators know."""
+"""Loggers under the names that administrators of Apache Kafka use."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ print(json.dumps(seen))
 """
 
 
-def test_a_level_is_inherited_by_apache_kafkas_names() -> None:
-    """In a process of its own: loggers are the whole process's."""
+def test_loggers_inherit_levels_by_apache_kafkas_names() -> None:
+    """Runs in a process of its own, because loggers are global."""
     argv = [sys.executable, "-c", TELLS]
     done = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=240)
     first, everything, log, changes = json.loads(done.stdout)

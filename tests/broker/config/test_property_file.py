@@ -1,4 +1,4 @@
-"""Property files as java.util.Properties reads them, and what is said of those it cannot read."""
+"""Property files as java.util.Properties reads them, and the errors of malformed ones."""
 
 from __future__ import annotations
 
@@ -53,18 +53,18 @@ def test_keys_separators_and_escapes() -> None:
         ("", {}),
     ],
 )
-def test_lines_end_and_go_on_as_in_java(text: str, found: dict[str, str]) -> None:
+def test_line_ends_and_continuations_are_those_of_java(text: str, found: dict[str, str]) -> None:
     assert parse_properties(text) == found
 
 
 @pytest.mark.parametrize("comment", [b"# \xe4\xf6\xfc", b"# \xb0\xa1\xb1\xb3", b"! \xff\xfe\x80"])
-def test_bytes_beyond_ascii_in_a_comment_are_passed_over(comment: bytes, tmp_path: Path) -> None:
+def test_bytes_beyond_ascii_in_a_comment_are_ignored(comment: bytes, tmp_path: Path) -> None:
     file = tmp_path / "server.properties"
     file.write_bytes(comment + b"\nbroker.id=1\n")
     assert load_properties(file) == {"broker.id": "1"}
 
 
-def test_values_are_iso_8859_1_and_utf8_is_warned_of(
+def test_values_are_iso_8859_1_and_utf8_causes_a_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     file = tmp_path / "server.properties"
@@ -74,7 +74,7 @@ def test_values_are_iso_8859_1_and_utf8_is_warned_of(
     assert "line 1" not in caplog.text
 
 
-def test_byte_order_mark_is_warned_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_byte_order_mark_causes_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     file = tmp_path / "server.properties"
     file.write_bytes(b"\xef\xbb\xbfbroker.id=1\n")
     assert load_properties(file) == {"ï»¿broker.id": "1"}
@@ -82,7 +82,7 @@ def test_byte_order_mark_is_warned_of(tmp_path: Path, caplog: pytest.LogCaptureF
 
 
 @pytest.mark.parametrize("escape", ["\\u12", "\\uzzzz", "\\u 123", "\\u"])
-def test_malformed_escape_is_named_with_file_and_line(
+def test_malformed_escape_is_reported_with_file_and_line(
     escape: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     file = tmp_path / "server.properties"
@@ -93,7 +93,7 @@ def test_malformed_escape_is_named_with_file_and_line(
     assert f"{file}, line 3: malformed \\uxxxx encoding" in caplog.text
 
 
-def test_what_the_lab_writes_is_read_back() -> None:
+def test_files_of_the_lab_are_read_back() -> None:
     values = {"log.dirs": "/tmp/Prüfung/数据/😀", "a": "back\\slash", "b": "two\nlines"}
     text = render(values)
     assert text.isascii()

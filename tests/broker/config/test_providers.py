@@ -1,4 +1,4 @@
-"""Values that stand in the environment, in property files, and in folders of secrets."""
+"""Config providers: environment, property files and folders of secrets."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def found(folder: Path, value: str, **params: str) -> str:
         ("${directory:DIR/secrets:one}", "eins\n"),
     ],
 )
-def test_variable_is_replaced(folder: Path, value: str, known: str) -> None:
+def test_variable_is_resolved(folder: Path, value: str, known: str) -> None:
     assert found(folder, value) == known
 
 
@@ -68,7 +68,7 @@ def test_variable_is_replaced(folder: Path, value: str, known: str) -> None:
         "${env:URTEIL_RACK",
     ],
 )
-def test_variable_that_is_not_known_stays_and_is_warned_of(
+def test_unknown_variable_stays_with_a_warning(
     folder: Path, value: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert found(folder, value) == value
@@ -88,7 +88,7 @@ def test_variable_that_is_not_known_stays_and_is_warned_of(
         ("${directory:DIR/secrets:../secrets.properties}", {}, False),
     ],
 )  # fmt: skip
-def test_params_say_what_a_provider_may_read(
+def test_parameters_limit_what_a_provider_reads(
     folder: Path, value: str, params: dict[str, str], known: bool
 ) -> None:
     assert (found(folder, value, **params) != value.replace("DIR", str(folder))) is known
@@ -104,20 +104,20 @@ def test_params_say_what_a_provider_may_read(
         ("x", {"env_allowlist_pattern": "("}, "env.param.allowlist.pattern: not a regular"),
     ],
 )
-def test_what_cannot_be_read_is_refused(
+def test_unreadable_value_is_rejected(
     folder: Path, value: str, params: dict[str, str], why: str
 ) -> None:
     with pytest.raises(ConfigError, match=why):
         found(folder, value, **params)
 
 
-def test_unknown_provider_class_is_refused_by_name() -> None:
+def test_unknown_provider_class_is_rejected_by_name() -> None:
     properties = {"config.providers": "a", "config.providers.a.class": "com.example.Vault"}
     with pytest.raises(ConfigError, match=r"com.example.Vault .* config.providers.a.class"):
         resolve(properties)
 
 
-def test_file_of_a_broker_is_resolved_before_it_is_checked(
+def test_property_file_is_resolved_before_validation(
     folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("URTEIL_ID", " 5 ")
@@ -135,7 +135,7 @@ def test_file_of_a_broker_is_resolved_before_it_is_checked(
     assert "unknown property" not in caplog.text
 
 
-def test_settings_of_a_running_broker_are_resolved(folder: Path) -> None:
+def test_dynamic_settings_are_resolved(folder: Path) -> None:
     name = "listener.name.a.ssl.key.password"
     variable = f"${{directory:{folder}/secrets:one}}"
 
@@ -154,7 +154,7 @@ def test_settings_of_a_running_broker_are_resolved(folder: Path) -> None:
     run(scenario())
 
 
-def test_variable_is_no_number_while_a_broker_runs() -> None:
+def test_dynamic_variable_is_validated_unresolved() -> None:
     async def scenario() -> None:
         desk = Desk()
         desk.properties.static = {**desk.properties.static, **PROVIDERS}

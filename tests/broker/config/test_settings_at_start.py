@@ -1,4 +1,4 @@
-"""What was set for a broker is in effect from its first answer on, also what was set meanwhile."""
+"""Dynamic settings apply from a broker's first response, also those made while it was down."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from urteil.broker.wire.messages import MetadataRequest
 KEYS = ("message.max.bytes", "log.retention.ms", "log.segment.bytes")
 
 
-def test_settings_stand_at_the_first_answer(
+def test_stored_settings_apply_from_the_first_response(
     tmp_path: Path, zookeeper: ZooKeeperServer, chroot: str
 ) -> None:
     with Nodes(tmp_path, zookeeper, chroot, 1, log_segment_bytes="5000") as nodes:

@@ -1,4 +1,4 @@
-"""Settings of topics: read once, followed, forgotten with the topic."""
+"""Settings of topics: loaded once, followed, dropped with the topic."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from urteil.broker.wire.messages import (
 
 
 class Configs:
-    """What stands in ZooKeeper; `tell` is its notice of a change."""
+    """Settings in ZooKeeper; `tell` sends a notification."""
 
     def __init__(self) -> None:
         self.standing: dict[str, dict[str, str]] = {}
@@ -48,7 +48,7 @@ def settings() -> tuple[TopicSettings, Any, list[tuple[str, Mapping[str, str]]]]
     return TopicSettings(configs, lambda *change: told.append(change)), configs, told
 
 
-def test_changes_of_known_topics_are_taken() -> None:
+def test_changes_of_loaded_topics_are_applied() -> None:
     async def scenario() -> None:
         known, configs, told = settings()
         await known.load(["t"])
@@ -59,7 +59,7 @@ def test_changes_of_known_topics_are_taken() -> None:
     run(scenario())
 
 
-def test_a_late_notice_of_a_deleted_topic_does_not_stand_for_its_successor() -> None:
+def test_late_notification_of_a_deleted_topic_does_not_affect_its_successor() -> None:
     async def scenario() -> None:
         known, configs, _ = settings()
         configs.tell("t", {})
@@ -70,8 +70,8 @@ def test_a_late_notice_of_a_deleted_topic_does_not_stand_for_its_successor() -> 
     run(scenario())
 
 
-def test_a_change_while_others_are_read_is_not_lost() -> None:
-    """One topic was read, another not yet (the connection to ZooKeeper is made anew)."""
+def test_change_during_loading_is_not_lost() -> None:
+    """One topic was read, another not yet (the ZooKeeper session reconnects)."""
 
     async def scenario() -> None:
         known, configs, _ = settings()
@@ -92,11 +92,11 @@ def test_a_change_while_others_are_read_is_not_lost() -> None:
     run(scenario())
 
 
-def test_what_cannot_be_read_yet_loses_nothing_and_acknowledges_nothing_alone(
+def test_unread_settings_delete_nothing_and_require_all_replicas(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """ZooKeeper is away while a replica comes here: by the defaults old records would go, and
-    one replica would do for acks=all."""
+    """A replica arrives while ZooKeeper is unreachable. The defaults would delete old records and
+    acknowledge acks=all with one replica."""
     monkeypatch.setattr(topic_settings, "READ_TIMEOUT_S", 0.01)
 
     async def scenario() -> None:
@@ -125,7 +125,7 @@ def test_what_cannot_be_read_yet_loses_nothing_and_acknowledges_nothing_alone(
     run(scenario())
 
 
-def test_a_log_that_stays_without_a_role_keeps_to_its_topics_settings() -> None:
+def test_log_without_a_role_follows_its_topics_settings() -> None:
     async def scenario() -> None:
         known, configs, told = settings()
         configs.standing["t"] = {"retention.ms": "-1"}
@@ -174,8 +174,8 @@ def deletion() -> UpdateMetadataRequest:
     return UpdateMetadataRequest(controller_id=1, topic_states=[topic])
 
 
-def test_a_broker_without_a_replica_forgets_a_deleted_topic_as_well() -> None:
-    """It read all topics at its start; the next one of that name may be placed here."""
+def test_broker_without_a_replica_drops_a_deleted_topic() -> None:
+    """The broker loaded all topics at its start, and a successor may be placed on it."""
 
     async def scenario() -> None:
         known, configs, _ = settings()
@@ -209,8 +209,8 @@ def test_a_broker_without_a_replica_forgets_a_deleted_topic_as_well() -> None:
     run(scenario())
 
 
-def test_values_that_may_not_be_are_passed_over() -> None:
-    """Whoever wrote them: the others stand, and logs can be made."""
+def test_invalid_values_are_ignored() -> None:
+    """Other settings apply, and logs can be created."""
 
     async def scenario() -> None:
         known, configs, told = settings()

@@ -1,4 +1,4 @@
-"""A strict reader of Prometheus' text format 0.0.4, as far as gauges and counters go."""
+"""A strict parser of Prometheus' text format 0.0.4, for gauges and counters."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Labels = tuple[tuple[str, str], ...]
 
 
 def parse(text: str) -> dict[str, dict[Labels, float]]:
-    """Samples by name and labels. AssertionError for what Prometheus, or its linter, refuses:
-    a family without help or type or in two places, a sample twice, a counter below 0.
-    """
+    """Return samples by name and labels. AssertionError for text that Prometheus or its linter
+    rejects: a family without help or type or in two places, a repeated sample, a negative
+    counter."""
     assert text.endswith("\n")
     found: dict[str, dict[Labels, float]] = {}
     lines = iter(text[:-1].split("\n"))

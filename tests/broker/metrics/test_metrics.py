@@ -1,4 +1,4 @@
-"""The metrics' text, its HTTP server, the counters behind it, and its setting."""
+"""The text of metrics, their HTTP server, their counters and their setting."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from urteil.broker.wire.messages import FetchRequest
 SCRAPE = b"GET /metrics HTTP/1.1\r\nHost: b1\r\n\r\n"
 
 
-def test_the_text_is_prometheus_own() -> None:
+def test_text_conforms_to_prometheus() -> None:
     odd = 'a"b\\c\nd'
     family = Family("m_total", "counter", "Odd", [((("topic", odd), ("partition", "0")), 3)])
     text = "".join(family.blocks())
@@ -34,7 +34,7 @@ def test_the_text_is_prometheus_own() -> None:
     assert parse(text) == {"m_total": {(("topic", odd), ("partition", "0")): 3.0}}
 
 
-def test_a_large_family_comes_in_pieces() -> None:
+def test_large_family_is_split_into_pieces() -> None:
     samples: list[Sample] = [((("n", str(n)),), n) for n in range(2 * BLOCK_LINES)]
     blocks = list(Family("m", "gauge", "Many", samples).blocks())
     assert len(blocks) == 3
@@ -73,7 +73,7 @@ def test_requests_are_counted_by_version_and_timed_by_api() -> None:
     assert found[f"{handlers}percent_count"][()] == pytest.approx(9.991e9)
 
 
-def test_fetches_of_followers_are_told_apart() -> None:
+def test_fetches_of_followers_count_separately() -> None:
     counts = RequestCounts()
     follower = FetchRequest(replica_state=FetchRequest.ReplicaState(replica_id=2))
     for version, request in ((17, follower), (12, FetchRequest(replica_id=-1))):
@@ -86,7 +86,7 @@ def test_fetches_of_followers_are_told_apart() -> None:
     }  # fmt: skip
 
 
-def test_a_forgotten_topic_stays_in_the_sums() -> None:
+def test_dropped_topic_stays_in_the_sums() -> None:
     traffic = Traffic()
     traffic.appended("a", 100, 2)
     traffic.appended("b", 10, 1)
@@ -96,7 +96,7 @@ def test_a_forgotten_topic_stays_in_the_sums() -> None:
     assert (traffic.sums().bytes_in, traffic.sums().messages_in) == (110, 3)
 
 
-def test_waits_are_those_of_the_request_and_not_of_what_it_left_behind() -> None:
+def test_remote_time_excludes_tasks_that_a_request_started() -> None:
     async def scenario() -> None:
         waits = remote_time.Waits()
         remote_time.begin(waits)
@@ -123,7 +123,7 @@ async def scraped(text: str = "".join(gauge("up", "It is", 1).blocks())) -> Asyn
         server.close()
 
 
-def test_a_scrape_is_answered_with_its_length() -> None:
+def test_scrape_response_has_its_length() -> None:
     async def scenario() -> None:
         async with scraped() as port:
             head, _, body = (await talk(port, SCRAPE)).partition(b"\r\n\r\n")
@@ -151,7 +151,7 @@ def test_a_scrape_is_answered_with_its_length() -> None:
         (b"", b"400 Bad Request"),
     ],
 )
-def test_what_is_no_scrape_is_refused_and_does_no_harm(sent: bytes, status: bytes) -> None:
+def test_other_requests_are_rejected(sent: bytes, status: bytes) -> None:
     async def scenario() -> None:
         async with scraped() as port:
             assert (await talk(port, sent)).startswith(b"HTTP/1.1 " + status + b"\r\n")
@@ -160,7 +160,7 @@ def test_what_is_no_scrape_is_refused_and_does_no_harm(sent: bytes, status: byte
     run(scenario())
 
 
-def test_a_request_without_an_end_is_cut_at_its_bound() -> None:
+def test_endless_request_is_cut_at_the_limit() -> None:
     async def scenario() -> None:
         async with scraped() as port:
             answer = await talk(port, b"GET /metrics HTTP/1.1\r\nX: " + b"x" * (1 << 20))
@@ -170,7 +170,7 @@ def test_a_request_without_an_end_is_cut_at_its_bound() -> None:
     run(scenario())
 
 
-def test_peers_that_are_silent_or_do_not_read_are_hung_up_on(
+def test_silent_and_unreading_peers_are_disconnected(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(scrape_server, "DEADLINE_S", 0.5)
@@ -198,12 +198,12 @@ def test_peers_that_are_silent_or_do_not_read_are_hung_up_on(
 @pytest.mark.parametrize(
     "value", ["9404", ":9404", "host:", "host:0", "host:70000", "a b:1", "h:x"]
 )
-def test_a_malformed_listener_is_refused(value: str) -> None:
+def test_malformed_listener_is_rejected(value: str) -> None:
     with pytest.raises(ConfigError, match=r"urteil\.metrics\.listener: not HOST:PORT"):
         load(value)
 
 
-def test_a_listener_is_host_and_port() -> None:
+def test_listener_is_host_and_port() -> None:
     assert load("0.0.0.0:9404") == ("0.0.0.0", 9404)
     assert load("[::1]:9404") == ("::1", 9404)
     assert load("") is None
@@ -214,7 +214,7 @@ def load(value: str) -> tuple[str, int] | None:
     return load_config({**minimal, "urteil.metrics.listener": value}).metrics_listener
 
 
-def test_a_taken_port_is_refused_by_its_name() -> None:
+def test_port_in_use_is_reported_with_the_setting() -> None:
     async def scenario() -> None:
         async with scraped() as port:
             with pytest.raises(OSError, match=rf"urteil\.metrics\.listener 127\.0\.0\.1:{port}: "):

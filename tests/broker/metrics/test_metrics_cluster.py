@@ -1,4 +1,4 @@
-"""Metrics of real brokers under real clients, while one of them dies and comes back."""
+"""Metrics of real brokers under load, while one of them dies and returns."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RECORDS, VALUE_BYTES = 50, 200
 
 
 class Scraped:
-    """The cluster's brokers by name, as a scrape of each shows them."""
+    """The scraped metrics of each broker, by name."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -37,7 +37,7 @@ class Scraped:
             return parse(got.read().decode())
 
     def total(self, name: str, *labels: tuple[str, str]) -> float:
-        """The sum over brokers that live."""
+        """The sum over live brokers."""
         alive = [one for one in self.addresses if self.cluster.runtime.alive(one)]
         return self.total_of(alive, name, *labels)
 
@@ -45,7 +45,7 @@ class Scraped:
         return sum(self.scrape(one)[name].get(labels, 0.0) for one in brokers)
 
     def await_total(self, name: str, wanted: float) -> None:
-        """What ZooKeeper or the controller tells comes to every broker in its own time."""
+        """Wait for a sum, since metadata reaches brokers at different times."""
         until(lambda: self.total(name) == wanted, f"{name} {wanted}")
 
 
@@ -66,7 +66,7 @@ def produce(brokers: Scraped) -> None:
     producer.close()
 
 
-def test_what_a_client_sent_and_read_is_counted(brokers: Scraped) -> None:
+def test_produced_and_consumed_records_are_counted(brokers: Scraped) -> None:
     produce(brokers)
     consumer = subscribed(
         "counted",
@@ -116,7 +116,7 @@ def test_requests_have_counts_and_quantiles(brokers: Scraped) -> None:
     until(lambda: brokers.total(waiting, fetch) > 0, "no fetch waits")
 
 
-def test_one_broker_controls_and_all_partitions_are_led(brokers: Scraped) -> None:
+def test_one_controller_and_a_leader_for_each_partition(brokers: Scraped) -> None:
     brokers.await_total(f"{CONTROLLER}_activecontrollercount", 1)
     brokers.await_total(f"{CONTROLLER}_activebrokercount", 3)
     brokers.await_total(f"{CONTROLLER}_offlinepartitionscount", 0)
@@ -126,7 +126,7 @@ def test_one_broker_controls_and_all_partitions_are_led(brokers: Scraped) -> Non
     assert brokers.total(f"{REPLICAS}_partitioncount") == 3 * led
 
 
-def test_a_dead_follower_shows_until_it_is_back(brokers: Scraped) -> None:
+def test_dead_follower_is_visible_until_it_returns(brokers: Scraped) -> None:
     def under_replicated() -> float:
         return brokers.total(f"{REPLICAS}_underreplicatedpartitions")
 

@@ -1,4 +1,4 @@
-"""A socket server with real handlers' registry but no cluster behind, and raw clients to it."""
+"""A socket server with the real registry of handlers but no cluster, and raw clients."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def serving(
 
 
 async def talk(port: int, data: bytes) -> bytes:
-    """Send bytes, end the sending side, and read until the server hangs up."""
+    """Send bytes, close the sending side, and read until the server closes."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         writer.write(data)
@@ -57,7 +57,7 @@ async def talk(port: int, data: bytes) -> bytes:
 
 
 async def exchange(port: int, frame: bytes) -> bytes:
-    """Send one frame and read one answer."""
+    """Send a frame and read a response."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         writer.write(frame)

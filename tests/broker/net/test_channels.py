@@ -1,4 +1,4 @@
-"""Connections to peers that come and go."""
+"""Connections to brokers that leave and return."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from urteil.broker.net.host_names import Resolver
 from urteil.broker.wire.messages import ApiVersionsRequest
 
 
-def test_a_connection_made_to_a_broker_that_left_meanwhile_is_closed() -> None:
+def test_connection_to_a_broker_that_left_is_closed() -> None:
     async def scenario() -> None:
         ended = asyncio.Event()
 
@@ -41,8 +41,8 @@ def test_a_connection_made_to_a_broker_that_left_meanwhile_is_closed() -> None:
     run(scenario())
 
 
-def test_askers_who_give_up_do_not_keep_others_from_a_connection() -> None:
-    """Each has less patience than the pause before the next connect, and there is always one."""
+def test_cancelled_requests_do_not_prevent_a_connection() -> None:
+    """Each request times out before the next connect, and there is always one."""
 
     async def scenario() -> None:
         port = free_port()

@@ -19,7 +19,7 @@ async def echo(connection: Connection, frame: memoryview) -> list[bytes]:
 
 
 async def slow_echo(connection: Connection, frame: memoryview) -> list[bytes]:
-    """The first frames take longest: out of order if anything can be."""
+    """The first frames take longest, so that reordering would show."""
     await asyncio.sleep(0.005 / (1 + frame[0]))
     return [framed(bytes(frame))]
 
@@ -31,7 +31,7 @@ def api_versions(version: int) -> bytes:
 
 
 @pytest.mark.parametrize("chunk", [1, 3, 7, 1000])
-def test_frames_survive_any_split(chunk: int) -> None:
+def test_frames_survive_every_split(chunk: int) -> None:
     async def scenario() -> None:
         async with serving(echo) as (port, _):
             frames = [bytes([n]) * n for n in range(1, 40)]
@@ -46,7 +46,7 @@ def test_frames_survive_any_split(chunk: int) -> None:
     run(scenario())
 
 
-def test_answers_come_in_the_order_of_requests_however_many_are_sent() -> None:
+def test_responses_are_in_the_order_of_requests() -> None:
     async def scenario() -> None:
         async with serving(slow_echo) as (port, _):
             data = b"".join(framed(bytes([n])) for n in range(200))
@@ -59,7 +59,7 @@ def test_answers_come_in_the_order_of_requests_however_many_are_sent() -> None:
 
 
 @pytest.mark.parametrize("size", [-1, -(2**31), (1 << 20) + 1, 2**31 - 1])
-def test_a_bad_frame_size_hangs_up(size: int) -> None:
+def test_invalid_frame_size_closes_the_connection(size: int) -> None:
     async def scenario() -> None:
         async with serving(echo) as (port, _):
             assert await talk(port, size.to_bytes(4, "big", signed=True) + b"x" * 100) == b""
@@ -67,7 +67,7 @@ def test_a_bad_frame_size_hangs_up(size: int) -> None:
     run(scenario())
 
 
-def test_a_hangup_closes_and_others_go_on() -> None:
+def test_hangup_closes_one_connection_only() -> None:
     async def picky(connection: Connection, frame: memoryview) -> list[bytes]:
         if frame[0] == 0:
             raise Hangup("told to")
@@ -84,7 +84,7 @@ def test_a_hangup_closes_and_others_go_on() -> None:
     run(scenario())
 
 
-def test_a_peer_whose_request_meets_a_bug_does_not_wait_for_ever() -> None:
+def test_unexpected_exception_closes_the_connection() -> None:
     async def broken(connection: Connection, frame: memoryview) -> list[bytes]:
         raise ValueError("nobody thought of that")
 
@@ -98,7 +98,7 @@ def test_a_peer_whose_request_meets_a_bug_does_not_wait_for_ever() -> None:
     run(scenario())
 
 
-def test_a_peer_that_does_not_read_is_not_answered_into_memory() -> None:
+def test_unread_responses_do_not_fill_memory() -> None:
     answered = 0
 
     async def big(connection: Connection, frame: memoryview) -> list[bytes]:
@@ -123,10 +123,10 @@ def test_a_peer_that_does_not_read_is_not_answered_into_memory() -> None:
 
 @pytest.mark.parametrize("answer", [[b"late"], None])
 @pytest.mark.parametrize("only_reads", [False, True])
-def test_a_request_is_carried_through_though_its_peer_hung_up_unless_it_only_reads(
+def test_request_of_a_closed_peer_is_completed_unless_it_only_reads(
     only_reads: bool, answer: list[bytes] | None
 ) -> None:
-    """A decision that is in the log takes effect, whoever waits for the answer."""
+    """A decision that is in the log must take effect."""
 
     async def scenario() -> None:
         begun, go_on = asyncio.Event(), asyncio.Event()
@@ -159,7 +159,7 @@ def test_a_request_is_carried_through_though_its_peer_hung_up_unless_it_only_rea
     run(scenario())
 
 
-def test_what_came_before_the_end_is_served() -> None:
+def test_requests_before_the_end_are_served() -> None:
     """A producer with acks=0 sends, and closes at once."""
 
     async def scenario() -> None:
@@ -217,7 +217,7 @@ def test_api_versions_lists_the_registry(version: int) -> None:
 
 
 @pytest.mark.parametrize(("key", "version"), [(999, 0), (-1, 0), (0, 99), (3, -1)])
-def test_unknown_apis_and_versions_hang_up(key: int, version: int) -> None:
+def test_unknown_apis_and_versions_close_the_connection(key: int, version: int) -> None:
     async def scenario() -> None:
         async with serving() as (port, _):
             head = key.to_bytes(2, "big", signed=True) + version.to_bytes(2, "big", signed=True)

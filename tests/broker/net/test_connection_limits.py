@@ -1,4 +1,4 @@
-"""Floods of connections: who is sent away, who waits, and that nobody else suffers."""
+"""Floods of connections: which are closed, which wait, and that others do not suffer."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Peer:
         self.reader, self.writer = reader, writer
 
     async def says(self, data: bytes = b"x") -> bool:
-        """Whether it is answered; False when the server hangs up."""
+        """Whether the server answers; False if it closes."""
         try:
             self.writer.write(framed(data))
             return await asyncio.wait_for(self.reader.readexactly(4 + len(data)), 60) == framed(
@@ -50,7 +50,7 @@ class Peer:
             return False
 
     async def is_waiting(self) -> bool:
-        """Whether nothing came for a while of what was asked."""
+        """Whether no response arrives for a while."""
         try:
             await asyncio.wait_for(self.reader.read(1), 0.2)
         except TimeoutError:
@@ -62,7 +62,7 @@ class Peer:
 
 
 def milliseconds() -> Callable[[], int]:
-    """How many have passed by the clock that timers go by."""
+    """Milliseconds by the clock of timers."""
     clock = asyncio.get_running_loop().time
     began = clock()
     return lambda: round((clock() - began) * 1000)
@@ -95,7 +95,7 @@ async def serving(
         await server.close()
 
 
-def test_an_address_has_so_many_and_others_have_theirs() -> None:
+def test_limit_per_address_is_separate_for_each_address() -> None:
     async def scenario() -> None:
         async with serving(max_connections_per_ip="2") as served:
             first, second = await served.connect(), await served.connect()
@@ -111,7 +111,7 @@ def test_an_address_has_so_many_and_others_have_theirs() -> None:
     run(scenario())
 
 
-def test_an_address_may_have_a_limit_of_its_own_that_changes() -> None:
+def test_override_of_an_address_may_change() -> None:
     async def scenario() -> None:
         overrides = {"max.connections.per.ip.overrides": "127.0.0.3:0, 127.0.0.4:1"}
         async with serving(**overrides) as served:
@@ -125,7 +125,7 @@ def test_an_address_may_have_a_limit_of_its_own_that_changes() -> None:
     run(scenario())
 
 
-def test_who_comes_too_many_waits_until_one_leaves() -> None:
+def test_connection_above_the_limit_waits_for_a_place() -> None:
     async def scenario() -> None:
         async with serving(backlog=2, max_connections="2") as served:
             peers = [await served.connect() for _ in range(2)]
@@ -143,7 +143,7 @@ def test_who_comes_too_many_waits_until_one_leaves() -> None:
     run(scenario())
 
 
-def test_a_listener_has_a_limit_and_raising_it_lets_in() -> None:
+def test_raised_listener_limit_admits_waiting_connections() -> None:
     async def scenario() -> None:
         async with serving(**{"listener.name.client.max.connections": "1"}) as served:
             first = await served.connect()
@@ -158,7 +158,7 @@ def test_a_listener_has_a_limit_and_raising_it_lets_in() -> None:
     run(scenario())
 
 
-def test_a_broker_need_not_wait_for_clients() -> None:
+def test_broker_replaces_an_idle_client() -> None:
     async def scenario() -> None:
         async with serving(max_connections="2") as served:
             idle, active = await served.connect(), await served.connect()
@@ -171,7 +171,7 @@ def test_a_broker_need_not_wait_for_clients() -> None:
     run(scenario())
 
 
-def test_two_thousand_connections_cost_the_others_nothing() -> None:
+def test_two_thousand_connections_do_not_delay_others() -> None:
     async def scenario() -> None:
         async with serving(max_connections_per_ip="100") as served:
             other = await served.connect(host="127.0.0.9")
@@ -186,8 +186,8 @@ def test_two_thousand_connections_cost_the_others_nothing() -> None:
     run(scenario())
 
 
-def test_requests_hold_so_much_memory_together_and_all_are_answered() -> None:
-    """Thirty clients send ten requests of 200 kB each at once; two megabytes may be held."""
+def test_request_memory_is_limited_and_all_requests_are_answered() -> None:
+    """Thirty clients send ten requests of 200 kB each at once; the limit is two megabytes."""
     size, limit = 200_000, 2_000_000
     held: list[int] = []
 
@@ -224,8 +224,9 @@ def test_requests_hold_so_much_memory_together_and_all_are_answered() -> None:
     assert max(held) <= limit + 1_000_000 + 30 * (2 * size + 256 * 1024)
 
 
-def test_who_comes_too_fast_waits_for_its_turn() -> None:
-    """Twenty make two a second over ten windows; other brokers come in meanwhile."""
+def test_connections_above_the_rate_wait() -> None:
+    """Twenty connections make a rate of two per second over ten windows; other brokers connect
+    meanwhile."""
 
     async def scenario() -> None:
         async with serving(**{"max.connection.creation.rate": "2"}) as served:
@@ -243,7 +244,7 @@ def test_who_comes_too_fast_waits_for_its_turn() -> None:
     run(scenario())
 
 
-def test_a_listener_has_a_rate_of_its_own_and_room_for_few_that_wait() -> None:
+def test_listener_rate_has_a_bounded_queue() -> None:
     async def scenario() -> None:
         rate = {"listener.name.client.max.connection.creation.rate": "0"}
         async with serving(backlog=2, **rate) as served:
@@ -258,7 +259,7 @@ def test_a_listener_has_a_rate_of_its_own_and_room_for_few_that_wait() -> None:
     run(scenario())
 
 
-def test_an_address_that_comes_too_fast_is_closed_after_a_while() -> None:
+def test_address_above_its_rate_is_closed_after_a_while() -> None:
     async def scenario() -> None:
         waits = {"127.0.0.5": 400}
         async with serving(connect=lambda host: waits.get(host, 0)) as served:

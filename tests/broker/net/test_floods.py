@@ -1,4 +1,4 @@
-"""Peers that flood, stall in the middle of a frame or never read cost the others nothing."""
+"""Peers that flood, stall within a frame or never read do not affect others."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ ANNOUNCED = (1 << 21) - 1
 IDLE_MS = 3_000
 
 
-def test_peers_that_stall_in_the_middle_of_a_frame_hold_no_memory_and_end() -> None:
-    """A frame costs what was received of it, not what it announces."""
+def test_stalled_frames_hold_little_memory_and_are_closed() -> None:
+    """A frame costs the bytes received, not the announced size."""
 
     async def scenario() -> None:
         async with serving(max_idle_ms=IDLE_MS) as served:
@@ -37,8 +37,9 @@ def test_peers_that_stall_in_the_middle_of_a_frame_hold_no_memory_and_end() -> N
     run(scenario())
 
 
-def test_a_peer_that_floods_waits_for_its_turn_like_the_others() -> None:
-    """Requests whose answers are read, or not: somebody else is answered long before them all."""
+def test_flooding_peer_does_not_delay_others() -> None:
+    """Requests with read or unread responses: another client is answered long before all of
+    them."""
 
     async def scenario() -> None:
         async with serving() as served:

@@ -1,4 +1,4 @@
-"""A listener with SASL, asked by sockets: what is slowed down, bounded and closed."""
+"""A SASL listener, tested by sockets: delays, limits and closed connections."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ async def connect(port: int) -> Peer:
     return Peer(*await asyncio.open_connection("127.0.0.1", port, limit=1 << 21))
 
 
-def test_the_requests_of_who_is_known_are_in_its_name() -> None:
+def test_requests_carry_the_authenticated_principal() -> None:
     async def scenario() -> None:
         async with serving() as (port, _):
             peer = await connect(port)
@@ -116,7 +116,7 @@ def test_the_requests_of_who_is_known_are_in_its_name() -> None:
     run(scenario())
 
 
-def test_a_wrong_password_costs_time_and_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_wrong_password_is_delayed_and_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     async def scenario() -> None:
         async with serving() as (port, _):
             peer = await connect(port)
@@ -132,7 +132,7 @@ def test_a_wrong_password_costs_time_and_is_not_logged(caplog: pytest.LogCapture
     assert "Secret" not in caplog.text
 
 
-def test_nobody_unknown_may_send_much_or_stay_for_long() -> None:
+def test_unauthenticated_connections_are_limited_in_size_and_time() -> None:
     async def scenario() -> None:
         async with serving(sasl_server_max_receive_size="1000", idle_ms="400") as (port, server):
             for data in ((1001).to_bytes(4, "big"), framed(b"x" * 1001), b"\0\0"):
@@ -146,7 +146,7 @@ def test_nobody_unknown_may_send_much_or_stay_for_long() -> None:
     run(scenario())
 
 
-def test_a_session_that_is_not_renewed_ends_at_the_next_request() -> None:
+def test_expired_session_ends_at_the_next_request() -> None:
     async def scenario() -> None:
         more = {"listener.name.x.plain.connections.max.reauth.ms": "300"}
         async with serving(**more) as (port, server):
@@ -166,7 +166,7 @@ def test_a_session_that_is_not_renewed_ends_at_the_next_request() -> None:
     run(scenario())
 
 
-def test_who_hangs_up_while_it_is_slowed_down_is_gone() -> None:
+def test_peer_that_closes_during_the_delay_is_released() -> None:
     async def scenario() -> None:
         async with serving(connection_failed_authentication_delay_ms="60000") as (port, server):
             for _ in range(20):
@@ -202,7 +202,7 @@ def test_who_hangs_up_while_it_is_slowed_down_is_gone() -> None:
         ),
     ],
 )
-def test_what_cannot_be_is_named_without_secrets(change: dict[str, str], why: str) -> None:
+def test_invalid_settings_are_reported_without_secrets(change: dict[str, str], why: str) -> None:
     with pytest.raises(ConfigError, match=why) as refused:
         listener_security(is_inter_broker="GSSAPI" in str(change), **change)
     assert SECRET not in str(refused.value)

@@ -1,4 +1,4 @@
-"""Answers with parts of files: sent from the file, in order, whatever becomes of it."""
+"""Responses with parts of files: sent from the file, in order."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def from_file(file: File, size: int) -> list[Any]:
 
 
 def descriptors() -> list[str]:
-    """What the process has open, by name; what loops keep for themselves ends some time later."""
+    """The open descriptors of the process, by name; those of closed loops disappear with a
+    delay."""
     names = []
     for one in os.listdir("/proc/self/fd"):
         with contextlib.suppress(FileNotFoundError):
@@ -45,12 +46,12 @@ def descriptors() -> list[str]:
     return sorted(name for name in names if name.startswith(("socket:", "/")))
 
 
-def test_little_is_read_and_much_is_lent(file: File) -> None:
+def test_small_ranges_are_read_and_large_ones_sent_from_the_file(file: File) -> None:
     assert file.lend(LENT_FROM_BYTES - 1, 7) == DATA[7 : LENT_FROM_BYTES + 6]
     assert len(lent(file, LENT_FROM_BYTES)) == LENT_FROM_BYTES
 
 
-def test_ranges_and_small_answers_come_in_order_to_a_reader_that_is_slow(file: File) -> None:
+def test_slow_reader_gets_ranges_and_small_responses_in_order(file: File) -> None:
     sizes = [2_500_000, 0, 0, 1_500_000, 0, 2_999_999]
 
     async def answer(_: Connection, frame: memoryview) -> list[Any]:
@@ -70,7 +71,7 @@ def test_ranges_and_small_answers_come_in_order_to_a_reader_that_is_slow(file: F
     run(scenario())
 
 
-def test_a_file_that_was_closed_and_removed_is_still_sent(file: File) -> None:
+def test_closed_and_removed_file_is_sent(file: File) -> None:
     async def answer(_: Connection, frame: memoryview) -> list[Any]:
         buffers = from_file(file, 2_000_000)
         file.path.unlink()
@@ -90,7 +91,7 @@ def test_a_file_that_was_closed_and_removed_is_still_sent(file: File) -> None:
     assert not [name for name in descriptors() if name.startswith(str(file.path))]
 
 
-def test_a_file_that_was_cut_ends_the_connection(file: File) -> None:
+def test_truncated_file_closes_the_connection(file: File) -> None:
     async def answer(_: Connection, frame: memoryview) -> list[Any]:
         buffers = from_file(file, 2_000_000)
         file.truncate(1000)
@@ -106,7 +107,7 @@ def test_a_file_that_was_cut_ends_the_connection(file: File) -> None:
     run(scenario())
 
 
-def test_a_reader_that_stops_is_idle_and_one_that_is_slow_is_not(file: File) -> None:
+def test_stopped_reader_is_idle_but_slow_reader_is_not(file: File) -> None:
     size, parts = 3_000_000, 8  # more than the system keeps
 
     async def answer(_: Connection, frame: memoryview) -> list[Any]:
@@ -129,7 +130,7 @@ def test_a_reader_that_stops_is_idle_and_one_that_is_slow_is_not(file: File) -> 
     run(scenario())
 
 
-def test_a_reader_that_hangs_up_in_the_middle_leaves_no_descriptor(file: File) -> None:
+def test_reader_that_closes_early_leaves_no_descriptor(file: File) -> None:
     async def answer(_: Connection, frame: memoryview) -> list[Any]:
         return from_file(file, 3_000_000)
 

@@ -1,4 +1,4 @@
-"""Changes of quotas beside other changes, on settings in memory."""
+"""Concurrent changes of quotas and credentials, on settings in memory."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from urteil.broker.security.sasl.scram_alterations import ScramAdmin, Upsertion
 
 
 class Settings:
-    """`EntityConfigs` of one user, whose reads and writes let others in between."""
+    """`EntityConfigs` of one user; other tasks run between its reads and writes."""
 
     def __init__(self) -> None:
         self.turn = asyncio.Lock()
         self.standing: Mapping[str, str] = {}
 
     def on_change(self, *_: Any) -> None:
-        """Nothing is told."""
+        """No notifications."""
 
     async def readable(self, kind: str, name: str) -> dict[str, str]:
         found = dict(self.standing)
@@ -36,7 +36,7 @@ class Settings:
         self.standing = settings
 
 
-def test_quotas_and_credentials_of_a_user_do_not_undo_one_another() -> None:
+def test_concurrent_changes_of_quotas_and_credentials_are_kept() -> None:
     async def scenario() -> None:
         settings: Any = Settings()
         quotas, credentials = QuotaAdmin(QuotaConfigs(settings, QuotaTable())), ScramAdmin(settings)
@@ -49,7 +49,7 @@ def test_quotas_and_credentials_of_a_user_do_not_undo_one_another() -> None:
     asyncio.run(scenario())
 
 
-def test_nobody_but_who_asks_waits_for_the_name_of_a_host(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_name_resolution_delays_only_its_request(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario() -> None:
         async def unknown(*_: Any) -> Any:
             raise socket.gaierror("no such host")

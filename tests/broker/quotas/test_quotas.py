@@ -1,4 +1,4 @@
-"""Rates, buckets, and whose limit is whose, on a clock that is set."""
+"""Rates, token buckets and the precedence of limits, on a manual clock."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def throttle(table: QuotaTable, clock: Clock) -> Throttle:
     return Throttle(table, Windows(), Windows(), clock)
 
 
-def test_a_rate_is_measured_over_ten_seconds_at_least() -> None:
+def test_rate_covers_at_least_ten_seconds() -> None:
     rate = Rate(Windows())
     rate.record(5000, 0)
     assert rate.measure(0) == (500, 10_000)
@@ -34,7 +34,7 @@ def test_a_rate_is_measured_over_ten_seconds_at_least() -> None:
     assert rate.measure(11_600)[0] == 0  # both have left the windows
 
 
-def test_a_rate_falls_to_its_limit_within_the_wait() -> None:
+def test_rate_falls_to_its_limit_within_the_wait() -> None:
     rate = Rate(Windows())
     rate.record(30_000, 0)
     wait_ms = rate.throttle_ms(2900, 0)
@@ -42,7 +42,7 @@ def test_a_rate_falls_to_its_limit_within_the_wait() -> None:
     assert rate.throttle_ms(2900, wait_ms) == 0
 
 
-def test_tokens_are_saved_up_and_owed() -> None:
+def test_token_bucket_saves_tokens_and_allows_debt() -> None:
     bucket = TokenBucket(Windows(), 2.0, 0)
     bucket.take(30, 2.0, 0)  # 22 were saved
     assert bucket.throttle_ms(2.0, 0) == 4000
@@ -62,7 +62,7 @@ ORDER = [
 ]
 
 
-def test_the_most_special_limit_counts() -> None:
+def test_most_specific_limit_applies() -> None:
     table = QuotaTable()
     for value, one in enumerate(reversed(ORDER)):
         table.put(one, {Quota.PRODUCE: float(value)})
@@ -78,7 +78,7 @@ def test_the_most_special_limit_counts() -> None:
     assert not table.is_limited(Quota.FETCH)
 
 
-def test_who_shares_a_limit_shares_the_count() -> None:
+def test_clients_that_share_a_limit_share_the_count() -> None:
     table, clock = QuotaTable(), Clock()
     table.put(entity(user="ann"), {Quota.PRODUCE: 1000.0})
     ours = throttle(table, clock)
@@ -90,7 +90,7 @@ def test_who_shares_a_limit_shares_the_count() -> None:
     assert ours.throttled[Quota.PRODUCE] == 1
 
 
-def test_for_how_long_somebody_was_held_up_lately() -> None:
+def test_recent_waits_are_averaged() -> None:
     table, clock = QuotaTable(), Clock()
     table.put(entity(user="ann"), {Quota.PRODUCE: 1000.0})
     table.put(entity(client_id=None), {Quota.FETCH: 1000.0})
@@ -107,28 +107,28 @@ def test_for_how_long_somebody_was_held_up_lately() -> None:
     assert {ms for *_, ms in ours.waits_ms()} == {0.0}
 
 
-def test_time_of_requests_is_held_up_for_a_window_at_most() -> None:
+def test_request_quota_waits_one_window_at_most() -> None:
     table, clock = QuotaTable(), Clock()
     table.put(entity(client_id=None), {Quota.REQUEST: 1.0})
     assert throttle(table, clock).spend(Quota.REQUEST, "ann", "app", 5000) == 1000
 
 
-def test_no_request_takes_no_time() -> None:
-    """The clock counts whole ms: what begins and ends in one seems to take none."""
+def test_every_request_takes_some_time() -> None:
+    """The clock has whole ms, so a short request seems to take no time."""
     table = QuotaTable()
     table.put(entity(user="ann"), {Quota.REQUEST: 0.0})
     assert throttle(table, Clock()).spend(Quota.REQUEST, "ann", "c", 0.0) == 1000
 
 
 @pytest.mark.parametrize(("quota", "wait_ms"), [(Quota.PRODUCE, 0), (Quota.REQUEST, 1000)])
-def test_a_limit_of_nothing_is_what_it_is_for_apache_kafka(quota: Quota, wait_ms: int) -> None:
-    """Which divides by it, and has no room for what comes out."""
+def test_limit_of_zero_behaves_as_in_apache_kafka(quota: Quota, wait_ms: int) -> None:
+    """Apache Kafka divides by the limit, and the result overflows."""
     table = QuotaTable()
     table.put(entity(client_id=None), {quota: 0.0})
     assert throttle(table, Clock()).spend(quota, "ann", "app", 5000) == wait_ms
 
 
-def test_a_time_that_is_too_long_for_an_answer_is_none() -> None:
+def test_throttle_time_beyond_int_becomes_zero() -> None:
     table = QuotaTable()
     table.put(entity(client_id=None), {Quota.PRODUCE: 1.0})
     ours = throttle(table, Clock())
@@ -137,7 +137,7 @@ def test_a_time_that_is_too_long_for_an_answer_is_none() -> None:
 
 
 @pytest.mark.parametrize("is_strict", [True, False])
-def test_who_may_change_nothing_may_owe_once(is_strict: bool) -> None:
+def test_mutation_limit_of_zero_allows_one_debt(is_strict: bool) -> None:
     table = QuotaTable()
     table.put(entity(user=None), {Quota.MUTATION: 0.0})
     ours = throttle(table, Clock())
@@ -146,14 +146,14 @@ def test_who_may_change_nothing_may_owe_once(is_strict: bool) -> None:
     assert [one.wait_ms for one in asking] == [0, 0]
 
 
-def test_an_address_that_may_not_come_waits_for_a_window() -> None:
+def test_address_with_limit_zero_waits_one_window() -> None:
     table = QuotaTable()
     table.put(entity(ip=None), {Quota.CONNECTION: 0.0})
     assert throttle(table, Clock()).connect("h") == 1000
 
 
 @pytest.mark.parametrize("is_strict", [True, False])
-def test_changes_beyond_the_debt(is_strict: bool) -> None:
+def test_mutations_during_a_debt(is_strict: bool) -> None:
     table, clock = QuotaTable(), Clock()
     table.put(entity(user=None), {Quota.MUTATION: 1.0})
     ours = throttle(table, clock)
@@ -166,7 +166,7 @@ def test_changes_beyond_the_debt(is_strict: bool) -> None:
     assert Mutations(ours, "ann", "app", is_strict=True).take(1) is is_strict
 
 
-def test_connections_of_an_address() -> None:
+def test_connection_rate_of_an_address() -> None:
     table, clock = QuotaTable(), Clock()
     table.put(entity(ip=None), {Quota.CONNECTION: 1.0})
     ours = throttle(table, clock)
@@ -174,7 +174,7 @@ def test_connections_of_an_address() -> None:
     assert ours.connect("other") == 0
 
 
-def test_many_others_do_not_wipe_what_somebody_took() -> None:
+def test_many_clients_do_not_evict_a_count_in_use() -> None:
     table = QuotaTable()
     table.put(entity(client_id=None), {Quota.PRODUCE: 1000.0})
     ours = throttle(table, Clock())
@@ -187,7 +187,7 @@ def test_many_others_do_not_wipe_what_somebody_took() -> None:
 
 
 @pytest.mark.parametrize("one", [*ORDER, entity(user="a b*/~ü"), entity(ip=None), entity(ip="::1")])
-def test_places_in_zookeeper(one: Entity) -> None:
+def test_node_paths_of_entities(one: Entity) -> None:
     assert entity_at(*place(one)) == one
 
 
@@ -201,6 +201,6 @@ def test_names_are_percent_encoded() -> None:
 
 
 @pytest.mark.parametrize("types", [["user", "user"], ["ip", "user"], [""], ["team"]])
-def test_filters_of_nobody_are_refused(types: list[str]) -> None:
+def test_invalid_filters_are_rejected(types: list[str]) -> None:
     with pytest.raises(RejectedChange):
         check_filter([Component(type, 2, None) for type in types])

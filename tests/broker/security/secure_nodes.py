@@ -1,4 +1,4 @@
-"""A cluster with a listener of each protocol, whose brokers speak TLS among themselves."""
+"""A cluster with a listener of each protocol and TLS between brokers."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class SecureNodes(Nodes):
             self.renew(broker)
 
     def __enter__(self) -> SecureNodes:
-        """Credentials of brokers are in ZooKeeper before the first of them starts."""
+        """Brokers' credentials are in ZooKeeper before the first broker starts."""
         self.zk.start(timeout=60)
         for user, password in self.users.items():
             known = {name: credential(name, password).text() for name in HASHES}
@@ -55,7 +55,7 @@ class SecureNodes(Nodes):
         return self
 
     def renew(self, broker: int) -> None:
-        """A new certificate for a broker, in the old one's file."""
+        """Replace a broker's certificate file."""
         issued = self.authority.issue(f"broker-{broker}", hosts=LOCAL)
         pem_file(self._identity(broker), issued.key_pem(), issued.pem)
 

@@ -1,4 +1,4 @@
-"""Decisions by ACLs, against a rule that looks at every ACL on its own."""
+"""Decisions by ACLs, against a model that checks every ACL separately."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_deny_wins_over_allow(acls: list[Acl], operation: Operation, name: str) 
 
 @QUICK
 @given(acls, st.sampled_from(("a", "ab", "abcd", "b", "c")))
-def test_everyone_where_no_acl_speaks(acls: list[Acl], name: str) -> None:
+def test_allow_everyone_without_acls(acls: list[Acl], name: str) -> None:
     authorizer = Authorizer(table(acls), (), allow_everyone=True)
     spoken = any(
         pattern.type is TOPIC
@@ -124,8 +124,8 @@ def test_everyone_where_no_acl_speaks(acls: list[Acl], name: str) -> None:
 
 @QUICK
 @given(acls)
-def test_any_topic(acls: list[Acl]) -> None:
-    """Allowed on some name that somebody could give a topic, without what is implied."""
+def test_authorization_on_any_topic(acls: list[Acl]) -> None:
+    """Allowed on at least one possible topic name, without implied operations."""
     plain = [
         (pattern, entry)
         for pattern, entry in acls
@@ -140,7 +140,7 @@ def test_any_topic(acls: list[Acl]) -> None:
     assert authorizer.authorize_any(asker(), Operation.WRITE, TOPIC) is expected
 
 
-def test_super_users_and_changes() -> None:
+def test_super_users_and_acl_changes() -> None:
     acls = table([])
     authorizer = make_authorizer({"super.users": "User:root; User:ann"}, acls)
     assert authorizer.authorize(asker(), Operation.ALTER, TOPIC, "a")
@@ -159,7 +159,7 @@ def test_super_users_and_changes() -> None:
 
 @QUICK
 @given(acls, st.sampled_from(NAMES), st.sampled_from(tuple(PatternType)[1:]))
-def test_filters_pick(acls: list[Acl], name: str, kind: PatternType) -> None:
+def test_filters_match_patterns_and_entries(acls: list[Acl], name: str, kind: PatternType) -> None:
     wanted = AclFilter(type=TOPIC, name=name, kind=kind, operation=Operation.READ)
     found = {(pattern, entry) for pattern, ones in table(acls).picked(wanted) for entry in ones}
     for pattern, entry in acls:
@@ -174,7 +174,7 @@ def test_filters_pick(acls: list[Acl], name: str, kind: PatternType) -> None:
         assert ((pattern, entry) in found) is fits
 
 
-def test_the_audit_log_says_who_was_denied_what(caplog: pytest.LogCaptureFixture) -> None:
+def test_audit_log_names_principal_operation_and_resource(caplog: pytest.LogCaptureFixture) -> None:
     authorizer = Authorizer(AclTable(), (), allow_everyone=False)
     with caplog.at_level(logging.INFO, "kafka.authorizer.logger"):
         authorizer.authorize(asker(), Operation.DESCRIBE_CONFIGS, TOPIC, "a", count=2)

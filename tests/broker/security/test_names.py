@@ -24,12 +24,12 @@ JAVA = {
 
 
 @pytest.mark.parametrize("encoded", JAVA)
-def test_a_name_is_written_as_java_writes_it(encoded: str) -> None:
+def test_distinguished_name_is_written_as_in_java(encoded: str) -> None:
     assert rfc2253(bytes.fromhex(encoded)) == JAVA[encoded]
 
 
 @pytest.mark.parametrize("encoded", ["", "30", "3005310b", "040130", "3003310100"])
-def test_what_is_no_name_is_refused(encoded: str) -> None:
+def test_malformed_name_is_rejected(encoded: str) -> None:
     with pytest.raises(ValueError, match=r"DER|name"):
         rfc2253(bytes.fromhex(encoded))
 
@@ -47,16 +47,16 @@ def test_what_is_no_name_is_refused(encoded: str) -> None:
         (r"RULE:^CN=(.*),O=a\/b$/$1\/x/", "CN=d,O=a/b", "d/x"),
     ],
 )
-def test_the_first_rule_that_matches_names_the_user(rules: str, name: str, user: str) -> None:
+def test_first_matching_rule_maps_the_name(rules: str, name: str, user: str) -> None:
     assert MappingRules(rules).user(name) == user
 
 
-def test_who_no_rule_matches_is_nobody() -> None:
+def test_name_without_a_matching_rule_is_rejected() -> None:
     with pytest.raises(ValueError, match="No rules apply to CN=b"):
         MappingRules("RULE:^CN=a$/a/").user("CN=b")
 
 
 @pytest.mark.parametrize("rules", ["nonsense", "RULE:a/b", "RULE:^(/x/", "RULE:^a$/x/LU"])
-def test_what_is_no_rule_is_named(rules: str) -> None:
+def test_invalid_rule_is_reported(rules: str) -> None:
     with pytest.raises(ValueError, match="Invalid rule"):
         MappingRules(rules)

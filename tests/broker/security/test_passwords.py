@@ -1,4 +1,4 @@
-"""Stored passwords: AES by its published vectors, and what Apache Kafka 3.9.1 wrote."""
+"""Encrypted passwords: AES by published vectors, and passwords written by Apache Kafka 3.9.1."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ BLOCKS = {
 
 
 @pytest.mark.parametrize("size", BLOCKS)
-def test_blocks(size: int) -> None:
+def test_aes_blocks(size: int) -> None:
     aes = Aes(bytes(range(size)))
     encrypted = aes.encrypt(PLAIN, bytes(16))
     assert encrypted[:16].hex() == BLOCKS[size]
     assert aes.decrypt(encrypted, bytes(16)) == PLAIN
 
 
-def test_chained_blocks() -> None:
+def test_aes_chained_blocks() -> None:
     """SP 800-38A, F.2.1."""
     aes = Aes(bytes.fromhex("2b7e151628aed2a6abf7158809cf4f3c"))
     text = bytes.fromhex("6bc1bee22e409f96e93d7e117393172aae2d8a571e03ac9c9eb76fac45af8e51")
@@ -34,7 +34,7 @@ def test_chained_blocks() -> None:
 
 
 @pytest.mark.parametrize("password", ["", "x", "geheim", "a" * 16, "π𝄞,:=" * 9])
-def test_there_and_back(password: str) -> None:
+def test_encoded_password_is_decoded(password: str) -> None:
     encoder = PasswordEncoder(secret="the secret", iterations=1024)
     encoded = encoder.encode(password)
     assert encoder.decode(encoded) == password
@@ -54,18 +54,18 @@ WRITTEN_BY_KAFKA = (
 )
 
 
-def test_what_apache_kafka_wrote() -> None:
+def test_password_of_apache_kafka_is_decoded() -> None:
     assert PasswordEncoder(secret="the secret").decode(WRITTEN_BY_KAFKA) == "geheim 𝄞"
 
 
-def test_another_secret_or_nonsense() -> None:
+def test_wrong_secret_and_malformed_text_are_rejected() -> None:
     encoded = PasswordEncoder(secret="one", iterations=1024).encode("geheim")
     for wrong in (encoded, "", "a:b", "nonsense", encoded.replace("salt:", "salt:AAAA")):
         with pytest.raises(ValueError, match=r".+"):
             PasswordEncoder(secret="another").decode(wrong)
 
 
-def test_algorithms_that_are_not_served_are_named() -> None:
+def test_unsupported_algorithms_are_reported() -> None:
     with pytest.raises(ValueError, match="AES/GCM/NoPadding"):
         PasswordEncoder(secret="s", cipher="AES/GCM/NoPadding").encode("x")
     with pytest.raises(ValueError, match="PBKDF2WithMD5"):

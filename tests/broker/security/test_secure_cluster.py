@@ -1,4 +1,4 @@
-"""TLS between brokers and to clients that others wrote, on a cluster of processes."""
+"""TLS between brokers and to other client libraries, on a cluster of processes."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def as_user(
     password: str = ALICE_PASSWORD,
     listener: str = "USERS",
 ) -> dict[str, str]:
-    """Settings of confluent-kafka."""
+    """Return settings of confluent-kafka."""
     return {
         "bootstrap.servers": nodes.address(1, listener),
         "security.protocol": "SASL_PLAINTEXT" if listener == "OPEN" else "SASL_SSL",
@@ -120,7 +120,7 @@ def served_certificate(nodes: SecureNodes, broker: int, listener: str) -> str:
     return ssl.get_server_certificate(("127.0.0.1", nodes.addresses[broker][listener]))
 
 
-def test_records_are_replicated_and_come_back(nodes: SecureNodes) -> None:
+def test_records_are_replicated_and_consumed(nodes: SecureNodes) -> None:
     admin = AdminClient(settings(nodes))
     admin.create_topics([NewTopic("orders", 2, 2)])["orders"].result(60)
     producer = Producer({**settings(nodes), "acks": "all", "enable.idempotence": True})
@@ -145,7 +145,7 @@ def test_records_are_replicated_and_come_back(nodes: SecureNodes) -> None:
     assert sorted(found) == sorted(sent)
 
 
-def test_between_brokers_nobody_comes_in_without_a_certificate(nodes: SecureNodes) -> None:
+def test_inter_broker_listener_requires_a_certificate(nodes: SecureNodes) -> None:
     context = ssl.create_default_context(cadata=nodes.authority.pem)
     address = ("127.0.0.1", nodes.addresses[1]["INTERNAL"])
     with socket.create_connection(address, timeout=60) as raw:
@@ -160,7 +160,7 @@ def test_between_brokers_nobody_comes_in_without_a_certificate(nodes: SecureNode
             assert secured.recv(4)
 
 
-def test_a_new_certificate_is_taken_on_without_a_restart(nodes: SecureNodes) -> None:
+def test_new_certificate_applies_without_a_restart(nodes: SecureNodes) -> None:
     before = served_certificate(nodes, 1, "CLIENT")
     nodes.renew(1)
     assert served_certificate(nodes, 1, "CLIENT") == before
@@ -177,7 +177,7 @@ def test_a_new_certificate_is_taken_on_without_a_restart(nodes: SecureNodes) -> 
     assert AdminClient(settings(nodes)).list_topics(timeout=60).brokers.keys() == {1, 2}
 
 
-def test_a_store_that_cannot_be_read_is_refused_and_what_stands_stays(nodes: SecureNodes) -> None:
+def test_unreadable_store_is_rejected_and_the_old_one_stays(nodes: SecureNodes) -> None:
     before = served_certificate(nodes, 2, "CLIENT")
     bad = pem_file(nodes.folder / "bad.pem", "no key at all")
     entry = ConfigEntry(
@@ -202,7 +202,7 @@ def test_a_store_that_cannot_be_read_is_refused_and_what_stands_stays(nodes: Sec
         ("PLAIN", "bob", BOB_PASSWORD),
     ],
 )
-def test_clients_of_others_say_who_they_are(
+def test_other_client_libraries_authenticate(
     nodes: SecureNodes, listener: str, mechanism: str, user: str, password: str
 ) -> None:
     chosen = as_user(nodes, mechanism, user, password, listener)
@@ -236,7 +236,7 @@ async def _by_aiokafka(nodes: SecureNodes, chosen: dict[str, str]) -> None:
         await client.close()
 
 
-def test_a_client_shows_a_token(nodes: SecureNodes) -> None:
+def test_client_authenticates_with_a_token(nodes: SecureNodes) -> None:
     chosen = as_user(nodes, "OAUTHBEARER") | {
         "enable.sasl.oauthbearer.unsecure.jwt": "true",
         "sasl.oauthbearer.config": "principal=alice",
@@ -252,7 +252,7 @@ def test_a_client_shows_a_token(nodes: SecureNodes) -> None:
         ("PLAIN", "bob", "wrong", "Invalid username or password"),
     ],
 )
-def test_who_cannot_prove_it_is_told_so(
+def test_failed_authentication_is_reported_to_the_client(
     nodes: SecureNodes, mechanism: str, user: str, password: str, why: str
 ) -> None:
     told: list[str] = []
@@ -271,7 +271,7 @@ def test_who_cannot_prove_it_is_told_so(
     until(refused, "told why")
 
 
-def test_a_client_stays_known_while_its_session_ends_again_and_again(nodes: SecureNodes) -> None:
+def test_client_reauthenticates_across_sessions(nodes: SecureNodes) -> None:
     errors: list[str] = []
     producer = Producer(
         {
@@ -289,7 +289,7 @@ def test_a_client_stays_known_while_its_session_ends_again_and_again(nodes: Secu
     until(lambda: nodes.isr_size("long", 0) == 2, "in sync")
 
 
-def test_a_new_user_comes_in_at_once_and_a_deleted_one_no_more(nodes: SecureNodes) -> None:
+def test_created_user_authenticates_and_deleted_user_does_not(nodes: SecureNodes) -> None:
     admin = AdminClient(settings(nodes))
     info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096)
     change = UserScramCredentialUpsertion("carol, of=sales", info, b"carol-Secret")
@@ -314,7 +314,7 @@ def test_a_new_user_comes_in_at_once_and_a_deleted_one_no_more(nodes: SecureNode
     until(lambda: not comes_in(), "carol does not come in")
 
 
-def test_apache_kafkas_tool_comes_in_and_sets_a_password(nodes: SecureNodes) -> None:
+def test_apache_kafkas_tool_authenticates_and_sets_a_password(nodes: SecureNodes) -> None:
     client = nodes.folder / "client.properties"
     client.write_text(
         "security.protocol=SASL_SSL\nsasl.mechanism=SCRAM-SHA-512\n"
@@ -340,8 +340,8 @@ def test_apache_kafkas_tool_comes_in_and_sets_a_password(nodes: SecureNodes) -> 
     assert (found.mechanism, found.iterations) == (ScramMechanism.SCRAM_SHA_512, 8192)
 
 
-def test_no_secret_is_in_a_log(nodes: SecureNodes) -> None:
-    """Runs last: after all that went well and wrong above."""
+def test_logs_contain_no_secret(nodes: SecureNodes) -> None:
+    """Runs last, after all successes and failures above."""
     secrets = [BROKER_PASSWORD, ALICE_PASSWORD, BOB_PASSWORD, "carol-Secret", "dora-Secret"]
     secrets += ["PRIVATE KEY"]
     stored, _ = nodes.zk.get("/config/users/alice")

@@ -1,4 +1,4 @@
-"""A real ZooKeeper for tests: starts in about a second, can be paused and killed."""
+"""A real ZooKeeper for tests: starts in about a second; may be paused and killed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TICK_MS = 100  # sessions of 200 to 20,000 ms
 
 
 class ZooKeeperServer:
-    """One server with an empty data folder of its own."""
+    """One server with an empty data folder."""
 
     def __init__(self, folder: Path) -> None:
         self.port = free_port()
@@ -86,8 +86,8 @@ class ZooKeeperServer:
 
 
 def expire(address: str, opened: Session) -> None:
-    """End the session from elsewhere, as ZooKeeper does after silence. Its owner takes it back at
-    once, so until it is gone."""
+    """Expire the session from another connection, as ZooKeeper does after a timeout. Its owner
+    reconnects at once, so repeat until the session is gone."""
     host, _, port = address.rpartition(":")
     session, _ = opened._client.client_id
     while True:
@@ -100,7 +100,7 @@ def expire(address: str, opened: Session) -> None:
 
 
 async def until(condition: Callable[[], object], what: str, deadline_s: float = LONG_S) -> None:
-    """Wait until a condition holds that nothing announces."""
+    """Wait for a condition that has no event."""
     deadline = time.monotonic() + deadline_s
     while not condition():
         assert time.monotonic() < deadline, f"not within {deadline_s:g} s: {what}"

@@ -32,7 +32,7 @@ def registration(
     return Registration(zk, info, lambda: 12, patience_s)
 
 
-def test_paths_and_the_cluster_id_are_made_once(zookeeper: ZooKeeperServer, chroot: str) -> None:
+def test_paths_and_cluster_id_are_created_once(zookeeper: ZooKeeperServer, chroot: str) -> None:
     async def scenario() -> None:
         async with session(zookeeper, chroot) as one, session(zookeeper, chroot) as two:
             await asyncio.gather(create_persistent_paths(one), create_persistent_paths(two))
@@ -45,7 +45,7 @@ def test_paths_and_the_cluster_id_are_made_once(zookeeper: ZooKeeperServer, chro
     run(scenario)
 
 
-def test_a_node_of_an_earlier_session_is_replaced(zookeeper: ZooKeeperServer, chroot: str) -> None:
+def test_node_of_an_earlier_session_is_replaced(zookeeper: ZooKeeperServer, chroot: str) -> None:
     async def scenario() -> None:
         async with session(zookeeper, chroot) as old, session(zookeeper, chroot) as new:
             await create_persistent_paths(old)
@@ -64,9 +64,7 @@ def test_a_node_of_an_earlier_session_is_replaced(zookeeper: ZooKeeperServer, ch
     run(scenario)
 
 
-def test_id_of_a_live_broker_with_other_addresses_is_refused(
-    zookeeper: ZooKeeperServer, chroot: str
-) -> None:
+def test_id_of_another_live_broker_is_rejected(zookeeper: ZooKeeperServer, chroot: str) -> None:
     async def scenario() -> None:
         async with session(zookeeper, chroot) as old, session(zookeeper, chroot) as new:
             await create_persistent_paths(old)
@@ -83,7 +81,7 @@ def test_id_of_a_live_broker_with_other_addresses_is_refused(
     run(scenario)
 
 
-def test_id_is_registered_once_the_other_session_ends(
+def test_id_is_registered_after_the_other_session_ends(
     zookeeper: ZooKeeperServer, chroot: str
 ) -> None:
     async def scenario() -> None:
@@ -99,7 +97,7 @@ def test_id_is_registered_once_the_other_session_ends(
     run(scenario)
 
 
-def test_address_of_another_broker_is_refused(zookeeper: ZooKeeperServer, chroot: str) -> None:
+def test_address_of_another_broker_is_rejected(zookeeper: ZooKeeperServer, chroot: str) -> None:
     async def scenario() -> None:
         async with session(zookeeper, chroot) as zk:
             await create_persistent_paths(zk)
@@ -114,7 +112,7 @@ def test_address_of_another_broker_is_refused(zookeeper: ZooKeeperServer, chroot
     run(scenario)
 
 
-def test_registering_again_after_expiry(zookeeper: ZooKeeperServer, chroot: str) -> None:
+def test_broker_registers_again_after_expiry(zookeeper: ZooKeeperServer, chroot: str) -> None:
     async def scenario() -> None:
         async with session(zookeeper, chroot) as zk:
             await create_persistent_paths(zk)
@@ -129,7 +127,7 @@ def test_registering_again_after_expiry(zookeeper: ZooKeeperServer, chroot: str)
     run(scenario)
 
 
-def test_no_block_of_producer_ids_is_given_twice(zookeeper: ZooKeeperServer, chroot: str) -> None:
+def test_producer_id_blocks_are_unique(zookeeper: ZooKeeperServer, chroot: str) -> None:
     async def scenario() -> None:
         async with session(zookeeper, chroot) as one, session(zookeeper, chroot) as two:
             await create_persistent_paths(one)
@@ -144,8 +142,8 @@ def test_no_block_of_producer_ids_is_given_twice(zookeeper: ZooKeeperServer, chr
     run(scenario)
 
 
-def test_a_change_before_the_start_is_told_too(zookeeper: ZooKeeperServer, chroot: str) -> None:
-    """Settings are read before the logs are opened, and followed only after."""
+def test_change_before_the_start_is_reported(zookeeper: ZooKeeperServer, chroot: str) -> None:
+    """Settings are read before the logs are opened, and followed afterwards."""
 
     async def scenario() -> None:
         async with session(zookeeper, chroot) as zk:
@@ -165,7 +163,7 @@ def test_a_change_before_the_start_is_told_too(zookeeper: ZooKeeperServer, chroo
     run(scenario)
 
 
-def test_topic_configs_are_read_and_followed(zookeeper: ZooKeeperServer, chroot: str) -> None:
+def test_topic_settings_are_read_and_followed(zookeeper: ZooKeeperServer, chroot: str) -> None:
     async def scenario() -> None:
         async with session(zookeeper, chroot) as zk:
             await create_persistent_paths(zk)
@@ -187,7 +185,7 @@ def test_topic_configs_are_read_and_followed(zookeeper: ZooKeeperServer, chroot:
     run(scenario)
 
 
-def test_settings_are_written_told_and_old_notices_removed(
+def test_written_settings_are_announced_and_old_notifications_removed(
     zookeeper: ZooKeeperServer, chroot: str
 ) -> None:
     """Changes of clients, users and addresses, and a failing callback, do no harm."""
@@ -232,7 +230,7 @@ def test_settings_are_written_told_and_old_notices_removed(
 
 
 class Slow:
-    """A ZooKeeper session whose answers may be held up."""
+    """A ZooKeeper session whose responses may be delayed."""
 
     def __init__(self) -> None:
         self.answers = asyncio.Event()
@@ -248,7 +246,7 @@ class Slow:
 
 
 @pytest.mark.parametrize("slow", ["the write", "the notice"])
-def test_what_was_written_is_told_though_nobody_waits_for_it_any_more(slow: str) -> None:
+def test_cancelled_write_is_announced(slow: str) -> None:
     async def scenario() -> None:
         zk: Any = Slow()
         configs = EntityConfigs(zk, Clock().now_ms)

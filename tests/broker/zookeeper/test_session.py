@@ -43,7 +43,9 @@ def run(scenario: Callable[[], Awaitable[None]]) -> None:
     asyncio.run(bounded())
 
 
-def test_nodes_are_made_read_changed_and_deleted(zookeeper: ZooKeeperServer, chroot: str) -> None:
+def test_nodes_are_created_read_changed_and_deleted(
+    zookeeper: ZooKeeperServer, chroot: str
+) -> None:
     async def scenario() -> None:
         async with session(zookeeper, chroot) as zk:
             path, made = await zk.create("/a/b", b"1", make_parents=True)
@@ -66,9 +68,7 @@ def test_nodes_are_made_read_changed_and_deleted(zookeeper: ZooKeeperServer, chr
     run(scenario)
 
 
-def test_what_zookeeper_would_hang_up_on_is_not_sent(
-    zookeeper: ZooKeeperServer, chroot: str
-) -> None:
+def test_oversized_data_is_not_sent(zookeeper: ZooKeeperServer, chroot: str) -> None:
     async def scenario() -> None:
         async with session(zookeeper, chroot) as zk:
             seen: list[State] = []
@@ -88,7 +88,7 @@ def test_what_zookeeper_would_hang_up_on_is_not_sent(
     run(scenario)
 
 
-def test_multi_does_all_or_nothing_and_names_the_culprit(
+def test_multi_is_atomic_and_reports_the_failed_operation(
     zookeeper: ZooKeeperServer, chroot: str
 ) -> None:
     async def scenario() -> None:
@@ -107,7 +107,7 @@ def test_multi_does_all_or_nothing_and_names_the_culprit(
     run(scenario)
 
 
-def test_watches_call_once_however_often_set(zookeeper: ZooKeeperServer, chroot: str) -> None:
+def test_repeated_watches_fire_once(zookeeper: ZooKeeperServer, chroot: str) -> None:
     async def scenario() -> None:
         async with session(zookeeper, chroot) as zk:
             seen: list[str] = []
@@ -125,7 +125,9 @@ def test_watches_call_once_however_often_set(zookeeper: ZooKeeperServer, chroot:
     run(scenario)
 
 
-def test_expiry_is_told_and_a_new_session_follows(zookeeper: ZooKeeperServer, chroot: str) -> None:
+def test_expiry_is_reported_and_a_new_session_follows(
+    zookeeper: ZooKeeperServer, chroot: str
+) -> None:
     async def scenario() -> None:
         async with session(zookeeper, chroot) as zk:
             states: list[State] = []
@@ -144,8 +146,8 @@ def test_expiry_is_told_and_a_new_session_follows(zookeeper: ZooKeeperServer, ch
     run(scenario)
 
 
-def test_reads_outlive_a_lost_connection(zookeeper: ZooKeeperServer, chroot: str) -> None:
-    """Paused for less than the session timeout: the session goes on, and so does the read."""
+def test_reads_survive_a_lost_connection(zookeeper: ZooKeeperServer, chroot: str) -> None:
+    """Paused for less than the session timeout: the session survives, and so does the read."""
 
     async def scenario() -> None:
         async with session(zookeeper, chroot, timeout_ms=900) as zk:
@@ -169,7 +171,7 @@ def test_reads_outlive_a_lost_connection(zookeeper: ZooKeeperServer, chroot: str
     run(scenario)
 
 
-def test_a_server_that_is_away_is_a_timeout() -> None:
+def test_unreachable_server_is_a_timeout() -> None:
     async def scenario() -> None:
         zk = Session("127.0.0.1:1", 1000)
         with pytest.raises(TimeoutError, match=r"within 0\.3 s"):

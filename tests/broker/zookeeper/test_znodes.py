@@ -1,4 +1,4 @@
-"""Byte for byte what Apache Kafka 3.9.1 wrote (reference/README.md)."""
+"""Nodes equal those of Apache Kafka 3.9.1 byte for byte (reference/README.md)."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ CONFIG = (
 BLOCK = b'{"version":1,"broker":3,"block_start":"0","block_end":"999"}'
 
 
-def test_brokers() -> None:
+def test_broker_node() -> None:
     endpoint = BrokerEndpoint(listener="PLAINTEXT", host="127.0.0.11", port=9092)
     info = BrokerInfo(id=1, endpoints=(endpoint,), rack="r1", epoch=77)
     assert znodes.encode_broker(info, 1795224006738) == BROKER
     assert znodes.decode_broker(1, BROKER, 77) == info
 
 
-def test_a_broker_with_two_listeners_and_no_rack() -> None:
+def test_broker_node_with_two_listeners_and_no_rack() -> None:
     info = BrokerInfo(
         id=4,
         endpoints=(
@@ -45,20 +45,20 @@ def test_a_broker_with_two_listeners_and_no_rack() -> None:
     assert again == info
 
 
-def test_topics() -> None:
+def test_topic_node() -> None:
     topic = znodes.decode_topic(TOPIC)
     assert topic.partitions == {0: (1, 2, 3), 1: (3, 2, 1), 2: (2, 1, 3)}
     assert topic.topic_id is not None
     assert znodes.encode_topic(topic) == TOPIC
 
 
-def test_topics_of_older_tools_have_no_id() -> None:
+def test_topic_node_of_older_tools_has_no_id() -> None:
     topic = znodes.decode_topic(b'{"version":1,"partitions":{"10":[1],"9":[2]}}')
     assert topic.topic_id is None
     assert list(topic.partitions) == [9, 10]
 
 
-def test_partition_states() -> None:
+def test_partition_state_node() -> None:
     state = znodes.decode_state(STATE, 4)
     assert state.partition_epoch == 4
     assert znodes.encode_state(state) == STATE
@@ -66,7 +66,7 @@ def test_partition_states() -> None:
     assert znodes.encode_state(znodes.decode_state(recovering, 0)) == recovering
 
 
-def test_the_rest() -> None:
+def test_other_nodes() -> None:
     assert znodes.encode_controller(2, 1795224006576) == CONTROLLER
     assert znodes.decode_controller(CONTROLLER) == 2
     assert znodes.encode_config(znodes.decode_config(CONFIG)) == CONFIG

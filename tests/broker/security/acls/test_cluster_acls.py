@@ -1,4 +1,4 @@
-"""ACLs in a real ZooKeeper, changed and followed by two brokers at once."""
+"""ACLs in a real ZooKeeper, changed and followed by two brokers."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def standing(keeper: ClusterAcls, pattern: Pattern) -> set[Entry]:
     return set(acls.entries) if acls else set()
 
 
-def test_acls_may_be_in_a_zookeeper_of_their_own(zookeeper: ZooKeeperServer, chroot: str) -> None:
+def test_acls_in_a_separate_zookeeper(zookeeper: ZooKeeperServer, chroot: str) -> None:
     properties = {"broker.id": "1", "zookeeper.connect": zookeeper.connect + chroot}
     url = {"authorizer.zookeeper.url": f"{zookeeper.connect}{chroot}/apart"}
     timeout = {"authorizer.zookeeper.session.timeout.ms": "5000"}
@@ -71,7 +71,7 @@ def test_acls_may_be_in_a_zookeeper_of_their_own(zookeeper: ZooKeeperServer, chr
     run(scenario)
 
 
-def test_a_time_that_is_none_is_named(zookeeper: ZooKeeperServer, chroot: str) -> None:
+def test_invalid_timeout_is_reported(zookeeper: ZooKeeperServer, chroot: str) -> None:
     time = {"authorizer.zookeeper.session.timeout.ms": "soon"}
 
     async def scenario() -> None:
@@ -83,7 +83,7 @@ def test_a_time_that_is_none_is_named(zookeeper: ZooKeeperServer, chroot: str) -
     run(scenario)
 
 
-def test_every_broker_sees_changes(zookeeper: ZooKeeperServer, chroot: str) -> None:
+def test_changes_reach_every_broker(zookeeper: ZooKeeperServer, chroot: str) -> None:
     async def scenario() -> None:
         async with session(zookeeper, chroot) as one, session(zookeeper, chroot) as other:
             first, second = ClusterAcls(one, lambda: 0), ClusterAcls(other, lambda: 0)
@@ -112,8 +112,8 @@ def test_every_broker_sees_changes(zookeeper: ZooKeeperServer, chroot: str) -> N
     run(scenario)
 
 
-def test_no_change_is_lost_among_brokers(zookeeper: ZooKeeperServer, chroot: str) -> None:
-    """Each writes against the version that it knows, and reads again when that is old."""
+def test_concurrent_changes_of_brokers_are_kept(zookeeper: ZooKeeperServer, chroot: str) -> None:
+    """Each broker writes against its known version, and reads again if that is old."""
 
     async def scenario() -> None:
         async with session(zookeeper, chroot) as one, session(zookeeper, chroot) as other:
@@ -135,10 +135,10 @@ def test_no_change_is_lost_among_brokers(zookeeper: ZooKeeperServer, chroot: str
     run(scenario)
 
 
-def test_a_change_whose_answer_was_lost_is_told(
+def test_change_with_a_lost_response_is_announced(
     zookeeper: ZooKeeperServer, chroot: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Read again it seems to have stood there all the time."""
+    """A repeated read shows the change as if it had always been there."""
 
     async def scenario() -> None:
         async with session(zookeeper, chroot) as one, session(zookeeper, chroot) as other:
@@ -163,7 +163,7 @@ def stands(keeper: ClusterAcls, wanted: set[Entry]) -> bool:
 
 
 def lose_the_next_answer(zk: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    """To whatever is written next."""
+    """Lose the response to the next write."""
     monkeypatch.undo()
     for name in ("create", "set", "delete"):
         write = getattr(zk, name)
@@ -176,10 +176,10 @@ def lose_the_next_answer(zk: Session, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(zk, name, lost)
 
 
-def test_a_change_that_was_cut_short_is_told_when_it_is_asked_for_again(
+def test_cancelled_change_is_announced_when_repeated(
     zookeeper: ZooKeeperServer, chroot: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its request timed out between the ACL and its notice."""
+    """The request timed out between the ACL and its notification."""
 
     async def scenario() -> None:
         async with session(zookeeper, chroot) as one, session(zookeeper, chroot) as other:
@@ -209,9 +209,7 @@ def test_a_change_that_was_cut_short_is_told_when_it_is_asked_for_again(
 NO_NOTICES = [b'{"resourceType":2,"name":"app-","patternType":"PREFIXED"}', b"[]", b"\xff"]
 
 
-def test_what_is_no_notice_keeps_nobody_from_the_next_one(
-    zookeeper: ZooKeeperServer, chroot: str
-) -> None:
+def test_malformed_notification_is_skipped(zookeeper: ZooKeeperServer, chroot: str) -> None:
     async def scenario() -> None:
         async with session(zookeeper, chroot) as one, session(zookeeper, chroot) as other:
             first, second = ClusterAcls(one, lambda: 0), ClusterAcls(other, lambda: 0)
@@ -228,7 +226,7 @@ def test_what_is_no_notice_keeps_nobody_from_the_next_one(
     run(scenario)
 
 
-def test_a_node_without_acls_stops_the_start(zookeeper: ZooKeeperServer, chroot: str) -> None:
+def test_malformed_acl_node_prevents_the_start(zookeeper: ZooKeeperServer, chroot: str) -> None:
     async def scenario() -> None:
         async with session(zookeeper, chroot) as zk:
             await zk.create(acl_path(ORDERS), b'{"version":1,"acls":[{}]}', make_parents=True)
@@ -239,11 +237,11 @@ def test_a_node_without_acls_stops_the_start(zookeeper: ZooKeeperServer, chroot:
 
 
 @pytest.mark.parametrize("pattern", [ORDERS, PREFIX, Pattern(ResourceType.GROUP, "a:b")])
-def test_notices(pattern: Pattern) -> None:
+def test_notifications(pattern: Pattern) -> None:
     assert decode_change(encode_change(pattern), pattern.kind) == pattern
 
 
-def test_notices_of_older_brokers() -> None:
+def test_notifications_of_older_brokers() -> None:
     assert decode_change(b"Topic:orders", PatternType.LITERAL) == ORDERS
     with pytest.raises(ValueError, match="no resource"):
         decode_change(b"orders", PatternType.LITERAL)

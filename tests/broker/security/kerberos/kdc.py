@@ -1,4 +1,4 @@
-"""A Kerberos realm of our own: MIT's KDC from Debian's packages, on a port of the loopback."""
+"""A Kerberos realm for tests: MIT's KDC from Debian's packages, on a loopback port."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ _PATH = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sb
 
 
 def program(name: str) -> str:
-    """One of MIT's programs, or kcat; its package is installed where that is missing and can be."""
+    """Return the path of one of MIT's programs, or kcat; install its package if necessary and
+    possible."""
     package = PACKAGES[name]
     how = f"install it, on Debian by `apt-get install {package}`"
     if shutil.which(name, path=_PATH) is None and can_apt():
@@ -36,7 +37,7 @@ def program(name: str) -> str:
 
 
 def kcat() -> str:
-    """Debian's, whose librdkafka speaks GSSAPI by libsasl2 and its plugin."""
+    """Return Debian's kcat, whose librdkafka has GSSAPI by libsasl2 and its plugin."""
     plugins = Path("/usr/lib").glob("*/sasl2/libgssapiv2.so*")
     if not any(plugins) and can_apt():
         how = f"install it, on Debian by `apt-get install {GSSAPI_OF_SASL}`"
@@ -89,7 +90,7 @@ class Kdc:
         return done.stdout
 
     def keytab(self, *names: str) -> Path:
-        """A file with new keys of new principals, `alice` or `kafka/host`."""
+        """Write a keytab with new keys of new principals, `alice` or `kafka/host`."""
         path = self.folder / f"{names[0].replace('/', '-')}.keytab"
         for name in names:
             self._run(program("kadmin.local"), "-r", REALM, "addprinc", "-randkey", name)

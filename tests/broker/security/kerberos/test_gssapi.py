@@ -1,4 +1,4 @@
-"""Kerberos: a real KDC, brokers with a keytab, and Debian's kcat as the client."""
+"""Kerberos: a real KDC, brokers with a keytab, and Debian's kcat as client."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NAMES = {
 
 
 @pytest.mark.parametrize("principal", NAMES)
-def test_who_a_principal_is(principal: str) -> None:
+def test_principal_is_mapped_to_a_user(principal: str) -> None:
     rules = PrincipalRules(RULES, REALM)
     expected = NAMES[principal]
     if expected is None and not principal.startswith("HTTP"):
@@ -48,12 +48,12 @@ def test_who_a_principal_is(principal: str) -> None:
 
 
 @pytest.mark.parametrize("rule", ["RULE:[1:$1", "DEFAULTS", "RULE:[1:$1](()", "rule:[1:$1]"])
-def test_a_rule_that_is_none(rule: str) -> None:
+def test_invalid_rule_is_rejected(rule: str) -> None:
     with pytest.raises(ValueError, match="Invalid rule"):
         PrincipalRules([rule], REALM)
 
 
-def test_a_name_that_is_not_simple_is_refused() -> None:
+def test_name_that_is_not_simple_is_rejected() -> None:
     with pytest.raises(ValueError, match="Non-simple name"):
         PrincipalRules(["RULE:[1:$1@$0]"], REALM).user(f"alice@{REALM}")
 
@@ -75,13 +75,13 @@ WRONG = {
 
 
 @pytest.mark.parametrize("told", WRONG)
-def test_a_service_without_a_key(told: str) -> None:
+def test_service_without_a_key_is_rejected(told: str) -> None:
     options, name = WRONG[told]
     with pytest.raises(ValueError, match=told):
         load_service(options, name, ["DEFAULT"])
 
 
-def test_without_the_library_the_mend_is_named() -> None:
+def test_missing_library_names_the_package() -> None:
     code = (
         "from urteil.broker.security.kerberos import gss_library as g\n"
         "g.GSS = 'libgssapi_of_nobody.so.2'\n"
@@ -96,7 +96,7 @@ OFFER = bytes.fromhex("601006062b0601050502a0063004a0023000")
 """Of SPNEGO, which Apache Kafka does not speak."""
 
 
-def test_what_is_no_ticket_is_refused(kdc: Kdc, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_ticket_is_rejected(kdc: Kdc, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in kdc.env.items():
         monkeypatch.setenv(name, value)
     keytab = kdc.keytab("kafka/refuses")
@@ -108,7 +108,7 @@ def test_what_is_no_ticket_is_refused(kdc: Kdc, monkeypatch: pytest.MonkeyPatch)
 
 
 class KerberosNodes(Nodes):
-    """Two brokers with a listener for those who have tickets, each other among them."""
+    """Two brokers with a GSSAPI listener for clients and for each other."""
 
     def __init__(self, folder: Path, zookeeper: ZooKeeperServer, chroot: str, keytab: Path) -> None:
         super().__init__(folder, zookeeper, chroot, 2, **STEADY)
@@ -136,7 +136,7 @@ class KerberosNodes(Nodes):
 
 
 def ask(kdc: Kdc, cache: str, port: int, *more: str) -> subprocess.CompletedProcess[str]:
-    """kcat with the tickets in a cache."""
+    """Run kcat with a ticket cache."""
     settings = {
         "security.protocol": "SASL_PLAINTEXT", "sasl.mechanisms": "GSSAPI",
         "sasl.kerberos.service.name": "kafka", "sasl.kerberos.kinit.cmd": "true",
@@ -149,7 +149,7 @@ def ask(kdc: Kdc, cache: str, port: int, *more: str) -> subprocess.CompletedProc
     )  # fmt: skip
 
 
-def test_clients_and_brokers_come_in_as_their_principals(
+def test_clients_and_brokers_authenticate_as_their_principals(
     kdc: Kdc, tmp_path: Path, zookeeper: ZooKeeperServer, chroot: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip

@@ -46,7 +46,7 @@ def first(of: str) -> bytes:
     return f"n,,\x01auth=Bearer {of}\x01\x01".encode()
 
 
-def test_who_has_a_token_comes_in_until_it_ends() -> None:
+def test_token_authenticates_until_it_expires() -> None:
     exchange = OAuthBearerExchange(unsecured())
     options = {"unsecuredLoginStringClaim_sub": "alice"}
     login = OAuthBearerLogin(unsecured_token(options, NOW_S * 1000))
@@ -66,7 +66,7 @@ def test_who_has_a_token_comes_in_until_it_ends() -> None:
         {**CLAIMS, "sub": 5}, {**CLAIMS, "exp": True}, {**CLAIMS, "iat": NOW_S + 61},
     ],
 )  # fmt: skip
-def test_a_token_that_is_not_valid_now_is_refused_in_two_steps(claims: dict[str, Any]) -> None:
+def test_invalid_token_is_rejected_in_two_steps(claims: dict[str, Any]) -> None:
     exchange = OAuthBearerExchange(unsecured())
     assert exchange.step(first(token(claims))) == b'{"status":"invalid_token"}'
     assert not exchange.is_complete
@@ -75,12 +75,12 @@ def test_a_token_that_is_not_valid_now_is_refused_in_two_steps(claims: dict[str,
 
 
 @pytest.mark.parametrize("bad", ["a", "a.b", "a.b.c.d", "e30.e30.c2ln", "e30.!!.", "W10.W10."])
-def test_what_is_no_token_is_refused(bad: str) -> None:
+def test_malformed_token_is_rejected(bad: str) -> None:
     with pytest.raises(TokenRefused):
         unsecured().validate(bad)
 
 
-def test_options_of_the_module_say_what_is_asked_of_a_token() -> None:
+def test_module_options_define_required_claims() -> None:
     assert unsecured(PrincipalClaimName="name").validate(
         token({**CLAIMS, "name": "bob"})
     ).subject == "bob"  # fmt: skip
@@ -98,12 +98,12 @@ def test_options_of_the_module_say_what_is_asked_of_a_token() -> None:
         b"n,,\x01host=x\x01\x01", b"n,,\x01\x01", b"n,,\x01auth=Bearer \xff\x01\x01", b"\x01",
     ],
 )  # fmt: skip
-def test_what_is_no_message_ends_the_exchange(message: bytes) -> None:
+def test_malformed_message_ends_the_exchange(message: bytes) -> None:
     with pytest.raises(BrokenExchange):
         OAuthBearerExchange(unsecured()).step(message)
 
 
-def test_another_one_may_not_be_asked_for() -> None:
+def test_other_authorization_id_is_rejected() -> None:
     message = first(token(CLAIMS)).replace(b"n,,", b"n,a=bob,")
     with pytest.raises(Denied, match="different from the token's"):
         OAuthBearerExchange(unsecured()).step(message)
@@ -149,7 +149,7 @@ def validator(folder: Path, **more: Any) -> SignedValidator:
 @pytest.mark.parametrize(
     ("algorithm", "kid"), [("RS256", "one"), ("PS256", "one"), ("ES256", "two")]
 )
-def test_a_signed_token_is_taken_and_a_changed_one_is_not(
+def test_signed_token_is_accepted_and_a_changed_one_rejected(
     tmp_path: Path, algorithm: str, kid: str
 ) -> None:
     checks = validator(tmp_path)
@@ -162,14 +162,14 @@ def test_a_signed_token_is_taken_and_a_changed_one_is_not(
             checks.validate(bad)
 
 
-def test_a_secret_of_the_set_is_no_key_to_verify_with() -> None:
+def test_symmetric_key_of_the_set_does_not_verify() -> None:
     assert [kid for kid, _ in parse_keys(key_set())] == ["one", "two"]
     for bad in ("", "[]", "{}", '{"keys": 5}'):
         with pytest.raises(ValueError, match=r"key set|Expecting"):
             parse_keys(bad)
 
 
-def test_issuer_and_audience_must_be_those_expected(tmp_path: Path) -> None:
+def test_issuer_and_audience_must_match(tmp_path: Path) -> None:
     claims = {**CLAIMS, "iss": "here", "aud": ["brokers", "others"]}
     checks = validator(tmp_path, issuer="here", audiences=frozenset(["brokers"]))
     assert checks.validate(signed("RS256", "one", claims))
@@ -178,7 +178,7 @@ def test_issuer_and_audience_must_be_those_expected(tmp_path: Path) -> None:
             checks.validate(signed("RS256", "one", {**claims, **change}))
 
 
-def test_a_set_that_is_replaced_is_read_again(tmp_path: Path) -> None:
+def test_replaced_key_set_is_read_again(tmp_path: Path) -> None:
     checks = validator(tmp_path)
     assert checks.validate(signed("RS256", "one"))
     (tmp_path / "keys.json").write_text('{"keys": []}')

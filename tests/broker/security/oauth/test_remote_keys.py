@@ -1,4 +1,4 @@
-"""Sets of keys by http and https, from a server of the test."""
+"""Key sets by http and https, from a local server."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NOTHING = '{"keys": []}'
 
 
 class Server:
-    """Answers every GET with `text`, and counts."""
+    """Answers every GET with `text` and counts requests."""
 
     def __init__(self, url: str) -> None:
         self.url, self.text, self.status, self.asked = url, key_set(), 200, 0
@@ -83,14 +83,14 @@ def remote(server: Server, refresh_s: float = 3600.0) -> Iterator[RemoteKeys]:
         keys.close()
 
 
-def test_a_set_is_fetched_again_and_again() -> None:
+def test_key_set_is_fetched_periodically() -> None:
     with serving() as server, remote(server, refresh_s=0.05) as keys:
         assert takes(keys)
         server.text = NOTHING
         until(lambda: not takes(keys), "the new set")
 
 
-def test_an_unknown_key_has_it_fetched_at_once_but_not_by_everybody() -> None:
+def test_unknown_key_causes_a_rate_limited_fetch() -> None:
     with serving() as server:
         server.text = NOTHING
         with remote(server) as keys:
@@ -108,7 +108,7 @@ def _asks_again(server: Server, keys: RemoteKeys) -> None:
     assert server.asked < asked + 20
 
 
-def test_what_cannot_be_fetched_is_tried_again_and_the_old_keys_hold(
+def test_failed_fetch_is_retried_and_old_keys_stay_valid(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with serving() as server, remote(server, refresh_s=0.05) as keys:
@@ -124,7 +124,7 @@ def test_what_cannot_be_fetched_is_tried_again_and_the_old_keys_hold(
     [BadStatusLine("what?"), '{"keys": [{"kty": "EC", "crv": []}]}', "[" * 100_000, "no JSON"],
     ids=["no HTTP", "no curve", "deep", "no JSON"],
 )
-def test_no_answer_ends_the_search(wrong: str | Exception) -> None:
+def test_malformed_response_does_not_stop_fetching(wrong: str | Exception) -> None:
     answers = iter([key_set(), wrong])
 
     def answer() -> str:
@@ -138,7 +138,7 @@ def test_no_answer_ends_the_search(wrong: str | Exception) -> None:
     keys.close()
 
 
-def test_what_is_no_http_is_an_error_of_the_server() -> None:
+def test_malformed_http_is_an_error() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         url = f"http://127.0.0.1:{listening.getsockname()[1]}/keys"
         thread = threading.Thread(target=_answer_nonsense, args=(listening,))
@@ -155,7 +155,7 @@ def _answer_nonsense(listening: socket.socket) -> None:
         peer.sendall(b"what?\r\n\r\n")
 
 
-def test_https_is_trusted_by_a_file(tmp_path: Path) -> None:
+def test_https_uses_the_trust_file(tmp_path: Path) -> None:
     authority = Authority()
     issued = authority.issue("keys", hosts=LOCAL)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -178,7 +178,7 @@ def offer(url: str) -> Any:
     return load_mechanisms(ListenerSettings(properties, "L"), None, lambda: NOW_S * 1000)
 
 
-def test_a_listener_reads_its_keys_there() -> None:
+def test_listener_reads_keys_from_a_url() -> None:
     with serving() as server:
         validator = offer(server.url).validator
         assert validator.validate(signed("RS256", "one")).subject == "alice"
@@ -187,12 +187,12 @@ def test_a_listener_reads_its_keys_there() -> None:
 
 
 @pytest.mark.parametrize("url", ["ftp://x/keys", "", "http://localhost:1/keys", "file:///nowhere"])
-def test_a_set_that_is_not_there(url: str) -> None:
+def test_missing_key_set_is_reported(url: str) -> None:
     with pytest.raises(ConfigError, match=r"jwks\.endpoint\.url"):
         offer(url)
 
 
-def test_a_set_that_never_ends() -> None:
+def test_endless_key_set_is_limited() -> None:
     with serving() as server:
         server.text = " " * (MAX_BYTES + 1)
         with pytest.raises(ConfigError, match="more than"):

@@ -8,7 +8,7 @@ from urteil.broker.security.sasl.plain import PlainExchange, PlainLogin
 from urteil.broker.security.sasl.sasl_exchange import BrokenExchange, Denied
 
 
-def test_a_login_module_has_a_name_and_options() -> None:
+def test_login_module_has_a_name_and_options() -> None:
     module = parse_jaas(
         r"""org.apache.kafka.common.security.plain.PlainLoginModule required // for people
             username="admin" /* not
@@ -39,7 +39,7 @@ def test_a_login_module_has_a_name_and_options() -> None:
         ("a.B required; a.C required;", "contains 2 login modules"),
     ],
 )
-def test_what_is_no_single_module_is_refused_without_its_secrets(text: str, why: str) -> None:
+def test_malformed_modules_are_rejected_without_secrets(text: str, why: str) -> None:
     with pytest.raises(ValueError, match=why) as refused:
         parse_jaas(text)
     assert "Secret" not in str(refused.value)
@@ -48,7 +48,7 @@ def test_what_is_no_single_module_is_refused_without_its_secrets(text: str, why:
 USERS = {"username": "alice", "password": "a-Secret", "user_alice": "a-Secret", "user_bob": "b"}
 
 
-def test_plain_knows_the_users_of_the_module() -> None:
+def test_plain_authenticates_users_of_the_module() -> None:
     exchange = PlainExchange(USERS)
     login = PlainLogin(USERS)
     said = login.step(None)
@@ -73,13 +73,13 @@ def test_plain_knows_the_users_of_the_module() -> None:
         (b"\0a\0\xff", BrokenExchange, "UTF-8"),
     ],
 )
-def test_plain_refuses_what_is_wrong(message: bytes, error: type[Exception], why: str) -> None:
+def test_plain_rejects_invalid_messages(message: bytes, error: type[Exception], why: str) -> None:
     exchange = PlainExchange(USERS)
     with pytest.raises(error, match=why):
         exchange.step(message)
     assert not exchange.is_complete
 
 
-def test_names_of_nodes_are_those_of_java() -> None:
+def test_sanitized_names_equal_javas() -> None:
     assert sanitize("a b*c+d~e/f.g-h_i=ü") == "a%20b%2Ac%2Bd%7Ee%2Ff.g-h_i%3D%C3%BC"
     assert desanitize(sanitize("a b*c+d~e/f,")) == "a b*c+d~e/f,"

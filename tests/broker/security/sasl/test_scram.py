@@ -45,7 +45,7 @@ def server(nonce: Callable[[], str] = lambda: "%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0") 
     return ScramExchange("SCRAM-SHA-256", knowing(user=OF_USER), nonce)
 
 
-def test_the_server_says_what_the_rfc_says() -> None:
+def test_server_reproduces_the_example_of_the_rfc() -> None:
     exchange = server()
     assert exchange.step(CLIENT_FIRST.encode()).decode() == SERVER_FIRST
     assert not exchange.is_complete
@@ -54,7 +54,7 @@ def test_the_server_says_what_the_rfc_says() -> None:
     assert exchange.principal == Principal("User", "user")
 
 
-def test_the_client_says_what_the_rfc_says() -> None:
+def test_client_reproduces_the_example_of_the_rfc() -> None:
     login = ScramLogin(
         "SCRAM-SHA-256",
         {"username": "user", "password": "pencil"},
@@ -66,7 +66,7 @@ def test_the_client_says_what_the_rfc_says() -> None:
 
 
 @pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512"])
-def test_both_sides_agree_whatever_the_name(mechanism: str) -> None:
+def test_client_and_server_agree_for_every_name(mechanism: str) -> None:
     name = "a,b=c=2C ü"
     known = credential(mechanism, "pässword", iterations=5000)
     exchange = ScramExchange(mechanism, knowing(**{name: known}))
@@ -78,7 +78,7 @@ def test_both_sides_agree_whatever_the_name(mechanism: str) -> None:
     assert exchange.principal.name == name
 
 
-def test_a_wrong_proof_a_wrong_nonce_and_an_unknown_user_are_refused() -> None:
+def test_wrong_proof_wrong_nonce_and_unknown_user_are_rejected() -> None:
     other = CLIENT_FINAL.replace("p=dHzb", "p=dHzc")
     for final, why in (
         (other, "Invalid client credentials"),
@@ -102,25 +102,25 @@ def test_a_wrong_proof_a_wrong_nonce_and_an_unknown_user_are_refused() -> None:
         "n,,n=,r=abc", "n,,n=us=er,r=abc", "n,,n=user,r=", "n,,n=user,r=a\x7f", "n,,n=a\0b,r=abc",
     ],
 )  # fmt: skip
-def test_what_is_no_first_message_is_refused(first: str) -> None:
+def test_malformed_first_message_is_rejected(first: str) -> None:
     with pytest.raises(BrokenExchange):
         server().step(first.encode())
 
 
-def test_another_one_may_not_be_asked_for() -> None:
+def test_other_authorization_id_is_rejected() -> None:
     with pytest.raises(Denied, match="authorization id"):
         server().step(b"n,a=admin,n=user,r=abc")
     assert server().step(b"n,a=user,n=user,r=abc")
 
 
-def test_a_credential_of_few_iterations_is_refused() -> None:
+def test_credential_with_few_iterations_is_rejected() -> None:
     weak = credential("SCRAM-SHA-256", "pencil", iterations=4095)
     exchange = ScramExchange("SCRAM-SHA-256", knowing(user=weak))
     with pytest.raises(BrokenExchange, match="Iterations 4095 is less than the minimum 4096"):
         exchange.step(CLIENT_FIRST.encode())
 
 
-def test_a_token_is_looked_up_as_one() -> None:
+def test_token_is_looked_up_as_a_token() -> None:
     asked: list[tuple[str, bool]] = []
 
     def find(name: str, by_token: bool) -> UserCredential | None:
@@ -139,7 +139,7 @@ def test_a_token_is_looked_up_as_one() -> None:
     assert exchange.expires_at_ms == 12345.0
 
 
-def test_the_client_finds_out_a_server_that_does_not_know_the_password() -> None:
+def test_client_detects_a_server_without_the_password() -> None:
     login = ScramLogin(
         "SCRAM-SHA-256", {"username": "user", "password": "pencil"}, lambda: "rOprNGfwEbeRWgbNEkqO"
     )
@@ -158,7 +158,7 @@ def test_the_client_finds_out_a_server_that_does_not_know_the_password() -> None
             login.step(first.encode())
 
 
-def test_a_credential_lies_in_zookeeper_as_apache_kafka_writes_it() -> None:
+def test_stored_credential_equals_apache_kafkas() -> None:
     text = OF_USER.text()
     assert text.startswith("salt=W22ZaJ0SNY7soEsUEjb6gQ==,stored_key=")
     assert text.endswith(",iterations=4096")
@@ -170,6 +170,6 @@ def test_a_credential_lies_in_zookeeper_as_apache_kafka_writes_it() -> None:
         assert "W22" not in str(refused.value)
 
 
-def test_a_salted_password_makes_the_same_credential() -> None:
+def test_salted_password_gives_the_same_credential() -> None:
     salted = hashlib.pbkdf2_hmac("sha256", b"pencil", OF_USER.salt, 4096)
     assert credential_of_salted("SCRAM-SHA-256", salted, OF_USER.salt, 4096) == OF_USER

@@ -1,4 +1,4 @@
-"""Certificates of tests as files of each kind."""
+"""Test certificates in files of each format."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def pem_file(path: Path, *parts: str) -> str:
 
 
 def keytool(*args: str) -> None:
-    """Run Java's own tool, which makes the stores that users have."""
+    """Run Java's keytool."""
     argv = ["keytool", *(f"-J{option}" for option in QUICK_START), *args]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def java_identity(path: Path, issued: Issued, kind: str) -> str:
-    """A key store that keytool wrote from the PKCS #12 of another program."""
+    """Write a key store with keytool from a PKCS #12 file."""
     source = path.with_suffix(".openssl")
     source.write_bytes(issued.pkcs12())
     keytool(
@@ -40,8 +40,8 @@ def java_identity(path: Path, issued: Issued, kind: str) -> str:
 
 
 def java_chain(folder: Path, *, bits: int, signature: str) -> tuple[str, str]:
-    """A key store (PKCS #12) of `localhost` with RSA of so many bits, and the PEM of who signed it,
-    as old as Java still takes them: cryptography signs no such thing any more."""
+    """Write a key store (PKCS #12) of `localhost` with RSA of that size, and the PEM of its issuer,
+    as old as Java still accepts: the package cryptography no longer signs such certificates."""
 
     store = folder / "own.p12"
     kept = ("-keystore", str(store), "-storetype", "PKCS12", "-storepass", PASSWORD)
@@ -57,7 +57,7 @@ def java_chain(folder: Path, *, bits: int, signature: str) -> tuple[str, str]:
 
 
 def java_trust(path: Path, authority: Authority, kind: str) -> str:
-    """A trust store that keytool wrote."""
+    """Write a trust store with keytool."""
     pem = pem_file(path.with_suffix(".pem"), authority.pem)
     keytool(
         "-importcert", "-noprompt", "-alias", "ca", "-file", pem, "-keystore", str(path),
@@ -67,7 +67,7 @@ def java_trust(path: Path, authority: Authority, kind: str) -> str:
 
 
 class GivenSettings:
-    """A listener's settings by name; the rest are Apache Kafka's defaults."""
+    """A listener's settings by name, with Apache Kafka's defaults."""
 
     def __init__(self, given: Mapping[str, object]) -> None:
         self._given = {

@@ -24,7 +24,7 @@ def settings(**given: str) -> Any:
 
 
 @pytest.mark.parametrize("kind", ["JKS", "PKCS12"])
-def test_a_store_that_keytool_wrote_is_read(tmp_path: Path, kind: str) -> None:
+def test_store_of_keytool_is_read(tmp_path: Path, kind: str) -> None:
     key = java_identity(tmp_path / "key.store", BROKER, kind)
     trust = java_trust(tmp_path / "trust.store", AUTHORITY, kind)
     given = settings(
@@ -58,7 +58,7 @@ def test_a_store_that_keytool_wrote_is_read(tmp_path: Path, kind: str) -> None:
         assert PASSWORD not in str(refused.value)
 
 
-def test_a_pem_file_has_the_key_and_its_chain(tmp_path: Path) -> None:
+def test_pem_file_has_the_key_and_its_chain(tmp_path: Path) -> None:
     path = pem_file(tmp_path / "key.pem", BROKER.key_pem("for the key"), BROKER.pem, AUTHORITY.pem)
     given = settings(keystore_type="PEM", keystore_location=path, key_password="for the key")
     identity = load_identity(given)
@@ -68,7 +68,7 @@ def test_a_pem_file_has_the_key_and_its_chain(tmp_path: Path) -> None:
         load_identity(settings(keystore_type="PEM", keystore_location=path, key_password="other"))
 
 
-def test_pem_may_stand_in_the_settings_themselves() -> None:
+def test_inline_pem_is_read() -> None:
     given = settings(
         keystore_type="PEM",
         keystore_key=BROKER.key_pem(),
@@ -98,12 +98,12 @@ def test_pem_may_stand_in_the_settings_themselves() -> None:
         ({"keystore_type": "WALLET"}, "WALLET"),
     ],
 )
-def test_what_does_not_go_together_is_refused(given: dict[str, str], why: str) -> None:
+def test_contradicting_settings_are_rejected(given: dict[str, str], why: str) -> None:
     with pytest.raises(StoreError, match=why):
         load_identity(settings(**given))
 
 
-def test_a_trust_store_without_certificates_is_refused(tmp_path: Path) -> None:
+def test_empty_trust_store_is_rejected(tmp_path: Path) -> None:
     path = pem_file(tmp_path / "empty.pem", "nothing here")
     with pytest.raises(StoreError, match=r"empty\.pem"):
         load_trusted(settings(truststore_type="PEM", truststore_location=path))

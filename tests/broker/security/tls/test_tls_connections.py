@@ -1,4 +1,5 @@
-"""A listener with TLS, asked by sockets: who comes in, as whom, and what a bad peer costs."""
+"""A TLS listener, tested by sockets: authentication, principals, and the cost of malicious
+peers."""
 
 from __future__ import annotations
 
@@ -96,7 +97,7 @@ async def ask(port: int, context: ssl.SSLContext, data: bytes = REQUEST) -> byte
         writer.close()
 
 
-def test_a_certificate_says_who_it_is_and_none_is_anonymous(tmp_path: Path) -> None:
+def test_certificate_names_the_principal_or_anonymous(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with serving() as port:
             assert await ask(port, client(ALICE, tmp_path)) == b"User:al"
@@ -105,7 +106,7 @@ def test_a_certificate_says_who_it_is_and_none_is_anonymous(tmp_path: Path) -> N
     run(scenario())
 
 
-def test_who_is_not_trusted_or_has_no_name_here_is_turned_away(
+def test_untrusted_or_unmapped_client_is_rejected(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def scenario() -> None:
@@ -125,7 +126,7 @@ def test_who_is_not_trusted_or_has_no_name_here_is_turned_away(
 @pytest.mark.parametrize(
     ("version", "offered"), [("TLSv1.2", "TLSv1.2"), ("TLSv1.3", "TLSv1.3"), ("TLSv1.2", "")]
 )
-def test_only_the_versions_that_are_enabled_are_spoken(version: str, offered: str) -> None:
+def test_only_enabled_tls_versions_are_accepted(version: str, offered: str) -> None:
     context = client()
     highest = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
     wanted = highest[offered] if offered else ssl.TLSVersion.TLSv1_3
@@ -142,7 +143,7 @@ def test_only_the_versions_that_are_enabled_are_spoken(version: str, offered: st
     run(scenario())
 
 
-def test_a_handshake_that_stalls_or_is_none_ends(caplog: pytest.LogCaptureFixture) -> None:
+def test_stalled_or_malformed_handshake_is_closed(caplog: pytest.LogCaptureFixture) -> None:
     async def scenario() -> None:
         async with serving(idle_ms=1_000) as port:
             for begin in (b"", b"\x16\x03\x01\x02\x00\x01"):
@@ -161,7 +162,7 @@ def test_a_handshake_that_stalls_or_is_none_ends(caplog: pytest.LogCaptureFixtur
 
 
 def send_and_end(port: int, data: bytes, *, says_so: bool) -> None:
-    """All in one segment; the end is told by TLS's close_notify too, or by TCP alone."""
+    """Send everything in one segment; close by close_notify, or by TCP only."""
     come, gone = ssl.MemoryBIO(), ssl.MemoryBIO()
     tls = client().wrap_bio(come, gone, server_hostname="localhost")
     with socket.create_connection(("127.0.0.1", port), 10) as sock:
@@ -182,7 +183,7 @@ def send_and_end(port: int, data: bytes, *, says_so: bool) -> None:
 
 
 @pytest.mark.parametrize("says_so", [True, False])
-def test_what_came_before_the_end_is_served(says_so: bool) -> None:
+def test_requests_before_the_end_are_served(says_so: bool) -> None:
     """A producer with acks=0 sends, and closes at once."""
 
     async def scenario() -> None:
@@ -201,8 +202,8 @@ def test_what_came_before_the_end_is_served(says_so: bool) -> None:
     run(scenario())
 
 
-def test_files_go_out_as_fast_as_the_peer_reads(tmp_path: Path) -> None:
-    """A reader that stops holds little memory, and what it reads later is right."""
+def test_files_are_sent_as_fast_as_the_peer_reads(tmp_path: Path) -> None:
+    """A stopped reader holds little memory, and later reads correct bytes."""
     data = bytes(range(256)) * 80_000
     file = Storage().open(tmp_path / "00.log", create=True)
     file.write_at([data], len(data), 0)
@@ -228,7 +229,7 @@ def test_files_go_out_as_fast_as_the_peer_reads(tmp_path: Path) -> None:
     run(scenario())
 
 
-def test_many_requests_at_once_are_answered_in_order() -> None:
+def test_concurrent_requests_are_answered_in_order() -> None:
     async def echo(_: Connection, frame: memoryview) -> list[Any]:
         return [framed(bytes(frame))]
 
@@ -263,13 +264,13 @@ async def _write(writer: asyncio.StreamWriter, data: bytes) -> None:
         ({"ssl_truststore_certificates": Authority().pem, "inter": "1"}, "can't connect"),
     ],
 )
-def test_what_cannot_be_is_named_before_it_serves(change: dict[str, str], why: str) -> None:
+def test_invalid_settings_are_reported_before_serving(change: dict[str, str], why: str) -> None:
     is_inter_broker = bool(change.pop("inter", ""))
     with pytest.raises(ConfigError, match=why):
         listener_security(is_inter_broker=is_inter_broker, **change)
 
 
-def test_a_cipher_is_chosen_by_its_java_name() -> None:
+def test_cipher_is_selected_by_its_java_name() -> None:
     name = "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"
 
     async def scenario() -> None:
@@ -285,9 +286,7 @@ def test_a_cipher_is_chosen_by_its_java_name() -> None:
 
 
 @pytest.mark.parametrize(("bits", "signature"), [(1024, "SHA256withRSA"), (2048, "SHA1withRSA")])
-def test_old_certificates_that_java_takes_are_served(
-    bits: int, signature: str, tmp_path: Path
-) -> None:
+def test_old_certificates_that_java_accepts_work(bits: int, signature: str, tmp_path: Path) -> None:
     keystore, trusted = java_chain(tmp_path, bits=bits, signature=signature)
     stores = {
         "ssl.keystore.type": "PKCS12",
@@ -307,8 +306,8 @@ def test_old_certificates_that_java_takes_are_served(
 
 
 @pytest.mark.parametrize("unknown", ["the curve of its key", "its signature"])
-def test_a_trusted_certificate_of_an_unknown_kind_is_no_hindrance(unknown: str) -> None:
-    """Trust stores hold those of whole systems."""
+def test_trusted_certificate_of_unknown_kind_is_ignored(unknown: str) -> None:
+    """Trust stores of operating systems contain such certificates."""
     known, strange = {
         "the curve of its key": ("2a8648ce3d030107", "2a8648ce3d030106"),
         "its signature": ("2a8648ce3d040302", "2a8648ce3d04037f"),
@@ -323,7 +322,7 @@ def test_a_trusted_certificate_of_an_unknown_kind_is_no_hindrance(unknown: str) 
     run(scenario())
 
 
-def test_a_root_that_signed_itself_by_sha1_lowers_nothing(tmp_path: Path) -> None:
+def test_sha1_root_does_not_lower_the_security_level(tmp_path: Path) -> None:
     _, root = java_chain(tmp_path, bits=2048, signature="SHA1withRSA")
     levels = {
         TlsMaterial(
@@ -341,7 +340,7 @@ def test_a_root_that_signed_itself_by_sha1_lowers_nothing(tmp_path: Path) -> Non
     assert len(levels) == 1
 
 
-def test_a_certificate_for_another_name_does_not_replace_this_one() -> None:
+def test_certificate_with_another_name_is_no_replacement() -> None:
     standing = listener_security(is_inter_broker=True)
     other = AUTHORITY.issue("other", hosts=LOCAL)
     for_other_hosts = AUTHORITY.issue("broker", hosts=["elsewhere"])
@@ -362,7 +361,7 @@ def test_a_certificate_for_another_name_does_not_replace_this_one() -> None:
     )
 
 
-def test_a_peer_that_does_not_shake_hands_is_given_up() -> None:
+def test_connect_to_a_peer_without_handshake_times_out() -> None:
     async def silent(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(3600)
 
@@ -383,7 +382,7 @@ def test_a_peer_that_does_not_shake_hands_is_given_up() -> None:
     run(scenario())
 
 
-def test_a_peer_is_reached_by_the_name_in_its_certificate_alone() -> None:
+def test_peer_certificate_must_have_its_host_name() -> None:
     async def answer(_: Connection, frame: memoryview) -> list[Any]:
         header = frame[4:8]
         return encode_response(18, 0, int.from_bytes(header, "big"), ApiVersionsResponse())

@@ -1,4 +1,4 @@
-"""Delegation tokens in a real ZooKeeper, changed and followed by two brokers at once."""
+"""Delegation tokens in a real ZooKeeper, changed and followed by two brokers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TIMES = TokenTimes(max_lifetime_ms=10_000, expiry_ms=5_000, check_interval_ms=20
 
 
 class Brokers:
-    """Two keepers with one clock that is set by hand; the second one is the controller."""
+    """Two instances with one manual clock; the second one is the controller."""
 
     def __init__(self) -> None:
         self.now_ms = 1_000_000
@@ -47,7 +47,7 @@ async def two(
             await keeper.stop()
 
 
-def test_every_broker_knows_a_token(zookeeper: ZooKeeperServer, chroot: str) -> None:
+def test_token_reaches_every_broker(zookeeper: ZooKeeperServer, chroot: str) -> None:
     async def scenario() -> None:
         async with two(zookeeper, chroot, Brokers()) as (first, second):
             token = await first.create(ANN, ANN, (BOB,), -1)
@@ -66,8 +66,8 @@ def test_every_broker_knows_a_token(zookeeper: ZooKeeperServer, chroot: str) -> 
     run(scenario)
 
 
-def test_the_controller_removes_what_is_over(zookeeper: ZooKeeperServer, chroot: str) -> None:
-    """Also a token that was made when another broker was the controller."""
+def test_controller_removes_expired_tokens(zookeeper: ZooKeeperServer, chroot: str) -> None:
+    """Including tokens that were created under another controller."""
 
     async def scenario() -> None:
         brokers = Brokers()
@@ -84,7 +84,7 @@ def test_the_controller_removes_what_is_over(zookeeper: ZooKeeperServer, chroot:
     run(scenario)
 
 
-def test_a_broker_starts_beside_nodes_that_hold_no_token(
+def test_malformed_token_nodes_are_skipped(
     zookeeper: ZooKeeperServer, chroot: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def scenario() -> None:
@@ -101,7 +101,7 @@ def test_a_broker_starts_beside_nodes_that_hold_no_token(
     assert "a token of version 9" in caplog.text
 
 
-def test_without_a_secret_nothing_is_kept(zookeeper: ZooKeeperServer, chroot: str) -> None:
+def test_tokens_are_disabled_without_a_secret(zookeeper: ZooKeeperServer, chroot: str) -> None:
     async def scenario() -> None:
         async with session(zookeeper, chroot) as zk:
             keeper = ClusterTokens(zk, "", TIMES, lambda: 1)
@@ -112,7 +112,7 @@ def test_without_a_secret_nothing_is_kept(zookeeper: ZooKeeperServer, chroot: st
     run(scenario)
 
 
-def test_read_as_it_was_written() -> None:
+def test_token_survives_encoding() -> None:
     token = Token(
         id="x-1", owner=ANN, requester=BOB, renewers=(BOB, ANN), issued_ms=1, max_ms=2, expires_ms=2
     )

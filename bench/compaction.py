@@ -60,7 +60,7 @@ def _clean(size: int, record_bytes: int, codec: int) -> None:
             f"{record_bytes:>6} B {Compression(codec).name.lower():>6} {before / 1e6:>8,.1f} MB "
             f"{before / wall / 1e6:>8,.1f} MB/s {records / wall:>12,.0f} records/s "
             f"{before / processor / 1e6:>8,.1f} MB/processor second, "
-            f"{cleaner.last.records_kept} of {cleaner.last.records_read} records stay"
+            f"{cleaner.last_totals.records_kept} of {cleaner.last_totals.records_read} records stay"
         )
         log.close(clean=False)
 

@@ -30,7 +30,7 @@ from urteil.broker.replication.partition_read import (
     FetchTerms,
     PartitionRead,
 )
-from urteil.broker.replication.replica_manager import NOT_HERE
+from urteil.broker.replication.replica_manager import NOT_SERVED
 from urteil.broker.security.acls.acl_model import Operation, ResourceType
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.batches import (
@@ -147,7 +147,7 @@ class _Asking:
     async def _read(self, wanted: list[FetchTarget]) -> list[PartitionRead]:
         allowed = wanted if self._broker.authorizer is None else self._allowed(wanted)
         if self._request.isolation_level not in ISOLATIONS and any(
-            one.error not in NOT_HERE for one in allowed
+            one.error not in NOT_SERVED for one in allowed
         ):
             raise RequestError(ErrorCode.UNKNOWN_SERVER_ERROR)  # only a read needs to know it
         return await self._broker.replicas.fetch(self._terms, allowed)
@@ -182,11 +182,11 @@ class _Asking:
         it is deleted."""
         replicas = self._broker.replicas
         if isinstance(topic, str):
-            return replicas.wanted(topic, asked)
+            return replicas.fetch_target(topic, asked)
         name = called or replicas.topic_name(topic)
         if not name:
             return FetchTarget("", None, asked, ErrorCode.UNKNOWN_TOPIC_ID)
-        wanted = replicas.wanted(name, asked)
+        wanted = replicas.fetch_target(name, asked)
         if wanted.partition is not None and wanted.partition.topic_id != topic:
             return FetchTarget(name, None, asked, ErrorCode.INCONSISTENT_TOPIC_ID)
         return wanted
@@ -201,7 +201,7 @@ class _Asking:
         last: Topic | None = None
         partitions: list[FetchResponse.PartitionData] = []
         async for topic, wanted, read in paced(
-            sorted(answers, key=lambda one: one[2].error in NOT_HERE)
+            sorted(answers, key=lambda one: one[2].error in NOT_SERVED)
         ):
             if topic != last:
                 last, partitions = topic, []
@@ -331,6 +331,6 @@ def _refused(
         error_code=error,
         high_watermark=-1,
         current_leader=hints.leader(wanted.topic, index, error),
-        aborted_transactions=() if error in NOT_HERE and unseen else None,
+        aborted_transactions=() if error in NOT_SERVED and unseen else None,
         records=b"",
     )

@@ -1,8 +1,7 @@
-"""What becomes of an append's bytes before they get offsets (`LogValidator`).
+"""Validation of the bytes of an append, before they get offsets (`LogValidator`).
 
-Every record of a client is looked at, so that no log holds what nobody can read. In the normal case
-the batch then goes to the log as it came: it is in the topic's codec and format. Only where the
-topic demands more is it written anew.
+Every record from a client is checked, so that a log never holds an unreadable record. A batch
+that already has the topic's codec and timestamp type is appended unchanged; another is rewritten.
 """
 
 from __future__ import annotations
@@ -27,22 +26,22 @@ from urteil.broker.wire.batches import (
     parse_header,
     set_timestamps,
 )
-from urteil.broker.wire.compression import packed, unpacked
+from urteil.broker.wire.compression import compress_chunks, decompress_chunks
 from urteil.broker.wire.errors import ErrorCode
 
-_LOOKED_AT_AT_ONCE_BYTES = 1 << 20
-_PACKED_AT_ONCE_BYTES = 4096
+_CHECKED_ON_LOOP_BYTES = 1 << 20
+_COMPRESSED_ON_LOOP_BYTES = 4096
 
 
 def validate_append(
     data: memoryview, config: LogConfig, now_ms: int, *, from_client: bool
 ) -> Steps[Batches | Rejection]:
-    """Batches of magic 2 as they are to be written, all but their offsets and epochs.
+    """Return the batches of magic 2 to write, still without offsets and leader epochs.
 
-    Empty when `data` holds no whole batch. The caller's buffer is not changed. Nothing here looks
-    at the log: another thread may do the steps.
+    Empty when `data` holds no complete batch. The caller's buffer is not changed. The steps need no
+    access to the log and may run on another thread.
     """
-    if len(data) > _LOOKED_AT_AT_ONCE_BYTES:
+    if len(data) > _CHECKED_ON_LOOP_BYTES:
         yield BEYOND
     try:
         entries = [(NEWEST_MAGIC, data)] if is_sole_batch(data) else list(iter_entries(data))
@@ -55,17 +54,17 @@ def validate_append(
         if entries and entries[0][0] < NEWEST_MAGIC:
             batch = yield from convert_messages(entries, config, now_ms)
             return batch if isinstance(batch, Rejection) else [(parse_header(batch), batch)]
-        parts = [(parse_header(batch), batch) for _, batch in entries]
+        batches = [(parse_header(batch), batch) for _, batch in entries]
     except UNREADABLE as error:
         return _rejection_of(error, ErrorCode.CORRUPT_MESSAGE)
     if from_client:
-        for header, _ in parts:
+        for header, _ in batches:
             refused = batch_checks.check_client_header(header)
             if refused:
                 return refused
-        if len(parts) > 1:
+        if len(batches) > 1:
             return Rejection(ErrorCode.INVALID_RECORD, "More than one record batch for a partition")
-    for index, (header, batch) in enumerate(parts):
+    for index, (header, batch) in enumerate(batches):
         try:
             admitted = yield from _validate_batch(
                 header, batch, config, now_ms, from_client=from_client
@@ -74,57 +73,58 @@ def validate_append(
             return _rejection_of(error, ErrorCode.INVALID_RECORD)
         if isinstance(admitted, Rejection):
             return admitted
-        parts[index] = admitted
-    return parts
+        batches[index] = admitted
+    return batches
 
 
 def _validate_batch(
     header: BatchHeader, batch: memoryview, config: LogConfig, now_ms: int, *, from_client: bool
 ) -> Steps[tuple[BatchHeader, memoryview] | Rejection]:
-    """The batch in the topic's codec, with its kind of time and the newest one in its header (old
-    versions of Sarama say -1 of every batch): as it came if all that is right."""
+    """Return the batch in the topic's codec and timestamp type, with the largest record timestamp
+    in its header (old versions of Sarama always send -1 there). A correct batch is returned as
+    is."""
     newest_ms = header.max_timestamp
     errors = None
     if from_client:
         errors = RecordErrors(config, now_ms)
         claims_broker_time = bool(header.timestamp_type)
-        for found in iter_outlines(batch):
-            errors.look(
-                [one.timestamp_ms for one in found],
-                [one.has_key for one in found],
+        for outlines in iter_outlines(batch):
+            errors.check(
+                [outline.timestamp_ms for outline in outlines],
+                [outline.has_key for outline in outlines],
                 claims_broker_time=claims_broker_time,
             )
             yield STEP
-        refused = errors.refused()
+        refused = errors.rejection()
         if refused:
             return refused
         newest_ms = errors.newest_ms
     codec = config.codec_for(header.compression)
-    anew: bytearray | None = None
+    rewritten: bytearray | None = None
     if codec != header.compression and not (header.is_control and not header.compression):
         if errors is not None and errors.oldest_ms < NO_TIMESTAMP:
-            raise KafkaServerError(f"a record of the time {errors.oldest_ms}")
-        written = yield from recompress(header, batch, newest_ms, codec, config)
-        if isinstance(written, Rejection):
-            return written
-        anew = written
+            raise KafkaServerError(f"a record has the timestamp {errors.oldest_ms}")
+        compressed = yield from recompress(header, batch, newest_ms, codec, config)
+        if isinstance(compressed, Rejection):
+            return compressed
+        rewritten = compressed
     stamped = config.log_append_time
     if stamped or header.timestamp_type:
-        anew = anew or bytearray(batch)
-        set_timestamps(anew, now_ms if stamped else newest_ms, of_broker=stamped)
-    elif anew is None and newest_ms != header.max_timestamp:
-        anew = bytearray(batch)
-        set_timestamps(anew, newest_ms, of_broker=False)
-    if anew is None:
+        rewritten = rewritten or bytearray(batch)
+        set_timestamps(rewritten, now_ms if stamped else newest_ms, of_broker=stamped)
+    elif rewritten is None and newest_ms != header.max_timestamp:
+        rewritten = bytearray(batch)
+        set_timestamps(rewritten, newest_ms, of_broker=False)
+    if rewritten is None:
         return header, batch
-    header = parse_header(anew)
+    header = parse_header(rewritten)
     if header.size > config.max_message_bytes:
         return batch_checks.reject_oversized(header.size, config)
-    return header, memoryview(anew)
+    return header, memoryview(rewritten)
 
 
 def _rejection_of(error: Exception, corrupt: ErrorCode) -> Rejection:
-    """`corrupt` for what is wrong in itself."""
+    """The rejection for an unreadable batch; `corrupt` is its error for damaged data."""
     if isinstance(error, UnsupportedCompression):
         return Rejection(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, str(error))
     is_unforeseen = isinstance(error, KafkaServerError)
@@ -140,15 +140,15 @@ def recompress(
     """
     if header.producer_epoch < 0 if header.has_producer_id else header.is_transactional:
         raise KafkaServerError(f"producer {header.producer_id} has epoch {header.producer_epoch}")
-    if header.compression or len(batch) > _PACKED_AT_ONCE_BYTES:
+    if header.compression or len(batch) > _COMPRESSED_ON_LOOP_BYTES:
         yield BEYOND
-    anew = bytearray(HEADER_BYTES)
-    records = unpacked(header.compression, batch[HEADER_BYTES:])
-    for chunk in packed(codec, records, config.level_of(codec)):
-        anew += chunk
-        if len(anew) > config.max_message_bytes:
-            return batch_checks.reject_oversized(len(anew), config)
+    rewritten = bytearray(HEADER_BYTES)
+    records = decompress_chunks(header.compression, batch[HEADER_BYTES:])
+    for chunk in compress_chunks(codec, records, config.level_of(codec)):
+        rewritten += chunk
+        if len(rewritten) > config.max_message_bytes:
+            return batch_checks.reject_oversized(len(rewritten), config)
         yield STEP
     kept = header.attributes & (TRANSACTIONAL | CONTROL)
-    put_header(anew, header._replace(attributes=kept | codec, max_timestamp=newest_ms))
-    return anew
+    put_header(rewritten, header._replace(attributes=kept | codec, max_timestamp=newest_ms))
+    return rewritten

@@ -1,4 +1,4 @@
-"""What the leader demands of a batch by its header and checksum (`UnifiedLog`, `LogValidator`)."""
+"""Checks of a batch by its header and checksum (`UnifiedLog`, `LogValidator`)."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from urteil.broker.wire.primitives import CorruptBatch
 
 Batches = list[tuple[BatchHeader, memoryview]]
 RecordError = tuple[int, str]
-"""The place of a record in its batch, and what is wrong with it."""
+"""(index of a record in its batch, reason for its rejection)."""
 
 
 class Rejection(NamedTuple):
-    """Why nothing was appended; `records` names those that are at fault, where it is theirs."""
+    """Why an append was rejected; `records` lists the invalid records, if they are the reason."""
 
     error: ErrorCode
     message: str
@@ -31,7 +31,7 @@ class Rejection(NamedTuple):
 
 
 def split_fetched_batches(data: memoryview) -> Batches | Rejection:
-    """The whole batches at the begin of a fetched buffer, whose last one may be cut."""
+    """The complete batches of a fetched buffer; an incomplete last one is ignored."""
     try:
         parts = list(iter_stored(data, allow_partial_tail=True))
     except CorruptBatch as error:
@@ -47,14 +47,14 @@ def split_fetched_batches(data: memoryview) -> Batches | Rejection:
 def check_batch(
     magic: int, entry: memoryview, config: LogConfig, *, from_client: bool
 ) -> Rejection | None:
-    """Why the leader does not take a batch or old message, whatever is in it; None if it may.
+    """Check size, base offset and checksum of a batch or old message; None if it is valid.
 
-    CorruptBatch for an old message with a wrong checksum.
+    Raises CorruptBatch for an old message with a wrong checksum.
     """
     if magic < NEWEST_MAGIC:
         if len(entry) > config.max_message_bytes:
             return reject_oversized(len(entry), config)
-        old_messages.check(entry)
+        old_messages.check_crc(entry)
         return None
     header = parse_header(entry)
     if from_client and header.base_offset != 0:
@@ -81,7 +81,7 @@ def reject_oversized(size: int, config: LogConfig) -> Rejection:
 
 
 def check_client_header(header: BatchHeader) -> Rejection | None:
-    """Why nobody but a broker may write a batch with that header; None if clients may."""
+    """Check a header by the rules for producers; None if it is valid."""
     if header.last_offset_delta < 0 or header.records_count <= 0:
         return Rejection(
             ErrorCode.INVALID_RECORD,
@@ -95,7 +95,7 @@ def check_client_header(header: BatchHeader) -> Rejection | None:
             f"records {header.records_count}",
         )
     if header.compression > Compression.ZSTD:
-        # not to be read by anybody; Apache Kafka stumbles over it
+        # no reader knows the codec; Apache Kafka answers UNKNOWN_SERVER_ERROR
         return Rejection(
             ErrorCode.UNKNOWN_SERVER_ERROR, f"Unknown compression codec {header.compression}"
         )

@@ -1,4 +1,4 @@
-"""Walking over the batches of a segment file: by their heads alone, or whole."""
+"""Scans of a segment file: over the heads of its batches, or over complete batches."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from urteil.broker.wire.batches import (
 from urteil.broker.wire.old_messages import SMALLEST
 from urteil.broker.wire.primitives import CorruptBatch
 
-# base offset, batch length, magic, attributes of magic 0 and 1, last offset delta of magic 2: what
-# finding a position needs
+# base offset, batch length, magic, attributes of magic 0 and 1, last offset delta of magic 2
 _HEAD = struct.Struct(">qi4xBB5xi")
 _SMALLEST = (*SMALLEST, HEADER_BYTES)
 _SMALLEST_BYTES = min(_SMALLEST)
@@ -32,7 +31,7 @@ BatchPosition = tuple[int, int, int, int]
 
 
 class Batch(NamedTuple):
-    """A whole batch as it lies in the file; `data` shares a larger buffer."""
+    """A complete batch and its position in the file; `data` is a view of a larger buffer."""
 
     position: int
     header: BatchHeader
@@ -42,10 +41,10 @@ class Batch(NamedTuple):
 def iter_positions(
     file: File, position: int, end: int, expected: int = 0
 ) -> Iterator[BatchPosition]:
-    """Batches from a batch's `position` to `end`, by heads alone; stops before what is cut.
+    """Batches from a batch's `position` to `end`, by heads alone; stops before an incomplete one.
 
-    The first offset of compressed messages of magic 0 and 1 is not in the head. It is taken to be
-    `expected`, which is the offset after the batch before from the second batch on.
+    Compressed messages of magic 0 and 1 have no first offset in their head. It is assumed to be the
+    offset after the previous batch, `expected` for the first one.
     """
     window, start = b"", position
     while position + _SMALLEST_BYTES <= end:
@@ -71,7 +70,7 @@ def iter_positions(
 
 
 def end_of_batches(data: Buffer, default: int) -> int:
-    """The offset after the last whole batch in `data`, `default` if there is none."""
+    """The offset after the last complete batch in `data`, `default` if there is none."""
     position, after = 0, default
     while position + _SMALLEST_BYTES <= len(data):
         head = memoryview(data)[position : position + _HEAD.size]
@@ -85,10 +84,10 @@ def end_of_batches(data: Buffer, default: int) -> int:
 
 
 def read_batches(file: File, position: int, end: int) -> Iterator[Batch]:
-    """Whole batches of any magic from `position` to `end`, without a look at their CRC.
+    """Complete batches of any magic from `position` to `end`; the CRC is not checked.
 
-    Stops at the first one that is cut, lies about its length or has an unknown magic. Reads in
-    chunks; memory is bounded by the chunk and the largest batch that fits the file.
+    Stops at the first batch that is incomplete or has an impossible length or an unknown magic.
+    Memory is bounded by a chunk and the largest batch in the file.
     """
     chunk, start, length = memoryview(b""), position, 0
     while position < end:

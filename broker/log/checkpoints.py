@@ -32,16 +32,16 @@ TopicPartition = tuple[str, int]
 
 
 RESERVED_DIRECTORY_IDS = 100
-"""Ids of directories below this number mean something of their own in Apache Kafka."""
-# no more digits than a 64-bit number has; `str.isdigit` would let others than 0 to 9 pass
+"""Apache Kafka reserves the directory ids below this number."""
+# at most as many digits as a 64-bit number has; `str.isdigit` accepts more than 0 to 9
 _NUMBER = re.compile(r"-?[0-9]{1,18}")
 _COUNT = re.compile(r"[0-9]{1,9}")
 _SEPARATOR = re.compile(r"\s*[=:]\s*|\s+")
-"""Between a key and its value in a file of Java's properties."""
+"""The separator of key and value in a Java properties file."""
 
 
 class DamagedFile(ValueError):
-    """A checkpoint that is not in its format; the text names the file and the line."""
+    """A file that violates its format; the message names the file and the line."""
 
 
 def _encode(lines: Iterable[str]) -> bytes:
@@ -50,8 +50,7 @@ def _encode(lines: Iterable[str]) -> bytes:
 
 
 def _decode(path: Path, data: bytes, columns: int) -> list[list[str]]:
-    """Rows of a checkpoint: version, count, then so many rows. Kafka makes some of its checkpoints
-    as empty files, which have no rows."""
+    """Parse a checkpoint: version, row count, rows. An empty file is valid and has no rows."""
     if not data:
         return []
     lines = data.decode("ascii", "replace").split("\n")
@@ -81,10 +80,10 @@ def write_offsets(storage: Storage, path: Path, offsets: Mapping[TopicPartition,
 
 
 class CheckpointFile:
-    """Rows are put by the owner of the logs and written by whichever thread comes first.
+    """An offset checkpoint whose rows are set on the event loop and written on any thread.
 
-    Only the rows put last are written, and none of older ones once those are: so a write that
-    waits in a queue can neither undo a newer one nor cost a second sync.
+    Only the newest rows are written. A write that waited in a queue therefore never replaces newer
+    rows, and costs no second sync.
     """
 
     __slots__ = ("_path", "_rows", "_storage", "_writing")
@@ -96,11 +95,11 @@ class CheckpointFile:
         self._writing = threading.Lock()
 
     def put(self, rows: Mapping[TopicPartition, int]) -> None:
-        """What the file shall hold; `rows` must not change any more."""
+        """Set the rows for the next write; the caller must not change them afterwards."""
         self._rows.append(rows)
 
     def write(self) -> None:
-        """Return once everything put before is durable. Raises OSError."""
+        """Write the newest rows; on return they are durable. Raises OSError."""
         with self._writing:
             try:
                 rows = self._rows.pop()
@@ -114,16 +113,16 @@ def read_epochs(storage: Storage, path: Path) -> list[tuple[int, int]]:
     if not storage.exists(path):
         return []
     data = storage.read(path)
-    if data and not data.endswith(b"\n"):  # the last number may have more digits
-        raise DamagedFile(f"{path}: ends in the midst of a line")
+    if data and not data.endswith(b"\n"):  # the last number may be incomplete
+        raise DamagedFile(f"{path}: the last line is incomplete")
     return [(int(epoch), int(start)) for epoch, start in _decode(path, data, 2)]
 
 
 def write_epochs(
     storage: Storage, path: Path, epochs: Iterable[tuple[int, int]], *, grown: bool
 ) -> None:
-    """Not durable until somebody syncs the file. With `grown` there are rows after those that it
-    has: it is written over."""
+    """Write the epochs without a sync. With `grown`, rows were only added since the last write, so
+    the file is overwritten in place."""
     data = _encode(f"{epoch} {start}" for epoch, start in epochs)
     if grown:
         storage.write_over(path, data)
@@ -137,7 +136,7 @@ def encode_uuid(value: uuid.UUID) -> str:
 
 
 def decode_uuid(text: str) -> uuid.UUID:
-    """Raises ValueError for what is no id."""
+    """The inverse of `encode_uuid`. Raises ValueError."""
     return uuid.UUID(bytes=base64.urlsafe_b64decode(text + "=="))
 
 
@@ -165,8 +164,8 @@ def write_topic_id(storage: Storage, directory: Path, topic_id: uuid.UUID) -> No
 def read_meta(storage: Storage, directory: Path) -> dict[str, str]:
     """`meta.properties` as text by name; empty without a file.
 
-    The version is 0 where the file has none, also in an empty file. Raises DamagedFile for another
-    version and for ids that are none.
+    A file without a version, even an empty one, has version 0. Raises DamagedFile for another
+    version and for malformed ids.
     """
     path = directory / META_PROPERTIES
     if not storage.exists(path):
@@ -177,11 +176,11 @@ def read_meta(storage: Storage, directory: Path) -> dict[str, str]:
     fields = {pair[0]: pair[1] for pair in pairs if len(pair) > 1}
     version = fields.get("version", "0")
     if version != "0":
-        raise DamagedFile(f"{path}: version {version!r}, 0 is expected")
+        raise DamagedFile(f"{path}: version {version!r}, expected 0")
     if (directory_id := fields.get("directory.id")) is not None:
         _check_directory_id(path, directory_id)
     if not _NUMBER.fullmatch(fields.get("broker.id", "0")):
-        raise DamagedFile(f"{path}: broker.id {fields['broker.id']!r} is no number")
+        raise DamagedFile(f"{path}: broker.id {fields['broker.id']!r} is not a number")
     return fields
 
 
@@ -189,7 +188,7 @@ def _check_directory_id(path: Path, text: str) -> None:
     try:
         number = decode_uuid(text).int
     except ValueError:
-        raise DamagedFile(f"{path}: directory.id {text!r} is no id of a directory") from None
+        raise DamagedFile(f"{path}: directory.id {text!r} is not a directory id") from None
     if number < RESERVED_DIRECTORY_IDS:
         raise DamagedFile(f"{path}: directory.id {text!r} is reserved")
 
@@ -202,7 +201,7 @@ def write_meta(
     now_ms: int,
     directory_id: str | None = None,
 ) -> None:
-    """Write `meta.properties`; a directory keeps the id that Apache Kafka gave it."""
+    """Write `meta.properties`; an existing directory id is preserved."""
     date = time.strftime("%a %b %d %H:%M:%S UTC %Y", time.gmtime(now_ms / 1000))
     text = f"#\n#{date}\nbroker.id={broker_id}\nversion=0\ncluster.id={cluster_id}\n"
     if directory_id is not None:

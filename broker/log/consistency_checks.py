@@ -1,7 +1,7 @@
-"""Whether the files of a log agree with each other, told from a few places in them.
+"""Checks that the files of a log are consistent, by samples.
 
-Kafka's formats have no checksum over indexes, epochs and aborted transactions, but all of them
-can be compared with the heads of the batches they speak of.
+Kafka's formats have no checksum over indexes, epochs and aborted transactions. The checks compare
+their entries with the heads of the batches that they refer to.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from urteil.broker.log.segment import DamagedSegment, LogSegment
 from urteil.broker.log.segment_list import SegmentList
 from urteil.broker.log.txn_index import AbortedTxn
 
-_ABORTED_LOOKED_AT = 1000
+_CHECKED_ABORTS = 1000
 
 
 def batch_at(segments: SegmentList, offset: int) -> Batch | None:
-    """The first batch that ends at `offset` or later, wherever it lies."""
+    """The first batch of the log that ends at `offset` or later."""
     for index in range(max(segments.floor_index(offset), 0), len(segments)):
         segment = segments[index]
         position = segment.position_of(offset)
@@ -28,7 +28,7 @@ def batch_at(segments: SegmentList, offset: int) -> Batch | None:
 
 
 def is_consistent(segments: SegmentList, index: int) -> bool:
-    """Whether a segment of a clean stop is whole and fits its indexes, as far as the ends tell."""
+    """Whether a flushed segment matches its indexes, by the last entries of the indexes."""
     segment = segments[index]
     if not (segment.offset_index.exists() and segment.time_index.exists()):
         return False
@@ -70,11 +70,12 @@ def _are_aborts_consistent(segments: SegmentList, segment: LogSegment) -> bool:
         if not 0 <= txn.last_stable_offset <= txn.last_offset + 1:
             return False
         low = txn.last_offset + 1
-    return all(_has_marker(segments, segment, txn) for txn in entries[-_ABORTED_LOOKED_AT:])
+    return all(_has_marker(segments, segment, txn) for txn in entries[-_CHECKED_ABORTS:])
 
 
 def _has_marker(segments: SegmentList, segment: LogSegment, txn: AbortedTxn) -> bool:
-    """Whether the transaction's marker is where it should be, and its begin, if it is there."""
+    """Whether the marker of an aborted transaction is at its offset, and its first batch, unless
+    compaction removed it."""
     position = segment.position_of(txn.last_offset)
     found = None
     if position is not None:
@@ -87,14 +88,14 @@ def _has_marker(segments: SegmentList, segment: LogSegment, txn: AbortedTxn) -> 
         return True
     begin = batch_at(segments, txn.first_offset)
     if begin is None or begin.header.base_offset != txn.first_offset:
-        return begin is None or begin.header.base_offset > txn.first_offset  # compacted
+        return begin is None or begin.header.base_offset > txn.first_offset  # removed by compaction
     return begin.header.is_transactional and begin.header.producer_id == txn.producer_id
 
 
 def is_epoch_cache_consistent(
     segments: SegmentList, epochs: list[tuple[int, int]], log_end_offset: int
 ) -> bool:
-    """Whether every epoch begins and ends where the batches say (compaction may hide it)."""
+    """Whether every epoch begins and ends where its batches do, as far as compaction left them."""
     ends = [*(start for _, start in epochs[1:]), log_end_offset]
     try:
         for (epoch, start), next_start in zip(epochs, ends, strict=False):
@@ -107,23 +108,25 @@ def is_epoch_cache_consistent(
                     return False
         first = batch_at(segments, 0)
     except DamagedSegment:
-        return True  # no ground to judge by
+        return True  # the batches cannot be read
     return first is None or bool(epochs) or first.header.partition_leader_epoch < 0
 
 
 def read_epochs_from_batches(segments: SegmentList, end: float = inf) -> list[tuple[int, int]]:
-    """(epoch, start offset) as the batches before `end` have them. An epoch that a single batch has
-    in the midst of another one's is damage: it is not under the batch's checksum."""
+    """(epoch, start offset) entries from the batches before `end`. The epoch of a single batch
+    between batches of another epoch is ignored as damage: no checksum covers it."""
     heads = _Heads(segments, end)
-    found: list[tuple[int, int]] = []
+    entries: list[tuple[int, int]] = []
     for before, (epoch, offset), after in heads.triples():
-        odd = before <= after and not before <= epoch <= after
-        if not odd and epoch > (found[-1][0] if found else -1):
-            found.append((epoch, offset))
-    return found
+        is_odd = before <= after and not before <= epoch <= after
+        if not is_odd and epoch > (entries[-1][0] if entries else -1):
+            entries.append((epoch, offset))
+    return entries
 
 
 class _Heads:
+    """(leader epoch, base offset) of every batch before an end offset."""
+
     def __init__(self, segments: SegmentList, end: float) -> None:
         self._segments = segments
         self._end = end

@@ -1,4 +1,4 @@
-"""Opening one log directory at the start of a broker (`LogManager.loadLogs`)."""
+"""Loading of one log directory at the start of a broker (`LogManager.loadLogs`)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ConfigOf = Callable[[str], LogConfig]
 
 @dataclass(slots=True)
 class LoadedDirectory:
-    """The logs of one directory, and the high watermarks that its checkpoint tells."""
+    """The logs of one directory and the high watermarks of its checkpoint."""
 
     logs: dict[TopicPartition, PartitionLog] = field(default_factory=dict)
     futures: dict[TopicPartition, PartitionLog] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class LogOpener:
         self._on_cut = on_lowered
 
     def load(self, config_of: ConfigOf) -> LoadedDirectory:
-        """Open every log, recovering those of an unclean stop. Raises OSError."""
+        """Open every log; recover them after an unclean stop. Raises OSError."""
         directory, loaded = self._directory, LoadedDirectory()
         clean = directory.consume_clean_marker()
         recovery = directory.read_offsets(checkpoints.RECOVERY_POINTS)
@@ -86,8 +86,8 @@ class LogOpener:
         return loaded
 
     def _rename_stray(self, folder: Path) -> None:
-        """A copy on its way to where the partition's log is already: nobody needs it, and it may
-        hold records, so it is left under a name that no broker loads."""
+        """Rename a second copy of a log, found where the partition's log already is. It may hold
+        records, so it is not deleted; no broker loads the new name."""
         target = folder.with_name(folder.name.removesuffix("-future") + "-stray")
         self._storage.rename(folder, target)
         _log.warning("%s: a second copy of a log, renamed to %s", folder, target.name)
@@ -99,7 +99,7 @@ class LogOpener:
         try:
             topic_id = checkpoints.read_topic_id(self._storage, folder)
         except checkpoints.DamagedFile as error:
-            _log.error("%s: taken as unknown", error)
+            _log.error("%s: topic id treated as unknown", error)
             topic_id = ZERO_UUID
         return PartitionLog(
             self._storage,
@@ -115,11 +115,11 @@ class LogOpener:
 
 
 def choose_newer_copy(one: PartitionLog, other: PartitionLog) -> PartitionLog | None:
-    """Which of two copies of a partition goes on living, None if that cannot be told.
+    """The newer of two copies of a partition, None if they cannot be compared.
 
     A crash between the two renames that end a move leaves both under the partition's name; the
-    older one has nothing that the newer one lacks. A disk that failed while a log was made leaves
-    an empty folder. Apache Kafka refuses to start then.
+    newer one then has all records of the older one. A disk that failed while a log was created
+    leaves an empty folder. Apache Kafka does not start in either case.
     """
     for each, rival in ((one, other), (other, one)):
         if each.topic_id == ZERO_UUID and _age(each) == (-1, 0):
@@ -136,5 +136,5 @@ def _age(log: PartitionLog) -> tuple[int, int]:
 def topic_config_reader(
     props: Mapping[str, str], overrides: Callable[[str], Mapping[str, str]] | None
 ) -> ConfigOf:
-    """What a topic's logs obey, by its own settings and the broker's."""
+    """A function from a topic to its settings: its overrides, else the broker's."""
     return lambda topic: LogConfig.from_properties(props, overrides(topic) if overrides else None)

@@ -1,4 +1,4 @@
-"""Where each leader epoch began in one log (KIP-101, KIP-279; `LeaderEpochFileCache`)."""
+"""The start offset of each leader epoch in a log (KIP-101, KIP-279; `LeaderEpochFileCache`)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ UNKNOWN = (-1, -1)
 
 
 class EpochCache:
-    """Epochs with their start offsets, both rising; kept in `leader-epoch-checkpoint`.
+    """Epochs with their start offsets, both ascending; stored in `leader-epoch-checkpoint`.
 
-    The file is written at every change, but synced only by the flush that moves the recovery
-    point: what a power cut takes from it follows from the batches beyond that point. So a thousand
-    leaders that begin an epoch at once wait for no disk.
+    The file is written at every change but synced only by the flush that raises the recovery point.
+    Entries lost in a power cut are recovered from the batches beyond that point. So a thousand
+    partitions can begin an epoch at once without a sync.
     """
 
     __slots__ = ("_epochs", "_path", "_starts", "_storage", "damaged")
@@ -34,7 +34,7 @@ class EpochCache:
         try:
             entries = read_epochs(storage, self._path)
         except DamagedFile as error:
-            _log.error("%s: built anew from the log", error)
+            _log.error("%s: rebuilt from the log", error)
             entries, self.damaged = [], True
         for epoch, start in entries:
             self._put(epoch, start)
@@ -54,9 +54,9 @@ class EpochCache:
         self._path = directory / LEADER_EPOCHS
 
     def assign(self, epoch: int, start_offset: int) -> None:
-        """Note that `epoch` starts at `start_offset`, unless it is known already.
+        """Record that `epoch` starts at `start_offset`, unless it already has an entry.
 
-        Entries that the new one contradicts (not older, or not before it) are dropped.
+        Entries with an equal or newer epoch, or an equal or later start, are removed.
         """
         if epoch < 0 or start_offset < 0:
             return
@@ -65,12 +65,12 @@ class EpochCache:
             self._write(grown=len(self._epochs) > known)
 
     def assign_all(self, entries: list[tuple[int, int]]) -> None:
-        """Assign many, found in the log, with one write of the file."""
+        """Assign several epochs with one write of the file."""
         if any([self._put(epoch, start) for epoch, start in entries]):
             self._write()
 
     def replace(self, entries: list[tuple[int, int]]) -> None:
-        """Know these alone."""
+        """Replace all entries."""
         self._epochs, self._starts = [], []
         for epoch, start in entries:
             self._put(epoch, start)
@@ -93,8 +93,8 @@ class EpochCache:
     def end_offset(self, requested: int, log_end_offset: int) -> tuple[int, int]:
         """The largest epoch not above `requested` and the offset where it ended (KIP-279).
 
-        (-1, -1) when nothing is known of it, or epoch -1 is asked for. An epoch older than all
-        known ends where the first known begins.
+        (-1, -1) for epoch -1 and for an epoch newer than all entries. An epoch older than all
+        entries ends where the first entry begins.
         """
         if requested == -1 or not self._epochs or requested > self._epochs[-1]:
             return UNKNOWN
@@ -117,7 +117,7 @@ class EpochCache:
             self._write()
 
     def truncate_from_start(self, start_offset: int) -> None:
-        """Forget what lies before `start_offset`; the epoch that spans it now begins there."""
+        """Drop epochs that end before `start_offset`; the epoch that spans it now begins there."""
         last = bisect_right(self._starts, start_offset) - 1
         if last < 0 or (last == 0 and self._starts[0] == start_offset):
             return
@@ -137,5 +137,5 @@ class EpochCache:
         write_epochs(self._storage, self._path, self.entries, grown=grown)
 
     def write(self) -> None:
-        """Write the file even if nothing changed (a new log has one from the start)."""
+        """Write the file even if nothing changed: a new log needs one."""
         self._write()

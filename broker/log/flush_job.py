@@ -1,4 +1,4 @@
-"""Making files durable, apart from the log's state so that it may run beside the event loop."""
+"""A sync of a log's files that runs on a background thread."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from urteil.broker.log.storage import Storage
 
 
 class FlushJob:
-    """Syncs what holds the offsets below `upto`; opens files by itself, touches no log.
+    """Syncs the files that hold the offsets below `upto`, through descriptors of its own.
 
-    `done` is set at the end; `health` takes note if the storage failed. Files removed meanwhile
-    are passed over: who removed them needs them durable no more.
+    `done` is set at the end; a storage error is reported to `health`. Files that were removed
+    meanwhile are skipped.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Indexes of a sealed segment built anew from its log, beside the event loop."""
+"""Rebuild of the indexes of a sealed segment from its log, on a background thread."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _log = logging.getLogger("urteil.broker.log")
 
 
 class IndexRebuild:
-    """Reads the segment's file through a descriptor of its own, touches no segment.
+    """Reads the segment's file through its own descriptor; does not access the segment.
 
-    `done` is set at the end. Where the file went away or cannot be read, nothing is built.
+    `done` is set at the end. If the file is missing or unreadable, no index is built.
     """
 
     def __init__(self, storage: Storage, segment: LogSegment, interval_bytes: int) -> None:
@@ -29,7 +29,7 @@ class IndexRebuild:
         self._offsets: list[bytes] = []
         self._times: list[bytes] = []
         self._newest = (-1, segment.base_offset)
-        self._is_whole = False
+        self._is_complete = False
         self.done = False
 
     def run(self) -> None:
@@ -40,7 +40,7 @@ class IndexRebuild:
             finally:
                 file.close()
         except OSError as error:
-            _log.error("%s: its indexes cannot be built anew: %s", self._path, error)
+            _log.error("%s: its indexes cannot be rebuilt: %s", self._path, error)
         finally:
             self.done = True
 
@@ -52,25 +52,25 @@ class IndexRebuild:
                 self._newest = (header.max_timestamp, header.last_offset)
             if since > self._interval_bytes:
                 self._offsets.append(OffsetIndex.pack(header.last_offset - base, batch.position))
-                noted_ms = self._note_time(noted_ms)
+                noted_ms = self._add_time(noted_ms)
                 since = 0
             since += header.size
             end = batch.position + header.size
-        self._note_time(noted_ms)
-        self._is_whole = end == self._size
+        self._add_time(noted_ms)
+        self._is_complete = end == self._size
 
-    def _note_time(self, noted_ms: int) -> int:
+    def _add_time(self, noted_ms: int) -> int:
         time_ms, offset = self._newest
         if time_ms > noted_ms:
             self._times.append(TimeIndex.pack(time_ms, offset - self.segment.base_offset))
         return max(time_ms, noted_ms)
 
     def finish(self, log: PartitionLog) -> None:
-        """Put what was built in place, unless the segment went or was cut, or cannot be read to its
-        end: what an index has of the part behind the damage is worth more. Raises OSError."""
+        """Install the new indexes, unless the segment was removed, truncated or is damaged: the old
+        index may reach records behind the damage. Raises OSError."""
         segments = log.segments
         if self.segment in segments.misindexed:
             segments.misindexed.remove(self.segment)
-        stands = any(one is self.segment for one in segments)
-        if self._is_whole and stands and self.segment.size == self._size:
+        is_present = any(each is self.segment for each in segments)
+        if self._is_complete and is_present and self.segment.size == self._size:
             self.segment.replace_indexes(self._offsets, self._times, self._newest)

@@ -1,9 +1,8 @@
 """The sparse indexes of a segment (Kafka's `OffsetIndex` and `TimeIndex`).
 
-The entries of an index that is being written live in memory and reach the file in chunks, when
-the segment is flushed, rolled or closed: they are rebuilt from the log after a crash anyway.
-A sealed index stays on disk and is searched there. (Not mapped: a file cut by somebody else
-would kill the process.)
+A growing index keeps its entries in memory and writes them in chunks, and when the segment is
+flushed, rolled or closed; after a crash it is rebuilt from the log. A sealed index is searched on
+disk. It is not memory-mapped: a file truncated by another process would kill the broker.
 """
 
 from __future__ import annotations
@@ -35,13 +34,13 @@ class _Index:
         self.path = path
         self.base_offset = base_offset
         self._growing: bytearray | None = None
-        self._count = -1  # of a sealed index: not looked up yet
+        self._count = -1  # of a sealed index; -1: not read yet
         self._written = 0
         if create:
             self.clear()
 
     def _store(self, data: bytes) -> None:
-        """Make the file hold exactly `data`."""
+        """Replace the content of the file by `data`."""
         file = self._storage.open(self.path, create=True)
         try:
             file.truncate(0)
@@ -60,12 +59,12 @@ class _Index:
         finally:
             file.close()
         if len(data) != size:
-            raise OSError(f"{self.path}: cut by somebody else")
+            raise OSError(f"{self.path}: truncated by another process")
         return data
 
     @property
     def count(self) -> int:
-        """How many entries there are."""
+        """The number of entries."""
         if self._growing is not None:
             return len(self._growing) // self.ENTRY
         if self._count < 0:
@@ -80,11 +79,11 @@ class _Index:
             file.close()
 
     def is_full(self, max_bytes: int) -> bool:
-        """Whether an index of `max_bytes` would take no further entry."""
+        """Whether an index limited to `max_bytes` has no room for another entry."""
         return self.count >= max_bytes // self.ENTRY
 
-    def _slots_below(self, key: int, upto: int | None = None) -> int:
-        """How many entries, of all or the first `upto`, have a smaller key."""
+    def _count_below(self, key: int, upto: int | None = None) -> int:
+        """The number of entries with a smaller key, among all or the first `upto`."""
         low, high = 0, self.count if upto is None else max(0, min(upto, self.count))
         window: bytes | bytearray = b""
         first = 0
@@ -109,7 +108,7 @@ class _Index:
             self.flush()
 
     def _thaw(self) -> bytearray:
-        """The entries as growing memory."""
+        """Load the entries into memory so that the index can grow."""
         if self._growing is None:
             data = bytearray(self._read(0, self.count * self.ENTRY))
             self._store(bytes(data))
@@ -117,7 +116,7 @@ class _Index:
         return self._growing
 
     def flush(self) -> None:
-        """Write what is not in the file yet (to the system, not to the device)."""
+        """Write the entries that are not in the file yet, without a sync."""
         data = self._growing
         if data is None or len(data) == self._written:
             return
@@ -130,25 +129,25 @@ class _Index:
         self._written = len(data)
 
     def seal(self) -> None:
-        """Write all and let go of the memory; the file has no byte beyond its entries."""
+        """Write all entries and free the memory; the file ends with its last entry."""
         self.flush()
         if self._growing is not None:
             self._count = self.count
             self._growing = None
 
     def clear(self) -> None:
-        """Drop all entries, also when there is no file."""
+        """Remove all entries; create the file if it is missing."""
         self._store(b"")
         self._growing = bytearray()
 
-    def _keep(self, count: int) -> None:
+    def _truncate_to_count(self, count: int) -> None:
         if count < self.count:
             data = self._thaw()
             del data[count * self.ENTRY :]
             self._store(bytes(data))
 
     def replace(self, data: bytes) -> None:
-        """Have the entries that `data` holds, on disk alone."""
+        """Replace all entries by those encoded in `data`; the index is sealed then."""
         self._store(data)
         self._growing, self._count = None, len(data) // self.ENTRY
 
@@ -156,7 +155,7 @@ class _Index:
         """Whether the file is there."""
         return self._storage.exists(self.path)
 
-    def _is_whole(self) -> bool:
+    def _has_complete_entries(self) -> bool:
         return self._file_size() % self.ENTRY == 0
 
     def remove(self) -> None:
@@ -189,22 +188,23 @@ class OffsetIndex(_Index):
         self._append(_OFFSET_ENTRY.pack(offset - self.base_offset, position))
 
     def lookup(self, offset: int) -> tuple[int, int]:
-        """(slot, a batch position at or before the batch that holds `offset`); slot -1: none."""
-        below = self._slots_below(offset - self.base_offset + 1)
+        """(slot, position of a batch at or before the one that holds `offset`); slot -1 and
+        position 0 without an entry."""
+        below = self._count_below(offset - self.base_offset + 1)
         return below - 1, self.entry(below - 1)[1] if below else 0
 
     @staticmethod
     def pack(offset: int, position: int) -> bytes:
-        """An entry by its relative offset."""
+        """Encode an entry from its relative offset."""
         return _OFFSET_ENTRY.pack(offset, position)
 
     def truncate(self, offset: int) -> None:
         """Drop entries of `offset` and later."""
-        self._keep(self._slots_below(offset - self.base_offset))
+        self._truncate_to_count(self._count_below(offset - self.base_offset))
 
     def is_sane(self, log_size: int) -> bool:
-        """Whether the file can be what was once written beside a log of `log_size` bytes."""
-        if not self._is_whole():
+        """Whether the entries are complete and the last one lies in a log of `log_size` bytes."""
+        if not self._has_complete_entries():
             return False
         if not self.count:
             return True
@@ -235,26 +235,26 @@ class TimeIndex(_Index):
 
     def maybe_append(self, timestamp_ms: int, offset: int) -> None:
         """Add an entry if its time is newer than the last one's."""
-        growing = self._growing  # looked at before every few batches of a log that is appended to
+        growing = self._growing  # a hot path: called for every indexed batch of an append
         newest_ms = _LONG.unpack_from(growing, len(growing) - 12)[0] if growing else self.last[0]
         if timestamp_ms > newest_ms:
             self._append(_TIME_ENTRY.pack(timestamp_ms, offset - self.base_offset))
 
     def is_full(self, max_bytes: int) -> bool:
-        """One entry stays free for the one that is written when the segment is sealed."""
+        """Whether the index is full; one slot stays free for the entry that `seal` adds."""
         return self.count >= max_bytes // 12 - 1
 
     def lookup(self, timestamp_ms: int, *, upto: int | None = None) -> tuple[int, tuple[int, int]]:
-        """(slot, the last entry not newer than `timestamp_ms`) of all or the first `upto`.
+        """(slot, the last entry not newer than `timestamp_ms`), among all or the first `upto`.
 
-        Without one the slot is -1, the entry (-1, base offset).
+        Without such an entry: (-1, (-1, base offset)).
         """
-        below = self._slots_below(timestamp_ms + 1, upto)
+        below = self._count_below(timestamp_ms + 1, upto)
         return below - 1, self.entry(below - 1) if below else (-1, self.base_offset)
 
     @staticmethod
     def pack(timestamp_ms: int, offset: int) -> bytes:
-        """An entry by its relative offset."""
+        """Encode an entry from its relative offset."""
         return _TIME_ENTRY.pack(timestamp_ms, offset)
 
     def truncate(self, offset: int) -> None:
@@ -263,11 +263,11 @@ class TimeIndex(_Index):
         count = self.count
         while count and self.entry(count - 1)[1] >= offset:
             count -= 1
-        self._keep(count)
+        self._truncate_to_count(count)
 
     def is_sane(self) -> bool:
-        """Whether entries are whole and rise from first to last."""
-        if not self._is_whole():
+        """Whether the entries are complete and the last is not older than the first."""
+        if not self._has_complete_entries():
             return False
         if not self.count:
             return True

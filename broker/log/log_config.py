@@ -22,7 +22,7 @@ def _setting(default: Any, *synonyms: str) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogConfig:
-    """What one topic's logs obey. Sizes in bytes, times in ms, -1 means without limit."""
+    """The settings of one topic's logs. Sizes in bytes, times in ms; -1 means unlimited."""
 
     cleanup_policy: str = _setting("delete", "log.cleanup.policy")
     compression_gzip_level: int = _setting(-1, "compression.gzip.level")
@@ -57,12 +57,12 @@ class LogConfig:
     segment_ms: int = _setting(604_800_000, "log.roll.ms")
     unclean_leader_election_enable: bool = _setting(False, "unclean.leader.election.enable")
 
-    # Settings of the broker alone, which a log has to know too.
+    # A setting of the broker alone; topics cannot override it.
     producer_id_expiration_ms: int = _setting(86_400_000, "producer.id.expiration.ms")
 
     @property
     def preallocated_bytes(self) -> int:
-        """How large the file of a new segment is made at once (`LogConfig.initFileSize`)."""
+        """The initial file size of a new segment (`LogConfig.initFileSize`)."""
         return self.segment_bytes if self.preallocate else 0
 
     @property
@@ -77,7 +77,7 @@ class LogConfig:
 
     @property
     def max_segment_ms(self) -> int:
-        """The age at which a segment is rolled: what is to be compacted in time must be rolled."""
+        """The age at which a segment is rolled; a compaction deadline may lower it."""
         if self.compacts and self.max_compaction_lag_ms > 0:
             return min(self.segment_ms, self.max_compaction_lag_ms)
         return self.segment_ms
@@ -88,13 +88,13 @@ class LogConfig:
         return self.message_timestamp_type == "LogAppendTime"
 
     def codec_for(self, sent: int) -> int:
-        """The codec that batches are kept in, for those sent in codec `sent`."""
+        """The codec in which the log stores a batch that was sent in codec `sent`."""
         if self.compression_type == "producer":
             return sent
         return _CODECS[self.compression_type]
 
     def level_of(self, codec: int) -> int | None:
-        """The compression level of a codec that this topic asked for; None for its default."""
+        """The compression level that the topic sets for a codec; None for the codec's default."""
         if self.compression_type == "producer":
             return None
         return {
@@ -105,7 +105,7 @@ class LogConfig:
 
     @property
     def timestamp_before_ms(self) -> int:
-        """How far a record's time may lie in the past (KIP-937, and its deprecated elder)."""
+        """How far a record's time may lie in the past (KIP-937, else the deprecated setting)."""
         if self.message_timestamp_before_max_ms != _FOREVER:
             return self.message_timestamp_before_max_ms
         return self.message_timestamp_difference_max_ms
@@ -123,8 +123,8 @@ class LogConfig:
     ) -> LogConfig:
         """Settings of a topic: its overrides, else the broker's properties, else defaults.
 
-        Unknown names are passed over (validation is the API's). Raises ValueError, naming the
-        property, for a value that cannot be read.
+        Unknown names are ignored; the API validates them. Raises ValueError, naming the property,
+        for a malformed value.
         """
         overrides = topic_overrides or {}
         values: dict[str, Any] = {}
@@ -138,7 +138,7 @@ class LogConfig:
                     values[item.name] = _parse(synonym, broker_props[synonym], item.default)
                     break
             else:
-                _coarser(item.name, broker_props, values)
+                _apply_coarser(item.name, broker_props, values)
         codec = values.get("compression_type", "producer")
         if codec != "producer" and codec not in _CODECS:
             known = ", ".join((*_CODECS, "producer"))
@@ -148,7 +148,7 @@ class LogConfig:
         return cls(**values)
 
 
-# Broker properties in coarser units, tried when the one in ms is not given.
+# Broker properties in coarser units, used when the one in ms is absent.
 _COARSER = {
     "retention_ms": (("log.retention.minutes", 60_000), ("log.retention.hours", 3_600_000)),
     "segment_ms": (("log.roll.hours", 3_600_000),),
@@ -156,7 +156,7 @@ _COARSER = {
 }
 
 
-def _coarser(name: str, broker_props: Mapping[str, str], values: dict[str, Any]) -> None:
+def _apply_coarser(name: str, broker_props: Mapping[str, str], values: dict[str, Any]) -> None:
     for synonym, factor in _COARSER.get(name, ()):
         raw = broker_props.get(synonym)
         if raw not in (None, ""):

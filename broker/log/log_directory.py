@@ -1,4 +1,4 @@
-"""One log directory of a broker: its lock, its marker of a clean stop, its checkpoints."""
+"""One log directory of a broker: its lock, clean stop marker, checkpoints and folder names."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def deleted_folder_name(topic: str, partition: int) -> str:
 
 
 class MisplacedDirectory(OSError):
-    """No disk is to blame: somebody mixed up folders, and the broker must not start."""
+    """A configuration error, not a disk failure: the broker must not start."""
 
 
 class InconsistentMeta(MisplacedDirectory):
@@ -47,14 +47,14 @@ class InconsistentMeta(MisplacedDirectory):
 
 
 class DamagedMeta(OSError):
-    """The directory does not say to whom it belongs."""
+    """`meta.properties` is damaged, so the owner of the directory is unknown."""
 
 
 class LogDirectory:
-    """Holds the lock from construction to `close`. Raises OSError when it is taken.
+    """A log directory, locked from construction to `close`. Raises OSError when it is locked.
 
-    `logs` are those that lie here, copies on their way here among them; the manager keeps it.
-    `is_stale` says that a checkpoint may tell of a log that is gone.
+    `logs` are the logs in it, future copies included; the log manager maintains it. `is_stale`: a
+    checkpoint may still list a log that was deleted.
     """
 
     def __init__(self, storage: Storage, path: Path, on_failure: Callable[[], None]) -> None:
@@ -71,11 +71,12 @@ class LogDirectory:
         self.cleaner_offsets = CheckpointFile(storage, path / checkpoints.CLEANER_OFFSETS)
 
     def put_recovery_points(self) -> None:
-        """Have the next checkpoint tell how far each log is durable."""
+        """Set the recovery points for the next checkpoint."""
         self.recovery_points.put({key: log.recovery_point for key, log in self.logs.items()})
 
     def put_log_starts(self) -> None:
-        """Only starts that the files do not tell: those within a segment (as Kafka does)."""
+        """Set the log start offsets for the next checkpoint: only those inside a segment, as Kafka
+        does; a start at a segment's base is known from the file names."""
         self.log_starts.put(
             {
                 key: log.log_start_offset
@@ -85,12 +86,12 @@ class LogDirectory:
         )
 
     def put_cleaner_offsets(self) -> None:
-        """Have the next checkpoint tell how far each log is cleaned."""
+        """Set the cleaned offsets for the next checkpoint."""
         rows = {key: log.cleaned_to for key, log in self.logs.items()}
         self.cleaner_offsets.put({key: at for key, at in rows.items() if at is not None})
 
     def write_checkpoints(self) -> None:
-        """Write what was put into the checkpoints and is not on disk yet. Raises OSError."""
+        """Write the checkpoints that have new rows. Raises OSError."""
         for file in (
             self.recovery_points,
             self.log_starts,
@@ -100,14 +101,15 @@ class LogDirectory:
             file.write()
 
     def write_checkpoints_in_background(self) -> None:
-        """The same on a thread of its own, where nobody catches: `health` takes note."""
+        """`write_checkpoints` for a background thread; errors are reported to `health`."""
         try:
             self.write_checkpoints()
         except OSError as error:
             self.health.fail(error)
 
     def consume_clean_marker(self) -> bool:
-        """Whether the last stop was clean; the marker is gone after, lest a crash look clean."""
+        """Whether the last stop was clean. Deletes the marker, so that a later crash is not taken
+        for a clean stop."""
         marker = self.path / checkpoints.CLEAN_SHUTDOWN
         was_clean = self._storage.exists(marker)
         if was_clean:
@@ -120,78 +122,79 @@ class LogDirectory:
         self._storage.write_atomic(self.path / checkpoints.CLEAN_SHUTDOWN, text.encode())
 
     def check_meta(self, broker_id: int, cluster_id: str | None, now_ms: int) -> None:
-        """Compare `meta.properties` with who we are, or write it.
+        """Compare `meta.properties` with the broker and cluster id, or write it.
 
         Raises InconsistentMeta, DamagedMeta.
         """
-        mend = (
-            f"if the folder is broker {broker_id}'s of cluster {cluster_id}, remove the file and "
-            "it is written anew; if not, mend log.dirs"
+        remedy = (
+            f"if the folder belongs to broker {broker_id} of cluster {cluster_id}, delete the file "
+            "and the broker writes it again; otherwise correct log.dirs"
         )
         try:
             meta = checkpoints.read_meta(self._storage, self.path)
         except checkpoints.DamagedFile as error:
-            raise DamagedMeta(f"{error}; {mend}") from error
+            raise DamagedMeta(f"{error}; {remedy}") from error
         known_id, known_cluster = meta.get("broker.id"), meta.get("cluster.id")
         if known_id is not None and int(known_id) != broker_id:
             raise InconsistentMeta(
                 f"Configured broker.id {broker_id} doesn't match stored broker.id {known_id} in "
-                f"{self.path / checkpoints.META_PROPERTIES}; {mend}"
+                f"{self.path / checkpoints.META_PROPERTIES}; {remedy}"
             )
         if cluster_id is None:
             return
         if known_cluster is not None and known_cluster != cluster_id:
             raise InconsistentMeta(
                 f"The Cluster ID {cluster_id} doesn't match stored clusterId {known_cluster!r} in "
-                f"{self.path / checkpoints.META_PROPERTIES}; {mend}"
+                f"{self.path / checkpoints.META_PROPERTIES}; {remedy}"
             )
         if known_id is None or known_cluster is None:
             own = meta.get("directory.id")
             checkpoints.write_meta(self._storage, self.path, broker_id, cluster_id, now_ms, own)
 
     def read_offsets(self, name: str) -> dict[TopicPartition, int]:
-        """An offset checkpoint; a damaged one counts as empty, which is safe for all of them."""
+        """Read an offset checkpoint; a damaged one counts as empty, which is safe for all of
+        them."""
         try:
             return checkpoints.read_offsets(self._storage, self.path / name)
         except checkpoints.DamagedFile as error:
-            _log.error("%s: taken as empty", error)
+            _log.error("%s: treated as empty", error)
             return {}
 
     def write_offsets(self, name: str, offsets: Mapping[TopicPartition, int]) -> None:
         checkpoints.write_offsets(self._storage, self.path / name, offsets)
 
     def ensure_checkpoint(self, name: str) -> None:
-        """Have an offset checkpoint, empty if it was not there."""
+        """Create an empty offset checkpoint if it is missing."""
         if not self._storage.exists(self.path / name):
             self.write_offsets(name, {})
 
     def partition_folders(self) -> list[tuple[str, int, Path]]:
         """(topic, partition, folder) of every log."""
-        found = []
+        folders = []
         for name in self._storage.names(self.path):
             if not self._storage.is_directory(self.path / name):
                 continue
             if parts := _LOG_FOLDER.fullmatch(name):
-                found.append((parts[1], int(parts[2]), self.path / name))
+                folders.append((parts[1], int(parts[2]), self.path / name))
             elif not _DELETED_FOLDER.fullmatch(name) and not _FUTURE_FOLDER.fullmatch(name):
-                _log.warning("%s: not a log's folder, left alone", self.path / name)
-        return found
+                _log.warning("%s: not the folder of a log, ignored", self.path / name)
+        return folders
 
     def future_folders(self) -> list[tuple[str, int, Path]]:
-        """(topic, partition, folder) of the copies of logs that are on their way here."""
+        """(topic, partition, folder) of future copies: logs that are being moved here."""
         names = self._storage.names(self.path)
-        found = [(_FUTURE_FOLDER.fullmatch(name), self.path / name) for name in names]
+        matches = [(_FUTURE_FOLDER.fullmatch(name), self.path / name) for name in names]
         return [
             (parts[1], int(parts[2]), path)
-            for parts, path in found
+            for parts, path in matches
             if parts and self._storage.is_directory(path)
         ]
 
     def folders_to_delete(self) -> list[Path]:
         """Folders whose deletion a stop interrupted."""
         names = self._storage.names(self.path)
-        doomed = [self.path / name for name in names if _DELETED_FOLDER.fullmatch(name)]
-        return [path for path in doomed if self._storage.is_directory(path)]
+        deleted = [self.path / name for name in names if _DELETED_FOLDER.fullmatch(name)]
+        return [path for path in deleted if self._storage.is_directory(path)]
 
     def close(self) -> None:
         self._lock.release()

@@ -1,4 +1,4 @@
-"""The batches of a log as it is now, read without holding up other requests."""
+"""Asynchronous iteration over the batches of a log, with turns for other requests."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ CHUNK_BYTES = 1 << 20
 async def iter_log_batches(
     partition_log: PartitionLog,
 ) -> AsyncIterator[tuple[BatchHeader, memoryview]]:
-    """Every batch from the log's start to its present end, in order.
+    """Every batch from the log's start to its end at the call, in order.
 
-    Ends early, with an error in the log file, where reading fails.
+    A read error is logged and ends the iteration.
     """
     offset, end = partition_log.log_start_offset, partition_log.log_end_offset
     while offset < end:
@@ -29,7 +29,7 @@ async def iter_log_batches(
             log.error("%s: reading at %d failed: %s", partition_log.directory, offset, result.error)
             return
         data = memoryview(b"".join(result.records))
-        # a read that ends at its limit may cut the last batch
+        # a read that ends at its limit may have an incomplete last batch
         try:
             for header, batch in iter_stored(data, allow_partial_tail=True):
                 if header.last_offset >= offset:
@@ -38,4 +38,4 @@ async def iter_log_batches(
             log.error("%s: reading at %d failed: %s", partition_log.directory, offset, error)
             return
         offset = max(result.next_offset, offset + 1)
-        await asyncio.sleep(0)  # let the other requests in between two chunks
+        await asyncio.sleep(0)  # other requests run between two chunks

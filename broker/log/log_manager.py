@@ -38,29 +38,28 @@ class Clock(Protocol):
     def now_ms(self) -> int: ...
 
 
-def _at_once(job: Callable[[], None]) -> None:
+def _run_now(job: Callable[[], None]) -> None:
     job()
 
 
-def _nobody() -> None:
-    """Nobody wants to hear of it."""
+def _ignore() -> None:
+    pass
 
 
 class OfflineLog(OSError):
-    """A log may lie in a directory that is offline, so it must not be made anew elsewhere."""
+    """The log may lie in an offline directory, so a new one must not be created elsewhere."""
 
 
 class LogManager:
-    """Owns the log directories.
+    """Owns the log directories and their logs.
 
-    `background` runs what waits for the disk and touches no state of ours (syncs of rolled
-    segments, checkpoints), one after another: pass the `submit` of an executor with one thread
-    so that the loop does not wait. Settings of topics come by `get_or_create` and
-    `PartitionLog.config`; `load` knows the broker's alone.
+    `background` runs jobs that wait for the disk and share no state with the logs (flushes of
+    rolled segments, checkpoints), one after another: pass the `submit` of a single-threaded
+    executor, so that the event loop does not wait.
 
-    The storage of a directory fails once and for good: its logs take no more writes from then
-    on, `on_failure` is called (from within the write, on any thread) and `failed` names it, until
-    the owner of the partitions calls `take_offline`.
+    A storage failure of a directory is permanent: its logs reject all writes, `on_failure` is
+    called (within the failing write, on any thread) and `failed_directories` contains it until
+    `take_offline`.
     """
 
     def __init__(
@@ -70,7 +69,7 @@ class LogManager:
         clock: Clock,
         *,
         storage: Storage | None = None,
-        background: Callable[[Callable[[], None]], object] = _at_once,
+        background: Callable[[Callable[[], None]], object] = _run_now,
     ) -> None:
         self.paths = [Path(path).absolute() for path in dirs]
         self.offline: dict[Path, OSError] = {}
@@ -78,7 +77,7 @@ class LogManager:
         self._props = broker_props
         self._clock = clock
         self._background = background
-        self.on_failure: Callable[[], None] = _nobody
+        self.on_failure: Callable[[], None] = _ignore
         self._directories: list[LogDirectory] = []
         self._logs: dict[TopicPartition, PartitionLog] = {}
         self._futures: dict[TopicPartition, PartitionLog] = {}
@@ -93,12 +92,12 @@ class LogManager:
         cluster_id: str | None = None,
         overrides: Callable[[str], Mapping[str, str]] | None = None,
     ) -> None:
-        """Lock the directories and open every log, recovering those of an unclean stop.
+        """Lock the directories and open every log; recover them after an unclean stop.
 
-        `cluster_id` is compared with `meta.properties`, or written there. `overrides` gives a
+        `cluster_id` is compared with `meta.properties`, or written there. `overrides` returns a
         topic's own settings. A directory that is unreadable, full or damaged goes `offline`.
-        Raises OSError when that is the last one, LockedFile or MisplacedDirectory for what no
-        disk is to blame for.
+        Raises OSError when no directory is left; LockedFile and MisplacedDirectory, which are no
+        disk failures, always.
         """
         now_ms = self._clock.now_ms()
         self._maintenance.start(now_ms)
@@ -127,16 +126,16 @@ class LogManager:
         self._directories.append(directory)
         for key, log in loaded.logs.items():
             directory.logs[key] = log
-            self._settle_copies(key, log)
+            self._add_log(key, log)
             if key in loaded.watermarks:
                 self._watermarks[key] = loaded.watermarks[key]
         for key, log in loaded.futures.items():
             if key in self._futures:
                 raise _duplicate_log_error(log, self._futures[key])
             directory.logs[key] = self._futures[key] = log
-        directory.is_stale = True  # until a checkpoint is written it may tell of logs long gone
+        directory.is_stale = True  # its checkpoints may list logs that no longer exist
 
-    def _settle_copies(self, key: TopicPartition, log: PartitionLog) -> None:
+    def _add_log(self, key: TopicPartition, log: PartitionLog) -> None:
         known = self._logs.get(key)
         if known is None:
             self._logs[key] = log
@@ -146,8 +145,8 @@ class LogManager:
             raise _duplicate_log_error(log, known)
         self._logs[key] = newer
         older = log if self._logs[key] is known else known
-        _log.warning("%s: an older copy of %s goes", older.directory, newer.directory)
-        with contextlib.suppress(OSError):  # its directory goes offline then, as soon as we serve
+        _log.warning("%s: deleting this older copy of %s", older.directory, newer.directory)
+        with contextlib.suppress(OSError):  # its directory goes offline later
             self._delete_log(older)
 
     def _opener(self, directory: LogDirectory, now_ms: int) -> LogOpener:
@@ -156,7 +155,7 @@ class LogManager:
     def shutdown(self, broker_epoch: int = -1) -> None:
         """Flush and close all logs, write the checkpoints and the marker of a clean stop.
 
-        A directory whose storage failed gets no marker: it is recovered next time.
+        A directory whose storage failed gets no marker: the next start recovers it.
         """
         for directory in self._directories:
             for log in directory.logs.values():
@@ -175,19 +174,19 @@ class LogManager:
 
     @property
     def directories(self) -> list[LogDirectory]:
-        """Those that are online."""
+        """The directories that are online."""
         return list(self._directories)
 
     def is_online(self, path: Path) -> bool:
-        """Whether it is one of our directories, and not offline."""
+        """Whether it is a log directory of this broker and not offline."""
         return any(each.path == path and not each.health.failure for each in self._directories)
 
     def failed_directories(self) -> list[LogDirectory]:
-        """Directories that take no writes, since the storage failed, and are not offline yet."""
+        """Directories whose storage failed and that are not offline yet."""
         return [each for each in self._directories if each.health.failure is not None]
 
     def take_offline(self, directory: LogDirectory) -> None:
-        """Give up a directory and all that lies there; nothing of it is touched any more."""
+        """Close a failed directory and its logs; its files are not accessed any more."""
         self._directories.remove(directory)
         self.offline[directory.path] = directory.health.failure or OSError("taken offline")
         for key, log in directory.logs.items():
@@ -209,7 +208,7 @@ class LogManager:
         return self._logs.get((topic, partition))
 
     def future(self, topic: str, partition: int) -> PartitionLog | None:
-        """The copy that is to replace the partition's log; while it is there, the log must not
+        """The future copy that will replace the partition's log. While it exists the log must not
         be compacted."""
         return self._futures.get((topic, partition))
 
@@ -218,11 +217,11 @@ class LogManager:
         return list(self._logs.values())
 
     def cleanable(self) -> list[PartitionLog]:
-        """Logs that may be compacted: a copy under way would miss what is dropped."""
+        """Logs that may be compacted: those without a future copy."""
         return [log for key, log in self._logs.items() if key not in self._futures]
 
     def futures(self) -> list[PartitionLog]:
-        """The copies that are to replace logs."""
+        """All future copies."""
         return list(self._futures.values())
 
     def get_or_create(
@@ -234,10 +233,10 @@ class LogManager:
         *,
         is_new: bool = True,
     ) -> PartitionLog:
-        """The log of a partition, made in the directory with the fewest logs if there is none.
+        """The log of a partition, created in the directory with the fewest logs if there is none.
 
-        A log without topic id takes on the one given. `overrides` become its settings. Raises
-        OfflineLog when a log that is not new may lie in an offline directory, else OSError.
+        A log without topic id adopts `topic_id`. `overrides` become its settings. Raises OfflineLog
+        when a log that is not new may lie in an offline directory, else OSError.
         """
         log = self._logs.get((topic, partition))
         config = LogConfig.from_properties(self._props, overrides)
@@ -249,32 +248,36 @@ class LogManager:
         elif overrides is not None:
             log.config = config
         if log.topic_id == ZERO_UUID != topic_id:
-            self._identify(log, topic_id)
+            self._adopt_topic_id(log, topic_id)
         return log
 
     def configure(
         self, overrides: Callable[[str], Mapping[str, str]], topic: str | None = None
     ) -> None:
-        """Give the logs of a topic, or all logs, the settings that are in effect now.
+        """Apply the settings now in effect to the logs of a topic, or to all logs.
 
-        Settings that cannot be read are told in the log; then the topic's logs keep theirs.
+        Invalid settings are logged; the topic's logs then keep their previous ones.
         """
         known: dict[str, LogConfig | None] = {}
         for log in (*self._logs.values(), *self._futures.values()):
             if topic not in (None, log.topic):
                 continue
             if log.topic not in known:
-                known[log.topic] = self._readable(log.topic, overrides(log.topic))
+                known[log.topic] = self._parse_config(log.topic, overrides(log.topic))
             log.config = known[log.topic] or log.config
 
-    def _readable(self, topic: str, overrides: Mapping[str, str]) -> LogConfig | None:
+    def _parse_config(self, topic: str, overrides: Mapping[str, str]) -> LogConfig | None:
         try:
             return LogConfig.from_properties(self._props, overrides)
         except ValueError as error:
-            _log.error("settings of topic %s are not taken: %s", topic, error)
+            _log.error(
+                "settings of topic %s are invalid, the previous ones stay in effect: %s",
+                topic,
+                error,
+            )
             return None
 
-    def _identify(self, log: PartitionLog, topic_id: uuid.UUID) -> None:
+    def _adopt_topic_id(self, log: PartitionLog, topic_id: uuid.UUID) -> None:
         try:
             checkpoints.write_topic_id(self.storage, log.directory, topic_id)
         except OSError as error:
@@ -283,7 +286,7 @@ class LogManager:
         log.topic_id = topic_id
 
     def set_preferred_directory(self, topic: str, partition: int, path: Path) -> None:
-        """Make the partition's log there, when it comes to that."""
+        """Create the partition's log there, if one has to be created later."""
         present = (self._logs.get((topic, partition)), self._futures.get((topic, partition)))
         if all(log is None or log.directory.parent != path for log in present):
             self._preferred[topic, partition] = path
@@ -291,10 +294,10 @@ class LogManager:
     def _create(
         self, topic: str, partition: int, topic_id: uuid.UUID, config: LogConfig
     ) -> PartitionLog:
-        """In the first directory that takes it; one that fails goes offline."""
+        """Create a log in the first directory that works; one that fails goes offline."""
         key = (topic, partition)
         preferred = self._preferred.pop(key, None)
-        trouble = OSError(f"{preferred} is offline: no place for {topic}-{partition}")
+        trouble = OSError(f"{preferred} is offline: cannot create {topic}-{partition}")
         for directory in sorted(self._directories, key=lambda each: len(each.logs)):
             if directory.health.failure or preferred not in (None, directory.path):
                 continue
@@ -317,7 +320,7 @@ class LogManager:
         topic_id: uuid.UUID,
         config: LogConfig,
     ) -> PartitionLog:
-        if directory.is_stale:  # it must not inherit what a checkpoint tells of an earlier log
+        if directory.is_stale:  # the new log must not inherit offsets of a deleted one
             self._put_offsets(directory)
             directory.write_checkpoints()
         folder = directory.path / name
@@ -353,7 +356,7 @@ class LogManager:
             raise
         self._maintenance.schedule_removal(log, self._clock.now_ms())
 
-    # Moving a log from one directory to another
+    # Moving a log to another directory
 
     def create_future(self, topic: str, partition: int, path: Path) -> PartitionLog:
         """An empty copy of the partition's log in another directory. Raises OSError."""
@@ -376,8 +379,8 @@ class LogManager:
             self._delete_log(log)
 
     def is_promotable(self, topic: str, partition: int) -> bool:
-        """Whether the copy is as durable as the log; else it is synced, and may be some time later:
-        a power cut must not take what the log would have kept."""
+        """Whether the copy is as durable as the log, so that a power cut cannot lose records by the
+        promotion. If not, a flush of the copy begins; try again later."""
         old, new = self._logs[topic, partition], self._futures[topic, partition]
         if new.recovery_point >= old.recovery_point:
             return True
@@ -385,11 +388,11 @@ class LogManager:
         return False
 
     def promote_future(self, topic: str, partition: int) -> PartitionLog:
-        """Put the copy, which has all that the log has, in the log's place.
+        """Replace the log by its copy, which must have caught up.
 
-        It first takes the partition's name, then the old log's folder is renamed for deletion:
-        a crash in between leaves two copies, of which the next start takes the newer. Raises
-        OSError when the copy could not be renamed; the log is then as it was.
+        The copy is renamed first, then the old log's folder is renamed for deletion. A crash in
+        between leaves two copies, of which the next start keeps the newer. Raises OSError when the
+        copy cannot be renamed; the log is then unchanged.
         """
         key = (topic, partition)
         old, new = self._logs[key], self._futures[key]
@@ -407,7 +410,7 @@ class LogManager:
         self._maintenance.drop_log(old)
         source.is_stale = True
         try:
-            # its files stay open until they are removed: somebody may be reading it
+            # its files stay open until their removal: a reader may still use them
             old.rename_folder(deleted_folder_name(topic, partition))
         except OSError as error:
             source.health.fail(error)
@@ -422,14 +425,14 @@ class LogManager:
         return self._watermarks.get((topic, partition), 0)
 
     def keep_high_watermark(self, topic: str, partition: int, offset: int) -> None:
-        """What the next checkpoint holds of a log that is no longer hosted."""
+        """Set the high watermark of a log that is no longer hosted, for the next checkpoint."""
         self._watermarks[topic, partition] = offset
 
     def checkpoint_high_watermarks(self, watermarks: Mapping[TopicPartition, int]) -> None:
         """Write `replication-offset-checkpoint` in each directory for the logs that lie there.
 
-        A log that is not among `watermarks` keeps what is known of it: after a start it may not
-        have been assigned yet.
+        A log that is not among `watermarks` keeps its last known one: after a start the controller
+        may not have assigned it yet.
         """
         self._watermarks.update(watermarks)
         for directory in self._directories:
@@ -443,7 +446,7 @@ class LogManager:
             self._write(directory)
 
     def checkpoint_cleaner_offsets(self, log: PartitionLog) -> None:
-        """Write `cleaner-offset-checkpoint` where a log lies that was cleaned further."""
+        """Write `cleaner-offset-checkpoint` in the directory of a log that was cleaned."""
         directory = self._directory_of(log)
         directory.put_cleaner_offsets()
         self._write(directory)
@@ -455,11 +458,11 @@ class LogManager:
             self._write(directory)
 
     def _write(self, directory: LogDirectory) -> None:
-        """In the background."""
+        """Write the changed checkpoints of a directory in the background."""
         self._background(directory.write_checkpoints_in_background)
 
     def _checkpoint_lowered_offsets(self, directory: LogDirectory) -> None:
-        """Not in the background: a crash after the next append must find it on disk."""
+        """Write lowered offsets synchronously: they must be on disk before the next append."""
         directory.put_recovery_points()
         directory.put_log_starts()
         directory.put_cleaner_offsets()
@@ -481,12 +484,12 @@ class LogManager:
                 rows[key] = self._watermarks[key]
         directory.high_watermarks.put(rows)
 
-    # ScheduledTasks
+    # Periodic work
 
     def tick(self, now_ms: int) -> None:
-        """What is due: syncs of rolled segments, flush.ms, retention, delayed removals.
+        """Do the periodic work that is due: flushes, retention, delayed removals.
 
-        Call it about once a second. Whatever fails takes its directory with it (see `failed`).
+        Call it about once a second. A storage error fails the directory (`failed_directories`).
         """
         for directory in self._directories:
             if directory.is_stale and directory.health.failure is None:
@@ -497,6 +500,6 @@ class LogManager:
 
 def _duplicate_log_error(one: PartitionLog, other: PartitionLog) -> MisplacedDirectory:
     return MisplacedDirectory(
-        f"{one.directory} and {other.directory} are the same partition: remove the one whose "
-        "directory failed last, or that is of an older topic of the same name"
+        f"{one.directory} and {other.directory} are the same partition: remove the one in the "
+        "directory that failed last, or the one of an older topic with the same name"
     )

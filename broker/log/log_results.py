@@ -1,4 +1,4 @@
-"""Answers of a log; Kafka's errors are values in them."""
+"""Results of reads and appends of a log, with Kafka's errors as values."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from urteil.broker.wire.errors import ErrorCode
 
 @dataclass(frozen=True, slots=True)
 class AppendResult:
-    """What became of an append. Offsets are -1 where nothing was written; with an error beside
-    them it was, and says nothing of whether it stays.
+    """The result of an append. Offsets are -1 if nothing was written. Offsets together with an
+    error: the batch was written, but may be truncated later.
 
-    `duplicate`: nothing was written, the offsets are those of the batch's first append.
+    `duplicate`: nothing was written; the offsets are those of the batch's first append.
     """
 
     error: ErrorCode = ErrorCode.NONE
@@ -24,16 +24,15 @@ class AppendResult:
     log_append_time_ms: int = -1
     log_start_offset: int = -1
     duplicate: bool = False
-    record_errors: tuple[tuple[int, str], ...] = ()  # (place in the batch, reason)
+    record_errors: tuple[tuple[int, str], ...] = ()  # (index in the batch, reason)
 
 
 @dataclass(slots=True)
 class ReadResult:
-    """Consecutive batches, `size` bytes together: buffers, or a `FileRange` where asked for.
+    """Consecutive batches of `size` bytes: buffers, or a `FileRange` if requested.
 
-    The first batch may begin before the offset asked for, the last one may be cut (as in
-    Kafka: clients drop it), but never one that the bound would have excluded. `more`: below the
-    bound there are segments beyond the one that was read.
+    The first batch may begin before the requested offset. The last one may be incomplete, as in
+    Kafka; clients drop it. `more`: further segments below the bound have records.
     """
 
     error: ErrorCode = ErrorCode.NONE
@@ -44,7 +43,7 @@ class ReadResult:
 
     @property
     def next_offset(self) -> int:
-        """The offset after the last whole batch; walks over the heads, so not for a `FileRange`."""
+        """The offset after the last complete batch, from the batch heads; not for a `FileRange`."""
         after = self.offset
         for data in self.records:
             after = end_of_batches(data, after)
@@ -52,7 +51,7 @@ class ReadResult:
 
 
 class TimestampOffset(NamedTuple):
-    """A record found by time: its timestamp in ms, its offset, the epoch it was written in."""
+    """A record found by time: timestamp in ms, offset, leader epoch."""
 
     timestamp_ms: int
     offset: int

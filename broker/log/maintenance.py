@@ -1,4 +1,4 @@
-"""What logs need by the clock: syncs, retention, removals after a delay (`LogManager`)."""
+"""Periodic work on logs: flushes, retention, index rebuilds, delayed removals (`LogManager`)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _INITIAL_DELAY_MS = 30_000
 
 
 class Maintenance:
-    """Done to all logs by `run`. A log whose storage fails takes its directory with it."""
+    """Runs the periodic work of all logs. A storage error of one log fails its whole directory."""
 
     def __init__(
         self,
@@ -37,29 +37,29 @@ class Maintenance:
         self._retention_due_ms = self._expiration_due_ms = 0
 
     def start(self, now_ms: int) -> None:
-        """The broker starts: retention waits for log.initial.task.delay.ms, the expiration of
-        producers for its first interval (`PeriodicProducerExpirationCheck`)."""
+        """Set the first due times: retention after log.initial.task.delay.ms, the expiration of
+        producers after one interval (`PeriodicProducerExpirationCheck`)."""
         delay_ms = self._number("log.initial.task.delay.ms", _INITIAL_DELAY_MS)
         self._retention_due_ms = now_ms + delay_ms
         self._expiration_due_ms = now_ms + self._expiration_period_ms()
 
     def schedule_removal(self, log: PartitionLog, now_ms: int) -> None:
-        """Remove the folder after the delay. The broker's own counts, not the topic's: who
-        deletes a topic deletes its settings."""
+        """Remove the log's folder after the broker's file.delete.delay.ms. The topic's own setting
+        does not apply: it was deleted with the topic."""
         delay_ms = LogConfig.from_properties(self._props).file_delete_delay_ms
         self._removals.append((now_ms + delay_ms, log))
 
     def drop_log(self, log: PartitionLog) -> None:
-        """The log is not ours any more; what is synced for it does not matter."""
+        """Drop the running jobs of a log that was deleted or went offline."""
         self._flushes.pop(log, None)
         self._rebuilds.pop(log, None)
 
     def cancel_removals(self, path: Path) -> None:
-        """Nothing is removed there any more."""
+        """Cancel the delayed removals in a directory."""
         self._removals = [item for item in self._removals if item[1].directory.parent != path]
 
     def run(self, logs: Sequence[PartitionLog], now_ms: int) -> None:
-        """Do what is due."""
+        """Do the work that is due."""
         healthy = [log for log in logs if log.failure is None]
         self._finish_flushes()
         for log in healthy:
@@ -107,7 +107,8 @@ class Maintenance:
             self.flush(log, upto)
 
     def flush(self, log: PartitionLog, upto: int) -> None:
-        """Make offsets below `upto` durable, in the background; `run` notes it some time after."""
+        """Make offsets below `upto` durable in the background; a later `run` raises the recovery
+        point."""
         if log in self._flushes:
             return
         try:
@@ -125,8 +126,8 @@ class Maintenance:
                 log.finish_flush(job)
 
     def _start_rebuild(self, log: PartitionLog) -> None:
-        """An active segment has its indexes built anew once it is sealed."""
-        sealed = [one for one in log.segments.misindexed if one is not log.segments.active]
+        """Rebuild the indexes of one sealed segment; an active segment waits until it is sealed."""
+        sealed = [each for each in log.segments.misindexed if each is not log.segments.active]
         if sealed:
             job = IndexRebuild(self._storage, sealed[0], log.config.index_interval_bytes)
             self._rebuilds[log] = job
@@ -139,7 +140,7 @@ class Maintenance:
                 self._for_each([log], job.finish)
 
     def _apply_retention(self, log: PartitionLog, now_ms: int) -> None:
-        # those that are compacted are the cleaner's, lest it clean what goes
+        # the cleaner applies retention to compacted logs, never during a cleaning
         if not log.config.compacts and log.apply_retention(now_ms):
             _log.info("%r: old segments go", log)
 

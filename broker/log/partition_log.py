@@ -461,7 +461,7 @@ class PartitionLog:
 
     def search_max_timestamp(self) -> Iterator[Steps[TimestampOffset | None]]:
         """Searches for the first record with the largest timestamp."""
-        return timestamp_search.newest(self.segments)
+        return timestamp_search.search_newest(self.segments)
 
     def aborted_transactions(self, from_offset: int, to_offset: int) -> list[AbortedTxn]:
         """The aborted transactions that overlap [from_offset, to_offset)."""
@@ -567,7 +567,7 @@ class PartitionLog:
             return False
         due_ms = now_ms + self.config.file_delete_delay_ms
         try:
-            segment_swap.announce(self._storage, self.directory, old[0].base_offset)
+            segment_swap.commit(self._storage, self.directory, old[0].base_offset)
             for segment in old:
                 self._pending_removals.extend((due_ms, path) for path in segment.rename_deleted())
             segment_swap.install(self._storage, self.directory, old[0].base_offset)

@@ -1,4 +1,4 @@
-"""Knowing the producers again from snapshots and the log (`UnifiedLog.rebuildProducerState`)."""
+"""Rebuild of producer state from snapshots and the log (`UnifiedLog.rebuildProducerState`)."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def rebuild_producers(
     log_start_offset: int,
     end_offset: int,
 ) -> None:
-    """Know the producers as of `end_offset`: the newest usable snapshot and the log behind it.
+    """Rebuild the state as of `end_offset` from the newest usable snapshot and the log after it.
 
-    Does nothing when the state is as of that offset already. Removes snapshots
+    Does nothing if the state is already as of that offset. Removes snapshots
     beyond the end and at or before the log's start.
     """
     snapshots.remove_outside(log_start_offset, end_offset)
@@ -48,7 +48,7 @@ def _replay(
     try:
         start = segment.position_of(begin)
     except DamagedSegment as damage:
-        _log.error("%s: what producers wrote from there on is not known", damage)
+        _log.error("%s: producer state after it is unknown", damage)
         return
     if start is None:
         return
@@ -60,7 +60,8 @@ def _replay(
 
 
 def apply_batch(producers: ProducerStates, batch: Batch) -> list[AbortedTxn]:
-    """Take one batch of the log into the producers' state; returns the abort it ends, if any."""
+    """Add one batch of the log to the producer state; return the transaction that it aborts, if
+    any."""
     header = batch.header
     if header.producer_id < 0:
         return []

@@ -1,7 +1,8 @@
 """Snapshots of producer state beside the segments, `<offset>.snapshot`, version 1.
 
-Kafka's `ProducerStateManager.writeSnapshot`: of every producer the last batch alone is kept, so
-after a restart only that one is known as a duplicate, until the log behind it is scanned.
+As in Kafka's `ProducerStateManager.writeSnapshot`, a snapshot has only the last batch of each
+producer. After a restart earlier duplicates are recognised only if the log after the snapshot
+contains them.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def _encode_entry(entry: ProducerEntry) -> bytes:
 def decode(data: bytes) -> list[ProducerEntry]:
     """The producers of a snapshot. Raises DamagedSnapshot."""
     if len(data) < _HEAD.size + _COUNT.size:
-        raise DamagedSnapshot(f"{len(data)} bytes are no snapshot")
+        raise DamagedSnapshot(f"{len(data)} bytes are too few for a snapshot")
     version, crc = _HEAD.unpack_from(data)
     if version != _VERSION:
         raise DamagedSnapshot(f"version {version}")
@@ -90,11 +91,11 @@ class ProducerSnapshots:
         return self._directory / file_name(offset, SNAPSHOT)
 
     def relocate(self, directory: Path) -> None:
-        """The log's folder was renamed."""
+        """Adopt the new folder of the log."""
         self._directory = directory
 
     def write(self, offset: int, producers: Iterable[ProducerEntry], *, sync: bool) -> None:
-        """Write the state as of `offset`."""
+        """Write the producer state as of `offset`, unless it exists already."""
         if offset in self.offsets:
             return
         self._storage.write_atomic(self.path(offset), encode(producers), sync=sync)
@@ -102,8 +103,8 @@ class ProducerSnapshots:
         self.offsets.sort()
 
     def newest(self, not_beyond: int) -> tuple[int, list[ProducerEntry]] | None:
-        """The newest snapshot at or before an offset that can be read; damaged ones go."""
-        for offset in [taken for taken in reversed(self.offsets) if taken <= not_beyond]:
+        """The newest readable snapshot at or before an offset; damaged ones are deleted."""
+        for offset in [each for each in reversed(self.offsets) if each <= not_beyond]:
             try:
                 return offset, decode(self._storage.read(self.path(offset)))
             except DamagedSnapshot as error:
@@ -117,7 +118,7 @@ class ProducerSnapshots:
         self._storage.remove(self.path(offset))
 
     def rename_deleted(self, offset: int) -> list[Path]:
-        """Rename it to `.deleted`; returns that file, to be removed later."""
+        """Rename a snapshot to `.deleted`; return its path, to be removed later."""
         if offset not in self.offsets:
             return []
         self.offsets.remove(offset)
@@ -127,12 +128,12 @@ class ProducerSnapshots:
         return [target]
 
     def remove_outside(self, start: int, end: int) -> None:
-        """Remove those not beyond `start` or beyond `end`."""
-        for offset in [taken for taken in self.offsets if not start < taken <= end]:
+        """Remove the snapshots at or before `start` and those beyond `end`."""
+        for offset in [each for each in self.offsets if not start < each <= end]:
             self.remove(offset)
 
     def remove_strays(self, segment_offsets: Iterable[int]) -> None:
-        """Remove those that belong to no segment, but for the newest."""
+        """Remove the snapshots of no segment's base offset, except the newest snapshot."""
         keep = set(segment_offsets)
         for offset in self.offsets[:-1]:
             if offset not in keep:

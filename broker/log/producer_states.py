@@ -1,4 +1,4 @@
-"""What a log remembers of its idempotent and transactional producers (KIP-98).
+"""The state of the idempotent and transactional producers of a log (KIP-98).
 
 Sources: `ProducerStateManager`, `ProducerStateEntry`, `ProducerAppendInfo`.
 """
@@ -17,7 +17,7 @@ from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.primitives import Buffer, CorruptBatch
 
 REMEMBERED_BATCHES = 5
-"""How many batches a producer may have in flight and still be answered with the old offset."""
+"""The number of batches of a producer that are recognised as duplicates."""
 
 _MARKER_KEY = struct.Struct(">hh")
 _MARKER_VALUE = struct.Struct(">hi")
@@ -43,7 +43,7 @@ class SentBatch(NamedTuple):
 
 @dataclass(slots=True)
 class ProducerEntry:
-    """The state of one producer id; -1 is unknown."""
+    """The state of one producer id; -1 means unknown."""
 
     producer_id: int
     epoch: int = -1
@@ -77,7 +77,7 @@ class ProducerEntry:
         return None
 
     def add(self, header: BatchHeader, base_offset: int) -> None:
-        """Remember a data batch that got `base_offset`."""
+        """Add a data batch that was appended at `base_offset`."""
         self.enter_epoch(header.producer_epoch)
         if len(self.batches) >= REMEMBERED_BATCHES:
             del self.batches[0]
@@ -117,7 +117,7 @@ Refusal = tuple[ErrorCode, str]
 
 
 class ProducerStates:
-    """All producers of one log, as of `end_offset` (-1 until that is known)."""
+    """The state of all producers of one log as of `end_offset` (-1: unknown)."""
 
     __slots__ = ("_ongoing", "_unreplicated", "end_offset", "entries")
 
@@ -128,7 +128,7 @@ class ProducerStates:
         self._unreplicated: dict[int, int] = {}
 
     def reset(self, end_offset: int, entries: Iterable[ProducerEntry] = ()) -> None:
-        """Forget all and know `entries` alone, as of `end_offset`."""
+        """Replace the state by `entries`, as of `end_offset`."""
         self.entries = {entry.producer_id: entry for entry in entries}
         self.end_offset = end_offset
         self._unreplicated = {}
@@ -141,7 +141,7 @@ class ProducerStates:
         )
 
     def is_open(self, producer_id: int) -> bool:
-        """Whether the producer has an open transaction here."""
+        """Whether the producer has an open transaction in this log."""
         entry = self.entries.get(producer_id)
         return entry is not None and entry.txn_first_offset is not None
 
@@ -152,14 +152,14 @@ class ProducerStates:
 
     @property
     def first_unstable_offset(self) -> int | None:
-        """The first offset of a transaction that is open, or whose marker is not replicated."""
+        """The first offset of a transaction that is open or whose marker is not replicated yet."""
         # both are rare: the common log has no transactions at all
         if not self._ongoing and not self._unreplicated:
             return None
         return min((*self._ongoing, *self._unreplicated))
 
     def on_high_watermark(self, high_watermark: int) -> None:
-        """Completed transactions are stable once their marker is replicated."""
+        """Forget completed transactions whose marker is now replicated: they are stable."""
         if self._unreplicated:
             self._unreplicated = {
                 first: last for first, last in self._unreplicated.items() if last >= high_watermark
@@ -171,22 +171,22 @@ class ProducerStates:
 
     def expire(self, now_ms: int, expiration_ms: int) -> None:
         """Forget producers without an open transaction and with an old last batch."""
-        gone = [
+        expired = [
             entry.producer_id
             for entry in self.entries.values()
             if is_expired(entry, now_ms, expiration_ms)
         ]
-        for producer_id in gone:
+        for producer_id in expired:
             del self.entries[producer_id]
 
     def stable_offset_after(self, txn: CompletedTxn) -> int:
-        """The last stable offset right after the marker of `txn`. What began behind it does not
-        count, be it the same producer's: a run of batches is merged as a whole."""
+        """The last stable offset right after the marker of `txn`. Transactions that began after the
+        marker do not count; they may be in `_ongoing` because an append is merged as a whole."""
         others = (first for first in self._ongoing if first != txn.first_offset)
         return min(next(others, txn.last_offset + 1), txn.last_offset + 1)
 
     def complete(self, txn: CompletedTxn) -> AbortedTxn | None:
-        """End a transaction; returns what the transaction index has to keep of it."""
+        """End a transaction; return its entry for the transaction index if it was aborted."""
         stable = self.stable_offset_after(txn)
         self._ongoing.pop(txn.first_offset, None)
         self._unreplicated[txn.first_offset] = txn.last_offset
@@ -195,14 +195,15 @@ class ProducerStates:
         return AbortedTxn(txn.producer_id, txn.first_offset, txn.last_offset, stable)
 
     def add_plain_batch(self, header: BatchHeader) -> None:
-        """A batch of the log that belongs to no transaction: its producer's, as it is."""
+        """Add a non-transactional batch of the log without checks."""
         entry = self.entries.get(header.producer_id)
         if entry is None:
             entry = self.entries[header.producer_id] = ProducerEntry(header.producer_id)
         entry.add(header, header.base_offset)
 
     def merge(self, staged: StagedBatches) -> list[AbortedTxn]:
-        """Take over what was staged, now that it is in the log; returns the aborts, in order."""
+        """Adopt staged batches after they were written; return the aborted transactions, in
+        order."""
         self.entries.update(staged.entries)
         for first, producer_id in staged.begun:
             self._ongoing[first] = producer_id
@@ -215,10 +216,10 @@ def is_expired(entry: ProducerEntry, now_ms: int, expiration_ms: int) -> bool:
 
 
 class StagedBatches:
-    """The batches of one append checked against the producers, not yet part of them.
+    """The batches of one append, checked against the producer state but not yet part of it.
 
-    With `check_sequences` (a client's append) sequences must follow; without (replication,
-    recovery) what the leader accepted is taken over.
+    `check_sequences` (a client's append): sequences must be consecutive. `trust` (replication,
+    recovery): batches that the leader accepted are not checked.
     """
 
     __slots__ = ("_check", "_producers", "_trust", "begun", "completed", "entries", "verified")
@@ -232,10 +233,10 @@ class StagedBatches:
         self.entries: dict[int, ProducerEntry] = {}
         self.begun: list[tuple[int, int]] = []
         self.completed: list[CompletedTxn] = []
-        self.verified: set[int] = set()  # by a batch of their transaction, or its marker
+        self.verified: set[int] = set()  # their transaction has a batch or a marker in this append
 
     def add(self, header: BatchHeader, base_offset: int, data: Buffer) -> Refusal | None:
-        """Check one batch that is to get `base_offset`; a refusal stages nothing of it."""
+        """Check and stage a batch that will get `base_offset`; a refused batch is not staged."""
         entry = self._entry(header.producer_id)
         known_epoch = entry.epoch
         if header.producer_epoch < known_epoch and not self._trust:
@@ -246,7 +247,7 @@ class StagedBatches:
         if header.is_control:
             self.verified.add(header.producer_id)
             return self._add_marker(entry, header, base_offset, data)
-        if self._check and not _follows(entry, header):
+        if self._check and not _is_next_sequence(entry, header):
             return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, (
                 f"Out of order sequence number for producer {header.producer_id} at offset "
                 f"{base_offset}: {header.base_sequence} (incoming seq. number), "
@@ -266,12 +267,12 @@ class StagedBatches:
         return None
 
     def is_stale(self, header: BatchHeader) -> bool:
-        """Whether the batch's epoch is over, which `add` tells."""
+        """Whether the batch has an older producer epoch, which `add` refuses."""
         known = self._producers.entries.get(header.producer_id)
         return known is not None and header.producer_epoch < known.epoch
 
     def is_open(self, producer_id: int) -> bool:
-        """Whether the producer has an open transaction here."""
+        """Whether the producer has an open transaction in this log."""
         entry = self.entries.get(producer_id) or self._producers.entries.get(producer_id)
         return entry is not None and entry.txn_first_offset is not None
 
@@ -308,8 +309,9 @@ class StagedBatches:
         return None
 
 
-def _follows(entry: ProducerEntry, header: BatchHeader) -> bool:
-    """Whether the first sequence of a batch comes next; anything may follow the unknown."""
+def _is_next_sequence(entry: ProducerEntry, header: BatchHeader) -> bool:
+    """Whether the first sequence of a batch is the next one; an unknown producer may begin
+    anywhere."""
     if entry.epoch == -1:
         return True
     if header.producer_epoch != entry.epoch:

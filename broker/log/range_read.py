@@ -1,4 +1,4 @@
-"""Reading a range of batches: positions from the indexes, one read of the file."""
+"""Read of a range of batches: positions from the indexes, then one read of the file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def read_range(
     min_one: bool,
     lend: bool,
 ) -> ReadResult:
-    """From one segment only, as Kafka does; see `PartitionLog.read`."""
+    """Read from one segment only, as Kafka does; see `PartitionLog.read`."""
     if offset >= upto:
         return ReadResult(offset=offset)
     for index in range(segments.floor_index(offset), len(segments)):
@@ -35,7 +35,7 @@ def read_range(
             continue
         segment_end = segments.end_of(index, log_end_offset)
         end = segment.position_at_bound(upto) if upto < segment_end else segment.size
-        data = _read_range(segment, start, end, max_bytes, min_one=min_one, lend=lend)
+        data = _read_bytes(segment, start, end, max_bytes, min_one=min_one, lend=lend)
         if not data:
             return ReadResult(offset=offset)
         more = segment_end < upto
@@ -43,10 +43,11 @@ def read_range(
     return ReadResult(offset=offset)
 
 
-def _read_range(
+def _read_bytes(
     segment: LogSegment, start: int, end: int, max_bytes: int, *, min_one: bool, lend: bool
 ) -> bytes | FileRange:
-    """Bytes of [start, end), a first batch that is larger than `max_bytes` whole or not at all."""
+    """At most `max_bytes` of [start, end). A larger first batch is returned complete with
+    `min_one`, otherwise not at all."""
     size, limit = end - start, max(max_bytes, 0)
     if size > limit:
         head = segment.file.read_at(_OVERHEAD_BYTES, start)

@@ -1,4 +1,4 @@
-"""What is wrong with single records of an append: no key, or a time that the topic does not take.
+"""Errors of single records of an append: a missing key, or a timestamp that the topic rejects.
 
 Source: `LogValidator.validateRecord` and `processRecordErrors`.
 """
@@ -13,13 +13,13 @@ from urteil.broker.wire.batch_header import NO_TIMESTAMP
 from urteil.broker.wire.errors import ErrorCode
 
 MAX_REPORTED = 10_000
-"""Of the records of one batch that are at fault: an answer does not grow beyond."""
+"""The maximal number of record errors in one response."""
 
 _SHOWN = 3
 
 
 class RecordErrors:
-    """What is wrong with the records of one append, which are looked at some hundred at a time."""
+    """Collects the errors of one append, whose records are checked some hundred at a time."""
 
     __slots__ = (
         "_config", "_count", "_errors", "_is_about_time", "_limits", "_now_ms", "newest_ms",
@@ -35,9 +35,13 @@ class RecordErrors:
         self._errors: list[RecordError] = []
         self._is_about_time = False
 
-    def look(self, times: Sequence[int], keys: Sequence[bool], *, claims_broker_time: bool) -> None:
-        """Look at the next records: their times in ms, whether they have keys, whether their batch
-        says that the times are a broker's."""
+    def check(
+        self, times: Sequence[int], keys: Sequence[bool], *, claims_broker_time: bool
+    ) -> None:
+        """Check the next records: their timestamps in ms and whether they have keys.
+
+        `claims_broker_time`: their batch declares LogAppendTime, which only a broker may set.
+        """
         first, self._count = self._count, self._count + len(times)
         if not times:
             return
@@ -62,8 +66,8 @@ class RecordErrors:
                 self._is_about_time = True
                 self._errors.append((index, reason))
 
-    def refused(self) -> Rejection | None:
-        """Every record that is at fault; INVALID_TIMESTAMP if one of them is for its time."""
+    def rejection(self) -> Rejection | None:
+        """The rejection with all invalid records; INVALID_TIMESTAMP if any timestamp is invalid."""
         errors = self._errors
         if not errors:
             return None

@@ -1,10 +1,10 @@
-"""Bringing a log up from its folder, whatever a crash left there (`LogLoader`, `LogSegment`).
+"""Recovery of a log from its folder at the start of a broker (`LogLoader`, `LogSegment`).
 
-After an unclean stop every segment from the recovery point on is read through; the log ends
-before the first batch that is damaged or missing, since a power cut may have taken more than it
-shows. Below the recovery point, and after a clean stop, damage ends its segment alone: the
-segments behind it stay. What follows from the batches (indexes, producers, epochs) is built anew.
-What is cut or taken out is kept aside (`kept`): no whole batch is deleted.
+After an unclean stop every segment from the recovery point on is scanned. The log ends before its
+first damaged or missing batch: a power cut may have lost any bytes that were not flushed. Below the
+recovery point, and after a clean stop, damage ends only its own segment; later segments stay.
+Indexes, producer state and leader epochs are rebuilt from the batches. Removed bytes are moved to
+kept files (`kept_files`): no complete batch is deleted.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from urteil.broker.log.consistency_checks import (
 )
 from urteil.broker.log.epoch_cache import EpochCache
 from urteil.broker.log.file_names import LOG, file_name, list_base_offsets
-from urteil.broker.log.kept_files import KeptFiles, chunks, copy_end
+from urteil.broker.log.kept_files import KeptFiles, copy_end, iter_chunks
 from urteil.broker.log.log_config import LogConfig
 from urteil.broker.log.producer_replay import apply_batch, rebuild_producers
 from urteil.broker.log.producer_snapshots import ProducerSnapshots
@@ -44,7 +44,7 @@ _log = logging.getLogger("urteil.broker.log")
 
 @dataclass(slots=True, kw_only=True)
 class RecoveredLog:
-    """The parts of a log, agreeing with each other."""
+    """The parts of a recovered log, consistent with each other."""
 
     segments: SegmentList
     epochs: EpochCache
@@ -59,7 +59,7 @@ class RecoveredLog:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointedState:
-    """What the checkpoints of the log directory say of a log."""
+    """The entries of a log in the checkpoints of its directory, and whether the stop was clean."""
 
     recovery_point: int = 0
     log_start_offset: int = 0
@@ -75,7 +75,7 @@ def load(
     checkpointed: CheckpointedState,
     now_ms: int,
 ) -> RecoveredLog:
-    """Open a log, recovering it as needed. Raises OSError when the storage fails."""
+    """Open a log and recover it if needed. Raises OSError when the storage fails."""
     settle_unfinished_files(storage, directory)
     segments = _open_segments(storage, directory, now_ms)
     epochs = EpochCache(storage, directory)
@@ -111,9 +111,9 @@ def _with_next(batches: Iterator[Batch]) -> Iterator[tuple[Batch, Batch | None]]
 
 
 class _Stop(Enum):
-    """Why the scan of a segment ended."""
+    """The reason why the scan of a segment ended."""
 
-    END = auto()  # of the file, or of what can be read of it
+    END = auto()  # the end of the file, or a batch that cannot be read
     OVERLAP = auto()  # a batch that belongs to the next segment
     TOO_FAR = auto()  # a batch whose offset no relative offset of this segment reaches
 
@@ -136,7 +136,7 @@ class _Recovery:
         self.now_ms = now_ms
         self.new_epochs: list[tuple[int, int]] = []
         self.newest_epoch = loaded.epochs.latest
-        self.emptied: set[int] = set()  # base offsets of segments all of which a split took
+        self.emptied: set[int] = set()  # base offsets of segments that a split emptied
 
     def run(self) -> None:
         loaded = self.loaded
@@ -159,7 +159,7 @@ class _Recovery:
         )
 
     def _first_unflushed(self) -> int:
-        """The index of the first segment that may hold what never reached the device."""
+        """The index of the first segment that may have bytes that were not flushed."""
         if self.checkpointed.clean:
             return len(self.loaded.segments)
         return max(self.loaded.segments.floor_index(self.checkpointed.recovery_point), 0)
@@ -168,7 +168,7 @@ class _Recovery:
         first = self._first_unflushed()
         if first < len(self.loaded.segments):
             base_offset = self.loaded.segments[first].base_offset
-            for offset in [taken for taken in self.loaded.snapshots.offsets if taken > base_offset]:
+            for offset in [each for each in self.loaded.snapshots.offsets if each > base_offset]:
                 self.loaded.snapshots.remove(offset)
 
     def _scan_segments(self) -> None:
@@ -182,7 +182,7 @@ class _Recovery:
                 (no_epochs or not self._is_sound(index)) and not self._is_readable_by_index(index)
             ):
                 lost = self._recover(index, unflushed=unflushed)
-                if lost and unflushed and self._is_ours(index):
+                if lost and unflushed and self._has_new_neighbours(index):
                     self._keep_segments_after(index)
             if segments[index].size or segments[index].base_offset not in self.emptied:
                 index += 1
@@ -191,22 +191,25 @@ class _Recovery:
         self._drop_empty_end(first)
 
     def _keep_segments_after(self, index: int) -> None:
-        """Take the segments behind `index` out of the log; what they hold is kept aside."""
+        """Remove the segments behind `index` from the log; their bytes move to kept files."""
         segments = self.loaded.segments
         for segment in segments.detach_after(index):
             target = self.loaded.kept.keep_segment(segment.file, segment.base_offset)
             if target is not None:
-                _log.error("%s: taken out of the log, kept as %s", segment.path(LOG), target.name)
+                _log.error("%s: removed from the log, kept as %s", segment.path(LOG), target.name)
             segment.remove()
 
     def _drop_empty_end(self, first: int) -> None:
-        """A compacted log may have holes, but none before its empty end, since the last batch of a
-        cleaning's round stays: there the end of a segment was lost that the device never had. Else
-        the log would end behind records that it lacks, and nobody would be asked for them."""
+        """Remove empty segments at the end that follow a hole.
+
+        A compacted log may have holes, but not before an empty last segment: a cleaning keeps its
+        last batch. Such a hole is the unflushed end of a segment that a power cut lost. If the log
+        ended behind it, no follower would fetch the missing records.
+        """
         segments = self.loaded.segments
         while len(segments) > max(first, 0) + 1 and segments.active.size == 0:
             end, base_offset = segments[len(segments) - 2].end_offset(), segments.active.base_offset
-            if not end < base_offset <= end + MAX_RELATIVE_OFFSET:  # else a leap, see `roll`
+            if not end < base_offset <= end + MAX_RELATIVE_OFFSET:  # else a wide gap, see `roll`
                 return
             segments.remove_after(len(segments) - 2)
             _log.error("%s: dropped %d behind offset %d", segments.directory, base_offset, end)
@@ -215,12 +218,12 @@ class _Recovery:
         segment = self.loaded.segments[index]
         sound = is_consistent(self.loaded.segments, index)
         if not sound:
-            _log.warning("%s: does not fit its indexes, read anew", segment.path(LOG))
+            _log.warning("%s: does not match its indexes, recovering it", segment.path(LOG))
         return sound
 
     def _is_readable_by_index(self, index: int) -> bool:
-        """Whether a flushed segment is damaged in its midst, and its offset index leads behind that
-        to its end: what lies there is found by the index alone, so both stay as they are."""
+        """Whether a flushed segment is damaged in the middle and its offset index still reaches the
+        batches after the damage. Both then stay unchanged: the index is the only way to them."""
         segment = self.loaded.segments[index]
         position = 0
         for batch in read_batches(segment.file, 0, segment.size):
@@ -238,14 +241,14 @@ class _Recovery:
             segment.time_index.replace(b"")
         if not segment.txn_index.is_sane():
             segment.txn_index.clear()
-        _log.error("%s: damaged at byte %d, left as it is", segment.path(LOG), position)
+        _log.error("%s: damaged at byte %d, not changed", segment.path(LOG), position)
         return True
 
     def _recover(self, index: int, *, unflushed: bool) -> bool:
-        """Read a segment through, rebuild what follows from it; whether its end was lost.
+        """Scan a segment and rebuild its indexes; return whether records at its end are lost.
 
-        In what was flushed a batch with a wrong checksum stays where it is: its readers notice, and
-        those behind it are whole.
+        In a flushed segment a batch with a wrong checksum stays: its readers report it, and the
+        batches after it are intact.
         """
         loaded, segment = self.loaded, self.loaded.segments[index]
         promised_end = self._indexed_end(index)
@@ -258,7 +261,7 @@ class _Recovery:
         position, expected, stop = 0, segment.base_offset, _Stop.END
         for batch, following in _with_next(read_batches(segment.file, 0, segment.size)):
             header, intact = batch.header, is_crc_valid(batch.data)
-            # no checksum covers the offset: one that the next batch falls back behind is wrong
+            # no checksum covers the offset: if the next batch's is lower, this one is wrong
             leaps = following is not None and (
                 expected <= following.header.base_offset <= header.base_offset
             )
@@ -271,11 +274,11 @@ class _Recovery:
                 stop = _Stop.TOO_FAR
                 self._split(index, position, first_offset(header, batch.data))
                 break
-            self._take(segment, batch, intact=intact)
+            self._index_batch(segment, batch, intact=intact)
             position += header.size
             expected = header.last_offset + 1
         loaded.producers.end_offset = expected
-        lost = self._end(index, position, expected, promised_end, stop)
+        lost = self._truncate_segment(index, position, expected, promised_end, stop)
         if segment is not loaded.segments.active:
             segment.seal()
         return lost
@@ -284,16 +287,18 @@ class _Recovery:
         segments = self.loaded.segments
         return segments[index + 1].base_offset if index + 1 < len(segments) else inf
 
-    def _end(
+    def _truncate_segment(
         self, index: int, position: int, expected: int, promised_end: int, stop: _Stop
     ) -> bool:
-        """Cut a segment behind its last good batch; whether something is missing there."""
+        """Truncate a segment after its last intact batch; return whether records are lost there."""
         segment = self.loaded.segments[index]
         cut = segment.size - position
         lost = cut > 0 and stop is _Stop.END
         if cut and stop is _Stop.OVERLAP:
             lost = not self._is_copied(index, position)
-        if lost or (stop is _Stop.END and expected < promised_end and self._is_ours(index)):
+        if lost or (
+            stop is _Stop.END and expected < promised_end and self._has_new_neighbours(index)
+        ):
             self._log_loss(segment, position, expected)
             lost = True
         if cut:
@@ -304,9 +309,9 @@ class _Recovery:
             self.loaded.cut_bytes += cut
         return lost
 
-    def _is_ours(self, index: int) -> bool:
-        """Whether segments stand behind the one at `index`, and a broker wrote it and its
-        neighbours whose flushes recovery reckons with: none that writes magic 0 or 1."""
+    def _has_new_neighbours(self, index: int) -> bool:
+        """Whether later segments exist and the neighbouring segments have magic 2: an old broker
+        that writes magic 0 or 1 flushes in another order."""
         segments = self.loaded.segments
         return index + 1 < len(segments) and not any(
             batch.header.magic < NEWEST_MAGIC
@@ -315,31 +320,33 @@ class _Recovery:
         )
 
     def _indexed_end(self, index: int) -> int:
-        """Where others say that a segment ends at the earliest: its indexes and its successor."""
+        """The lowest end offset of a segment by its indexes and the next segment's base offset."""
         segments = self.loaded.segments
         segment = segments[index]
         promised = segment.indexed_ends() or [segment.base_offset]
-        if self.config.compacts:  # leaves holes, in which a damaged index may point: both agree
+        if self.config.compacts:  # a compacted log has holes, so that both indexes must agree
             return min(promised)
         if segment.base_offset >= (self.checkpointed.cleaned_to or 0) and index + 1 < len(segments):
             following = segments[index + 1].base_offset
-            if following - segment.base_offset <= MAX_RELATIVE_OFFSET:  # else a leap, see `roll`
+            if (
+                following - segment.base_offset <= MAX_RELATIVE_OFFSET
+            ):  # else a wide gap, see `roll`
                 promised.append(following)
         return max(promised)
 
     def _is_copied(self, index: int, position: int) -> bool:
-        """Whether the next segment begins with what lies behind `position`: a split was ended
-        before its source was cut."""
+        """Whether the next segment begins with the bytes behind `position`: a crash interrupted a
+        split before its source was truncated."""
         file = self.loaded.segments[index].file
         following = self.loaded.segments[index + 1].file
         return all(
             following.read_at(len(chunk), at - position) == chunk
-            for at, chunk in chunks(file, position)
+            for at, chunk in iter_chunks(file, position)
         )
 
     def _split(self, index: int, position: int, base_offset: int) -> None:
-        """Give what lies behind `position` a segment of its own, whose base its offsets are near
-        enough to (`UnifiedLog.splitOverflowedSegment`)."""
+        """Move the batches behind `position` to a segment of their own, whose relative offsets can
+        reach them (`UnifiedLog.splitOverflowedSegment`)."""
         segments = self.loaded.segments
         segment = segments[index]
         target = segment.directory / file_name(base_offset, LOG)
@@ -358,16 +365,21 @@ class _Recovery:
         try:
             target = self.loaded.kept.keep_end(segment.file, position, offset)
         except OSError as error:
-            rest = read_batches(segment.file, position, segment.size)
-            if error.errno != errno.ENOSPC or any(is_crc_valid(batch.data) for batch in rest):
+            batches = read_batches(segment.file, position, segment.size)
+            if error.errno != errno.ENOSPC or any(is_crc_valid(batch.data) for batch in batches):
                 raise
-            _log.warning("%s: nothing whole is cut, and nothing kept: %s", segment.path(LOG), error)
+            _log.warning(
+                "%s: no complete batch is lost, nothing is kept: %s",
+                segment.path(LOG),
+                error,
+            )
         else:
             if target is not None:
-                _log.warning("%s: what is cut is kept as %s", segment.path(LOG), target.name)
+                _log.warning("%s: truncated bytes kept as %s", segment.path(LOG), target.name)
 
     def _log_loss(self, segment: LogSegment, position: int, offset: int) -> None:
-        """A torn tail is what a crash leaves; below the high watermark it is damage."""
+        """Log lost records: a torn end is normal after a crash, but below the high watermark it is
+        damage."""
         name, cut = segment.path(LOG), segment.size - position
         committed = self.checkpointed.high_watermark or 0
         if offset >= committed:
@@ -375,13 +387,13 @@ class _Recovery:
             return
         _log.error(
             "%s: damaged at byte %d: cut %d bytes there, offset %d is missing, below the "
-            "high watermark %d; what is missing comes from the partition's leader if the log ends "
-            "there, from another replica once this one's folder is removed with the broker "
-            "stopped, and else from a backup of the file alone",
+            "high watermark %d; if the log ends there, the partition's leader has the missing "
+            "records; otherwise stop the broker and remove this folder, if another replica is "
+            "complete, or restore the file from a backup",
             name, position, cut, offset, committed,
         )  # fmt: skip
 
-    def _take(self, segment: LogSegment, batch: Batch, *, intact: bool) -> None:
+    def _index_batch(self, segment: LogSegment, batch: Batch, *, intact: bool) -> None:
         header = batch.header
         segment.index_batch(
             header.last_offset,
@@ -392,8 +404,8 @@ class _Recovery:
         )
         if not intact:
             _log.error(
-                "%s: the checksum of the batch at byte %d, offset %d, is wrong; it stays, and its "
-                "readers cannot read it", segment.path(LOG), batch.position, header.base_offset,
+                "%s: the checksum of the batch at byte %d, offset %d, is wrong; it stays, and "
+                "reads of it fail", segment.path(LOG), batch.position, header.base_offset,
             )  # fmt: skip
             return
         for aborted in apply_batch(self.loaded.producers, batch):
@@ -425,15 +437,16 @@ class _Recovery:
         loaded.recovery_point = end if untouched else min(self.checkpointed.recovery_point, end)
 
     def _start_is_wrong(self, start: int) -> bool:
-        """Whether the checkpoint's start lies beyond the high watermark, which no start does.
+        """Whether the checkpointed log start is beyond the high watermark, which is impossible.
 
-        Not if that is beyond the end, too: then the end of the log was lost, as in a power cut.
+        If the high watermark is beyond the end, too, the end of the log was lost, as in a power
+        cut; the start is then valid.
         """
         end, committed = self.loaded.log_end_offset, self.checkpointed.high_watermark
         if committed is None or start <= end or committed > end or self.loaded.cut_bytes:
             return False
         _log.error(
-            "%s: %s has the start offset %d, beyond high watermark %d and end %d: passed over",
+            "%s: %s has the start offset %d, beyond high watermark %d and end %d: ignored",
             self.loaded.segments.directory, LOG_STARTS, start, committed, end,
         )  # fmt: skip
         return True
@@ -442,10 +455,10 @@ class _Recovery:
         loaded, epochs = self.loaded, self.loaded.epochs
         epochs.assign_all(self.new_epochs)
         if not is_epoch_cache_consistent(loaded.segments, epochs.entries, loaded.log_end_offset):
-            _log.error("%s: does not fit the log, built anew", epochs.path)
+            _log.error("%s: does not match the log, rebuilt", epochs.path)
             epochs.replace(read_epochs_from_batches(loaded.segments))
         begin = epochs.entries[0][1] if epochs.entries else 0
-        if loaded.log_start_offset < begin:  # the start went back to its checkpoint's
+        if loaded.log_start_offset < begin:  # the log start is lower, from its checkpoint
             before = read_epochs_from_batches(loaded.segments, begin)
             if before:
                 epochs.replace([*before, *epochs.entries])

@@ -1,4 +1,11 @@
-"""One segment of a log: its file, its indexes, where its batches lie (Kafka's `LogSegment`)."""
+"""One segment of a log: the batches from its base offset on, and their indexes (`LogSegment`).
+
+A segment is a `.log` file with an offset index, a time index and, if transactions were aborted in
+it, a transaction index. Reads look up a position in the offset index and scan forward over batch
+heads. The indexes have no checksum, so every lookup is checked against the batches: an index that
+leads to a wrong place is bypassed, and the segment is marked for a rebuild of its indexes. An
+active segment also keeps the positions of its newest batches in memory (`_TailPositions`).
+"""
 
 from __future__ import annotations
 
@@ -19,15 +26,15 @@ from urteil.broker.log.txn_index import TxnIndex
 from urteil.broker.wire.batches import first_offset
 
 PlacedBatch = tuple[int, int, int]
-"""(last offset, largest timestamp in ms, size in bytes) of a batch that is appended."""
+"""(last offset, largest timestamp in ms, size in bytes) of an appended batch."""
 
 MAX_RELATIVE_OFFSET = 2**31 - 1
 
 
 class DamagedSegment(OSError):
-    """The file holds something else than batches in the order of their offsets.
+    """The file does not continue with batches in offset order.
 
-    What lies before `position` is good; it ends before `offset`.
+    The batches before `position` are intact and end before `offset`.
     """
 
     def __init__(self, path: Path, position: int, offset: int) -> None:
@@ -44,11 +51,10 @@ _log = logging.getLogger("urteil.broker.log")
 
 
 class LogSegment:
-    """Appends at the end, finds positions by offset and time; whoever owns it picks the bounds.
+    """Appends batches at the end and finds positions by offset and by time.
 
-    Not known until written or recovered: `max_timestamp_ms` and the rolling time of a segment
-    that was opened from disk are read when first asked. `bound` is what its offsets stay below:
-    the next segment's first one.
+    The largest and the first timestamp of a segment opened from disk are read at first use. All
+    offsets are below `bound`, the next segment's base offset.
     """
 
     __slots__ = (
@@ -83,9 +89,9 @@ class LogSegment:
         suffix: str = "",
         misindexed: list[LogSegment] | None = None,
     ) -> None:
-        """Open or create the files; `suffix` ends the names of what is no part of a log yet.
+        """Open or create the files; a `suffix` such as `.cleaned` marks a segment outside the log.
 
-        Into `misindexed` goes the segment once one of its indexes led astray.
+        The segment adds itself to `misindexed` when one of its indexes does not match its batches.
         """
         self._storage = storage
         self.directory = directory
@@ -103,14 +109,14 @@ class LogSegment:
         self._bytes_since_index = 0
         self._rolling_timestamp_ms: int | None = None
         self._max_timestamp: tuple[int, int] | None = (-1, base_offset) if create else None
-        self._tail = _Tail(base_offset) if self.size == 0 else None
+        self._tail = _TailPositions(base_offset) if self.size == 0 else None
         self._preallocated = False
         self._misindexed = [] if misindexed is None else misindexed
         self.bound = base_offset + MAX_RELATIVE_OFFSET + 1
 
     def preallocate(self, size: int) -> None:
-        """Make the file of an empty segment that large, 0: not; what is not written is cut off when
-        the segment is sealed."""
+        """Extend the file of an empty segment to `size` bytes, unless 0; `seal` cuts off the unused
+        end."""
         if size:
             self.file.truncate(size)
             self._preallocated = True
@@ -119,7 +125,7 @@ class LogSegment:
         return self.directory / file_name(self.base_offset, suffix + self.suffix)
 
     def relocate(self, directory: Path) -> None:
-        """The log's folder was renamed; the open file stays what it is."""
+        """Adopt the new folder of the log; the file stays open."""
         self.directory = directory
         self.file.path = self.path(LOG)
         self.offset_index.path = self.path(INDEX)
@@ -131,14 +137,13 @@ class LogSegment:
     def append(
         self, buffers: Sequence[Buffer], size: int, placed: Sequence[PlacedBatch], interval: int
     ) -> None:
-        """Write whole batches at the end and note them in the indexes.
+        """Write complete batches at the end and index them.
 
-        Raises OSError when the storage does; the segment is then as it was before, unless
-        cutting the file failed too.
+        Raises OSError; the segment is then unchanged, unless the truncation of the file failed too.
         """
         position = self.size
         try:
-            if self._has_ahead(buffers):
+            if self._is_written_ahead(buffers):
                 self.file.write_at(buffers[:1], len(buffers[0]), position)
                 self._ahead = None
             else:
@@ -155,9 +160,12 @@ class LogSegment:
         self.size = position
 
     def write_ahead(self, body: memoryview, head_bytes: int) -> Steps[None]:
-        """Write what follows the head of a large batch behind the end, piece by piece, where it is
-        no part of the log. An append of that batch that finds the end where it was has the head
-        left to write; else `drop_write_ahead` cuts it off. Raises OSError when the storage does."""
+        """Write a large batch without its head behind the end of the file, piece by piece; it is no
+        part of the log yet.
+
+        If the end has not moved, `append` of that batch writes the head alone. Otherwise
+        `drop_write_ahead` cuts the bytes off. Raises OSError.
+        """
         position = self.size
         self._ahead = (-1, body)
         for start in range(0, len(body), WRITTEN_AT_ONCE_BYTES):
@@ -169,8 +177,8 @@ class LogSegment:
         if self.size == position and self._ahead is not None:
             self._ahead = (position, body)
 
-    def _has_ahead(self, buffers: Sequence[Buffer]) -> bool:
-        """Whether all but the first of the buffers is written already."""
+    def _is_written_ahead(self, buffers: Sequence[Buffer]) -> bool:
+        """Whether all buffers but the first, the head, are written already."""
         if self._ahead is None or len(buffers) != 2:
             return False
         (position, body), rest = self._ahead, buffers[1]
@@ -182,7 +190,7 @@ class LogSegment:
         )
 
     def drop_write_ahead(self) -> None:
-        """Cut off what was written behind the end, if anything was."""
+        """Cut off the bytes that `write_ahead` wrote behind the end, if there are any."""
         if self._ahead is not None:
             self._ahead = None
             if self.file.is_open:
@@ -191,7 +199,7 @@ class LogSegment:
     def index_batch(
         self, last_offset: int, max_timestamp_ms: int, size: int, position: int, interval: int
     ) -> None:
-        """Keep in the indexes that a batch lies at `position`, the end of all before it."""
+        """Index a batch that lies at `position`, behind all indexed batches."""
         newest = self._max_timestamp
         if newest is None:
             newest = self._max_timestamp = self._read_max_timestamp()
@@ -206,29 +214,29 @@ class LogSegment:
             self._tail.add(last_offset, position)
 
     def clear_indexes(self) -> None:
-        """Start over with empty indexes, to be filled by `note` in a scan of the whole file."""
+        """Empty all indexes; the caller refills them by `index_batch` for every batch."""
         self.offset_index.clear()
         self.time_index.clear()
         self.txn_index.clear()
         self._bytes_since_index = 0
         self._max_timestamp = (-1, self.base_offset)
         self._rolling_timestamp_ms = None
-        self._tail = _Tail(self.base_offset)
+        self._tail = _TailPositions(self.base_offset)
 
     def truncate_file(self, size: int) -> None:
-        """Drop the file's bytes from `size` on, which no index knows."""
+        """Truncate the file to `size`; the indexes must have no entries beyond it."""
         self.file.truncate(size)
         self.size = size
 
     def truncate(self, offset: int) -> int:
-        """Drop the batch that holds `offset` and all after it; returns the new end offset.
+        """Remove the batch that holds `offset` and all batches after it; return the new end offset.
 
-        The end is below `offset` when it lies inside a batch: batches are kept whole.
+        The end is below `offset` if `offset` lies inside a batch: batches are removed as a whole.
         """
         try:
             position = self.position_of(offset)
         except DamagedSegment as damage:
-            _log.error("%s: all from there on is dropped", damage)
+            _log.error("%s: everything from there on is dropped", damage)
             position, end = damage.position, damage.offset
         else:
             if position is None:
@@ -239,37 +247,37 @@ class LogSegment:
         self.txn_index.truncate(end)
         self.truncate_file(position)
         self._max_timestamp = None
-        self._tail = _Tail(end)
+        self._tail = _TailPositions(end)
         if position == 0:
             self._rolling_timestamp_ms = None
         self._bytes_since_index = 0
         return end
 
-    # Finding
+    # Lookup by offset
 
     def activate(self) -> int:
-        """Become the segment that is appended to; returns its end offset."""
+        """Become the active segment; return the end offset."""
         if self._tail is None:
-            self._tail = _Tail(self.end_offset())
+            self._tail = _TailPositions(self.end_offset())
         return self._tail.end_offset
 
     def position_of(self, offset: int) -> int | None:
-        """The position of the first batch that ends at `offset` or later.
+        """The position of the first batch that ends at `offset` or later, None if there is none.
 
-        An index that leads astray is passed over. Raises DamagedSegment where the file ends
-        otherwise than with a batch before such a batch is found.
+        Wrong index entries are bypassed. Raises DamagedSegment if the file is damaged before such a
+        batch.
         """
         if self._tail is not None:
-            found = self._tail.find(offset)
-            if found >= 0:
-                return found
+            position = self._tail.find(offset)
+            if position >= 0:
+                return position
             if offset >= self._tail.end_offset:
                 return None
         slot, start = self.offset_index.lookup(offset)
         if slot < 0:
             return self._find(0, offset)
         try:
-            if start <= 0:  # no entry tells what everybody knows
+            if start <= 0:  # no valid entry points to the begin of the file
                 raise DamagedSegment(self.offset_index.path, self.size, offset)
             return self._find(start, offset)
         except DamagedSegment as damage:
@@ -278,8 +286,8 @@ class LogSegment:
     def _find_from_earlier_entry(
         self, slot: int, offset: int, damage: DamagedSegment
     ) -> int | None:
-        """From entries ever further back: where two of them agree that the way ends, it is the
-        log that is damaged, not its index."""
+        """Retry from earlier and earlier index entries. If two entries lead to the same damaged
+        position, the log is damaged, not the index."""
         step = 1
         while True:
             slot, step = slot - step, 2 * step
@@ -287,23 +295,24 @@ class LogSegment:
             if slot >= 0 and start >= damage.position:
                 continue
             try:
-                found = self._find(start, offset)
-            except DamagedSegment as again:
-                if start <= 0 or again.position == damage.position:
+                position = self._find(start, offset)
+            except DamagedSegment as other:
+                if start <= 0 or other.position == damage.position:
                     raise
-                damage = again
+                damage = other
             else:
                 self._mark_misindexed(self.offset_index.path)
-                return found
+                return position
 
     def _mark_misindexed(self, path: Path) -> None:
-        """Whoever looks after the log has the indexes built anew, beside its readers."""
+        """Request a rebuild of the indexes, which `maintenance` runs in the background."""
         if self not in self._misindexed:
-            _log.error("%s: does not fit its log, to be built anew", path)
+            _log.error("%s: does not match its log, will be rebuilt", path)
             self._misindexed.append(self)
 
     def _find(self, start: int, offset: int) -> int | None:
-        """Walk from `start`, where an index says that a batch begins, not beyond `offset`."""
+        """Scan from `start`, a batch's position by the index, for the first batch that ends at
+        `offset` or later."""
         expected = self.base_offset
         bound = self._tail.end_offset if self._tail is not None else self.bound
         if not 0 <= start <= self.size:
@@ -322,24 +331,24 @@ class LogSegment:
         return None
 
     def _is_followed_by_lower_offset(self, position: int, base_offset: int) -> bool:
-        """Whether the batch at `position` begins no later than the one before it, whose offset
-        is wrong then: no checksum covers it."""
+        """Whether the batch at `position` does not begin after `base_offset`, the previous batch's.
+        The previous offset is then wrong: no checksum covers it."""
         following = next(iter_positions(self.file, position, self.size, base_offset + 1), None)
         return following is not None and following[1] <= base_offset
 
     def indexed_ends(self) -> list[int]:
-        """Where each index that has entries says that the segment ends at the earliest, if that
-        is possible at all."""
-        ends = []
+        """The lowest possible end offsets of the segment by the last entry of each index; entries
+        beyond `bound` are ignored."""
+        end_offsets = []
         for index in (self.offset_index, self.time_index):
             if index.exists() and index.count:
                 offset = index.last[0] if isinstance(index, OffsetIndex) else index.last[1]
-                ends.append(offset + 1)
-        return [end for end in ends if end <= self.bound]
+                end_offsets.append(offset + 1)
+        return [end for end in end_offsets if end <= self.bound]
 
     def end_from_index(self) -> int:
-        """The offset after the last batch. Raises DamagedSegment if the way there from the last
-        entry of the index is not batches to the file's very end."""
+        """The offset after the last batch. Raises DamagedSegment unless the file consists of
+        batches from the last index entry to its end."""
         offset, start = self.offset_index.last
         if self.size and self._find(start, offset) is None:
             raise DamagedSegment(self.file.path, start, offset)
@@ -347,14 +356,14 @@ class LogSegment:
         return self.end_offset()
 
     def position_at_bound(self, bound: int) -> int:
-        """Where the batches that lie wholly below offset `bound` end."""
+        """The end position of the batches that lie completely below offset `bound`."""
         position = self.position_of(bound)
         return self.size if position is None else position
 
     def _first_offset_at(self, position: int) -> int:
         for batch in read_batches(self.file, position, self.size):
             return first_offset(batch.header, batch.data)
-        raise OSError(f"{self.file.path}: no whole batch at {position}")
+        raise OSError(f"{self.file.path}: no complete batch at {position}")
 
     def end_offset(self) -> int:
         """The offset after the last batch, the base offset of an empty segment."""
@@ -365,7 +374,7 @@ class LogSegment:
             end = last + 1
         return end
 
-    # Time
+    # Lookup by time
 
     @property
     def max_timestamp(self) -> tuple[int, int]:
@@ -375,7 +384,7 @@ class LogSegment:
         return self._max_timestamp
 
     def _read_max_timestamp(self) -> tuple[int, int]:
-        """The last entry of the time index, or what came after it."""
+        """The maximum of the last time index entry and the batches after it."""
         best = self.time_index.last
         start = self.offset_index.lookup(best[1])[1]
         for batch in read_batches(self.file, start, self.size):
@@ -384,8 +393,8 @@ class LogSegment:
         return best
 
     def offset_before_time(self, timestamp_ms: int) -> int:
-        """An offset before which all is older than `timestamp_ms`, by the time index, as far as
-        that fits the log."""
+        """An offset below which all records are older than `timestamp_ms`, by the entries of the
+        time index that match the log."""
         slot, entry = self.time_index.lookup(timestamp_ms - 1)
         step = 1
         while not self._is_newest_at(*entry):
@@ -405,12 +414,13 @@ class LogSegment:
         return False
 
     def largest_timestamp_ms(self) -> int:
-        """The newest record's time, else (no record has one) the file's."""
+        """The newest record's timestamp, else (if no record has one) the file's modification
+        time."""
         newest = self.max_timestamp[0]
         return newest if newest >= 0 else self.file.modified_ms()
 
     def rolling_timestamp_ms(self) -> int | None:
-        """The largest timestamp of the first batch: the age of a segment counts from it."""
+        """The largest timestamp of the first batch, from which the age of the segment counts."""
         if self._rolling_timestamp_ms is None and self.size:
             for batch in read_batches(self.file, 0, self.size):
                 self._rolling_timestamp_ms = batch.header.max_timestamp
@@ -434,7 +444,7 @@ class LogSegment:
 
     def _is_old(self, config: LogConfig, max_timestamp_ms: int, now_ms: int) -> bool:
         jitter = min(config.segment_jitter_ms, config.segment_ms)
-        # spread by name in place of randomness, so that a log replays the same
+        # derived from the name instead of randomness, so that a run is repeatable
         name = f"{self.directory.name} {self.base_offset}"
         shift = crc32(name.encode()) % jitter if jitter else 0
         begin = self.rolling_timestamp_ms()
@@ -445,8 +455,8 @@ class LogSegment:
     # Files
 
     def seal(self) -> None:
-        """The segment becomes inactive: its file as long as what is in it, the last time entry,
-        indexes written and let go."""
+        """Become inactive: trim the file, add the last time index entry, write the indexes and free
+        their memory."""
         self.drop_write_ahead()
         if self._preallocated:
             self.file.truncate(self.size)
@@ -460,7 +470,7 @@ class LogSegment:
     def replace_indexes(
         self, offsets: Sequence[bytes], times: Sequence[bytes], newest: tuple[int, int]
     ) -> None:
-        """Have these entries in sealed indexes; `newest` is the `max_timestamp` they end with."""
+        """Replace the entries of both indexes; `newest` is the new `max_timestamp`."""
         self.offset_index.replace(b"".join(offsets))
         self.time_index.replace(b"".join(times))
         self._max_timestamp = newest
@@ -470,7 +480,7 @@ class LogSegment:
         self.time_index.flush()
 
     def rename_deleted(self) -> list[Path]:
-        """Close and rename all files to `.deleted`; returns them, to be removed later."""
+        """Close and rename all files to `.deleted`; return the new paths, to be removed later."""
         self.file.close()
         paths = [self.path(suffix) for suffix in (LOG, INDEX, TIME_INDEX, TXN_INDEX)]
         renamed = []
@@ -482,7 +492,8 @@ class LogSegment:
         return renamed
 
     def remove(self) -> None:
-        """Close and remove all files, the log's own last, so that a crash leaves no orphan."""
+        """Close and remove all files, the `.log` file last, so that a crash leaves no orphaned
+        indexes."""
         self.file.close()
         self.offset_index.remove()
         self.time_index.remove()
@@ -490,8 +501,8 @@ class LogSegment:
         self._storage.remove(self.path(LOG))
 
 
-class _Tail:
-    """Where the newest batches of an active segment lie, so that reads there scan nothing."""
+class _TailPositions:
+    """The positions of the newest batches of an active segment, so that reads need no scan."""
 
     __slots__ = ("_lasts", "_positions", "_start_offset", "end_offset")
 
@@ -510,7 +521,8 @@ class _Tail:
         self.end_offset = last_offset + 1
 
     def find(self, offset: int) -> int:
-        """The position of the first batch that ends at `offset` or later; -1: not known here."""
+        """The position of the first batch that ends at `offset` or later; -1 if it is not
+        stored."""
         if offset < self._start_offset or offset >= self.end_offset:
             return -1
         return self._positions[bisect_left(self._lasts, offset)]

@@ -13,7 +13,7 @@ from urteil.broker.log.txn_index import AbortedTxn
 
 
 class SegmentList:
-    """Never empty once loaded: `active` is where appends go."""
+    """The segments of one log. Never empty once loaded; appends go to `active`."""
 
     __slots__ = ("_bases", "_list", "_storage", "directory", "misindexed")
 
@@ -22,7 +22,7 @@ class SegmentList:
         self.directory = directory
         self._bases: list[int] = []
         self._list: list[LogSegment] = []
-        self.misindexed: list[LogSegment] = []  # those whose indexes do not fit
+        self.misindexed: list[LogSegment] = []  # segments whose indexes do not match their batches
 
     def __len__(self) -> int:
         return len(self._list)
@@ -52,14 +52,14 @@ class SegmentList:
 
     def aborted_transactions(self, from_offset: int, to_offset: int) -> list[AbortedTxn]:
         """Aborted transactions that overlap [from_offset, to_offset)."""
-        found: list[AbortedTxn] = []
+        transactions: list[AbortedTxn] = []
         for index in range(max(self.floor_index(from_offset), 0), len(self)):
             for txn in self[index].txn_index.entries:
                 if txn.last_offset >= from_offset and txn.first_offset < to_offset:
-                    found.append(txn)
+                    transactions.append(txn)
                 if txn.last_stable_offset >= to_offset:
-                    return found
-        return found
+                    return transactions
+        return transactions
 
     def open(
         self, base_offset: int, now_ms: int, *, create: bool, preallocated_bytes: int = 0
@@ -86,7 +86,7 @@ class SegmentList:
         )
 
     def relocate(self, directory: Path) -> None:
-        """The log's folder was renamed."""
+        """Adopt the new folder of the log."""
         self.directory = directory
         for segment in self._list:
             segment.relocate(directory)
@@ -100,10 +100,8 @@ class SegmentList:
         return self._bases[index + 1] if index + 1 < len(self._bases) else log_end_offset
 
     def remove_after(self, index: int) -> list[int]:
-        """Remove the segments behind `index` and their files, newest first: a crash leaves no hole.
-
-        Returns their base offsets.
-        """
+        """Remove the segments behind `index` with their files, newest first, so that a crash leaves
+        no hole. Returns their base offsets."""
         removed = []
         for segment in self.detach_after(index):
             segment.remove()
@@ -111,16 +109,16 @@ class SegmentList:
         return removed
 
     def detach_after(self, index: int) -> Iterator[LogSegment]:
-        """Let go of the segments behind `index`, newest first; their files are the caller's."""
+        """Detach the segments behind `index`, newest first; the caller owns their files."""
         while len(self._list) > index + 1:
             self._bases.pop()
-            taken = self._list.pop()
+            segment = self._list.pop()
             if self._list:
                 self._list[-1].bound = self._bases[-1] + MAX_RELATIVE_OFFSET + 1
-            yield taken
+            yield segment
 
     def insert_after(self, index: int, base_offset: int, now_ms: int) -> None:
-        """Open a file that begins at `base_offset` behind the segment at `index`."""
+        """Open an existing file as the segment behind the one at `index`."""
         segment = self._make(base_offset, now_ms, create=False)
         if index + 1 < len(self._list):
             segment.bound = self._bases[index + 1]
@@ -129,18 +127,18 @@ class SegmentList:
         self._bases.insert(index + 1, base_offset)
 
     def remove_empty(self, index: int) -> None:
-        """Remove a segment without a batch and its files."""
+        """Remove a segment without batches and its files."""
         del self._bases[index]
         self._list.pop(index).remove()
 
     def index_of(self, run: Sequence[LogSegment]) -> int:
-        """Where `run` begins, -1 if these very segments do not stand here in a row."""
+        """The index of `run`, -1 unless these segment objects are consecutive here."""
         index = self.floor_index(run[0].base_offset)
-        here = self._list[max(index, 0) : index + len(run)]
-        return index if all(map(is_, here, run)) and len(here) == len(run) else -1
+        candidates = self._list[max(index, 0) : index + len(run)]
+        return index if all(map(is_, candidates, run)) and len(candidates) == len(run) else -1
 
     def replace(self, index: int, count: int, now_ms: int) -> None:
-        """Have one segment, opened anew, in the place of `count` others from `index` on."""
+        """Replace `count` segments from `index` on by one, opened from its files."""
         base_offset = self._bases[index]
         segment = self._make(base_offset, now_ms, create=False)
         segment.bound = self._list[index + count - 1].bound
@@ -148,7 +146,7 @@ class SegmentList:
         self._bases[index : index + count] = [base_offset]
 
     def detach_first(self, count: int) -> list[LogSegment]:
-        """Let go of the oldest segments, whose files are now the caller's."""
-        taken = self._list[:count]
+        """Detach the oldest segments; the caller owns their files."""
+        segments = self._list[:count]
         del self._list[:count], self._bases[:count]
-        return taken
+        return segments

@@ -1,4 +1,4 @@
-"""Which segments retention lets go (`UnifiedLog.deleteOldSegments`)."""
+"""The segments that retention may delete (`UnifiedLog.deleteOldSegments`)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 def count_deletable(log: PartitionLog, now_ms: int) -> int:
-    """How many of the oldest segments may go: by age, by size, or before the log's start.
+    """How many of the oldest segments may be deleted: by age, by size, or before the log start.
 
-    Only what lies below the high watermark goes, and compacted-only topics keep their age and
-    size.
+    All of them end at or below the high watermark. Age and size do not count in compacted-only
+    topics.
     """
     count = _count_below_start(log)
     if log.config.deletes:
@@ -23,20 +23,20 @@ def count_deletable(log: PartitionLog, now_ms: int) -> int:
     return count
 
 
-def _count_while(log: PartitionLog, holds: Callable[[LogSegment, int], bool]) -> int:
-    """The length of the prefix of segments for which `holds(segment, end offset)`."""
+def _count_while(log: PartitionLog, matches: Callable[[LogSegment, int], bool]) -> int:
+    """The length of the prefix of segments for which `matches(segment, end offset)` is true."""
     count = 0
     for index, segment in enumerate(log.segments):
         end = log.segments.end_of(index, log.log_end_offset)
         last_and_empty = index == len(log.segments) - 1 and segment.size == 0
-        if end > log.high_watermark or last_and_empty or not holds(segment, end):
+        if end > log.high_watermark or last_and_empty or not matches(segment, end):
             break
         count += 1
     return count
 
 
 def _count_below_start(log: PartitionLog) -> int:
-    # the active segment stays: the log begins in it
+    # the active segment stays: the log start lies in it
     count = _count_while(log, lambda _, end: end <= log.log_start_offset)
     return min(count, len(log.segments) - 1)
 

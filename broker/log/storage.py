@@ -1,7 +1,7 @@
-"""The one door to the file system: every file of the log rooms is touched through here.
+"""Access to the file system: all file operations of `broker/log` go through `Storage`.
 
-A simulated or faulty storage is a subclass (or another class of the same shape) that is given
-to `LogManager` instead. Errors are OSError, as the system reports them.
+Tests pass a subclass of `Storage` that simulates a disk or its faults to `LogManager`. All errors
+are OSError, as the system reports them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TypeAlias
 Buffer: TypeAlias = bytes | bytearray | memoryview
 
 LENT_FROM_BYTES = 64 * 1024
-"""Smaller ranges are read at once: a system call of their own costs more than the copy."""
+"""Smaller ranges are read into memory: for them sendfile costs more than the copy."""
 SENT_AT_ONCE_BYTES = 1 << 20
 
 DEVICE_ERRORS = frozenset({errno.EIO, errno.ENXIO, errno.ENODEV, errno.ESTALE, errno.EUCLEAN})
@@ -28,7 +28,7 @@ _IOV_MAX = 1000
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Errors of calls on descriptors say what went wrong, not where: add the file's name."""
+    """Add the file's name to errors of calls on descriptors."""
     try:
         yield
     except OSError as error:
@@ -38,10 +38,10 @@ def _naming(path: Path) -> Iterator[None]:
 
 
 class FileRange:
-    """`size` bytes from `position` that stay in the file until they are sent.
+    """A range of `size` bytes from `position` that stays in the file until it is sent.
 
-    The descriptor is its own, for as long as it lives: the file may be renamed, removed or
-    closed by its owner meanwhile. It may be cut, too: then there is less to send than promised.
+    It has its own descriptor: the segment may rename, remove or close the file meanwhile. After a
+    truncation of the file fewer bytes are sent.
     """
 
     __slots__ = ("_fd", "on_failure", "position", "size")
@@ -59,11 +59,11 @@ class FileRange:
         return self.size
 
     def send(self, to_fd: int, done: int) -> int:
-        """Hand a socket what follows the first `done` bytes, as much as it takes; returns how
-        much, 0 when the file was cut. Raises BlockingIOError when it takes nothing now.
+        """Send the bytes after the first `done` to a socket; return how many it accepted, 0 if the
+        file was truncated. Raises BlockingIOError when the socket is full.
 
-        `on_failure` hears of errors that are the device's, not the socket's, before they are
-        raised."""
+        `on_failure` is called with an error of the device, not of the socket, before it is raised.
+        """
         count = min(self.size - done, SENT_AT_ONCE_BYTES)
         try:
             return os.sendfile(to_fd, self._fd, self.position + done, count)
@@ -73,8 +73,8 @@ class FileRange:
             raise
 
     def read(self, done: int) -> bytes:
-        """What follows the first `done` bytes, as much as is read at once; empty when the file was
-        cut. Raises OSError, and tells `on_failure`, as `send`."""
+        """Read the bytes after the first `done`, at most SENT_AT_ONCE_BYTES; empty if the file was
+        truncated. Raises OSError after a call of `on_failure`, as `send` does."""
         count = min(self.size - done, SENT_AT_ONCE_BYTES)
         try:
             return os.pread(self._fd, count, self.position + done)
@@ -94,7 +94,7 @@ class File:
         self._fd = fd
 
     def lend(self, size: int, position: int) -> bytes | FileRange:
-        """What `read_at` reads, but much of it as a range that stays in the file."""
+        """Like `read_at`, but a large range stays in the file."""
         if size < LENT_FROM_BYTES:
             return self.read_at(size, position)
         return FileRange(os.dup(self._fd), size, position)
@@ -104,13 +104,13 @@ class File:
         data = os.pread(self._fd, size, position)
         if len(data) == size or not data:
             return data
-        parts, got = [data], len(data)
-        while got < size:
-            more = os.pread(self._fd, size - got, position + got)
+        parts, read_bytes = [data], len(data)
+        while read_bytes < size:
+            more = os.pread(self._fd, size - read_bytes, position + read_bytes)
             if not more:
                 break
             parts.append(more)
-            got += len(more)
+            read_bytes += len(more)
         return b"".join(parts)
 
     def write_at(self, buffers: Sequence[Buffer], size: int, position: int) -> None:
@@ -132,7 +132,7 @@ class File:
             os.ftruncate(self._fd, size)
 
     def sync(self) -> None:
-        """Return once data and size are on the device."""
+        """Sync the file's data and size to the device."""
         with _naming(self.path):
             os.fdatasync(self._fd)
 
@@ -147,7 +147,7 @@ class File:
         return os.fstat(self._fd).st_mtime_ns // 1_000_000
 
     def set_modified_ms(self, time_ms: int) -> None:
-        """Let the file pass for older than its last write."""
+        """Set the modification time, which retention reads."""
         with _naming(self.path):
             os.utime(self._fd, ns=(time_ms * 1_000_000, time_ms * 1_000_000))
 
@@ -158,11 +158,11 @@ class File:
 
 
 class LockedFile(OSError):
-    """Another process has the lock."""
+    """Another process holds the lock."""
 
 
 class DirectoryLock:
-    """An exclusive lock on a file, the same kind that Java's FileChannel.tryLock takes."""
+    """An exclusive lock on a file, compatible with Java's FileChannel.tryLock."""
 
     def __init__(self, path: Path) -> None:
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -193,13 +193,13 @@ class Storage:
         return path.read_bytes()
 
     def write_atomic(self, path: Path, data: bytes, *, sync: bool = True) -> None:
-        """Replace the file as a whole: a reader after a crash sees the old or the new one."""
+        """Replace the file atomically: after a crash it has the old or the new content."""
         part = path.with_name(path.name + ".tmp")
         fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
         try:
             with _naming(part):
                 rest = memoryview(data)
-                while rest:  # a disk that fills up takes a part first and says so at the next write
+                while rest:  # a disk that fills up accepts a part and fails at the next write
                     rest = rest[os.write(fd, rest) :]
                 if sync:
                     os.fsync(fd)
@@ -210,10 +210,10 @@ class Storage:
             self.sync_directory(path.parent)
 
     def write_over(self, path: Path, data: bytes) -> None:
-        """Write a small file from its start, in one call and without a sync: a process that is
-        killed leaves the old or the new content, a power cut may leave a part of both.
+        """Overwrite a small file in place, in one call and without a sync. A killed process leaves
+        the old or the new content; a power cut may leave a mixture.
 
-        It costs a tenth of a replacement, for which some file systems start the device's work.
+        This costs a tenth of a replacement, for which some file systems write to the device.
         """
         file = self.open(path, create=True)
         try:
@@ -225,7 +225,7 @@ class Storage:
         return path.exists()
 
     def names(self, directory: Path) -> list[str]:
-        """The names in a directory, sorted, so that no order of the system leaks in."""
+        """The names in a directory, sorted: the order of the system must not matter."""
         return sorted(os.listdir(directory))
 
     def is_directory(self, path: Path) -> bool:
@@ -254,10 +254,10 @@ class Storage:
             os.close(fd)
 
     def space(self, path: Path) -> tuple[int, int]:
-        """The volume of `path`: its size, and how much of it may still be used, in bytes."""
-        found = os.statvfs(path)
-        return found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize
+        """(size, usable free space) of the volume of `path`, in bytes."""
+        volume = os.statvfs(path)
+        return volume.f_blocks * volume.f_frsize, volume.f_bavail * volume.f_frsize
 
     def lock(self, path: Path) -> DirectoryLock:
-        """Take the lock. Raises LockedFile when another process has it."""
+        """Lock a file. Raises LockedFile when another process holds the lock."""
         return DirectoryLock(path)

@@ -1,7 +1,7 @@
-"""Finding offsets by time (`UnifiedLog.fetchOffsetByTimestamp`, `LogSegment`).
+"""Search for offsets by time (`UnifiedLog.fetchOffsetByTimestamp`, `LogSegment`).
 
-Which batches may have the record is found at once, by the indexes. To search one of them may take
-long, and is the matter of whoever goes through the searches: the first that finds one ends it.
+The indexes name the candidate batches quickly. A search inside a batch may take long, so each is a
+generator of steps of its own; the caller runs them until one returns a record.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ Searches = Iterator[Steps[TimestampOffset | None]]
 def search_first_at_or_after(
     segments: SegmentList, timestamp_ms: int, log_start_offset: int
 ) -> Searches:
-    """For the first record, in offset order, with a timestamp of at least `timestamp_ms`."""
+    """Search for the first record, in offset order, with a timestamp of at least `timestamp_ms`."""
     for segment in list(segments):
         if segment.size and segment.largest_timestamp_ms() >= timestamp_ms:
             yield from _search_segment(segment, timestamp_ms, log_start_offset)
 
 
 def _search_segment(segment: LogSegment, timestamp_ms: int, from_offset: int) -> Searches:
-    # all before the entry are older; equal times may begin before it
+    # all records before the entry are older; records with an equal time may lie before it
     start = segment.position_of(max(segment.offset_before_time(timestamp_ms), from_offset))
     if start is None:
         return
@@ -49,13 +49,13 @@ def _search_batch(
     header = batch.header
     epoch = header.partition_leader_epoch
     try:
-        for found in _list_offsets_and_times(batch):
-            for offset, time_ms in found:
+        for records in _list_offsets_and_times(batch):
+            for offset, time_ms in records:
                 if time_ms >= timestamp_ms and offset >= from_offset:
                     return TimestampOffset(time_ms, offset, epoch)
             yield STEP
     except (UnsupportedCompression, CorruptBatch):
-        # without the codec the batch is the finest that can be told; no record is missed
+        # records that cannot be decompressed: the batch's first offset misses none of them
         return TimestampOffset(header.max_timestamp, header.base_offset, epoch)
     return None
 
@@ -70,9 +70,9 @@ def _list_offsets_and_times(batch: Batch) -> Iterator[list[tuple[int, int]]]:
         yield [(one.offset, one.timestamp_ms) for one in iter_stored_records(batch.data)]
 
 
-def newest(segments: SegmentList) -> Searches:
-    """For the first record that bears the largest timestamp of the log (KIP-734), be it none
-    (-1)."""
+def search_newest(segments: SegmentList) -> Searches:
+    """Search for the first record with the largest timestamp of the log (KIP-734); -1 counts as a
+    timestamp."""
     best = max(segments, key=lambda segment: segment.max_timestamp[0])
     timestamp_ms, last_offset = best.max_timestamp
     position = best.position_of(last_offset)

@@ -1,8 +1,8 @@
-"""Proof that a partition is part of a transaction before its first batch is appended (KIP-890).
+"""Verification that a partition belongs to a transaction before its first append (KIP-890).
 
-Sources: `VerificationStateEntry`, `VerificationGuard` and `UnifiedLog` of Kafka 3.9. The leader
-asks the coordinator; between question and append an end marker may come, after which the answer is
-worth nothing: it takes the guard away.
+The leader sends the coordinator a verification request. An end marker that arrives before the
+append makes the coordinator's response obsolete; it removes the guard, and the append fails.
+Sources: `VerificationStateEntry`, `VerificationGuard` and `UnifiedLog` of Kafka 3.9.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 
 
 class Guard:
-    """Stands for one verification that is under way; known by its identity."""
+    """Identifies one running verification, by object identity."""
 
 
 TRUSTED = Guard()
-"""For what needs no verification."""
+"""The guard of appends that need no verification."""
 
 
 @dataclass(slots=True)
@@ -35,7 +35,8 @@ class Verifications:
         self._open: dict[int, _Verification] = {}
 
     def start(self, producer_id: int, epoch: int, sequence: int, now_ms: int) -> Guard:
-        """The guard to show at the append; batches in flight of one producer share it."""
+        """Begin a verification; return the guard for the append. Concurrent batches of a producer
+        share it."""
         known = self._open.get(producer_id)
         if known is None:
             known = self._open[producer_id] = _Verification(epoch, sequence, now_ms)
@@ -52,19 +53,19 @@ class Verifications:
         return known is not None and known.guard is guard
 
     def lowest_sequence(self, producer_id: int) -> int | None:
-        """The lowest sequence seen while the first batch of a transaction is being verified: none
-        above it may be appended before it."""
+        """The lowest sequence among the batches being verified, which must be appended first; None
+        without a verification."""
         known = self._open.get(producer_id)
         return None if known is None else known.lowest_sequence
 
     def clear(self, producer_id: int) -> None:
-        """A batch was appended, or the transaction ended."""
+        """Remove a verification: its batch was appended, or the transaction ended."""
         self._open.pop(producer_id, None)
 
     def expire(self, now_ms: int, expiration_ms: int) -> None:
-        """Forget those whose batch never came, as producers are forgotten."""
+        """Drop verifications whose batch never arrived, after the expiration time of producers."""
         self._open = {
-            producer_id: one
-            for producer_id, one in self._open.items()
-            if now_ms - one.began_ms < expiration_ms
+            producer_id: verification
+            for producer_id, verification in self._open.items()
+            if now_ms - verification.began_ms < expiration_ms
         }

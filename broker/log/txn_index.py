@@ -15,8 +15,8 @@ _ENTRY = struct.Struct(">hqqqq")
 class AbortedTxn:
     """A transaction that ended with an abort marker at `last_offset`.
 
-    `last_stable_offset` is that of the log right after: a reader that reaches beyond it has to
-    look into later segments for no more.
+    `last_stable_offset` is the log's right after the marker: a reader of records below it needs no
+    entries of later segments.
     """
 
     producer_id: int
@@ -26,7 +26,7 @@ class AbortedTxn:
 
 
 class TxnIndex:
-    """The file is there only if the segment holds an abort marker."""
+    """The file exists only if the segment has an abort marker."""
 
     __slots__ = ("_entries", "_storage", "path")
 
@@ -47,14 +47,14 @@ class TxnIndex:
             return []
         data = self._storage.read(self.path)
         if not data or len(data) % _ENTRY.size:
-            raise ValueError(f"{self.path}: {len(data)} bytes are no whole entries")
+            raise ValueError(f"{self.path}: {len(data)} bytes are not a multiple of the entry size")
         rows = list(_ENTRY.iter_unpack(data))
         if any(row[0] != 0 for row in rows):
             raise ValueError(f"{self.path}: unknown entry version")
         return [AbortedTxn(*row[1:]) for row in rows]
 
     def is_sane(self) -> bool:
-        """Whether the file, if there is one, can be read."""
+        """Whether the file is missing or readable."""
         try:
             self._entries = self._load()
         except ValueError:
@@ -62,7 +62,7 @@ class TxnIndex:
         return True
 
     def append(self, txn: AbortedTxn) -> None:
-        """Add one entry, in the file at once: aborts are rare."""
+        """Add an entry and write it to the file immediately: aborts are rare."""
         entries = self.entries
         row = _ENTRY.pack(
             0, txn.producer_id, txn.first_offset, txn.last_offset, txn.last_stable_offset
@@ -79,7 +79,7 @@ class TxnIndex:
         keep = [txn for txn in self.entries if txn.last_offset < offset]
         if len(keep) == len(self.entries):
             return
-        if not keep:  # an empty file would pass for a damaged one at the next start
+        if not keep:  # the next start would treat an empty file as damaged
             self.clear()
             return
         file = self._storage.open(self.path, create=True)

@@ -1,8 +1,9 @@
-"""What an interrupted deletion, compaction or write left in a log's folder (`LogLoader`).
+"""Files that a crash left in a log's folder during a deletion, compaction or write (`LogLoader`).
 
-A compaction writes `.cleaned` files, renames them to `.swap` when they are whole, lets the
-segments go that they replace (`.deleted`), and takes the suffix off. So `.cleaned` is unfinished
-and goes; `.swap` is whole, may be the only copy, and is put in place.
+A compaction writes `.cleaned` files, renames them to `.swap` when they are complete, renames the
+replaced segments to `.deleted`, and finally removes the suffix `.swap`. At the next start a
+`.cleaned` file is incomplete and is deleted. A `.swap` file is complete and may be the only copy of
+its records: its compaction is completed.
 """
 
 from __future__ import annotations
@@ -29,32 +30,32 @@ from urteil.broker.wire.batches import is_crc_valid
 _log = logging.getLogger("urteil.broker.log")
 
 _KINDS = (LOG, INDEX, TIME_INDEX, TXN_INDEX)
-_OF_A_SEGMENT = re.compile(r"([0-9]{20})(\.[a-z]+)(\.cleaned|\.swap)?")
+_SEGMENT_FILE = re.compile(r"([0-9]{20})(\.[a-z]+)(\.cleaned|\.swap)?")
 
 
 def settle_unfinished_files(storage: Storage, directory: Path) -> None:
-    """Remove what is unfinished or was to go, put what is whole in place. Raises OSError."""
+    """Delete incomplete and `.deleted` files, complete interrupted compactions. Raises OSError."""
     _remove(storage, directory, (DELETED, ".tmp"))
     unfinished = [
         int(match[1])
         for name in storage.names(directory)
-        if (match := _OF_A_SEGMENT.fullmatch(name)) and match[3] == CLEANED
+        if (match := _SEGMENT_FILE.fullmatch(name)) and match[3] == CLEANED
     ]
     _remove(storage, directory, (CLEANED,))
     swapped = list_base_offsets(storage, directory, LOG + SWAP)
-    # KAFKA-6264: beside an unfinished file from the same split, those behind it are unfinished
-    whole = [base for base in swapped if not unfinished or base < min(unfinished)]
-    if whole:
-        _put_in_place(storage, directory, whole)
+    # KAFKA-6264: after an incomplete file of the same split, later `.swap` files do not count
+    complete = [base for base in swapped if not unfinished or base < min(unfinished)]
+    if complete:
+        _install_swap_files(storage, directory, complete)
     _remove(storage, directory, (SWAP,))
     _remove_orphans(storage, directory)
 
 
-def _put_in_place(storage: Storage, directory: Path, bases: list[int]) -> None:
+def _install_swap_files(storage: Storage, directory: Path, bases: list[int]) -> None:
     ends = [_end_of(storage, directory, base) for base in bases]
     logs = list_base_offsets(storage, directory, LOG)
     if None in ends and any(base >= bases[0] for base in logs):
-        _log.error("%s: its %s files are damaged; the segments they were to replace stay",
+        _log.error("%s: the %s files are damaged; the segments that they were to replace stay",
                    directory, SWAP)  # fmt: skip
         return
     first, end = bases[0], max((end for end in ends if end is not None), default=bases[-1] + 1)
@@ -63,12 +64,12 @@ def _put_in_place(storage: Storage, directory: Path, bases: list[int]) -> None:
             for kind in _KINDS:
                 storage.remove(directory / file_name(base, kind))
     for base in bases:
-        # the log's own file last: until then the next start does all of this again
+        # the `.log` file last: until then the next start repeats all of this
         for kind in (*_KINDS[1:], LOG):
             source = directory / file_name(base, kind + SWAP)
             if storage.exists(source):
                 storage.rename(source, directory / file_name(base, kind))
-    _log.warning("%s: finished a compaction of offsets %d to %d", directory, first, end)
+    _log.warning("%s: completed a compaction of offsets %d to %d", directory, first, end)
 
 
 def _end_of(storage: Storage, directory: Path, base: int) -> int | None:
@@ -92,10 +93,10 @@ def _remove(storage: Storage, directory: Path, suffixes: tuple[str, ...]) -> Non
 
 
 def _remove_orphans(storage: Storage, directory: Path) -> None:
-    """Indexes without their log."""
+    """Delete indexes without a `.log` file."""
     names = storage.names(directory)
     logs = {name.removesuffix(LOG) for name in names if name.endswith(LOG)}
     for name in names:
-        match = _OF_A_SEGMENT.fullmatch(name)
+        match = _SEGMENT_FILE.fullmatch(name)
         if match and match[2] in _KINDS[1:] and not match[3] and match[1] not in logs:
             storage.remove(directory / name)

@@ -1,4 +1,4 @@
-"""Messages of magic 0 and 1 from old producers, as one batch of magic 2 (`LogValidator`)."""
+"""Conversion of messages of magic 0 and 1 into one batch of magic 2 (`LogValidator`)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from urteil.broker.wire.batch_header import (
     put_header,
 )
 from urteil.broker.wire.batches import NEWEST_MAGIC, Compression, KafkaServerError, set_timestamps
-from urteil.broker.wire.compression import CHUNK_BYTES, packed
+from urteil.broker.wire.compression import CHUNK_BYTES, compress_chunks
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.old_messages import MalformedMessage
 from urteil.broker.wire.records import put_record
@@ -27,17 +27,16 @@ from urteil.broker.wire.records import put_record
 Entries = Sequence[tuple[int, memoryview]]
 
 _AT_ONCE = 500
-"""Records between two steps, and entries that are read without leaving the loop."""
+"""Records between two steps, and the most entries that are read on the event loop."""
 
 
 def convert_messages(
     entries: Entries, config: LogConfig, now_ms: int
 ) -> Steps[memoryview | Rejection]:
-    """The batch that stands for all messages, in the topic's codec, with its kind of time.
+    """Convert messages of one magic, already checked, into a batch in the topic's codec.
 
-    All are of one magic and have been checked; a compressed one must come alone (INVALID_RECORD).
-    In memory are the messages once as they come and once as they go, 100 MiB each at most.
-    Raises CorruptBatch, UnsupportedCompression.
+    A compressed message must be the only one (else INVALID_RECORD). Memory holds the messages and
+    the batch, at most 100 MiB each. Raises CorruptBatch, UnsupportedCompression.
     """
     codecs = {old_messages.codec_of(entry) for _, entry in entries} - {Compression.NONE}
     if max(codecs, default=Compression.NONE) > Compression.ZSTD:
@@ -51,11 +50,11 @@ def convert_messages(
         yield from conversion.read(entries)
     except MalformedMessage as error:
         return Rejection(ErrorCode.INVALID_RECORD, str(error))
-    return (yield from conversion.written(next(iter(codecs), Compression.NONE)))
+    return (yield from conversion.build(next(iter(codecs), Compression.NONE)))
 
 
 class _Conversion:
-    """The records of an append as they lie in a batch of magic 2."""
+    """The records of one append, encoded as in a batch of magic 2."""
 
     def __init__(self, config: LogConfig, now_ms: int) -> None:
         self._config = config
@@ -70,7 +69,7 @@ class _Conversion:
             of_broker = old_messages.has_broker_time(entry)
             for one in old_messages.iter_old_messages(entry):
                 time_ms = one.timestamp_ms
-                self._errors.look([time_ms], [one.key is not None], claims_broker_time=of_broker)
+                self._errors.check([time_ms], [one.key is not None], claims_broker_time=of_broker)
                 if not self._count:
                     self._first_ms = time_ms
                 fields = (one.key, one.value, (), time_ms)
@@ -79,17 +78,17 @@ class _Conversion:
                 if self._count % _AT_ONCE == 0:
                     yield STEP
 
-    def written(self, sent_in: int) -> Steps[memoryview | Rejection]:
-        """The batch. KafkaServerError for times that none can have (`MemoryRecordsBuilder`)."""
+    def build(self, sent_in: int) -> Steps[memoryview | Rejection]:
+        """Build the batch. Raises KafkaServerError for a timestamp below -1."""
         config, errors = self._config, self._errors
-        refused = errors.refused()
+        refused = errors.rejection()
         if refused:
             return refused
         if errors.oldest_ms < NO_TIMESTAMP:
-            raise KafkaServerError(f"a record of the time {errors.oldest_ms}")
+            raise KafkaServerError(f"a record has the timestamp {errors.oldest_ms}")
         codec = config.codec_for(sent_in)
         batch = bytearray(HEADER_BYTES)
-        for chunk in packed(codec, self._chunks(), config.level_of(codec)):
+        for chunk in compress_chunks(codec, self._chunks(), config.level_of(codec)):
             batch += chunk
             if len(batch) > config.max_message_bytes:
                 return reject_oversized(len(batch), config)
@@ -106,7 +105,7 @@ class _Conversion:
     def _header(self, codec: int) -> BatchHeader:
         return BatchHeader(
             base_offset=0,
-            batch_length=-LOG_OVERHEAD_BYTES,  # as `put_header` finds it
+            batch_length=-LOG_OVERHEAD_BYTES,  # `put_header` sets it
             partition_leader_epoch=-1,
             magic=NEWEST_MAGIC,
             crc=0,

@@ -23,7 +23,7 @@ def cleaner_families(
         ((("logDirectory", str(path)),), len(cleaner.uncleanable(path))) for path in directories
     ]
     yield Family(f"{manager}_uncleanable_partitions_count", "gauge", about, samples)
-    last = cleaner.last
+    last = cleaner.last_totals
     about = "Of the bytes read by the last cleaning those that stayed"
     recopied = int(100 * last.bytes_written / max(last.bytes_read, 1))
     yield gauge(f"{threads}_cleaner_recopy_percent", about, recopied)

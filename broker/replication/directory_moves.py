@@ -1,4 +1,4 @@
-"""AlterReplicaLogDirs: logs on their way from one directory of this broker to another (KIP-113)."""
+"""Moves of logs between directories of this broker: AlterReplicaLogDirs (KIP-113)."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ THROTTLE = "replica.alter.log.dirs.io.max.bytes.per.second"
 
 
 class DirectoryMoves:
-    """One copy at a time, in the order of their names, no faster than the throttle allows.
+    """Copies one log at a time, in name order, at most at the throttle's rate.
 
-    `properties` are the broker's in effect: the throttle may change while a copy is made.
+    `properties` are the broker's current ones: the throttle may change during a copy.
     """
 
     def __init__(
@@ -48,14 +48,14 @@ class DirectoryMoves:
         self._properties = properties
         self._max_bytes = max_bytes
         self._moving: dict[TopicPartition, FutureReplica] = {}
-        self._last_step = (0.0, 0)  # when it was, and how many bytes it copied
+        self._last_step = (0.0, 0)  # its time, the bytes copied
         self._task: asyncio.Task[None] | None = None
 
-    # -- what is moved --------------------------------------------------------------------------
+    # -- starting and ending moves --------------------------------------------------------------
 
     def alter(self, topic: str, partition: int, path: str) -> ErrorCode:
-        """Let the replica lie in the directory `path`; one that is not here is made there later
-        (`ReplicaManager.alterReplicaLogDirs`)."""
+        """Begin to move the replica to the directory `path`; a replica that is not hosted yet will
+        be created there (`ReplicaManager.alterReplicaLogDirs`)."""
         target = Path(path)
         if len(f"{topic}-{partition}{SUFFIX}") > LONGEST_NAME:
             return ErrorCode.INVALID_TOPIC_EXCEPTION
@@ -63,28 +63,28 @@ class DirectoryMoves:
             return ErrorCode.LOG_DIR_NOT_FOUND
         if not self._logs.is_online(target):
             return ErrorCode.KAFKA_STORAGE_ERROR
-        found, error = self._hosted(topic, partition)
+        hosted, error = self._hosted(topic, partition)
         if error is ErrorCode.KAFKA_STORAGE_ERROR:
             return error
         try:
-            if found is not None and found.future is not None:
-                if found.future.directory.parent == target:
+            if hosted is not None and hosted.future is not None:
+                if hosted.future.directory.parent == target:
                     return ErrorCode.NONE
-                self.cancel(found)
+                self.cancel(hosted)
                 self._logs.delete_future(topic, partition)
             self._logs.set_preferred_directory(topic, partition, target)
-            if found is None:
-                moved = error is ErrorCode.NOT_LEADER_OR_FOLLOWER
-                return ErrorCode.REPLICA_NOT_AVAILABLE if moved else error
-            return self._begin(found, target)
+            if hosted is None:
+                is_elsewhere = error is ErrorCode.NOT_LEADER_OR_FOLLOWER
+                return ErrorCode.REPLICA_NOT_AVAILABLE if is_elsewhere else error
+            return self._begin(hosted, target)
         except OSError as failure:
-            log.error("%s cannot move to %s: %s", found, path, failure)
+            log.error("%s cannot move to %s: %s", hosted, path, failure)
             return ErrorCode.KAFKA_STORAGE_ERROR
 
     def _begin(self, partition: Partition, target: Path) -> ErrorCode:
         if partition.log.directory.parent == target:
             return ErrorCode.NONE
-        if self._logs.offline:  # a copy may lie there already
+        if self._logs.offline:  # an offline directory may already have a copy
             return ErrorCode.KAFKA_STORAGE_ERROR
         self._logs.create_future(partition.topic, partition.partition, target)
         log.info("%s moves from %s to %s", partition, partition.log.directory.parent, target)
@@ -92,7 +92,7 @@ class DirectoryMoves:
         return ErrorCode.NONE
 
     def resume(self, partition: Partition) -> None:
-        """Go on with the copy that there is, if there is one."""
+        """Continue with the existing copy, if there is one."""
         key = (partition.topic, partition.partition)
         partition.future = self._logs.future(*key)
         if partition.future is None:
@@ -107,7 +107,7 @@ class DirectoryMoves:
         partition.future = None
 
     def drop_directory(self, path: Path) -> None:
-        """Copies on their way there are lost."""
+        """Cancel the moves to a failed directory."""
         for one in list(self._moving.values()):
             future = one.partition.future
             if future is not None and future.directory.parent == path:
@@ -124,28 +124,28 @@ class DirectoryMoves:
                 await asyncio.sleep(min(pause_ms, LONGEST_PAUSE_MS) / 1000)
             elif ready:
                 self._advance(self._moving[min(ready)], now_ms)
-                await asyncio.sleep(0)  # the clients' requests come in between
+                await asyncio.sleep(0)  # client requests run here
             else:
                 first_ms = min(one.retry_at_ms for one in self._moving.values())
                 await asyncio.sleep((first_ms - now_ms) / 1000)
 
     def _throttled_ms(self, now_ms: float) -> float:
-        """How long not to copy; looked at again and again, for the throttle may change."""
+        """The remaining pause in ms; computed repeatedly, because the throttle may change."""
         limit = max(1.0, float(self._properties.get(THROTTLE) or "inf"))
         when_ms, copied = self._last_step
         return when_ms + copied / limit * 1000 - now_ms
 
     def _advance(self, one: FutureReplica, now_ms: float) -> None:
         try:
-            copied = one.step(self._max_bytes, self._clock.now_ms())
-        except Exception:  # a bug: the other moves shall not suffer for it
-            log.exception("%s: its copy waits", one.partition)
+            copied = one.copy_batches(self._max_bytes, self._clock.now_ms())
+        except Exception:  # a bug: the other moves must not be affected
+            log.exception("%s: its copy is retried later", one.partition)
             one.retry_at_ms = now_ms + RETRY_MS
             return
         self._last_step = (now_ms, copied)
         if one.last_error is not ErrorCode.NONE:
             one.retry_at_ms = now_ms + RETRY_MS
-            log.error("%s: its copy waits: %s", one.partition, one.last_error.name)
+            log.error("%s: its copy is retried later: %s", one.partition, one.last_error.name)
         elif one.is_caught_up:
             self._finish(one, now_ms)
 
@@ -157,12 +157,12 @@ class DirectoryMoves:
         del self._moving[partition.topic, partition.partition]
         assert partition.future is not None
         try:
-            one.inherit()
+            one.adopt_log_state()
             partition.log = self._logs.promote_future(partition.topic, partition.partition)
         except OSError as failure:
             partition.future.fail(failure)
         else:
-            log.info("%s lies in %s now", partition, partition.log.directory.parent)
+            log.info("%s is now in %s", partition, partition.log.directory.parent)
         partition.future = None
         partition.on_low_watermark.notify()
 

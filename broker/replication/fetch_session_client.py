@@ -1,4 +1,4 @@
-"""The follower's end of an incremental fetch session with one leader (KIP-227)."""
+"""The follower's side of an incremental fetch session with one leader (KIP-227)."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ MAX_EPOCH = 2**31 - 1
 
 
 class FetchSessionClient:
-    """Builds requests that tell only what changed since the last one that was answered."""
+    """Builds requests with only the partitions that changed since the last answered request."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._session_id = 0
         self._epoch = INITIAL_EPOCH
-        self._told: dict[Key, tuple[int, int, int, int]] = {}
+        self._sent_positions: dict[Key, tuple[int, int, int, int]] = {}
 
     def request(self, ready: Iterable[FollowedPartition], template: FetchRequest) -> FetchRequest:
-        """`template` with this session, the partitions that changed and those to forget."""
+        """`template` with this session, the changed partitions and those to forget."""
         if self._epoch == INITIAL_EPOCH:
-            self._told = {}
+            self._sent_positions = {}
         topics: dict[UUID, list[FetchRequest.FetchPartition]] = {}
-        gone = set(self._told)
+        removed = set(self._sent_positions)
         for one in ready:
             position = one.position()
-            gone.discard(one.wire_key)
-            if self._told.get(one.wire_key) != position:
-                self._told[one.wire_key] = position
-                asked = one.request(self._max_bytes)
-                topics.setdefault(one.wire_key[0], []).append(asked)
+            removed.discard(one.wire_key)
+            if self._sent_positions.get(one.wire_key) != position:
+                self._sent_positions[one.wire_key] = position
+                fetch = one.request(self._max_bytes)
+                topics.setdefault(one.wire_key[0], []).append(fetch)
         forgotten: dict[UUID, list[int]] = {}
-        for key in sorted(gone, key=lambda key: (key[0].int, key[1])):
-            del self._told[key]
+        for key in sorted(removed, key=lambda key: (key[0].int, key[1])):
+            del self._sent_positions[key]
             forgotten.setdefault(key[0], []).append(key[1])
         return FetchRequest(
             replica_state=template.replica_state,
@@ -57,14 +57,14 @@ class FetchSessionClient:
             ],
         )
 
-    def answered(self, response: FetchResponse) -> None:
-        """Go on in the session, or begin anew when the leader does not keep it."""
+    def on_response(self, response: FetchResponse) -> None:
+        """Continue the session, or begin a new one if the leader did not keep it."""
         if response.error_code != ErrorCode.NONE or response.session_id == 0:
             self._session_id, self._epoch = 0, INITIAL_EPOCH
         else:
             self._session_id = response.session_id
             self._epoch = 1 if self._epoch == MAX_EPOCH else self._epoch + 1
 
-    def failed(self) -> None:
-        """No answer: begin anew, closing the old session by its id."""
+    def on_failure(self) -> None:
+        """Begin a new session after a failed request; its first request closes the old one."""
         self._epoch = INITIAL_EPOCH

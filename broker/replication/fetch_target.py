@@ -1,4 +1,4 @@
-"""One partition that a fetch asks for, with what it is on this broker."""
+"""One partition of a fetch request, resolved on this broker."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from urteil.broker.wire.messages import FetchRequest
 
 
 class FetchTarget:
-    """`partition` is None and `error` set when it cannot be fetched here.
+    """A requested partition; if it cannot be fetched here, `partition` is None and `error` set.
 
-    A session keeps it from fetch to fetch: `settled_epoch` is the leader epoch in which it was
-    read without divergence at this very offset. The leader's log only grows within an epoch, so
-    there is nothing to check again while neither offset moves.
+    A fetch session reuses it between fetches. `settled_epoch` is the leader epoch in which a read
+    at the same offset found no divergence. Within an epoch the leader's log only grows, so a
+    repeated fetch at that offset needs no check.
     """
 
     __slots__ = ("error", "partition", "request", "settled_epoch", "topic")
@@ -32,5 +32,5 @@ class FetchTarget:
 
     @property
     def is_outdated(self) -> bool:
-        """Whether to look again what the partition is: it was not here, or is no more."""
+        """Whether the partition must be resolved again: it was not hosted, or is not any more."""
         return self.partition is None or self.partition.is_retired

@@ -1,4 +1,4 @@
-"""Followers' fetching: a few tasks a leader, each with one request for all its partitions."""
+"""Fetchers of followed partitions: a few tasks for each leader, one request for many partitions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TopicPartition = tuple[str, int]
 
 
 class Fetchers:
-    """Which partition is followed where. Adding one again moves it (new leader or epoch)."""
+    """The fetchers of this broker. Adding a partition again moves it to a new leader or epoch."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class Fetchers:
         self._fetchers: dict[tuple[Endpoint, int], _Fetcher] = {}
 
     def add(self, leader: Endpoint, partition: Partition) -> None:
-        """Follow `leader` in the partition's current epoch, from the log's end."""
+        """Fetch a partition from `leader`, in its current epoch, from the end of the log."""
         self.remove([(partition.topic, partition.partition)])
         number = zlib.crc32(repr(partition).encode()) % self._config.num_replica_fetchers
         fetcher = self._fetchers.get((leader, number))
@@ -69,18 +69,18 @@ class Fetchers:
             )
         fetcher.add(FollowedPartition(partition))
 
-    def follows(self, key: TopicPartition) -> bool:
+    def is_following(self, key: TopicPartition) -> bool:
         return any(key in fetcher.following for fetcher in self._fetchers.values())
 
     def remove(self, keys: Iterable[TopicPartition]) -> None:
-        """Stop following these; what is on its way for them is dropped when it comes."""
+        """Stop fetching these partitions; responses under way for them are ignored."""
         for key in keys:
             for fetcher in self._fetchers.values():
                 fetcher.following.pop(key, None)
 
     def close_idle(self) -> None:
-        """End the tasks that follow nothing (their leaders lead nothing of ours any more)."""
-        for key in [one for one, fetcher in self._fetchers.items() if not fetcher.following]:
+        """End the tasks without partitions."""
+        for key in [key for key, fetcher in self._fetchers.items() if not fetcher.following]:
             self._fetchers.pop(key).task.cancel()
 
     async def close(self) -> None:
@@ -92,6 +92,8 @@ class Fetchers:
 
 
 class _Fetcher:
+    """One task that fetches its partitions from one leader."""
+
     def __init__(
         self,
         leader: Endpoint,
@@ -116,41 +118,41 @@ class _Fetcher:
             min_bytes=config.replica_fetch_min_bytes,
             max_bytes=config.replica_fetch_response_max_bytes,
         )
-        self._news = asyncio.Event()
-        self._complained = False
+        self._wakeup = asyncio.Event()
+        self._has_warned = False
         self.task = asyncio.get_running_loop().create_task(self._run())
 
     def add(self, following: FollowedPartition) -> None:
         self.following[following.key] = following
-        self._news.set()
+        self._wakeup.set()
 
     async def _run(self) -> None:
         while True:
             now_ms = self._clock.monotonic_ms()
-            held_back = self._throttle.is_exceeded
+            is_held_back = self._throttle.is_exceeded
             ready = [
                 one
                 for one in self.following.values()
                 if one.retry_at_ms <= now_ms
-                and not (held_back and one.is_behind and one.is_throttled)
+                and not (is_held_back and one.is_behind and one.is_throttled)
             ]
             if not ready:
                 await self._idle(now_ms)
                 continue
             try:
                 await self._round(ready)
-                self._complained = False
+                self._has_warned = False
             except (ConnectionError, TimeoutError) as error:
-                self._complain(error)
+                self._warn_once(error)
                 await asyncio.sleep(self._config.replica_fetch_backoff_ms / 1000)
             except Exception:
                 log.exception("fetching from broker %d failed", self.leader.id)
                 await asyncio.sleep(self._config.replica_fetch_backoff_ms / 1000)
 
     async def _idle(self, now_ms: float) -> None:
-        """Wait for a partition to be added, or one's backoff or the throttle to end."""
-        self._news.clear()
-        soon_ms = now_ms + self._config.replica_fetch_backoff_ms  # throttled ones are looked at
+        """Wait until a partition is added or the first backoff or the throttle ends."""
+        self._wakeup.clear()
+        soon_ms = now_ms + self._config.replica_fetch_backoff_ms  # for throttled partitions
         retries = [
             one.retry_at_ms if one.retry_at_ms > now_ms else soon_ms
             for one in self.following.values()
@@ -158,68 +160,74 @@ class _Fetcher:
         timeout_s = (min(retries) - now_ms) / 1000 if retries else None
         try:
             async with asyncio.timeout(timeout_s):
-                await self._news.wait()
+                await self._wakeup.wait()
         except TimeoutError:
             return
 
-    def _complain(self, error: Exception) -> None:
-        if not self._complained:
-            self._complained = True
+    def _warn_once(self, error: Exception) -> None:
+        if not self._has_warned:
+            self._has_warned = True
             log.warning("cannot fetch from broker %d: %s", self.leader.id, error)
 
     async def _round(self, ready: list[FollowedPartition]) -> None:
         try:
             response: FetchResponse = await self._channels.send(
                 self.leader,
-                self._session.request(ready, replace(self._template, replica_state=self._me())),
+                self._session.request(
+                    ready, replace(self._template, replica_state=self._replica_state())
+                ),
                 FETCH_VERSION,
                 self._config.replica_socket_timeout_ms,
                 purpose=self._purpose,
             )
         except (ConnectionError, TimeoutError):
-            self._session.failed()
+            self._session.on_failure()
             raise
-        self._session.answered(response)
+        self._session.on_response(response)
         error = ErrorCode(response.error_code)
         if error in _SESSION_LOST:
             return
         if error is not ErrorCode.NONE:
             raise ConnectionError(f"fetch refused: {error.name}")
         if response.responses:
-            await self._take_all(ready, response)
+            await self._apply_response(ready, response)
 
-    def _me(self) -> FetchRequest.ReplicaState:
+    def _replica_state(self) -> FetchRequest.ReplicaState:
         return FetchRequest.ReplicaState(
             replica_id=self._config.broker_id, replica_epoch=self._broker_epoch()
         )
 
-    async def _take_all(self, ready: list[FollowedPartition], response: FetchResponse) -> None:
-        asked = {one.wire_key: one for one in ready}
+    async def _apply_response(
+        self, ready: list[FollowedPartition], response: FetchResponse
+    ) -> None:
+        by_key = {one.wire_key: one for one in ready}
         out_of_range = []
         for topic in response.responses:
             for data in topic.partitions:
-                one = asked.get((topic.topic_id, data.partition_index))
+                one = by_key.get((topic.topic_id, data.partition_index))
                 if one is None or self.following.get(one.key) is not one:
                     continue
                 if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
                     out_of_range.append(one)
                 else:
-                    self._take(one, data)
+                    self._apply_partition(one, data)
         for one in out_of_range:
             await self._reset_position(one)
 
-    def _take(self, one: FollowedPartition, data: FetchResponse.PartitionData) -> None:
+    def _apply_partition(self, one: FollowedPartition, data: FetchResponse.PartitionData) -> None:
         error = ErrorCode(data.error_code)
         if error is ErrorCode.NONE:
             if data.records and one.is_throttled:
                 self._throttle.record(len(data.records))  # in sync or not (KIP-73)
             try:
-                error = one.take(data, self._clock.now_ms())
+                error = one.apply_response(data, self._clock.now_ms())
             except OSError as failure:
-                self._give_up(one, failure)
+                self._handle_storage_error(one, failure)
                 return
             except Exception:
-                log.exception("%s: what broker %d sent", one.partition, self.leader.id)
+                log.exception(
+                    "%s: cannot apply records of broker %d", one.partition, self.leader.id
+                )
                 error = ErrorCode.UNKNOWN_SERVER_ERROR
         if error is not ErrorCode.NONE:
             self._back_off(one, error)
@@ -228,22 +236,22 @@ class _Fetcher:
         try:
             do()
         except OSError as failure:
-            self._give_up(one, failure)
+            self._handle_storage_error(one, failure)
 
-    def _give_up(self, one: FollowedPartition, failure: OSError) -> None:
-        """Its log directory is lost, and all that lies there; the others are followed on."""
+    def _handle_storage_error(self, one: FollowedPartition, failure: OSError) -> None:
+        """Fail the log's directory and stop fetching this partition; the others continue."""
         one.partition.log.fail(failure)
         self.following.pop(one.key, None)
 
     def _back_off(self, one: FollowedPartition, error: ErrorCode) -> None:
-        """Leave the partition alone for a while; a newer LeaderAndIsr replaces it anyway."""
+        """Skip the partition until its backoff ends; a newer LeaderAndIsr replaces it earlier."""
         if one.last_error is not error:
             log.info("%s: broker %d answered %s", one.partition, self.leader.id, error.name)
         one.last_error = error
         one.retry_at_ms = self._clock.monotonic_ms() + self._config.replica_fetch_backoff_ms
 
     async def _reset_position(self, one: FollowedPartition) -> None:
-        """Our end is outside the leader's log: cut to its end, or start anew at its start."""
+        """Handle OFFSET_OUT_OF_RANGE: truncate to the leader's end, or restart at its log start."""
         latest = await self._leader_offset(one, LATEST)
         if isinstance(latest, ErrorCode):
             self._back_off(one, latest)
@@ -251,15 +259,15 @@ class _Fetcher:
         if self.following.get(one.key) is not one:
             return
         if latest < one.partition.log.log_end_offset:
-            self._change(one, lambda: one.cut(latest))
+            self._change(one, lambda: one.truncate_to(latest))
             return
         earliest = await self._leader_offset(one, EARLIEST)
         if isinstance(earliest, ErrorCode):
             self._back_off(one, earliest)
         elif self.following.get(one.key) is one:
             if earliest <= one.partition.log.log_end_offset:
-                self._back_off(one, ErrorCode.OFFSET_OUT_OF_RANGE)  # in range now: ask again
-            self._change(one, lambda: one.start_no_earlier_than(earliest))
+                self._back_off(one, ErrorCode.OFFSET_OUT_OF_RANGE)  # in range now: fetch again
+            self._change(one, lambda: one.restart_from(earliest))
 
     async def _leader_offset(self, one: FollowedPartition, which: int) -> int | ErrorCode:
         partition = one.partition

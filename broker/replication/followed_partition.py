@@ -1,4 +1,4 @@
-"""One followed partition: what to ask its leader next, and what to do with the answer."""
+"""One followed partition: the next fetch from its leader, and the use of the response."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ log = logging.getLogger("follower")
 
 
 class FollowedPartition:
-    """Follows one leader in one leader epoch; replaced as a whole when either changes."""
+    """A partition that follows one leader in one leader epoch; replaced when either changes."""
 
     __slots__ = (
         "is_behind", "key", "last_error", "leader_epoch", "partition", "retry_at_ms", "wire_key",
@@ -28,28 +28,29 @@ class FollowedPartition:
         self.leader_epoch = partition.leader_epoch
         self.retry_at_ms = 0.0
         self.last_error = ErrorCode.NONE
-        self.is_behind = True  # of the leader's high watermark, as far as is known
-        # Without epochs (old message formats) only the high watermark is known to be common.
+        self.is_behind = True  # the leader's last known high watermark
+        # Without epochs (old message formats) the logs certainly agree only up to the high
+        # watermark.
         if partition.log.latest_epoch < 0:
             self._truncate(partition.log.high_watermark)
 
     @property
     def is_throttled(self) -> bool:
-        """Whether its topic has this replica throttled (KIP-73)."""
+        """Whether the topic's settings throttle this replica (KIP-73)."""
         partition = self.partition
         replicas = partition.log.config.follower_replication_throttled_replicas
         return bool(replicas) and is_listed(replicas, partition.partition, partition.broker_id)
 
     def position(self) -> tuple[int, int, int, int]:
-        """Where the log stands: end offset, leader epoch, last epoch in the log, start offset.
+        """(end offset, leader epoch, last epoch in the log, start offset).
 
-        The last epoch lets the leader tell whether the logs diverge.
+        By the last epoch the leader detects a divergence of the logs.
         """
         plog = self.partition.log
         return plog.log_end_offset, self.leader_epoch, plog.latest_epoch, plog.log_start_offset
 
     def request(self, max_bytes: int) -> FetchRequest.FetchPartition:
-        """The fetch from the present position."""
+        """The next fetch, from the current position."""
         fetch_offset, leader_epoch, last_epoch, start_offset = self.position()
         return FetchRequest.FetchPartition(
             partition=self.partition.partition,
@@ -60,8 +61,8 @@ class FollowedPartition:
             partition_max_bytes=max_bytes,
         )
 
-    def take(self, data: FetchResponse.PartitionData, wall_ms: int) -> ErrorCode:
-        """Append or truncate as the leader's answer says. Raises OSError."""
+    def apply_response(self, data: FetchResponse.PartitionData, wall_ms: int) -> ErrorCode:
+        """Append the records or truncate to the diverging epoch. Raises OSError."""
         self.last_error = ErrorCode.NONE
         diverging = data.diverging_epoch
         if diverging.end_offset >= 0 or diverging.epoch >= 0:
@@ -77,10 +78,10 @@ class FollowedPartition:
             if appended.error is not ErrorCode.NONE:
                 log.warning("%s: %s %s", self.partition, appended.error.name, appended.message)
                 return appended.error
-        self._follow_watermarks(data.high_watermark, data.log_start_offset)
+        self._adopt_watermarks(data.high_watermark, data.log_start_offset)
         return ErrorCode.NONE
 
-    def _follow_watermarks(self, high_watermark: int, leader_start: int) -> None:
+    def _adopt_watermarks(self, high_watermark: int, leader_start: int) -> None:
         plog = self.partition.log
         self.is_behind = plog.log_end_offset < high_watermark
         target = min(high_watermark, plog.log_end_offset)
@@ -90,20 +91,20 @@ class FollowedPartition:
         if plog.log_start_offset < leader_start <= plog.high_watermark:
             plog.increment_log_start_offset(leader_start)
 
-    def cut(self, leader_end: int) -> None:
-        """The leader's log ends before ours."""
+    def truncate_to(self, leader_end: int) -> None:
+        """Truncate to the end of the leader's log, which is before ours."""
         self._truncate(leader_end)
 
-    def start_no_earlier_than(self, leader_start: int) -> None:
-        """The leader's log begins after ours ended: nothing of ours is left in it."""
+    def restart_from(self, leader_start: int) -> None:
+        """Empty the log and restart at the leader's log start, if that is beyond our end."""
         plog = self.partition.log
         if leader_start > plog.log_end_offset:
-            log.warning("%s: starting anew at %d", self.partition, leader_start)
+            log.warning("%s: restarting at offset %d", self.partition, leader_start)
             plog.truncate_fully_and_start_at(leader_start)
 
     def _truncate(self, offset: int) -> None:
-        """Cut to `offset`. At the log's very end, too: an epoch that began there without a record
-        must be forgotten, lest the leader call it diverging for ever."""
+        """Truncate to `offset`, even to the log's end: this drops an epoch that began there without
+        a record, which the leader would report as diverging again and again."""
         plog = self.partition.log
         if offset < plog.high_watermark:
             log.warning(

@@ -1,4 +1,4 @@
-"""What a leader knows of one follower: how far it fetched and when it was last caught up."""
+"""A leader's state of one follower: its fetched offset and when it was last caught up."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ UNKNOWN_OFFSET = -1
 
 @dataclass(slots=True)
 class FollowerState:
-    """Follower's progress as seen by its fetches (source: Kafka's `Replica`).
+    """A follower's progress by its fetches (source: Kafka's `Replica`).
 
-    A fetch at offset n proves that the follower has everything below n, no more; and only of the
-    life whose `broker_epoch` it bears (-1 if it bears none).
+    A fetch at offset n proves only that the follower has all records below n, in the broker session
+    of its `broker_epoch` (-1 if the fetch has none).
     """
 
     broker_id: int
@@ -26,7 +26,7 @@ class FollowerState:
     def reset(
         self, now_ms: float, leader_end: int, *, is_new_leader: bool, is_in_sync: bool
     ) -> None:
-        """A new leader epoch began: members of the ISR get one lag time to prove themselves."""
+        """Begin a new leader epoch: members of the ISR count as caught up for one lag time."""
         if is_new_leader:
             self.end_offset = self.start_offset = UNKNOWN_OFFSET
             self.last_fetch_leader_end = 0
@@ -36,11 +36,13 @@ class FollowerState:
             self.last_fetch_ms = now_ms if is_in_sync else 0.0
         self.last_caught_up_ms = now_ms if is_in_sync else float("-inf")
 
-    def fetched(self, fetch_offset: int, start_offset: int, now_ms: float, leader_end: int) -> None:
-        """Take in a fetch.
+    def record_fetch(
+        self, fetch_offset: int, start_offset: int, now_ms: float, leader_end: int
+    ) -> None:
+        """Record a fetch.
 
-        Caught up means: at the leader's end now, or at what was the leader's end at the fetch
-        before, then as of that time.
+        The follower is caught up if it fetches at the leader's end, or at the end as of its
+        previous fetch; it was then caught up at the time of that fetch.
         """
         if fetch_offset >= leader_end:
             self.last_caught_up_ms = max(self.last_caught_up_ms, now_ms)

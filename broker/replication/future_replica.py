@@ -1,4 +1,4 @@
-"""A copy of a partition's log in another directory, brought up to the log step by step.
+"""A copy of a partition's log in another directory that follows the log step by step.
 
 Source: `ReplicaAlterLogDirsThread` and `Partition.maybeReplaceCurrentWithFutureReplica` of Apache
 Kafka 3.9 (KIP-113).
@@ -19,35 +19,35 @@ log = logging.getLogger("moves")
 class FutureReplica:
     """Follows `partition.log` with `partition.future`."""
 
-    __slots__ = ("_seen", "last_error", "partition", "retry_at_ms")
+    __slots__ = ("_generation", "last_error", "partition", "retry_at_ms")
 
     def __init__(self, partition: Partition) -> None:
         self.partition = partition
         self.retry_at_ms = 0.0
         self.last_error = ErrorCode.NONE
-        self._seen = -1  # the generation of the log that the copy was last made to agree with
+        self._generation = -1  # the generation of the log at the last truncation of the copy
 
     @property
     def is_caught_up(self) -> bool:
-        """Whether the copy has all that the log has."""
+        """Whether the copy has all records of the log."""
         current, future = self.partition.log, self.partition.future
         return (
             future is not None
-            and self._seen == current.generation
+            and self._generation == current.generation
             and future.log_end_offset == current.log_end_offset
         )
 
-    def step(self, max_bytes: int, wall_ms: int) -> int:
-        """Copy the next batches, at least one; returns their bytes.
+    def copy_batches(self, max_bytes: int, wall_ms: int) -> int:
+        """Copy the next batches, at least one; return their bytes.
 
-        `last_error` says why none were copied. An OSError in the log or its copy is told to the
-        one it happened to.
+        `last_error` is the error if none were copied. An OSError is reported to the log or to the
+        copy, whichever raised it.
         """
         current, future = self.partition.log, self.partition.future
         assert future is not None
         self.last_error = ErrorCode.NONE
         try:
-            self._agree()
+            self._truncate_to_log()
         except OSError as failure:
             future.fail(failure)
             self.last_error = ErrorCode.KAFKA_STORAGE_ERROR
@@ -64,7 +64,7 @@ class FutureReplica:
             data = memoryview(b"".join(read.records))
             self.last_error = self._append(data, wall_ms)
         if self.last_error is ErrorCode.NONE:
-            self._follow_watermarks()
+            self._adopt_watermarks()
         return read.size
 
     def _append(self, data: memoryview, wall_ms: int) -> ErrorCode:
@@ -76,12 +76,12 @@ class FutureReplica:
             future.fail(failure)
             return ErrorCode.KAFKA_STORAGE_ERROR
 
-    def _agree(self) -> None:
-        """Cut what the log has not, also after the log was cut itself."""
+    def _truncate_to_log(self) -> None:
+        """Remove records that the log does not have, also after a truncation of the log."""
         current, future = self.partition.log, self.partition.future
         assert future is not None
-        if self._seen != current.generation:
-            self._seen = current.generation
+        if self._generation != current.generation:
+            self._generation = current.generation
             for _ in range(len(future.epochs.entries) + 1):
                 known = future.latest_epoch
                 epoch, end_offset = current.epoch_end_offset(known)
@@ -92,7 +92,7 @@ class FutureReplica:
         if future.log_end_offset < current.log_start_offset:
             future.truncate_fully_and_start_at(current.log_start_offset)
 
-    def _follow_watermarks(self) -> None:
+    def _adopt_watermarks(self) -> None:
         current, future = self.partition.log, self.partition.future
         assert future is not None
         future.update_high_watermark(current.high_watermark)
@@ -101,9 +101,9 @@ class FutureReplica:
             future.increment_log_start_offset(start)
             self.partition.on_low_watermark.notify()
 
-    def inherit(self) -> None:
-        """The copy is about to take the log's place: what no batch tells it has to know, too,
-        that is an epoch which began at the end of the log. Raises OSError."""
+    def adopt_log_state(self) -> None:
+        """Prepare the copy to replace the log: adopt the settings and the epochs without batches,
+        which began at the end of the log. Raises OSError."""
         current, future = self.partition.log, self.partition.future
         assert future is not None
         for epoch, start_offset in current.epochs.entries:

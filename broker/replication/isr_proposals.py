@@ -1,4 +1,4 @@
-"""Carries ISR proposals to the controller and its answers back (KIP-497)."""
+"""ISR proposals: AlterPartition requests to the controller and their responses (KIP-497)."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ log = logging.getLogger("alter-isr")
 
 RETRY_S = 0.1
 
-# Asks the controller, wherever it is now. Raises ConnectionError or TimeoutError.
+# Sends a request to the current controller. Raises ConnectionError or TimeoutError.
 AskController = Callable[[AlterPartitionRequest], Awaitable[AlterPartitionResponse]]
 
-# The controller's word that it did not apply the change and that our partition epoch is right.
+# Errors after which the proposal is certainly not applied and our partition epoch is current.
 _NOT_APPLIED = {ErrorCode.OPERATION_NOT_ATTEMPTED, ErrorCode.INELIGIBLE_REPLICA}
-# Whether it was applied is not known here; newer state is on its way by LeaderAndIsr or
-# StopReplica, and until then the proposal stays in flight (the high watermark counts both).
-_AWAIT_NEWS = {
+# Errors after which the outcome is unknown. LeaderAndIsr or StopReplica will bring newer state;
+# until
+# then the proposal stays in flight, and the high watermark counts both ISRs.
+_AWAIT_NEW_STATE = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     ErrorCode.UNKNOWN_TOPIC_ID,
     ErrorCode.FENCED_LEADER_EPOCH,
@@ -36,8 +37,8 @@ _AWAIT_NEWS = {
 
 @dataclass(frozen=True, slots=True)
 class _Proposal:
-    """`joining` are the broker epochs of those that come in, as of the fetch that spoke for them:
-    what they had then they may have lost with their life (KIP-903)."""
+    """A proposed ISR with the epochs it depends on. `joining` are the broker epochs of the new
+    members as of their last fetch: a restarted broker may have lost records (KIP-903)."""
 
     partition: Partition
     isr: IsrState
@@ -56,10 +57,10 @@ class _Proposal:
 
 
 class IsrProposals:
-    """One request in flight at a time, retried until the controller answered or the proposal is
-    outdated by newer state.
+    """Sends proposals, one request in flight at a time. A proposal is retried until the controller
+    responds or newer state replaces it.
 
-    `shrinks`, `expands` and `refusals` count the controller's answers.
+    `shrinks`, `expands` and `refusals` count the controller's responses.
     """
 
     def __init__(
@@ -78,11 +79,11 @@ class IsrProposals:
         self._task: asyncio.Task[None] | None = None
 
     def propose(self, partition: Partition) -> None:
-        """Ask for the partition's proposed ISR; the answer reaches the partition itself."""
+        """Send the partition's proposed ISR; the response is applied to the partition."""
         joining = {
-            one: partition.followers[one].broker_epoch
-            for one in partition.isr.proposed or ()
-            if one not in partition.isr.committed
+            member: partition.followers[member].broker_epoch
+            for member in partition.isr.proposed or ()
+            if member not in partition.isr.committed
         }
         proposal = _Proposal(
             partition, partition.isr, partition.leader_epoch, partition.partition_epoch, joining
@@ -100,14 +101,14 @@ class IsrProposals:
             try:
                 response = await self._ask(self._request(list(sent.values())))
             except (ConnectionError, TimeoutError) as error:
-                log.info("the controller did not answer, asking again: %s", error)
+                log.info("the controller did not respond, retrying: %s", error)
                 await asyncio.sleep(RETRY_S)
                 continue
             if response.error_code != ErrorCode.NONE:
                 log.info("the controller answered %s", ErrorCode(response.error_code).name)
                 await asyncio.sleep(RETRY_S)
                 continue
-            if self._answered(sent, response):
+            if self._apply_response(sent, response):
                 await asyncio.sleep(RETRY_S)
 
     def _request(self, proposals: list[_Proposal]) -> AlterPartitionRequest:
@@ -136,10 +137,10 @@ class IsrProposals:
             ],
         )
 
-    def _answered(
+    def _apply_response(
         self, sent: dict[tuple[UUID, int], _Proposal], response: AlterPartitionResponse
     ) -> bool:
-        """Settle what was answered; True when something is to be asked again."""
+        """Settle the answered proposals; True when some must be sent again."""
         for topic in response.topics:
             for answer in topic.partitions:
                 key = (topic.topic_id, answer.partition_index)
@@ -164,10 +165,10 @@ class IsrProposals:
         if error in _NOT_APPLIED:
             one.partition.roll_back_isr(one.isr, self._now_ms())
             return True
-        return error in _AWAIT_NEWS
+        return error in _AWAIT_NEW_STATE
 
-    def _count(self, taken: IsrState) -> None:
-        if len(taken.proposed or ()) < len(taken.committed):
+    def _count(self, applied: IsrState) -> None:
+        if len(applied.proposed or ()) < len(applied.committed):
             self.shrinks += 1
         else:
             self.expands += 1

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class IsrState:
-    """`committed` is what the controller wrote last, `proposed` what it was asked for (or None).
+    """`committed` is the ISR that the controller wrote last, `proposed` a pending change or None.
 
-    The high watermark counts `maximal`: whoever may be in the ISR after the answer, whichever it
-    is (KIP-497, class PartitionState).
+    The high watermark counts `maximal`: every broker that may be in the ISR after the controller's
+    response (KIP-497, class PartitionState).
     """
 
     committed: tuple[int, ...]
@@ -21,15 +21,17 @@ class IsrState:
         return frozenset(self.committed) | frozenset(self.proposed or ())
 
     @property
-    def in_flight(self) -> bool:
+    def is_in_flight(self) -> bool:
         return self.proposed is not None
 
     def expand(self, broker_id: int) -> IsrState:
         return IsrState(self.committed, (*self.committed, broker_id))
 
-    def shrink(self, gone: set[int]) -> IsrState:
-        return IsrState(self.committed, tuple(one for one in self.committed if one not in gone))
+    def shrink(self, lagging: set[int]) -> IsrState:
+        return IsrState(
+            self.committed, tuple(member for member in self.committed if member not in lagging)
+        )
 
     def rollback(self) -> IsrState:
-        """The controller said that it did not apply the proposal."""
+        """The state after the controller rejected the proposal."""
         return IsrState(self.committed)

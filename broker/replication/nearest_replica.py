@@ -1,4 +1,4 @@
-"""The replica that a consumer had better read from: one in its own rack (KIP-392).
+"""The preferred read replica of a consumer: one in its own rack (KIP-392).
 
 Source: `RackAwareReplicaSelector`, `ReplicaManager.findPreferredReadReplica`.
 """
@@ -16,7 +16,7 @@ LEADER = -1
 
 
 class NearestReplica:
-    """Selects for one consumer, which came by `listener` from `rack`."""
+    """Selects a replica for a consumer in `rack`, connected to `listener`."""
 
     __slots__ = ("_listener", "_metadata", "_rack")
 
@@ -28,7 +28,7 @@ class NearestReplica:
     def select(self, partition: Partition, fetch_offset: int) -> int:
         """A live member of the ISR in the consumer's rack that has the offset, or LEADER.
 
-        The leader itself if it is there, else the one that has most.
+        LEADER if the leader is in the rack; otherwise the member with the highest end offset.
         """
         if not self._rack or not partition.is_leader or self._is_near(partition.broker_id):
             return LEADER

@@ -1,4 +1,4 @@
-"""Questions about a partition's offsets: by time, latest, earliest, by leader epoch."""
+"""Lookup of a partition's offsets: by time, latest, earliest, by leader epoch."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LATEST_TIERED = -5
 
 @dataclass(frozen=True, slots=True)
 class OffsetAnswer:
-    """An answer to ListOffsets; -1 throughout when there is no such record."""
+    """The result for ListOffsets; all fields are -1 if there is no such record."""
 
     error: ErrorCode = ErrorCode.NONE
     timestamp_ms: int = -1
@@ -41,9 +41,9 @@ async def find_offset(
 ) -> OffsetAnswer:
     """Resolve a timestamp or one of the special ones (`Partition.fetchOffsetForTimestamp`).
 
-    `isolation` is None for followers, who see up to the log's end. While the high watermark of a
-    new leader has not reached the start of its epoch, what lies between is not known to be
-    committed: OFFSET_NOT_AVAILABLE then, lest `latest` go back (KIP-207).
+    `isolation` is None for followers, which read up to the log's end. OFFSET_NOT_AVAILABLE while
+    the high watermark of a new leader is below the start of its epoch: records in between may be
+    committed, and `latest` must not go back (KIP-207).
     """
     check = partition.check_leader if only_leader else partition.check_epoch
     error = _check_epoch_number(current_leader_epoch) or check(current_leader_epoch)
@@ -51,10 +51,10 @@ async def find_offset(
         return OffsetAnswer(error)
     log = partition.log
     end = _readable_end(partition, isolation)
-    lagging = isolation is not None and partition.epoch_start_offset > log.high_watermark
+    is_lagging = isolation is not None and partition.epoch_start_offset > log.high_watermark
     unavailable = OffsetAnswer(ErrorCode.OFFSET_NOT_AVAILABLE)
     if timestamp == LATEST:
-        if lagging:
+        if is_lagging:
             return unavailable
         return OffsetAnswer(offset=end, leader_epoch=partition.leader_epoch)
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
@@ -65,36 +65,36 @@ async def find_offset(
     if timestamp < MAX_TIMESTAMP:
         return OffsetAnswer(ErrorCode.UNSUPPORTED_VERSION)
     try:
-        found = await find_by_time(log, timestamp, offload)
+        record = await find_by_time(log, timestamp, offload)
     except DamagedSegment as damage:
         _log.error("%s: no offset by time: %s", partition, damage)
         return OffsetAnswer(ErrorCode.CORRUPT_MESSAGE)
     except OSError as failure:
         log.handle_read_error(failure)
         return OffsetAnswer(ErrorCode.KAFKA_STORAGE_ERROR)
-    if found is not None and found[1] < end:
-        return OffsetAnswer(ErrorCode.NONE, found[0], found[1], found[2])
-    return unavailable if lagging else OffsetAnswer()
+    if record is not None and record[1] < end:
+        return OffsetAnswer(ErrorCode.NONE, record[0], record[1], record[2])
+    return unavailable if is_lagging else OffsetAnswer()
 
 
 async def find_by_time(
     log: PartitionLog, timestamp: int, offload: Offload
 ) -> TimestampOffset | None:
-    """The first record of a time or after, or with MAX_TIMESTAMP the first of the largest time;
+    """The first record at or after a time, or with MAX_TIMESTAMP the first with the largest time;
     None without one. Raises OSError."""
     if timestamp == MAX_TIMESTAMP:
         searches = log.search_max_timestamp()
     else:
         searches = log.search_timestamp(timestamp)
     for search in searches:
-        found = await offload.finish(search)
-        if found is not None:
-            return found
+        record = await offload.finish(search)
+        if record is not None:
+            return record
     return None
 
 
 def _check_epoch_number(epoch: int) -> ErrorCode:
-    """Here -1 alone is no idea of the leader's epoch; a fetch may have any number below 0."""
+    """Only -1 means an unknown leader epoch here; in a fetch every negative number does."""
     return ErrorCode.FENCED_LEADER_EPOCH if epoch < -1 else ErrorCode.NONE
 
 
@@ -107,20 +107,21 @@ def _readable_end(partition: Partition, isolation: int | None) -> int:
 
 
 def list_offsets_before(partition: Partition, timestamp: int, limit: int, now_ms: int) -> list[int]:
-    """ListOffsets 0: where segments begin that were written by then, the newest first, at most
-    `limit`; the high watermark is the end of the last (`UnifiedLog.legacyFetchOffsetsBefore`)."""
+    """ListOffsets 0: the start offsets of the segments written by `timestamp`, newest first, at
+    most `limit`. The high watermark counts as the newest
+    (`UnifiedLog.legacyFetchOffsetsBefore`)."""
     log = partition.log
-    places = [
+    starts = [
         (max(segment.base_offset, log.log_start_offset), segment.file.modified_ms())
         for segment in log.segments
     ]
     if log.segments.active.size > 0:
-        places.append((log.high_watermark, now_ms))
+        starts.append((log.high_watermark, now_ms))
     if timestamp == EARLIEST:
-        places = places[:1]
+        starts = starts[:1]
     elif timestamp != LATEST:
-        places = [place for place in places if place[1] <= timestamp]
-    offsets = [min(offset, log.high_watermark) for offset, _ in places]
+        starts = [start for start in starts if start[1] <= timestamp]
+    offsets = [min(offset, log.high_watermark) for offset, _ in starts]
     return offsets[::-1][: max(limit, 0)]
 
 

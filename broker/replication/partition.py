@@ -1,7 +1,9 @@
 """One hosted partition: leader or follower, fenced by epochs, with its ISR and high watermark.
 
-Synchronous and told the time. The rules are those of `kafka.cluster.Partition` of Apache Kafka
-3.9 (KIP-101, 279, 320, 497, KAFKA-15583); a comment says where a rule is not evident.
+All methods but one are synchronous, and time is an argument. The rules are those of
+`kafka.cluster.Partition` of Apache Kafka 3.9 (KIP-101, 279, 320, 497, KAFKA-15583). Invariants of a
+leader: the high watermark is at most the end offset of every possible member of the ISR, and it
+does not rise while the ISR is below min.insync.replicas.
 """
 
 from __future__ import annotations
@@ -32,19 +34,19 @@ State = LeaderAndIsrRequest.LeaderAndIsrPartitionState
 class Partition:
     """State of one partition on this broker.
 
-    `propose(partition)` is called when an ISR change wants the controller's consent, for members
-    that are `eligible(broker_id)` (alive, as far as this broker knows);
-    `on_appended` hears of a longer log, `on_committed` of a higher watermark, `on_low_watermark`
-    of a replica that begins later; all hear of every change of role or ISR, so that delayed
-    operations can look again.
+    `propose(partition)` sends an ISR change to the controller. New members must be
+    `is_eligible(broker_id)`: alive, as far as this broker knows.
+    `on_appended` is notified of appends, `on_committed` of a higher high watermark and
+    `on_low_watermark` of a later log start of a replica. All three are notified of every change of
+    role or ISR, so that delayed operations check their conditions again.
     """
 
     __slots__ = (
-        "broker_id", "eligible", "epoch_start_offset", "followers", "future", "gone",
-        "is_reassigning", "isr",
+        "broker_id", "epoch_start_offset", "followers", "future",
+        "is_eligible", "is_reassigning", "isr",
         "leader_epoch", "leader_id", "log", "max_lag_ms", "on_appended", "on_committed",
         "on_low_watermark", "partition", "partition_epoch", "propose", "replicas",
-        "replication_factor", "topic", "turn",
+        "replication_factor", "retirement_error", "topic", "turn",
     )  # fmt: skip
 
     def __init__(
@@ -55,7 +57,7 @@ class Partition:
         broker_id: int,
         max_lag_ms: float,
         propose: Callable[[Partition], None],
-        eligible: Callable[[int], bool],
+        is_eligible: Callable[[int], bool],
     ) -> None:
         self.topic = topic
         self.partition = partition
@@ -63,15 +65,15 @@ class Partition:
         self.broker_id = broker_id
         self.max_lag_ms = max_lag_ms
         self.propose = propose
-        self.eligible = eligible
-        self.future: PartitionLog | None = None  # the copy that is to replace the log
-        self.gone = ErrorCode.NONE
+        self.is_eligible = is_eligible
+        self.future: PartitionLog | None = None  # a copy that will replace the log
+        self.retirement_error = ErrorCode.NONE
         self.leader_id = NO_LEADER
         self.leader_epoch = -1
         self.partition_epoch = -1
         self.epoch_start_offset = -1
         self.replicas: tuple[int, ...] = ()
-        self.replication_factor = 0  # those that a reassignment adds do not count yet
+        self.replication_factor = 0  # without the replicas that a reassignment adds
         self.is_reassigning = False
         self.isr = IsrState(())
         self.followers: dict[int, FollowerState] = {}
@@ -94,10 +96,10 @@ class Partition:
     # -- roles ----------------------------------------------------------------------------------
 
     def become_leader(self, state: State, now_ms: float) -> bool:
-        """Lead by this state; True when this broker did not lead before.
+        """Become leader with this state; True if this broker did not lead before.
 
-        An older partition epoch is ignored: an answered AlterPartition was newer. So is what is
-        known already: it must not call off a proposal that the controller may have written.
+        An older partition epoch is ignored: an AlterPartition response was newer. The current state
+        is ignored, too: it must not cancel a proposal that the controller may have written.
         """
         if state.partition_epoch < self.partition_epoch:
             return False
@@ -113,7 +115,7 @@ class Partition:
         self.partition_epoch = state.partition_epoch
         self.leader_id = self.broker_id
         self._advance_high_watermark(now_ms)
-        self._wake()
+        self._notify_all()
         return not was_leader
 
     def _begin_epoch(self, state: State, now_ms: float, *, is_new_leader: bool) -> None:
@@ -129,7 +131,8 @@ class Partition:
             )
 
     def become_follower(self, state: State) -> bool:
-        """Follow by this state; True when the leader epoch is new, so fetching must restart."""
+        """Become follower with this state; True if the leader epoch is new: fetching must
+        restart."""
         if state.partition_epoch < self.partition_epoch:
             return False
         is_new_epoch = state.leader_epoch > self.leader_epoch
@@ -140,36 +143,36 @@ class Partition:
         self.partition_epoch = state.partition_epoch
         self.leader_id = state.leader
         self.epoch_start_offset = -1
-        self._wake()
+        self._notify_all()
         return is_new_epoch
 
     def resign(self) -> None:
-        """Another leads in a newer epoch; whom to follow is told later."""
+        """Stop leading: a newer epoch has another leader, which LeaderAndIsr names later."""
         self.leader_id = NO_LEADER
-        self._wake()
+        self._notify_all()
 
     def _assign(self, state: State) -> None:
         self.replicas = tuple(state.replicas)
         self.replication_factor = len(set(state.replicas) - set(state.adding_replicas))
         self.is_reassigning = bool(state.adding_replicas or state.removing_replicas)
         self.followers = {
-            one: self.followers.get(one) or FollowerState(one)
-            for one in self.replicas
-            if one != self.broker_id
+            replica: self.followers.get(replica) or FollowerState(replica)
+            for replica in self.replicas
+            if replica != self.broker_id
         }
 
     @property
     def is_retired(self) -> bool:
-        """Whether this broker hosts it no more; `gone` says why."""
-        return self.gone is not ErrorCode.NONE
+        """Whether this broker hosts it no more; `retirement_error` is the reason."""
+        return self.retirement_error is not ErrorCode.NONE
 
-    def retire(self, why: ErrorCode = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) -> None:
-        """This broker does not host the partition any more; whoever waits is told."""
-        self.gone = why
+    def retire(self, error: ErrorCode = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) -> None:
+        """Stop hosting the partition; delayed operations end with the error."""
+        self.retirement_error = error
         self.leader_id = NO_LEADER
-        self._wake()
+        self._notify_all()
 
-    def _wake(self) -> None:
+    def _notify_all(self) -> None:
         self.on_committed.notify()
         self.on_appended.notify()
         self.on_low_watermark.notify()
@@ -177,7 +180,7 @@ class Partition:
     # -- fencing --------------------------------------------------------------------------------
 
     def check_epoch(self, current_leader_epoch: int) -> ErrorCode:
-        """The caller's idea of the leader epoch against ours; -1 is no idea."""
+        """Compare a caller's leader epoch with ours; -1 means unknown."""
         if current_leader_epoch < 0 or current_leader_epoch == self.leader_epoch:
             return ErrorCode.NONE
         if current_leader_epoch < self.leader_epoch:
@@ -185,7 +188,7 @@ class Partition:
         return ErrorCode.UNKNOWN_LEADER_EPOCH
 
     def check_leader(self, current_leader_epoch: int) -> ErrorCode:
-        """NONE when this broker leads in the epoch the caller means."""
+        """NONE if this broker leads in the caller's epoch."""
         error = self.check_epoch(current_leader_epoch)
         if error is ErrorCode.NONE and not self.is_leader:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -230,8 +233,8 @@ class Partition:
         from_client: bool,
         guard: Guard | None,
     ) -> AppendResult:
-        """As `append_validated`, after the appends that began before. A large one is written in
-        pieces while others are served; what writes into the log by itself meanwhile goes first."""
+        """`append_validated` after all earlier appends. A large batch is written in pieces while
+        other requests run; the broker's own appends may come first."""
         log = self.log
         async with self.turn:
             if _is_large(admitted) and self.append_error(acks) is None:
@@ -247,14 +250,14 @@ class Partition:
             )
 
     def append_error(self, acks: int) -> AppendResult | None:
-        """Why nothing may be appended now, whatever it is."""
+        """The error of every append in the current state, None if appends are possible."""
         if not self.is_leader:
             return refusal(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         if acks == -1 and self.is_under_min_isr:
             return refusal(
                 ErrorCode.NOT_ENOUGH_REPLICAS,
-                f"{len(self.isr.committed)} in-sync replicas of {self}, "
-                f"needed are {self.effective_min_isr}",
+                f"{self} has {len(self.isr.committed)} in-sync replicas, "
+                f"needs {self.effective_min_isr}",
                 log_start_offset=self.log.log_start_offset,
             )
         return None
@@ -269,7 +272,8 @@ class Partition:
         from_client: bool = True,
         guard: Guard | None = TRUSTED,
     ) -> AppendResult:
-        """The same for what was checked already, in a time in which much may have happened."""
+        """Append batches that were checked before, possibly in an earlier state of the
+        partition."""
         refused = self.append_error(acks)
         if refused is not None:
             return refused
@@ -282,10 +286,10 @@ class Partition:
             self.on_appended.notify()
         return result
 
-    def acknowledged(self, required_offset: int) -> ErrorCode | None:
-        """Whether acks=all holds for everything below `required_offset`; None: not yet."""
+    def acknowledgement(self, required_offset: int) -> ErrorCode | None:
+        """The acks=all result for all records below `required_offset`; None: not decided yet."""
         if self.is_retired:
-            return self.gone
+            return self.retirement_error
         if not self.is_leader:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         if self.log.high_watermark < required_offset:
@@ -304,21 +308,23 @@ class Partition:
         now_ms: float,
         broker_epoch: int = -1,
     ) -> None:
-        """A follower asked for `fetch_offset` in the current epoch, thus has all below it."""
+        """Record a fetch in the current epoch: the follower has all records below
+        `fetch_offset`."""
         follower = self.followers[broker_id]
         follower.broker_epoch = broker_epoch
-        before, start_before = follower.end_offset, follower.start_offset
-        follower.fetched(fetch_offset, start_offset, now_ms, self.log.log_end_offset)
-        if start_offset != start_before:
+        previous_end, previous_start = follower.end_offset, follower.start_offset
+        follower.record_fetch(fetch_offset, start_offset, now_ms, self.log.log_end_offset)
+        if start_offset != previous_start:
             self.on_low_watermark.notify()
         self._maybe_expand(follower)
-        if follower.end_offset != before and self._advance_high_watermark(now_ms):
+        if follower.end_offset != previous_end and self._advance_high_watermark(now_ms):
             self.on_committed.notify()
 
     def is_idle_fetch(
         self, broker_id: int, fetch_offset: int, now_ms: float, *, note: bool = True
     ) -> bool:
-        """Note a fetch that changes nothing: a member of the ISR, again at the log's end."""
+        """Whether a fetch changes nothing: of a member of the ISR that is still at the log's end.
+        With `note` its time is recorded."""
         follower = self.followers.get(broker_id)
         if (
             follower is None
@@ -333,37 +339,37 @@ class Partition:
         return True
 
     def _maybe_expand(self, follower: FollowerState) -> None:
-        if self.isr.in_flight or follower.broker_id in self.isr.committed:
+        if self.isr.is_in_flight or follower.broker_id in self.isr.committed:
             return
         end = follower.end_offset
-        reached = end >= self.log.high_watermark and end >= self.epoch_start_offset >= 0
-        if reached and self.eligible(follower.broker_id):
+        has_reached = end >= self.log.high_watermark and end >= self.epoch_start_offset >= 0
+        if has_reached and self.is_eligible(follower.broker_id):
             self.isr = self.isr.expand(follower.broker_id)
             log.info("%s: expanding ISR to %s", self, self.isr.proposed)
             self.propose(self)
 
     def maybe_shrink(self, now_ms: float) -> None:
-        """Propose to drop the members of the ISR that were not caught up for too long.
+        """Propose to remove the members of the ISR that were not caught up for too long.
 
-        Time alone may also free the high watermark: of a follower that was about to join and
-        went away no fetch will tell.
+        This may also raise the high watermark: it waited for a joining follower that stopped
+        fetching.
         """
         if self._advance_high_watermark(now_ms):
-            self._wake()
-        if not self.is_leader or self.isr.in_flight:
+            self._notify_all()
+        if not self.is_leader or self.isr.is_in_flight:
             return
         end = self.log.log_end_offset
-        gone = {
-            one
-            for one in self.isr.committed
-            if one != self.broker_id and self._lags(one, end, now_ms)
+        lagging = {
+            member
+            for member in self.isr.committed
+            if member != self.broker_id and self._is_lagging(member, end, now_ms)
         }
-        if gone:
-            self.isr = self.isr.shrink(gone)
+        if lagging:
+            self.isr = self.isr.shrink(lagging)
             log.info("%s: shrinking ISR to %s", self, self.isr.proposed)
             self.propose(self)
 
-    def _lags(self, broker_id: int, end: int, now_ms: float) -> bool:
+    def _is_lagging(self, broker_id: int, end: int, now_ms: float) -> bool:
         follower = self.followers.get(broker_id)
         return follower is None or not follower.is_caught_up(end, now_ms, self.max_lag_ms)
 
@@ -371,18 +377,18 @@ class Partition:
 
     @property
     def low_watermark(self) -> int:
-        """As leader: the latest of all offsets that no live replica has anything before."""
-        live = (one for one in self.followers.values() if self.eligible(one.broker_id))
-        starts = [self.log.log_start_offset, *(one.start_offset for one in live)]
+        """As leader: the lowest log start offset of all live replicas."""
+        live = (each for each in self.followers.values() if self.is_eligible(each.broker_id))
+        starts = [self.log.log_start_offset, *(follower.start_offset for follower in live)]
         if self.future is not None:
             starts.append(self.future.log_start_offset)
         return min(starts)
 
     def delete_records(self, offset: int) -> int | ErrorCode:
-        """Let the log begin at `offset`, -1 being the high watermark; returns which one that is.
+        """Move the log start to `offset`, -1 for the high watermark; return the new start.
 
-        Errors as `Partition.deleteRecordsOnLeader` has them: NOT_LEADER_OR_FOLLOWER,
-        POLICY_VIOLATION where records go by compaction alone, OFFSET_OUT_OF_RANGE,
+        Errors as in `Partition.deleteRecordsOnLeader`: NOT_LEADER_OR_FOLLOWER, POLICY_VIOLATION for
+        a compacted-only topic, OFFSET_OUT_OF_RANGE,
         KAFKA_STORAGE_ERROR. Raises OSError.
         """
         if not self.is_leader:
@@ -398,12 +404,12 @@ class Partition:
         error = self.log.increment_log_start_offset(offset)
         return offset if error is ErrorCode.NONE else error
 
-    # -- the controller's answers ---------------------------------------------------------------
+    # -- responses of the controller ------------------------------------------------------------
 
     def apply_altered_isr(
         self, leader_epoch: int, partition_epoch: int, isr: tuple[int, ...], now_ms: float
     ) -> None:
-        """The controller wrote this ISR. Answers older than what is known are ignored."""
+        """Adopt an ISR that the controller wrote; an outdated response is ignored."""
         if leader_epoch != self.leader_epoch or partition_epoch < self.partition_epoch:
             return
         if not self.is_leader:
@@ -412,23 +418,24 @@ class Partition:
         self.partition_epoch = partition_epoch
         log.info("%s: ISR is %s at partition epoch %d", self, isr, partition_epoch)
         self._advance_high_watermark(now_ms)
-        self._wake()
+        self._notify_all()
 
     def roll_back_isr(self, proposed: IsrState, now_ms: float) -> None:
-        """The controller said for certain that it did not apply this proposal."""
+        """Withdraw a proposal that the controller certainly did not apply."""
         if self.isr is proposed:
             self.isr = proposed.rollback()
             if self._advance_high_watermark(now_ms):
-                self._wake()
+                self._notify_all()
 
     # -- high watermark -------------------------------------------------------------------------
 
     def _advance_high_watermark(self, now_ms: float) -> bool:
-        """Raise it to what every possible member of the ISR has. Not below min ISR: else records
-        that acks=all may not acknowledge would be committed by a leader alone (KAFKA-15583).
+        """Raise the high watermark to the offset that every possible member of the ISR has; return
+        whether it rose.
 
-        A follower that is caught up but not yet in the ISR is waited for too, lest the high
-        watermark run away from it for ever.
+        Not below min ISR: a leader alone would commit records that acks=all must not acknowledge
+        (KAFKA-15583). Caught-up followers outside the ISR count, too: otherwise the high watermark
+        could stay ahead of them for ever, and they would never join.
         """
         if not self.is_leader or self.is_under_min_isr:
             return False
@@ -446,13 +453,13 @@ class Partition:
 
     def _is_joining(self, follower: FollowerState, end: int, now_ms: float) -> bool:
         caught_up = follower.is_caught_up(end, now_ms, self.max_lag_ms)
-        return caught_up and self.eligible(follower.broker_id)
+        return caught_up and self.is_eligible(follower.broker_id)
 
 
 def refusal(
     error: ErrorCode, message: str | None = None, *, log_start_offset: int = -1
 ) -> AppendResult:
-    """An append that did not happen."""
+    """The result of an append that was not done."""
     return AppendResult(error=error, message=message, log_start_offset=log_start_offset)
 
 

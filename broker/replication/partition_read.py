@@ -1,4 +1,4 @@
-"""One partition's part of a Fetch: fencing, divergence, bounds, records."""
+"""The read of one partition for a Fetch: fencing, divergence, bounds, records."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ISOLATIONS = (0, READ_COMMITTED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchTerms:
-    """Who fetches and how much. `replica_id` is below 0 for consumers."""
+    """The reader and the limits of a fetch. `replica_id` is negative for consumers."""
 
     replica_id: int
     replica_epoch: int = -1  # the follower's broker epoch (KIP-903)
@@ -28,11 +28,11 @@ class FetchTerms:
     min_bytes: int
     max_bytes: int
     read_committed: bool = False
-    hard_limit: bool = False  # versions up to 2: not even one batch beyond the limit
-    in_session: bool = False  # what did not change need not be read again
-    lend: bool = False  # larger reads may stay in the file, and nobody asks for what is aborted
-    any_replica: bool = False  # consumers from version 11 on may read from followers (KIP-392)
-    nearest: NearestReplica | None = None  # sends consumers to a replica of their rack
+    hard_limit: bool = False  # versions up to 2: no batch beyond the limit
+    in_session: bool = False  # unchanged partitions need no new read
+    lend: bool = False  # larger reads stay in the file; aborted transactions are not listed
+    any_replica: bool = False  # consumers from version 11 on read from any replica (KIP-392)
+    nearest: NearestReplica | None = None  # selects a replica in the consumer's rack
 
     @property
     def is_follower(self) -> bool:
@@ -41,7 +41,7 @@ class FetchTerms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionRead:
-    """What one partition has for a fetch; -1 where Kafka answers -1 (every error)."""
+    """The result of a fetch for one partition; after an error all offsets are -1, as in Kafka."""
 
     error: ErrorCode = ErrorCode.NONE
     high_watermark: int = -1
@@ -51,23 +51,23 @@ class PartitionRead:
     diverging_end_offset: int = -1
     records: Sequence[Any] = ()
     size: int = 0
-    more: bool = False  # in later segments: nobody waits for bytes that are there to be asked for
+    more: bool = False  # later segments have records: the fetch must not wait
     preferred_replica: int = -1
-    aborted: Sequence[AbortedTxn] | None = None  # None if not asked for
+    aborted: Sequence[AbortedTxn] | None = None  # None if not requested
 
     @property
     def diverges(self) -> bool:
         return self.diverging_end_offset >= 0
 
 
-_NOWHERE = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+_UNKNOWN_PARTITION = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
-# A follower at the log's end in a session: nothing new, and nothing to check again.
+# A follower at the log's end in a session: no records and nothing to check.
 IDLE = PartitionRead()
 
 
 def upper_bound(partition: Partition, terms: FetchTerms) -> int:
-    """The first offset that this reader may not see."""
+    """The offset below which this reader may read."""
     if terms.is_follower:
         return partition.log.log_end_offset
     if terms.read_committed:
@@ -77,7 +77,7 @@ def upper_bound(partition: Partition, terms: FetchTerms) -> int:
 
 def read_partition(
     partition: Partition | None,
-    wanted: FetchRequest.FetchPartition,
+    fetched: FetchRequest.FetchPartition,
     terms: FetchTerms,
     max_bytes: int,
     now_ms: float,
@@ -85,57 +85,58 @@ def read_partition(
     min_one: bool,
     note: bool = True,
 ) -> PartitionRead:
-    """Read for one partition (KIP-101, 320, 392, 595). A follower's fetch moves its state, too,
-    if it is to be noted: once a request."""
+    """Read for one partition (KIP-101, 320, 392, 595). With `note` a follower's fetch updates its
+    state; set it once for each request."""
     if partition is None or partition.is_retired:
-        return PartitionRead(error=partition.gone if partition else _NOWHERE)
+        return PartitionRead(error=partition.retirement_error if partition else _UNKNOWN_PARTITION)
     if terms.nearest is not None:
-        preferred = terms.nearest.select(partition, wanted.fetch_offset)
+        preferred = terms.nearest.select(partition, fetched.fetch_offset)
         if preferred >= 0:
-            return _elsewhere(partition, wanted, preferred)
-    error = fetch_error(partition, wanted, terms)
-    if not partition.is_leader and wanted.fetch_offset > partition.log.log_end_offset:
-        # A replica that lags must not make a consumer reset its offset: the leader may have it.
-        # Apache Kafka answers OFFSET_OUT_OF_RANGE; after this error clients ask the leader, too.
+            return _redirect(partition, fetched, preferred)
+    error = fetch_error(partition, fetched, terms)
+    if not partition.is_leader and fetched.fetch_offset > partition.log.log_end_offset:
+        # A lagging replica must not make a consumer reset its offset: the leader may have it.
+        # Apache
+        # Kafka answers OFFSET_OUT_OF_RANGE, after which clients also retry with the leader.
         error = error or ErrorCode.NOT_LEADER_OR_FOLLOWER
     if error is not ErrorCode.NONE:
         return PartitionRead(error=error)
-    diverging = _divergence(partition, wanted)
+    diverging = _divergence(partition, fetched)
     if diverging is not None:
         return diverging
-    return _read(partition, wanted, terms, max_bytes, now_ms, min_one=min_one, note=note)
+    return _read(partition, fetched, terms, max_bytes, now_ms, min_one=min_one, note=note)
 
 
 def fetch_error(
-    partition: Partition, wanted: FetchRequest.FetchPartition, terms: FetchTerms
+    partition: Partition, fetched: FetchRequest.FetchPartition, terms: FetchTerms
 ) -> ErrorCode:
-    """NONE, or why they may not fetch it here: its role, its epoch, or they are no replica."""
+    """NONE, or why the reader may not fetch here: the role, the epoch, or not a replica."""
     if partition.is_retired:
-        return partition.gone
+        return partition.retirement_error
     check = partition.check_epoch if terms.any_replica else partition.check_leader
-    error = check(wanted.current_leader_epoch)
+    error = check(fetched.current_leader_epoch)
     if error is ErrorCode.NONE and terms.is_follower:
-        return _follower_error(partition, wanted, terms)
+        return _follower_error(partition, fetched, terms)
     return error
 
 
 def _follower_error(
-    partition: Partition, wanted: FetchRequest.FetchPartition, terms: FetchTerms
+    partition: Partition, fetched: FetchRequest.FetchPartition, terms: FetchTerms
 ) -> ErrorCode:
-    """What an earlier life of the follower had, this one may have lost: a fetch of it that comes
-    late, from a link that stood still, says nothing (KIP-903; Apache Kafka asks in KRaft alone)."""
+    """Reject a late fetch of an earlier session of the follower's broker, which may have lost its
+    records since (KIP-903; Apache Kafka checks this in KRaft mode only)."""
     follower = partition.followers.get(terms.replica_id)
     if follower is None:
-        known = wanted.current_leader_epoch >= 0
-        return ErrorCode.UNKNOWN_LEADER_EPOCH if known else ErrorCode.NOT_LEADER_OR_FOLLOWER
-    is_over = 0 <= terms.replica_epoch < follower.broker_epoch
-    return ErrorCode.NOT_LEADER_OR_FOLLOWER if is_over else ErrorCode.NONE
+        has_epoch = fetched.current_leader_epoch >= 0
+        return ErrorCode.UNKNOWN_LEADER_EPOCH if has_epoch else ErrorCode.NOT_LEADER_OR_FOLLOWER
+    is_outdated = 0 <= terms.replica_epoch < follower.broker_epoch
+    return ErrorCode.NOT_LEADER_OR_FOLLOWER if is_outdated else ErrorCode.NONE
 
 
-def _elsewhere(
-    partition: Partition, wanted: FetchRequest.FetchPartition, preferred: int
+def _redirect(
+    partition: Partition, fetched: FetchRequest.FetchPartition, preferred: int
 ) -> PartitionRead:
-    error = partition.check_epoch(wanted.current_leader_epoch)
+    error = partition.check_epoch(fetched.current_leader_epoch)
     if error is not ErrorCode.NONE:
         return PartitionRead(error=error)
     return PartitionRead(
@@ -148,7 +149,7 @@ def _elsewhere(
 
 def _read(
     partition: Partition,
-    wanted: FetchRequest.FetchPartition,
+    fetched: FetchRequest.FetchPartition,
     terms: FetchTerms,
     max_bytes: int,
     now_ms: float,
@@ -157,29 +158,29 @@ def _read(
     note: bool,
 ) -> PartitionRead:
     log = partition.log
-    # The watermarks are taken before the read: later ones could cover records not read here.
+    # Watermarks as of before the read: later ones could cover records that this read lacks.
     high_watermark, stable = log.high_watermark, log.last_stable_offset
     upto = upper_bound(partition, terms)
-    limit = min(max_bytes, wanted.partition_max_bytes)
+    limit = min(max_bytes, fetched.partition_max_bytes)
     result = log.read(
-        wanted.fetch_offset, max(limit, 0), upto=upto, min_one=min_one, lend=terms.lend
+        fetched.fetch_offset, max(limit, 0), upto=upto, min_one=min_one, lend=terms.lend
     )
     error = result.error
-    if limit < 0 and wanted.fetch_offset < upto:  # where there is nothing to read, no limit counts
+    if limit < 0 and fetched.fetch_offset < upto:  # the limit matters only if there are records
         error = error or ErrorCode.UNKNOWN_SERVER_ERROR
     if error is not ErrorCode.NONE:
         return PartitionRead(error=error)
     if terms.is_follower and note:
         partition.record_follower_fetch(
             terms.replica_id,
-            wanted.fetch_offset,
-            wanted.log_start_offset,
+            fetched.fetch_offset,
+            fetched.log_start_offset,
             now_ms,
             terms.replica_epoch,
         )
     aborted: Sequence[AbortedTxn] | None = None
     if terms.read_committed and not terms.is_follower and not terms.lend:
-        aborted = _aborted(log, wanted.fetch_offset, result)
+        aborted = _aborted(log, fetched.fetch_offset, result)
     return PartitionRead(
         high_watermark=high_watermark,
         last_stable_offset=stable,
@@ -195,15 +196,15 @@ def _aborted(log: PartitionLog, fetch_offset: int, result: ReadResult) -> Sequen
     return log.aborted_transactions(fetch_offset, result.next_offset) if result.size else ()
 
 
-def _divergence(partition: Partition, wanted: FetchRequest.FetchPartition) -> PartitionRead | None:
-    """The end of the last common epoch, when the reader's log is not a prefix of ours."""
-    if wanted.last_fetched_epoch < 0:
+def _divergence(partition: Partition, fetched: FetchRequest.FetchPartition) -> PartitionRead | None:
+    """The end of the last common epoch if the reader's log is not a prefix of ours, else None."""
+    if fetched.last_fetched_epoch < 0:
         return None
     log = partition.log
-    epoch, end_offset = log.epoch_end_offset(wanted.last_fetched_epoch)
-    if end_offset < 0 or epoch < 0 or wanted.fetch_offset < log.log_start_offset:
+    epoch, end_offset = log.epoch_end_offset(fetched.last_fetched_epoch)
+    if end_offset < 0 or epoch < 0 or fetched.fetch_offset < log.log_start_offset:
         return PartitionRead(error=ErrorCode.OFFSET_OUT_OF_RANGE)
-    if epoch >= wanted.last_fetched_epoch and end_offset >= wanted.fetch_offset:
+    if epoch >= fetched.last_fetched_epoch and end_offset >= fetched.fetch_offset:
         return None
     return PartitionRead(
         high_watermark=log.high_watermark,

@@ -1,4 +1,4 @@
-"""DeleteRecords: the leader's log begins later, and answers once every live replica's does.
+"""DeleteRecords: move the leader's log start, then wait until every live replica has moved.
 
 Source: `ReplicaManager.deleteRecords`, `DelayedDeleteRecords` of Apache Kafka 3.9.
 """
@@ -24,15 +24,15 @@ UNKNOWN_OFFSET = -1
 
 @dataclass(frozen=True, slots=True)
 class DeletionResult:
-    """What became of it: the first offset that some live replica still has."""
+    """The result of a deletion: an error, or the lowest log start of all live replicas."""
 
     error: ErrorCode
     low_watermark: int = UNKNOWN_OFFSET
 
 
 class RecordDeletion:
-    """One request's deletions; those not done in time are REQUEST_TIMED_OUT, though the leader's
-    part is done and the followers' goes on."""
+    """The deletions of one request. After the timeout the rest is answered REQUEST_TIMED_OUT; the
+    leader has then deleted its records, and the followers will follow."""
 
     def __init__(self, replicas: ReplicaManager) -> None:
         self._replicas = replicas
@@ -42,13 +42,15 @@ class RecordDeletion:
     async def run(
         self, offsets: Mapping[TopicPartition, int], timeout_ms: int
     ) -> dict[TopicPartition, DeletionResult]:
-        """Delete what lies before the offsets (-1: the high watermark); an answer for each."""
+        """Delete the records before each offset (-1: the high watermark); a result for each key."""
         for key, offset in offsets.items():
             self._begin(key, offset)
         if self._waiting:
             watched = [partition.on_low_watermark for partition, _ in self._waiting.values()]
             purgatory = self._replicas.purgatories["DeleteRecords"]
-            await DelayedOperation(self._look, self._time_out, purgatory).wait(watched, timeout_ms)
+            await DelayedOperation(self._update, self._time_out, purgatory).wait(
+                watched, timeout_ms
+            )
         return {key: self._answers[key] for key in offsets}
 
     def _begin(self, key: TopicPartition, offset: int) -> None:
@@ -57,24 +59,24 @@ class RecordDeletion:
             self._answers[key] = DeletionResult(error)
             return
         try:
-            wanted = partition.delete_records(offset)
+            start = partition.delete_records(offset)
         except OSError as failure:
             partition.log.fail(failure)
-            wanted = ErrorCode.KAFKA_STORAGE_ERROR
-        if isinstance(wanted, ErrorCode):
-            self._answers[key] = DeletionResult(wanted)
+            start = ErrorCode.KAFKA_STORAGE_ERROR
+        if isinstance(start, ErrorCode):
+            self._answers[key] = DeletionResult(start)
         else:
             self._answers[key] = DeletionResult(ErrorCode.NONE, partition.low_watermark)
-            if partition.low_watermark < wanted:
-                self._waiting[key] = (partition, wanted)
+            if partition.low_watermark < start:
+                self._waiting[key] = (partition, start)
 
-    def _look(self) -> bool | None:
-        for key, (partition, wanted) in list(self._waiting.items()):
+    def _update(self) -> bool | None:
+        for key, (partition, start) in list(self._waiting.items()):
             if partition.is_retired:
-                answer = DeletionResult(partition.gone)
+                answer = DeletionResult(partition.retirement_error)
             elif not partition.is_leader:
                 answer = DeletionResult(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-            elif partition.low_watermark >= wanted:
+            elif partition.low_watermark >= start:
                 answer = DeletionResult(ErrorCode.NONE, partition.low_watermark)
             else:
                 continue

@@ -1,4 +1,4 @@
-"""All partitions of this broker: their roles by the controller's word, appends and fetches."""
+"""All hosted partitions of this broker: lookup, appends, fetches (Kafka's `ReplicaManager`)."""
 
 from __future__ import annotations
 
@@ -46,22 +46,22 @@ TopicPartition = tuple[str, int]
 # (topic, partition, is_leader, leader_epoch); called on the loop after the change is in effect
 LeadershipCallback = Callable[[str, int, bool, int], None]
 
-NOT_HERE = (
+NOT_SERVED = (
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     ErrorCode.UNKNOWN_TOPIC_ID,
     ErrorCode.TOPIC_AUTHORIZATION_FAILED,
 )
-"""A fetch of what no controller told of, or that is forbidden: nothing is looked for."""
+"""Errors of a fetch that waits for no records: the partition is unknown or forbidden."""
 
 ACKS_ALL = -1
 VALID_ACKS = (-1, 0, 1)
 
 
 class ReplicaManager:
-    """Leader and follower state of every partition hosted here.
+    """Leader and follower state of every hosted partition.
 
-    `topic_overrides(topic)` gives the topic's settings for a log that is made. `offline` are the
-    partitions that cannot be hosted because a log directory is offline, until the next start.
+    `topic_overrides(topic)` returns the topic's settings for a new log. `offline` are the
+    partitions that cannot be hosted until the next start because their log directory is offline.
     """
 
     def __init__(
@@ -104,10 +104,10 @@ class ReplicaManager:
         )
         self._throttle = Throttle(config.properties, "leader", clock.monotonic_ms)
 
-    # -- what is hosted -------------------------------------------------------------------------
+    # -- hosting --------------------------------------------------------------------------------
 
     def on_leadership(self, callback: LeadershipCallback) -> None:
-        """Call back at every change of leadership (and with is_leader=False when deleted)."""
+        """Register a callback for every change of leadership; a deletion calls it with False."""
         self._callbacks.append(callback)
 
     def notify_leadership(self, partition: Partition) -> None:
@@ -121,11 +121,11 @@ class ReplicaManager:
         return self.partitions.get((topic, partition))
 
     def hosted(self, topic: str, partition: int) -> tuple[Partition | None, ErrorCode]:
-        """The hosted partition, or why there is none: KAFKA_STORAGE_ERROR when its directory is
-        offline, NOT_LEADER_OR_FOLLOWER when others host it, else UNKNOWN_TOPIC_OR_PARTITION."""
-        found = self.partitions.get((topic, partition))
-        if found is not None:
-            return found, ErrorCode.NONE
+        """The hosted partition, or an error: KAFKA_STORAGE_ERROR if its directory is offline,
+        NOT_LEADER_OR_FOLLOWER if other brokers host it, else UNKNOWN_TOPIC_OR_PARTITION."""
+        hosted = self.partitions.get((topic, partition))
+        if hosted is not None:
+            return hosted, ErrorCode.NONE
         return None, self._absence_error((topic, partition))
 
     def topic_name(self, topic_id: UUID) -> str | None:
@@ -133,18 +133,18 @@ class ReplicaManager:
         return self._topic_names.get(topic_id) or self._metadata.topic_names.get(topic_id)
 
     def host(self, topic: str, partition: int, topic_id: UUID, *, is_new: bool = True) -> Partition:
-        """The partition, its log opened or made; its high watermark starts at its checkpoint.
+        """Host the partition: open or create its log, with the checkpointed high watermark.
 
         Raises OSError, also for a log that is not new and may lie in an offline directory.
         """
-        found = self.partitions.get((topic, partition))
-        if found is None:
+        hosted = self.partitions.get((topic, partition))
+        if hosted is None:
             plog = self._logs.get_or_create(
                 topic, partition, topic_id, self._topic_overrides(topic), is_new=is_new
             )
             checkpoint = self._logs.high_watermark_checkpoint(topic, partition)
             plog.update_high_watermark(min(checkpoint, plog.log_end_offset))
-            found = self.partitions[topic, partition] = Partition(
+            hosted = self.partitions[topic, partition] = Partition(
                 topic,
                 partition,
                 plog,
@@ -153,40 +153,40 @@ class ReplicaManager:
                 self.proposals.propose,
                 lambda broker_id: broker_id in self._metadata.brokers,
             )
-            self.moves.resume(found)
+            self.moves.resume(hosted)
         if topic_id != ZERO_UUID:
             self._topic_names[topic_id] = topic
-        return found
+        return hosted
 
     def drop(self, topic: str, partition: int, *, delete: bool) -> None:
-        """Stop hosting; with `delete` its files go too. Raises OSError."""
-        found = self.partitions.get((topic, partition))
-        if found is not None:
-            self._logs.keep_high_watermark(topic, partition, found.log.high_watermark)
-            self._give_up(found, self._absence_error((topic, partition)))
+        """Stop hosting the partition; with `delete`, delete its log. Raises OSError."""
+        hosted = self.partitions.get((topic, partition))
+        if hosted is not None:
+            self._logs.keep_high_watermark(topic, partition, hosted.log.high_watermark)
+            self._stop_hosting(hosted, self._absence_error((topic, partition)))
         if delete:
             self._logs.delete(topic, partition)
 
-    def _give_up(self, partition: Partition, why: ErrorCode) -> None:
+    def _stop_hosting(self, partition: Partition, error: ErrorCode) -> None:
         topic, key = partition.topic, (partition.topic, partition.partition)
         self.fetchers.remove([key])
         self.moves.cancel(partition)
         del self.partitions[key]
-        partition.retire(why)
+        partition.retire(error)
         self.notify_leadership(partition)
         if all(one.topic != topic for one in self.partitions.values()):
             self._topic_names.pop(partition.topic_id, None)
             self.traffic.forget(topic)
 
     def mark_offline(self, topic: str, partition: int) -> None:
-        """The partition's log directory is offline: KAFKA_STORAGE_ERROR from now on."""
+        """Mark a partition whose log directory is offline: it answers KAFKA_STORAGE_ERROR."""
         self.offline[topic, partition] = None
-        found = self.partitions.get((topic, partition))
-        if found is not None:
-            self._give_up(found, ErrorCode.KAFKA_STORAGE_ERROR)
+        hosted = self.partitions.get((topic, partition))
+        if hosted is not None:
+            self._stop_hosting(hosted, ErrorCode.KAFKA_STORAGE_ERROR)
 
     def drop_directory(self, path: Path) -> list[TopicPartition]:
-        """Stop serving what lies there, before the logs are closed; returns the partitions."""
+        """Stop hosting the partitions of a failed directory, before its logs close; return them."""
         lost = [key for key, one in self.partitions.items() if one.log.directory.parent == path]
         for key in lost:
             self.mark_offline(*key)
@@ -205,10 +205,10 @@ class ReplicaManager:
         internal: bool = False,
         guards: Mapping[TopicPartition, Guard] | None = None,
     ) -> dict[TopicPartition, AppendResult]:
-        """Append as leader; with acks=-1 return once the high watermark passed, or timed out.
+        """Append as leader; with acks=-1 wait until the high watermark passes, or for the timeout.
 
-        An error of an append that did happen (REQUEST_TIMED_OUT, NOT_ENOUGH_REPLICAS_AFTER_APPEND,
-        NOT_LEADER_OR_FOLLOWER after losing leadership) says nothing about the record's fate.
+        After REQUEST_TIMED_OUT, NOT_ENOUGH_REPLICAS_AFTER_APPEND or NOT_LEADER_OR_FOLLOWER after a
+        loss of leadership the records were written, and their fate is unknown.
         The first batch of a transaction needs a guard (`broker.log.transaction_verification`).
         """
         if acks not in VALID_ACKS:
@@ -221,7 +221,7 @@ class ReplicaManager:
             written += len(data)
             if written > WRITTEN_AT_ONCE_BYTES:
                 written = 0
-                await asyncio.sleep(0)  # a turn for everybody else
+                await asyncio.sleep(0)  # other requests run here
             partition = self.partitions.get(key)
             if partition is None:
                 results[key] = refusal(self._absence_error(key))
@@ -229,7 +229,7 @@ class ReplicaManager:
             result = partition.append_error(acks)
             if result is None:
                 steps = partition.log.validate_append(data, wall_ms, from_client=not internal)
-                # what the broker itself writes is small, and stays in the order of the calls
+                # the broker's own appends are small and stay in call order
                 admitted = run_steps(steps) if internal else await self.offload.finish(steps)
                 result = await partition.append_in_turn(
                     admitted,
@@ -259,86 +259,87 @@ class ReplicaManager:
 
     # -- fetch ----------------------------------------------------------------------------------
 
-    def wanted(self, topic: str, request: FetchRequest.FetchPartition) -> FetchTarget:
-        """A fetch's partition with what it is here, or the error if it is not."""
+    def fetch_target(self, topic: str, request: FetchRequest.FetchPartition) -> FetchTarget:
+        """The target of a fetched partition: the hosted partition, or an error."""
         found, error = self.hosted(topic, request.partition)
         return FetchTarget(topic, found, request, error)
 
-    async def fetch(self, terms: FetchTerms, wanted: Sequence[FetchTarget]) -> list[PartitionRead]:
-        """Read all, in order; wait up to `max_wait_ms` for `min_bytes` unless something is wrong.
+    async def fetch(self, terms: FetchTerms, targets: Sequence[FetchTarget]) -> list[PartitionRead]:
+        """Read all targets in order; wait up to `max_wait_ms` for `min_bytes` unless one has an
+        error.
 
-        The request's `max_bytes` is spent in order; the first records are given whole whatever
-        their size, so that a reader always gets on.
+        `max_bytes` is spent in order. The first batch is returned complete whatever its size, so
+        that a reader always makes progress.
         """
-        reads = await self._read_paced(terms, wanted, note=True)
-        if terms.max_wait_ms > 0 and not _suffices(wanted, reads, terms.min_bytes):
-            await self._wait(terms, wanted)
-            reads = await self._read_paced(terms, wanted)
+        reads = await self._read_paced(terms, targets, note=True)
+        if terms.max_wait_ms > 0 and not _suffices(targets, reads, terms.min_bytes):
+            await self._wait(terms, targets)
+            reads = await self._read_paced(terms, targets)
         if terms.is_follower:
-            self._record(wanted, reads)
+            self._record(targets, reads)
         return reads
 
-    async def _wait(self, terms: FetchTerms, wanted: Sequence[FetchTarget]) -> None:
-        hosted = [one.partition for one in wanted if one.partition is not None]
+    async def _wait(self, terms: FetchTerms, targets: Sequence[FetchTarget]) -> None:
+        hosted = [target.partition for target in targets if target.partition is not None]
         if terms.is_follower:
             watched = [partition.on_appended for partition in hosted]
         else:
             watched = [partition.on_committed for partition in hosted]
-        look = self._condition(terms, wanted)
+        condition = self._condition(terms, targets)
         fetches = self.purgatories["Fetch"]
-        await DelayedOperation(look, lambda: True, fetches).wait(watched, terms.max_wait_ms)
+        await DelayedOperation(condition, lambda: True, fetches).wait(watched, terms.max_wait_ms)
 
     def _condition(
-        self, terms: FetchTerms, wanted: Sequence[FetchTarget]
+        self, terms: FetchTerms, targets: Sequence[FetchTarget]
     ) -> Callable[[], bool | None]:
-        """What ends the wait: enough bytes, or a change of role that makes it an error."""
+        """The condition that ends the wait: enough bytes, or a role change that is an error."""
         roles = [
             (one, one.partition, one.partition.leader_epoch, one.partition.is_leader)
-            for one in wanted
+            for one in targets
             if one.partition is not None
         ]
 
-        sizes = replace(terms, lend=True)  # what is looked at stays in the files
+        sizes = replace(terms, lend=True)  # only sizes matter: the bytes stay in the files
 
-        def look() -> bool | None:
+        def is_satisfied() -> bool | None:
             for one, partition, epoch, is_leader in roles:
                 changed = partition.leader_epoch != epoch or partition.is_leader != is_leader
                 if partition.is_retired or (changed and fetch_error(partition, one.request, terms)):
                     return True
-            return self._has_bytes(sizes, wanted) or None
+            return self._has_bytes(sizes, targets) or None
 
-        return look
+        return is_satisfied
 
-    def _has_bytes(self, terms: FetchTerms, wanted: Sequence[FetchTarget]) -> bool:
+    def _has_bytes(self, terms: FetchTerms, targets: Sequence[FetchTarget]) -> bool:
         if terms.min_bytes <= 1:
             return any(
                 one.partition is not None
                 and upper_bound(one.partition, terms) > one.request.fetch_offset
                 and not self._holds_back(one.partition, terms)
-                for one in wanted
+                for one in targets
             )
-        return _suffices(wanted, self._read_all(terms, wanted), terms.min_bytes)
+        return _suffices(targets, self._read_all(terms, targets), terms.min_bytes)
 
     async def _read_paced(
-        self, terms: FetchTerms, wanted: Sequence[FetchTarget], *, note: bool = False
+        self, terms: FetchTerms, targets: Sequence[FetchTarget], *, note: bool = False
     ) -> list[PartitionRead]:
-        """All, with turns for others between many."""
-        if len(wanted) <= PACE:
-            return self._read_all(terms, wanted, note=note)
-        return [read async for read in paced(self._reads(terms, wanted, note=note))]
+        """Read all targets; other requests run between many of them."""
+        if len(targets) <= PACE:
+            return self._read_all(terms, targets, note=note)
+        return [read async for read in paced(self._reads(terms, targets, note=note))]
 
     def _read_all(
-        self, terms: FetchTerms, wanted: Sequence[FetchTarget], *, note: bool = False
+        self, terms: FetchTerms, targets: Sequence[FetchTarget], *, note: bool = False
     ) -> list[PartitionRead]:
-        return list(self._reads(terms, wanted, note=note))
+        return list(self._reads(terms, targets, note=note))
 
     def _reads(
-        self, terms: FetchTerms, wanted: Sequence[FetchTarget], *, note: bool
+        self, terms: FetchTerms, targets: Sequence[FetchTarget], *, note: bool
     ) -> Iterator[PartitionRead]:
-        """With `note` a follower's fetch tells where it is: it does so once."""
+        """With `note` a follower's fetch updates its state, once for each request."""
         now_ms = self._clock.monotonic_ms()
-        left, min_one = terms.max_bytes, not terms.hard_limit
-        for one in wanted:
+        bytes_left, min_one = terms.max_bytes, not terms.hard_limit
+        for one in targets:
             partition = one.partition
             if partition is None:
                 yield PartitionRead(error=one.error)
@@ -352,17 +353,17 @@ class ReplicaManager:
             ):
                 yield IDLE
                 continue
-            read = self._read(partition, one, terms, left, now_ms, min_one=min_one, note=note)
+            read = self._read(partition, one, terms, bytes_left, now_ms, min_one=min_one, note=note)
             if read.size:
                 min_one = False
-                left = max(left - read.size, 0)
+                bytes_left = max(bytes_left - read.size, 0)
             yield read
 
     # -- throttled followers --------------------------------------------------------------------
 
     def _holds_back(self, partition: Partition, terms: FetchTerms) -> bool:
-        """Whether a follower gets no records now: throttled, over the quota, and not in sync (a
-        member of the ISR must not fall out of it for that)."""
+        """Whether a follower gets no records now: its replica is throttled, the quota is exceeded,
+        and it is not in the ISR, which it must not leave because of the throttle."""
         return (
             terms.is_follower
             and self._is_throttled(partition)
@@ -374,15 +375,15 @@ class ReplicaManager:
         replicas = partition.log.config.leader_replication_throttled_replicas
         return bool(replicas) and is_listed(replicas, partition.partition, self.broker_id)
 
-    def _record(self, wanted: Sequence[FetchTarget], reads: Sequence[PartitionRead]) -> None:
-        for one, read in zip(wanted, reads, strict=True):
+    def _record(self, targets: Sequence[FetchTarget], reads: Sequence[PartitionRead]) -> None:
+        for one, read in zip(targets, reads, strict=True):
             if read.size and one.partition is not None and self._is_throttled(one.partition):
                 self._throttle.record(read.size)
 
     def _read(
         self,
         partition: Partition,
-        wanted: FetchTarget,
+        target: FetchTarget,
         terms: FetchTerms,
         max_bytes: int,
         now_ms: float,
@@ -394,30 +395,30 @@ class ReplicaManager:
             max_bytes, min_one = 0, False
         try:
             read = read_partition(
-                partition, wanted.request, terms, max_bytes, now_ms, min_one=min_one, note=note
+                partition, target.request, terms, max_bytes, now_ms, min_one=min_one, note=note
             )
         except OSError as failure:
             partition.log.handle_read_error(failure)
             return PartitionRead(error=ErrorCode.KAFKA_STORAGE_ERROR)
         if terms.is_follower and terms.in_session:
             settled = read.error is ErrorCode.NONE and not read.diverges
-            wanted.settled_epoch = wanted.request.current_leader_epoch if settled else -1
+            target.settled_epoch = target.request.current_leader_epoch if settled else -1
         return read
 
-    # -- upkeep ---------------------------------------------------------------------------------
+    # -- periodic work --------------------------------------------------------------------------
 
     def shrink_isrs(self) -> None:
-        """Drop laggards from the ISRs led here; to be called every half lag time."""
+        """Propose to remove lagging members from the ISRs led here; call it every half lag time."""
         now_ms = self._clock.monotonic_ms()
         for partition in list(self.partitions.values()):
             partition.maybe_shrink(now_ms)
-            partition.on_low_watermark.notify()  # of those that are not alive nobody waits for
+            partition.on_low_watermark.notify()  # dead replicas do not count any more
 
     def checkpoint_high_watermarks(self) -> None:
-        """Write every high watermark to the data folders. Raises OSError.
+        """Write every high watermark to the log directories. Raises OSError.
 
-        A log that has no role (yet) keeps the one it had: a crash before the controller's first
-        word must not forget it.
+        A log without a role keeps its checkpointed one: a crash before the first LeaderAndIsr must
+        not lose it.
         """
         watermarks = {}
         for plog in self._logs.logs():
@@ -434,33 +435,33 @@ class ReplicaManager:
         return self._clock.monotonic_ms()
 
     async def close(self) -> None:
-        """Stop following and proposing; logs stay open."""
+        """Stop fetchers, moves and ISR proposals; logs stay open."""
         self.proposals.close()
         await self.moves.close()
         await self.fetchers.close()
 
 
 def _suffices(
-    wanted: Sequence[FetchTarget], reads: Sequence[PartitionRead], min_bytes: int
+    targets: Sequence[FetchTarget], reads: Sequence[PartitionRead], min_bytes: int
 ) -> bool:
-    """Whether there is something to tell at once. What is not there at all is not waited for, and
-    does not end the wait for the others."""
+    """Whether the response can be sent now: enough bytes, an error, a divergence or a preferred
+    replica. Partitions that are not served neither end the wait nor prolong it."""
     size = 0
-    is_nothing_there = True
-    for one, read in zip(wanted, reads, strict=True):
-        if one.partition is None and read.error in NOT_HERE:
+    is_none_served = True
+    for one, read in zip(targets, reads, strict=True):
+        if one.partition is None and read.error in NOT_SERVED:
             continue
-        is_nothing_there = False
+        is_none_served = False
         if read.error is not ErrorCode.NONE or read.diverges or read.more:
             return True
         if read.preferred_replica >= 0:
             return True
         size += read.size
-    return is_nothing_there or size >= min_bytes
+    return is_none_served or size >= min_bytes
 
 
 class _Acknowledgement:
-    """acks=all: holds the results back until each partition's high watermark passed."""
+    """acks=all: delays the results until each partition's high watermark has passed."""
 
     def __init__(
         self,
@@ -474,13 +475,13 @@ class _Acknowledgement:
 
     async def wait(self, timeout_ms: int) -> None:
         watched = [partition.on_committed for partition in self._waiting.values()]
-        await DelayedOperation(self._look, self._time_out, self._purgatory).wait(
+        await DelayedOperation(self._update, self._time_out, self._purgatory).wait(
             watched, timeout_ms
         )
 
-    def _look(self) -> bool | None:
+    def _update(self) -> bool | None:
         for key, partition in list(self._waiting.items()):
-            error = partition.acknowledged(self._results[key].last_offset + 1)
+            error = partition.acknowledgement(self._results[key].last_offset + 1)
             if error is not None:
                 self._settle(key, error)
         return None if self._waiting else True

@@ -1,7 +1,8 @@
-"""How much replication of chosen partitions may cost, on either side (KIP-73).
+"""The replication quota of throttled replicas, on leaders and followers (KIP-73).
 
-Source: `ReplicationQuotaManager`. Which replicas: `leader.` and `follower.replication.throttled.
-replicas` of their topics; how much: `leader.` and `follower.replication.throttled.rate`.
+Topics list their throttled replicas in `leader.` and `follower.replication.throttled.replicas`; the
+broker's limits are `leader.` and `follower.replication.throttled.rate`. Source:
+`ReplicationQuotaManager`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ class Rate:
     def __init__(self, samples: int, window_ms: float) -> None:
         self._samples = samples
         self._window_ms = window_ms
-        self._windows: deque[tuple[float, int]] = deque()  # when it began, bytes
+        self._windows: deque[tuple[float, int]] = deque()  # (begin in ms, bytes)
 
     def record(self, size: int, now_ms: float) -> None:
         if not self._windows or now_ms - self._windows[-1][0] >= self._window_ms:
@@ -29,7 +30,7 @@ class Rate:
             self._windows[-1] = began_ms, known + size
 
     def per_second(self, now_ms: float) -> float:
-        """Of what is remembered, over the time since it began, at least one window."""
+        """The recorded bytes divided by the time since the first of them, at least one window."""
         self._forget(now_ms)
         if not self._windows:
             return 0.0
@@ -43,8 +44,8 @@ class Rate:
 
 
 class Throttle:
-    """One side's quota. All that throttled replicas cost is recorded, in sync or not; it is the
-    caller's to hold back those only that are not in sync."""
+    """The quota of one side. The bytes of all throttled replicas are recorded; the caller delays
+    only the replicas that are not in sync."""
 
     def __init__(
         self, properties: Mapping[str, str], role: str, now_ms: Callable[[], float]
@@ -58,12 +59,12 @@ class Throttle:
 
     @property
     def is_exceeded(self) -> bool:
-        """Whether throttled replicas have to wait."""
+        """Whether throttled replicas must wait."""
         limit = self._properties.get(self._limit_name)
         return limit is not None and self._rate.per_second(self._now_ms()) > int(limit)
 
     def record(self, size: int) -> None:
-        """Bytes of throttled replicas that went through."""
+        """Record bytes that throttled replicas sent or received."""
         self._rate.record(size, self._now_ms())
 
 

@@ -1,4 +1,4 @@
-"""The controller's requests about replicas: LeaderAndIsr and StopReplica.
+"""Role changes of replicas by the controller: LeaderAndIsr, StopReplica and UpdateMetadata.
 
 Each is fenced by controller epoch, broker epoch, topic id and leader epoch, in this order
 (`ReplicaManager.becomeLeaderOrFollower`, `stopReplicas` of Apache Kafka 3.9).
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("control")
 
-Told = tuple[str, UpdateMetadataRequest.UpdateMetadataPartitionState]
+PartitionState = tuple[str, UpdateMetadataRequest.UpdateMetadataPartitionState]
 EPOCH_DURING_DELETE = -2
 NO_EPOCH = -3
 
@@ -60,12 +60,15 @@ class RoleChanges:
         self._broker_epoch = broker_epoch
         self._listener = inter_broker_listener
         self.turn = asyncio.Lock()
-        """Held by each of the controller's requests: one that takes long is done before the next
-        begins, whichever controller sends it (Kafka's `replicaStateChangeLock`)."""
+        """Held during each request of a controller, so that requests are applied one after another
+        (Kafka's `replicaStateChangeLock`)."""
 
     def fence(self, controller_epoch: int, broker_epoch: int) -> ErrorCode:
-        """STALE_BROKER_EPOCH for what was meant for an earlier life of this broker (KIP-380),
-        STALE_CONTROLLER_EPOCH for an older controller; else the epoch is taken over."""
+        """Check the epochs of a request and adopt a newer controller epoch.
+
+        STALE_BROKER_EPOCH for a request to an earlier session of this broker (KIP-380),
+        STALE_CONTROLLER_EPOCH for one of an older controller.
+        """
         if 0 <= broker_epoch < self._broker_epoch():
             return ErrorCode.STALE_BROKER_EPOCH
         if controller_epoch < self._replicas.controller_epoch:
@@ -76,8 +79,8 @@ class RoleChanges:
     # -- LeaderAndIsr ---------------------------------------------------------------------------
 
     def leader_and_isr(self, request: LeaderAndIsrRequest) -> Steps[LeaderAndIsrResponse]:
-        """Take roles, one a step. Logs are made where missing; their settings must be known by
-        then."""
+        """Apply the requested roles, one partition a step, and create missing logs. The topics'
+        settings must be known before."""
         states = list(states_of(request))
         error = self.fence(request.controller_epoch, request.broker_epoch)
         if error is not ErrorCode.NONE:
@@ -85,7 +88,9 @@ class RoleChanges:
                 "LeaderAndIsr of controller %d epoch %d refused: %s",
                 request.controller_id, request.controller_epoch, error.name,
             )  # fmt: skip
-            refused = [(name, one, state.partition_index, error) for name, one, state in states]
+            refused = [
+                (name, topic_id, state.partition_index, error) for name, topic_id, state in states
+            ]
             return _leader_and_isr_response(refused, error)
         leaders = {
             live.broker_id: Endpoint(live.broker_id, live.host_name, live.port)
@@ -119,8 +124,8 @@ class RoleChanges:
             )
             if ZERO_UUID not in (topic_id, partition.topic_id) and topic_id != partition.topic_id:
                 log.error(
-                    "%s: its files are of topic id %s, not %s: if the topic was not made anew, "
-                    "partition.metadata in %s is damaged, remove it and restart the broker",
+                    "%s: its files have topic id %s, not %s: if the topic was not recreated, "
+                    "partition.metadata in %s is damaged; delete it and restart the broker",
                     partition, partition.topic_id, topic_id, partition.log.directory,
                 )  # fmt: skip
                 self._replicas.drop(topic, state.partition_index, delete=False)
@@ -130,12 +135,12 @@ class RoleChanges:
             self._replicas.mark_offline(topic, state.partition_index)
             return ErrorCode.KAFKA_STORAGE_ERROR
         try:
-            return self._take_role(partition, state, leaders)
+            return self._apply_role(partition, state, leaders)
         except OSError as failure:
             partition.log.fail(failure)
             return ErrorCode.KAFKA_STORAGE_ERROR
 
-    def _take_role(
+    def _apply_role(
         self, partition: Partition, state: State, leaders: dict[int, Endpoint]
     ) -> ErrorCode:
         was_leader, old_epoch = partition.is_leader, partition.leader_epoch
@@ -159,7 +164,7 @@ class RoleChanges:
 
     def _follow(self, partition: Partition, state: State, leaders: dict[int, Endpoint]) -> None:
         key = (partition.topic, partition.partition)
-        if not partition.become_follower(state) and self._replicas.fetchers.follows(key):
+        if not partition.become_follower(state) and self._replicas.fetchers.is_following(key):
             return
         self._replicas.fetchers.remove([key])
         leader = leaders.get(state.leader) or self._metadata.endpoint(state.leader, self._listener)
@@ -170,16 +175,19 @@ class RoleChanges:
 
     # -- UpdateMetadata -------------------------------------------------------------------------
 
-    def apply_metadata(self, told: Iterable[Told]) -> None:
-        """A newer epoch ends what this broker is in an older one, be it told to all only: who was
-        away is told its roles after, and no role at all where it is no replica any more."""
+    def apply_metadata(self, states: Iterable[PartitionState]) -> None:
+        """Apply UpdateMetadata to hosted partitions: a newer leader epoch ends this broker's role.
+
+        After a restart LeaderAndIsr may come later, or never if the broker is not a replica any
+        more; the partition is then dropped.
+        """
         me = self._replicas.broker_id
-        for topic, state in told:
+        for topic, state in states:
             hosted = self._replicas.partition(topic, state.partition_index)
             if hosted is None or state.leader_epoch <= hosted.leader_epoch:
                 continue
             if me not in state.replicas:
-                log.info("%s: is on %s now", hosted, list(state.replicas))
+                log.info("%s: moved to replicas %s", hosted, list(state.replicas))
                 self._replicas.drop(topic, state.partition_index, delete=False)
             elif hosted.is_leader and state.leader != me:
                 hosted.resign()
@@ -188,13 +196,13 @@ class RoleChanges:
     # -- StopReplica ----------------------------------------------------------------------------
 
     def stop_replica(self, request: StopReplicaRequest) -> Steps[StopReplicaResponse]:
-        """Stop hosting, one replica a step; delete what is to be deleted, also logs that have no
-        role."""
+        """Stop hosting the requested replicas, one a step, and delete their logs if requested, also
+        logs without a role."""
         error = self.fence(request.controller_epoch, request.broker_epoch)
         if error is not ErrorCode.NONE:
             return StopReplicaResponse(error_code=error)
         answers = []
-        for stop in _stops(request):
+        for stop in _list_stops(request):
             answers.append(
                 StopReplicaResponse.StopReplicaPartitionError(
                     topic_name=stop.topic,
@@ -222,7 +230,7 @@ class RoleChanges:
 
 
 def states_of(request: LeaderAndIsrRequest) -> Iterator[tuple[str, UUID, State]]:
-    """Every partition of a request of any version, with its topic's id (zero if unknown)."""
+    """Every partition of a request of any version, with its topic id (zero if unknown)."""
     for state in request.ungrouped_partition_states:
         yield state.topic_name, ZERO_UUID, state
     for topic in request.topic_states:
@@ -233,7 +241,7 @@ def states_of(request: LeaderAndIsrRequest) -> Iterator[tuple[str, UUID, State]]
 def _leader_and_isr_response(
     outcomes: Sequence[tuple[str, UUID, int, ErrorCode]], error: ErrorCode = ErrorCode.NONE
 ) -> LeaderAndIsrResponse:
-    """Both shapes at once: the encoder takes the one of its version."""
+    """A response with the fields of all versions; the encoder selects those of its version."""
     errors: list[LeaderAndIsrResponse.LeaderAndIsrPartitionError] = []
     topics: dict[UUID, list[LeaderAndIsrResponse.LeaderAndIsrPartitionError]] = {}
     for topic, topic_id, partition, error in outcomes:
@@ -246,13 +254,13 @@ def _leader_and_isr_response(
         error_code=error,
         partition_errors=errors,
         topics=[
-            LeaderAndIsrResponse.LeaderAndIsrTopicError(topic_id=one, partition_errors=answers)
-            for one, answers in topics.items()
+            LeaderAndIsrResponse.LeaderAndIsrTopicError(topic_id=topic_id, partition_errors=answers)
+            for topic_id, answers in topics.items()
         ],
     )
 
 
-def _stops(request: StopReplicaRequest) -> Iterator[_Stop]:
+def _list_stops(request: StopReplicaRequest) -> Iterator[_Stop]:
     for single in request.ungrouped_partitions:
         yield _Stop(single.topic_name, single.partition_index, NO_EPOCH, request.delete_partitions)
     for group in request.topics:

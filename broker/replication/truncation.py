@@ -1,4 +1,4 @@
-"""Where a follower's log must be cut to agree with its leader (KIP-101, KIP-279)."""
+"""The offset to which a follower truncates its log to agree with the leader (KIP-101, KIP-279)."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from urteil.broker.log.partition_log import PartitionLog
 
 
 def truncation_point(log: PartitionLog, leader_epoch: int, leader_end_offset: int) -> int:
-    """The offset to cut at, given the leader's end of the last epoch that both may share.
+    """The truncation offset, given the leader's end of the last epoch that both may share.
 
-    When the follower does not know that epoch, it cuts to the end of its own largest smaller one
-    and asks again: one step may not be enough. Only where neither knows an epoch does the high
-    watermark decide.
+    If the follower does not have that epoch, it truncates to the end of its own largest smaller one
+    and fetches again: several rounds may be needed. The high watermark decides only if neither has
+    any epoch.
     """
     end = log.log_end_offset
     if leader_end_offset < 0:

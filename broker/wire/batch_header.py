@@ -1,6 +1,6 @@
 """Headers and checksums of record batches of magic 2 (source: KIP-98, `DefaultRecordBatch`).
 
-The broker parses this much of what it is sent and serves, and no more.
+The broker parses the headers of the batches that it receives and serves; records only if it must.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import crc32c
 from urteil.broker.wire.primitives import Buffer, CorruptBatch
 
 LOG_OVERHEAD_BYTES = 12
-"""Base offset and batch length, which the length does not count."""
+"""Base offset and batch length; the length does not include them."""
 HEADER_BYTES = 61
 MAGIC_POSITION = 16
 CRC_POSITION = 17
@@ -59,7 +59,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The whole batch, with offset and length."""
+        """The size of the batch, with base offset and length."""
         return LOG_OVERHEAD_BYTES + self.batch_length
 
     @property
@@ -79,7 +79,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def compression(self) -> int:
-        """The codec as `Compression` numbers it; a bad peer may send a number beyond them."""
+        """The codec by its number in `Compression`; a bad peer may send an unknown one."""
         return self.attributes & COMPRESSION_MASK
 
     @property
@@ -105,30 +105,30 @@ class BatchHeader(NamedTuple):
 
 
 def has_transactional_bit(batch: Buffer) -> bool:
-    """Whether a batch of magic 2 is part of a transaction, told without its header."""
+    """Whether a batch of magic 2 is transactional, without parsing its header."""
     return bool(batch[ATTRIBUTES_POSITION + 1] & TRANSACTIONAL)
 
 
 def parse_header(data: Buffer, pos: int = 0) -> BatchHeader:
-    """Read a magic 2 header at `pos`. CorruptBatch when it is cut or of another magic."""
+    """Read a magic 2 header at `pos`. Raises CorruptBatch if it is truncated or of another
+    magic."""
     if len(data) - pos < HEADER_BYTES:
         raise CorruptBatch("truncated batch header")
     header = BatchHeader._make(HEADER_LAYOUT.unpack_from(data, pos))
     if header.magic != 2:
-        raise CorruptBatch(f"a batch of magic {header.magic} where 2 is expected")
+        raise CorruptBatch(f"the batch has magic {header.magic}, expected 2")
     if header.batch_length < HEADER_BYTES - LOG_OVERHEAD_BYTES:
-        raise CorruptBatch(f"a batch length of {header.batch_length}, less than its header")
+        raise CorruptBatch(f"the batch length {header.batch_length} is less than a header")
     return header
 
 
 def iter_batches(
     data: Buffer, *, allow_partial_tail: bool = False
 ) -> Iterator[tuple[BatchHeader, memoryview]]:
-    """Walk over whole batches of magic 2 that fill `data`; the views share its memory.
+    """The batches of magic 2 in `data`, as views of its memory; checksums are not verified.
 
-    The header is read, nothing is checksummed. CorruptBatch at another magic, a length that lies
-    or a cut batch; a cut one at the end is passed over with `allow_partial_tail` (Fetch answers
-    of other brokers end so).
+    Raises CorruptBatch for another magic, a wrong length or a truncated batch. With
+    `allow_partial_tail` a truncated last batch is ignored, as in Fetch responses.
     """
     view = memoryview(data)
     pos, end = 0, len(view)
@@ -138,13 +138,13 @@ def iter_batches(
         header = parse_header(view, pos)
         stop = pos + header.size
         if stop > end:
-            raise CorruptBatch(f"a batch of {header.size} bytes where {end - pos} are left")
+            raise CorruptBatch(f"a batch of {header.size} bytes, but only {end - pos} bytes remain")
         yield header, view[pos:stop]
         pos = stop
 
 
 def bytes_needed(view: memoryview, pos: int, end: int) -> int:
-    """How many bytes a whole batch at `pos` takes, as far as they tell."""
+    """The bytes that the batch at `pos` needs by its length field, or those of that field."""
     if end - pos < LOG_OVERHEAD_BYTES:
         return LOG_OVERHEAD_BYTES
     (length,) = _LENGTH.unpack_from(view, pos + 8)
@@ -152,7 +152,7 @@ def bytes_needed(view: memoryview, pos: int, end: int) -> int:
 
 
 def is_crc_valid(batch: Buffer) -> bool:
-    """Whether the CRC-32C of a whole batch fits its header."""
+    """Whether the CRC-32C of a complete batch is the one in its header."""
     if len(batch) < HEADER_BYTES:
         return False
     (expected,) = CRC_LAYOUT.unpack_from(batch, CRC_POSITION)
@@ -160,10 +160,11 @@ def is_crc_valid(batch: Buffer) -> bool:
 
 
 def set_timestamps(batch: bytearray | memoryview, max_timestamp: int, *, of_broker: bool) -> None:
-    """Say what the newest time is and whose: the broker's at append, or the producers'.
+    """Set the largest timestamp and the timestamp type: the broker's append time, or the
+    producer's.
 
-    The first record's time stays. Attributes that Kafka does not know are cleared, as it does
-    when it writes here, and the CRC is made right again.
+    The base timestamp stays. Unknown attributes are cleared, as in Apache Kafka, and the CRC is
+    updated.
     """
     kept = batch[ATTRIBUTES_POSITION + 1] & (KNOWN_ATTRIBUTES & ~LOG_APPEND_TIME)
     batch[ATTRIBUTES_POSITION] = 0
@@ -175,8 +176,7 @@ def set_timestamps(batch: bytearray | memoryview, max_timestamp: int, *, of_brok
 
 
 def put_header(batch: bytearray, header: BatchHeader) -> None:
-    """Write the header of a batch that has room for it, with the length and the CRC that are right
-    for what follows."""
+    """Write the header into the first bytes of `batch`, with the length and CRC of the content."""
     length = len(batch) - LOG_OVERHEAD_BYTES
     HEADER_LAYOUT.pack_into(batch, 0, *header._replace(batch_length=length))
     CRC_LAYOUT.pack_into(

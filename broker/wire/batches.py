@@ -1,7 +1,7 @@
-"""Record batches: headers, checksums, records; one place to import them from.
+"""Record batches: headers, checksums, records. Other packages import them from here.
 
-`iter_stored`, `read_header`, `iter_stored_records` and `is_crc_valid` take every magic, the others
-magic 2.
+`iter_stored`, `read_header`, `iter_stored_records` and `is_crc_valid` accept every magic, the other
+functions magic 2.
 """
 
 from urteil.broker.wire.batch_header import (
@@ -29,7 +29,7 @@ from urteil.broker.wire.stored_batches import (
 )
 
 UNREADABLE = (CorruptBatch, UnsupportedCompression)
-"""What reading a batch may raise."""
+"""The exceptions of reading a batch."""
 
 __all__ = [
     "HEADER_BYTES",

@@ -1,4 +1,4 @@
-"""Compression of records: gzip by the standard library, the other codecs by pyarrow when met."""
+"""Compression of records: gzip by the standard library, other codecs by pyarrow, loaded on use."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from urteil.broker.wire import lz4_frame
 from urteil.broker.wire.primitives import KafkaServerError
 
 MAX_DECOMPRESSED_BYTES = 1 << 28
-"""What is unpacked as a whole: no batch of honest clients comes near."""
+"""The limit for decompression into one buffer; far above the batches of real clients."""
 MAX_CONVERTED_BYTES = 100 << 20
-"""The same where a request waits for it: between the formats of messages."""
+"""The same limit for conversions between message formats, while a request waits."""
 
 CHUNK_BYTES = 1 << 18
-_FED_BYTES = 1 << 14
+_INPUT_BYTES = 1 << 14
 _PIECE_BYTES = 1 << 24
 _XERIAL = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = _XERIAL + struct.pack(">ii", 1, 1)
@@ -38,26 +38,28 @@ DEFAULT_LEVELS: dict[int, int] = {Compression.GZIP: -1, Compression.LZ4: 9, Comp
 
 
 class UnsupportedCompression(Exception):
-    """No codec of that number, or no library for it here."""
+    """The codec is unknown, or its library is not installed."""
 
 
 def compress(codec: int, data: bytes, level: int | None = None) -> bytes:
-    """Compress records as Kafka frames them, at its default level or another (KIP-390).
+    """Compress records in Kafka's framing, at its default level or another (KIP-390).
 
-    Levels are each library's own: gzip -1 or 1 to 9, lz4 1 to 17, zstd -131072 to 22.
-    UnsupportedCompression without a library.
+    Levels are those of each library: gzip -1 or 1 to 9, lz4 1 to 17, zstd -131072 to 22. Raises
+    UnsupportedCompression.
     """
-    return b"".join(packed(codec, (data,), level))
+    return b"".join(compress_chunks(codec, (data,), level))
 
 
-def packed(codec: int, chunks: Iterable[bytes], level: int | None = None) -> Iterator[bytes]:
-    """The same for records that come, and go, chunk by chunk."""
+def compress_chunks(
+    codec: int, chunks: Iterable[bytes], level: int | None = None
+) -> Iterator[bytes]:
+    """`compress` for a stream of chunks."""
     if codec == Compression.NONE:
         return iter(chunks)
     if level is None:
         level = DEFAULT_LEVELS.get(codec)
     if codec == Compression.GZIP:
-        return _gzip(chunks, level)
+        return _compress_gzip(chunks, level)
     packer = _codec_of(codec, level)
 
     def pack(data: bytes) -> bytes:
@@ -66,11 +68,11 @@ def packed(codec: int, chunks: Iterable[bytes], level: int | None = None) -> Ite
     if codec == Compression.SNAPPY:
         return _snappy_frame(chunks, pack)
     if codec == Compression.LZ4:
-        return lz4_frame.framed(chunks, pack)
+        return lz4_frame.compress_frame(chunks, pack)
     return _zstd_frames(chunks, pack)
 
 
-def _gzip(chunks: Iterable[bytes], level: int | None) -> Iterator[bytes]:
+def _compress_gzip(chunks: Iterable[bytes], level: int | None) -> Iterator[bytes]:
     packer = zlib.compressobj(level=level or -1, wbits=16 + zlib.MAX_WBITS)
     yield from map(packer.compress, chunks)
     yield packer.flush()
@@ -84,7 +86,7 @@ def _snappy_frame(chunks: Iterable[bytes], pack: Callable[[bytes], bytes]) -> It
 
 
 def _zstd_frames(chunks: Iterable[bytes], pack: Callable[[bytes], bytes]) -> Iterator[bytes]:
-    """One frame, but for records of more than _PIECE_BYTES."""
+    """One frame for each _PIECE_BYTES of records."""
     parts: list[bytes] = []
     size = 0
     for chunk in chunks:
@@ -99,27 +101,27 @@ def _zstd_frames(chunks: Iterable[bytes], pack: Callable[[bytes], bytes]) -> Ite
 
 
 def decompress(codec: int, data: bytes | memoryview, limit: int = MAX_DECOMPRESSED_BYTES) -> bytes:
-    """Decompress records as a whole. KafkaServerError for broken data and beyond `limit` bytes,
-    UnsupportedCompression as above."""
+    """Decompress records into one buffer. Raises KafkaServerError for damaged data and beyond
+    `limit` bytes, UnsupportedCompression."""
     chunks, size = [], 0
-    for chunk in unpacked(codec, data):
+    for chunk in decompress_chunks(codec, data):
         chunks.append(chunk)
         size += len(chunk)
         if size > limit and len(chunks) > 1:
-            raise KafkaServerError(f"records that unpack to more than {limit} bytes")
+            raise KafkaServerError(f"the decompressed records exceed {limit} bytes")
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
-def unpacked(codec: int, data: bytes | memoryview) -> Iterator[bytes]:
-    """Decompress records chunk by chunk, some of them empty, none larger than CHUNK_BYTES but where
-    there is no stream (uncompressed records, one block of snappy). Errors as above."""
+def decompress_chunks(codec: int, data: bytes | memoryview) -> Iterator[bytes]:
+    """Decompress records chunk by chunk. Chunks may be empty and have at most CHUNK_BYTES, except
+    uncompressed records and snappy blocks. Raises the exceptions of `decompress`."""
     if codec == Compression.NONE:
         return iter((bytes(data),))
     if codec == Compression.GZIP:
-        return _gunzip(memoryview(data))
+        return _decompress_gzip(memoryview(data))
     if codec == Compression.SNAPPY:
-        return _unsnappy(memoryview(data))
-    return _stream(codec, memoryview(data))
+        return _decompress_snappy(memoryview(data))
+    return _decompress_stream(codec, memoryview(data))
 
 
 def _arrow(codec: int) -> Any:
@@ -137,7 +139,7 @@ def _codec_of(codec: int, level: int | None = None) -> Any:
     if codec == Compression.LZ4:
         name = "lz4_raw"
         if level == DEFAULT_LEVELS[codec]:
-            level = None  # Kafka's default is the fast compressor, whatever its number says
+            level = None  # Kafka's default level uses the fast compressor
     if level is None:
         return arrow.Codec(name)
     lowest, highest = (
@@ -147,29 +149,29 @@ def _codec_of(codec: int, level: int | None = None) -> Any:
     return arrow.Codec(name, compression_level=min(max(level, lowest), highest))
 
 
-def _gunzip(data: memoryview) -> Iterator[bytes]:
-    """Like gzip.decompress, members one after the other included."""
+def _decompress_gzip(data: memoryview) -> Iterator[bytes]:
+    """Like gzip.decompress, with support for several members."""
     unpacker = None
     try:
-        for start in range(0, len(data), _FED_BYTES):
-            fed: bytes | memoryview = data[start : start + _FED_BYTES]
-            while fed:
+        for start in range(0, len(data), _INPUT_BYTES):
+            remaining: bytes | memoryview = data[start : start + _INPUT_BYTES]
+            while remaining:
                 unpacker = unpacker or zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
-                yield unpacker.decompress(fed, CHUNK_BYTES)
+                yield unpacker.decompress(remaining, CHUNK_BYTES)
                 if unpacker.eof:
-                    fed, unpacker = unpacker.unused_data, None
+                    remaining, unpacker = unpacker.unused_data, None
                 else:
-                    fed = unpacker.unconsumed_tail
+                    remaining = unpacker.unconsumed_tail
     except zlib.error as error:
-        raise KafkaServerError(f"broken gzip data: {error}") from error
+        raise KafkaServerError(f"damaged gzip data: {error}") from error
     if unpacker is not None:
         raise KafkaServerError("gzip data is truncated")
 
 
-def _unsnappy(data: memoryview) -> Iterator[bytes]:
-    """Blocks in the frame of the Java library, or one bare block as other clients send it."""
+def _decompress_snappy(data: memoryview) -> Iterator[bytes]:
+    """Blocks in the Java library's frame, or one block without a frame, as other clients send."""
     if data[: len(_XERIAL)] != _XERIAL:
-        yield _snappy_block(data, MAX_DECOMPRESSED_BYTES)
+        yield _decompress_snappy_block(data, MAX_DECOMPRESSED_BYTES)
         return
     pos = len(_XERIAL_HEADER)
     while pos < len(data):
@@ -179,30 +181,30 @@ def _unsnappy(data: memoryview) -> Iterator[bytes]:
         pos += _SIZE.size
         if not 0 <= size <= len(data) - pos:
             raise KafkaServerError(
-                f"a snappy block of {size} bytes where {len(data) - pos} are left"
+                f"a snappy block has {size} bytes, but only {len(data) - pos} bytes remain"
             )
-        yield _snappy_block(data[pos : pos + size], MAX_DECOMPRESSED_BYTES)
+        yield _decompress_snappy_block(data[pos : pos + size], MAX_DECOMPRESSED_BYTES)
         pos += size
 
 
-def _snappy_block(block: memoryview, limit: int) -> bytes:
+def _decompress_snappy_block(block: memoryview, limit: int) -> bytes:
     size, shift = 0, 0
     for byte in block[:5]:
         size |= (byte & 0x7F) << shift
         if byte < 0x80:
             break
         shift += 7
-    # Snappy's densest element turns 3 bytes into 64; a size beyond that is a lie.
+    # Snappy's densest element expands 3 bytes to 64: a larger size is impossible.
     if size > min(limit, len(block) * 64):
-        raise KafkaServerError(f"a snappy block that claims {size} bytes")
+        raise KafkaServerError(f"a snappy block declares the impossible size {size}")
     codec = _codec_of(Compression.SNAPPY)
     try:
         return bytes(codec.decompress(block, decompressed_size=size, asbytes=True))
     except (OSError, ValueError) as error:
-        raise KafkaServerError(f"broken snappy data: {error}") from error
+        raise KafkaServerError(f"damaged snappy data: {error}") from error
 
 
-def _stream(codec: int, data: memoryview) -> Iterator[bytes]:
+def _decompress_stream(codec: int, data: memoryview) -> Iterator[bytes]:
     arrow = _arrow(codec)
     try:
         name = Compression(codec).name.lower()
@@ -210,4 +212,4 @@ def _stream(codec: int, data: memoryview) -> Iterator[bytes]:
             while chunk := stream.read(CHUNK_BYTES):
                 yield chunk
     except (OSError, ValueError) as error:
-        raise KafkaServerError(f"broken compressed data: {error}") from error
+        raise KafkaServerError(f"damaged compressed data: {error}") from error

@@ -1,4 +1,4 @@
-"""Batches as messages of magic 0 and 1, which Fetch 0-3 want (KIP-31, KIP-32).
+"""Conversion of batches into messages of magic 0 and 1 for Fetch 0 to 3 (KIP-31, KIP-32).
 
 Sources: `RecordsUtil.downConvert`, `LazyDownConversionRecords`.
 """
@@ -28,22 +28,22 @@ from urteil.broker.wire.records import Record
 from urteil.broker.wire.stored_batches import iter_stored, iter_stored_records
 
 _HEAD = struct.Struct(">qiI")
-_NOTHING_LEFT = struct.pack(">qi", -1, HEADER_BYTES)
+_MISSING_MESSAGE = struct.pack(">qi", -1, HEADER_BYTES)
 
 
 def down_convert(batches: Buffer, magic: int, *, from_offset: int = 0) -> bytes:
-    """Turn whole batches into messages of `magic` 0 or 1, compressed as they were.
+    """Convert batches into messages of `magic` 0 or 1 with the same codec.
 
-    What is of that magic or an older one stays as it is. Offsets are kept; headers, and timestamps
-    in magic 0, are lost, and so are control batches and what a limit left of a last batch. Records
-    below `from_offset` are left out where they are not compressed. The answer is no longer than the
-    batches were, yet the first one is whole: the last message may be cut, as in any answer. Nothing
-    but control batches becomes a message that is announced and not there, so that its reader
-    notices that it cannot get on.
+    Batches of that magic or an older one are copied. Offsets stay. Record headers are dropped, and
+    so are timestamps in magic 0, control batches and an incomplete last batch. Uncompressed records
+    below `from_offset` are left out. The result is not longer than the batches, except that the
+    first converted batch is complete; the last message may be truncated. If there are only control
+    batches, the result is the head of a missing message, so that the reader notices that it cannot
+    advance.
 
-    CorruptBatch for batches that cannot be read, UnsupportedCompression when the first one is
-    zstd, which old readers do not know, TooLarge when it has more than MAX_CONVERTED_BYTES
-    of messages in it; before a later one the answer ends.
+    Raises CorruptBatch for unreadable batches, UnsupportedCompression if the first batch is zstd,
+    which old readers do not support, and TooLarge if it converts to more than MAX_CONVERTED_BYTES;
+    before such a later batch the result ends.
     """
     out = bytearray()
     limit = len(batches)
@@ -55,9 +55,9 @@ def down_convert(batches: Buffer, magic: int, *, from_offset: int = 0) -> bytes:
         if header.compression == Compression.ZSTD:
             if out:
                 break
-            raise UnsupportedCompression("zstd does not go into old messages")
+            raise UnsupportedCompression("zstd is not supported in messages of magic 0 and 1")
         try:
-            converted = _converted(header, batch, magic, from_offset)
+            converted = _convert(header, batch, magic, from_offset)
         except TooLarge:
             if out:
                 break
@@ -67,39 +67,42 @@ def down_convert(batches: Buffer, magic: int, *, from_offset: int = 0) -> bytes:
         if len(out) >= limit:
             break
     if not out:
-        return b"" if is_empty else _NOTHING_LEFT
+        return b"" if is_empty else _MISSING_MESSAGE
     return bytes(out[:limit])
 
 
-def _converted(header: BatchHeader, batch: memoryview, magic: int, from_offset: int) -> bytes:
+def _convert(header: BatchHeader, batch: memoryview, magic: int, from_offset: int) -> bytes:
     if header.magic <= magic:
         return bytes(batch)
     stamp = LOG_APPEND_TIME if header.timestamp_type else 0
     records = iter_stored_records(batch)
     if header.compression == Compression.NONE:
-        records = (one for one in records if one.offset >= from_offset)
+        records = (record for record in records if record.offset >= from_offset)
     return message_set(records, magic, header.compression, stamp)
 
 
 def message_set(records: Iterable[Record], magic: int, codec: int, stamp: int = 0) -> bytes:
-    """Messages of `magic` with the offsets of these records, in one compressed message if there is
-    a codec. `stamp` is LOG_APPEND_TIME where the times are a broker's. One record is in memory at
-    a time, and the messages. Raises TooLarge."""
+    """Encode records as messages of `magic` with the same offsets; with a codec as one compressed
+    message.
+
+    `stamp` is LOG_APPEND_TIME if the timestamps are the broker's. Records are read one at a time.
+    Raises TooLarge.
+    """
     is_plain = codec == Compression.NONE
     inner = bytearray()
     base, last, newest = None, 0, NO_TIMESTAMP
-    for one in records:
+    for record in records:
         if base is None:
-            base, newest = one.offset if magic == 1 and not is_plain else 0, one.timestamp_ms
-        inner += _message(one, magic, stamp, base)
-        last, newest = one.offset, max(newest, one.timestamp_ms)
+            base, newest = record.offset if magic == 1 and not is_plain else 0, record.timestamp_ms
+        inner += _message(record, magic, stamp, base)
+        last, newest = record.offset, max(newest, record.timestamp_ms)
         if len(inner) > MAX_CONVERTED_BYTES and not is_plain:
-            raise TooLarge(f"messages of more than {MAX_CONVERTED_BYTES} bytes")
+            raise TooLarge(f"the messages exceed {MAX_CONVERTED_BYTES} bytes")
     if is_plain or not inner:
         return bytes(inner)
     value = compress(codec, bytes(inner))
     if magic == 0 and codec == Compression.LZ4:
-        value = lz4_frame.broken(value)
+        value = lz4_frame.set_kafka_checksum(value)
     wrapper = Record(offset=last, timestamp_ms=newest, key=None, value=value)
     return _message(wrapper, magic, stamp | codec, 0)
 

@@ -2,8 +2,8 @@
 
 Header versions (source: KIP-482 and `ApiKeys`): a request has header 1, from the API's flexible
 version on header 2, and ControlledShutdown 0 has header 0, which lacks the client id. A response
-has header 0, from the flexible version on header 1, but ApiVersions always 0, since its reader
-does not yet know what the broker speaks.
+has header 0, from the flexible version on header 1. ApiVersions always has response header 0, since
+its reader does not know the broker's versions yet.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LENGTH = struct.Struct(">h")
 
 @dataclass(frozen=True, slots=True)
 class RequestHeader:
-    """Who asks what; `client_id` is None where the client sent none."""
+    """The header of a request; `client_id` is None if the client sent none."""
 
     api_key: int
     api_version: int
@@ -51,10 +51,10 @@ def _flexible_from(api_key: int) -> int:
 
 
 def decode_request_header(frame: Buffer) -> tuple[RequestHeader, int]:
-    """Read the header of a frame (without its size); returns it and where the body starts.
+    """Read the header of a frame (without its size); return it and the position of the body.
 
-    An API or version that is not ours still has its key, version and correlation id read; its
-    body must not be. Raises WireError for a frame too short or a client id that lies.
+    For an unknown API or version only key, version and correlation id are valid; the body must not
+    be decoded. Raises WireError for a truncated frame or a wrong client id length.
     """
     try:
         api_key, api_version, correlation_id = _FIXED.unpack_from(frame)
@@ -85,18 +85,18 @@ def _skip_tag_section(frame: Buffer, pos: int) -> int:
 
 
 def decode_request(frame: Buffer) -> tuple[RequestHeader, Message]:
-    """Read a whole request of an API and version known here; WireError for any other."""
+    """Read a complete request. Raises WireError, also for an unknown API or version."""
     header, pos = decode_request_header(frame)
-    message = _known(REQUESTS, header.api_key)
+    message = _message_class(REQUESTS, header.api_key)
     return header, message.decode(header.api_version, frame, pos)[0]
 
 
 def decode_response(api_key: int, api_version: int, frame: Buffer) -> tuple[int, Message]:
-    """Read an answer (without its size) to a request of that key and version.
+    """Read a response (without its size) to a request of that key and version.
 
-    Returns the correlation id and the body; WireError when the peer does not keep the protocol.
+    Returns the correlation id and the body. Raises WireError.
     """
-    message = _known(RESPONSES, api_key)
+    message = _message_class(RESPONSES, api_key)
     try:
         (correlation_id,) = _SIZE.unpack_from(frame)
         pos = _SIZE.size
@@ -107,7 +107,7 @@ def decode_response(api_key: int, api_version: int, frame: Buffer) -> tuple[int,
     return correlation_id, message.decode(api_version, frame, pos)[0]
 
 
-def _known(registry: dict[int, type[Message]], api_key: int) -> type[Message]:
+def _message_class(registry: dict[int, type[Message]], api_key: int) -> type[Message]:
     message = registry.get(api_key)
     if message is None:
         raise WireError(f"no messages for API key {api_key}")

@@ -1,8 +1,8 @@
-"""LZ4 frames as Kafka knows them: of blocks that do not lean on each other.
+"""LZ4 frames in Kafka's format: with independent blocks.
 
-Java's reader refuses linked blocks, so frames are made here, of blocks from any LZ4 library. In
-messages of magic 0 the header's checksum is wrong for ever: old clients hashed the frame's magic
-number along with its descriptor (KAFKA-3160), so such frames change one byte on the way in and out.
+Java's reader rejects linked blocks, so this module builds the frames from blocks of any LZ4
+library. Messages of magic 0 have a nonstandard header checksum: old clients included the frame's
+magic number in it (KAFKA-3160). One byte of such frames is therefore changed on input and output.
 """
 
 from __future__ import annotations
@@ -24,17 +24,19 @@ _PRIMES = (2654435761, 2246822519, 3266489917, 668265263, 374761393)
 _SMALL_BYTES = 16
 
 
-def framed(chunks: Iterable[bytes], compress_block: Callable[[bytes], bytes]) -> Iterator[bytes]:
-    """Compress into a frame, as it grows; a block that does not shrink is stored as it is."""
+def compress_frame(
+    chunks: Iterable[bytes], compress_block: Callable[[bytes], bytes]
+) -> Iterator[bytes]:
+    """Compress chunks into a frame; a block that does not shrink is stored uncompressed."""
     yield _HEADER
-    rest = b""
+    pending = b""
     for chunk in chunks:
-        data = rest + chunk if rest else chunk
-        whole = len(data) // BLOCK_BYTES * BLOCK_BYTES
-        for start in range(0, whole, BLOCK_BYTES):
+        data = pending + chunk if pending else chunk
+        full_bytes = len(data) // BLOCK_BYTES * BLOCK_BYTES
+        for start in range(0, full_bytes, BLOCK_BYTES):
             yield _block(data[start : start + BLOCK_BYTES], compress_block)
-        rest = data[whole:]
-    yield (_block(rest, compress_block) if rest else b"") + _END
+        pending = data[full_bytes:]
+    yield (_block(pending, compress_block) if pending else b"") + _END
 
 
 def _block(plain: bytes, compress_block: Callable[[bytes], bytes]) -> bytes:
@@ -44,13 +46,13 @@ def _block(plain: bytes, compress_block: Callable[[bytes], bytes]) -> bytes:
     return _SIZE.pack(len(plain) | _UNCOMPRESSED) + plain
 
 
-def mended(frame: bytes) -> bytes:
-    """The frame with the checksum that the LZ4 format demands."""
+def set_standard_checksum(frame: bytes) -> bytes:
+    """The frame with the header checksum of the LZ4 specification."""
     return _with_checksum(frame, _MAGIC_BYTES)
 
 
-def broken(frame: bytes) -> bytes:
-    """The frame with the checksum that messages of magic 0 bear."""
+def set_kafka_checksum(frame: bytes) -> bytes:
+    """The frame with the nonstandard header checksum of messages of magic 0."""
     return _with_checksum(frame, 0)
 
 
@@ -73,24 +75,24 @@ def _xxh32(data: bytes) -> int:
         lanes = [(one + two) & _MASK, two, 0, -one & _MASK]
         while len(data) - position >= _SMALL_BYTES:
             for index, word in enumerate(struct.unpack_from("<4I", data, position)):
-                lanes[index] = _rotated(lanes[index] + word * two, 13) * one & _MASK
+                lanes[index] = _rotate(lanes[index] + word * two, 13) * one & _MASK
             position += _SMALL_BYTES
-        digest = sum(_rotated(lane, n) for lane, n in zip(lanes, (1, 7, 12, 18), strict=True))
+        digest = sum(_rotate(lane, n) for lane, n in zip(lanes, (1, 7, 12, 18), strict=True))
     else:
         digest = five
     digest += len(data)
     while len(data) - position >= 4:
         (word,) = struct.unpack_from("<I", data, position)
-        digest = _rotated(digest + word * three, 17) * four
+        digest = _rotate(digest + word * three, 17) * four
         position += 4
     for byte in data[position:]:
-        digest = _rotated(digest + byte * five, 11) * one
+        digest = _rotate(digest + byte * five, 11) * one
     digest &= _MASK
     digest = (digest ^ digest >> 15) * two & _MASK
     digest = (digest ^ digest >> 13) * three & _MASK
     return digest ^ digest >> 16
 
 
-def _rotated(value: int, bits: int) -> int:
+def _rotate(value: int, bits: int) -> int:
     value &= _MASK
     return (value << bits | value >> (32 - bits)) & _MASK

@@ -1,8 +1,8 @@
-"""Messages of magic 0 and 1, read: Produce 0-2 bring them (KIP-31, KIP-32).
+"""Decoding of messages of magic 0 and 1, which Produce 0 to 2 send (KIP-31, KIP-32).
 
 An entry is offset (8 bytes), size (4), CRC-32 (4), magic, attributes, from magic 1 on a timestamp
-(8), key and value with lengths of 4 bytes. A compressed entry holds a message set as its value;
-its own offset is that of its last message, and from magic 1 on the inner offsets count from 0.
+(8), key and value with lengths of 4 bytes. The value of a compressed entry is a
+message set; its offset is that of its last message, and from magic 1 on inner offsets start at 0.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ ENTRY = struct.Struct(">qiIbb")
 TIMESTAMP = struct.Struct(">q")
 LENGTH = struct.Struct(">i")
 SMALLEST = (ENTRY.size + 2 * LENGTH.size, ENTRY.size + TIMESTAMP.size + 2 * LENGTH.size)
-"""How many bytes the smallest message of magic 0 and of magic 1 takes."""
+"""The size of the smallest message of magic 0 and of magic 1."""
 KNOWN_ATTRIBUTES = (COMPRESSION_MASK, COMPRESSION_MASK | LOG_APPEND_TIME)
-"""The bits of the attributes that mean something in magic 0 and in magic 1."""
+"""The defined attribute bits of magic 0 and of magic 1."""
 
 
 class MalformedMessage(CorruptBatch):
-    """Not damaged on its way, but never right: a compressed message without messages in it."""
+    """A message with a valid CRC that violates the format."""
 
 
 def codec_of(entry: Buffer) -> int:
@@ -42,23 +42,22 @@ def codec_of(entry: Buffer) -> int:
 
 
 def has_broker_time(entry: Buffer) -> bool:
-    """Whether a message says that its timestamp is a broker's."""
+    """Whether a message declares LogAppendTime."""
     return entry[MAGIC_POSITION] == 1 and bool(entry[MAGIC_POSITION + 1] & LOG_APPEND_TIME)
 
 
-def check(entry: Buffer) -> None:
-    """CorruptBatch for a whole message whose CRC-32 is wrong."""
+def check_crc(entry: Buffer) -> None:
+    """Raise CorruptBatch if the CRC-32 of a complete message is wrong."""
     stored = int.from_bytes(entry[12:MAGIC_POSITION], "big")
     if zlib.crc32(memoryview(entry)[MAGIC_POSITION:]) != stored:
         raise CorruptBatch(f"the CRC of a message is wrong (stored crc = {stored})")
 
 
 def iter_old_messages(data: Buffer, *, same_magic_inside: bool = True) -> Iterator[Record]:
-    """Read all messages of a set, those inside compressed entries too, checking every CRC.
+    """Read all messages of a set, also those inside compressed entries, and check every CRC.
 
-    Producers must send one magic inside and outside; logs of old brokers may hold two.
-    CorruptBatch for a wrong CRC or a cut entry, MalformedMessage for one that contradicts itself,
-    UnsupportedCompression without the codec.
+    Producers must use one magic inside and outside; logs of old brokers may mix both. Raises
+    CorruptBatch for a wrong CRC or a truncated entry, MalformedMessage, UnsupportedCompression.
     """
     for offset, magic, attributes, record in _entries(memoryview(data)):
         codec = attributes & COMPRESSION_MASK
@@ -83,17 +82,17 @@ def _inner(
         raise MalformedMessage("a compressed message without a value")
     value = wrapper.value
     if magic == 0 and codec == Compression.LZ4:
-        value = lz4_frame.mended(value)
+        value = lz4_frame.set_standard_checksum(value)
     inside = memoryview(decompress(codec, value, MAX_CONVERTED_BYTES))
     if not inside:
         raise MalformedMessage("a compressed message without messages")
-    # some producers leave it at 0
+    # some producers send offset 0
     shift = last_offset - _last_offset(inside) if magic == 1 and last_offset else 0
     if shift < 0:
-        raise MalformedMessage(f"a compressed message at {last_offset} whose last one is beyond it")
+        raise MalformedMessage(f"a compressed message at {last_offset} contains a larger offset")
     for offset, inner_magic, inner_attributes, record in _entries(inside):
         if (same_magic and inner_magic != magic) or inner_attributes & COMPRESSION_MASK:
-            raise MalformedMessage("a compressed message within a compressed one")
+            raise MalformedMessage("a compressed message inside a compressed one")
         of_broker = attributes & LOG_APPEND_TIME and magic == inner_magic == 1
         timestamp_ms = wrapper.timestamp_ms if of_broker else record.timestamp_ms
         yield Record(
@@ -102,7 +101,7 @@ def _inner(
 
 
 def _last_offset(view: memoryview) -> int:
-    """Of the messages of a set. CorruptBatch where it is cut."""
+    """The last offset of a message set. Raises CorruptBatch if it is truncated."""
     last, pos, end = 0, 0, len(view)
     while end - pos >= ENTRY.size:
         last, size, *_ = ENTRY.unpack_from(view, pos)
@@ -115,7 +114,7 @@ def _last_offset(view: memoryview) -> int:
 
 
 def _entries(view: memoryview) -> Iterator[tuple[int, int, int, Record]]:
-    """Offset, magic, attributes and plain content of each entry."""
+    """(offset, magic, attributes, record) of each entry, without decompression."""
     pos, end = 0, len(view)
     while pos < end:
         if end - pos < ENTRY.size:
@@ -123,7 +122,7 @@ def _entries(view: memoryview) -> Iterator[tuple[int, int, int, Record]]:
         offset, size, crc, magic, attributes = ENTRY.unpack_from(view, pos)
         stop = pos + LOG_OVERHEAD_BYTES + size
         if stop > end or size < ENTRY.size - LOG_OVERHEAD_BYTES:
-            raise CorruptBatch(f"a message of {size} bytes where {end - pos} are left")
+            raise CorruptBatch(f"a message has {size} bytes, but only {end - pos} bytes remain")
         if magic not in (0, 1):
             raise CorruptBatch(f"a message of magic {magic} in a set of old messages")
         if zlib.crc32(view[pos + MAGIC_POSITION : stop]) != crc:
@@ -153,5 +152,5 @@ def _read_bytes(view: memoryview, pos: int) -> tuple[bytes | None, int]:
     if size < 0:
         return None, pos
     if size > len(view) - pos:
-        raise MalformedMessage(f"{size} bytes where {len(view) - pos} are left")
+        raise MalformedMessage(f"a field has {size} bytes, but only {len(view) - pos} bytes remain")
     return bytes(view[pos : pos + size]), pos + size

@@ -1,4 +1,4 @@
-"""What compiled codecs are made of: varints, UUIDs, the error of a bad peer."""
+"""Primitives of the compiled codecs: varints, UUIDs, text, protocol errors."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from uuid import UUID
 Buffer = bytes | bytearray | memoryview
 
 ZERO_UUID = UUID(int=0)
-"""Kafka's way to say that there is no id."""
+"""Kafka's id for "no id"."""
 
 
 class WireError(Exception):
-    """The peer sent what the protocol does not allow; its connection is to be closed."""
+    """The peer violated the protocol; its connection must be closed."""
 
 
 class CorruptBatch(WireError):
-    """Records inside a sound request are broken: Kafka's CORRUPT_MESSAGE, no reason to close."""
+    """Corrupt records in a valid request: CORRUPT_MESSAGE; the connection stays open."""
 
 
 class KafkaServerError(CorruptBatch):
-    """Records that Apache Kafka stumbles over, as broken compression: its UNKNOWN_SERVER_ERROR."""
+    """Records that Apache Kafka answers with UNKNOWN_SERVER_ERROR, such as damaged compression."""
 
 
 class TooLarge(CorruptBatch):
-    """Records that are sound, yet unpack to more than is ever read as a whole."""
+    """Valid records whose decompressed size exceeds a limit."""
 
 
 _ALL = (1 << 32) - 1
@@ -48,14 +48,14 @@ def encode_uvarint(value: int) -> bytes:
     if 0 <= value < 1 << 12:
         return _SMALL[value]
     if not 0 <= value < 1 << 32:
-        raise ValueError(f"{value} is no unsigned 32-bit integer")
+        raise ValueError(f"{value} is not an unsigned 32-bit integer")
     return _uvarint_bytes(value)
 
 
 def read_uvarint(data: Buffer, pos: int) -> tuple[int, int]:
     """Read a varint of at most 32 bits; IndexError past the end of the data.
 
-    From 2^31 on it is below 0, and what its fifth byte has beyond 32 bits falls off, as in Java.
+    As in Java, values from 2^31 on are negative, and bits beyond 32 are dropped.
     """
     byte = data[pos]
     if byte < 0x80:
@@ -84,20 +84,20 @@ def read_length(data: Buffer, pos: int) -> tuple[int, int]:
 
 
 def skip_tags(data: Buffer, pos: int, count: int) -> int:
-    """The position after `count` tagged fields that nobody here knows."""
+    """The position after `count` unknown tagged fields."""
     end = len(data)
     for _ in range(count):
         _, pos = read_uvarint(data, pos)
         size, pos = read_uvarint(data, pos)
         if not 0 <= size <= end - pos:
-            raise WireError(f"tagged field of {size} bytes where {end - pos} are left")
+            raise WireError(f"a tagged field has {size} bytes, but only {end - pos} bytes remain")
         pos += size
     return pos
 
 
-def replaced(error: UnicodeError) -> tuple[str, int]:
-    """What stands for bytes that are no UTF-8, and where to go on: a surrogate is one, as in Java
-    (for Python each of its bytes is)."""
+def replace_invalid_utf8(error: UnicodeError) -> tuple[str, int]:
+    """A codec error handler: (replacement, next position) for invalid UTF-8. A surrogate is
+    replaced once, as in Java; Python would replace each of its bytes."""
     assert isinstance(error, UnicodeDecodeError)
     data, end = error.object, error.end
     if data[error.start] == 0xED and data[end : end + 1] >= b"\x80" and data[end] < 0xC0:
@@ -106,10 +106,10 @@ def replaced(error: UnicodeError) -> tuple[str, int]:
 
 
 AS_JAVA = "urteil.java"
-codecs.register_error(AS_JAVA, replaced)
+codecs.register_error(AS_JAVA, replace_invalid_utf8)
 
 
 @lru_cache(maxsize=8192)
 def uuid_from_bytes(data: bytes) -> UUID:
-    """A UUID of 16 bytes in network order; cached, since topic ids come again and again."""
+    """A UUID of 16 bytes in network order; cached, since topic ids repeat."""
     return UUID(bytes=data)

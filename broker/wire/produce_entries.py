@@ -1,6 +1,6 @@
-"""What a producer may send in one buffer: batches of magic 2, or messages of magic 0 and 1.
+"""Entries of a Produce buffer: batches of magic 2, or messages of magic 0 and 1.
 
-All begin alike: offset (8 bytes), length (4), a word (4), magic. An entry is one such thing.
+Every entry begins with offset (8 bytes), length (4), four other bytes and the magic.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ _LENGTH = struct.Struct(">i")
 
 
 def iter_entries(data: Buffer) -> Iterator[tuple[int, memoryview]]:
-    """The magic and bytes of each whole entry; a cut one at the end is passed over, as Kafka does.
+    """(magic, bytes) of each complete entry; a truncated last one is ignored, as in Kafka.
 
-    CorruptBatch for a length that cannot be and for an unknown magic (source:
+    Raises CorruptBatch for an impossible length or an unknown magic (source:
     `ByteBufferLogInputStream`). Nothing else is checked.
     """
     view = memoryview(data)
@@ -27,12 +27,12 @@ def iter_entries(data: Buffer) -> Iterator[tuple[int, memoryview]]:
     while end - pos >= LOG_OVERHEAD_BYTES:
         (length,) = _LENGTH.unpack_from(view, pos + 8)
         if length < SMALLEST_MESSAGE_BYTES:
-            raise CorruptBatch(f"a record of {length} bytes, less than the smallest")
+            raise CorruptBatch(f"an entry of {length} bytes is smaller than any message")
         if end - pos <= MAGIC_POSITION:
             return
         magic = view[pos + MAGIC_POSITION]
         if magic > NEWEST_MAGIC:
-            raise CorruptBatch(f"a batch of magic {magic}")
+            raise CorruptBatch(f"unknown magic {magic}")
         stop = pos + LOG_OVERHEAD_BYTES + length
         if stop > end:
             return
@@ -41,7 +41,7 @@ def iter_entries(data: Buffer) -> Iterator[tuple[int, memoryview]]:
 
 
 def is_sole_batch(data: Buffer) -> bool:
-    """Whether the buffer is one batch of magic 2 by its length: the normal case, told quickly."""
+    """Whether the buffer is exactly one batch of magic 2: a fast check for the normal case."""
     return (
         len(data) > MAGIC_POSITION
         and data[MAGIC_POSITION] == NEWEST_MAGIC

@@ -1,4 +1,4 @@
-"""Records inside batches of magic 2, built and read (source: KIP-98, `DefaultRecord`)."""
+"""Encoding and decoding of the records of magic 2 (source: KIP-98, `DefaultRecord`)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from urteil.broker.wire.batch_header import (
     BatchHeader,
     parse_header,
 )
-from urteil.broker.wire.compression import Compression, compress, unpacked
+from urteil.broker.wire.compression import Compression, compress, decompress_chunks
 from urteil.broker.wire.primitives import Buffer, CorruptBatch, KafkaServerError, TooLarge
 from urteil.broker.wire.varints import put_varint, read_varint, read_varlong
 
@@ -33,16 +33,16 @@ RecordFields = tuple[bytes | None, bytes | None, Sequence[Header], int]
 """Key, value, headers, timestamp in ms."""
 
 MAX_RECORD_BYTES = 100 << 20
-"""Of a record that is read as a whole: no request carries a larger one, unless compressed."""
+"""The largest record that is decoded; only a compressed one can be larger in a request."""
 OUTLINED_AT_ONCE = 512
 _LONGEST_VARINT = 10
 _COPIED_BYTES = 1 << 20
-"""Of uncompressed records that are read from a copy, which is faster; a copy of more takes long."""
+"""Uncompressed records up to this size are copied first, which makes decoding faster."""
 _ReadNumber = Callable[[Buffer, int], tuple[int, int]]
 
 
 class Record(NamedTuple):
-    """One record with its place; `timestamp_ms` is already the one its batch says counts."""
+    """One record with its offset; `timestamp_ms` follows the batch's timestamp type."""
 
     offset: int
     timestamp_ms: int
@@ -69,12 +69,12 @@ def build_batch(
 ) -> bytes:
     """Build one batch of magic 2 with its CRC, for records of (key, value, headers, timestamp_ms).
 
-    Offsets are consecutive unless `offsets` gives ascending ones from `base_offset` on. With
-    `log_append_time` all records bear the largest timestamp. `level` is the codec's, its default
-    without. ValueError without records.
+    Offsets are consecutive from `base_offset` unless `offsets` lists ascending ones. With
+    `log_append_time` all records have the largest timestamp. `level` is the compression level.
+    Raises ValueError without records.
     """
     if not records:
-        raise ValueError("a batch needs a record")
+        raise ValueError("a batch needs at least one record")
     if offsets is None:
         offsets = range(base_offset, base_offset + len(records))
     base_timestamp = records[0][3]
@@ -115,7 +115,7 @@ def build_batch(
 
 
 def put_record(out: bytearray, record: RecordFields, offset: int, timestamp: int) -> None:
-    """Append a record as it lies in a batch, with its deltas of offset and time."""
+    """Encode a record with its deltas of offset and timestamp."""
     key, value, headers, _ = record
     body = bytearray(1)
     put_varint(body, timestamp)
@@ -139,9 +139,9 @@ def _put_bytes(out: bytearray, data: bytes | None) -> None:
 
 
 class _Body:
-    """The records of a batch: `data` is a window on them that moves on, from the begin.
+    """A moving window `data` over the decompressed records of a batch.
 
-    A small batch is there as a whole. What is gone through is let go.
+    A small batch fits the window completely. Bytes before the window are freed.
     """
 
     __slots__ = ("_chunks", "data", "has_more")
@@ -153,11 +153,11 @@ class _Body:
             self._chunks: Iterator[bytes] = iter(())
             self.data = batch[HEADER_BYTES:]
             return
-        self._chunks = unpacked(header.compression, batch[HEADER_BYTES:])
+        self._chunks = decompress_chunks(header.compression, batch[HEADER_BYTES:])
         self.data = next(self._chunks, b"")
 
     def move(self, pos: int, need: int) -> Iterator[None]:
-        """Let the window begin at `pos`, with `need` bytes or all there are: chunk by chunk."""
+        """Move the window to `pos` and extend it to `need` bytes or to the end, chunk by chunk."""
         parts = [self.data[pos:]]
         size = len(parts[0])
         while size < need and self.has_more:
@@ -171,7 +171,8 @@ class _Body:
         self.data = b"".join(parts)
 
     def skip(self, pos: int, count: int) -> Iterator[None]:
-        """Let the window begin `count` bytes behind `pos`. IndexError if it ends before."""
+        """Move the window `count` bytes beyond `pos`. Raises IndexError if the records end
+        before."""
         missing = count - (len(self.data) - pos)
         while missing > 0:
             chunk = next(self._chunks, None) if self.has_more else None
@@ -184,11 +185,11 @@ class _Body:
 
 
 def iter_records(batch: Buffer) -> Iterator[Record]:
-    """Read the records of one whole magic 2 batch in order, decompressing them.
+    """Read the records of one complete magic 2 batch in order, decompressing them.
 
-    In memory is one record at a time, and a chunk of what follows. CorruptBatch for records that
-    contradict their header or themselves and for one of more than MAX_RECORD_BYTES,
-    UnsupportedCompression where the codec's library is missing. The CRC is `is_crc_valid`'s matter.
+    Memory holds one record and a chunk. Raises CorruptBatch for records that do not match the
+    header, malformed ones and one above MAX_RECORD_BYTES, UnsupportedCompression. The CRC is not
+    checked; see `is_crc_valid`.
     """
     view = memoryview(batch)
     header = parse_header(view)
@@ -203,7 +204,7 @@ def iter_records(batch: Buffer) -> Iterator[Record]:
 
 
 class Outline(NamedTuple):
-    """What the leader may have to know of a record; `timestamp_ms` is the one that counts."""
+    """The fields of a record that the leader checks; `timestamp_ms` follows the timestamp type."""
 
     timestamp_ms: int
     has_key: bool
@@ -211,20 +212,20 @@ class Outline(NamedTuple):
 
 
 def iter_outlines(batch: Buffer, *, as_sent: bool = True) -> Iterator[list[Outline]]:
-    """The records of one whole batch, some hundred at a time, without their contents.
+    """The outlines of the records of one complete batch, some hundred at a time.
 
-    A large record takes time without being outlined: a list may be empty. `as_sent` demands offsets
-    as a producer gives them. Memory is bounded by the batch and a few chunks.
-    CorruptBatch where nobody could read them or their offsets are not those of the batch,
-    KafkaServerError where Apache Kafka stumbles (source: `DefaultRecord`, `LogValidator`).
+    A list may be empty: a large record takes several steps. `as_sent` requires a producer's
+    consecutive offsets. Memory is bounded by the batch and a few chunks. Raises CorruptBatch for
+    malformed records or wrong offsets, KafkaServerError where Apache Kafka fails (source:
+    `DefaultRecord`, `LogValidator`).
     """
     header = parse_header(batch)
     body = _Body(header, memoryview(batch))
     data, pos = body.data, 0
     end = len(data)
-    misplaced = KafkaServerError if header.compression else CorruptBatch
-    marked = header.timestamp_type == 1
-    found: list[Outline] = []
+    offset_error = KafkaServerError if header.compression else CorruptBatch
+    is_append_time = header.timestamp_type == 1
+    outlines: list[Outline] = []
     try:
         for number in range(header.records_count):
             if end - pos < _LONGEST_VARINT and body.has_more:
@@ -235,8 +236,10 @@ def iter_outlines(batch: Buffer, *, as_sent: bool = True) -> Iterator[list[Outli
             stop = pos + size
             if not 0 < size <= end - pos:
                 if size <= 0 or not body.has_more:
-                    raise CorruptBatch(f"a record of {size} bytes where {end - pos} are left")
-                key_size, delta, offset_delta = yield from _pass_long_record(body, pos, size)
+                    raise CorruptBatch(
+                        f"a record of {size} bytes, but only {end - pos} bytes remain"
+                    )
+                key_size, delta, offset_delta = yield from _skip_long_record(body, pos, size)
                 data, stop, end = body.data, 0, len(body.data)
             else:
                 delta, pos = read_varlong(data, pos + 1)
@@ -245,25 +248,25 @@ def iter_outlines(batch: Buffer, *, as_sent: bool = True) -> Iterator[list[Outli
                 value_size, pos = read_varint(data, pos + max(key_size, 0))
                 pos += max(value_size, 0)
                 if data[pos] or pos + 1 != stop:
-                    yield from _pass_headers(data, pos, stop)
+                    yield from _skip_headers(data, pos, stop)
             if as_sent and offset_delta != number:
-                raise misplaced(f"record {number} has offset {offset_delta} in its batch")
-            time_ms = header.max_timestamp if marked else header.base_timestamp + delta
-            found.append(Outline(time_ms, key_size >= 0, offset_delta))
+                raise offset_error(f"record {number} has offset {offset_delta} in its batch")
+            time_ms = header.max_timestamp if is_append_time else header.base_timestamp + delta
+            outlines.append(Outline(time_ms, key_size >= 0, offset_delta))
             pos = stop
-            if len(found) == OUTLINED_AT_ONCE:
-                yield found
-                found = []
+            if len(outlines) == OUTLINED_AT_ONCE:
+                yield outlines
+                outlines = []
         for _ in body.move(pos, 1):
             yield []
     except IndexError as error:
         raise CorruptBatch("truncated record") from error
     if body.data:
         raise CorruptBatch(f"{len(body.data)} bytes after the last record")
-    yield found
+    yield outlines
 
 
-def _pass_headers(data: Buffer, pos: int, stop: int) -> Generator[list[Outline]]:
+def _skip_headers(data: Buffer, pos: int, stop: int) -> Generator[list[Outline]]:
     count, pos = read_varint(data, pos)
     if not 0 <= count <= stop - pos:
         raise CorruptBatch(f"a record with {count} headers")
@@ -279,27 +282,27 @@ def _pass_headers(data: Buffer, pos: int, stop: int) -> Generator[list[Outline]]
         raise CorruptBatch("the size of a record is wrong")
 
 
-def _pass_long_record(
+def _skip_long_record(
     body: _Body, pos: int, size: int
 ) -> Generator[list[Outline], None, tuple[int, int, int]]:
-    """The size of the key and the deltas of time and offset of a record that goes beyond the window
-    and is never whole in memory; the window begins behind it then."""
-    left = size
+    """Skip a record that exceeds the window, without loading it completely; return the size of its
+    key and its deltas of time and offset. The window then begins behind it."""
+    remaining = size
 
     def number(read: _ReadNumber) -> Generator[list[Outline], None, int]:
-        nonlocal pos, left
+        nonlocal pos, remaining
         if len(body.data) - pos < _LONGEST_VARINT:
             for _ in body.move(pos, _LONGEST_VARINT):
                 yield []
             pos = 0
         value, after = read(body.data, pos)
-        left -= after - pos
+        remaining -= after - pos
         pos = after
         return value
 
     def skip(count: int) -> Generator[list[Outline]]:
-        nonlocal pos, left
-        left -= count
+        nonlocal pos, remaining
+        remaining -= count
         pos += count
         if pos > len(body.data):
             for _ in body.skip(pos - count, count):
@@ -314,18 +317,18 @@ def _pass_long_record(
     value_size = yield from number(read_varint)
     yield from skip(max(value_size, 0))
     count = yield from number(read_varint)
-    if not 0 <= count <= left:
+    if not 0 <= count <= remaining:
         raise CorruptBatch(f"a record with {count} headers")
-    for passed in range(count):
+    for number_of_header in range(count):
         name_size = yield from number(read_varint)
         if name_size < 0:
             raise CorruptBatch("a header without a name")
         yield from skip(name_size)
         value_size = yield from number(read_varint)
         yield from skip(max(value_size, 0))
-        if passed % OUTLINED_AT_ONCE == 0:
+        if number_of_header % OUTLINED_AT_ONCE == 0:
             yield []
-    if left:
+    if remaining:
         raise CorruptBatch("the size of a record is wrong")
     deque(body.move(pos, 0), 0)
     return key_size, delta, offset_delta
@@ -346,7 +349,7 @@ def _records(header: BatchHeader, body: _Body) -> Iterator[Record]:
             deque(body.move(pos, size), 0)
             data, pos = body.data, 0
         if not 0 <= size <= len(data) - pos:
-            raise CorruptBatch(f"a record of {size} bytes where {len(data) - pos} are left")
+            raise CorruptBatch(f"a record of {size} bytes, but only {len(data) - pos} bytes remain")
         yield _record(header, data, pos, pos + size)
         pos += size
     deque(body.move(pos, 1), 0)
@@ -393,5 +396,5 @@ def _read_bytes(body: Buffer, pos: int, stop: int) -> tuple[bytes | None, int]:
     if size < 0:
         return None, pos
     if size > stop - pos:
-        raise CorruptBatch(f"{size} bytes where {stop - pos} are left")
+        raise CorruptBatch(f"a field has {size} bytes, but only {stop - pos} bytes remain")
     return bytes(body[pos : pos + size]), pos + size

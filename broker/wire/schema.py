@@ -1,10 +1,10 @@
-"""Field tables: a message is a frozen dataclass whose fields know their wire type and versions.
+"""Message schemas: frozen dataclasses whose fields declare wire type and versions.
 
 A field is declared as in Kafka's message definitions, `name: type = field("int32", "0+")`. The
-decorators `request`, `response` and `struct` turn the class into a dataclass, whose methods come
-from `Struct`, since to compile them for some 200 classes would take a fifth of a broker's start.
-`__init__` is compiled when the class is first called, the functions for one version at the first
-use of that version (`compiler`).
+decorators `request`, `response` and `struct` turn the class into a dataclass. Its methods come from
+`Struct`: compiling them for some 200 classes would take a fifth of a broker's start. `__init__` is
+compiled at the first call of the class, the codec of a version at the first use of that version
+(`compiler`).
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Field:
         return self.element[0].isupper()
 
     def make_default(self) -> object:
-        """The value of the field where it was not given or its version does not carry it."""
+        """The value of an omitted field, and of one that the version does not have."""
         if self.default is _UNSET:
             self.default = self._zero()
         return self.default
@@ -111,8 +111,8 @@ def field(
 ) -> Any:
     """Declare a field: wire type (`[]` before it for an array), versions that carry it.
 
-    `nullable` are the versions that may carry a null, `tagged` those that carry the field in the
-    tagged section under `tag`.
+    `nullable` are the versions in which the field may be null, `tagged` those in which it is a
+    tagged field with the number `tag`.
     """
     spec = Field(kind, versions, nullable, default, tag, tagged)
     return dataclasses.field(default_factory=spec.make_default, metadata={"wire": spec})
@@ -166,20 +166,19 @@ class Message(Struct):
 
     @classmethod
     def decode(cls, version: int, data: Buffer, pos: int = 0) -> tuple[Self, int]:
-        """Read a body of `version` from `data` at `pos`; returns it and the position after it.
+        """Read a body of `version` from `data` at `pos`; return it and the position after it.
 
-        Records stay views of `data`. Raises WireError for whatever an honest peer cannot send:
-        truncation, a lying length, null where none may be, text that is not UTF-8. Bytes after
-        the body are the caller's matter.
+        Records stay views of `data`. Raises WireError for a truncated body, a wrong length or a
+        null in a field that is not nullable. Bytes after the body are not checked.
         """
         decoder = cls.DECODERS.get(version) or cls._compiled("decoder", version)
         result: tuple[Self, int] = decoder(data, pos)
         return result
 
     def encode(self, version: int) -> list[bytes | memoryview]:
-        """The body as buffers to write one after the other; large records are not copied.
+        """The body as consecutive buffers; large records are not copied.
 
-        Fields that `version` does not carry are left out, whatever their value.
+        Fields that `version` does not have are omitted, whatever their value.
         """
         encoder = self.ENCODERS.get(version) or self._compiled("encoder", version)
         result: list[bytes | memoryview] = encoder(self)
@@ -206,7 +205,7 @@ RESPONSES: dict[int, type[Message]] = {}
 @dataclass_transform(kw_only_default=True, frozen_default=True)
 def struct(cls: type[S]) -> type[S]:
     """Make a nested struct a frozen dataclass with its field table."""
-    cls.__doc__ = cls.__doc__ or cls.__name__  # else its signature would be worked out for it
+    cls.__doc__ = cls.__doc__ or cls.__name__  # otherwise dataclasses compute its signature
     make = dataclasses.dataclass(slots=True, kw_only=True, init=False, repr=False, eq=False)
     made = make(cls)
     table = []
@@ -220,10 +219,10 @@ def struct(cls: type[S]) -> type[S]:
 
 
 def _plain_init(cls: type[Struct]) -> Any:
-    """The `__init__` a frozen dataclass would get, in a third of the time.
+    """An `__init__` three times as fast as that of a frozen dataclass.
 
-    Theirs goes through `object.__setattr__` and calls a factory for each default; this one uses
-    the slots' own setters, and constants, since every default is immutable.
+    The standard one calls `object.__setattr__` and a factory for each default. This one calls the
+    setters of the slots and uses constants, since every default is immutable.
     """
     namespace: dict[str, Any] = {"UNSET": _UNSET}
     parameters, lines = [], []

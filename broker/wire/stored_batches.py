@@ -1,8 +1,8 @@
-"""Batches as logs and fetches hold them, of any format: magic 2, and messages of magic 0 and 1.
+"""Batches of any format in logs and fetches: magic 2, and messages of magic 0 and 1.
 
-A message of magic 0 or 1 counts as a batch: itself, or the messages that it holds compressed. Its
-head tells its last offset alone; `BatchHeader` then has that as its base offset, too, and
-`first_offset` reads further. It has no leader epoch, producer or control records.
+A message of magic 0 or 1, plain or compressed, counts as a batch without leader epoch, producer or
+control records. Its head has only its last offset, which `BatchHeader` then also has as base
+offset; `first_offset` reads the first one from the content.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from urteil.broker.wire.records import Record, iter_records
 
 
 def read_header(data: Buffer, pos: int = 0) -> BatchHeader:
-    """The header of a batch of any magic. CorruptBatch when it is cut or of an unknown magic."""
+    """The header of a batch of any magic. Raises CorruptBatch if truncated or of unknown magic."""
     if len(data) - pos > MAGIC_POSITION and data[pos + MAGIC_POSITION] < NEWEST_MAGIC:
         return _old_header(data, pos)
     return parse_header(data, pos)
@@ -45,7 +45,7 @@ def _old_header(data: Buffer, pos: int) -> BatchHeader:
         raise CorruptBatch("truncated message")
     offset, length, crc, magic, attributes = ENTRY.unpack_from(data, pos)
     if length + LOG_OVERHEAD_BYTES < SMALLEST[magic]:
-        raise CorruptBatch(f"a message of {length} bytes, less than the smallest")
+        raise CorruptBatch(f"a message of {length} bytes is smaller than any message")
     time_ms = TIMESTAMP.unpack_from(data, pos + ENTRY.size)[0] if magic else NO_TIMESTAMP
     return BatchHeader(
         base_offset=offset,
@@ -67,10 +67,10 @@ def _old_header(data: Buffer, pos: int) -> BatchHeader:
 def iter_stored(
     data: Buffer, *, allow_partial_tail: bool = False
 ) -> Iterator[tuple[BatchHeader, memoryview]]:
-    """Walk over whole batches of any magic that fill `data`; the views share its memory.
+    """The batches of any magic in `data`, as views of its memory; checksums are not verified.
 
-    The header is read, nothing is checksummed. CorruptBatch at an unknown magic, a length that lies
-    or a cut batch; a cut one at the end is skipped with `allow_partial_tail`.
+    Raises CorruptBatch for an unknown magic, a wrong length or a truncated batch; with
+    `allow_partial_tail` a truncated last one is ignored.
     """
     view = memoryview(data)
     pos, end = 0, len(view)
@@ -80,13 +80,13 @@ def iter_stored(
         header = read_header(view, pos)
         stop = pos + header.size
         if stop > end:
-            raise CorruptBatch(f"a batch of {header.size} bytes where {end - pos} are left")
+            raise CorruptBatch(f"a batch of {header.size} bytes, but only {end - pos} bytes remain")
         yield header, view[pos:stop]
         pos = stop
 
 
 def is_crc_valid(batch: Buffer) -> bool:
-    """Whether the checksum of a whole batch of any magic fits its header."""
+    """Whether the checksum of a complete batch of any magic is the one in its header."""
     if len(batch) > MAGIC_POSITION and batch[MAGIC_POSITION] < NEWEST_MAGIC:
         stored = int.from_bytes(batch[LOG_OVERHEAD_BYTES:MAGIC_POSITION], "big")
         return zlib.crc32(memoryview(batch)[MAGIC_POSITION:]) == stored
@@ -94,10 +94,9 @@ def is_crc_valid(batch: Buffer) -> bool:
 
 
 def iter_stored_records(batch: Buffer) -> Iterator[Record]:
-    """Read the records of one whole batch of any magic in order, decompressing them.
+    """Read the records of one complete batch of any magic in order, decompressing them.
 
-    CorruptBatch for records that contradict their header or themselves, UnsupportedCompression
-    where the codec's library is missing.
+    Raises CorruptBatch for malformed records, UnsupportedCompression.
     """
     if len(batch) > MAGIC_POSITION and batch[MAGIC_POSITION] < NEWEST_MAGIC:
         return iter_old_messages(batch, same_magic_inside=False)
@@ -105,8 +104,8 @@ def iter_stored_records(batch: Buffer) -> Iterator[Record]:
 
 
 def first_offset(header: BatchHeader, batch: Buffer) -> int:
-    """The offset of a batch's first record; where old compressed messages cannot be read, of the
-    last."""
+    """The offset of a batch's first record; the last one's for old compressed messages that cannot
+    be read."""
     if header.magic == NEWEST_MAGIC or not header.compression:
         return header.base_offset
     try:

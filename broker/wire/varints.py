@@ -16,7 +16,7 @@ def put_varint(out: bytearray, value: int) -> None:
 
 def read_varint(data: Buffer, pos: int) -> tuple[int, int]:
     """Read a signed integer of at most 32 bits; IndexError past the end of the data."""
-    value = data[pos]  # most take one byte or two: no second call for those
+    value = data[pos]  # fast path: most have one or two bytes
     if value < 0x80:
         return (value >> 1) ^ -(value & 1), pos + 1
     second = data[pos + 1]
@@ -48,7 +48,7 @@ def _read(data: Buffer, pos: int, bits: int) -> tuple[int, int]:
                 break
             shift += 7
             if shift >= bits:
-                raise CorruptBatch(f"varint longer than {bits} bits need")
+                raise CorruptBatch(f"varint too long for {bits} bits")
         if value >> bits:
-            raise CorruptBatch(f"varint beyond {bits} bits")
+            raise CorruptBatch(f"varint exceeds {bits} bits")
     return (value >> 1) ^ -(value & 1), pos

@@ -49,7 +49,7 @@ def cleaner_drops_tombstone_at_once(mark: Mark) -> None:
 
         return run
 
-    replace("urteil.broker.log.cleaner.record_retention:RecordRetention._is_over", make)
+    replace("urteil.broker.log.cleaner.record_retention:RecordRetention._is_past_horizon", make)
 
 
 @mutant(
@@ -152,7 +152,7 @@ def cleaner_counts_aborted(mark: Mark) -> None:
 
         return discards
 
-    replace("urteil.broker.log.cleaner.transaction_tracker:TransactionTracker.discards", make)
+    replace("urteil.broker.log.cleaner.transaction_tracker:TransactionTracker.is_discarded", make)
 
 
 @mutant(
@@ -199,7 +199,7 @@ def cleaner_loses_of_compressed(mark: Mark) -> None:
 
         return written
 
-    replace("urteil.broker.log.cleaner.record_retention:RecordRetention._written", make)
+    replace("urteil.broker.log.cleaner.record_retention:RecordRetention._rewrite", make)
 
 
 @mutant(
@@ -240,7 +240,7 @@ def tombstones_not_removed(mark: Mark) -> None:
 
         return is_over
 
-    replace("urteil.broker.log.cleaner.record_retention:RecordRetention._is_over", make)
+    replace("urteil.broker.log.cleaner.record_retention:RecordRetention._is_past_horizon", make)
 
 
 @mutant(
@@ -263,7 +263,7 @@ def markers_cleaned_at_once(mark: Mark) -> None:
 
         return of
 
-    replace("urteil.broker.log.cleaner.record_retention:RecordRetention.of", make)
+    replace("urteil.broker.log.cleaner.record_retention:RecordRetention.filter_batch", make)
 
 
 @mutant(
@@ -286,7 +286,7 @@ def cleaner_drops_producer_state(mark: Mark) -> None:
 
         return is_needed
 
-    replace("urteil.broker.log.cleaner.record_retention:RecordRetention._is_needed", make)
+    replace("urteil.broker.log.cleaner.record_retention:RecordRetention._must_stay", make)
 
 
 @mutant(

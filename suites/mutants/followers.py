@@ -96,7 +96,7 @@ def one_step_truncation(mark: Mark) -> None:
         return fetch_epoch
 
     replace("urteil.broker.replication.followed_partition:truncation_point", cut)
-    replace(f"{FOLLOWING}.take", take)
+    replace(f"{FOLLOWING}.apply_response", take)
     replace(f"{FOLLOWING}.position", position)
 
 

@@ -30,7 +30,7 @@ def ack_before_replication(mark: Mark) -> None:
 
         return acknowledged
 
-    replace("urteil.broker.replication.partition:Partition.acknowledged", make)
+    replace("urteil.broker.replication.partition:Partition.acknowledgement", make)
 
 
 @mutant(
@@ -210,8 +210,8 @@ def isr_joined_too_early(mark: Mark) -> None:
 
     def make(original: Function) -> Function:
         def maybe_expand(partition: Any, follower: Any) -> None:
-            here = partition.isr.in_flight or follower.broker_id in partition.isr.committed
-            if here or not partition.eligible(follower.broker_id):
+            here = partition.isr.is_in_flight or follower.broker_id in partition.isr.committed
+            if here or not partition.is_eligible(follower.broker_id):
                 return
             if follower.end_offset < partition.log.high_watermark:
                 mark.hit()
@@ -236,7 +236,7 @@ def isr_shrunk_before_consent(mark: Mark) -> None:
         def maybe_shrink(partition: Any, now_ms: float) -> None:
             original(partition, now_ms)
             isr = partition.isr
-            if isr.in_flight and len(isr.proposed) < len(isr.committed):
+            if isr.is_in_flight and len(isr.proposed) < len(isr.committed):
                 mark.hit()
                 partition.isr = type(isr)(isr.proposed)
                 original(partition, now_ms)
@@ -264,7 +264,7 @@ def isr_never_shrinks(mark: Mark) -> None:
 
         return lags
 
-    replace("urteil.broker.replication.partition:Partition._lags", make)
+    replace("urteil.broker.replication.partition:Partition._is_lagging", make)
 
 
 @mutant(
@@ -342,7 +342,7 @@ def deposed_leader_acknowledges(mark: Mark) -> None:
 
         return acknowledged
 
-    replace("urteil.broker.replication.partition:Partition.acknowledged", make)
+    replace("urteil.broker.replication.partition:Partition.acknowledgement", make)
 
 
 @mutant(
@@ -395,4 +395,4 @@ def delayed_produces_forgotten(mark: Mark) -> None:
 
         return acknowledged
 
-    replace("urteil.broker.replication.partition:Partition.acknowledged", make)
+    replace("urteil.broker.replication.partition:Partition.acknowledgement", make)

@@ -48,7 +48,7 @@ def out_of_order_sequence_accepted(mark: Mark) -> None:
 
         return follows
 
-    replace("urteil.broker.log.producer_states:_follows", make)
+    replace("urteil.broker.log.producer_states:_is_next_sequence", make)
 
 
 @mutant(
@@ -118,7 +118,7 @@ def sequence_does_not_wrap(mark: Mark) -> None:
 
         return follows
 
-    replace("urteil.broker.log.producer_states:_follows", make)
+    replace("urteil.broker.log.producer_states:_is_next_sequence", make)
 
 
 @mutant(
@@ -259,4 +259,4 @@ def first_sequence_unchecked(mark: Mark) -> None:
 
         return follows
 
-    replace("urteil.broker.log.producer_states:_follows", make)
+    replace("urteil.broker.log.producer_states:_is_next_sequence", make)

@@ -118,7 +118,7 @@ def times_unlimited(mark: Mark) -> None:
 
         return refused
 
-    replace("urteil.broker.log.record_errors:RecordErrors.refused", make)
+    replace("urteil.broker.log.record_errors:RecordErrors.rejection", make)
 
 
 @mutant(

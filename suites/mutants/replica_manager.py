@@ -157,7 +157,7 @@ def one_partition_answers_for_all(mark: Mark) -> None:
 
         return look
 
-    replace("urteil.broker.replication.replica_manager:_Acknowledgement._look", make)
+    replace("urteil.broker.replication.replica_manager:_Acknowledgement._update", make)
 
 
 @mutant(
@@ -199,7 +199,7 @@ def duplicate_not_replicated(mark: Mark) -> None:
 
         return look
 
-    replace("urteil.broker.replication.replica_manager:_Acknowledgement._look", make)
+    replace("urteil.broker.replication.replica_manager:_Acknowledgement._update", make)
 
 
 @mutant(

@@ -76,8 +76,8 @@ def test_id_of_a_log_directory_is_kept(tmp_path: Path) -> None:
     ("first", "second", "why"),
     [
         ("version=0\nbroker.id=7\n", "version=0\nbroker.id=8\n", "node id 8 doesn't match .* 7"),
-        ("version=0\nbroker.id=x\n", None, "broker.id 'x' is no number"),
-        ("version=1\nnode.id=7\n", None, "version '1', 0 is expected"),
+        ("version=0\nbroker.id=x\n", None, "broker.id 'x' is not a number"),
+        ("version=1\nnode.id=7\n", None, "version '1', expected 0"),
     ],
 )
 def test_disagreeing_directories_are_rejected(

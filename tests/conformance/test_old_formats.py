@@ -47,7 +47,7 @@ def wrapped(
     inner = b"".join(message(magic, first + n, value) for n, value in enumerate(values))
     value = compress(codec, inner)
     if magic == 0 and codec == Compression.LZ4:
-        value = lz4_frame.broken(value)
+        value = lz4_frame.set_kafka_checksum(value)
     return entry(magic, first + len(values) - 1, value, attributes=codec, **more)
 
 

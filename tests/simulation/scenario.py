@@ -188,7 +188,7 @@ async def _look(loop: SimulatedLoop, cluster: Cluster, glimpses: list[Glimpse]) 
                             place,
                             one.leader_epoch,
                             tuple(sorted(isr.committed)),
-                            isr.in_flight,
+                            isr.is_in_flight,
                         )
                     )
 

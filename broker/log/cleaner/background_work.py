@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 
 Steps = Generator[int, None, None]
-"""Yields the bytes that it read or wrote since the last step."""
+"""Yields the bytes read or written since the last step."""
 
 
 class BackgroundWork:
-    """Driven by whoever runs `run`, one at a time; its other attributes are the loop's to read.
+    """A generator of steps that `run` advances by one slice, on one thread at a time.
 
-    A slice ends after `budget_bytes`, with the last step, when `cancelled`, or with an `error`.
+    A slice ends after `budget_bytes`, with the last step, when `cancelled`, or with an `error`. The
+    event loop reads the other attributes.
     """
 
     __slots__ = ("_steps", "budget_bytes", "cancelled", "done", "error", "running", "used_bytes")
@@ -24,12 +25,12 @@ class BackgroundWork:
         self.error: Exception | None = None
 
     def start(self, background: Callable[[Callable[[], None]], object], budget: float) -> None:
-        """Hand a slice over to `background`."""
+        """Start a slice on `background`."""
         self.budget_bytes, self.used_bytes, self.running = budget, 0, True
         background(self.run)
 
     def run(self) -> None:
-        """One slice."""
+        """Run one slice."""
         try:
             for size in self._steps:
                 self.used_bytes += size
@@ -43,5 +44,5 @@ class BackgroundWork:
             self.running = False
 
     def close(self) -> None:
-        """Let go of what the steps hold open, once no slice runs."""
+        """Close the files that the steps hold open; no slice may run."""
         self._steps.close()

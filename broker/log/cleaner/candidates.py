@@ -1,4 +1,4 @@
-"""Which log is cleaned next, and what of it (`LogCleanerManager`)."""
+"""Candidates for a cleaning: the cleanable part of each log (`LogCleanerManager`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _log = logging.getLogger("urteil.broker.log.cleaner")
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A log with the offsets that may be cleaned: `[first_dirty, end)`; sizes in bytes."""
+    """A log and its cleanable offsets, `[first_dirty, end)`; sizes in bytes."""
 
     log: PartitionLog
     first_dirty: int
@@ -22,11 +22,11 @@ class Candidate:
     clean_bytes: int
     cleanable_bytes: int
     delay_ms: int
-    """For how long max.compaction.lag.ms has been over."""
+    """The ms since max.compaction.lag.ms was exceeded, else 0."""
 
     @property
     def ratio(self) -> float:
-        """What part of the log has not been cleaned yet and may be."""
+        """The cleanable fraction of the log."""
         return self.cleanable_bytes / max(self.clean_bytes + self.cleanable_bytes, 1)
 
     @property
@@ -36,8 +36,8 @@ class Candidate:
         return self.ratio > self.log.config.min_cleanable_dirty_ratio
 
 
-def candidate(log: PartitionLog, now_ms: int) -> Candidate:
-    """What there is to clean in a log. Raises OSError where its files cannot be read."""
+def find_candidate(log: PartitionLog, now_ms: int) -> Candidate:
+    """The cleanable part of a log. Raises OSError if its files cannot be read."""
     first_dirty = _first_dirty(log)
     dirty = _inactive_from(log, first_dirty)
     end = _end(log, first_dirty, dirty, now_ms)
@@ -50,16 +50,16 @@ def candidate(log: PartitionLog, now_ms: int) -> Candidate:
 
 
 def select_dirtiest(candidates: Iterable[Candidate]) -> Candidate | None:
-    """The one to be cleaned first, None if none is due."""
+    """The due candidate with the largest ratio, None if none is due."""
     return max(
         (each for each in candidates if each.is_due), key=lambda each: each.ratio, default=None
     )
 
 
 def _first_dirty(log: PartitionLog) -> int:
-    """Where the last cleaning ended, if that is in the log; else the log counts as never cleaned.
+    """The offset where the last cleaning ended, or the log start if that lies outside the log.
 
-    A checkpoint can be beyond the end after damage, and below the start after DeleteRecords.
+    The checkpoint can be beyond the end after damage, and below the start after DeleteRecords.
     """
     cleaned_to = log.cleaned_to
     if cleaned_to is None:
@@ -67,7 +67,7 @@ def _first_dirty(log: PartitionLog) -> int:
     if log.log_start_offset <= cleaned_to <= log.log_end_offset:
         return cleaned_to
     if cleaned_to > log.log_end_offset:
-        _log.warning("%r: was cleaned to %d, beyond its end: starting over", log, cleaned_to)
+        _log.warning("%r: cleaned offset %d is beyond its end: starting over", log, cleaned_to)
     log.cleaned_to = log.log_start_offset
     return log.log_start_offset
 
@@ -80,11 +80,8 @@ def _inactive_from(log: PartitionLog, offset: int) -> list[LogSegment]:
 
 
 def _end(log: PartitionLog, first_dirty: int, dirty: list[LogSegment], now_ms: int) -> int:
-    """The base offset of the first segment that may not be cleaned.
-
-    That is the active one, one that reaches beyond the last stable offset, or one with a record
-    younger than min.compaction.lag.ms.
-    """
+    """The base offset of the first segment that must not be cleaned: the active one, one that ends
+    beyond the last stable offset, or one with a record younger than min.compaction.lag.ms."""
     active = log.segments.active.base_offset
     limit = min(log.last_stable_offset, active)
     lag_ms = log.config.min_compaction_lag_ms

@@ -1,4 +1,4 @@
-"""What the cleaner of a broker obeys (Kafka's `CleanerConfig`)."""
+"""The settings of a broker's cleaner (Kafka's `CleanerConfig`)."""
 
 from __future__ import annotations
 
@@ -19,22 +19,24 @@ class CleanerSettings:
 
     @property
     def map_bytes(self) -> int:
-        """How large one cleaning's offset map may become."""
+        """The size limit of one cleaning's offset map."""
         return int(self.dedupe_buffer_size * self.load_factor) // max(self.threads, 1)
 
     @classmethod
     def from_properties(cls, props: Mapping[str, str]) -> CleanerSettings:
-        """Raises ValueError for what is no number."""
+        """Parse `log.cleaner.*`. Raises ValueError for a malformed number."""
 
-        def given(name: str, default: float) -> float:
+        def number(name: str, default: float) -> float:
             return float(props.get(f"log.cleaner.{name}") or default)
 
-        usual = cls()
+        default = cls()
         return cls(
             enabled=(props.get("log.cleaner.enable") or "true").strip().lower() == "true",
-            threads=int(given("threads", usual.threads)),
-            dedupe_buffer_size=int(given("dedupe.buffer.size", usual.dedupe_buffer_size)),
-            load_factor=given("io.buffer.load.factor", usual.load_factor),
-            io_max_bytes_per_second=given("io.max.bytes.per.second", usual.io_max_bytes_per_second),
-            backoff_ms=int(given("backoff.ms", usual.backoff_ms)),
+            threads=int(number("threads", default.threads)),
+            dedupe_buffer_size=int(number("dedupe.buffer.size", default.dedupe_buffer_size)),
+            load_factor=number("io.buffer.load.factor", default.load_factor),
+            io_max_bytes_per_second=number(
+                "io.max.bytes.per.second", default.io_max_bytes_per_second
+            ),
+            backoff_ms=int(number("backoff.ms", default.backoff_ms)),
         )

@@ -1,4 +1,4 @@
-"""The cleaning of one log, from the map of its keys to the last segment put in place."""
+"""One cleaning of one log: the map pass, then a rewrite pass for each group of segments."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from urteil.broker.log.partition_log import PartitionLog
 
 @dataclass(slots=True)
 class Totals:
-    """What a cleaning read and wrote so far; sizes in bytes."""
+    """Counters of a cleaning; sizes in bytes."""
 
     bytes_read: int = 0
     bytes_written: int = 0
@@ -28,13 +28,13 @@ class Totals:
 
 
 class LogCleaning:
-    """Its `work` runs beside the loop; `proceed` is called on the loop when that is done.
+    """`work` runs in the background; when it is done, `proceed` is called on the event loop.
 
-    It cleans what the log held when it began. `is_valid` tells whether that still stands.
+    It cleans the segments that the log had at its start; `is_valid` checks that they are unchanged.
     """
 
     def __init__(self, candidate: Candidate, map_bytes: int, now_ms: int) -> None:
-        """Raises OSError where the log cannot be read."""
+        """Raises OSError if the log cannot be read."""
         self.log = log = candidate.log
         self.began_ms = now_ms
         self.totals = Totals()
@@ -47,19 +47,19 @@ class LogCleaning:
         ]
         self._sources = sources
         self._aborted = log.aborted_transactions(log.segments.first_offset, candidate.end)
-        self._walk = TransactionTracker(self._aborted)
+        self._tracker = TransactionTracker(self._aborted)
         self._groups: list[list[Source]] | None = None
         self._group: list[Source] | None = None
         self.work = self._mapping()
 
     @property
     def cleaned_to(self) -> int:
-        """The log is clean before this offset once all is done."""
+        """The log is clean before this offset after the cleaning."""
         return self._offsets.latest_offset + 1
 
     @property
     def is_valid(self) -> bool:
-        """Whether nothing happened to the log that this cleaning does not know of."""
+        """Whether the log was not truncated, moved, failed or set to another policy meanwhile."""
         log = self.log
         return (
             log.generation == self._generation
@@ -69,10 +69,11 @@ class LogCleaning:
         )
 
     @property
-    def has_its_segments(self) -> bool:
-        """Whether what is still to be read is the log's, not let go by retention."""
-        rest = [source.segment for source in self._group or self._sources]
-        return self.log.segments.index_of(rest) >= 0
+    def has_source_segments(self) -> bool:
+        """Whether the segments still to be read belong to the log; retention may have deleted
+        them."""
+        remaining = [source.segment for source in self._group or self._sources]
+        return self.log.segments.index_of(remaining) >= 0
 
     def _mapping(self) -> BackgroundWork:
         start = self._candidate.first_dirty
@@ -84,13 +85,13 @@ class LogCleaning:
                 position = dirty[0].size
         self._offsets.begin(start)
         aborted = [txn for txn in self._aborted if txn.last_offset >= start]
-        walk = TransactionTracker(aborted)
+        tracker = TransactionTracker(aborted)
         return BackgroundWork(
-            map_offsets(self.log.storage, dirty, start, position or 0, self._offsets, walk)
+            map_offsets(self.log.storage, dirty, start, position or 0, self._offsets, tracker)
         )
 
     def proceed(self, now_ms: int) -> bool:
-        """Put in place what was written and begin the next part; False when all is done.
+        """Swap in the rewritten group and begin the next one; False when all groups are done.
 
         Raises OSError; CleaningAborted when the log's segments changed meanwhile.
         """
@@ -99,7 +100,7 @@ class LogCleaning:
             self._groups = group_sources(mapped, self.log.config)
             self.totals.map_utilization = self._offsets.utilization
         if self._group is not None:
-            self._put_in_place(self._group, now_ms)
+            self._swap_in(self._group, now_ms)
             self._group = None
         if not self._groups:
             return False
@@ -107,10 +108,10 @@ class LogCleaning:
         self.work = self._rewriting(self._group)
         return True
 
-    def _put_in_place(self, group: list[Source], now_ms: int) -> None:
+    def _swap_in(self, group: list[Source], now_ms: int) -> None:
         old = [source.segment for source in group]
         if not self.log.replace_segments(old, now_ms):
-            raise CleaningAborted(f"{self.log!r}: its segments are others by now")
+            raise CleaningAborted(f"{self.log!r}: its segments changed during the cleaning")
         self._count(group)
 
     def _count(self, group: list[Source]) -> None:
@@ -125,7 +126,7 @@ class LogCleaning:
         log = self.log
         self._retention = RecordRetention(
             offsets=self._offsets,
-            walk=self._walk,
+            tracker=self._tracker,
             last_records=_last_records(log),
             round_end=self._candidate.end,
             now_ms=self.began_ms,
@@ -148,14 +149,14 @@ class LogCleaning:
         return cleaned[-1] if cleaned else None
 
     def discard(self) -> None:
-        """Remove what was not put in place. Raises OSError."""
+        """Delete the files of an unfinished group. Raises OSError."""
         self.work.close()
         if self._group is not None:
             segment_swap.discard(self.log.storage, self._directory, self._group[0].base_offset)
 
 
 class CleaningAborted(Exception):
-    """The log changed under the cleaning, which is of no use any more."""
+    """The log changed during its cleaning, whose result is discarded."""
 
 
 def _last_records(log: PartitionLog) -> LastRecords:

@@ -1,4 +1,4 @@
-"""The first walk of a cleaning: the newest offset of each key in the dirty part of a log."""
+"""The map pass of a cleaning: collect the newest offset of each key in the dirty part."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from urteil.broker.log.batch_scan import Batch, read_batches
 from urteil.broker.log.cleaner.background_work import Steps
 from urteil.broker.log.cleaner.offset_map import OffsetMap
-from urteil.broker.log.cleaner.record_scan import scan
+from urteil.broker.log.cleaner.record_scan import scan_records
 from urteil.broker.log.cleaner.segment_groups import Source
 from urteil.broker.log.cleaner.transaction_tracker import TransactionTracker
 from urteil.broker.log.segment import DamagedSegment
@@ -20,7 +20,8 @@ STEP_BYTES = 1 << 20
 
 
 def read_intact_batches(storage: Storage, source: Source, position: int = 0) -> Iterator[Batch]:
-    """The batches of a segment to its very end. Raises DamagedSegment (OSError) otherwise."""
+    """The batches of a segment. Raises DamagedSegment (OSError) unless all are intact to its
+    end."""
     file = storage.open(source.path)
     expected = source.base_offset
     try:
@@ -43,42 +44,42 @@ def map_offsets(
     start: int,
     position: int,
     offsets: OffsetMap,
-    walk: TransactionTracker,
+    tracker: TransactionTracker,
 ) -> Steps:
-    """Fill `offsets` from `start` on, which lies at `position` of the first source.
+    """Fill `offsets` with the keys from offset `start` on, at `position` of the first source.
 
-    Ends with the last source, or as soon as the map is full.
+    Ends with the last source, or when the map is full.
     """
     for source in sources:
         unreported = 0
         for batch in read_intact_batches(storage, source, position):
-            if offsets.full:
+            if offsets.is_full:
                 return
-            if not walk.discards(batch.header, batch.data) and not batch.header.is_control:
-                _put(offsets, batch, start)
+            if not tracker.is_discarded(batch.header, batch.data) and not batch.header.is_control:
+                _map_batch(offsets, batch, start)
             if batch.header.last_offset >= start:
                 offsets.latest_offset = batch.header.last_offset
             unreported += batch.header.size
             if unreported >= STEP_BYTES:
                 yield unreported
                 unreported = 0
-        # a hole at the end is clean, too
+        # a hole at the end counts as clean
         offsets.latest_offset = source.end_offset - 1
         yield unreported
         position = 0
 
 
-def _put(offsets: OffsetMap, batch: Batch, start: int) -> None:
+def _map_batch(offsets: OffsetMap, batch: Batch, start: int) -> None:
     header = batch.header
     if header.magic < NEWEST_MAGIC:
-        old = [(one.key, one.offset) for one in iter_stored_records(batch.data)]
-        known = [(key, offset) for key, offset in old if key is not None and offset >= start]
+        pairs = [(record.key, record.offset) for record in iter_stored_records(batch.data)]
+        known = [(key, offset) for key, offset in pairs if key is not None and offset >= start]
         if known:
             offsets.put(known)
         return
     try:
         body = decompress(header.compression, batch.data[HEADER_BYTES:])
-        scanned = scan(body, header.records_count)
+        scanned = scan_records(body, header.records_count)
     except CorruptBatch as error:
         raise CorruptBatch(f"the batch at offset {header.base_offset}: {error}") from error
     base = header.base_offset

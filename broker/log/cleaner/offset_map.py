@@ -7,14 +7,14 @@ from bisect import bisect_left
 from collections.abc import Sequence
 
 ENTRY_BYTES = 150
-"""What a dict takes for an entry beside its key's bytes, at its worst moment but one: growing."""
+"""The bytes that a dict needs for an entry beside its key, except while it grows."""
 
 
 class OffsetMap:
-    """Keys as they are, not their hashes: two keys are never taken for one.
+    """A map from the keys themselves, not from their hashes: keys never collide.
 
-    `full` is a matter between two batches: the one that fills the map is still taken whole, so
-    that a cleaning always gets further.
+    `is_full` is checked between batches. The batch that fills the map is still added completely, so
+    that every cleaning advances.
     """
 
     __slots__ = (
@@ -30,21 +30,21 @@ class OffsetMap:
         self._newest: array[int] | None = None
 
     @property
-    def full(self) -> bool:
+    def is_full(self) -> bool:
         return self.used_bytes >= self._limit_bytes
 
     @property
     def utilization(self) -> float:
-        """How much of the limit is used, from 0 on."""
+        """The used fraction of the limit; may exceed 1."""
         return self.used_bytes / max(self._limit_bytes, 1)
 
     def begin(self, start_offset: int) -> None:
-        """The keys of every record from there up to `latest_offset` are going to be put."""
+        """Begin at `start_offset`: the map covers all records from there to `latest_offset`."""
         self.start_offset, self.latest_offset = start_offset, start_offset - 1
 
     def supersedes(self, first_offset: int, last_offset: int) -> bool:
-        """Whether the map, which takes no more keys, tells of these offsets that none of them is
-        the newest of its key, so that nobody need look at the records."""
+        """Whether all records in this range of offsets have newer ones with the same key, so that
+        the records need not be read. The map must be complete."""
         if first_offset < self.start_offset or last_offset > self.latest_offset:
             return False
         if self._newest is None:
@@ -53,7 +53,7 @@ class OffsetMap:
         return at == len(self._newest) or self._newest[at] > last_offset
 
     def put(self, keys: Sequence[tuple[bytes, int]]) -> None:
-        """Know the offsets of keys, which rise from call to call and within one."""
+        """Add keys with their offsets, which ascend within a call and between calls."""
         known = len(self.offsets)
         self.offsets.update(keys)
         new = len(self.offsets) - known

@@ -1,4 +1,4 @@
-"""What stays of a batch when its log is cleaned (`Cleaner.cleanInto`, `MemoryRecords.filterTo`)."""
+"""The records of a batch that a cleaning keeps (`Cleaner.cleanInto`, `MemoryRecords.filterTo`)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from urteil.broker.log.cleaner.batch_rebuild import empty_batch, rebuild_batch
 from urteil.broker.log.cleaner.offset_map import OffsetMap
-from urteil.broker.log.cleaner.record_scan import ScannedRecords, scan
+from urteil.broker.log.cleaner.record_scan import ScannedRecords, scan_records
 from urteil.broker.log.cleaner.transaction_tracker import TransactionTracker
 from urteil.broker.log.storage import Buffer
 from urteil.broker.wire.batch_header import LOG_APPEND_TIME, OF_TRANSACTIONS
@@ -22,7 +22,7 @@ from urteil.broker.wire.compression import decompress
 from urteil.broker.wire.downconversion import message_set
 
 LastRecords = Mapping[int, tuple[int | None, int]]
-"""Of each active producer the last data offset, if it has one in the log, and the epoch."""
+"""By producer id: the last data offset, if the log has one, and the producer epoch."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -34,41 +34,41 @@ class RecordRetention:
     """
 
     offsets: OffsetMap
-    walk: TransactionTracker
+    tracker: TransactionTracker
     last_records: LastRecords
     round_end: int
     now_ms: int
     delete_retention_ms: int
     cleaned_ms: int | None = None
-    """When the newest segment that was cleaned before was last written to."""
+    """The modification time of the newest segment that was cleaned before."""
     records_read: int = 0
     records_kept: int = 0
     _keeps_old_tombstones: bool = True
 
-    def enter(self, modified_ms: int) -> None:
-        """What comes next lies in a segment that was last written to at that time. Tombstones of
-        magic 0 and 1, which cannot bear a time to go by, go by it (`Cleaner.cleanSegments`)."""
+    def enter_segment(self, modified_ms: int) -> None:
+        """Begin a segment with this modification time, by which tombstones of magic 0 and 1 expire:
+        they cannot hold a delete horizon (`Cleaner.cleanSegments`)."""
         self._keeps_old_tombstones = (
             self.cleaned_ms is None or modified_ms > self.cleaned_ms - self.delete_retention_ms
         )
 
-    def of(self, header: BatchHeader, data: memoryview) -> Buffer | None:
-        """The batch as it goes on, None if it goes. Raises CorruptBatch."""
+    def filter_batch(self, header: BatchHeader, data: memoryview) -> Buffer | None:
+        """The batch as it is copied, None if it is removed. Raises CorruptBatch."""
         if header.magic < NEWEST_MAGIC:
-            return self._of_old(header, data)
+            return self._filter_old_messages(header, data)
         self.records_read += header.records_count
-        discarded = self.walk.discards(header, data)
+        discarded = self.tracker.is_discarded(header, data)
         without_txn = discarded and header.is_control
         if without_txn:
-            # a marker goes by the clock, as tombstones do: readers may be in its transaction
-            discarded = self._is_over(header)
-        kept = None if discarded else self._kept(header, data)
+            # a marker expires by time, like a tombstone: readers may be inside its transaction
+            discarded = self._is_past_horizon(header)
+        kept = None if discarded else self._select_records(header, data)
         if kept is None:
-            return empty_batch(header) if self._is_needed(header) else None
-        return self._written(header, data, kept, without_txn=without_txn)
+            return empty_batch(header) if self._must_stay(header) else None
+        return self._rewrite(header, data, kept, without_txn=without_txn)
 
-    def _of_old(self, header: BatchHeader, data: memoryview) -> Buffer | None:
-        """The same for messages of magic 0 and 1, which keep their format."""
+    def _filter_old_messages(self, header: BatchHeader, data: memoryview) -> Buffer | None:
+        """`filter_batch` for messages of magic 0 and 1, which keep their format."""
         records = list(iter_stored_records(data))
         kept = [record for record in records if self._keeps_old(record)]
         self.records_read += len(records)
@@ -85,11 +85,11 @@ class RecordRetention:
             return False
         return record.value is not None or self._keeps_old_tombstones
 
-    def _is_over(self, header: BatchHeader) -> bool:
+    def _is_past_horizon(self, header: BatchHeader) -> bool:
         return header.has_delete_horizon and header.base_timestamp <= self.now_ms
 
-    def _is_needed(self, header: BatchHeader) -> bool:
-        """Whether even a batch without records has to stay."""
+    def _must_stay(self, header: BatchHeader) -> bool:
+        """Whether the batch stays even without records."""
         if header.next_offset == self.round_end:
             return True
         if not header.has_producer_id or header.producer_id not in self.last_records:
@@ -99,36 +99,36 @@ class RecordRetention:
             return header.is_control and header.producer_epoch == epoch
         return header.last_offset == offset
 
-    def _kept(
+    def _select_records(
         self, header: BatchHeader, data: memoryview
     ) -> tuple[bytes, ScannedRecords, list[int]] | None:
-        """The records with the numbers of those that stay, None if none does."""
+        """The records and the numbers of those that stay; None if none does."""
         if not header.records_count or self._is_superseded(header):
             return None
         body = decompress(header.compression, data[HEADER_BYTES:])
-        scanned = scan(body, header.records_count)
+        scanned = scan_records(body, header.records_count)
         numbers: list[int] = list(range(header.records_count))
         if not header.is_control:
-            numbers = self._newest(header, scanned)
-            if scanned.tombstones and self._is_over(header):
-                gone = {
+            numbers = self._select_newest(header, scanned)
+            if scanned.tombstones and self._is_past_horizon(header):
+                expired = {
                     number
                     for number in scanned.tombstones
                     if header.base_offset + scanned.offset_deltas[number]
                     <= self.offsets.latest_offset
                 }
-                numbers = [number for number in numbers if number not in gone]
+                numbers = [number for number in numbers if number not in expired]
         return (body, scanned, numbers) if numbers else None
 
     def _is_superseded(self, header: BatchHeader) -> bool:
-        """Whether every record has a newer one, told without a look at them. What belongs to
-        transactions may not be in the map."""
+        """Whether the offset map shows that every record has a newer one. Not for transactional
+        batches: the map may lack their records."""
         return not header.attributes & OF_TRANSACTIONS and self.offsets.supersedes(
             header.base_offset, header.last_offset
         )
 
-    def _newest(self, header: BatchHeader, scanned: ScannedRecords) -> list[int]:
-        """The records whose key is not known with a later offset; without a key none stays."""
+    def _select_newest(self, header: BatchHeader, scanned: ScannedRecords) -> list[int]:
+        """The records without a later one of the same key; records without a key are dropped."""
         base, latest = header.base_offset, self.offsets.latest_offset
         known = self.offsets.offsets.get
         if header.last_offset <= latest:
@@ -147,7 +147,7 @@ class RecordRetention:
             if base + delta > latest or (key is not None and known(key, -1) <= base + delta)
         ]
 
-    def _written(
+    def _rewrite(
         self,
         header: BatchHeader,
         data: memoryview,

@@ -1,4 +1,4 @@
-"""The second walk of a cleaning: what stays of a group of segments goes to a new one."""
+"""The rewrite pass of a cleaning: copy the records that stay from a group to a new segment."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from urteil.broker.log.segment import LogSegment, PlacedBatch
 from urteil.broker.log.storage import Buffer, Storage
 from urteil.broker.wire.batches import read_header
 
-_BUFFERS = 500
+_MAX_BUFFERS = 500
 
 
 class _Output:
-    """Writes batches in larger pieces."""
+    """Collects batches and writes them in larger pieces."""
 
     def __init__(self, segment: LogSegment, index_interval_bytes: int) -> None:
         self._segment = segment
@@ -28,12 +28,12 @@ class _Output:
         self._size = 0
 
     def add(self, batch: Buffer) -> int:
-        """Take one batch; returns the bytes written to the file."""
+        """Add a batch; return the bytes that were written to the file."""
         header = read_header(batch)
         self._buffers.append(batch)
         self._placed.append((header.last_offset, header.max_timestamp, header.size))
         self._size += header.size
-        full = self._size >= STEP_BYTES or len(self._buffers) >= _BUFFERS
+        full = self._size >= STEP_BYTES or len(self._buffers) >= _MAX_BUFFERS
         return self.flush() if full else 0
 
     def flush(self) -> int:
@@ -52,24 +52,24 @@ def rewrite(
     retention: RecordRetention,
     index_interval_bytes: int,
 ) -> Steps:
-    """Write the `.cleaned` files of a group, whole and synced when the last step is done."""
+    """Write the `.cleaned` files of a group; they are complete and synced after the last step."""
     segment = LogSegment(storage, directory, sources[0].base_offset, 0, create=True, suffix=CLEANED)
     try:
         segment.txn_index.clear()
         output = _Output(segment, index_interval_bytes)
         for source in sources:
             used = 0
-            retention.enter(source.modified_ms)
+            retention.enter_segment(source.modified_ms)
             for batch in read_intact_batches(storage, source):
-                stays = retention.of(batch.header, batch.data)
+                kept = retention.filter_batch(batch.header, batch.data)
                 used += batch.header.size
-                if stays is not None:
-                    used += output.add(stays)
+                if kept is not None:
+                    used += output.add(kept)
                 if used >= STEP_BYTES:
                     yield used
                     used = 0
             yield used + output.flush()
-        for txn in retention.walk.drain_retained():
+        for txn in retention.tracker.drain_retained():
             segment.txn_index.append(txn)
         segment.seal()
         segment.file.set_modified_ms(sources[-1].modified_ms)

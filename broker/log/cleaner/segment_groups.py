@@ -1,4 +1,4 @@
-"""Which segments become one when a log is cleaned (`Cleaner.groupSegmentsBySize`)."""
+"""Groups of segments that a cleaning merges into one (`Cleaner.groupSegmentsBySize`)."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from urteil.broker.log.segment import MAX_RELATIVE_OFFSET, LogSegment
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """A segment as a job beside the loop sees it: a file, not an object that others change."""
+    """An immutable description of a segment for the background thread."""
 
     segment: LogSegment
     path: Path
     base_offset: int
     end_offset: int
-    """Where the next segment begins."""
+    """The base offset of the next segment."""
     size: int
     index_bytes: int
     time_index_bytes: int
@@ -40,7 +40,7 @@ def describe_source(segment: LogSegment) -> Source:
 
 
 def group_sources(sources: Sequence[Source], config: LogConfig) -> list[list[Source]]:
-    """Neighbours together, as long as log and indexes fit one segment, and so do the offsets."""
+    """Group neighbours whose bytes, indexes and offsets fit one segment."""
     groups: list[list[Source]] = []
     room = index_room = time_index_room = 0
     for source in sources:
@@ -49,7 +49,7 @@ def group_sources(sources: Sequence[Source], config: LogConfig) -> list[list[Sou
             and source.size <= room
             and source.index_bytes <= index_room
             and source.time_index_bytes <= time_index_room
-            and _in_reach(groups[-1][0], source)
+            and _is_in_reach(groups[-1][0], source)
         )
         if not fits:
             groups.append([])
@@ -62,6 +62,6 @@ def group_sources(sources: Sequence[Source], config: LogConfig) -> list[list[Sou
     return groups
 
 
-def _in_reach(first: Source, source: Source) -> bool:
-    # an empty segment has no offset that could be out of reach
+def _is_in_reach(first: Source, source: Source) -> bool:
+    # an empty segment has no offsets
     return source.size == 0 or source.end_offset - 1 - first.base_offset <= MAX_RELATIVE_OFFSET

@@ -1,8 +1,8 @@
-"""Putting a cleaned segment in the place of others, so that a crash at any step loses nothing.
+"""Replacement of segments by a cleaned one, safe against a crash at any step.
 
-As Apache Kafka does it (`LocalLog.replaceSegments`): `.cleaned` becomes `.swap` once it is whole,
-the segments it replaces become `.deleted`, `.swap` loses its suffix. What a crash leaves is
-settled by `log.unfinished_files` at the next start.
+As in Apache Kafka (`LocalLog.replaceSegments`): a complete `.cleaned` file becomes `.swap`, the
+replaced segments become `.deleted`, then `.swap` loses its suffix. After a crash the next start
+completes or undoes the replacement (`log.unfinished_files`).
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ from pathlib import Path
 from urteil.broker.log.file_names import CLEANED, INDEX, LOG, SWAP, TIME_INDEX, TXN_INDEX, file_name
 from urteil.broker.log.storage import Storage
 
-# the log's own file last: beside its `.swap` all the others are whole, too
+# the `.log` file last: its `.swap` proves that the other files are complete, too
 _KINDS = (INDEX, TIME_INDEX, TXN_INDEX, LOG)
 
 
-def announce(storage: Storage, directory: Path, base_offset: int) -> None:
-    """Turn `.cleaned` into `.swap`, durably: from here on the new segment counts."""
+def commit(storage: Storage, directory: Path, base_offset: int) -> None:
+    """Rename `.cleaned` to `.swap`, durably: from now on the new segment is valid."""
     _rename(storage, directory, base_offset, CLEANED, SWAP)
     storage.sync_directory(directory)
 
 
 def install(storage: Storage, directory: Path, base_offset: int) -> None:
-    """Turn `.swap` into the segment itself."""
+    """Remove the suffix `.swap`."""
     _rename(storage, directory, base_offset, SWAP, "")
 
 
 def discard(storage: Storage, directory: Path, base_offset: int) -> None:
-    """Remove what a cleaning wrote that is not wanted any more."""
+    """Delete the `.cleaned` files of an abandoned cleaning."""
     for kind in _KINDS:
         storage.remove(directory / file_name(base_offset, kind + CLEANED))
 

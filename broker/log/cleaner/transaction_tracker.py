@@ -1,4 +1,4 @@
-"""The transactions that a walk over the log is in the midst of (`CleanedTransactionMetadata`)."""
+"""The open transactions during a pass over a log (`CleanedTransactionMetadata`)."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ from urteil.broker.wire.primitives import Buffer
 
 
 class TransactionTracker:
-    """Told each batch in order: which may go, since its transaction was aborted or is all gone."""
+    """Decides for each batch, in offset order, whether its transaction allows its removal."""
 
-    __slots__ = ("_aborting", "_coming", "_committing", "_retained")
+    __slots__ = ("_aborting", "_committing", "_retained", "_upcoming")
 
     def __init__(self, aborted: Iterable[AbortedTxn]) -> None:
-        self._coming = deque(sorted(set(aborted), key=lambda txn: txn.first_offset))
+        self._upcoming = deque(sorted(set(aborted), key=lambda txn: txn.first_offset))
         self._aborting: dict[int, tuple[AbortedTxn, bool]] = {}
         self._committing: set[int] = set()
         self._retained: list[AbortedTxn] = []
 
-    def discards(self, header: BatchHeader, data: Buffer) -> bool:
-        """Whether a batch is of an aborted transaction, or a marker with nothing before it."""
-        self._reach(header)
+    def is_discarded(self, header: BatchHeader, data: Buffer) -> bool:
+        """Whether a batch belongs to an aborted transaction, or is a marker without records before
+        it."""
+        self._advance(header)
         if header.is_control:
-            return self._at_marker(header, data)
+            return self._is_marker_discarded(header, data)
         if not header.is_transactional:
             return False
         aborting = self._aborting.get(header.producer_id)
@@ -37,24 +38,24 @@ class TransactionTracker:
         return True
 
     def drain_retained(self) -> list[AbortedTxn]:
-        """The aborted transactions whose marker came since the last call, and batches of theirs
-        before it: readers have to know them still."""
-        taken, self._retained = self._retained, []
-        return taken
+        """The aborted transactions that ended since the last call and still have batches; they stay
+        in the transaction index."""
+        retained, self._retained = self._retained, []
+        return retained
 
-    def _reach(self, header: BatchHeader) -> None:
-        while self._coming and self._coming[0].first_offset <= header.last_offset:
-            txn = self._coming.popleft()
+    def _advance(self, header: BatchHeader) -> None:
+        while self._upcoming and self._upcoming[0].first_offset <= header.last_offset:
+            txn = self._upcoming.popleft()
             known = self._aborting.get(txn.producer_id)
             if known is None or known[0].last_offset < header.base_offset:
                 self._aborting[txn.producer_id] = (txn, False)
         if self._aborting:
-            # one whose marker is missing, in a damaged log, shall not swallow what follows
+            # in a damaged log a missing marker must not affect later transactions
             known = self._aborting.get(header.producer_id)
             if known is not None and known[0].last_offset < header.base_offset:
                 del self._aborting[header.producer_id]
 
-    def _at_marker(self, header: BatchHeader, data: Buffer) -> bool:
+    def _is_marker_discarded(self, header: BatchHeader, data: Buffer) -> bool:
         marker = read_marker(data) if header.records_count else None
         if marker is None:
             return header.records_count == 0

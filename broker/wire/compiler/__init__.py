@@ -1,4 +1,4 @@
-"""Turns field tables into Python source, one decode and one encode function a message version."""
+"""Compiler of field tables into Python source: one decoder and one encoder for each version."""
 
 from urteil.broker.wire.compiler.decode import compile_decoder
 from urteil.broker.wire.compiler.encode import compile_encoder

@@ -1,4 +1,4 @@
-"""Source of decode functions: bytes to frozen message, every length checked before it is used."""
+"""Source of decoders: from bytes to a frozen message. Every length is checked before its use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def compile_decoder(message: type[Message], version: int) -> Decoder:
-    """A function `(data, pos) -> (message, pos)`, as `Message.decode` promises it."""
+    """Compile a function `(data, pos) -> (message, pos)` with the contract of `Message.decode`."""
     return _Decoder(message, version).compile()
 
 
@@ -53,7 +53,7 @@ class _Decoder:
         self.source.line(f"raise WireError({f'{self.source.where}: {what}'!r}){tail}")
 
     def struct(self, cls: type[Struct]) -> str:
-        """Read all fields of a struct; returns the variable that holds it."""
+        """Read all fields of a struct; return the name of its variable."""
         version = self.source.version
         variables: list[str] = []
         tagged: list[tuple[Field, str]] = []
@@ -82,7 +82,7 @@ class _Decoder:
         return self.value(spec, spec.element)
 
     def single(self, spec: Field) -> str:
-        """A struct, after a byte that is below 0 for null where it may be one."""
+        """Read a struct. If it may be null, a byte precedes it that is negative for null."""
         assert spec.struct is not None
         if self.source.version not in spec.nullable:
             return self.struct(spec.struct)
@@ -151,7 +151,7 @@ class _Decoder:
         source.line(f"{variable} = tuple({items})")
 
     def length(self, form: str) -> str:
-        """Read a length or count together with the fixed fields before it; below 0 is null."""
+        """Read a length or count with the fixed fields before it; negative means null."""
         size = self.source.fresh("size")
         if self.source.flexible:
             self.small_uvarint(size, "read_length")

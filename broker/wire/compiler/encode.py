@@ -1,4 +1,4 @@
-"""Source of encode functions: message to buffers; large records are handed on, not copied."""
+"""Source of encoders: from a message to buffers. Large records are not copied."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from urteil.broker.wire.schema import Encoder, Field, Message, Struct
 
 COPY_BELOW_BYTES = 1024
-"""Smaller records are joined with their neighbours: a buffer of its own costs more than a copy."""
+"""Smaller records are copied to their neighbours: a separate buffer costs more."""
 
 
 def compile_encoder(message: type[Message], version: int) -> Encoder:
-    """A function `message -> buffers`, as `Message.encode` promises it."""
+    """Compile a function `message -> buffers` with the contract of `Message.encode`."""
     return _Encoder(message, version).compile()
 
 
@@ -99,7 +99,7 @@ class _Encoder:
             self.value(spec, spec.element, expression)
 
     def single(self, spec: Field, expression: str) -> None:
-        """A struct, after a byte that is below 0 for null where it may be one."""
+        """Write a struct. If it may be null, a byte precedes it that is negative for null."""
         assert spec.struct is not None
         if self.source.version not in spec.nullable:
             self.struct(spec.struct, expression)
@@ -181,7 +181,7 @@ class _Encoder:
             self.flush()
 
     def tag_section(self, tagged: list[Field], variable: str) -> None:
-        """Tagged fields are written where they differ from their default."""
+        """Write the tagged fields that differ from their default."""
         source = self.source
         if not tagged:
             self.run.append(("0", "B"))

@@ -1,4 +1,4 @@
-"""Source text under construction, and the names its functions may use."""
+"""A source text under construction and its namespace."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FIXED = {
 
 
 class Source:
-    """Lines of one function; values it refers to get names in its namespace."""
+    """The lines of one function; the values that it uses get names in its namespace."""
 
     def __init__(self, message: type[Message], version: int) -> None:
         self.where = f"{message.__name__} v{version}"
@@ -47,12 +47,12 @@ class Source:
         self._indent -= 1
 
     def fresh(self, stem: str) -> str:
-        """A variable name nobody used yet."""
+        """A new variable name."""
         self._names += 1
         return f"{stem}{self._names}"
 
     def constant(self, stem: str, value: object) -> str:
-        """A name by which the function finds `value`."""
+        """The name of `value` in the function's namespace."""
         name = self.fresh(stem)
         self.namespace[name] = value
         return name
@@ -67,7 +67,8 @@ _builders: dict[type[Struct], Any] = {}
 
 
 def builder(cls: type[Struct]) -> Any:
-    """A mutable twin of a frozen struct, with the same slots and a plain positional `__init__`.
+    """A mutable counterpart of a frozen struct, with the same slots and a plain positional
+    `__init__`.
 
     A frozen dataclass sets each field through `object.__setattr__`; making the twin and giving
     it the frozen class afterwards takes a quarter of the time, and decoding is mostly that.

@@ -110,7 +110,7 @@ def old_messages(magic: int, codec: int, rows: list[Row]) -> bytes:
     inner = _plain(magic, [row._replace(offset=row.offset - first) for row in rows])
     value = compress(codec, inner)
     if magic == 0 and codec == Compression.LZ4:
-        value = lz4_frame.broken(value)
+        value = lz4_frame.set_kafka_checksum(value)
     newest = max(row.time_ms for row in rows)
     wrapper = bytearray(_plain(magic, [Row(rows[-1].offset, newest, None, value)]))
     wrapper[17] = codec

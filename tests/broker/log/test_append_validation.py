@@ -43,7 +43,9 @@ def appended(
 
 @pytest.mark.parametrize("wanted", CODECS)
 @pytest.mark.parametrize("sent", Compression)
-def test_a_topic_s_codec_is_the_log_s(tmp_path: Path, wanted: str, sent: Compression) -> None:
+def test_batch_is_stored_in_the_topics_codec(
+    tmp_path: Path, wanted: str, sent: Compression
+) -> None:
     data = batch([b"a" * 99, b"b"], compression=sent, producer=(7, 1, 3))
     result, ((header, records),) = appended(tmp_path, data, LogConfig(compression_type=wanted))
     assert (result.base_offset, result.last_offset) == (0, 1)
@@ -53,7 +55,7 @@ def test_a_topic_s_codec_is_the_log_s(tmp_path: Path, wanted: str, sent: Compres
     assert [one.value for one in records] == [b"a" * 99, b"b"]
 
 
-def test_a_batch_in_the_right_codec_is_written_as_it_came(tmp_path: Path) -> None:
+def test_batch_in_the_topics_codec_is_stored_unchanged(tmp_path: Path) -> None:
     data = batch([b"a"], compression=Compression.ZSTD)
     log = open_log(tmp_path, config=LogConfig(compression_type="zstd"))
     log.append_as_leader(data, 0, NOW_MS)
@@ -61,7 +63,7 @@ def test_a_batch_in_the_right_codec_is_written_as_it_came(tmp_path: Path) -> Non
     log.close()
 
 
-def test_levels_are_the_topic_s(tmp_path: Path) -> None:
+def test_topics_compression_level_is_used(tmp_path: Path) -> None:
     data = batch([b"%d" % (n * n) for n in range(3000)])
     sizes = []
     for level in (1, 9):
@@ -73,9 +75,7 @@ def test_levels_are_the_topic_s(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("codec", ["producer", "gzip"])
-def test_log_append_time_keeps_the_first_time_and_marks_the_batch(
-    tmp_path: Path, codec: str
-) -> None:
+def test_log_append_time_sets_the_timestamp_type(tmp_path: Path, codec: str) -> None:
     config = LogConfig(message_timestamp_type="LogAppendTime", compression_type=codec)
     result, ((header, records),) = appended(tmp_path, batch([b"a"], timestamp_ms=5), config)
     assert result.log_append_time_ms == NOW_MS
@@ -83,7 +83,7 @@ def test_log_append_time_keeps_the_first_time_and_marks_the_batch(
     assert records[0].timestamp_ms == NOW_MS
 
 
-def test_a_mark_that_is_not_the_producer_s_to_set(tmp_path: Path) -> None:
+def test_timestamp_type_set_by_a_producer_is_cleared_or_rejected(tmp_path: Path) -> None:
     """Cleared where the producers' times count, refused where the broker's do."""
     data = batch([b"a"], log_append_time=True)
     result, ((header, _),) = appended(tmp_path, data)
@@ -93,7 +93,7 @@ def test_a_mark_that_is_not_the_producer_s_to_set(tmp_path: Path) -> None:
     assert [place for place, _ in refused.record_errors] == [0]
 
 
-def test_every_record_at_fault_is_named(tmp_path: Path) -> None:
+def test_every_invalid_record_is_reported(tmp_path: Path) -> None:
     config = LogConfig(cleanup_policy="compact", message_timestamp_before_max_ms=10)
     good, old = (b"k", b"v", (), NOW_MS), (b"k", b"v", (), NOW_MS - 11)
     keyless = (None, b"v", (), NOW_MS)
@@ -110,14 +110,14 @@ def test_every_record_at_fault_is_named(tmp_path: Path) -> None:
         log.close()
 
 
-def test_a_batch_that_grew_too_large_is_refused(tmp_path: Path) -> None:
+def test_batch_too_large_after_recompression_is_rejected(tmp_path: Path) -> None:
     data = batch([b"x" * 5000], compression=Compression.GZIP)
     config = LogConfig(compression_type="uncompressed", max_message_bytes=1000)
     assert len(data) < 1000
     assert appended(tmp_path, data, config)[0].error is ErrorCode.MESSAGE_TOO_LARGE
 
 
-def test_a_duplicate_is_answered_with_the_time_it_got(tmp_path: Path) -> None:
+def test_duplicate_returns_its_first_append_time(tmp_path: Path) -> None:
     log = open_log(tmp_path, config=APPEND_TIME)
     data = batch([b"a"], timestamp_ms=5, producer=(7, 0, 0))
     log.append_as_leader(data, 0, NOW_MS)
@@ -126,7 +126,7 @@ def test_a_duplicate_is_answered_with_the_time_it_got(tmp_path: Path) -> None:
     assert (again.base_offset, again.log_append_time_ms) == (0, NOW_MS)
 
 
-def test_bytes_that_are_no_whole_batch_are_dropped(tmp_path: Path) -> None:
+def test_incomplete_batch_is_ignored(tmp_path: Path) -> None:
     result, found = appended(tmp_path, bytes(batch([b"a"])) + b"abcdef")
     assert (result.error, len(found)) == (ErrorCode.NONE, 1)
     nothing = open_log(tmp_path).append_as_leader(memoryview(b""), 0, NOW_MS)
@@ -146,7 +146,9 @@ def messages(magic: int, codec: int, values: tuple[bytes, ...] = (b"a", b"b")) -
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("codec", [0, 1])
 @pytest.mark.parametrize("kind", ["producer", "zstd"])
-def test_old_messages_become_one_batch(tmp_path: Path, magic: int, codec: int, kind: str) -> None:
+def test_old_messages_are_converted_into_one_batch(
+    tmp_path: Path, magic: int, codec: int, kind: str
+) -> None:
     result, ((header, records),) = appended(
         tmp_path, messages(magic, codec), LogConfig(compression_type=kind)
     )
@@ -156,13 +158,13 @@ def test_old_messages_become_one_batch(tmp_path: Path, magic: int, codec: int, k
     assert [one.timestamp_ms for one in records] == [NOW_MS + n if magic else -1 for n in range(2)]
 
 
-def test_old_messages_get_the_broker_s_time(tmp_path: Path) -> None:
+def test_old_messages_get_the_brokers_timestamp(tmp_path: Path) -> None:
     result, ((header, _),) = appended(tmp_path, messages(1, 0), APPEND_TIME)
     assert result.log_append_time_ms == NOW_MS
     assert (header.timestamp_type, header.max_timestamp) == (1, NOW_MS)
 
 
-def test_old_messages_that_do_not_go_together(tmp_path: Path) -> None:
+def test_incompatible_old_messages_are_rejected(tmp_path: Path) -> None:
     for data in (messages(1, 1) + messages(1, 0), messages(0, 0) + messages(1, 0)):
         assert appended(tmp_path, data)[0].error is ErrorCode.INVALID_RECORD
     broken = bytearray(messages(1, 0))
@@ -170,7 +172,7 @@ def test_old_messages_that_do_not_go_together(tmp_path: Path) -> None:
     assert appended(tmp_path, broken)[0].error is ErrorCode.CORRUPT_MESSAGE
 
 
-def test_old_messages_without_keys_in_a_compacted_topic(tmp_path: Path) -> None:
+def test_old_messages_without_keys_are_rejected_in_a_compacted_topic(tmp_path: Path) -> None:
     builder = LegacyRecordBatchBuilder(1, 0, 1 << 20)
     builder.append(0, NOW_MS, b"k", b"v")
     builder.append(1, NOW_MS, None, b"v")
@@ -179,12 +181,12 @@ def test_old_messages_without_keys_in_a_compacted_topic(tmp_path: Path) -> None:
     assert [place for place, _ in result.record_errors] == [1]
 
 
-def test_a_broker_whose_codec_nobody_knows() -> None:
+def test_unknown_codec_setting_is_rejected() -> None:
     with pytest.raises(ValueError, match=r"compression\.type"):
         LogConfig.from_properties({"compression.type": "rar"})
 
 
-def test_magic_is_checked_before_anything_else(tmp_path: Path) -> None:
+def test_magic_is_checked_first(tmp_path: Path) -> None:
     data = bytearray(batch([b"a"]))
     struct.pack_into(">b", data, 16, 3)
     assert appended(tmp_path, data)[0].error is ErrorCode.CORRUPT_MESSAGE
@@ -193,7 +195,9 @@ def test_magic_is_checked_before_anything_else(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("place", "value"), [(64, 1), (64, 40), (65, 100), (65, 8), (67, 100), (67, 6)]
 )
-def test_records_that_would_spoil_a_compaction(tmp_path: Path, place: int, value: int) -> None:
+def test_malformed_records_are_rejected_in_a_compacted_topic(
+    tmp_path: Path, place: int, value: int
+) -> None:
     """A key or value that is longer than its record would end it for good, an offset that is not
     the record's would take later records of its key for older ones."""
     data = bytearray(batch([b"v"], key=b"k"))

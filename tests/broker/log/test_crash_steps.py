@@ -119,7 +119,7 @@ def play(log: PartitionLog, step: Step, number: int, before: Content) -> Content
 
 @settings(max_examples=150, deadline=None)
 @given(program=STEPS, steps=st.integers(0, 150))
-def test_a_kill_at_any_step(program: list[Step], steps: int) -> None:
+def test_kill_at_any_step_loses_no_acknowledged_record(program: list[Step], steps: int) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         storage = DyingStorage(10**9)

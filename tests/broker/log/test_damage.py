@@ -58,7 +58,7 @@ KINDS = [
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_damaged_file(image: Image, kind: str) -> None:
+def test_damaged_file_is_repaired_or_reported(image: Image, kind: str) -> None:
     with quick_folder() as folder:
         _try_all(image, kind, Path(folder))
 
@@ -109,7 +109,7 @@ def _check(image: Image, folder: Path, name: str, data: bytes, first: int) -> No
 def _check_refusal(text: str, path: Path, data: bytes) -> None:
     assert path.name == "meta.properties", f"refused: {text}"
     assert text.count(str(path)) == 1
-    assert "remove the file" in text
+    assert "delete the file" in text
     assert "\n" not in text
     assert path.read_bytes() == data
 

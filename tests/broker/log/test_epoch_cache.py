@@ -31,11 +31,13 @@ def cache(tmp_path: Path) -> EpochCache:
         (8, (-1, -1)),  # newer than all known
     ],
 )
-def test_end_offsets_by_kip_279(cache: EpochCache, requested: int, answer: tuple[int, int]) -> None:
+def test_end_offsets_follow_kip_279(
+    cache: EpochCache, requested: int, answer: tuple[int, int]
+) -> None:
     assert cache.end_offset(requested, 42) == answer
 
 
-def test_an_empty_cache_knows_nothing(tmp_path: Path) -> None:
+def test_empty_cache_has_no_epochs(tmp_path: Path) -> None:
     assert EpochCache(Storage(), tmp_path).end_offset(0, 5) == (-1, -1)
 
 
@@ -51,7 +53,7 @@ def test_an_empty_cache_knows_nothing(tmp_path: Path) -> None:
         ((-1, 50), [(2, 10), (4, 20), (7, 30)]),
     ],
 )
-def test_a_new_entry_drops_what_it_contradicts(
+def test_new_entry_removes_conflicting_entries(
     cache: EpochCache, tmp_path: Path, entry: tuple[int, int], entries: list[tuple[int, int]]
 ) -> None:
     cache.assign(*entry)
@@ -63,7 +65,7 @@ def test_a_new_entry_drops_what_it_contradicts(
     ("end", "entries"),
     [(31, [(2, 10), (4, 20), (7, 30)]), (30, [(2, 10), (4, 20)]), (15, [(2, 10)]), (10, [])],
 )
-def test_truncation_from_the_end(
+def test_truncation_from_the_end_removes_later_epochs(
     cache: EpochCache, tmp_path: Path, end: int, entries: list[tuple[int, int]]
 ) -> None:
     cache.truncate_from_end(end)
@@ -80,18 +82,18 @@ def test_truncation_from_the_end(
         (99, [(7, 99)]),
     ],
 )
-def test_truncation_from_the_start(
+def test_truncation_from_the_start_removes_earlier_epochs(
     cache: EpochCache, start: int, entries: list[tuple[int, int]]
 ) -> None:
     cache.truncate_from_start(start)
     assert cache.entries == entries
 
 
-def test_the_file_is_kafkas(cache: EpochCache, tmp_path: Path) -> None:
+def test_epoch_file_has_kafkas_format(cache: EpochCache, tmp_path: Path) -> None:
     assert (tmp_path / LEADER_EPOCHS).read_text() == "0\n3\n2 10\n4 20\n7 30\n"
 
 
-def test_a_new_epoch_is_written_over_the_file(cache: EpochCache, tmp_path: Path) -> None:
+def test_new_epoch_overwrites_the_file_in_place(cache: EpochCache, tmp_path: Path) -> None:
     inode = (tmp_path / LEADER_EPOCHS).stat().st_ino
     cache.assign(12, 31)
     assert (tmp_path / LEADER_EPOCHS).stat().st_ino == inode
@@ -100,7 +102,7 @@ def test_a_new_epoch_is_written_over_the_file(cache: EpochCache, tmp_path: Path)
 
 
 @pytest.mark.parametrize("content", ["", "0\n2\n0 0\n", "0\n2\n0 0\n3 4", "garbage", None])
-def test_a_damaged_or_lost_file_is_rebuilt_from_the_log(
+def test_damaged_or_missing_epoch_file_is_rebuilt_from_the_log(
     tmp_path: Path, content: str | None
 ) -> None:
     log = open_log(tmp_path)
@@ -112,7 +114,7 @@ def test_a_damaged_or_lost_file_is_rebuilt_from_the_log(
     assert open_log(tmp_path).epochs.entries == [(0, 0), (3, 4), (5, 8)]
 
 
-def test_the_log_keeps_epochs_in_step(tmp_path: Path) -> None:
+def test_log_updates_epochs_with_every_change(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     log.assign_epoch_start(0, 0)
     append(log, batch([b"a", b"b"]), epoch=0)
@@ -129,7 +131,7 @@ def test_the_log_keeps_epochs_in_step(tmp_path: Path) -> None:
     assert log.latest_epoch == -1
 
 
-def test_epochs_before_a_start_that_a_kill_took_back_are_known_again(tmp_path: Path) -> None:
+def test_epochs_below_a_lowered_log_start_are_restored(tmp_path: Path) -> None:
     """The start is in a checkpoint once a minute, the epochs are written at once. A follower with
     other records below that start would not be told that it diverges."""
     log = open_log(tmp_path)

@@ -16,7 +16,7 @@ from urteil.broker.log.producer_states import ProducerEntry, SentBatch
 from urteil.broker.log.storage import Storage
 
 
-def test_names_and_sizes_after_a_roll(tmp_path: Path) -> None:
+def test_file_names_and_sizes_after_a_roll(tmp_path: Path) -> None:
     log = open_log(tmp_path, config=LogConfig(segment_bytes=500, index_interval_bytes=200))
     for number in range(12):
         append(log, batch([b"x" * 40], timestamp_ms=NOW_MS + number, producer=(1, 0, number)))
@@ -30,7 +30,7 @@ def test_names_and_sizes_after_a_roll(tmp_path: Path) -> None:
     assert times == struct.pack(">qiqi", NOW_MS + 6, 2, NOW_MS + 7, 3)
 
 
-def test_a_snapshot_is_version_one_with_a_checksum(tmp_path: Path) -> None:
+def test_snapshot_has_version_1_and_a_checksum(tmp_path: Path) -> None:
     entry = ProducerEntry(7, 2, [SentBatch(4, 99, 3, NOW_MS)], NOW_MS, 5, 96)
     data = producer_snapshots.encode([entry])
     body = struct.pack(">iqhiqiqiq", 1, 7, 2, 4, 99, 3, NOW_MS, 5, 96)
@@ -41,13 +41,13 @@ def test_a_snapshot_is_version_one_with_a_checksum(tmp_path: Path) -> None:
             producer_snapshots.decode(damage)
 
 
-def test_a_producer_with_a_marker_alone_has_no_batch() -> None:
+def test_producer_with_only_a_marker_has_no_batch() -> None:
     data = producer_snapshots.encode([ProducerEntry(7, 2, [], NOW_MS, 5, None)])
     assert struct.unpack_from(">qhiqiqiq", data, 10) == (7, 2, -1, -1, 0, NOW_MS, 5, -1)
     assert producer_snapshots.decode(data) == [ProducerEntry(7, 2, [], NOW_MS, 5, None)]
 
 
-def test_transaction_index_entries(tmp_path: Path) -> None:
+def test_transaction_index_entries_have_kafkas_format(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     append(log, batch(producer=(3, 0, 0), transactional=True))
     append(log, batch(producer=(4, 0, 0), transactional=True))
@@ -56,7 +56,7 @@ def test_transaction_index_entries(tmp_path: Path) -> None:
     assert data == struct.pack(">hqqqq", 0, 3, 0, 2, 1)
 
 
-def test_offset_checkpoints(tmp_path: Path) -> None:
+def test_offset_checkpoints_have_kafkas_format(tmp_path: Path) -> None:
     storage, path = Storage(), tmp_path / checkpoints.RECOVERY_POINTS
     rows = {("orders", 0): 5, ("a.b_c-d", 12): 2**40}
     checkpoints.write_offsets(storage, path, rows)
@@ -68,7 +68,7 @@ def test_offset_checkpoints(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["\n", "1\n0\n", "0\nx\n", "0\n2\na 0 1\n", "0\n1\na 0\n", "0\n1\na 0 x\n"]
 )
-def test_damaged_checkpoints_name_themselves(tmp_path: Path, text: str) -> None:
+def test_damaged_checkpoint_error_names_the_file(tmp_path: Path, text: str) -> None:
     path = tmp_path / "checkpoint"
     path.write_text(text)
     with pytest.raises(checkpoints.DamagedFile, match="checkpoint"):
@@ -85,7 +85,7 @@ def test_empty_checkpoints_have_no_rows(tmp_path: Path, caplog: pytest.LogCaptur
     assert caplog.records == []
 
 
-def test_partition_metadata(tmp_path: Path) -> None:
+def test_partition_metadata_has_kafkas_format(tmp_path: Path) -> None:
     topic_id = checkpoints.decode_uuid("jyBLnm1AQHafQvz2OHjKhg")
     checkpoints.write_topic_id(Storage(), tmp_path, topic_id)
     data = (tmp_path / "partition.metadata").read_bytes()
@@ -123,7 +123,7 @@ def test_settings_follow_kafkas_synonyms() -> None:
         LogConfig.from_properties({"unclean.leader.election.enable": "perhaps"})
 
 
-def test_an_atomic_write_is_whole_though_the_system_takes_it_in_parts(
+def test_atomic_write_continues_after_partial_writes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write = os.write

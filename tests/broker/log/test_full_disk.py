@@ -125,7 +125,7 @@ def _work(manager: LogManager, acknowledged: list[tuple[int, bytes | None]]) -> 
 
 
 @pytest.mark.parametrize("code", FAILURES, ids=[errno.errorcode[code] for code in FAILURES])
-def test_the_disk_fails_at_any_step(code: int) -> None:
+def test_disk_failure_at_any_step_loses_no_acknowledged_record(code: int) -> None:
     never = 0
     for step in range(STEPS):
         with quick_folder() as name:
@@ -159,7 +159,7 @@ def _fail_at(step: int, code: int, folder: Path) -> int:
     return int(finished)
 
 
-def test_a_device_that_fails_while_it_is_sent_from_takes_its_directory(
+def test_device_error_during_sendfile_fails_the_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = open_log(tmp_path)

@@ -63,7 +63,7 @@ def spoil(path: Path, entry_bytes: int, count: int) -> bytes:
 
 
 @pytest.mark.parametrize("count", [1, 5, 20])
-def test_a_read_passes_over_entries_that_do_not_fit(
+def test_read_bypasses_wrong_index_entries(
     log: PartitionLog, storage: Counting, count: int
 ) -> None:
     sealed = log.segments[0]
@@ -84,7 +84,7 @@ def test_a_read_passes_over_entries_that_do_not_fit(
     assert log.segments.misindexed == [sealed]
 
 
-def test_a_time_is_found_though_entries_do_not_fit(log: PartitionLog, storage: Counting) -> None:
+def test_time_lookup_bypasses_wrong_index_entries(log: PartitionLog, storage: Counting) -> None:
     spoil(log.segments[0].time_index.path, 12, 3)
     for n in range(0, log.segments[0].bound, 37):
         found = first_at(log, NOW_MS + n)
@@ -93,7 +93,7 @@ def test_a_time_is_found_though_entries_do_not_fit(log: PartitionLog, storage: C
 
 
 @pytest.mark.parametrize(("suffix", "entry_bytes"), [("offset_index", 8), ("time_index", 12)])
-def test_indexes_are_built_anew_beside_the_readers(
+def test_wrong_indexes_are_rebuilt_in_the_background(
     log: PartitionLog, suffix: str, entry_bytes: int
 ) -> None:
     jobs: list[Callable[[], None]] = []
@@ -114,7 +114,7 @@ def test_indexes_are_built_anew_beside_the_readers(
     assert len(read_all(log)) == BATCHES
 
 
-def test_where_the_log_is_damaged_too_its_index_stays(log: PartitionLog) -> None:
+def test_index_of_a_damaged_log_is_not_rebuilt(log: PartitionLog) -> None:
     jobs: list[Callable[[], None]] = []
     duties = Maintenance(log.storage, {}, jobs.append)
     sealed = log.segments[0]

@@ -106,12 +106,12 @@ def test_dump_log_segments_reads_every_file(filled: tuple[PartitionLog, Values])
     assert told == values
 
 
-def test_indexes_are_sane(log: PartitionLog) -> None:
+def test_kafka_finds_the_indexes_sane(log: PartitionLog) -> None:
     files = files_of(log, ".index", ".timeindex")
     lines = dump(files, "--index-sanity-check")
     sane = [line for line in lines if "passed sanity" in line or line.endswith("is empty.")]
     assert len(sane) == len(files)
 
 
-def test_indexes_lead_to_what_they_say(log: PartitionLog) -> None:
+def test_index_entries_point_to_their_batches(log: PartitionLog) -> None:
     dump(files_of(log, ".index", ".timeindex"), "--verify-index-only")

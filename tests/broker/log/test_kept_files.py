@@ -47,7 +47,7 @@ def reopened(folder: Path, *, clean: bool, point: int, end: int = 200) -> Partit
 
 @pytest.mark.parametrize("clean", [True, False])
 @pytest.mark.parametrize("cut", ["a batch", "half a batch", "all"])
-def test_flushed_segment_that_lost_its_end_does_not_end_the_log(
+def test_truncated_flushed_segment_does_not_end_the_log(
     tmp_path: Path, cut: str, clean: bool
 ) -> None:
     log = two_segments(tmp_path)
@@ -69,9 +69,7 @@ def test_flushed_segment_that_lost_its_end_does_not_end_the_log(
 
 
 @pytest.mark.parametrize("clean", [True, False])
-def test_damaged_batch_in_a_flushed_segment_stays_with_those_behind_it(
-    tmp_path: Path, clean: bool
-) -> None:
+def test_batches_after_damage_in_a_flushed_segment_stay(tmp_path: Path, clean: bool) -> None:
     log = two_segments(tmp_path)
     third = stored(log)[2]
     log.close()
@@ -86,7 +84,7 @@ def test_damaged_batch_in_a_flushed_segment_stays_with_those_behind_it(
     assert (again.log_end_offset, kept(tmp_path)) == (200, {})
 
 
-def test_segments_behind_damage_that_was_not_flushed_are_kept_aside(tmp_path: Path) -> None:
+def test_segments_after_unflushed_damage_become_kept_files(tmp_path: Path) -> None:
     """A power cut may have taken more than it shows, so the log ends at the damage."""
     log = two_segments(tmp_path)
     third, content = stored(log)[2], (tmp_path / "00000000000000000100.log").read_bytes()
@@ -109,7 +107,7 @@ def test_segments_behind_damage_that_was_not_flushed_are_kept_aside(tmp_path: Pa
     assert offsets(restored) == [*range(10), *range(100, 200)]
 
 
-def test_second_cut_at_the_same_offset_has_a_name_of_its_own(tmp_path: Path) -> None:
+def test_second_kept_file_at_an_offset_gets_its_own_name(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     append(log)
     size = log.segments.active.size
@@ -126,7 +124,7 @@ def test_second_cut_at_the_same_offset_has_a_name_of_its_own(tmp_path: Path) -> 
     }
 
 
-def test_log_that_ends_before_its_start_is_kept_aside(tmp_path: Path) -> None:
+def test_log_that_ends_before_its_start_becomes_kept_files(tmp_path: Path) -> None:
     drop(two_segments(tmp_path))
     remembered = CheckpointedState(recovery_point=200, log_start_offset=500, clean=True)
     again = open_log(tmp_path, remembered=remembered)
@@ -137,7 +135,7 @@ def test_log_that_ends_before_its_start_is_kept_aside(tmp_path: Path) -> None:
     ]
 
 
-def test_zeros_that_preallocation_left_are_not_kept(tmp_path: Path) -> None:
+def test_zeros_of_preallocation_are_not_kept(tmp_path: Path) -> None:
     log = open_log(tmp_path, config=replace(CONFIG, preallocate=True))
     append(log)
     drop(log)
@@ -158,7 +156,7 @@ def test_zeros_that_preallocation_left_are_not_kept(tmp_path: Path) -> None:
         ({"retention_ms": -1}, 0, 2, False),
     ],
 )
-def test_kept_files_leave_with_retention(
+def test_retention_removes_kept_files(
     tmp_path: Path, limits: dict[str, int], later_ms: int, start: int, stays: bool
 ) -> None:
     log = open_log(tmp_path)
@@ -200,7 +198,7 @@ def leap(folder: Path, *bases: int) -> Path:
         ((0, 2**31), [0, 2**31]),
     ],
 )
-def test_segment_with_offsets_beyond_its_reach_is_split(
+def test_segment_with_unreachable_offsets_is_split(
     tmp_path: Path, bases: tuple[int, ...], segments: list[int], clean: bool
 ) -> None:
     leap(tmp_path, *bases)
@@ -224,7 +222,7 @@ class DiesBeforeCut(Storage):
             raise PowerCut
 
 
-def test_split_that_a_crash_interrupts_loses_and_repeats_nothing(tmp_path: Path) -> None:
+def test_interrupted_split_loses_and_repeats_no_record(tmp_path: Path) -> None:
     leap(tmp_path, 0, 5, FAR)
     with pytest.raises(PowerCut):
         open_log(tmp_path, storage=DiesBeforeCut())

@@ -48,7 +48,7 @@ def start(folders: list[Path]) -> Iterator[Opener]:
         let_go(one)
 
 
-def test_each_checkpoint_tells_of_its_own_directory(start: Opener, folders: list[Path]) -> None:
+def test_each_directory_has_checkpoints_of_its_own_logs(start: Opener, folders: list[Path]) -> None:
     manager = start()
     for partition in range(3):
         append(manager.get_or_create("t", partition, TOPIC_ID))
@@ -59,7 +59,7 @@ def test_each_checkpoint_tells_of_its_own_directory(start: Opener, folders: list
         assert rows == [{("t", 0), ("t", 2)}, {("t", 1)}]
 
 
-def test_one_that_cannot_be_opened_is_offline_and_the_other_serves(
+def test_unreadable_directory_goes_offline_and_the_other_serves(
     start: Opener, folders: list[Path]
 ) -> None:
     manager = start()
@@ -81,7 +81,9 @@ def test_one_that_cannot_be_opened_is_offline_and_the_other_serves(
     assert sorted(log.partition for log in start().logs()) == [0, 1, 2]
 
 
-def test_each_is_recovered_by_its_own_stop(start: Opener, folders: list[Path]) -> None:
+def test_each_directory_is_recovered_by_its_own_stop_marker(
+    start: Opener, folders: list[Path]
+) -> None:
     manager = start()
     for partition in range(2):
         log = manager.get_or_create("t", partition, TOPIC_ID)
@@ -102,24 +104,26 @@ def test_each_is_recovered_by_its_own_stop(start: Opener, folders: list[Path]) -
     assert [found[n].log_end_offset for n in range(2)] == [4, 4]
 
 
-def test_a_damaged_meta_file_takes_its_directory_offline(
+def test_damaged_meta_properties_takes_the_directory_offline(
     start: Opener, folders: list[Path]
 ) -> None:
     start().shutdown()
     (folders[1] / checkpoints.META_PROPERTIES).write_text("version=1\n")
     assert list(start().offline) == [folders[1]]
     (folders[0] / checkpoints.META_PROPERTIES).write_text("version=1\nbroker.id=1\n")
-    with pytest.raises(OSError, match="remove the file"):
+    with pytest.raises(OSError, match="delete the file"):
         start()
 
 
-def test_meta_file_without_a_version_is_of_version_0(start: Opener, folders: list[Path]) -> None:
+def test_meta_properties_without_a_version_has_version_0(
+    start: Opener, folders: list[Path]
+) -> None:
     start().shutdown()
     (folders[1] / checkpoints.META_PROPERTIES).write_text("broker.id=1\n")
     assert not start().offline
 
 
-def test_what_no_disk_is_to_blame_for_ends_the_start(start: Opener, folders: list[Path]) -> None:
+def test_misplaced_directory_ends_the_start(start: Opener, folders: list[Path]) -> None:
     start().shutdown()
     meta = folders[1] / checkpoints.META_PROPERTIES
     meta.write_text(meta.read_text().replace("broker.id=1", "broker.id=2"))
@@ -142,7 +146,7 @@ def test_what_no_disk_is_to_blame_for_ends_the_start(start: Opener, folders: lis
 
 
 @pytest.mark.parametrize("code", FAILURES, ids=[errno.errorcode[code] for code in FAILURES])
-def test_a_disk_fails_at_any_step_and_the_other_goes_on(code: int) -> None:
+def test_failure_of_one_disk_leaves_the_other_serving(code: int) -> None:
     """Nothing acknowledged is lost in either; after the first error the failed one is let alone."""
     never = 0
     for step in range(2 * FAILURES.index(code), A_STEPS, 6):
@@ -207,7 +211,7 @@ def _keep_up(manager: LogManager, number: int) -> None:
         manager.take_offline(failed)
 
 
-def test_a_new_log_goes_elsewhere_when_the_first_choice_fails(
+def test_new_log_is_created_in_another_directory_after_a_failure(
     start: Opener, folders: list[Path]
 ) -> None:
     class NoRoom(Unsynced):
@@ -235,7 +239,7 @@ class _Dying(FailingStorage):
             raise _Killed
 
 
-def test_a_kill_at_any_step_of_a_move_loses_nothing() -> None:
+def test_kill_at_any_step_of_a_move_loses_nothing() -> None:
     ends = set()
     for step in range(40):
         with quick_folder() as name:

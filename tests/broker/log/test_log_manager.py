@@ -51,7 +51,7 @@ def crash(manager: LogManager) -> None:
         directory.close()
 
 
-def test_a_clean_stop_and_start(start: Opener, tmp_path: Path) -> None:
+def test_clean_stop_and_start_keeps_all_logs(start: Opener, tmp_path: Path) -> None:
     manager = start()
     log = manager.get_or_create("orders", 3, TOPIC_ID)
     append(log, batch([b"a", b"b"]))
@@ -70,7 +70,7 @@ def test_a_clean_stop_and_start(start: Opener, tmp_path: Path) -> None:
     assert (log.log_end_offset, log.recovery_point) == (2, 2)
 
 
-def test_a_crash_recovers_from_the_checkpoint(start: Opener, tmp_path: Path) -> None:
+def test_crash_recovers_from_the_recovery_point(start: Opener, tmp_path: Path) -> None:
     manager = start({"log.segment.bytes": "300"})
     log = manager.get_or_create("orders", 0, TOPIC_ID)
     for _ in range(12):
@@ -89,7 +89,9 @@ def test_a_crash_recovers_from_the_checkpoint(start: Opener, tmp_path: Path) -> 
     assert again.recovery_point == point
 
 
-def test_a_truncation_lowers_the_checkpoint_at_once(start: Opener, tmp_path: Path) -> None:
+def test_truncation_lowers_the_recovery_point_checkpoint_at_once(
+    start: Opener, tmp_path: Path
+) -> None:
     manager = start()
     log = manager.get_or_create("orders", 0, TOPIC_ID)
     for _ in range(5):
@@ -100,7 +102,7 @@ def test_a_truncation_lowers_the_checkpoint_at_once(start: Opener, tmp_path: Pat
     assert (tmp_path / checkpoints.RECOVERY_POINTS).read_text() == "0\n1\norders 0 2\n"
 
 
-def test_a_start_that_went_back_is_not_forgotten_by_a_crash(start: Opener) -> None:
+def test_lowered_log_start_survives_a_crash(start: Opener) -> None:
     manager = start()
     log = manager.get_or_create("orders", 0, TOPIC_ID)
     for _ in range(8):
@@ -117,7 +119,7 @@ def test_a_start_that_went_back_is_not_forgotten_by_a_crash(start: Opener) -> No
     assert (again.log_start_offset, again.log_end_offset) == (2, 9)
 
 
-def test_deletion_renames_first_and_removes_later(start: Opener, tmp_path: Path) -> None:
+def test_deletion_renames_the_folder_and_removes_it_later(start: Opener, tmp_path: Path) -> None:
     clock = FixedClock()
     manager = start({"log.segment.delete.delay.ms": "100"}, clock=clock)
     log = manager.get_or_create("a-b", 0, TOPIC_ID, {"file.delete.delay.ms": "1"})
@@ -143,7 +145,7 @@ def test_deletion_renames_first_and_removes_later(start: Opener, tmp_path: Path)
     assert list(tmp_path.glob("*-delete")) == []
 
 
-def test_starts_within_a_segment_are_checkpointed(start: Opener, tmp_path: Path) -> None:
+def test_log_start_inside_a_segment_is_checkpointed(start: Opener, tmp_path: Path) -> None:
     manager = start()
     log = manager.get_or_create("orders", 0)
     for _ in range(5):
@@ -158,7 +160,7 @@ def test_starts_within_a_segment_are_checkpointed(start: Opener, tmp_path: Path)
     assert again.log_start_offset == 3
 
 
-def test_a_late_topic_id_is_taken_on(start: Opener, tmp_path: Path) -> None:
+def test_log_adopts_a_late_topic_id(start: Opener, tmp_path: Path) -> None:
     manager = start()
     assert manager.get_or_create("t", 0).topic_id == checkpoints.ZERO_UUID
     assert manager.get_or_create("t", 0, TOPIC_ID).topic_id == TOPIC_ID
@@ -166,14 +168,16 @@ def test_a_late_topic_id_is_taken_on(start: Opener, tmp_path: Path) -> None:
     assert start().get_or_create("t", 0).topic_id == TOPIC_ID
 
 
-def test_new_logs_go_where_there_are_fewest(start: Opener, tmp_path: Path) -> None:
+def test_new_log_is_created_in_the_directory_with_fewest_logs(
+    start: Opener, tmp_path: Path
+) -> None:
     manager = start(dirs=[tmp_path / "a", tmp_path / "b"])
     for partition in range(4):
         manager.get_or_create("t", partition)
     assert [log.directory.parent.name for log in manager.logs()] == ["a", "b", "a", "b"]
 
 
-def test_who_owns_a_directory(start: Opener, tmp_path: Path) -> None:
+def test_directory_of_another_broker_or_cluster_is_rejected(start: Opener, tmp_path: Path) -> None:
     start().shutdown()
     lines = (tmp_path / "meta.properties").read_text().splitlines()
     assert lines[0] == "#"
@@ -199,12 +203,12 @@ def test_incomplete_meta_properties_are_completed(start: Opener, tmp_path: Path,
 @pytest.mark.parametrize(
     ("meta", "why"),
     [
-        ("version=1\nnode.id=1\n", "version '1', 0 is expected"),
+        ("version=1\nnode.id=1\n", "version '1', expected 0"),
         ("directory.id=AAAAAAAAAAAAAAAAAAAAAQ\n", "'AAAAAAAAAAAAAAAAAAAAAQ' is reserved"),
-        ("directory.id=short\n", "'short' is no id of a directory"),
+        ("directory.id=short\n", "'short' is not a directory id"),
     ],
 )
-def test_meta_properties_that_apache_kafka_refuses_are_refused(
+def test_invalid_meta_properties_are_rejected(
     start: Opener, tmp_path: Path, meta: str, why: str
 ) -> None:
     (tmp_path / "meta.properties").write_text(meta)
@@ -213,7 +217,7 @@ def test_meta_properties_that_apache_kafka_refuses_are_refused(
     assert (tmp_path / "meta.properties").read_text() == meta
 
 
-def test_the_lock_keeps_other_processes_out(start: Opener, tmp_path: Path) -> None:
+def test_locked_directory_is_rejected(start: Opener, tmp_path: Path) -> None:
     start()
     program = (
         "import sys; from pathlib import Path; from urteil.broker.log.storage import Storage; "
@@ -226,7 +230,7 @@ def test_the_lock_keeps_other_processes_out(start: Opener, tmp_path: Path) -> No
     assert b"BlockingIOError" in run.stderr
 
 
-def test_flush_by_messages_and_by_time(start: Opener) -> None:
+def test_flush_after_messages_and_after_time(start: Opener) -> None:
     manager = start({"log.flush.interval.messages": "3", "log.flush.interval.ms": "1000"})
     log = manager.get_or_create("t", 0)
     points = []
@@ -242,7 +246,7 @@ def test_flush_by_messages_and_by_time(start: Opener) -> None:
     assert log.recovery_point == 4
 
 
-def test_retention_runs_by_its_interval(start: Opener) -> None:
+def test_retention_runs_at_its_interval(start: Opener) -> None:
     manager = start(
         {
             "log.retention.check.interval.ms": "1000",
@@ -262,7 +266,7 @@ def test_retention_runs_by_its_interval(start: Opener) -> None:
         assert log.log_start_offset == end
 
 
-def test_producers_expire_by_their_interval_not_at_the_start(start: Opener) -> None:
+def test_producer_expiration_waits_for_its_first_interval(start: Opener) -> None:
     """`PeriodicProducerExpirationCheck` of Apache Kafka waits for its first interval, too."""
     manager = start(
         {
@@ -278,7 +282,7 @@ def test_producers_expire_by_their_interval_not_at_the_start(start: Opener) -> N
     assert log.producers.entries == {}
 
 
-def test_high_watermarks_are_written_in_the_background(tmp_path: Path) -> None:
+def test_high_watermark_checkpoint_is_written_in_the_background(tmp_path: Path) -> None:
     jobs: list[Callable[[], None]] = []
     manager = LogManager([tmp_path], {"broker.id": "1"}, FixedClock(), background=jobs.append)
     manager.load("cluster")
@@ -300,7 +304,7 @@ def test_high_watermarks_are_written_in_the_background(tmp_path: Path) -> None:
     crash(manager)
 
 
-def test_a_late_write_of_a_checkpoint_does_not_undo_a_newer_one(tmp_path: Path) -> None:
+def test_late_checkpoint_write_does_not_replace_a_newer_one(tmp_path: Path) -> None:
     """A truncation writes the recovery point at once, whatever still waits in the background."""
     jobs: list[Callable[[], None]] = []
     manager = LogManager([tmp_path], {"broker.id": "1"}, FixedClock(), background=jobs.append)
@@ -348,7 +352,9 @@ class _FullFile(File):
         super().sync()
 
 
-def test_a_failed_write_ends_all_writes_and_the_clean_stop(start: Opener, tmp_path: Path) -> None:
+def test_failed_write_rejects_later_writes_and_the_clean_stop(
+    start: Opener, tmp_path: Path
+) -> None:
     storage = _Full()
     manager = start(storage=storage)
     log = manager.get_or_create("t", 0)
@@ -368,7 +374,7 @@ def test_a_failed_write_ends_all_writes_and_the_clean_stop(start: Opener, tmp_pa
     assert start().get_or_create("t", 0).log_end_offset == 1
 
 
-def test_a_failed_sync_is_no_acknowledgement(start: Opener) -> None:
+def test_append_with_a_failed_sync_is_not_acknowledged(start: Opener) -> None:
     storage = _Full()
     log = start({"log.flush.interval.messages": "1"}, storage=storage).get_or_create("t", 0)
     append(log)
@@ -378,7 +384,7 @@ def test_a_failed_sync_is_no_acknowledgement(start: Opener) -> None:
     assert log.recovery_point == 1
 
 
-def test_settings_in_effect_reach_every_log(tmp_path: Path) -> None:
+def test_changed_settings_apply_to_every_log(tmp_path: Path) -> None:
     """A topic's own settings stand above the broker's; nonsense changes nothing."""
     props = {"log.retention.ms": "5"}
     manager = LogManager([tmp_path / "a", tmp_path / "b"], props, FixedClock())

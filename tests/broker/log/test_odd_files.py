@@ -45,7 +45,7 @@ def place(data: Path, log: OldLog, *, clean: bool) -> Place:
 
 @pytest.mark.parametrize("clean", [True, False], ids=["clean", "unclean"])
 @pytest.mark.parametrize("magics", [(0, 1, 2), (2,)], ids=["mixed", "newest"])
-def test_odd_file_takes_no_record(magics: tuple[int, ...], clean: bool) -> None:
+def test_odd_file_removes_no_record(magics: tuple[int, ...], clean: bool) -> None:
     failures = []
     log = whole_log(*magics)
     for case in CASES:

@@ -43,7 +43,7 @@ def opened(folder: Path, *, clean: bool = True, config: LogConfig = CONFIG) -> P
 @pytest.mark.parametrize("clean", [True, False])
 @pytest.mark.parametrize("codec", OLD_CODECS)
 @pytest.mark.parametrize("magic", [0, 1])
-def test_old_log_is_served_and_goes_on_in_the_same_file(
+def test_old_log_is_served_and_appended_to(
     tmp_path: Path, magic: int, codec: int, clean: bool
 ) -> None:
     known = written(tmp_path, magic, codec)
@@ -59,7 +59,7 @@ def test_old_log_is_served_and_goes_on_in_the_same_file(
 
 @pytest.mark.parametrize("codec", OLD_CODECS)
 @pytest.mark.parametrize("magic", [0, 1])
-def test_truncation_drops_the_message_that_holds_the_offset(
+def test_truncation_removes_the_message_with_the_offset(
     tmp_path: Path, magic: int, codec: int
 ) -> None:
     known = written(tmp_path, magic, codec)

@@ -12,7 +12,7 @@ from urteil.broker.wire.errors import ErrorCode
 SMALL = LogConfig(segment_bytes=600, index_interval_bytes=100)
 
 
-def test_offsets_continue_and_the_callers_buffer_is_left_alone(tmp_path: Path) -> None:
+def test_append_assigns_offsets_without_changing_the_callers_buffer(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     data = batch([b"a", b"b", b"c"])
     before = bytes(data)
@@ -26,14 +26,14 @@ def test_offsets_continue_and_the_callers_buffer_is_left_alone(tmp_path: Path) -
     assert is_crc_valid(part)
 
 
-def test_several_batches_in_one_append(tmp_path: Path) -> None:
+def test_one_append_writes_several_batches(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     data = memoryview(b"".join((batch([b"a", b"b"]), batch([b"c"]))))
     assert log.append_as_leader(data, 0, NOW_MS, from_client=False).last_offset == 2
     assert read_all(log) == [(0, b"a"), (1, b"b"), (2, b"c")]
 
 
-def test_log_append_time_is_the_brokers(tmp_path: Path) -> None:
+def test_log_append_time_is_the_brokers_time(tmp_path: Path) -> None:
     log = open_log(tmp_path, config=LogConfig(message_timestamp_type="LogAppendTime"))
     result = log.append_as_leader(batch(timestamp_ms=5), 0, NOW_MS)
     assert result.log_append_time_ms == NOW_MS
@@ -73,7 +73,7 @@ def _flip(data: memoryview, position: int) -> memoryview:
         ),
     ],
 )
-def test_bad_batches_are_refused_and_write_nothing(
+def test_invalid_batches_are_rejected(
     tmp_path: Path, data: memoryview, config: LogConfig, error: ErrorCode
 ) -> None:
     log = open_log(tmp_path, config=config)
@@ -84,7 +84,7 @@ def test_bad_batches_are_refused_and_write_nothing(
     assert os.path.getsize(tmp_path / "00000000000000000000.log") == 0
 
 
-def test_follower_takes_the_leaders_batches_as_they_are(tmp_path: Path) -> None:
+def test_follower_appends_the_leaders_batches_unchanged(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     leader = open_log(tmp_path / "a", config=SMALL)
@@ -101,7 +101,7 @@ def test_follower_takes_the_leaders_batches_as_they_are(tmp_path: Path) -> None:
     assert all(segment.size <= 600 for segment in follower.segments)
 
 
-def test_follower_splits_a_fetch_that_does_not_fit_a_segment(tmp_path: Path) -> None:
+def test_follower_splits_a_fetch_over_segments(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     leader, follower = open_log(tmp_path / "a"), open_log(tmp_path / "b", config=SMALL)
@@ -114,7 +114,7 @@ def test_follower_splits_a_fetch_that_does_not_fit_a_segment(tmp_path: Path) -> 
     assert follower.producers.entries[1].last_sequence == follower.log_end_offset - 1
 
 
-def test_follower_refuses_what_it_has(tmp_path: Path) -> None:
+def test_follower_rejects_offsets_below_its_end(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     append(log, batch([b"a", b"b"]))
     result = log.append_as_follower(batch(base_offset=1, leader_epoch=0), NOW_MS)
@@ -125,7 +125,7 @@ def test_follower_refuses_what_it_has(tmp_path: Path) -> None:
     assert log.log_end_offset == 2
 
 
-def test_follower_takes_gaps_even_wide_ones(tmp_path: Path) -> None:
+def test_follower_accepts_gaps_of_any_width(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     append(log)
     for base_offset in (7, 2**40):
@@ -137,7 +137,7 @@ def test_follower_takes_gaps_even_wide_ones(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("max_bytes", [1, 75, 200, 10_000])
-def test_reads_across_segments_see_everything(tmp_path: Path, max_bytes: int) -> None:
+def test_reads_across_segments_return_all_records(tmp_path: Path, max_bytes: int) -> None:
     log = open_log(tmp_path, config=SMALL)
     expected = []
     for number in range(60):
@@ -149,7 +149,7 @@ def test_reads_across_segments_see_everything(tmp_path: Path, max_bytes: int) ->
     assert read_all(open_log(tmp_path, config=SMALL), max_bytes) == expected
 
 
-def test_reads_end_before_the_bound_on_a_whole_batch(tmp_path: Path) -> None:
+def test_read_ends_with_a_complete_batch_below_the_bound(tmp_path: Path) -> None:
     log = open_log(tmp_path, config=LogConfig(index_interval_bytes=300))
     for _ in range(2000):  # more than the log keeps the positions of
         append(log, batch([b"a", b"b"]))
@@ -160,7 +160,7 @@ def test_reads_end_before_the_bound_on_a_whole_batch(tmp_path: Path) -> None:
         assert headers[-1].next_offset == upto - upto % 2 == result.next_offset
 
 
-def test_reads_respect_max_bytes_unless_the_first_batch_is_larger(tmp_path: Path) -> None:
+def test_read_respects_max_bytes_except_for_the_first_batch(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     size = len(batch([b"x" * 100]))
     for _ in range(3):
@@ -173,7 +173,7 @@ def test_reads_respect_max_bytes_unless_the_first_batch_is_larger(tmp_path: Path
     assert log.read(0, 10, upto=3, min_one=False).error is ErrorCode.NONE
 
 
-def test_reads_out_of_range_and_at_the_end(tmp_path: Path) -> None:
+def test_read_out_of_range_is_an_error_and_at_the_end_is_empty(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     append(log)
     assert log.read(1, 100, upto=1).size == 0
@@ -193,7 +193,7 @@ def test_high_watermark_stays_within_the_log(tmp_path: Path) -> None:
     assert log.high_watermark == 0
 
 
-def test_config_may_change_at_any_time(tmp_path: Path) -> None:
+def test_config_change_applies_to_the_next_append(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     append(log, batch([b"x" * 300]))
     log.config = dataclasses.replace(log.config, segment_bytes=400)
@@ -201,7 +201,7 @@ def test_config_may_change_at_any_time(tmp_path: Path) -> None:
     assert log.segments.base_offsets == [0, 1]
 
 
-def test_first_at_or_after_a_time(tmp_path: Path) -> None:
+def test_time_lookup_finds_the_first_record_at_or_after(tmp_path: Path) -> None:
     log = open_log(tmp_path, config=SMALL)
     times = [100, 300, 200, 400, 400, 250, 900, 1000, 1000, 700] * 3
     for time_ms in times:
@@ -215,7 +215,7 @@ def test_first_at_or_after_a_time(tmp_path: Path) -> None:
         assert newest_in(log_again) == (1000, 7, 0)
 
 
-def test_time_lookups_start_at_the_log_start(tmp_path: Path) -> None:
+def test_time_lookup_starts_at_the_log_start(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     append(log, batch([b"a", b"b", b"c"], timestamp_ms=50))
     log.update_high_watermark(3)
@@ -224,7 +224,7 @@ def test_time_lookups_start_at_the_log_start(tmp_path: Path) -> None:
     assert log.increment_log_start_offset(4) is ErrorCode.OFFSET_OUT_OF_RANGE
 
 
-def test_an_empty_log_has_no_times(tmp_path: Path) -> None:
+def test_time_lookup_in_an_empty_log_finds_nothing(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     assert newest_in(log) is None
     assert first_at(log, 0) is None

@@ -17,7 +17,7 @@ def sizes(folder: Path) -> list[int]:
     return [path.stat().st_size for path in sorted(folder.glob("*.log"))]
 
 
-def test_a_new_segment_has_its_size_at_once_and_only_what_is_in_it_in_the_end(
+def test_preallocated_segment_is_trimmed_when_sealed(
     tmp_path: Path,
 ) -> None:
     log = open_log(tmp_path, config=CONFIG)
@@ -39,7 +39,7 @@ def test_a_new_segment_has_its_size_at_once_and_only_what_is_in_it_in_the_end(
 
 
 @pytest.mark.parametrize("count", [0, 1, 25, 60])
-def test_a_crash_leaves_zeros_that_are_no_records(tmp_path: Path, count: int) -> None:
+def test_zeros_after_a_crash_are_not_records(tmp_path: Path, count: int) -> None:
     log = open_log(tmp_path, config=CONFIG)
     for _ in range(count):
         append(log, batch([b"x" * 100]))
@@ -55,7 +55,7 @@ def test_a_crash_leaves_zeros_that_are_no_records(tmp_path: Path, count: int) ->
     again.close()
 
 
-def test_cutting_and_starting_over(tmp_path: Path) -> None:
+def test_preallocation_after_a_truncation(tmp_path: Path) -> None:
     log = open_log(tmp_path, config=CONFIG)
     for _ in range(20):
         append(log)

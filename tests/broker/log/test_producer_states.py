@@ -25,7 +25,7 @@ def send(log: PartitionLog, sequence: int, *, count: int = 1, epoch: int = 0) ->
     return log.append_as_leader(data, 0, NOW_MS).error
 
 
-def test_the_last_five_batches_are_known_as_duplicates(tmp_path: Path) -> None:
+def test_last_five_batches_are_recognised_as_duplicates(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     for sequence in range(0, 14, 2):
         assert send(log, sequence, count=2) is ErrorCode.NONE
@@ -53,18 +53,20 @@ def test_the_last_five_batches_are_known_as_duplicates(tmp_path: Path) -> None:
         (2, 3, OUT_OF_ORDER),
     ],
 )
-def test_what_may_follow(tmp_path: Path, epoch: int, sequence: int, error: ErrorCode) -> None:
+def test_next_sequence_and_epoch_are_checked(
+    tmp_path: Path, epoch: int, sequence: int, error: ErrorCode
+) -> None:
     log = open_log(tmp_path)
     assert send(log, 0, count=3, epoch=1) is ErrorCode.NONE
     assert send(log, sequence, epoch=epoch) is error
     assert log.log_end_offset == (4 if error is ErrorCode.NONE else 3)
 
 
-def test_an_unknown_producer_may_begin_anywhere(tmp_path: Path) -> None:
+def test_unknown_producer_may_begin_with_any_sequence(tmp_path: Path) -> None:
     assert send(open_log(tmp_path), 1234) is ErrorCode.NONE
 
 
-def test_sequences_wrap(tmp_path: Path) -> None:
+def test_sequences_wrap_to_zero(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     assert send(log, MAX_SEQUENCE - 1, count=4) is ErrorCode.NONE
     assert log.producers.entries[9].last_sequence == 1
@@ -80,7 +82,7 @@ def test_sequence_after_the_largest_is_zero(tmp_path: Path) -> None:
     assert send(log, 0) is ErrorCode.NONE
 
 
-def test_followers_take_what_the_leader_took(tmp_path: Path) -> None:
+def test_follower_accepts_any_sequence_of_the_leader(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     for base_offset, sequence in [(0, 0), (1, 5), (2, 2)]:
         data = batch(producer=(9, 0, sequence), base_offset=base_offset)
@@ -89,7 +91,7 @@ def test_followers_take_what_the_leader_took(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("clean", [True, False])
-def test_state_outlives_a_restart(tmp_path: Path, clean: bool) -> None:
+def test_producer_state_survives_a_restart(tmp_path: Path, clean: bool) -> None:
     config = LogConfig(segment_bytes=300)
     log = open_log(tmp_path, config=config)
     for sequence in range(10):
@@ -103,7 +105,7 @@ def test_state_outlives_a_restart(tmp_path: Path, clean: bool) -> None:
 
 
 @pytest.mark.parametrize("clean", [True, False])
-def test_producers_of_old_timestamps_outlive_a_restart(tmp_path: Path, clean: bool) -> None:
+def test_producers_with_old_timestamps_survive_a_restart(tmp_path: Path, clean: bool) -> None:
     """Records may bear any time: a retry that spans the restart must not be written twice."""
     config = LogConfig(producer_id_expiration_ms=1000)
     log = open_log(tmp_path, config=config)
@@ -115,7 +117,7 @@ def test_producers_of_old_timestamps_outlive_a_restart(tmp_path: Path, clean: bo
     assert again.append_as_leader(old, 0, NOW_MS).duplicate
 
 
-def test_state_follows_truncation(tmp_path: Path) -> None:
+def test_truncation_restores_earlier_producer_state(tmp_path: Path) -> None:
     log = open_log(tmp_path, config=LogConfig(segment_bytes=300))
     for sequence in range(20):
         assert send(log, sequence) is ErrorCode.NONE
@@ -127,7 +129,7 @@ def test_state_follows_truncation(tmp_path: Path) -> None:
     assert log.producers.entries == {}
 
 
-def test_damaged_snapshots_are_passed_over(tmp_path: Path) -> None:
+def test_damaged_snapshots_are_ignored(tmp_path: Path) -> None:
     config = LogConfig(segment_bytes=300)
     log = open_log(tmp_path, config=config)
     for sequence in range(20):
@@ -141,7 +143,7 @@ def test_damaged_snapshots_are_passed_over(tmp_path: Path) -> None:
     assert len(again.producers.entries[9].batches) == 5
 
 
-def test_producers_expire_by_their_last_timestamp_but_not_in_a_transaction(tmp_path: Path) -> None:
+def test_producers_expire_except_in_a_transaction(tmp_path: Path) -> None:
     log = open_log(tmp_path, config=LogConfig(producer_id_expiration_ms=1000))
     append(log, batch(producer=(1, 0, 0)))
     append(log, batch(producer=(2, 0, 0), timestamp_ms=NOW_MS + 500))
@@ -152,7 +154,7 @@ def test_producers_expire_by_their_last_timestamp_but_not_in_a_transaction(tmp_p
     assert set(log.producers.entries) == {2, 3}
 
 
-def test_the_stable_offset_waits_for_replicated_markers(tmp_path: Path) -> None:
+def test_last_stable_offset_waits_for_replicated_markers(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     append(log)
     append(log, batch(producer=(1, 0, 0), transactional=True))
@@ -168,7 +170,7 @@ def test_the_stable_offset_waits_for_replicated_markers(tmp_path: Path) -> None:
     assert log.last_stable_offset == 5
 
 
-def test_plain_writes_within_a_transaction_are_refused(tmp_path: Path) -> None:
+def test_non_transactional_write_in_a_transaction_is_rejected(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     append(log, batch(producer=(1, 0, 0), transactional=True))
     assert log.append_as_leader(batch(producer=(1, 0, 1)), 0, NOW_MS).error is (
@@ -179,7 +181,7 @@ def test_plain_writes_within_a_transaction_are_refused(tmp_path: Path) -> None:
     )
 
 
-def test_stale_markers_are_refused(tmp_path: Path) -> None:
+def test_marker_of_an_older_coordinator_epoch_is_rejected(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     append(log, batch(producer=(1, 3, 0), transactional=True))
     old_epoch = marker(1, 2, commit=True, coordinator_epoch=5)
@@ -194,7 +196,7 @@ def test_stale_markers_are_refused(tmp_path: Path) -> None:
     )
 
 
-def test_a_marker_of_a_newer_epoch_starts_sequences_anew(tmp_path: Path) -> None:
+def test_marker_with_a_newer_epoch_resets_sequences(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     append(log, batch([b"a", b"b"], producer=(1, 0, 0), transactional=True))
     end_txn(log, 1, epoch=1, commit=False)
@@ -245,7 +247,7 @@ def test_aborted_transactions_are_found_by_range(tmp_path: Path, restart: bool |
     ]
 
 
-def test_an_open_transaction_is_open_after_a_restart(tmp_path: Path) -> None:
+def test_open_transaction_stays_open_after_a_restart(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     append(log, batch(producer=(1, 0, 0), transactional=True))
     append(log)
@@ -257,7 +259,7 @@ def test_an_open_transaction_is_open_after_a_restart(tmp_path: Path) -> None:
     assert len(read_all(again)) == 2
 
 
-def test_a_batch_that_the_log_begins_within_is_known_when_the_log_is_cut(tmp_path: Path) -> None:
+def test_batch_around_the_log_start_is_known_after_a_truncation(tmp_path: Path) -> None:
     """DeleteRecords may leave a part of it: its transaction is open, and a retry of it is one."""
     log = open_log(tmp_path)
     sent = batch([b"a", b"b"], producer=(1, 0, 0), transactional=True)
@@ -272,7 +274,7 @@ def test_a_batch_that_the_log_begins_within_is_known_when_the_log_is_cut(tmp_pat
     assert [txn.first_offset for txn in log.aborted_transactions(1, 2)] == [0]
 
 
-def test_a_run_of_batches_has_the_stable_offsets_of_its_markers(tmp_path: Path) -> None:
+def test_follower_append_of_several_batches_keeps_stable_offsets(tmp_path: Path) -> None:
     """A follower takes as one run what came to the leader bit by bit: the next transaction of the
     same producer, which is aborted too, is in the way of the stable offset, others behind the
     marker are not."""
@@ -294,7 +296,7 @@ def test_a_run_of_batches_has_the_stable_offsets_of_its_markers(tmp_path: Path) 
         assert of_one == [first for first, last in ((0, 1), (2, 4)) if first <= begin <= last]
 
 
-def test_aborts_that_were_cut_leave_a_log_that_fits(
+def test_truncated_aborts_leave_a_consistent_log(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Else its next start after a clean stop takes it for damaged, and its snapshots away."""

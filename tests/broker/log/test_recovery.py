@@ -108,7 +108,7 @@ def check_against_model(log: PartitionLog, prefix: list[Stored], folder: Path) -
 
 @settings(max_examples=60, deadline=None)
 @given(data=st.data(), sends=SENDS)
-def test_the_log_ends_before_the_first_damaged_batch(
+def test_log_ends_before_its_first_damaged_batch(
     data: st.DataObject, sends: list[tuple[int, int, int, bool, int]]
 ) -> None:
     with tempfile.TemporaryDirectory() as name:
@@ -164,7 +164,7 @@ def _damage_indexes(folder: Path, how: str) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(sends=SENDS, at=st.floats(0, 1))
-def test_truncation_leaves_what_a_shorter_history_would(
+def test_truncated_log_equals_a_shorter_log(
     sends: list[tuple[int, int, int, bool, int]], at: float
 ) -> None:
     with tempfile.TemporaryDirectory() as name:
@@ -187,7 +187,7 @@ def test_truncation_leaves_what_a_shorter_history_would(
 
 @settings(max_examples=30, deadline=None)
 @given(sends=SENDS, clean=st.booleans())
-def test_an_undamaged_log_comes_back_whole(
+def test_undamaged_log_is_recovered_completely(
     sends: list[tuple[int, int, int, bool, int]], clean: bool
 ) -> None:
     with tempfile.TemporaryDirectory() as name:
@@ -207,7 +207,7 @@ def test_an_undamaged_log_comes_back_whole(
         drop(log, again)
 
 
-def test_below_the_recovery_point_nothing_is_read(tmp_path: Path) -> None:
+def test_segments_below_the_recovery_point_are_not_read(tmp_path: Path) -> None:
     log = open_log(tmp_path, config=CONFIG)
     for _ in range(40):
         append(log, batch([b"x" * 50]))
@@ -221,7 +221,7 @@ def test_below_the_recovery_point_nothing_is_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("keeps", [0, 2])
 @pytest.mark.parametrize("compacts", [False, True])
-def test_a_segment_that_power_loss_left_short_ends_the_log(
+def test_unflushed_segment_shortened_by_power_loss_ends_the_log(
     tmp_path: Path, compacts: bool, keeps: int
 ) -> None:
     """Whole batches and the indexes are gone, the next segment is there: no later record may stand
@@ -242,7 +242,7 @@ def test_a_segment_that_power_loss_left_short_ends_the_log(
 
 
 @pytest.mark.parametrize("keeps", [0, 2])
-def test_a_compacted_log_that_power_loss_left_short_before_an_empty_segment_ends_there(
+def test_compacted_log_shortened_by_power_loss_ends_before_an_empty_segment(
     tmp_path: Path, keeps: int
 ) -> None:
     """It had just rolled: else the log would end behind records that it has not, and no leader
@@ -288,7 +288,7 @@ class LedgerFile(File):
         self._cut.discard(self.path.name)
 
 
-def test_a_cut_is_durable_before_the_recovery_point_moves_on(tmp_path: Path) -> None:
+def test_truncation_is_durable_before_the_recovery_point_rises(tmp_path: Path) -> None:
     """A segment that has its cut tail back after a power cut does not fit the next one: all that
     follows would go, though it is durable. Here the log rolls right where it was cut."""
     storage = Ledger()
@@ -304,7 +304,7 @@ def test_a_cut_is_durable_before_the_recovery_point_moves_on(tmp_path: Path) -> 
     assert storage.cut == set()
 
 
-def test_a_cut_below_the_recovery_point_is_durable_at_once(tmp_path: Path) -> None:
+def test_truncation_below_the_recovery_point_is_durable_at_once(tmp_path: Path) -> None:
     """After a power cut the old records could stand where new ones were written over them, with
     later segments of the new epoch behind: no epoch would tell."""
     storage = Ledger()
@@ -316,7 +316,7 @@ def test_a_cut_below_the_recovery_point_is_durable_at_once(tmp_path: Path) -> No
     assert not [name for name in storage.cut if name.endswith(".log")]
 
 
-def test_a_sealed_segment_without_its_index_is_read_again(tmp_path: Path) -> None:
+def test_sealed_segment_without_an_index_is_recovered(tmp_path: Path) -> None:
     log = open_log(tmp_path, config=CONFIG)
     for _ in range(40):
         append(log, batch([b"x" * 50]))
@@ -329,7 +329,7 @@ def test_a_sealed_segment_without_its_index_is_read_again(tmp_path: Path) -> Non
     assert again.log_end_offset == 40
 
 
-def test_leftovers_go_and_a_lost_tail_moves_the_end_to_the_start(tmp_path: Path) -> None:
+def test_unfinished_files_are_removed_and_a_lost_log_restarts_at_its_start(tmp_path: Path) -> None:
     log = open_log(tmp_path, config=CONFIG)
     for _ in range(20):
         append(log, batch([b"x" * 50]))
@@ -349,7 +349,7 @@ def test_leftovers_go_and_a_lost_tail_moves_the_end_to_the_start(tmp_path: Path)
     assert append(again).base_offset == 25
 
 
-def test_the_log_start_is_kept(tmp_path: Path) -> None:
+def test_log_start_survives_recovery(tmp_path: Path) -> None:
     log = open_log(tmp_path, config=CONFIG)
     for _ in range(20):
         append(log, batch([b"x" * 50], producer=None))
@@ -359,7 +359,7 @@ def test_the_log_start_is_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("lie", [0, 5, 2**31 - 1])
-def test_lengths_that_lie_end_the_log(tmp_path: Path, lie: int) -> None:
+def test_impossible_batch_length_ends_the_log(tmp_path: Path, lie: int) -> None:
     log = open_log(tmp_path)
     for _ in range(3):
         append(log)
@@ -370,7 +370,7 @@ def test_lengths_that_lie_end_the_log(tmp_path: Path, lie: int) -> None:
     assert open_log(tmp_path).log_end_offset == 2
 
 
-def test_a_recovered_transaction_index(tmp_path: Path) -> None:
+def test_transaction_index_is_recovered(tmp_path: Path) -> None:
     log = open_log(tmp_path, config=CONFIG)
     for number in range(30):
         append(log, batch([b"x" * 40], producer=(1, 0, number), transactional=True))

@@ -23,21 +23,21 @@ def names(folder: Path, suffix: str) -> list[str]:
     return sorted(path.name[18:] for path in folder.glob(f"*{suffix}"))
 
 
-def test_segments_roll_by_time_of_their_records(tmp_path: Path) -> None:
+def test_segment_rolls_by_record_time(tmp_path: Path) -> None:
     log = open_log(tmp_path, config=LogConfig(segment_ms=100))
     for timestamp_ms in (0, 100, 101, 50, 300):
         append(log, batch(timestamp_ms=NOW_MS + timestamp_ms))
     assert log.segments.base_offsets == [0, 2, 4]
 
 
-def test_segments_without_times_roll_by_their_age(tmp_path: Path) -> None:
+def test_segment_without_timestamps_rolls_by_age(tmp_path: Path) -> None:
     log = open_log(tmp_path, config=LogConfig(segment_ms=100))
     for now_ms in (NOW_MS, NOW_MS + 100, NOW_MS + 101, NOW_MS + 110):
         log.append_as_leader(batch(timestamp_ms=-1), 0, now_ms)
     assert log.segments.base_offsets == [0, 2]
 
 
-def test_segments_roll_when_an_index_is_full(tmp_path: Path) -> None:
+def test_segment_rolls_when_an_index_is_full(tmp_path: Path) -> None:
     log = open_log(tmp_path, config=LogConfig(segment_index_bytes=48, index_interval_bytes=1))
     for number in range(20):
         append(log, batch(timestamp_ms=NOW_MS + number))
@@ -46,7 +46,7 @@ def test_segments_roll_when_an_index_is_full(tmp_path: Path) -> None:
     assert len(read_all(log)) == 20
 
 
-def test_segments_roll_before_they_exceed_their_size(tmp_path: Path) -> None:
+def test_segment_rolls_before_it_exceeds_its_size(tmp_path: Path) -> None:
     log = filled(tmp_path, count=9)
     assert log.segments.base_offsets == [0, 4, 8]
     assert [segment.size for segment in log.segments] == [4 * SIZE, 4 * SIZE, SIZE]
@@ -54,7 +54,7 @@ def test_segments_roll_before_they_exceed_their_size(tmp_path: Path) -> None:
     assert log.segments.base_offsets == [0, 4, 8]
 
 
-def test_jitter_lets_segments_roll_earlier_and_not_all_at_once(tmp_path: Path) -> None:
+def test_jitter_spreads_segment_rolls(tmp_path: Path) -> None:
     """By up to segment.jitter.ms; of many logs that began together, too."""
     config = LogConfig(segment_ms=1000, segment_jitter_ms=400)
     ages = []
@@ -71,7 +71,7 @@ def test_jitter_lets_segments_roll_earlier_and_not_all_at_once(tmp_path: Path) -
     assert len(set(ages)) > 3
 
 
-def test_offsets_of_a_segment_stay_within_four_bytes(tmp_path: Path) -> None:
+def test_relative_offsets_of_a_segment_fit_31_bits(tmp_path: Path) -> None:
     """The indexes hold them relative to the segment's first, as 31 bits."""
     log = open_log(tmp_path)
     wide = 2**31
@@ -84,14 +84,14 @@ def test_offsets_of_a_segment_stay_within_four_bytes(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_a_producers_snapshot_goes_with_its_segment(tmp_path: Path) -> None:
+def test_snapshot_is_removed_with_its_segment(tmp_path: Path) -> None:
     log = filled(tmp_path, retention_ms=100, file_delete_delay_ms=50)
     assert names(tmp_path, ".snapshot") == ["04.snapshot", "08.snapshot"]
     log.apply_retention(NOW_MS + 108)
     assert names(tmp_path, ".snapshot.deleted") == ["04.snapshot.deleted"]
 
 
-def test_the_log_starts_no_later_than_its_high_watermark(tmp_path: Path) -> None:
+def test_log_start_is_limited_by_the_high_watermark(tmp_path: Path) -> None:
     log = filled(tmp_path)
     log.update_high_watermark(7)
     assert log.increment_log_start_offset(8) is ErrorCode.OFFSET_OUT_OF_RANGE
@@ -103,7 +103,7 @@ def test_the_log_starts_no_later_than_its_high_watermark(tmp_path: Path) -> None
     assert log.log_start_offset <= log.high_watermark <= log.log_end_offset
 
 
-def test_old_segments_go_at_once_for_readers_and_later_from_disk(tmp_path: Path) -> None:
+def test_expired_segments_are_hidden_at_once_and_deleted_later(tmp_path: Path) -> None:
     log = filled(tmp_path, retention_ms=100, file_delete_delay_ms=50)
     now_ms = NOW_MS + 108  # the second segment ends at +7
     assert log.apply_retention(now_ms) == 2
@@ -118,7 +118,7 @@ def test_old_segments_go_at_once_for_readers_and_later_from_disk(tmp_path: Path)
     assert log.epochs.entries == [(0, 8)]
 
 
-def test_all_may_go_when_all_is_old(tmp_path: Path) -> None:
+def test_all_segments_expire_when_all_are_old(tmp_path: Path) -> None:
     log = filled(tmp_path, retention_ms=100)
     assert log.apply_retention(NOW_MS + 1000) == 3
     assert (log.log_start_offset, log.log_end_offset) == (12, 12)
@@ -129,21 +129,23 @@ def test_all_may_go_when_all_is_old(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("retention_bytes", "start"), [(-1, 0), (12, 0), (11, 0), (8, 4), (5, 4), (4, 8), (0, 12)]
 )
-def test_retention_by_size(tmp_path: Path, retention_bytes: int, start: int) -> None:
+def test_retention_by_size_removes_the_oldest_segments(
+    tmp_path: Path, retention_bytes: int, start: int
+) -> None:
     limit = retention_bytes * SIZE if retention_bytes >= 0 else -1
     log = filled(tmp_path, retention_bytes=limit, retention_ms=-1)
     log.apply_retention(NOW_MS + 10**9)
     assert log.log_start_offset == start
 
 
-def test_nothing_goes_beyond_the_high_watermark(tmp_path: Path) -> None:
+def test_segments_beyond_the_high_watermark_stay(tmp_path: Path) -> None:
     log = filled(tmp_path, retention_ms=0)
     log.update_high_watermark(7)
     assert log.apply_retention(NOW_MS + 1000) == 1
     assert log.log_start_offset == 4
 
 
-def test_compacted_topics_keep_their_age_and_size(tmp_path: Path) -> None:
+def test_compacted_topics_ignore_age_and_size(tmp_path: Path) -> None:
     log = filled(tmp_path, cleanup_policy="compact", retention_ms=0, retention_bytes=0)
     assert log.apply_retention(NOW_MS + 1000) == 0
     assert log.increment_log_start_offset(9) is ErrorCode.NONE
@@ -151,7 +153,7 @@ def test_compacted_topics_keep_their_age_and_size(tmp_path: Path) -> None:
     assert (log.log_start_offset, log.segments.base_offsets) == (9, [8])
 
 
-def test_deleted_records_free_their_segments(tmp_path: Path) -> None:
+def test_segments_below_the_log_start_are_removed(tmp_path: Path) -> None:
     log = filled(tmp_path, retention_ms=-1)
     assert log.increment_log_start_offset(12) is ErrorCode.NONE
     assert log.apply_retention(NOW_MS) == 2
@@ -159,7 +161,7 @@ def test_deleted_records_free_their_segments(tmp_path: Path) -> None:
     assert append(log).base_offset == 12
 
 
-def test_truncation_below_the_start_and_in_the_middle_of_a_batch(tmp_path: Path) -> None:
+def test_truncation_below_the_start_and_inside_a_batch(tmp_path: Path) -> None:
     log = filled(tmp_path)
     append(log, batch([b"a", b"b", b"c"]))
     log.truncate_to(13)

@@ -33,7 +33,7 @@ def end(log: PartitionLog) -> None:
     assert log.append_as_leader(data, 0, NOW_MS, from_client=False).error is ErrorCode.NONE
 
 
-def test_the_first_batch_needs_a_guard_and_the_next_ones_none(tmp_path: Path) -> None:
+def test_only_the_first_batch_of_a_transaction_needs_a_guard(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     assert append(log, 0, None).error is ErrorCode.INVALID_TXN_STATE
     guard = log.verifications.start(ID, EPOCH, 0, NOW_MS)
@@ -43,7 +43,7 @@ def test_the_first_batch_needs_a_guard_and_the_next_ones_none(tmp_path: Path) ->
     drop(log)
 
 
-def test_an_end_between_question_and_append_takes_the_guard_away(tmp_path: Path) -> None:
+def test_end_marker_invalidates_the_guard(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     guard = log.verifications.start(ID, EPOCH, 0, NOW_MS)
     end(log)
@@ -53,7 +53,7 @@ def test_an_end_between_question_and_append_takes_the_guard_away(tmp_path: Path)
     drop(log)
 
 
-def test_a_later_batch_does_not_overtake_the_first(tmp_path: Path) -> None:
+def test_later_batch_does_not_overtake_a_batch_being_verified(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     guard = log.verifications.start(ID, EPOCH, 0, NOW_MS)
     assert log.verifications.start(ID, EPOCH, 1, NOW_MS) is guard
@@ -63,7 +63,7 @@ def test_a_later_batch_does_not_overtake_the_first(tmp_path: Path) -> None:
     drop(log)
 
 
-def test_those_whose_batch_never_came_are_forgotten_in_time(tmp_path: Path) -> None:
+def test_unused_verifications_expire(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     guard = log.verifications.start(ID, EPOCH, 0, NOW_MS)
     expires_ms = NOW_MS + log.config.producer_id_expiration_ms

@@ -17,12 +17,12 @@ def play(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_two_replicas_come_to_agree(seed: int) -> None:
+def test_two_replicas_converge(seed: int) -> None:
     play(seed)
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("first", range(1000, 1500, 50))
-def test_two_replicas_come_to_agree_whatever_is_drawn(first: int) -> None:
+def test_two_replicas_converge_for_more_seeds(first: int) -> None:
     for seed in range(first, first + 50):
         play(seed)

@@ -54,7 +54,7 @@ def intact(image: Image, folder: Path) -> LogManager:
 
 
 @pytest.mark.parametrize("content", [b"", b"\x00\xff junk" * 30])
-def test_stray_files(image: Image, tmp_path: Path, content: bytes) -> None:
+def test_stray_files_are_ignored(image: Image, tmp_path: Path, content: bytes) -> None:
     names = [*STRAY_IN_ROOT, *(f"orders-0/{name}" for name in STRAY_FILES)]
     for number, name in enumerate(names):
         folder = tmp_path / str(number)
@@ -65,7 +65,7 @@ def test_stray_files(image: Image, tmp_path: Path, content: bytes) -> None:
         let_go(intact(image, folder))
 
 
-def test_stray_folders(image: Image, tmp_path: Path) -> None:
+def test_stray_folders_are_ignored(image: Image, tmp_path: Path) -> None:
     for number, name in enumerate(STRAY_FOLDERS):
         folder = tmp_path / str(number)
         image.write(folder)
@@ -75,7 +75,7 @@ def test_stray_folders(image: Image, tmp_path: Path) -> None:
         assert (folder / name / "somebody's.txt").exists(), f"{name} is not ours to remove"
 
 
-def test_folders_whose_deletion_was_interrupted(image: Image, tmp_path: Path) -> None:
+def test_interrupted_folder_deletion_is_completed(image: Image, tmp_path: Path) -> None:
     image.write(tmp_path)
     for name in (f"gone-0.{HEX}-delete", f"orders-0.{HEX}-future"):
         (tmp_path / name).mkdir()
@@ -104,7 +104,7 @@ def _compacted(folder: Path, base: int, offsets: list[int], suffix: str) -> None
 
 
 @pytest.mark.parametrize("originals", ["there", "deleted"])
-def test_a_compaction_that_was_about_to_finish_is_finished(tmp_path: Path, originals: str) -> None:
+def test_compaction_with_swap_files_is_completed(tmp_path: Path, originals: str) -> None:
     content, second = _two_segments(tmp_path)
     _compacted(tmp_path, 0, [1, second - 1], ".swap")
     if originals == "deleted":
@@ -117,7 +117,7 @@ def test_a_compaction_that_was_about_to_finish_is_finished(tmp_path: Path, origi
     drop(again)
 
 
-def test_an_unfinished_compaction_changes_nothing(tmp_path: Path) -> None:
+def test_unfinished_compaction_is_undone(tmp_path: Path) -> None:
     content, second = _two_segments(tmp_path)
     _compacted(tmp_path, 0, [1], ".cleaned")
     _compacted(tmp_path, second, [second], ".swap")  # of the same split: KAFKA-6264
@@ -127,7 +127,7 @@ def test_an_unfinished_compaction_changes_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cut", [0, 1, 40, 100])
-def test_a_damaged_swap_does_not_replace_its_originals(tmp_path: Path, cut: int) -> None:
+def test_damaged_swap_file_does_not_replace_segments(tmp_path: Path, cut: int) -> None:
     content, second = _two_segments(tmp_path)
     _compacted(tmp_path, 0, [1, second - 1], ".swap")
     path = tmp_path / "00000000000000000000.log.swap"
@@ -140,7 +140,7 @@ def test_a_damaged_swap_does_not_replace_its_originals(tmp_path: Path, cut: int)
     drop(again)
 
 
-def test_a_start_beyond_the_high_watermark_is_not_believed(tmp_path: Path) -> None:
+def test_log_start_beyond_the_high_watermark_is_ignored(tmp_path: Path) -> None:
     content, _ = _two_segments(tmp_path)
     remembered = CheckpointedState(log_start_offset=93, high_watermark=20, clean=True)
     again = open_log(tmp_path, config=CONFIG, remembered=remembered)
@@ -154,7 +154,7 @@ def test_a_start_beyond_the_high_watermark_is_not_believed(tmp_path: Path) -> No
     drop(again)
 
 
-def test_an_index_that_points_into_a_hole_costs_no_record(tmp_path: Path) -> None:
+def test_index_entry_into_a_hole_loses_no_record(tmp_path: Path) -> None:
     config = replace(CONFIG, cleanup_policy="compact", segment_bytes=9000)
     log = open_log(tmp_path, config=config)
     for offset in [*range(6), *range(20, 26)]:
@@ -172,7 +172,7 @@ def test_an_index_that_points_into_a_hole_costs_no_record(tmp_path: Path) -> Non
     drop(again)
 
 
-def test_second_copy_of_a_log_is_renamed_and_left_alone(image: Image, tmp_path: Path) -> None:
+def test_second_copy_of_a_log_is_renamed(image: Image, tmp_path: Path) -> None:
     image.write(tmp_path)
     future = tmp_path / f"orders-0.{HEX}-future"
     future.mkdir()

@@ -61,9 +61,7 @@ def test_batch_written_ahead_is_appended_with_its_head_alone(
     assert contents(tmp_path / "ahead") == plain
 
 
-def test_append_in_between_comes_first_and_the_large_batch_is_whole(
-    tmp_path: Path, plain: list[bytes]
-) -> None:
+def test_append_during_write_ahead_comes_first(tmp_path: Path, plain: list[bytes]) -> None:
     log = opened(tmp_path / "ahead")
     parts = admitted(log)
     steps = log.write_ahead(parts, NOW_MS)
@@ -76,7 +74,7 @@ def test_append_in_between_comes_first_and_the_large_batch_is_whole(
 
 
 @pytest.mark.parametrize("pieces", [1, 3, 99])
-def test_nothing_is_left_of_a_batch_that_is_not_appended(tmp_path: Path, pieces: int) -> None:
+def test_dropped_write_ahead_leaves_no_bytes(tmp_path: Path, pieces: int) -> None:
     log = opened(tmp_path)
     log.append_as_leader(batch(), 3, NOW_MS)
     before = contents(tmp_path)
@@ -86,7 +84,7 @@ def test_nothing_is_left_of_a_batch_that_is_not_appended(tmp_path: Path, pieces:
     assert contents(tmp_path) == before
 
 
-def test_segment_that_is_sealed_meanwhile_ends_where_its_last_batch_does(tmp_path: Path) -> None:
+def test_segment_sealed_during_write_ahead_is_trimmed(tmp_path: Path) -> None:
     log = opened(tmp_path)
     log.append_as_leader(batch(), 3, NOW_MS)
     (before,) = contents(tmp_path)
@@ -97,7 +95,7 @@ def test_segment_that_is_sealed_meanwhile_ends_where_its_last_batch_does(tmp_pat
     assert contents(tmp_path) == [before, b""]
 
 
-def test_large_batch_that_needs_a_segment_of_its_own_is_written_ahead_there(tmp_path: Path) -> None:
+def test_write_ahead_rolls_the_segment_first(tmp_path: Path) -> None:
     log = opened(tmp_path, segment_bytes=6 << 20)
     for offset in range(2):
         parts = admitted(log)
@@ -108,7 +106,7 @@ def test_large_batch_that_needs_a_segment_of_its_own_is_written_ahead_there(tmp_
     assert len(first) == len(second)
 
 
-def test_files_that_are_closed_meanwhile_are_left_alone(tmp_path: Path) -> None:
+def test_write_ahead_stops_when_the_file_is_closed(tmp_path: Path) -> None:
     log = opened(tmp_path)
     log.append_as_leader(batch(), 3, NOW_MS)
     steps = log.write_ahead(admitted(log), NOW_MS)

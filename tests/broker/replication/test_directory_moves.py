@@ -53,7 +53,7 @@ def lies_in(hosting: Hosting, folder: Path) -> bool:
     return log is not None and log.directory == folder / "t-0"
 
 
-def test_a_move_takes_all_with_it(dirs: list[Path]) -> None:
+def test_moved_log_keeps_all_records_and_state(dirs: list[Path]) -> None:
     async def scenario() -> None:
         one = host(dirs, log_segment_bytes="500")
         one.lead(0)
@@ -93,7 +93,7 @@ def test_a_move_takes_all_with_it(dirs: list[Path]) -> None:
     run(scenario())
 
 
-def test_what_is_written_meanwhile_is_copied_as_well(dirs: list[Path]) -> None:
+def test_records_appended_during_a_move_are_copied(dirs: list[Path]) -> None:
     async def scenario() -> None:
         one = host(dirs, **{THROTTLE: "1"})
         one.lead(0)
@@ -114,7 +114,7 @@ def test_what_is_written_meanwhile_is_copied_as_well(dirs: list[Path]) -> None:
     run(scenario())
 
 
-def test_the_copy_is_as_durable_as_the_log_was(
+def test_copy_is_synced_before_it_replaces_the_log(
     dirs: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The old one goes: a power cut must not take what had been synced there."""
@@ -141,7 +141,7 @@ def test_the_copy_is_as_durable_as_the_log_was(
     run(scenario())
 
 
-def test_a_log_that_begins_within_a_batch_moves(dirs: list[Path]) -> None:
+def test_log_that_starts_inside_a_batch_is_moved(dirs: list[Path]) -> None:
     async def scenario() -> None:
         one = host(dirs)
         one.lead(0)
@@ -161,7 +161,7 @@ def test_a_log_that_begins_within_a_batch_moves(dirs: list[Path]) -> None:
     run(scenario())
 
 
-def test_a_copy_follows_its_log_when_that_is_cut(dirs: list[Path]) -> None:
+def test_copy_follows_a_truncation_of_its_log(dirs: list[Path]) -> None:
     async def scenario() -> None:
         one = host(dirs, **{THROTTLE: "1"})
         one.lead(0)
@@ -185,7 +185,7 @@ def test_a_copy_follows_its_log_when_that_is_cut(dirs: list[Path]) -> None:
     run(scenario())
 
 
-def test_a_restart_resumes(dirs: list[Path]) -> None:
+def test_restart_resumes_a_move(dirs: list[Path]) -> None:
     async def scenario() -> None:
         one = host(dirs, **{THROTTLE: "1"})
         one.lead(0)
@@ -207,7 +207,7 @@ def test_a_restart_resumes(dirs: list[Path]) -> None:
     run(scenario())
 
 
-def test_errors_and_preferences(dirs: list[Path], tmp_path: Path) -> None:
+def test_move_errors_and_preferred_directories(dirs: list[Path], tmp_path: Path) -> None:
     async def scenario() -> None:
         one = host(dirs)
         alter = one.replicas.moves.alter
@@ -227,7 +227,7 @@ def test_errors_and_preferences(dirs: list[Path], tmp_path: Path) -> None:
     run(scenario())
 
 
-def test_another_destination_ends_the_first_move(dirs: list[Path], tmp_path: Path) -> None:
+def test_new_destination_cancels_the_previous_move(dirs: list[Path], tmp_path: Path) -> None:
     async def scenario() -> None:
         one = host([*dirs, tmp_path / "c"], **{THROTTLE: "1"})
         one.lead(0)
@@ -248,7 +248,7 @@ def test_another_destination_ends_the_first_move(dirs: list[Path], tmp_path: Pat
     run(scenario())
 
 
-def test_a_failing_destination_leaves_the_replica_where_it_is(dirs: list[Path]) -> None:
+def test_failed_destination_leaves_the_replica_in_place(dirs: list[Path]) -> None:
     async def scenario() -> None:
         one = host(dirs, **{THROTTLE: "1"})
         one.lead(0)
@@ -268,7 +268,7 @@ def test_a_failing_destination_leaves_the_replica_where_it_is(dirs: list[Path]) 
     run(scenario())
 
 
-def test_a_failing_source_takes_the_partition_offline_and_keeps_the_copy(
+def test_failed_source_takes_the_partition_offline_and_keeps_the_copy(
     dirs: list[Path],
 ) -> None:
     async def scenario() -> None:

@@ -50,7 +50,7 @@ def partition(answer: Any) -> Any:
     return answer["responses"][0]["partitions"][0]
 
 
-def test_the_leader_names_the_replica_and_that_one_serves(nodes: Nodes, side: Side) -> None:
+def test_leader_names_a_replica_that_serves_the_fetch(nodes: Nodes, side: Side) -> None:
     topic = side.create("near", [(LEADER, FOLLOWER)])
     produce(nodes, topic, [b"%d" % n for n in range(100)])
     for version in (11, 12, 13, 17):
@@ -71,7 +71,7 @@ def test_the_leader_names_the_replica_and_that_one_serves(nodes: Nodes, side: Si
     assert beyond["error_code"] == "OFFSET_OUT_OF_RANGE"
 
 
-def test_a_consumer_reads_from_its_rack(nodes: Nodes, side: Side) -> None:
+def test_consumer_reads_from_its_rack(nodes: Nodes, side: Side) -> None:
     topic = side.create("read-near", [(LEADER, FOLLOWER)])
     values = [b"%d" % n for n in range(300)]
     produce(nodes, topic, values)

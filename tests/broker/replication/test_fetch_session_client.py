@@ -83,10 +83,10 @@ class Follower:
         """(partitions asked, partitions told)."""
         request = self.client.request([self.following] if ready else [], FetchRequest())
         response = leader.answer(request)
-        self.client.answered(response)
+        self.client.on_response(response)
         for topic in response.responses:
             for data in topic.partitions:
-                assert self.following.take(data, 0) is ErrorCode.NONE
+                assert self.following.apply_response(data, 0) is ErrorCode.NONE
         return len(request.topics), len(response.responses)
 
 
@@ -97,7 +97,7 @@ def pair(tmp_path: Path, slots: int = 10) -> tuple[Leader, Follower]:
     return Leader(leader, slots), Follower(follower)
 
 
-def test_only_changes_are_told(tmp_path: Path) -> None:
+def test_response_has_only_changed_partitions(tmp_path: Path) -> None:
     leader, follower = pair(tmp_path)
     assert follower.fetch(leader) == (1, 1), "the first one is full"
     assert follower.fetch(leader) == (0, 0)
@@ -109,7 +109,7 @@ def test_only_changes_are_told(tmp_path: Path) -> None:
     assert follower.fetch(leader) == (0, 0)
 
 
-def test_a_forgotten_partition_is_not_told(tmp_path: Path) -> None:
+def test_forgotten_partition_is_not_in_the_response(tmp_path: Path) -> None:
     leader, follower = pair(tmp_path)
     follower.fetch(leader)
     assert follower.fetch(leader, ready=False) == (0, 0)
@@ -118,7 +118,7 @@ def test_a_forgotten_partition_is_not_told(tmp_path: Path) -> None:
     assert follower.fetch(leader) == (1, 1)
 
 
-def test_a_lost_session_begins_anew(tmp_path: Path) -> None:
+def test_lost_session_is_restarted(tmp_path: Path) -> None:
     leader, follower = pair(tmp_path)
     follower.fetch(leader)
     leader.sessions = FetchSessions(10, random.Random(2))
@@ -126,17 +126,17 @@ def test_a_lost_session_begins_anew(tmp_path: Path) -> None:
     assert follower.fetch(leader) == (1, 1), "full again"
 
 
-def test_a_lost_answer_begins_anew(tmp_path: Path) -> None:
+def test_lost_response_restarts_the_session(tmp_path: Path) -> None:
     leader, follower = pair(tmp_path)
     follower.fetch(leader)
     leader.plain.append(2)
     leader.answer(follower.client.request([follower.following], FetchRequest()))
-    follower.client.failed()
+    follower.client.on_failure()
     assert follower.fetch(leader) == (1, 1)
     assert follower.following.partition.log.log_end_offset == 2
 
 
-def test_sessions_out_of_step_are_refused(tmp_path: Path) -> None:
+def test_wrong_session_epoch_is_rejected(tmp_path: Path) -> None:
     leader, follower = pair(tmp_path)
     follower.fetch(leader)
     session_id = next(iter(leader.sessions._sessions))
@@ -155,11 +155,11 @@ def opened(
     return sessions.open(size, now_ms, is_privileged=follower, uses_ids=True)
 
 
-def test_without_slots_there_are_no_sessions() -> None:
+def test_no_session_without_cache_slots() -> None:
     assert opened(FetchSessions(0, random.Random(3)), 5) is None
 
 
-def test_young_sessions_of_consumers_stay_for_consumers() -> None:
+def test_young_consumer_session_is_not_evicted_by_a_consumer() -> None:
     sessions = FetchSessions(1, random.Random(3))
     first = opened(sessions, 5)
     assert first is not None
@@ -167,7 +167,7 @@ def test_young_sessions_of_consumers_stay_for_consumers() -> None:
     assert sessions.find(first.id, 1, uses_ids=True) is first
 
 
-def test_a_larger_one_takes_the_place_of_an_older_one_in_use() -> None:
+def test_larger_session_evicts_an_old_smaller_one() -> None:
     sessions = FetchSessions(2, random.Random(3))
     old, small = opened(sessions, 5), opened(sessions, 3)
     assert old is not None
@@ -182,7 +182,7 @@ def test_a_larger_one_takes_the_place_of_an_older_one_in_use() -> None:
     assert sessions.find(old.id, 1, uses_ids=True) is old
 
 
-def test_an_idle_one_makes_room_for_anybody() -> None:
+def test_idle_session_is_evicted_by_any_other() -> None:
     sessions = FetchSessions(1, random.Random(3))
     opened(sessions, 500, follower=True)
     assert opened(sessions, 1, SAFE_MS) is None
@@ -190,7 +190,7 @@ def test_an_idle_one_makes_room_for_anybody() -> None:
     assert len(sessions) == 1
 
 
-def test_followers_come_before_consumers() -> None:
+def test_follower_session_evicts_a_consumer_session() -> None:
     sessions = FetchSessions(1, random.Random(3))
     consumer = opened(sessions, 500)
     follower = opened(sessions, 1, follower=True)
@@ -201,7 +201,7 @@ def test_followers_come_before_consumers() -> None:
     assert sessions.partitions == 1
 
 
-def test_a_session_keeps_to_ids_or_to_names() -> None:
+def test_session_uses_either_topic_ids_or_names() -> None:
     sessions = FetchSessions(1, random.Random(3))
     session = opened(sessions, 1)
     assert session is not None

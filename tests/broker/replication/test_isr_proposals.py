@@ -11,7 +11,7 @@ from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import AlterPartitionRequest, AlterPartitionResponse
 
 
-def test_a_proposal_stands_for_the_life_that_the_follower_had(tmp_path: Path) -> None:
+def test_proposal_carries_the_followers_broker_epoch(tmp_path: Path) -> None:
     """It caught up, its machine lost power, and it is back with less while the controller is
     away: the controller must be able to tell (KIP-903)."""
     plain = Plain(tmp_path / "t-0")
@@ -37,7 +37,7 @@ def test_a_proposal_stands_for_the_life_that_the_follower_had(tmp_path: Path) ->
         plain.partition.record_follower_fetch(2, 1, 0, 0.0, 8)
         plain.partition.record_follower_fetch(3, 1, 0, 0.0, 9)
         async with asyncio.timeout(60):
-            while plain.partition.isr.in_flight:
+            while plain.partition.isr.is_in_flight:
                 await asyncio.sleep(0.01)
         assert asked == [{1: -1, 2: -1, 3: 9}] * 2
         proposals.close()

@@ -42,7 +42,9 @@ def plain(tmp_path: Path) -> Plain:
     return made
 
 
-def test_one_of_the_rack_that_has_the_offset(plain: Plain, metadata: MetadataCache) -> None:
+def test_replica_of_the_rack_with_the_offset_is_selected(
+    plain: Plain, metadata: MetadataCache
+) -> None:
     near = NearestReplica(metadata, "b", "OUT")
     assert [near.select(plain.partition, offset) for offset in range(5)] == [2, 3, 3, 3, LEADER]
 
@@ -50,20 +52,20 @@ def test_one_of_the_rack_that_has_the_offset(plain: Plain, metadata: MetadataCac
 @pytest.mark.parametrize(
     ("rack", "listener"), [("a", "OUT"), ("c", "OUT"), ("", "OUT"), ("b", "IN")]
 )
-def test_the_leader_serves_all_others(
+def test_leader_serves_consumers_without_a_near_replica(
     plain: Plain, metadata: MetadataCache, rack: str, listener: str
 ) -> None:
     assert NearestReplica(metadata, rack, listener).select(plain.partition, 1) == LEADER
 
 
-def test_only_members_of_the_isr_are_named(plain: Plain, metadata: MetadataCache) -> None:
+def test_only_members_of_the_isr_are_selected(plain: Plain, metadata: MetadataCache) -> None:
     plain.partition.become_leader(state(1, 3, (1, 2), partition_epoch=9), 0.0)
     near = NearestReplica(metadata, "b", "OUT")
     assert near.select(plain.partition, 2) == 2
     assert near.select(plain.partition, 3) == LEADER
 
 
-def test_a_consumer_that_is_sent_away_reads_nothing(plain: Plain, metadata: MetadataCache) -> None:
+def test_redirected_consumer_gets_no_records(plain: Plain, metadata: MetadataCache) -> None:
     terms = FetchTerms(
         replica_id=-1, max_wait_ms=0, min_bytes=1, max_bytes=1 << 20, any_replica=True,
         nearest=NearestReplica(metadata, "b", "OUT"),

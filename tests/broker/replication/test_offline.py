@@ -101,7 +101,7 @@ class Broken:
             partition=partition, fetch_offset=0, partition_max_bytes=1 << 20
         )
         terms = FetchTerms(replica_id=-1, max_wait_ms=0, min_bytes=0, max_bytes=1 << 20)
-        (read,) = await self.replicas.fetch(terms, [self.replicas.wanted("t", asked)])
+        (read,) = await self.replicas.fetch(terms, [self.replicas.fetch_target("t", asked)])
         return read.error
 
 
@@ -110,7 +110,7 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-def test_a_write_fails_and_its_directory_goes_offline(tmp_path: Path) -> None:
+def test_failed_write_takes_the_directory_offline(tmp_path: Path) -> None:
     async def scenario() -> None:
         one = Broken(tmp_path)
         led: list[tuple[int, bool]] = []
@@ -133,7 +133,7 @@ def test_a_write_fails_and_its_directory_goes_offline(tmp_path: Path) -> None:
     run(scenario())
 
 
-def test_a_read_fails_and_its_directory_goes_offline(tmp_path: Path) -> None:
+def test_failed_read_takes_the_directory_offline(tmp_path: Path) -> None:
     async def scenario() -> None:
         one = Broken(tmp_path)
         assert await one.append(0) is ErrorCode.NONE
@@ -147,7 +147,7 @@ def test_a_read_fails_and_its_directory_goes_offline(tmp_path: Path) -> None:
     run(scenario())
 
 
-def test_a_read_without_a_descriptor_to_spare_says_nothing_of_the_disk(tmp_path: Path) -> None:
+def test_read_without_free_descriptors_does_not_fail_the_disk(tmp_path: Path) -> None:
     async def scenario() -> None:
         one = Broken(tmp_path)
         assert await one.append(0) is ErrorCode.NONE
@@ -162,7 +162,7 @@ def test_a_read_without_a_descriptor_to_spare_says_nothing_of_the_disk(tmp_path:
     run(scenario())
 
 
-def test_what_fails_beside_the_loop_takes_its_directory_offline_at_once(tmp_path: Path) -> None:
+def test_failed_background_job_takes_the_directory_offline_at_once(tmp_path: Path) -> None:
     """A checkpoint or a sync on another thread, long before the next tick."""
 
     async def scenario() -> None:
@@ -188,7 +188,7 @@ def test_what_fails_beside_the_loop_takes_its_directory_offline_at_once(tmp_path
     run(scenario())
 
 
-def test_who_waits_for_replication_is_told(tmp_path: Path) -> None:
+def test_waiting_produce_ends_when_the_directory_fails(tmp_path: Path) -> None:
     async def scenario() -> None:
         one = Broken(tmp_path)
         assert one.hosting.lead(0, epoch=1, replicas=(1, 2)) == 0
@@ -202,7 +202,7 @@ def test_who_waits_for_replication_is_told(tmp_path: Path) -> None:
     run(scenario())
 
 
-def test_the_controllers_requests_get_the_storage_error_until_the_next_start(
+def test_controller_requests_get_the_storage_error_until_restart(
     tmp_path: Path,
 ) -> None:
     async def scenario() -> None:
@@ -245,7 +245,7 @@ def test_the_controllers_requests_get_the_storage_error_until_the_next_start(
     run(scenario())
 
 
-def test_the_controller_is_told_once_zookeeper_takes_it(tmp_path: Path) -> None:
+def test_failure_is_reported_to_the_controller_through_zookeeper(tmp_path: Path) -> None:
     async def scenario() -> None:
         one = Broken(tmp_path)
         one.hosting.logs.directories[0].health.fail(OSError(errno.EIO, "broken"))
@@ -261,7 +261,7 @@ def test_the_controller_is_told_once_zookeeper_takes_it(tmp_path: Path) -> None:
     run(scenario())
 
 
-def test_the_last_directory_halts_the_broker(tmp_path: Path) -> None:
+def test_failure_of_the_last_directory_halts_the_broker(tmp_path: Path) -> None:
     async def scenario() -> None:
         one = Broken(tmp_path)
         for directory in one.hosting.logs.directories:
@@ -273,7 +273,7 @@ def test_the_last_directory_halts_the_broker(tmp_path: Path) -> None:
     run(scenario())
 
 
-def test_what_was_offline_from_the_start_is_told_as_well(tmp_path: Path) -> None:
+def test_directory_offline_at_start_is_reported(tmp_path: Path) -> None:
     async def scenario() -> None:
         (tmp_path / "a").write_bytes(b"no directory")
         hosting = Hosting([tmp_path / "a", tmp_path / "b"])
@@ -288,7 +288,7 @@ def test_what_was_offline_from_the_start_is_told_as_well(tmp_path: Path) -> None
     run(scenario())
 
 
-def test_a_follower_gives_up_the_partition_alone(tmp_path: Path) -> None:
+def test_fetcher_drops_only_the_failed_partition(tmp_path: Path) -> None:
     """Its fetcher goes on with what lies elsewhere."""
     from urteil.broker.replication.fetchers import _Fetcher
     from urteil.broker.replication.followed_partition import FollowedPartition
@@ -312,7 +312,7 @@ def test_a_follower_gives_up_the_partition_alone(tmp_path: Path) -> None:
             log_start_offset=0,
         )
         for following in list(fetcher.following.values()):
-            fetcher._take(following, sent)  # type: ignore[arg-type]
+            fetcher._apply_partition(following, sent)  # type: ignore[arg-type]
         assert list(fetcher.following) == [("t", 1)]
         await settle()
         assert one.replicas.hosted("t", 1)[0] is not None

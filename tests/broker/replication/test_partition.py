@@ -32,22 +32,22 @@ def test_high_watermark_follows_the_slowest_member_of_the_isr(plain: Plain) -> N
     assert plain.log.high_watermark == 5
 
 
-def test_a_fetch_at_an_offset_proves_only_what_lies_below(plain: Plain) -> None:
+def test_fetch_proves_only_records_below_its_offset(plain: Plain) -> None:
     plain.append(2)
     fetch(plain, 2, 0)
     fetch(plain, 3, 0)
     assert plain.log.high_watermark == 0
 
 
-def test_acknowledged_once_the_high_watermark_passed(plain: Plain) -> None:
+def test_append_is_acknowledged_after_the_high_watermark_passes(plain: Plain) -> None:
     plain.append(2)
-    assert plain.partition.acknowledged(2) is None
+    assert plain.partition.acknowledgement(2) is None
     fetch(plain, 2, 2)
     fetch(plain, 3, 2)
-    assert plain.partition.acknowledged(2) is ErrorCode.NONE
+    assert plain.partition.acknowledgement(2) is ErrorCode.NONE
 
 
-def test_laggards_leave_the_isr_only_with_the_controllers_consent(plain: Plain) -> None:
+def test_lagging_follower_leaves_the_isr_after_the_controllers_response(plain: Plain) -> None:
     plain.append(4)
     fetch(plain, 2, 4, MAX_LAG_MS + 1.0)
     plain.partition.maybe_shrink(MAX_LAG_MS + 1.0)
@@ -57,7 +57,7 @@ def test_laggards_leave_the_isr_only_with_the_controllers_consent(plain: Plain) 
     assert plain.log.high_watermark == 4
 
 
-def test_one_proposal_in_flight(plain: Plain) -> None:
+def test_only_one_proposal_is_in_flight(plain: Plain) -> None:
     plain.append(4)
     fetch(plain, 2, 4, 20_000.0)
     plain.partition.maybe_shrink(20_000.0)
@@ -65,7 +65,7 @@ def test_one_proposal_in_flight(plain: Plain) -> None:
     assert plain.proposed == [(1, 2)]
 
 
-def test_below_min_isr_nothing_is_committed(plain: Plain) -> None:
+def test_high_watermark_does_not_rise_below_min_isr(plain: Plain) -> None:
     plain.append(3)
     plain.partition.apply_altered_isr(0, 1, (1,), 0.0)
     plain.partition.maybe_shrink(MAX_LAG_MS + 1.0)
@@ -75,15 +75,15 @@ def test_below_min_isr_nothing_is_committed(plain: Plain) -> None:
     assert plain.log.high_watermark == 0
 
 
-def test_the_isr_falling_below_min_isr_after_the_append_is_told(plain: Plain) -> None:
+def test_isr_below_min_isr_after_the_append_is_an_error(plain: Plain) -> None:
     plain.append(1)
     fetch(plain, 2, 1)
     fetch(plain, 3, 1)
     plain.partition.apply_altered_isr(0, 1, (1,), 0.0)
-    assert plain.partition.acknowledged(1) is ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+    assert plain.partition.acknowledgement(1) is ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
 
 
-def test_a_follower_joins_once_it_reached_high_watermark_and_epoch_start(tmp_path: Path) -> None:
+def test_follower_joins_at_the_high_watermark_and_epoch_start(tmp_path: Path) -> None:
     plain = Plain(tmp_path / "t-0")
     plain.partition.become_leader(state(1, 0, (1,)), 0.0)
     plain.append(3)
@@ -98,7 +98,7 @@ def test_a_follower_joins_once_it_reached_high_watermark_and_epoch_start(tmp_pat
     assert plain.log.high_watermark == 5, "a proposed member counts"
 
 
-def test_a_dead_broker_is_not_proposed(tmp_path: Path) -> None:
+def test_dead_broker_is_not_proposed(tmp_path: Path) -> None:
     plain = Plain(tmp_path / "t-0")
     plain.partition.become_leader(state(1, 0, (1,)), 0.0)
     plain.alive.discard(2)
@@ -106,7 +106,7 @@ def test_a_dead_broker_is_not_proposed(tmp_path: Path) -> None:
     assert plain.proposed == []
 
 
-def test_a_refused_proposal_rolls_back_and_may_come_again(tmp_path: Path) -> None:
+def test_rejected_proposal_is_rolled_back_and_can_be_repeated(tmp_path: Path) -> None:
     plain = Plain(tmp_path / "t-0")
     plain.partition.become_leader(state(1, 0, (1,)), 0.0)
     fetch(plain, 2, 0)
@@ -116,7 +116,7 @@ def test_a_refused_proposal_rolls_back_and_may_come_again(tmp_path: Path) -> Non
     assert plain.proposed == [(1, 2), (1, 2)]
 
 
-def test_epochs_are_fenced_both_ways(plain: Plain) -> None:
+def test_older_and_newer_epochs_are_fenced(plain: Plain) -> None:
     plain.partition.become_leader(state(1, 5), 0.0)
     check = plain.partition.check_leader
     assert check(-1) is ErrorCode.NONE
@@ -127,7 +127,7 @@ def test_epochs_are_fenced_both_ways(plain: Plain) -> None:
     assert check(6) is ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
-def test_an_older_partition_epoch_is_ignored(plain: Plain) -> None:
+def test_older_partition_epoch_is_ignored(plain: Plain) -> None:
     plain.partition.apply_altered_isr(0, 3, (1, 2), 0.0)
     plain.partition.become_leader(state(1, 0, (1, 2, 3), partition_epoch=2), 0.0)
     assert plain.partition.isr.committed == (1, 2)
@@ -135,7 +135,7 @@ def test_an_older_partition_epoch_is_ignored(plain: Plain) -> None:
     assert plain.partition.isr.committed == (1, 2)
 
 
-def test_a_state_that_is_known_does_not_call_off_a_proposal(tmp_path: Path) -> None:
+def test_repeated_state_does_not_cancel_a_proposal(tmp_path: Path) -> None:
     """A new controller repeats the state it found while AlterPartition is on its way to it."""
     plain = Plain(tmp_path / "t-0")
     plain.partition.become_leader(state(1, 0, (1,)), 0.0)
@@ -148,10 +148,12 @@ def test_a_state_that_is_known_does_not_call_off_a_proposal(tmp_path: Path) -> N
     assert plain.log.high_watermark == 0, "2 may be elected by now"
     plain.partition.become_leader(state(1, 0, (1, 2), partition_epoch=1), 0.0)
     assert plain.partition.isr.committed == (1, 2)
-    assert not plain.partition.isr.in_flight
+    assert not plain.partition.isr.is_in_flight
 
 
-def test_a_follower_that_went_away_while_joining_is_not_waited_for(tmp_path: Path) -> None:
+def test_follower_that_stops_while_joining_does_not_delay_the_high_watermark(
+    tmp_path: Path,
+) -> None:
     plain = Plain(tmp_path / "t-0")
     plain.partition.become_leader(state(1, 0, (1,)), 0.0)
     fetch(plain, 2, 0)
@@ -160,26 +162,26 @@ def test_a_follower_that_went_away_while_joining_is_not_waited_for(tmp_path: Pat
     plain.append(1)
     assert plain.log.high_watermark == 0, "2 and 3 are about to join"
     told: list[object] = []
-    plain.partition.on_committed.add(lambda: told.append(plain.partition.acknowledged(1)))
+    plain.partition.on_committed.add(lambda: told.append(plain.partition.acknowledgement(1)))
     plain.partition.maybe_shrink(MAX_LAG_MS + 1.0)
     assert told == [ErrorCode.NONE]
 
 
-def test_an_answer_to_an_older_epoch_is_ignored(plain: Plain) -> None:
+def test_response_to_an_older_epoch_is_ignored(plain: Plain) -> None:
     plain.partition.become_leader(state(1, 1), 0.0)
     plain.partition.apply_altered_isr(0, 9, (1,), 0.0)
     assert plain.partition.isr.committed == (1, 2, 3)
 
 
-def test_who_waits_is_told_of_a_lost_leadership(plain: Plain) -> None:
+def test_delayed_operations_are_notified_of_lost_leadership(plain: Plain) -> None:
     plain.append(1)
     told: list[object] = []
-    plain.partition.on_committed.add(lambda: told.append(plain.partition.acknowledged(1)))
+    plain.partition.on_committed.add(lambda: told.append(plain.partition.acknowledgement(1)))
     plain.partition.become_follower(state(2, 1))
     assert told == [ErrorCode.NOT_LEADER_OR_FOLLOWER]
 
 
-def test_a_new_leader_forgets_what_followers_had(plain: Plain) -> None:
+def test_new_leader_resets_follower_offsets(plain: Plain) -> None:
     plain.append(2)
     fetch(plain, 2, 2)
     fetch(plain, 3, 2)
@@ -191,7 +193,7 @@ def test_a_new_leader_forgets_what_followers_had(plain: Plain) -> None:
     assert plain.log.high_watermark == 2, "3 may have less than it had before"
 
 
-def test_min_isr_is_bounded_by_the_replicas(tmp_path: Path) -> None:
+def test_min_isr_is_limited_by_the_number_of_replicas(tmp_path: Path) -> None:
     plain = Plain(tmp_path / "t-0", min_isr=2)
     plain.partition.become_leader(state(1, 0, (1,), replicas=(1,)), 0.0)
     assert plain.append(1, acks=-1) is ErrorCode.NONE

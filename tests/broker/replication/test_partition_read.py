@@ -47,7 +47,7 @@ def read(plain: Plain, offset: int, terms: FetchTerms = CONSUMER, **more: int) -
     return read_partition(plain.partition, wanted, terms, 1 << 20, 0.0, min_one=True)
 
 
-def test_consumers_see_up_to_the_high_watermark(plain: Plain) -> None:
+def test_consumer_reads_up_to_the_high_watermark(plain: Plain) -> None:
     all_of_it = read(plain, 0, FOLLOWER)
     committed = read(plain, 0)
     assert committed.high_watermark == 2
@@ -57,20 +57,20 @@ def test_consumers_see_up_to_the_high_watermark(plain: Plain) -> None:
     assert read(plain, 5).error is ErrorCode.OFFSET_OUT_OF_RANGE
 
 
-def test_epochs_of_fetches_are_checked(plain: Plain) -> None:
+def test_leader_epoch_of_a_fetch_is_checked(plain: Plain) -> None:
     assert read(plain, 0, current_leader_epoch=2).error is ErrorCode.FENCED_LEADER_EPOCH
     assert read(plain, 0, current_leader_epoch=4).error is ErrorCode.UNKNOWN_LEADER_EPOCH
     assert read(plain, 0, current_leader_epoch=3).error is ErrorCode.NONE
 
 
-def test_a_follower_that_is_no_replica_is_refused(plain: Plain) -> None:
+def test_fetch_of_a_broker_without_a_replica_is_rejected(plain: Plain) -> None:
     stranger = FetchTerms(replica_id=9, max_wait_ms=0, min_bytes=1, max_bytes=1)
     assert read(plain, 0, stranger).error is ErrorCode.NOT_LEADER_OR_FOLLOWER
     refused = read(plain, 0, stranger, current_leader_epoch=3)
     assert refused.error is ErrorCode.UNKNOWN_LEADER_EPOCH
 
 
-def test_a_late_fetch_of_a_follower_s_earlier_life_says_nothing(plain: Plain) -> None:
+def test_late_fetch_of_an_earlier_broker_session_is_rejected(plain: Plain) -> None:
     """It had 4 records before its machine lost power, and has 2 of them now."""
     now, before = (replace(FOLLOWER, replica_epoch=epoch) for epoch in (20, 10))
     assert read(plain, 2, now).error is ErrorCode.NONE
@@ -81,14 +81,14 @@ def test_a_late_fetch_of_a_follower_s_earlier_life_says_nothing(plain: Plain) ->
     assert plain.log.high_watermark == 4
 
 
-def test_a_diverging_reader_is_told_and_does_not_count_as_fetched(plain: Plain) -> None:
+def test_diverging_fetch_gets_the_epoch_end_and_is_not_recorded(plain: Plain) -> None:
     told = read(plain, 4, FOLLOWER, last_fetched_epoch=2)
     assert told.error is ErrorCode.NONE
     assert told.diverges
     assert plain.partition.followers[2].end_offset == 2
 
 
-def test_latest_waits_for_the_high_watermark_of_a_new_leader(plain: Plain) -> None:
+def test_latest_offset_waits_for_the_new_leaders_high_watermark(plain: Plain) -> None:
     plain.partition.become_follower(state(2, 4))
     plain.partition.become_leader(state(1, 5), 0.0)
 
@@ -111,13 +111,13 @@ def test_latest_waits_for_the_high_watermark_of_a_new_leader(plain: Plain) -> No
     assert ask(LATEST).offset == 4
 
 
-def test_epoch_ends_are_the_leaders(plain: Plain) -> None:
+def test_epoch_end_is_answered_by_the_leader(plain: Plain) -> None:
     assert find_epoch_end(plain.partition, 3, -1) == (ErrorCode.NONE, 3, 4)
     assert find_epoch_end(plain.partition, 9, -1) == (ErrorCode.NONE, -1, -1)
     assert find_epoch_end(plain.partition, 3, 2)[0] is ErrorCode.FENCED_LEADER_EPOCH
 
 
-def test_consumers_may_read_what_a_follower_knows_to_be_committed(plain: Plain) -> None:
+def test_consumer_reads_committed_records_from_a_follower(plain: Plain) -> None:
     nearby = FetchTerms(
         replica_id=-1, max_wait_ms=0, min_bytes=1, max_bytes=1 << 20, any_replica=True
     )
@@ -130,7 +130,9 @@ def test_consumers_may_read_what_a_follower_knows_to_be_committed(plain: Plain) 
     assert read(plain, 0, nearby).error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def test_who_waits_for_much_reads_it_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_fetch_reads_the_records_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """At each append it is looked how much there is, not what."""
 
     async def scenario() -> None:
@@ -141,7 +143,7 @@ def test_who_waits_for_much_reads_it_once(tmp_path: Path, monkeypatch: pytest.Mo
         )
         terms = replace(CONSUMER, max_wait_ms=60_000, min_bytes=300_000, read_committed=True)
         fetching = asyncio.ensure_future(
-            one.replicas.fetch(terms, [one.replicas.wanted("t", asked)])
+            one.replicas.fetch(terms, [one.replicas.fetch_target("t", asked)])
         )
         await asyncio.sleep(0)
         read, sizes = File.read_at, []

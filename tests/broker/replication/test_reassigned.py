@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.broker.replication.plain import Plain, state
 
 
-def test_added_replicas_join_the_isr_but_do_not_make_it_too_small(tmp_path: Path) -> None:
+def test_added_replicas_join_the_isr_without_making_it_too_small(tmp_path: Path) -> None:
     plain = Plain(tmp_path / "t-0", min_isr=2)
     begun = replace(state(1, 1, (1, 2)), adding_replicas=(3,), removing_replicas=(2,))
     plain.partition.become_leader(begun, 0.0)

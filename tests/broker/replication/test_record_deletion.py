@@ -49,7 +49,7 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-def test_it_waits_until_every_live_follower_begins_there(tmp_path: Path) -> None:
+def test_deletion_waits_for_every_live_follower(tmp_path: Path) -> None:
     async def scenario() -> None:
         led = Led(tmp_path)
         answer = asyncio.ensure_future(led.delete(4))
@@ -65,7 +65,7 @@ def test_it_waits_until_every_live_follower_begins_there(tmp_path: Path) -> None
     run(scenario())
 
 
-def test_the_dead_are_not_waited_for(tmp_path: Path) -> None:
+def test_deletion_does_not_wait_for_dead_followers(tmp_path: Path) -> None:
     async def scenario() -> None:
         led = Led(tmp_path)
         answer = asyncio.ensure_future(led.delete(-1))
@@ -81,7 +81,7 @@ def test_the_dead_are_not_waited_for(tmp_path: Path) -> None:
     run(scenario())
 
 
-def test_errors(tmp_path: Path) -> None:
+def test_deletion_errors(tmp_path: Path) -> None:
     async def scenario() -> None:
         led = Led(tmp_path)
         assert await led.delete(11) == DeletionResult(ErrorCode.OFFSET_OUT_OF_RANGE)
@@ -95,7 +95,7 @@ def test_errors(tmp_path: Path) -> None:
         answer = asyncio.ensure_future(led.delete(7))
         await settle()
         led.partition.leader_id = 2
-        led.partition._wake()
+        led.partition._notify_all()
         assert await answer == DeletionResult(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         assert await led.delete(7) == DeletionResult(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         led.hosting.close()
@@ -103,7 +103,7 @@ def test_errors(tmp_path: Path) -> None:
     run(scenario())
 
 
-def test_a_failed_directory_ends_the_wait(tmp_path: Path) -> None:
+def test_failed_directory_ends_the_wait(tmp_path: Path) -> None:
     async def scenario() -> None:
         led = Led(tmp_path)
         answer = asyncio.ensure_future(led.delete(7))
@@ -117,7 +117,7 @@ def test_a_failed_directory_ends_the_wait(tmp_path: Path) -> None:
     run(scenario())
 
 
-def test_only_compaction_takes_records_of_a_compacted_topic(tmp_path: Path) -> None:
+def test_deletion_in_a_compacted_topic_is_rejected(tmp_path: Path) -> None:
     async def scenario() -> None:
         led = Led(tmp_path / "c", cleanup_policy="compact")
         assert await led.delete(3) == DeletionResult(ErrorCode.POLICY_VIOLATION)
@@ -129,7 +129,7 @@ def test_only_compaction_takes_records_of_a_compacted_topic(tmp_path: Path) -> N
     run(scenario())
 
 
-def test_a_restart_keeps_it(tmp_path: Path) -> None:
+def test_deletion_survives_a_restart(tmp_path: Path) -> None:
     async def scenario() -> None:
         led = Led(tmp_path, alive=(1,))
         assert await led.delete(3) == DeletionResult(NONE, 3)

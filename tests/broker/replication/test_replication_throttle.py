@@ -16,7 +16,7 @@ from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import FetchRequest
 
 
-def test_a_rate_is_of_the_last_windows() -> None:
+def test_rate_covers_the_last_windows() -> None:
     rate = Rate(3, 1000.0)
     assert rate.per_second(0.0) == 0.0
     rate.record(500, 0.0)
@@ -28,7 +28,7 @@ def test_a_rate_is_of_the_last_windows() -> None:
     assert rate.per_second(9000.0) == 0.0
 
 
-def test_the_quota_is_what_is_set_now() -> None:
+def test_quota_follows_the_current_setting() -> None:
     properties: dict[str, str] = {}
     now_ms = [0.0]
     throttle = Throttle(properties, "leader", lambda: now_ms[0])
@@ -46,7 +46,7 @@ def test_the_quota_is_what_is_set_now() -> None:
     ("replicas", "listed"),
     [("", False), ("*", True), ("0:1", False), ("0:1,3:2", True), ("3:22", False), ("none", False)],
 )
-def test_replicas_are_listed_by_partition_and_broker(replicas: str, listed: bool) -> None:
+def test_throttled_replicas_are_listed_by_partition_and_broker(replicas: str, listed: bool) -> None:
     assert is_listed(replicas, 3, 2) is listed
 
 
@@ -57,7 +57,7 @@ RATE, REPLICAS = "leader.replication.throttled.rate", "leader.replication.thrott
     ("listed", "isr", "waits"),
     [("*", (1,), True), ("0:1", (1,), True), ("1:1,0:2", (1,), False), ("*", (1, 2), False)],
 )
-def test_a_leader_holds_back_who_is_listed_and_not_in_sync(
+def test_leader_throttles_listed_followers_outside_the_isr(
     tmp_path: Path, listed: str, isr: tuple[int, ...], waits: bool
 ) -> None:
     async def scenario() -> None:

@@ -24,7 +24,7 @@ async def append(one: Hosting) -> ErrorCode:
     return (await one.replicas.append(0, 1, {KEY: data}))[KEY].error
 
 
-def test_who_was_away_does_not_lead_beside_its_successor(tmp_path: Path) -> None:
+def test_restarted_leader_does_not_lead_beside_its_successor(tmp_path: Path) -> None:
     """A broker that registers anew hears of all partitions before its roles."""
 
     async def scenario() -> None:
@@ -46,7 +46,7 @@ def test_who_was_away_does_not_lead_beside_its_successor(tmp_path: Path) -> None
     run(scenario())
 
 
-def test_who_was_away_does_not_go_on_with_what_was_moved_from_it(tmp_path: Path) -> None:
+def test_restarted_broker_drops_partitions_that_moved_away(tmp_path: Path) -> None:
     """No role tells it, and who was to stop it could not reach it."""
 
     async def scenario() -> None:

@@ -39,7 +39,7 @@ def settle(leader: Plain, follower: Plain) -> int:
             log_start_offset=read.log_start_offset,
             records=memoryview(b"".join(read.records)),
         )
-        assert following.take(data, 0) is ErrorCode.NONE
+        assert following.apply_response(data, 0) is ErrorCode.NONE
         if not read.diverges and not read.size:
             return cuts
     raise AssertionError("the follower does not settle")
@@ -65,26 +65,26 @@ def same(leader: Plain, follower: Plain) -> bool:
     return whole(leader) == whole(follower)
 
 
-def test_a_prefix_needs_no_cut(tmp_path: Path) -> None:
+def test_log_that_is_a_prefix_is_not_truncated(tmp_path: Path) -> None:
     leader, follower = pair(tmp_path, [(0, 4), (1, 2)], [(0, 4)])
     assert settle(leader, follower) == 0
     assert same(leader, follower)
 
 
-def test_an_unknown_tail_is_cut(tmp_path: Path) -> None:
+def test_diverging_end_is_truncated(tmp_path: Path) -> None:
     leader, follower = pair(tmp_path, [(0, 4), (2, 2)], [(0, 6)])
     assert settle(leader, follower) == 1
     assert same(leader, follower)
 
 
-def test_interleaved_epochs_need_several_steps(tmp_path: Path) -> None:
+def test_interleaved_epochs_need_several_truncations(tmp_path: Path) -> None:
     """KIP-279's example: logs diverge before the epoch both seem to share."""
     leader, follower = pair(tmp_path, [(0, 2), (2, 1), (3, 1), (5, 1)], [(0, 1), (1, 2), (4, 3)])
     assert settle(leader, follower) >= 2
     assert same(leader, follower)
 
 
-def test_an_epoch_without_records_does_not_diverge_for_ever(tmp_path: Path) -> None:
+def test_epoch_without_records_diverges_once(tmp_path: Path) -> None:
     leader, follower = pair(tmp_path, [(0, 3)], [(0, 3)])
     follower.log.assign_epoch_start(1, 3)
     leader.partition.become_leader(state(1, 2), 0.0)
@@ -93,7 +93,7 @@ def test_an_epoch_without_records_does_not_diverge_for_ever(tmp_path: Path) -> N
     assert same(leader, follower)
 
 
-def test_without_epochs_the_high_watermark_decides(tmp_path: Path) -> None:
+def test_log_without_epochs_is_truncated_to_the_high_watermark(tmp_path: Path) -> None:
     plain = Plain(tmp_path / "a")
     write(plain, [(0, 6)])
     plain.log.update_high_watermark(4)

@@ -43,7 +43,7 @@ records_of_clients = st.lists(
 
 @settings(max_examples=60, deadline=None, database=None)
 @given(records_of_clients, st.integers(0, 1 << 40), st.sampled_from(list(Compression)))
-def test_batches_read_back(records: Any, base_offset: int, codec: Compression) -> None:
+def test_batches_round_trip(records: Any, base_offset: int, codec: Compression) -> None:
     data = build_batch(records, base_offset=base_offset, leader_epoch=4, compression=codec)
     ((header, batch),) = iter_batches(data)
     assert is_crc_valid(batch)
@@ -55,7 +55,7 @@ def test_batches_read_back(records: Any, base_offset: int, codec: Compression) -
 
 @settings(max_examples=30, deadline=None, database=None)
 @given(records_of_clients, st.integers(0, 1 << 40))
-def test_kafka_python_builds_and_reads_the_same(records: Any, base_offset: int) -> None:
+def test_batches_equal_those_of_kafka_python(records: Any, base_offset: int) -> None:
     builder = DefaultRecordBatchBuilder(2, 0, 0, 9, 1, 7, 1 << 20)
     for index, (key, value, headers, timestamp) in enumerate(records):
         builder.append(index, timestamp, key, value, headers)
@@ -72,7 +72,7 @@ def test_kafka_python_builds_and_reads_the_same(records: Any, base_offset: int) 
     assert [r.offset for r in read] == [base_offset + i for i in range(len(records))]
 
 
-def test_the_header_tells_what_it_says() -> None:
+def test_header_fields_are_decoded() -> None:
     data = build_batch(
         RECORDS,
         base_offset=7,
@@ -96,7 +96,7 @@ def test_the_header_tells_what_it_says() -> None:
     assert [r.sequence for r in iter_records(data)] == [(1 << 31) - 2, (1 << 31) - 1, 0]
 
 
-def test_batches_follow_each_other_and_share_memory() -> None:
+def test_consecutive_batches_are_views_of_the_buffer() -> None:
     data = bytearray(build_batch(RECORDS) + build_batch(RECORDS[:1], base_offset=3))
     batches = list(iter_batches(data))
     assert [header.base_offset for header, _ in batches] == [0, 3]
@@ -106,7 +106,7 @@ def test_batches_follow_each_other_and_share_memory() -> None:
     assert is_crc_valid(batches[1][1])
 
 
-def test_log_append_time_keeps_the_checksum_right() -> None:
+def test_setting_log_append_time_updates_the_checksum() -> None:
     batch = bytearray(build_batch(RECORDS, compression=Compression.GZIP))
     set_timestamps(batch, 123, of_broker=True)
     assert is_crc_valid(batch)
@@ -114,20 +114,20 @@ def test_log_append_time_keeps_the_checksum_right() -> None:
     assert parse_header(batch).compression == Compression.GZIP
 
 
-def test_gaps_between_offsets_are_kept() -> None:
+def test_offset_gaps_are_preserved() -> None:
     data = build_batch(RECORDS, base_offset=10, offsets=[10, 15, 99])
     assert [r.offset for r in iter_records(data)] == [10, 15, 99]
     assert parse_header(data).last_offset == 99
 
 
 @pytest.mark.parametrize("position", [17, 21, 30, 60, 61, 100, -1])
-def test_a_flipped_bit_fails_the_checksum(position: int) -> None:
+def test_flipped_bit_fails_the_checksum(position: int) -> None:
     data = bytearray(build_batch(RECORDS))
     data[position] ^= 4
     assert not is_crc_valid(data)
 
 
-def test_cut_batches_are_refused_unless_a_partial_tail_is_expected() -> None:
+def test_truncated_batch_is_rejected_unless_a_partial_tail_is_allowed() -> None:
     data = build_batch(RECORDS)
     for length in range(1, len(data)):
         with pytest.raises(CorruptBatch):
@@ -137,7 +137,7 @@ def test_cut_batches_are_refused_unless_a_partial_tail_is_expected() -> None:
 
 
 @pytest.mark.parametrize("length", [-1, 0, 48, 1 << 20, (1 << 31) - 1])
-def test_lengths_that_lie_are_refused(length: int) -> None:
+def test_wrong_batch_lengths_are_rejected(length: int) -> None:
     data = bytearray(build_batch(RECORDS))
     struct.pack_into(">i", data, 8, length)
     with pytest.raises(CorruptBatch):
@@ -145,7 +145,7 @@ def test_lengths_that_lie_are_refused(length: int) -> None:
 
 
 @pytest.mark.parametrize("codec", list(Compression))
-def test_broken_records_are_refused_and_nothing_else_happens(codec: Compression) -> None:
+def test_malformed_records_raise_only_corrupt_batch(codec: Compression) -> None:
     chance = random.Random(codec)
     whole = build_batch(RECORDS, compression=codec)
     for _ in range(150):
@@ -157,14 +157,14 @@ def test_broken_records_are_refused_and_nothing_else_happens(codec: Compression)
             continue
 
 
-def test_a_codec_that_does_not_exist_is_unsupported() -> None:
+def test_unknown_codec_is_unsupported() -> None:
     data = bytearray(build_batch(RECORDS))
     data[22] |= 7
     with pytest.raises(UnsupportedCompression):
         list(iter_records(data))
 
 
-def test_a_snappy_block_that_claims_gigabytes_is_refused() -> None:
+def test_snappy_block_with_an_impossible_size_is_rejected() -> None:
     data = bytearray(build_batch(RECORDS, compression=Compression.SNAPPY))
     block = data.index(b"\x82SNAPPY\0") + 20
     data[block : block + 5] = b"\xff\xff\xff\xff\x07"
@@ -172,6 +172,6 @@ def test_a_snappy_block_that_claims_gigabytes_is_refused() -> None:
         list(iter_records(data))
 
 
-def test_a_batch_needs_a_record() -> None:
+def test_batch_without_records_is_rejected() -> None:
     with pytest.raises(ValueError, match="record"):
         build_batch([])

@@ -35,7 +35,7 @@ def frame_of(buffers: list[bytes | memoryview]) -> bytes:
 
 
 @by_message
-def test_frames_read_back_at_every_version(cls: type[Message]) -> None:
+def test_frames_round_trip_at_every_version(cls: type[Message]) -> None:
     for version in versions(cls):
         if cls.__name__.endswith("Request"):
             header = RequestHeader(cls.KEY, version, 77, "clïent")
@@ -47,7 +47,7 @@ def test_frames_read_back_at_every_version(cls: type[Message]) -> None:
             assert decode_response(cls.KEY, version, frame) == (-5, cls())
 
 
-def test_headers_have_the_bytes_of_the_protocol() -> None:
+def test_request_headers_have_the_protocols_bytes() -> None:
     def head(api_key: int, version: int, message: Message) -> bytes:
         header = RequestHeader(api_key, version, 5, "c")
         return b"".join(encode_request(header, message))[4:]
@@ -60,14 +60,14 @@ def test_headers_have_the_bytes_of_the_protocol() -> None:
     assert bare[4:] == struct.pack(">hhii", 7, 0, 5, 3)
 
 
-def test_api_versions_answers_always_with_response_header_0() -> None:
+def test_api_versions_response_always_has_header_0() -> None:
     flexible = frame_of(encode_response(18, 4, 9, ApiVersionsResponse(error_code=35)))
     assert flexible.startswith(struct.pack(">ih", 9, 35))
     other = frame_of(encode_response(3, 12, 9, MetadataResponse(throttle_time_ms=1)))
     assert other.startswith(struct.pack(">iBi", 9, 0, 1))
 
 
-def test_the_header_of_an_unknown_version_of_api_versions_can_be_read() -> None:
+def test_header_of_an_unknown_api_versions_version_is_read() -> None:
     data = frame_of(encode_request(RequestHeader(18, 3, 4, None), ApiVersionsRequest()))
     future = data[:2] + struct.pack(">h", 99) + data[4:]
     header, pos = decode_request_header(future)
@@ -75,7 +75,7 @@ def test_the_header_of_an_unknown_version_of_api_versions_can_be_read() -> None:
     assert pos == 11
 
 
-def test_the_header_of_an_unknown_api_can_be_read() -> None:
+def test_header_of_an_unknown_api_is_read() -> None:
     header, pos = decode_request_header(struct.pack(">hhih", 4711, 3, 1, -1))
     assert header == RequestHeader(4711, 3, 1, None)
     assert pos == 10
@@ -83,7 +83,7 @@ def test_the_header_of_an_unknown_api_can_be_read() -> None:
         decode_request(struct.pack(">hhih", 4711, 3, 1, -1))
 
 
-def test_a_client_id_of_other_letters_is_read_with_replacement_characters() -> None:
+def test_invalid_utf8_in_a_client_id_is_replaced() -> None:
     header, _ = decode_request_header(
         struct.pack(">hhih", 3, 0, 1, 4) + "größe".encode("latin-1")[:4]
     )
@@ -107,18 +107,18 @@ def test_tagged_fields_of_headers_are_skipped() -> None:
         struct.pack(">hhih", 3, 9, 1, -1) + b"\xff" * 9,
     ],
 )
-def test_broken_headers_are_refused(frame: bytes) -> None:
+def test_malformed_request_headers_are_rejected(frame: bytes) -> None:
     with pytest.raises(WireError):
         decode_request_header(frame)
 
 
-def test_broken_responses_are_refused() -> None:
+def test_malformed_responses_are_rejected() -> None:
     for frame in (b"", b"\0\0\0", b"\0\0\0\1"):
         with pytest.raises(WireError):
             decode_response(3, 12, frame)
 
 
-def test_the_size_of_a_response_counts_records_that_were_not_copied() -> None:
+def test_response_size_includes_uncopied_records() -> None:
     partition = FetchResponse.PartitionData(records=[b"x" * 4096, memoryview(b"y" * 4096)])
     topic = FetchResponse.FetchableTopicResponse(topic="t", partitions=[partition])
     buffers = encode_response(1, 11, 1, FetchResponse(responses=[topic]))

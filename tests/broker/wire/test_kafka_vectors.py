@@ -60,7 +60,7 @@ def check_value(spec: Field, ours: Any, theirs: Any, version: int) -> None:
 
 
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda v: f"{v['message']}-{v['version']}")
-def test_bytes_and_values_are_those_of_kafka(vector: dict[str, Any]) -> None:
+def test_bytes_and_values_equal_kafkas(vector: dict[str, Any]) -> None:
     cls = getattr(messages, vector["message"])
     data = bytes.fromhex(vector["hex"])
     message, pos = cls.decode(vector["version"], data)

@@ -29,7 +29,7 @@ by_message = pytest.mark.parametrize("cls", ALL_MESSAGES, ids=lambda cls: cls.__
 
 
 @by_message
-def test_every_version_reads_back_what_it_wrote(cls: type[Message]) -> None:
+def test_messages_round_trip_at_every_version(cls: type[Message]) -> None:
     @QUICK
     @given(messages(cls))
     def check(full: Any) -> None:
@@ -44,7 +44,7 @@ def test_every_version_reads_back_what_it_wrote(cls: type[Message]) -> None:
 
 
 @by_message
-def test_every_cut_message_is_refused(cls: type[Message]) -> None:
+def test_truncated_message_is_rejected(cls: type[Message]) -> None:
     @settings(QUICK, max_examples=2)
     @given(messages(cls))
     def check(full: Any) -> None:
@@ -59,7 +59,7 @@ def test_every_cut_message_is_refused(cls: type[Message]) -> None:
 
 
 @by_message
-def test_garbage_is_decoded_or_refused_and_nothing_else(cls: type[Message]) -> None:
+def test_garbage_raises_only_wire_errors(cls: type[Message]) -> None:
     chance = random.Random(7)
     for version in versions(cls):
         for _ in range(20):
@@ -72,7 +72,7 @@ def test_garbage_is_decoded_or_refused_and_nothing_else(cls: type[Message]) -> N
             assert isinstance(message, cls)
 
 
-def test_versions_out_of_range_are_refused() -> None:
+def test_version_out_of_range_is_rejected() -> None:
     with pytest.raises(WireError):
         ProduceRequest.decode(12, b"")
     with pytest.raises(WireError):
@@ -80,7 +80,7 @@ def test_versions_out_of_range_are_refused() -> None:
 
 
 @pytest.mark.parametrize("version", [0, 11])
-def test_lengths_that_lie_allocate_nothing(version: int) -> None:
+def test_impossible_length_allocates_nothing(version: int) -> None:
     head = b"\0" if version >= 9 else b""
     count = b"\xff\xff\xff\xff\x07" if version >= 9 else b"\x7f\xff\xff\xff"
     data = head + struct.pack(">hi", 1, 1000) + count + b"\0" * 64
@@ -97,7 +97,7 @@ def test_lengths_that_lie_allocate_nothing(version: int) -> None:
 
 
 @pytest.mark.parametrize("count", [3, 1 << 20, (1 << 31) - 1])
-def test_a_count_of_numbers_beyond_the_data_is_refused(count: int) -> None:
+def test_array_count_beyond_the_data_is_rejected(count: int) -> None:
     forgotten = FetchRequest.ForgottenTopic(topic="", partitions=(1, 2))
     data = encoded(FetchRequest(forgotten_topics_data=[forgotten]), 7)
     assert data.endswith(struct.pack(">iii", 2, 1, 2))
@@ -105,7 +105,7 @@ def test_a_count_of_numbers_beyond_the_data_is_refused(count: int) -> None:
         FetchRequest.decode(7, data[:-12] + struct.pack(">iii", count, 1, 2))
 
 
-def test_null_where_none_may_be_is_refused() -> None:
+def test_null_in_a_non_nullable_field_is_rejected() -> None:
     with pytest.raises(WireError):
         HeartbeatRequest.decode(0, struct.pack(">hih", -1, 0, 0))
     with pytest.raises(WireError):
@@ -115,7 +115,7 @@ def test_null_where_none_may_be_is_refused() -> None:
     assert MetadataRequest.decode(1, struct.pack(">i", -1))[0].topics is None
 
 
-def test_text_that_is_not_utf8_is_read_with_replacement_characters() -> None:
+def test_invalid_utf8_is_replaced() -> None:
     """As Java reads it."""
     message, _ = HeartbeatRequest.decode(0, struct.pack(">h3sih", 3, b"a\xff\xfe", 0, 0))
     assert message.group_id == "a\ufffd\ufffd"
@@ -125,7 +125,7 @@ def test_text_that_is_not_utf8_is_read_with_replacement_characters() -> None:
     assert message.group_id == "\ufffd\ufffdb", "a surrogate is one character, cut or not"
 
 
-def test_a_varint_of_six_bytes_is_refused() -> None:
+def test_varint_of_six_bytes_is_rejected() -> None:
     with pytest.raises(WireError):
         HeartbeatRequest.decode(4, b"\xff\xff\xff\xff\xff\x01" + b"\0" * 100)
 
@@ -148,7 +148,7 @@ def test_unknown_tagged_fields_beside_known_ones_are_skipped() -> None:
 
 
 @pytest.mark.parametrize("size", [b"\x00", b"\x03", b"\xff\xff\xff\xff\x0f"])
-def test_the_size_of_a_tagged_field_that_is_known_does_not_count(size: bytes) -> None:
+def test_size_of_a_known_tagged_field_is_ignored(size: bytes) -> None:
     """As for Apache Kafka; only what nobody knows is passed over by it."""
     request = FetchRequest(cluster_id="c")
     data = encoded(request, 12).replace(b"\x01\x00\x02\x02c", b"\x01\x00" + size + b"\x02c")
@@ -157,7 +157,7 @@ def test_the_size_of_a_tagged_field_that_is_known_does_not_count(size: bytes) ->
         FetchRequest.decode(12, data[:-5] + b"\x01\x63" + b"\xff\xff\xff\xff\x0f" + b"c")
 
 
-def test_numbers_beyond_31_bits_are_below_zero() -> None:
+def test_varints_beyond_31_bits_are_negative() -> None:
     """As Java reads them: no tagged fields, a null string, no list."""
     data = encoded(FetchRequest(), 12)
     many = data[:-1] + b"\xff\xff\xff\xff\x7f"
@@ -168,7 +168,7 @@ def test_numbers_beyond_31_bits_are_below_zero() -> None:
         HeartbeatRequest.decode(4, b"\x80\x80\x80\x80\x08" + b"\0" * 100)
 
 
-def test_large_records_are_handed_on_without_a_copy() -> None:
+def test_large_records_are_encoded_without_a_copy() -> None:
     first, second, small = memoryview(b"a" * 5000), b"b" * 5000, b"c" * 10
     partition = FetchResponse.PartitionData(records=[first, second, small])
     topic = FetchResponse.FetchableTopicResponse(topic="t", partitions=[partition])
@@ -192,7 +192,7 @@ def test_decoded_records_are_views_of_the_frame() -> None:
 
 
 @given(st.integers(0, (1 << 32) - 1))
-def test_unsigned_varints_read_back(value: int) -> None:
+def test_unsigned_varints_round_trip(value: int) -> None:
     from urteil.broker.wire.primitives import encode_uvarint, read_uvarint
 
     data = encode_uvarint(value)

@@ -31,7 +31,7 @@ def message_set(magic: int, compression: int = 0) -> bytes:
 
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("codec", [Compression.NONE, Compression.GZIP])
-def test_messages_of_kafka_python_are_read(magic: int, codec: Compression) -> None:
+def test_old_messages_of_kafka_python_are_decoded(magic: int, codec: Compression) -> None:
     expected = [(k, v, ts if magic else -1) for k, v, ts in RECORDS]
     read = list(iter_old_messages(message_set(magic, codec)))
     assert [(r.key, r.value, r.timestamp_ms) for r in read] == expected
@@ -39,7 +39,7 @@ def test_messages_of_kafka_python_are_read(magic: int, codec: Compression) -> No
 
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("codec", [Compression.NONE, Compression.GZIP])
-def test_batches_become_old_messages_that_kafka_python_reads(
+def test_down_converted_batches_are_readable_by_kafka_python(
     magic: int, codec: Compression
 ) -> None:
     data = build_batch(NEW, base_offset=40, compression=codec)
@@ -63,13 +63,13 @@ def test_down_converted_messages_keep_their_codec(codec: Compression, magic: int
     ]
 
 
-def test_a_compressed_batch_is_whole_from_any_offset_an_uncompressed_one_not() -> None:
+def test_down_conversion_from_an_offset_skips_only_uncompressed_records() -> None:
     for codec, first in ((Compression.NONE, 41), (Compression.GZIP, 40)):
         data = build_batch(NEW, base_offset=40, compression=codec)
         assert next(iter_old_messages(down_convert(data, 1, from_offset=41))).offset == first
 
 
-def test_the_answer_is_no_longer_than_the_batches_were() -> None:
+def test_down_converted_messages_are_not_longer_than_the_batches() -> None:
     small = build_batch([(b"k", b"v", [], 1)] * 50)
     first = down_convert(small, 1)
     assert len(first) > len(small)  # 50 heads instead of one, and yet whole
@@ -78,7 +78,7 @@ def test_the_answer_is_no_longer_than_the_batches_were() -> None:
     assert len(down_convert(small + small, 1)) == max(len(first), 2 * len(small))
 
 
-def test_zstd_is_not_for_old_readers() -> None:
+def test_zstd_is_not_converted_for_old_readers() -> None:
     good = build_batch(NEW, base_offset=0)
     bad = build_batch(NEW, base_offset=3, compression=Compression.ZSTD)
     with pytest.raises(UnsupportedCompression):
@@ -86,7 +86,7 @@ def test_zstd_is_not_for_old_readers() -> None:
     assert [r.offset for r in iter_old_messages(down_convert(good + bad, 1))] == [0, 1, 2]
 
 
-def test_control_batches_alone_announce_what_does_not_come() -> None:
+def test_control_batches_alone_become_an_incomplete_message() -> None:
     control = build_batch(NEW[:1], control=True)
     assert list(iter_entries(down_convert(control, 0))) == []
     assert down_convert(control, 0)[:8] == b"\xff" * 8
@@ -100,7 +100,7 @@ def test_offsets_inside_compressed_messages_of_magic_1_are_relative() -> None:
 
 
 @pytest.mark.parametrize("codec", [Compression.NONE, Compression.GZIP])
-def test_a_flipped_bit_is_found(codec: Compression) -> None:
+def test_flipped_bit_in_an_old_message_is_detected(codec: Compression) -> None:
     whole = message_set(1, codec)
     first = 12 + int.from_bytes(whole[8:12], "big")
     for position in range(12, first):
@@ -110,16 +110,16 @@ def test_a_flipped_bit_is_found(codec: Compression) -> None:
             list(iter_old_messages(data))
 
 
-def test_cut_messages_are_refused() -> None:
+def test_truncated_old_messages_are_rejected() -> None:
     whole = message_set(0)[: 12 + 14 + 1 + 200]
     for length in range(1, len(whole)):
         with pytest.raises(CorruptBatch):
             list(iter_old_messages(whole[:length]))
 
 
-def test_the_wrong_checksum_of_lz4_frames_in_magic_0_comes_and_goes() -> None:
+def test_lz4_header_checksum_of_magic_0_is_converted() -> None:
     frame = compress(Compression.LZ4, b"value" * 100)
-    assert lz4_frame.mended(frame) == frame
-    wrong = lz4_frame.broken(frame)
+    assert lz4_frame.set_standard_checksum(frame) == frame
+    wrong = lz4_frame.set_kafka_checksum(frame)
     assert wrong != frame
-    assert lz4_frame.mended(wrong) == frame
+    assert lz4_frame.set_standard_checksum(wrong) == frame

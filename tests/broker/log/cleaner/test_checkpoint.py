@@ -46,7 +46,7 @@ def on_disk(folder: Path) -> dict[tuple[str, int], int]:
     return checkpoints.read_offsets(Unsynced(), folder / checkpoints.CLEANER_OFFSETS)
 
 
-def test_it_is_known_after_a_crash(tmp_path: Path) -> None:
+def test_cleaned_offset_is_known_after_a_crash(tmp_path: Path) -> None:
     manager = started(tmp_path)
     written(manager)
     clean(manager)
@@ -58,7 +58,7 @@ def test_it_is_known_after_a_crash(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"0\n2\nt 0 10\n", b"\xff" * 30, b"0\n1\nt 0 99\n"])
-def test_a_damaged_one_starts_over(tmp_path: Path, content: bytes) -> None:
+def test_damaged_cleaner_checkpoint_starts_over(tmp_path: Path, content: bytes) -> None:
     manager = started(tmp_path)
     written(manager)
     clean(manager)
@@ -75,7 +75,7 @@ def test_a_damaged_one_starts_over(tmp_path: Path, content: bytes) -> None:
     crash(again)
 
 
-def test_a_truncation_and_a_deletion_are_written_down(tmp_path: Path) -> None:
+def test_truncation_and_deletion_update_the_cleaner_checkpoint(tmp_path: Path) -> None:
     manager = started(tmp_path)
     log = written(manager)
     clean(manager)
@@ -87,7 +87,7 @@ def test_a_truncation_and_a_deletion_are_written_down(tmp_path: Path) -> None:
     crash(manager)
 
 
-def test_a_log_that_moves_is_left_alone_until_it_has_moved(tmp_path: Path) -> None:
+def test_moving_log_is_not_cleaned(tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     manager = started(first, second)
     log = written(manager)

@@ -12,7 +12,7 @@ import pytest
 
 from tests.broker.log.cleaner.helpers import COMPACTED, clean, cleaner_of, newest, pairs, put
 from tests.broker.log.helpers import NOW_MS, append, batch, drop, open_log
-from urteil.broker.log.cleaner.candidates import candidate
+from urteil.broker.log.cleaner.candidates import find_candidate
 from urteil.broker.log.cleaner.cleaner import Cleaner
 from urteil.broker.log.cleaner.cleaner_settings import CleanerSettings
 from urteil.broker.log.cleaner.offset_map import OffsetMap
@@ -43,7 +43,7 @@ def offsets(log: PartitionLog) -> list[int]:
 # -- what is cleaned ----------------------------------------------------------------------------
 
 
-def test_the_active_segment_stays_as_it_is(tmp_path: Path) -> None:
+def test_active_segment_is_not_cleaned(tmp_path: Path) -> None:
     log = filled(tmp_path)
     clean(log)
     assert offsets(log) == list(range(10, 20))
@@ -51,7 +51,7 @@ def test_the_active_segment_stays_as_it_is(tmp_path: Path) -> None:
     assert log.segments.base_offsets == [0, 15]
 
 
-def test_nothing_is_cleaned_beyond_the_last_stable_offset(tmp_path: Path) -> None:
+def test_cleaning_ends_at_the_last_stable_offset(tmp_path: Path) -> None:
     log = filled(tmp_path)
     log.high_watermark = 12  # in the third segment
     clean(log)
@@ -61,7 +61,7 @@ def test_nothing_is_cleaned_beyond_the_last_stable_offset(tmp_path: Path) -> Non
     assert offsets(log) == list(range(10, 20))
 
 
-def test_an_open_transaction_holds_the_cleaner_back(tmp_path: Path) -> None:
+def test_cleaning_ends_before_an_open_transaction(tmp_path: Path) -> None:
     log = filled(tmp_path, segments=3)
     put(log, (b"k0", b"open"), producer_id=1, producer_epoch=0, base_sequence=0,
         transactional=True)  # fmt: skip
@@ -72,7 +72,7 @@ def test_an_open_transaction_holds_the_cleaner_back(tmp_path: Path) -> None:
     assert log.cleaned_to == 10, "the segment in which the transaction begins"
 
 
-def test_young_records_are_left_for_min_compaction_lag(tmp_path: Path) -> None:
+def test_records_younger_than_min_compaction_lag_are_not_cleaned(tmp_path: Path) -> None:
     log = filled(tmp_path, replace(COMPACTED, min_compaction_lag_ms=DAY_MS))
     clean(log, NOW_MS + DAY_MS - 1)
     assert log.cleaned_to is None
@@ -80,13 +80,13 @@ def test_young_records_are_left_for_min_compaction_lag(tmp_path: Path) -> None:
     assert log.cleaned_to == 10
 
 
-def test_a_log_is_due_by_its_dirty_ratio(tmp_path: Path) -> None:
+def test_log_is_due_above_its_dirty_ratio(tmp_path: Path) -> None:
     log = filled(tmp_path, replace(COMPACTED, min_cleanable_dirty_ratio=0.5))
     clean(log)
     assert log.cleaned_to == 15
     log.roll(NOW_MS)
     put(log, (b"k", b"v"))
-    assert candidate(log, NOW_MS).ratio == 0.5
+    assert find_candidate(log, NOW_MS).ratio == 0.5
     clean(log)
     assert log.cleaned_to == 15, "half is not more than half"
     log.config = replace(log.config, min_cleanable_dirty_ratio=0.49)
@@ -94,7 +94,7 @@ def test_a_log_is_due_by_its_dirty_ratio(tmp_path: Path) -> None:
     assert log.cleaned_to == 20
 
 
-def test_max_compaction_lag_forces(tmp_path: Path) -> None:
+def test_max_compaction_lag_makes_a_log_due(tmp_path: Path) -> None:
     config = replace(COMPACTED, min_cleanable_dirty_ratio=1.0, max_compaction_lag_ms=DAY_MS)
     log = filled(tmp_path, config)
     cleaner = clean(log, NOW_MS + DAY_MS)
@@ -105,7 +105,7 @@ def test_max_compaction_lag_forces(tmp_path: Path) -> None:
     assert config.max_segment_ms == DAY_MS, "an active segment may not last longer either"
 
 
-def test_the_dirtiest_log_is_first(tmp_path: Path) -> None:
+def test_dirtiest_log_is_cleaned_first(tmp_path: Path) -> None:
     started: list[Job] = []
     less, more = filled(tmp_path / "less"), filled(tmp_path / "more")
     clean(less)
@@ -124,16 +124,14 @@ def test_the_dirtiest_log_is_first(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cleaned_to", [-5, 1000])
-def test_an_end_of_the_clean_part_that_cannot_be_starts_over(
-    tmp_path: Path, cleaned_to: int
-) -> None:
+def test_impossible_cleaned_offset_starts_over(tmp_path: Path, cleaned_to: int) -> None:
     log = filled(tmp_path)
     log.cleaned_to = cleaned_to
     clean(log)
     assert (log.cleaned_to, offsets(log)) == (15, list(range(10, 20)))
 
 
-def test_a_start_within_a_segment_that_has_no_more_records(tmp_path: Path) -> None:
+def test_cleaning_starts_inside_a_segment_without_further_records(tmp_path: Path) -> None:
     log = filled(tmp_path)
     clean(log)
     log.update_high_watermark(20)
@@ -145,7 +143,7 @@ def test_a_start_within_a_segment_that_has_no_more_records(tmp_path: Path) -> No
     assert log.cleaned_to == 20
 
 
-def test_a_small_map_gets_there_in_several_rounds(tmp_path: Path) -> None:
+def test_small_offset_map_needs_several_rounds(tmp_path: Path) -> None:
     log = open_log(tmp_path, config=COMPACTED)
     for number in range(300):
         put(log, (b"key-%d" % (number % 90), b"%d" % number))
@@ -158,7 +156,7 @@ def test_a_small_map_gets_there_in_several_rounds(tmp_path: Path) -> None:
     drop(log)
 
 
-def test_small_segments_become_one_and_none_becomes_too_large(tmp_path: Path) -> None:
+def test_small_segments_are_merged_up_to_the_segment_size(tmp_path: Path) -> None:
     config = replace(COMPACTED, segment_bytes=2000)
     log = open_log(tmp_path, config=config)
     for number in range(100):
@@ -176,7 +174,7 @@ def test_small_segments_become_one_and_none_becomes_too_large(tmp_path: Path) ->
     assert len(log.segments) < before
 
 
-def test_offsets_too_far_apart_are_not_put_together(tmp_path: Path) -> None:
+def test_segments_with_distant_offsets_are_not_merged(tmp_path: Path) -> None:
     log = open_log(tmp_path, config=COMPACTED)
     bases = [0, 2**31 - 10, 2**31 - 5, 2**31 + 5]
     for offset in bases:
@@ -191,7 +189,7 @@ def test_offsets_too_far_apart_are_not_put_together(tmp_path: Path) -> None:
 # -- what stays ---------------------------------------------------------------------------------
 
 
-def test_untouched_batches_are_the_same_bytes(tmp_path: Path) -> None:
+def test_unchanged_batches_are_copied_byte_for_byte(tmp_path: Path) -> None:
     log = open_log(tmp_path, config=COMPACTED)
     for number in range(20):
         put(log, (b"%d" % number, b"v"), (b"x%d" % number, b"v"), compression=number % 5)
@@ -201,7 +199,7 @@ def test_untouched_batches_are_the_same_bytes(tmp_path: Path) -> None:
     assert b"".join(segment.path(".log").read_bytes() for segment in log.segments) == content
 
 
-def test_batches_that_the_map_supersedes_are_told_without_a_look_at_their_records() -> None:
+def test_offset_map_detects_superseded_batches_by_their_offsets() -> None:
     offsets = OffsetMap(1000)
     offsets.begin(10)
     offsets.put([(b"a", 10), (b"b", 11)])
@@ -216,7 +214,7 @@ def test_batches_that_the_map_supersedes_are_told_without_a_look_at_their_record
     assert not offsets.supersedes(16, 20)
 
 
-def test_records_without_a_key_go(tmp_path: Path) -> None:
+def test_records_without_a_key_are_removed(tmp_path: Path) -> None:
     log = filled(tmp_path, segments=2)
     put(log, (None, b"from a time when the topic was not compacted"))
     log.roll(NOW_MS)
@@ -224,7 +222,7 @@ def test_records_without_a_key_go(tmp_path: Path) -> None:
     assert None not in [key for _, key, _ in pairs(log)]
 
 
-def test_the_last_batch_of_a_round_stays_for_those_who_read_to_the_end(tmp_path: Path) -> None:
+def test_last_batch_of_a_round_stays(tmp_path: Path) -> None:
     """KAFKA-17076: with it gone, a follower at 5 would never get to the end, 6."""
     log = filled(tmp_path, segments=2)
     put(log, (b"gone", None))
@@ -274,7 +272,7 @@ def _other_policy_and_back(log: PartitionLog) -> None:
 @pytest.mark.parametrize("change", [_truncate, _start_anew, _no_compaction, _other_policy_and_back])
 @pytest.mark.parametrize("jobs_before", [0, 1, 2])
 @pytest.mark.parametrize("then_run", [True, False])
-def test_a_change_of_the_log_ends_its_cleaning(
+def test_change_of_the_log_cancels_its_cleaning(
     tmp_path: Path, change: Callable[[PartitionLog], None], jobs_before: int, then_run: bool
 ) -> None:
     log = filled(tmp_path, replace(COMPACTED, segment_bytes=500))
@@ -298,7 +296,7 @@ def test_a_change_of_the_log_ends_its_cleaning(
     assert not list(tmp_path.glob("*.cleaned"))
 
 
-def test_a_deleted_log_is_let_go(tmp_path: Path) -> None:
+def test_deleted_log_is_forgotten_by_the_cleaner(tmp_path: Path) -> None:
     log = filled(tmp_path / "t-0")
     logs = [log]
     jobs: list[Job] = []
@@ -311,7 +309,7 @@ def test_a_deleted_log_is_let_go(tmp_path: Path) -> None:
     assert (jobs, log.failure) == ([], None)
 
 
-def test_truncation_makes_what_is_written_anew_dirty(tmp_path: Path) -> None:
+def test_records_after_a_truncation_are_dirty(tmp_path: Path) -> None:
     log = filled(tmp_path)
     clean(log)
     log.truncate_to(12)
@@ -324,7 +322,7 @@ def test_truncation_makes_what_is_written_anew_dirty(tmp_path: Path) -> None:
     assert len(pairs(log)) == 5
 
 
-def test_a_damaged_log_is_marked_and_the_others_go_on(tmp_path: Path) -> None:
+def test_damaged_log_is_marked_uncleanable_and_others_are_cleaned(tmp_path: Path) -> None:
     damaged, sound = filled(tmp_path / "damaged"), filled(tmp_path / "sound")
     path = damaged.segments[1].path(".log")
     content = bytearray(path.read_bytes())
@@ -355,7 +353,7 @@ class _FullFile(File):
         raise OSError(errno.ENOSPC, "No space left on device", str(self.path))
 
 
-def test_a_full_disk_fails_the_log(tmp_path: Path) -> None:
+def test_full_disk_fails_the_cleaned_log(tmp_path: Path) -> None:
     log = open_log(tmp_path, config=COMPACTED, storage=_Full())
     append(log, batch([b"a"]))
     log.roll(NOW_MS)
@@ -370,7 +368,7 @@ def test_a_full_disk_fails_the_log(tmp_path: Path) -> None:
 # -- how ----------------------------------------------------------------------------------------
 
 
-def test_work_beside_the_loop(tmp_path: Path) -> None:
+def test_cleaning_runs_in_the_background(tmp_path: Path) -> None:
     log = filled(tmp_path, replace(COMPACTED, segment_bytes=500))
     state = newest(pairs(log))
     with ThreadPoolExecutor(1) as pool:
@@ -383,7 +381,7 @@ def test_work_beside_the_loop(tmp_path: Path) -> None:
     assert newest(pairs(log)) == state
 
 
-def test_the_rate_is_kept(tmp_path: Path) -> None:
+def test_io_rate_limit_is_respected(tmp_path: Path) -> None:
     log = filled(tmp_path, replace(COMPACTED, segment_bytes=500), segments=20)
     size = sum(segment.size for segment in log.segments) - log.segments.active.size
     cleaner = cleaner_of(log, io_max_bytes_per_second=1000)
@@ -396,7 +394,7 @@ def test_the_rate_is_kept(tmp_path: Path) -> None:
     assert 2 * size <= ended_ms - NOW_MS <= 2.3 * size + 300
 
 
-def test_back_off_and_switch(tmp_path: Path) -> None:
+def test_backoff_and_disabled_cleaner(tmp_path: Path) -> None:
     log = filled(tmp_path)
     cleaner = cleaner_of(log, backoff_ms=500)
     cleaner.settings = replace(cleaner.settings, enabled=False)
@@ -413,7 +411,7 @@ def test_back_off_and_switch(tmp_path: Path) -> None:
     assert log.cleaned_to == 20, "the clock was put back"
 
 
-def test_settings_of_a_broker() -> None:
+def test_cleaner_settings_from_broker_properties() -> None:
     props = {
         "log.cleaner.enable": "false",
         "log.cleaner.threads": "2",
@@ -428,7 +426,7 @@ def test_settings_of_a_broker() -> None:
     assert CleanerSettings.from_properties({}) == CleanerSettings()
 
 
-def test_compact_and_delete(tmp_path: Path) -> None:
+def test_compact_and_delete_policy_applies_both(tmp_path: Path) -> None:
     config = replace(COMPACTED, cleanup_policy="compact,delete", retention_ms=2 * DAY_MS)
     log = filled(tmp_path, config)
     clean(log, NOW_MS + 5 * DAY_MS)

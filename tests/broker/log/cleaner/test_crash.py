@@ -71,7 +71,7 @@ def _killed_after(steps: int, folder: Path, *, clean_stop: bool) -> bool:
 
 
 @pytest.mark.parametrize("clean_stop", [False, True])
-def test_a_kill_at_every_step_of_a_cleaning(clean_stop: bool) -> None:
+def test_kill_at_every_step_of_a_cleaning_loses_nothing(clean_stop: bool) -> None:
     steps, finished = -1, False
     while not finished:
         steps += 1

@@ -209,7 +209,7 @@ class Play:
 
 @settings(max_examples=80, deadline=None)
 @given(steps=st.lists(STEPS, max_size=30))
-def test_a_cleaned_log_holds_what_the_model_says(steps: list[tuple[object, ...]]) -> None:
+def test_cleaned_log_equals_the_model(steps: list[tuple[object, ...]]) -> None:
     with quick_folder() as name:
         play = Play(Path(name))
         for what, *arguments in steps:

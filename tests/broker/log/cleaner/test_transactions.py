@@ -45,7 +45,7 @@ def markers(log: PartitionLog) -> list[int]:
     return [head.base_offset for head, _ in batches(log) if head.is_control and head.records_count]
 
 
-def test_aborted_records_go_at_once_and_readers_know_what_is_left(log: PartitionLog) -> None:
+def test_aborted_records_are_removed_at_once(log: PartitionLog) -> None:
     kept = put(log, (b"a", b"committed"))
     write(log, b"a", producer=5)
     last = write(log, b"b", producer=5, sequence=1)
@@ -59,9 +59,7 @@ def test_aborted_records_go_at_once_and_readers_know_what_is_left(log: Partition
 
 
 @pytest.mark.parametrize("commit", [True, False])
-def test_a_marker_goes_when_its_records_are_gone_for_long_enough(
-    log: PartitionLog, commit: bool
-) -> None:
+def test_marker_is_removed_after_delete_retention(log: PartitionLog, commit: bool) -> None:
     write(log, b"a", producer=5)
     marker = end(log, 5, commit=commit)
     write(log, b"a", producer=5, sequence=1)  # so that the first batch is not the last one
@@ -80,7 +78,7 @@ def test_a_marker_goes_when_its_records_are_gone_for_long_enough(
     assert log.aborted_transactions(0, log.log_end_offset) == []
 
 
-def test_two_transactions_of_one_producer_are_told_apart(log: PartitionLog) -> None:
+def test_two_transactions_of_one_producer_are_distinguished(log: PartitionLog) -> None:
     write(log, b"x", producer=5)
     end(log, 5, commit=False)
     kept = write(log, b"y", producer=5, sequence=1)
@@ -91,7 +89,7 @@ def test_two_transactions_of_one_producer_are_told_apart(log: PartitionLog) -> N
     assert [offset for offset, key, _ in pairs(log) if key != b"filler"] == [kept]
 
 
-def test_a_lost_marker_does_not_swallow_later_transactions(log: PartitionLog) -> None:
+def test_missing_marker_does_not_affect_later_transactions(log: PartitionLog) -> None:
     write(log, b"x", producer=5)
     log.segments.active.txn_index.append(AbortedTxn(5, 0, 1, 2))
     end(log, 6, commit=True)  # where the marker of 5 should be
@@ -103,7 +101,7 @@ def test_a_lost_marker_does_not_swallow_later_transactions(log: PartitionLog) ->
     assert kept in [offset for offset, _, _ in pairs(log)]
 
 
-def test_a_producer_known_by_its_marker_alone_keeps_it(log: PartitionLog) -> None:
+def test_only_marker_of_a_producer_stays(log: PartitionLog) -> None:
     end(log, 9, commit=False)
     for n in range(4):
         clean_all(log, NOW_MS + n * RETENTION_MS)

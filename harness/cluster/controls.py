@@ -26,7 +26,7 @@ from urteil.chaos.topology import Plan
 from urteil.harness.cluster.cluster_state import ClusterState
 from urteil.harness.cluster.controller_requests import ControllerRequests
 from urteil.harness.cluster.zookeeper_controls import ZooKeeperControls
-from urteil.harness.runtimes.file_descriptors import descriptors, limit_descriptors
+from urteil.harness.runtimes.file_descriptors import limit_descriptors, read_descriptors
 from urteil.harness.runtimes.runtime import Nodes
 
 POLL_S = 0.05
@@ -217,7 +217,7 @@ class ClusterControls:
         return self._runtime.cpu_throttling(node)
 
     def descriptors(self, node: str) -> Descriptors:
-        return descriptors(node, self._runtime.local_pid(node))
+        return read_descriptors(node, self._runtime.local_pid(node))
 
     def limit_descriptors(self, node: str, most: int) -> Descriptors:
         return limit_descriptors(node, self._runtime.local_pid(node), most)

@@ -1,1 +1,2 @@
-"""What the lab runs on and does not bring itself, kept once a machine under the user's cache."""
+"""Dependencies: programs of others that the lab runs on, kept once a machine in the
+user's cache."""

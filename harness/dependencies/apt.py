@@ -1,11 +1,12 @@
-"""Debian packages: one `apt-get` at a time, after the apt of others has ended.
+"""Debian packages: one `apt-get` at a time, after other apt processes have ended.
 
 A first boot runs unattended upgrades, and apt fails at once where another process holds one of its
-four locks (`DPkg::Lock::Timeout` waits for dpkg's two alone). So the locks are asked for first
-(F_GETLK names the holder and takes nothing), and an `apt-get` that lost the race after all is
-repeated within the same deadline.
+four locks (`DPkg::Lock::Timeout` only waits for dpkg's two). So this module checks the locks first
+(F_GETLK names the holder without locking), and repeats an `apt-get` that lost the race within the
+same deadline.
 
-`.ci/setup` runs this file before there is a virtual environment: the standard library only.
+`.ci/setup` runs this file before there is a virtual environment, so it uses the standard library
+only.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ LOST_RACE = re.compile(r"Could not get lock|Unable to (acquire|lock)|is another 
 ADDED_SIZE = re.compile(r"After this operation, ([\d.,]+) ([kMG]?B) of additional")
 MEGABYTES = {"B": 1e-6, "kB": 1e-3, "MB": 1.0, "GB": 1e3}
 TERMINAL: TextIO | None = None
-"""Gets reports of a wait too: a test runner that captures standard error would hide ten minutes."""
+"""Receives reports of a wait, too: a test runner that captures standard error would hide them."""
 
 
 class AptError(Exception):
@@ -50,16 +51,16 @@ def say(line: str) -> None:
 
 
 def say_waiting(line: str) -> None:
-    """The same, and on the terminal of a test runner."""
+    """Like `say`, and also on the terminal of a test runner."""
     say(line)
     if TERMINAL is not None:
         print(f"\nsetup: {line}", file=TERMINAL, flush=True)
 
 
 def install(package: str) -> None:
-    """Install one Debian package, and report its size and time; AptError when that fails.
+    """Install one Debian package, and report its size and time. Raises AptError when that fails.
 
-    Waits up to ten minutes for the locks of another apt, and says for which process.
+    Waits up to ten minutes for the locks of another apt, and names its process.
     """
     begin = time.monotonic()
     deadline = begin + LOCK_WAIT_S
@@ -73,7 +74,8 @@ def install(package: str) -> None:
 
 
 def _apt_get(argv: Sequence[str], deadline: float) -> str:
-    """What apt-get printed; AptError when it failed, but for a lock lost before `deadline`."""
+    """The output of apt-get. A lock lost before `deadline` is retried; other failures raise
+    AptError."""
     command = ["apt-get", "-o", f"DPkg::Lock::Timeout={LOCK_WAIT_S:.0f}", *argv]
     env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C"}
     while True:
@@ -101,7 +103,7 @@ def _apt_get(argv: Sequence[str], deadline: float) -> str:
 def wait_for_locks(
     locks: Sequence[Path], deadline: float, report: Callable[[str], None] = say_waiting
 ) -> None:
-    """Return when no other process holds one of `locks`; AptError at `deadline` (monotonic).
+    """Return when no other process holds one of `locks`. Raises AptError at `deadline` (monotonic).
 
     Reports each holder once.
     """
@@ -139,7 +141,7 @@ def _holder(lock: Path) -> str | None:
 
 
 def _added_megabytes(output: str) -> float:
-    """What apt announced to use of the disk: 0 where the package was there already."""
+    """The disk space that apt announced: 0 for an installed package."""
     found = ADDED_SIZE.search(output)
     return float(found[1].replace(",", "")) * MEGABYTES[found[2]] if found else 0.0
 

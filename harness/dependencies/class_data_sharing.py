@@ -1,5 +1,8 @@
-"""Java's class data sharing (JEP 350): what a server loads as it starts is laid out in a file, once
-a machine, and from then on the server starts in half the time of a processor."""
+"""Java's class data sharing (JEP 350) for servers that start often.
+
+The classes of a starting server are archived in a file, once a machine. Later starts need half the
+processor time.
+"""
 
 from __future__ import annotations
 
@@ -12,47 +15,52 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from urteil.harness.dependencies.installation import installed
+from urteil.harness.dependencies.installation import install_once
 from urteil.harness.dependencies.java import QUICK_START, describe_java, java, utf8_locale
 
 ARCHIVE = "classes.jsa"
 DEADLINE_S = 60.0
 SILENT = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off", "-Xlog:class+path=off")
-"""A JVM that cannot use the file any more starts without it, and need not say so."""
+"""A JVM that cannot use the archive starts without it, and without a message."""
 
 
 def shared_classes(beside: Path, lay: Callable[[Path], None]) -> list[str]:
-    """Options with which a JVM uses the file that `lay(folder)` leaves by `laying`; made the first
-    time, in a folder next to `beside`. None where there can be no such file."""
+    """JVM options that use the archive which `lay(folder)` creates by `laying`.
 
-    def attempt(folder: Path) -> None:  # an empty folder says from then on that there is none
+    The archive is created on first use, in a folder next to `beside`. Empty where it is impossible.
+    """
+
+    def attempt(folder: Path) -> None:  # an empty folder records that there is no archive
         with contextlib.suppress(OSError):
             lay(folder)
 
     target = beside.with_name(f"{beside.name}-classes-{describe_java().version}")
     try:
-        file = installed(target, attempt) / ARCHIVE
-    except OSError:  # a folder that is not ours
+        file = install_once(target, attempt) / ARCHIVE
+    except OSError:  # a folder of another user
         return []
     return [f"-XX:SharedArchiveFile={file}", *SILENT] if file.exists() else []
 
 
-def laying(folder: Path) -> str:
-    """The option of a JVM that leaves the file when it ends."""
+def archive_option(folder: Path) -> str:
+    """The JVM option that creates the archive at exit."""
     return f"-XX:ArchiveClassesAtExit={folder / ARCHIVE}"
 
 
 @contextlib.contextmanager
-def server(
+def temporary_server(
     argv: Sequence[str], settings: Mapping[str, object], data: str, port: int
 ) -> Iterator[None]:
-    """A JVM that listens on `port` of the loopback, with a file of its `settings`, `data` that of
-    where it keeps its own; it has ended of itself when the block is left. TimeoutError when it did
-    not listen, or end."""
+    """A JVM that listens on loopback port `port`, with a file of its `settings`, until the block
+    ends.
+
+    `data` is the setting of its data folder. Raises TimeoutError when it does not listen, or does
+    not end.
+    """
     with tempfile.TemporaryDirectory() as scratch:
         file = Path(scratch) / "server.properties"
-        told = {**settings, data: Path(scratch) / "data"}
-        file.write_text("".join(f"{name}={value}\n" for name, value in told.items()))
+        properties = {**settings, data: Path(scratch) / "data"}
+        file.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
         process = subprocess.Popen(
             [java(), *QUICK_START, *argv, str(file)],
             stdin=subprocess.DEVNULL,

@@ -10,7 +10,7 @@ from urteil.harness.dependencies.installation import (
     Dependency,
     MissingDependency,
     cache_dir,
-    installed,
+    install_once,
     run,
 )
 from urteil.harness.dependencies.maven import maven
@@ -32,7 +32,7 @@ def comet_jar() -> Path:
     """
     if not _fits():
         raise MissingDependency(NAME, f"it is for Spark {SPARK} on Linux, x86-64 or aarch64")
-    return installed(_target(), _fetch) / f"{_JAR}-{VERSION}.jar"
+    return install_once(_target(), _fetch) / f"{_JAR}-{VERSION}.jar"
 
 
 def describe_comet() -> Dependency:

@@ -1,4 +1,4 @@
-"""Docker Compose v2, for `compose/compose.yaml`: docker's own plugin, or built once a machine."""
+"""Docker Compose v2 for `compose/compose.yaml`: docker's own plugin, or built once a machine."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 from urteil.harness.dependencies.go import go_install
-from urteil.harness.dependencies.installation import Dependency, cache_dir, installed
+from urteil.harness.dependencies.installation import Dependency, cache_dir, install_once
 
 VERSION = "2.29.7"
 MODULE = "github.com/docker/compose/v2"
@@ -15,10 +15,10 @@ HOW = "`urteil doctor --install --compose` builds it; or install docker's plugin
 
 
 def docker_compose() -> list[str]:
-    """The command `docker compose`, or the program of the same use, built if it is not there."""
+    """The command `docker compose`, or an equivalent program, built if it is missing."""
     if _version(["docker", "compose"]):
         return ["docker", "compose"]
-    return [str(installed(_target(), _build) / PROGRAM)]
+    return [str(install_once(_target(), _build) / PROGRAM)]
 
 
 def describe_compose() -> Dependency:

@@ -1,4 +1,4 @@
-"""libfaketime from Debian's package: clocks of their own for processes."""
+"""libfaketime from Debian's package: separate clocks for processes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HOW = "for faults of clocks only; Debian: apt install faketime"
 
 @cache
 def faketime_library() -> Path:
-    """The library for programs with threads, installed where it is missing and can be."""
+    """Path of the library for programs with threads. Installed if missing."""
     found = _found()
     if found is None and can_apt():
         apt_install(NAME, "faketime", how=HOW)

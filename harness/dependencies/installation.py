@@ -1,4 +1,4 @@
-"""What all parts share: where they are kept, how one is installed whole or not at all."""
+"""Installation of dependencies: cache folder, locks, and installs that are complete or absent."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from urteil.harness.dependencies import apt
 
 
 class MissingDependency(Exception):
-    """A part is not there and could not be installed; `how` says what the user can do."""
+    """A dependency is missing and could not be installed. `how` is the remedy for the user."""
 
     def __init__(self, name: str, how: str) -> None:
         super().__init__(f"{name} is missing: {how}")
@@ -27,9 +27,9 @@ class MissingDependency(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dependency:
-    """One line of `urteil doctor`; `how` says how to get it when it is not found.
+    """One line of `urteil doctor`. `how` is the remedy when it was not found.
 
-    A part that is not `required` is needed by some targets only.
+    Only some targets need a dependency that is not `required`.
     """
 
     name: str
@@ -41,14 +41,14 @@ class Dependency:
 
 
 def cache_dir() -> Path:
-    """The folder that keeps parts once a machine and user."""
+    """The folder of all dependencies, once a machine and user."""
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(base) / "urteil"
 
 
 @contextmanager
-def locked(name: str) -> Iterator[None]:
-    """One installer of `name` at a time on this machine; ends with the process that holds it."""
+def install_lock(name: str) -> Iterator[None]:
+    """One installer of `name` at a time on this machine. The lock ends with its process."""
     folder = cache_dir()
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / f".{name}.lock").open("w") as handle:
@@ -56,15 +56,15 @@ def locked(name: str) -> Iterator[None]:
         yield
 
 
-def installed(target: Path, install: Callable[[Path], None]) -> Path:
-    """`target`, made by `install(temporary folder)` and one rename if it is not there yet.
+def install_once(target: Path, install: Callable[[Path], None]) -> Path:
+    """`target`, made by `install(temporary folder)` and one rename if it is missing.
 
-    A killed or failed install leaves nothing under `target`'s name, and two at once make one. Its
-    size and time are reported on standard error.
+    A killed or failed install leaves nothing under `target`'s name; two at once make one. Size and
+    time are reported on standard error.
     """
     if target.exists():
         return target
-    with locked(target.name):
+    with install_lock(target.name):
         if target.exists():
             return target
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -86,7 +86,7 @@ def _megabytes(folder: Path) -> float:
 
 
 def _sweep(target: Path) -> None:
-    """Remove what killed installs of `target` left; the caller holds its lock."""
+    """Remove remains of killed installs of `target`. The caller holds its lock."""
     for left in target.parent.glob(f".{target.name}.part.*"):
         shutil.rmtree(left, ignore_errors=True)
 
@@ -126,8 +126,8 @@ def can_apt() -> bool:
 
 
 def apt_install(name: str, package: str, *, how: str) -> None:
-    """Install one Debian package; MissingDependency when it cannot be."""
-    with locked("apt"):
+    """Install one Debian package. Raises MissingDependency when that fails."""
+    with install_lock("apt"):
         try:
             apt.install(package)
         except apt.AptError as error:

@@ -1,4 +1,4 @@
-"""All parts: those that are required, those that `urteil doctor` shows, and their installation."""
+"""All dependencies: the required ones, those of `urteil doctor`, and their installation."""
 
 from __future__ import annotations
 
@@ -17,13 +17,15 @@ from urteil.harness.dependencies.zookeeper import describe_zookeeper, zookeeper_
 
 
 def describe_required() -> list[Dependency]:
-    """What every cluster runs on, as it is found now; installs nothing."""
+    """The dependencies of every cluster, as found now. Installs nothing."""
     return [describe_java(), describe_zookeeper(), describe_toxiproxy()]
 
 
-def inventory() -> list[Dependency]:
-    """Every part as `urteil doctor` shows it; installs nothing. Takes its time: each Python that
-    there is is asked for its version."""
+def list_dependencies() -> list[Dependency]:
+    """Every dependency as `urteil doctor` shows it. Installs nothing.
+
+    It takes a while, since it runs every Python for its version.
+    """
     return [
         *describe_required(),
         describe_kafka(),
@@ -38,7 +40,7 @@ def inventory() -> list[Dependency]:
 
 
 def install_all(*, kafka: bool = False, compose: bool = False) -> None:
-    """Install what is missing; MissingDependency names what could not be."""
+    """Install missing dependencies. Raises MissingDependency for the first failure."""
     java()
     zookeeper_classes()
     toxiproxy_binary()

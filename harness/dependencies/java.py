@@ -18,7 +18,7 @@ from urteil.harness.dependencies.installation import (
 
 LOWEST = 17
 QUICK_START = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
-"""For a JVM that does not live long, beside many others."""
+"""Options for a short-lived JVM beside many others."""
 PACKAGE = "openjdk-17-jre-headless"
 HOW = (
     f"install Java {LOWEST} or newer, for example with `apt-get install {PACKAGE}` "
@@ -27,7 +27,7 @@ HOW = (
 
 
 def java() -> str:
-    """Path of a `java` of version 17 or newer; installs one on Debian as root."""
+    """Path of a `java` of version 17 or newer. Root on Debian installs one."""
     found = _find()
     if found is None and can_apt():
         apt_install("java", PACKAGE, how=HOW)
@@ -41,7 +41,7 @@ def utf8_locale() -> dict[str, str]:
     """Environment for a JVM: a UTF-8 locale where this process has another one.
 
     A JVM decodes file names by its locale: under `LC_ALL=C` it finds no path with other letters
-    than ASCII. C.UTF-8 is a part of every glibc from 2.35 on, and of Debian's before.
+    than ASCII. C.UTF-8 is part of glibc from 2.35 on, and of earlier ones in Debian.
     """
     named = locale.getencoding().upper().replace("-", "")
     return {} if named == "UTF8" else {"LC_ALL": "C.UTF-8"}
@@ -65,7 +65,7 @@ def _find() -> tuple[str, str] | None:
 
 
 def _version(path: str) -> str | None:
-    """Its version without starting it where the installation says it, else by asking."""
+    """The version from the installation's files, otherwise from `java -version`."""
     release = Path(path).resolve().parent.parent / "release"
     try:
         text = release.read_text(errors="replace")

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from urteil.harness.dependencies.class_data_sharing import free_port, laying, server, shared_classes
+from urteil.harness.dependencies.class_data_sharing import (
+    archive_option,
+    free_port,
+    shared_classes,
+    temporary_server,
+)
 from urteil.harness.dependencies.installation import (
     Dependency,
     MissingDependency,
     cache_dir,
-    installed,
+    install_once,
 )
 from urteil.harness.dependencies.java import QUICK_START, java
 from urteil.harness.dependencies.maven import compose_pom, copy_dependencies
@@ -30,13 +35,13 @@ log4j.appender.stderr.layout.ConversionPattern=%d{ISO8601} %p %c{1} %m%n
 
 
 def kafka_classpath(version: str = VERSION) -> str:
-    """Class path of Apache Kafka's broker and tools; fetched if it is not there yet."""
-    folder = installed(_target(version), lambda temporary: _fetch(version, temporary))
+    """Class path of Apache Kafka's broker and tools, downloaded on first use."""
+    folder = install_once(_target(version), lambda temporary: _fetch(version, temporary))
     return str(folder / "*")
 
 
 def kafka_classes(version: str = VERSION) -> list[str]:
-    """Options of a JVM that starts a broker or a tool sooner; none where there can be none."""
+    """JVM options for a faster start of a broker or a tool. May be empty."""
     kafka_classpath(version)
     return shared_classes(_target(version), lambda folder: _lay(folder, version))
 
@@ -49,8 +54,8 @@ def _lay(folder: Path, version: str) -> None:
             "listeners": f"PLAINTEXT://127.0.0.1:{port}",
             "zookeeper.connect": f"127.0.0.1:{zookeeper}",
         }
-        argv = [laying(folder), "-cp", kafka_classpath(version), "kafka.Kafka"]
-        with server(argv, settings, "log.dirs", port):
+        argv = [archive_option(folder), "-cp", kafka_classpath(version), "kafka.Kafka"]
+        with temporary_server(argv, settings, "log.dirs", port):
             pass
 
 

@@ -37,5 +37,5 @@ def copy_dependencies(
 
 
 def compose_pom(name: str) -> Path:
-    """`compose/NAME/pom.xml`, as it is installed with the package."""
+    """`compose/NAME/pom.xml`, as installed with the package."""
     return Path(urteil.__file__).parent / "compose" / name / "pom.xml"

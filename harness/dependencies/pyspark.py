@@ -15,13 +15,13 @@ HOW = (
 
 
 def require_pyspark() -> None:
-    """Return where PySpark is installed; MissingDependency where it is not."""
+    """Raises MissingDependency without PySpark."""
     if pyspark_folder() is None:
         raise MissingDependency(NAME, HOW)
 
 
 def pyspark_folder() -> Path | None:
-    """The package's folder, found without importing it (which takes long)."""
+    """The package's folder, found without importing it, which takes long."""
     spec = importlib.util.find_spec("pyspark")
     return Path(spec.origin).parent if spec and spec.origin else None
 

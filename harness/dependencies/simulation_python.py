@@ -1,4 +1,4 @@
-"""A Python new enough for the simulation (`tests/simulation`); the lab itself runs on 3.11."""
+"""A Python for the simulation (`tests/simulation`), which needs a newer one than the lab (3.11)."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _ASK = "import ensurepip, sys, venv; print(*sys.version_info[:3], sys.executable
 
 
 def simulation_python() -> tuple[str, str] | None:
-    """Path and version of the newest one found: on PATH, pyenv's, uv's. None without any.
+    """Path and version of the newest one: on PATH, pyenv's, uv's. None without any.
 
-    A name on PATH may be a shim that starts nothing: each candidate is asked.
+    A name on PATH may be a shim that starts nothing, so each candidate is run.
     """
     found = [answer for path in _candidates() if (answer := _ask(path)) is not None]
     if not found:

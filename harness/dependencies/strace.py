@@ -1,4 +1,4 @@
-"""strace from Debian's package: it holds back what a process writes."""
+"""strace from Debian's package, which delays the writes of a process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HOW = "for slow disks only; Debian: apt install strace"
 
 @cache
 def strace_binary() -> str:
-    """Its path, installed where it is missing and can be."""
+    """Path of strace. Installed if missing."""
     found = shutil.which(NAME)
     if found is None and can_apt():
         apt_install(NAME, NAME, how=HOW)
@@ -34,8 +34,8 @@ def describe_strace() -> Dependency:
     found = shutil.which(NAME)
     version = ""
     if found:
-        told = subprocess.run([found, "-V"], capture_output=True, text=True, timeout=20).stdout
-        version = told.partition("version ")[2].partition("\n")[0]
+        output = subprocess.run([found, "-V"], capture_output=True, text=True, timeout=20).stdout
+        version = output.partition("version ")[2].partition("\n")[0]
     return Dependency(
         name=NAME,
         found=found is not None,

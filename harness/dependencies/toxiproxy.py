@@ -13,7 +13,7 @@ from urteil.harness.dependencies.installation import (
     Dependency,
     MissingDependency,
     cache_dir,
-    installed,
+    install_once,
 )
 
 VERSION = "2.12.0"
@@ -29,7 +29,7 @@ HOW = (
 @cache
 def toxiproxy_binary() -> Path:
     """Path of the Toxiproxy server, version 2.12.0; built if it is not there yet."""
-    return installed(_target(), _build) / PROGRAM
+    return install_once(_target(), _build) / PROGRAM
 
 
 @cache
@@ -38,7 +38,7 @@ def toxiproxy_for_linux(architecture: str) -> Path:
     if sys.platform == "linux" and MACHINES.get(platform.machine()) == architecture:
         return toxiproxy_binary()
     target = cache_dir() / f"toxiproxy-{VERSION}-linux-{architecture}"
-    return installed(target, partial(_build, platform=f"linux/{architecture}")) / PROGRAM
+    return install_once(target, partial(_build, platform=f"linux/{architecture}")) / PROGRAM
 
 
 def describe_toxiproxy() -> Dependency:

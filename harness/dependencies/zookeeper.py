@@ -9,12 +9,17 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-from urteil.harness.dependencies.class_data_sharing import free_port, laying, server, shared_classes
+from urteil.harness.dependencies.class_data_sharing import (
+    archive_option,
+    free_port,
+    shared_classes,
+    temporary_server,
+)
 from urteil.harness.dependencies.installation import (
     Dependency,
     MissingDependency,
     cache_dir,
-    installed,
+    install_once,
 )
 from urteil.harness.dependencies.maven import compose_pom, copy_dependencies
 from urteil.harness.dependencies.pyspark import pyspark_folder
@@ -50,7 +55,7 @@ JARS = (
 @cache
 def zookeeper_classpath() -> str:
     """Class path that starts `MAIN`; its jars are fetched if they are not there yet."""
-    folder = _in_pyspark() or installed(_target(), _fetch)
+    folder = _in_pyspark() or install_once(_target(), _fetch)
     names = sorted(path.name for path in folder.glob("*.jar"))
     jars = []
     for pattern in JARS:
@@ -67,7 +72,7 @@ def zookeeper_classes() -> list[str]:
 
 
 def _lay(folder: Path) -> None:
-    with short_zookeeper([laying(folder)]):
+    with short_zookeeper([archive_option(folder)]):
         pass
 
 
@@ -81,7 +86,7 @@ def short_zookeeper(options: Sequence[str] = ()) -> Iterator[int]:
         "admin.enableServer": "false",
     }
     argv = [*options, "-cp", zookeeper_classpath(), MAIN]
-    with server(argv, settings, "dataDir", port):
+    with temporary_server(argv, settings, "dataDir", port):
         yield port
 
 

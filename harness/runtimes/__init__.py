@@ -1,4 +1,4 @@
-"""Where nodes run: as processes of this machine, or in containers."""
+"""Runtimes: nodes run as processes of this machine, or in containers."""
 
 from __future__ import annotations
 
@@ -20,12 +20,11 @@ def open_runtime(
     later: Sequence[str] = (),
     layout: Layout = USUAL,
 ) -> Runtime:
-    """A runtime with room for a cluster; what it holds ends with its `close`.
+    """A runtime with room for a cluster. Everything in it ends with its `close`.
 
-    `images` are what each broker is made of, where they are made of images, and `later` are those
-    that may take their place.
-
-    ValueError for an unknown name; MissingDependency where what it needs cannot be had.
+    `images` are the brokers' images, where nodes run from images, and `later` those that may
+    replace them. Raises ValueError for an unknown name, MissingDependency when a requirement is
+    missing.
     """
     if name == "process":
         from urteil.harness.runtimes.process import ProcessRuntime

@@ -1,5 +1,4 @@
-"""The disks of brokers in containers: folders of this machine where the engine is its own, else
-the engine's archives."""
+"""Disks of brokers in containers: volumes as folders of this machine, or the engine's archives."""
 
 from __future__ import annotations
 
@@ -14,8 +13,8 @@ from urteil.harness.runtimes.disks import ProcessDisks
 ELSEWHERE = "only where the engine is this machine's own and the lab is root"
 
 
-class Boxes(Protocol):
-    """What the runtime gives of its containers."""
+class ContainerHomes(Protocol):
+    """The runtime's access to the homes of its containers."""
 
     def status(self, node: str) -> NodeStatus: ...
 
@@ -24,19 +23,21 @@ class Boxes(Protocol):
     def home(self, directory: Path) -> Path: ...
 
     def volume(self, node: str) -> Path | None:
-        """A broker's home as a folder of this machine; None where the lab cannot reach it."""
+        """A broker's home as a folder of this machine. None where the lab cannot reach it."""
         ...
 
     def unpacked(self, node: str) -> AbstractContextManager[Path]:
-        """The home of a node that does not run, as a folder that goes back in the end."""
+        """The home of a stopped node as a folder, which is written back at the end."""
         ...
 
 
 class ContainerDisks(ProcessDisks):
-    """Disks of processes, in a volume each. With an engine elsewhere, files of a dead broker can
-    be changed; its process's view of them can not."""
+    """Disks of processes, one volume each.
 
-    def __init__(self, log_dirs: Callable[[str], Sequence[Path]], runtime: Boxes) -> None:
+    With a remote engine, only files of a dead broker can be changed.
+    """
+
+    def __init__(self, log_dirs: Callable[[str], Sequence[Path]], runtime: ContainerHomes) -> None:
         super().__init__(log_dirs, runtime.local_pid)
         self._runtime = runtime
 

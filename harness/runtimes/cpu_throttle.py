@@ -1,4 +1,4 @@
-"""Little processor time for a process: stopped for most of every period, without any privilege."""
+"""Limits a process's processor time without privileges: stops it for most of every period."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ PERIOD_S = 0.1
 
 
 class CpuThrottle:
-    """Lets a process run for `share` of every PERIOD_S until `end`, which leaves it running.
+    """Lets a process run for `share` of every PERIOD_S, until `end` restores it.
 
-    `signal_it` sends a signal to all of it; `is_stopped` says whether the system shows it stopped.
+    `signal_it` signals its process group; `is_stopped` says whether the system shows it as stopped.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Brokers' disks, as far as a runtime can reach them: implements `chaos.controls.DiskControls`."""
+"""Brokers' disks, as far as a runtime can reach them. Implements `chaos.controls.DiskControls`."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from functools import cache
 from pathlib import Path
 
 from urteil.chaos.observations import LabFailure
-from urteil.harness.runtimes.process_limits import FILE_BYTES, change
-from urteil.harness.runtimes.slow_disk import SlowDisk, written
+from urteil.harness.runtimes.process_limits import FILE_BYTES, change_limit
+from urteil.harness.runtimes.slow_disk import SlowDisk, find_written_files
 
 LogDirs = Callable[[str], Sequence[Path]]
 COMMAND_S = 10.0
@@ -23,12 +23,12 @@ for one; do
     mount -o remount,bind,ro "$one"
 done
 """
-"""Makes the folders that it is given read-only."""
+"""Remounts the folders in its arguments read-only."""
 
 
 @cache
 def can_mount() -> bool:
-    """Whether a process of ours may have mounts of its own (root, and the kernel agrees)."""
+    """Whether our processes may have mounts of their own (root, and the kernel agrees)."""
     if os.geteuid() or shutil.which("unshare") is None or shutil.which("nsenter") is None:
         return False
     tried = subprocess.run(["unshare", "--mount", "true"], capture_output=True, timeout=COMMAND_S)
@@ -36,15 +36,16 @@ def can_mount() -> bool:
 
 
 def has_own_mounts(pid: int) -> bool:
-    """Whether what is mounted for a process is not for us."""
+    """Whether the process has a mount namespace of its own."""
     return os.readlink(f"/proc/{pid}/ns/mnt") != os.readlink("/proc/self/ns/mnt")
 
 
 class ProcessDisks:
-    """Folders of this machine, and what its kernel lets a broker's process do to them."""
+    """Folders of this machine, and the kernel's limits on a broker's process."""
 
     def __init__(self, log_dirs: LogDirs, pid: Callable[[str], int]) -> None:
-        """`pid` is a running node's, LabFailure where that is none of this machine."""
+        """`pid` returns a running node's process id; it raises LabFailure for one on another
+        machine."""
         self._log_dirs = log_dirs
         self._pid = pid
         self._slow: dict[str, SlowDisk] = {}
@@ -54,19 +55,20 @@ class ProcessDisks:
         yield self._log_dirs(node)
 
     def seen(self, node: str) -> Sequence[Path]:
-        """The log directories as the broker itself names them."""
+        """The log directories by the broker's own names."""
         return self._log_dirs(node)
 
     def limit_file_size(self, node: str, size_bytes: int | None) -> int | None:
-        """By RLIMIT_FSIZE of the living process: its soft limit, so that it can be taken back."""
-        told = change(node, self._pid(node), FILE_BYTES, size_bytes)
-        return None if told == resource.RLIM_INFINITY else told
+        """Set RLIMIT_FSIZE of the living process. Only the soft limit, so that it can be raised
+        again."""
+        limit = change_limit(node, self._pid(node), FILE_BYTES, size_bytes)
+        return None if limit == resource.RLIM_INFINITY else limit
 
     def make_read_only(self, node: str) -> Sequence[str]:
-        """A read-only bind mount over each, in the process's own mount namespace.
+        """Mount each log directory read-only over itself, in the process's own mount namespace.
 
-        All by one process in there, and told of by a file that is open before: the broker may end
-        by the first, and its namespace with it.
+        One process mounts all of them and reports to a file that is open before: the broker may end
+        after the first mount, and its namespace with it.
         """
         if not can_mount():
             raise LabFailure("read-only disks need root with the right to mount on this machine")
@@ -79,8 +81,8 @@ class ProcessDisks:
             done = subprocess.run(argv, capture_output=True, text=True, timeout=COMMAND_S)
             if done.returncode:
                 raise LabFailure(f"the disk of {node} stays writable: {done.stderr.strip()}")
-            told = {words[1]: words[3] for words in map(str.split, mounts)}
-        return [f"{one} is mounted {told.get(str(one), '')[:2]}" for one in folders]
+            modes = {words[1]: words[3] for words in map(str.split, mounts)}
+        return [f"{one} is mounted {modes.get(str(one), '')[:2]}" for one in folders]
 
     def delay_writes(self, node: str, delay_ms: int) -> None:
         self.stop_delaying_writes(node)
@@ -88,7 +90,7 @@ class ProcessDisks:
             files = [
                 seen / path.relative_to(log_dir)
                 for log_dir, seen in zip(log_dirs, self.seen(node), strict=True)
-                for path in written(log_dir)
+                for path in find_written_files(log_dir)
             ]
         self._slow[node] = SlowDisk(self._pid(node), files, delay_ms)
 

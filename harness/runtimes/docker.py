@@ -40,7 +40,7 @@ STATES = {"running": NodeState.RUNNING, "paused": NodeState.PAUSED}
 
 
 class ImagePrograms:
-    """What the images of `compose/` hold."""
+    """The programs inside the images of `compose/`."""
 
     def python(self) -> str:
         return "python"
@@ -78,8 +78,8 @@ class DockerRuntime:
     """Nodes are containers. Implements `Runtime`.
 
     A node's files go into its container by archive and come back by archive with `close`, so that
-    the engine may be another machine's. Everything ends with `close`, or by the reaper when this
-    process dies. MissingDependency without an engine or an image.
+    the engine may be on another machine. Everything ends with `close`, or by the reaper when this
+    process dies. Raises MissingDependency without an engine or an image.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class DockerRuntime:
     ) -> None:
         self._run_dir = run_dir
         self._engine = connect()
-        with _told("images"):
+        with _lab_failures("images"):
             names = [*dict.fromkeys([*images, *later]), "zookeeper", "toxiproxy"]
             self._built = ensure_images(self._engine, names)
         token = start_reaper()
@@ -104,9 +104,9 @@ class DockerRuntime:
         self.programs: Programs = ImagePrograms()
         self.containers: ContainerControls | None = self
         began = time.monotonic()
-        with _told("the engine"):
+        with _lab_failures("the engine"):
             self._memory = int(self._engine.client.info()["MemTotal"])
-        with _told("pods"):
+        with _lab_failures("pods"):
             self._pods = Pods(
                 self._engine,
                 self._built["zookeeper"],
@@ -126,19 +126,22 @@ class DockerRuntime:
         return ContainerDisks(log_dirs, self)
 
     def volume(self, node: str) -> Path | None:
-        """A broker's home as a folder of this machine, whether it runs or not. None where we may
-        not enter it, and where the engine is elsewhere: its name is drawn, nobody else has it."""
+        """A broker's home as a folder of this machine, whether it runs or not.
+
+        None without permission to enter it, or with a remote engine: its name is random, so it
+        exists nowhere else.
+        """
         known = self._known(node)
-        with _told(node):
+        with _lab_failures(node):
             known.container.reload()
         places = {one["Destination"]: one["Source"] for one in known.container.attrs["Mounts"]}
         return Path(places[HOME]) if os.access(places[HOME], os.R_OK | os.W_OK | os.X_OK) else None
 
     @contextlib.contextmanager
     def unpacked(self, node: str) -> Iterator[Path]:
-        """The home of a node that does not run, as a folder; changed files go back in the end."""
+        """The home of a stopped node as a folder. Changed files are written back at the end."""
         known = self._known(node)
-        with tempfile.TemporaryDirectory(dir=self._run_dir) as place, _told(node):
+        with tempfile.TemporaryDirectory(dir=self._run_dir) as place, _lab_failures(node):
             _unpack(known.container, Path(place))
             yield Path(place)
             known.container.put_archive("/", _packed(Path(place), whole=True))
@@ -152,9 +155,12 @@ class DockerRuntime:
         cwd: Path,
         image: str | None = None,
     ) -> NodeStatus:
-        """The first start makes the container, later ones start it again with its data kept; of
-        another image, one takes its place."""
-        with self._lock, _told(node):
+        """Start a node. The first start creates its container; later ones start it again with its
+        data.
+
+        Another image needs another container, with the same data.
+        """
+        with self._lock, _lab_failures(node):
             known = self._nodes.get(node)
             image = image or self._image(node)
             if known is None:
@@ -176,7 +182,7 @@ class DockerRuntime:
         known = self._nodes.get(node)
         if known is None:
             return NodeStatus(node=node, state=NodeState.DEAD, pid=None)
-        with _told(node):
+        with _lab_failures(node):
             known.container.reload()
         state = known.container.attrs["State"]
         now = STATES.get(state["Status"], NodeState.DEAD)
@@ -192,7 +198,7 @@ class DockerRuntime:
         return self.status(node).state is not NodeState.DEAD
 
     def kill(self, node: str) -> NodeStatus:
-        """A paused node dies as it is: it does not go on for a moment."""
+        """Kill a node. A paused node dies without running for a moment."""
         return self._end(node, lambda container: container.kill())
 
     def stop(self, node: str, *, deadline_s: float) -> NodeStatus:
@@ -201,33 +207,33 @@ class DockerRuntime:
         return self._end(node, lambda container: container.stop(timeout=round(deadline_s)))
 
     def pause(self, node: str) -> NodeStatus:
-        """By the freezer of the container's control group, which stops all its processes."""
-        with _told(node):
+        """Freeze the container's control group, which stops all its processes."""
+        with _lab_failures(node):
             self._known(node).container.pause()
         return self.status(node)
 
     def resume(self, node: str) -> NodeStatus:
-        with _told(node):
+        with _lab_failures(node):
             self._known(node).container.unpause()
         return self.status(node)
 
     def unplug(self, node: str) -> None:
-        with _told(node):
+        with _lab_failures(node):
             self._pods.unplug(node)
 
     def plug(self, node: str) -> None:
-        with _told(node):
+        with _lab_failures(node):
             self._pods.plug(node)
 
     def limits(self, node: str) -> Limits:
         known = self._known(node)
-        with _told(node):
+        with _lab_failures(node):
             known.container.reload()
-            told = known.container.attrs["HostConfig"]
+            host_config = known.container.attrs["HostConfig"]
             found = known.container.stats(stream=False, one_shot=True)
         allowed = found["memory_stats"].get("limit", 0)
         counted = found["cpu_stats"].get("throttling_data", {})
-        quota = told["CpuQuota"]
+        quota = host_config["CpuQuota"]
         return Limits(
             node=node,
             cpus=quota / PERIOD_US if quota > 0 else None,
@@ -249,7 +255,7 @@ class DockerRuntime:
         return self._update(node, {"cpu_period": PERIOD_US, "cpu_quota": -1, **all_of_it})
 
     def _update(self, node: str, asked: dict[str, int]) -> Limits:
-        with _told(node):
+        with _lab_failures(node):
             self._known(node).container.update(**asked)
         return self.limits(node)
 
@@ -267,9 +273,10 @@ class DockerRuntime:
         return self.limits(node)
 
     def local_pid(self, node: str) -> int:
-        """The engine tells a pid of its machine: it is this one if the command line is the same."""
+        """The engine reports a process id. It belongs to this machine if the command line is the
+        same."""
         known = self._known(node)
-        with _told(node):
+        with _lab_failures(node):
             known.container.reload()
         argv = [known.container.attrs["Path"], *known.container.attrs["Args"]]
         pid = int(known.container.attrs["State"]["Pid"])
@@ -284,11 +291,11 @@ class DockerRuntime:
         return pid
 
     def unexpected_ends(self) -> Sequence[NodeStatus]:
-        """LabFailure when a container or a pod was removed by somebody else."""
+        """Raises LabFailure when a container or a pod was removed from outside."""
         with self._lock:
             known = {one.container.id: node for node, one in self._nodes.items()}
             pods = {self._pods.pod(node).id: f"the pod of {node}" for node in self.plan.nodes}
-            with _told("the engine"):
+            with _lab_failures("the engine"):
                 found = {one["Id"]: one["State"] for one in self._list()}
             for identity, name in {**known, **pods}.items():
                 if identity not in found:
@@ -303,11 +310,12 @@ class DockerRuntime:
         known = self._nodes.get(node)
         if known is None:
             return ""
-        with _told(node):
+        with _lab_failures(node):
             return _said(known).decode(errors="replace")
 
     def close(self) -> None:
-        """Kill what runs, bring files and logs back, remove containers and networks; repeatable."""
+        """Kill running nodes, copy files and logs back, remove containers and networks.
+        Repeatable."""
         with self._lock:
             nodes = list(self._nodes.items())
             self._nodes.clear()
@@ -320,9 +328,9 @@ class DockerRuntime:
             raise LabFailure(f"evidence of {', '.join(sorted(failures))}")
 
     def _leave(self, node: str, known: _Node, failures: list[str]) -> None:
-        """End one node for good, its files and its log in the run's folder.
+        """End one node for good, with its files and its log in the run's folder.
 
-        Half of its data would be worse than none: it would be judged.
+        Incomplete data is removed: it would be judged.
         """
         try:
             with contextlib.suppress(docker.errors.APIError):
@@ -333,7 +341,9 @@ class DockerRuntime:
             failures.append(f"{node} did not come back: {error}")
         with contextlib.suppress(*ENGINE_FAILURES):  # the reaper tries again
             known.container.remove(force=True, v=True)
-        for volume in known.container.attrs["Mounts"]:  # of one that somebody else removed
+        for volume in known.container.attrs[
+            "Mounts"
+        ]:  # of a container that was removed from outside
             with contextlib.suppress(*ENGINE_FAILURES):
                 self._engine.client.api.remove_volume(volume["Name"])
 
@@ -345,7 +355,7 @@ class DockerRuntime:
             _unpack(known.container, known.cwd)
 
     def _image(self, node: str) -> str:
-        """What a node is made of at first."""
+        """A node's first image."""
         if node.startswith("toxiproxy-"):
             return "toxiproxy"
         return "zookeeper" if node.startswith("zk") else self._images[node]
@@ -353,7 +363,7 @@ class DockerRuntime:
     def _replace(
         self, node: str, known: _Node, image: str, argv: Sequence[str], env: dict[str, str]
     ) -> None:
-        """Another container on the volume of the one before it, whose log is kept."""
+        """Create another container on the same volume. The log of the earlier one is kept."""
         before = known.container
         known.said = _said(known)
         home = next(one["Name"] for one in before.attrs["Mounts"] if one["Destination"] == HOME)
@@ -369,7 +379,7 @@ class DockerRuntime:
         env: dict[str, str],
         home: str | None = None,
     ) -> Container:
-        """On the volume `home`, a new one where none is given."""
+        """Create a container on the volume `home`, or on a new one."""
         beside = node.removeprefix("toxiproxy-")
         return self._engine.client.containers.create(
             self._built[image],
@@ -385,7 +395,7 @@ class DockerRuntime:
 
     def _end(self, node: str, how: Any) -> NodeStatus:
         known = self._known(node)
-        with _told(node):
+        with _lab_failures(node):
             now = self.status(node)
             if now.state is NodeState.DEAD:
                 return now
@@ -394,7 +404,7 @@ class DockerRuntime:
                 how(known.container)
                 known.container.wait(timeout=END_DEADLINE_S)
             except docker.errors.APIError:
-                if self.alive(node):  # else it ended by itself at this very moment
+                if self.alive(node):  # otherwise it has just ended by itself
                     raise
         return self.status(node)
 
@@ -413,12 +423,12 @@ class DockerRuntime:
 
 
 def _said(known: _Node) -> bytes:
-    """What the node has printed, in containers before this one too."""
+    """A node's output, including that of its earlier containers."""
     return known.said + bytes(known.container.logs())
 
 
 def _exit_code(code: int) -> int:
-    """As subprocess says it: the negative signal where one ended the process."""
+    """In the form of subprocess: the negative signal that ended the process."""
     return 128 - code if code > 128 else code
 
 
@@ -441,7 +451,7 @@ def _packed(folder: Path, *, whole: bool) -> bytes:
 
 
 def _unpack(container: Container, folder: Path) -> None:
-    """What HOME holds now, into `folder`."""
+    """Copy the current files of HOME into `folder`."""
     chunks, _ = container.get_archive(HOME)
     with tempfile.TemporaryFile(dir=folder) as file:
         for chunk in chunks:
@@ -468,12 +478,12 @@ def _extract(file: IO[bytes], folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def _told(what: str) -> Iterator[None]:
-    """The engine's failures as the lab's."""
+def _lab_failures(what: str) -> Iterator[None]:
+    """Raise the engine's failures as LabFailure."""
     try:
         yield
     except docker.errors.NotFound as error:
-        raise LabFailure(f"{what}: its container is gone: {error.explanation}") from error
+        raise LabFailure(f"{what}: its container was removed: {error.explanation}") from error
     except docker.errors.DockerException as error:
         raise LabFailure(f"{what}: the Docker engine failed: {error}") from error
     except requests.RequestException as error:

@@ -32,7 +32,7 @@ from urteil.harness.stack_dumps import DumpSource, request_dump
 POLL_S = 0.01
 KILL_DEADLINE_S = 10.0
 OWN_MOUNTS = ("unshare", "--mount", "--")
-"""Becomes the program itself, with mounts that faults can change and that end with it."""
+"""Starts the program in a mount namespace of its own, which ends with it. Faults change it."""
 
 
 @dataclass(slots=True)
@@ -48,7 +48,8 @@ class _Node:
 
 
 class MachinePrograms:
-    """What this machine has, installed where it is missing; MissingDependency where that fails."""
+    """The programs of this machine. Missing ones are installed; MissingDependency where
+    that fails."""
 
     def python(self) -> str:
         return sys.executable
@@ -73,7 +74,7 @@ class MachinePrograms:
 
 
 class ProcessRuntime:
-    """Nodes are processes on the loopback. Implements `Runtime`.
+    """Nodes are processes on loopback. Implements `Runtime`.
 
     Output goes to `logs/<node>.log` of the run, appended over restarts. Everything ends with
     `close`, or by the reaper when this process dies.
@@ -116,7 +117,7 @@ class ProcessRuntime:
     ) -> NodeStatus:
         """Start a node that does not run, with the lab's environment and `env` on top."""
         if node in self._nodes and not self.alive(node):
-            self.restore_cpu(node)  # what starved the process before
+            self.restore_cpu(node)  # ends a throttle of the previous process
         with self._lock:
             old = self._nodes.get(node)
             if old is not None and old.process.poll() is None:
@@ -176,7 +177,7 @@ class ProcessRuntime:
         try:
             known.process.wait(deadline_s)
         except subprocess.TimeoutExpired:
-            pid = known.process.pid  # where it hangs stands in its log then
+            pid = known.process.pid  # its log then has a stack dump
             request_dump(DumpSource(name=node, pid=pid, output=partial(self.log, node)))
             return self.kill(node)
         return self.status(node)
@@ -205,13 +206,13 @@ class ProcessRuntime:
                 known.ended_by_us = allowed
 
     def throttle_cpu(self, node: str, cpus: float) -> Limits:
-        """By SIGSTOP and SIGCONT, ten times a second; `throttled` are the stops that were seen."""
+        """By SIGSTOP and SIGCONT, ten times a second. `throttled` counts the observed stops."""
         self.restore_cpu(node)
         known = self._known(node)
         process = psutil.Process(known.process.pid)
 
         def signal_it(number: int) -> None:
-            with self._lock:  # a node that is paused stays so
+            with self._lock:  # a paused node stays paused
                 if not known.paused:
                     _signal_group(known.process, number)
 
@@ -262,7 +263,7 @@ class ProcessRuntime:
         return log.read_text(errors="replace") if log.exists() else ""
 
     def close(self) -> None:
-        """SIGKILL whatever still runs; repeatable."""
+        """SIGKILL every running node. Repeatable."""
         self._claim.close()
         with self._lock:
             for known in self._nodes.values():

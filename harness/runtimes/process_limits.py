@@ -1,4 +1,4 @@
-"""Limits of a living process (prlimit(2)), whosever it is."""
+"""Limits of a living process of any user (prlimit(2))."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TIMEOUT_S = 10
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """What the kernel, `resource` and prlimit(1) call it."""
+    """The names of a limit: the kernel's, `resource`'s and prlimit(1)'s."""
 
     title: str
     number: int
@@ -27,8 +27,8 @@ DESCRIPTORS = Limit("Max open files", resource.RLIMIT_NOFILE, "nofile")
 FILE_BYTES = Limit("Max file size", resource.RLIMIT_FSIZE, "fsize")
 
 
-def soft_and_hard(pid: int, limit: Limit) -> tuple[int, int]:
-    """As anybody may read them; OSError when the process is not to be seen."""
+def read_limits(pid: int, limit: Limit) -> tuple[int, int]:
+    """Both limits, which every user may read. Raises OSError when the process is not visible."""
     lines = Path(f"/proc/{pid}/limits").read_text().splitlines()
     line = next(line for line in lines if line.startswith(limit.title))
     words = line.removeprefix(limit.title).split()
@@ -36,22 +36,23 @@ def soft_and_hard(pid: int, limit: Limit) -> tuple[int, int]:
     return soft, hard
 
 
-def change(node: str, pid: int, limit: Limit, soft: int | None) -> int:
-    """Set the soft limit while the process runs, None: as high as the hard one; what it is then.
+def change_limit(node: str, pid: int, limit: Limit, soft: int | None) -> int:
+    """Set the soft limit of a running process, None for the hard one. Returns the new soft limit.
 
-    LabFailure where that cannot be done.
+    Raises LabFailure where that fails.
     """
     try:
-        _, hard = soft_and_hard(pid, limit)
+        _, hard = read_limits(pid, limit)
         _set(pid, limit, hard if soft is None else soft, hard)
-        return soft_and_hard(pid, limit)[0]
+        return read_limits(pid, limit)[0]
     except (OSError, ValueError, psutil.Error, subprocess.SubprocessError) as error:
-        told = f"{limit.title.lower()}: {'any' if soft is None else soft}"
-        raise LabFailure(f"{node} cannot be limited ({told}): {error}") from error
+        current = f"{limit.title.lower()}: {'any' if soft is None else soft}"
+        raise LabFailure(f"{node} cannot be limited ({current}): {error}") from error
 
 
 def _set(pid: int, limit: Limit, soft: int, hard: int) -> None:
-    """As ourselves, or as the user whose process it is: root alone may not do it for others."""
+    """Set the limits as this user, or as the user of the process: root alone may lack the
+    capability."""
     try:
         resource.prlimit(pid, limit.number, (soft, hard))
     except PermissionError:

@@ -1,4 +1,4 @@
-"""What a cluster must know of the place where its nodes run."""
+"""The interface to the place where a cluster's nodes run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from urteil.chaos.topology import Plan
 
 
 class Programs(Protocol):
-    """Where a node finds what it is started with, as the node sees it."""
+    """Programs and files to start a node with, by the node's own paths."""
 
     def python(self) -> str: ...
 
@@ -25,26 +25,26 @@ class Programs(Protocol):
     def kafka_classpath(self, version: str) -> str: ...
 
     def zookeeper_classes(self) -> list[str]:
-        """Further options with which its JVM starts sooner."""
+        """Further JVM options for a faster start."""
         ...
 
     def kafka_classes(self, version: str) -> list[str]: ...
 
 
 class Nodes(Protocol):
-    """Kills, pauses and watches nodes by name; safe to use from any thread.
+    """Kills, pauses and watches nodes by name. Safe to use from any thread.
 
-    LabFailure where the lab itself fails.
+    Raises LabFailure when the lab itself fails.
     """
 
     @property
     def containers(self) -> ContainerControls | None:
-        """What can be done to containers; None where nodes are none."""
+        """The controls of containers. None where nodes are not containers."""
         ...
 
     def disks(self, log_dirs: Callable[[str], Sequence[Path]]) -> DiskControls | None:
-        """The disks behind the log directories of brokers, which lie there in the run's folder;
-        None where nobody reaches them."""
+        """The disks behind the brokers' log directories in the run's folder. None where they cannot
+        be reached."""
         ...
 
     def status(self, node: str) -> NodeStatus:
@@ -58,7 +58,7 @@ class Nodes(Protocol):
         ...
 
     def stop(self, node: str, *, deadline_s: float) -> NodeStatus:
-        """SIGTERM, wait, and SIGKILL after the deadline. A paused node goes on first."""
+        """SIGTERM, wait, and SIGKILL after the deadline. A paused node is resumed first."""
         ...
 
     def pause(self, node: str) -> NodeStatus:
@@ -72,7 +72,7 @@ class Nodes(Protocol):
         ...
 
     def throttle_cpu(self, node: str, cpus: float) -> Limits:
-        """As `chaos.controls.Controls`; so are the next two."""
+        """As `chaos.controls.Controls`, and so are the next two."""
         ...
 
     def restore_cpu(self, node: str) -> Limits: ...
@@ -80,16 +80,16 @@ class Nodes(Protocol):
     def cpu_throttling(self, node: str) -> Limits: ...
 
     def local_pid(self, node: str) -> int:
-        """The node's process as this machine knows it; LabFailure when it does not."""
+        """The node's process id on this machine. Raises LabFailure when it has none."""
         ...
 
     def unexpected_ends(self) -> Sequence[NodeStatus]:
-        """Nodes that ended although nobody here ended them."""
+        """Nodes that ended without a request of the lab."""
         ...
 
 
 class Runtime(Nodes, Protocol):
-    """Starts them too. `plan` says under which addresses."""
+    """Starts nodes, too. `plan` has their addresses."""
 
     @property
     def plan(self) -> Plan: ...
@@ -99,7 +99,7 @@ class Runtime(Nodes, Protocol):
 
     @property
     def opening_s(self) -> float:
-        """Seconds that addresses and links took to be there, installs left out."""
+        """Seconds to set up addresses and links, without installations."""
         ...
 
     def home(self, directory: Path) -> Path:
@@ -115,14 +115,16 @@ class Runtime(Nodes, Protocol):
         cwd: Path,
         image: str | None = None,
     ) -> NodeStatus:
-        """Start a node that does not run, in the folder `cwd` of the run, with its files. Where
-        nodes are made of images it is one of `image` from now on, with the data that it had."""
+        """Start a stopped node with its files, in the folder `cwd` of the run.
+
+        With images, it runs from `image` from now on and keeps its data.
+        """
         ...
 
     def log(self, node: str) -> str:
-        """What the node has printed, over its restarts."""
+        """The node's output, over its restarts."""
         ...
 
     def close(self) -> None:
-        """End whatever still runs; files and logs of all nodes are in the run's folder then."""
+        """End every running node. Files and logs of all nodes are in the run's folder then."""
         ...

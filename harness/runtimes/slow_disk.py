@@ -1,8 +1,7 @@
-"""A disk that is slow for one process: strace holds back its writes to the files of its logs.
+"""A slow disk for one process: strace delays its writes to the files of its logs.
 
-It attaches to the living process (ptrace), looks at every call, and lets those wait that are
-injected a delay. When it ends in any way, SIGKILL included, the kernel detaches it and the process
-goes on as before.
+strace attaches to the living process (ptrace), sees every call, and delays the selected ones. When
+strace ends in any way, SIGKILL included, the kernel detaches it and the process continues normally.
 """
 
 from __future__ import annotations
@@ -31,15 +30,18 @@ ATTACH_S = 20.0
 END_S = 10.0
 
 
-def written(log_dir: Path) -> list[Path]:
-    """Files of a log directory that its broker writes to: active segments and checkpoints."""
+def find_written_files(log_dir: Path) -> list[Path]:
+    """The files in a log directory that its broker writes: active segments and checkpoints."""
     checkpoints = [log_dir / f"{name}.tmp" for name in CHECKPOINTS]
     return checkpoints + [one for each in partitions(log_dir) for one in segments(each)[-1:]]
 
 
 class SlowDisk:
-    """Holds back what process `pid` writes to `files`, as it names them, each call for `delay_ms`,
-    until `close`. LabFailure when it cannot be attached."""
+    """Delays each write of process `pid` to `files`, by its own names, for `delay_ms`, until
+    `close`.
+
+    Raises LabFailure when strace cannot attach.
+    """
 
     def __init__(self, pid: int, files: Sequence[Path], delay_ms: int) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="urteil-slow-disk-")
@@ -68,11 +70,11 @@ class SlowDisk:
         ]  # fmt: skip
 
     def held(self) -> int:
-        """How many calls were held back by now."""
+        """The number of delayed calls so far."""
         return self._record.read_bytes().count(HELD) if self._record.exists() else 0
 
     def close(self) -> int:
-        """Let it write as before; how many calls were held back in all. Repeatable."""
+        """Stop delaying. Returns the total number of delayed calls. Repeatable."""
         self._strace.terminate()
         try:
             self._strace.wait(END_S)
@@ -84,14 +86,14 @@ class SlowDisk:
         return held
 
     def _attached(self) -> bool:
-        return tracer(self._pid) == self._strace.pid
+        return find_tracer(self._pid) == self._strace.pid
 
     def _ended(self) -> bool:
         return self._strace.poll() is not None
 
 
-def tracer(pid: int) -> int:
-    """The process that traces all threads of another one; 0 when none does."""
+def find_tracer(pid: int) -> int:
+    """The process that traces all threads of another one; 0 without one."""
     found = set()
     for status in Path(f"/proc/{pid}/task").glob("*/status"):
         try:

@@ -1,4 +1,4 @@
-"""The catalogue of scenarios. docs/reference/scenarios.md tells what each is after."""
+"""The catalogue of scenarios. docs/reference/scenarios.md describes each of them."""
 
 from urteil.harness.scenario import Scenario
 from urteil.harness.scenarios import (

@@ -16,7 +16,7 @@ from urteil.harness.dependencies.installation import (
     apt_install,
     cache_dir,
     can_apt,
-    installed,
+    install_once,
     run,
 )
 from urteil.harness.dependencies.java import java
@@ -46,7 +46,7 @@ def kafkajs() -> list[str]:
         run("kafkajs", [*argv, KAFKAJS], how=how, timeout_s=300)
         shutil.copy(PROGRAMS / "node" / "program.js", folder)
 
-    folder = installed(_target("kafkajs", PROGRAMS / "node"), install)
+    folder = install_once(_target("kafkajs", PROGRAMS / "node"), install)
     return [node, str(folder / "program.js")]
 
 
@@ -56,7 +56,7 @@ def in_go(name: str) -> list[str]:
     def compile_all(folder: Path) -> None:
         build("clients", PROGRAMS / "go", folder, how="modules come from the Go module proxy")
 
-    return [str(installed(_target("go", PROGRAMS / "go"), compile_all) / name)]
+    return [str(install_once(_target("go", PROGRAMS / "go"), compile_all) / name)]
 
 
 def in_java(version: str) -> list[str]:
@@ -87,7 +87,7 @@ def java_folder(name: str, version: str) -> Path:
         _fetch(source, folder, f"-Dkafka.version={version}", COMPILER)
         compile_java(source / "Program.java", folder, folder)
 
-    return installed(_target(f"{name}-{version}", source), compile_it)
+    return install_once(_target(f"{name}-{version}", source), compile_it)
 
 
 def compile_java(source: Path, jars: Path, into: Path, libraries: Path | None = None) -> None:
@@ -105,7 +105,7 @@ def spark() -> list[str]:
     def fetch(folder: Path) -> None:
         _fetch(source, folder, version, "Spark's source and sink come from Maven Central")
 
-    folder = installed(_target(f"spark-{pyspark.__version__}", source), fetch)
+    folder = install_once(_target(f"spark-{pyspark.__version__}", source), fetch)
     return [*python("spark"), str(folder)]
 
 

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from tests.clients.tools import compile_java, java_folder
-from urteil.harness.dependencies.installation import cache_dir, installed
+from urteil.harness.dependencies.installation import cache_dir, install_once
 from urteil.harness.dependencies.java import QUICK_START, java
 from urteil.harness.dependencies.kafka import kafka_classpath
 
@@ -22,5 +22,5 @@ def probe(name: str) -> list[str]:
         compile_java(source, java_folder("java", "3.9.1"), folder, libraries=Path(classpath).parent)
 
     digest = hashlib.sha256(source.read_bytes()).hexdigest()[:12]
-    folder = installed(cache_dir() / f"{name}-{digest}", compile_it)
+    folder = install_once(cache_dir() / f"{name}-{digest}", compile_it)
     return [java(), *QUICK_START, "-cp", f"{classpath}{os.pathsep}{folder}", name]

@@ -20,7 +20,7 @@ def doctor(install: bool, compose: bool, quiet: bool) -> int:
     from rich.table import Table
 
     from urteil.harness.dependencies.installation import MissingDependency
-    from urteil.harness.dependencies.inventory import install_all, inventory
+    from urteil.harness.dependencies.inventory import install_all, list_dependencies
     from urteil.harness.runtimes.containers.engine import describe_engine
 
     if install:
@@ -29,7 +29,7 @@ def doctor(install: bool, compose: bool, quiet: bool) -> int:
         except MissingDependency as error:
             raise click.ClickException(str(error)) from None
     table = Table("part", "found", "version", "where, or how to get it")
-    parts = [*inventory(), describe_engine()]
+    parts = [*list_dependencies(), describe_engine()]
     for part in parts:
         found = "yes" if part.found else "missing" if part.required else "no (optional)"
         table.add_row(part.name, found, part.version, part.where if part.found else part.how)

@@ -1,1 +1,1 @@
-"""The container engine, and the images that the lab's nodes run from."""
+"""The container engine, and the images of the lab's nodes."""

@@ -57,9 +57,9 @@ HOW = (
 
 
 def base_image(engine: Engine, say: Callable[[str], None]) -> str:
-    """A Debian 12 that the engine has: what is there, else pulled, else made by debootstrap.
+    """A Debian 12 image of the engine: an existing one, else pulled, else made by debootstrap.
 
-    MissingDependency when none can be had.
+    Raises MissingDependency when none of these works.
     """
     for reference in (PUBLIC, OWN):
         with suppress(docker.errors.ImageNotFound):
@@ -72,7 +72,7 @@ def base_image(engine: Engine, say: Callable[[str], None]) -> str:
 
 
 def _pulled(engine: Engine, say: Callable[[str], None]) -> bool:
-    """Whether a registry answered within 10 s and gave the image."""
+    """Whether a registry answered within 10 s and had the image."""
     api = engine.client.api
     usual, api.timeout = api.timeout, REGISTRY_TIMEOUT_S
     try:
@@ -95,7 +95,7 @@ def _made(engine: Engine, say: Callable[[str], None]) -> None:
         apt_install("debootstrap", "debootstrap", how=HOW)
     say(f"no registry answers: making {OWN} with debootstrap (about 30 s)")
     cache_dir().mkdir(parents=True, exist_ok=True)
-    for left in cache_dir().glob(f"{PART}*"):  # by one that was killed; the caller has the lock
+    for left in cache_dir().glob(f"{PART}*"):  # of a killed process; the caller has the lock
         _remove(left)
     folder = Path(tempfile.mkdtemp(prefix=PART, dir=cache_dir()))
     try:
@@ -134,13 +134,13 @@ def _import(engine: Engine, folder: Path) -> None:
 
 
 def _kept(info: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    """Every folder, because packages expect theirs, and no file below LEFT_OUT."""
+    """Keep every folder, because packages expect theirs, but no file below LEFT_OUT."""
     left_out = info.name.removeprefix("./").startswith(LEFT_OUT)
     return info if info.isdir() or not left_out else None
 
 
 def _remove(folder: Path) -> None:
-    """What debootstrap mounted is unmounted first: a removal must never walk into /proc."""
+    """Unmount what debootstrap mounted, then remove: a removal must never walk into /proc."""
     if folder.is_file():
         return folder.unlink()
     for _ in range(3):

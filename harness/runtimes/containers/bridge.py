@@ -1,6 +1,6 @@
-"""A network bridge for one daemon: two on `docker0` would take it from each other.
+"""A network bridge for one daemon: two daemons on `docker0` would disturb each other.
 
-(A daemon told to have no default bridge even deletes `docker0`, whoever it belongs to.)
+(A daemon configured without a default bridge even deletes `docker0` of another one.)
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ IFF_UP = 1
 
 
 class NoFreeNetwork(OSError):
-    """Every network of 198.18.0.0/15 has a route here already."""
+    """Every network of 198.18.0.0/15 has a route on this machine."""
 
 
 def add_bridge(name: str) -> None:
@@ -34,14 +34,14 @@ def add_bridge(name: str) -> None:
 
 
 def remove_bridge(name: str) -> None:
-    """Take it away; nothing when it is not there."""
+    """Remove the bridge, if it exists."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control, suppress(OSError):
         fcntl.ioctl(control, SIOCSIFFLAGS, struct.pack("16sh14x", name.encode(), 0))
         fcntl.ioctl(control, SIOCBRDELBR, name.encode() + b"\0")
 
 
 def free_network(taken: list[ipaddress.IPv4Network]) -> ipaddress.IPv4Network:
-    """The last /24 that overlaps no route: an engine gives its networks from the first on."""
+    """The last /24 without an overlapping route. Engines assign networks from the first on."""
     for network in reversed(list(RANGE.subnets(new_prefix=PREFIX))):
         if not any(network.overlaps(other) for other in taken):
             return network
@@ -53,7 +53,7 @@ def _request(name: str, address: ipaddress.IPv4Address) -> bytes:
 
 
 def _routes() -> list[ipaddress.IPv4Network]:
-    """Networks with a route of their own; a default route takes none."""
+    """Networks with a route of their own, without default routes."""
     found = []
     for line in Path("/proc/net/route").read_text().splitlines()[1:]:
         words = line.split()

@@ -1,7 +1,7 @@
-"""The Python packages of the broker image, fetched on this machine for the image's platform.
+"""The Python packages of the broker image, downloaded here for the image's platform.
 
-Packages are fetched here and not in the build, because a build does not have this machine's
-certificates, proxies and indexes.
+A build does not have this machine's certificates, proxies and indexes, so packages are not
+downloaded in it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from urteil.harness.dependencies.installation import MissingDependency, cache_dir, installed, run
+from urteil.harness.dependencies.installation import MissingDependency, cache_dir, install_once, run
 
 PYTHON = "3.11"
 GLIBC = 36
@@ -53,7 +53,7 @@ def broker_dependencies(requirements: Path, architecture: str) -> Path:
         raise MissingDependency("image broker", f"no packages for an engine on {architecture}")
     pins = hashlib.sha256(requirements.read_bytes()).hexdigest()[:12]
     target = cache_dir() / f"broker-dependencies-{pins}-{machine}"
-    return installed(target, lambda folder: _fetch(requirements, machine, folder))
+    return install_once(target, lambda folder: _fetch(requirements, machine, folder))
 
 
 def _fetch(requirements: Path, machine: str, folder: Path) -> None:

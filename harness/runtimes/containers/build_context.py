@@ -1,4 +1,4 @@
-"""What is sent to the engine for a build: a tar that is the same for the same content."""
+"""The build context for the engine: a tar that is identical for identical content."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ IGNORED = {"__pycache__", ".pytest_cache", ".mypy_cache"}
 
 
 class Context:
-    """A build context. Owners, times and permissions of this machine do not enter it, so that
-    the engine's cache works across checkouts."""
+    """A build context without this machine's owners, times and permissions.
+
+    So the engine's cache works across checkouts.
+    """
 
     def __init__(self) -> None:
         self._file = tempfile.TemporaryFile()  # noqa: SIM115
@@ -40,7 +42,7 @@ class Context:
         self._put(name, io.BytesIO(data), len(data), 0o644)
 
     def sealed(self) -> IO[bytes]:
-        """The finished tar, from its beginning; it goes away when it is closed."""
+        """The finished tar, from its beginning. Closing it deletes it."""
         self._tar.close()
         self._file.seek(0)
         return self._file

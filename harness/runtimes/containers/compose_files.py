@@ -1,8 +1,8 @@
-"""Writes what `compose/compose.yaml` mounts, that file itself, and `compose/external.toml`.
+"""Writes `compose/compose.yaml`, the files that it mounts, and `compose/external.toml`.
 
-One cluster for people, laid out by the same plan as the clusters of the runtime docker: three
-brokers, three ZooKeepers, a Toxiproxy beside each and one for the clients. `make compose-files`
-runs it; a test holds the committed files against what it writes.
+The compose cluster has the same plan as clusters of the runtime docker: three brokers, three
+ZooKeeper servers, a Toxiproxy beside each and one for the clients. `make compose-files` runs this
+module; a test compares the committed files with its output.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def compose_plan() -> PodPlan:
 
 
 def write_all(folder: Path) -> None:
-    """Write everything under `folder`; what an earlier call wrote is replaced."""
+    """Write everything under `folder`, replacing the output of earlier calls."""
     plan = compose_plan()
     nodes = folder / "nodes"
     shutil.rmtree(nodes, ignore_errors=True)
@@ -173,7 +173,7 @@ def _node(plan: PodPlan, node: str) -> str:
 
 
 def _asked(plan: PodPlan, node: str) -> dict[str, object]:
-    """A ZooKeeper here listens at its own address alone, not where its image's check asks."""
+    """A health check for a ZooKeeper server that listens on its own address only."""
     where = f"/dev/tcp/{plan.address(node)}/{plan.ports.zookeeper}"
     ask = f"exec 3<>{where} && printf srvr >&3 && grep -q Mode <&3"
     return {
@@ -195,7 +195,7 @@ def _service(name: str, image: str, *, command: list[str] | None, extra: list[st
 def _external(plan: PodPlan) -> str:
     about = HEAD.format(
         "`urteil run demo --target external:compose/external.toml` judges\n"
-        "# the cluster of compose.yaml. docs/guide/external.md tells what each line is."
+        "# the cluster of compose.yaml. docs/guide/external.md explains each line."
     )
     bootstrap = json.dumps(plan.bootstrap())
     nodes = "".join(_external_node(plan, node) for node in (*plan.brokers, *plan.zookeepers))

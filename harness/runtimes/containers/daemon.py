@@ -1,9 +1,8 @@
 """One dockerd with a data folder, a socket and settings of its own.
 
-It does not touch the machine's forwarding or `docker0`, nor the firewall but for two rules about
-its own networks: containers reach each other in
-their networks and are reached by published ports; they do not reach the world. Builds
-use the machine's own network.
+It leaves the machine's forwarding and `docker0` alone. Of the firewall it changes only two rules
+about its own networks. Containers reach each other in their networks and are reached by published
+ports; they do not reach the internet. Builds use the machine's own network.
 """
 
 from __future__ import annotations
@@ -25,7 +24,11 @@ from typing import IO
 
 from urteil.harness.dependencies.installation import cache_dir
 from urteil.harness.runtimes.containers.bridge import add_bridge, remove_bridge
-from urteil.harness.runtimes.containers.daemon_cleanup import clear, clear_last, remember
+from urteil.harness.runtimes.containers.daemon_cleanup import (
+    clean_after_last,
+    clean_up,
+    record_daemon,
+)
 from urteil.harness.runtimes.containers.firewall import close_networks, open_networks
 
 POOLS = "198.18.0.0/15"
@@ -40,13 +43,13 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class DaemonFailure(Exception):
-    """The daemon did not start; the message has the end of its log."""
+    """The daemon did not start. The message has the end of its log."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Daemon:
-    """A started dockerd. The name of its folder `run` is also that of its bridge and of the
-    control group that all its containers are below."""
+    """A started dockerd. The name of its folder `run` is also that of its bridge and of the control
+    group of all its containers."""
 
     process: subprocess.Popen[bytes]
     data: Path
@@ -55,15 +58,17 @@ class Daemon:
 
     @classmethod
     def start(cls) -> Daemon:
-        """Spawn it on the first data folder that no other uses. Call it from the main thread:
-        the parent-death signal fires when the spawning thread ends."""
+        """Start a daemon on the first free data folder. Call it from the main thread.
+
+        The parent-death signal fires when the starting thread ends.
+        """
         data, lock = _free_data_folder()
-        clear_last(data)
+        clean_after_last(data)
         # A daemon that finds an earlier one's networks there deletes docker0, whosever it is.
         shutil.rmtree(data / "network", ignore_errors=True)
         run = Path(_short_folder(), run_name())
         run.mkdir(mode=0o700)
-        remember(run, data)
+        record_daemon(run, data)
         log = data.with_suffix(".log")
         (run / "daemon.json").write_text(json.dumps(_settings(data, run)))
         try:
@@ -94,7 +99,8 @@ class Daemon:
         return self.process.poll() is None
 
     def wait_until_it_answers(self) -> None:
-        """DaemonFailure with the end of its log when it ends or does not answer within 60 s."""
+        """Raises DaemonFailure with the end of its log when it ends or does not answer
+        within 60 s."""
         deadline = time.monotonic() + START_S
         while not _answers(self.run / "docker.sock"):
             if not self.lives():
@@ -106,7 +112,7 @@ class Daemon:
             time.sleep(POLL_S)
 
     def stop(self) -> None:
-        """Remove its containers and networks, end it and whatever ran in it; images stay."""
+        """Remove its containers and networks, then end it and its processes. Images stay."""
         if self.lives():
             with suppress(Exception):  # an engine that no longer answers is killed below
                 self._empty()
@@ -116,7 +122,7 @@ class Daemon:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-        clear(self.run, self.data)
+        clean_up(self.run, self.data)
 
     def _empty(self) -> None:
         import docker
@@ -133,7 +139,7 @@ class Daemon:
 
 
 def _argv(run: Path) -> list[str]:
-    """Namespaces of its own, should it meet a containerd that runs already."""
+    """With namespaces of its own, in case a containerd runs already."""
     spaces = ["--containerd-namespace", run.name, "--containerd-plugins-namespace", f"{run.name}-p"]
     return ["dockerd", "--config-file", str(run / "daemon.json"), *spaces]
 
@@ -157,8 +163,10 @@ def _settings(data: Path, run: Path) -> dict[str, object]:
 
 
 def _free_data_folder() -> tuple[Path, IO[bytes]]:
-    """The first data folder that no daemon holds, locked. The daemon inherits the lock, so that
-    it lasts as long as anything of it lives."""
+    """The first data folder without a daemon, locked. The daemon inherits the lock.
+
+    So the lock lasts as long as any of its processes.
+    """
     cache_dir().mkdir(parents=True, exist_ok=True)
     for slot in range(1, SLOTS + 1):
         data = cache_dir() / ("docker" if slot == 1 else f"docker-{slot}")
@@ -174,13 +182,16 @@ def _free_data_folder() -> tuple[Path, IO[bytes]]:
 
 
 def run_name() -> str:
-    """At most 15 characters, as a bridge's name must be, and a namespace that containerd takes: it
-    refuses an underscore at the end, as `mkdtemp` makes some, when the first container starts."""
+    """A name of at most 15 characters, the limit of a bridge's name, that containerd accepts.
+
+    containerd rejects a trailing underscore, which `mkdtemp` may produce, when the first container
+    starts.
+    """
     return f"urteil-{secrets.token_hex(4)}"
 
 
 def _short_folder() -> str:
-    """A socket's path must be short (108 bytes)."""
+    """A short folder, since a socket's path has at most 108 bytes."""
     return "/run" if os.access("/run", os.W_OK) else "/tmp"
 
 

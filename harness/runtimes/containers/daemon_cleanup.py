@@ -1,4 +1,4 @@
-"""What a daemon leaves, however it died: processes, mounts, bridges, rules; all is removed."""
+"""Removes the remains of a dead daemon: processes, mounts, bridges, firewall rules."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ KILL_S = 15.0
 POLL_S = 0.05
 
 
-def remember(run: Path, data: Path) -> None:
-    """Write down which daemon has the data folder, for `clear_last`."""
+def record_daemon(run: Path, data: Path) -> None:
+    """Record the daemon of a data folder, for `clear_last`."""
     data.with_suffix(".run").write_text(str(run))
 
 
-def clear_last(data: Path) -> None:
-    """`clear` after the last daemon on this data folder, should its keeper have been killed."""
+def clean_after_last(data: Path) -> None:
+    """Remove the remains of the last daemon on this data folder, in case its owner was killed."""
     with suppress(FileNotFoundError):
         run = Path(data.with_suffix(".run").read_text())
         if run.name.startswith("urteil-"):
-            clear(run, data)
+            clean_up(run, data)
 
 
-def clear(run: Path, data: Path) -> None:
-    """End and remove what a daemon that is dead, however it died, left."""
+def clean_up(run: Path, data: Path) -> None:
+    """End and remove everything of a daemon that died in any way."""
     _kill_group(f"/{run.name}")
     _kill_children_of(run)
     _unmount(run)
@@ -45,7 +45,7 @@ def clear(run: Path, data: Path) -> None:
 
 
 def _bridges_of(data: Path) -> set[str]:
-    """Bridges of networks that a daemon left: it keeps them for its next start."""
+    """Bridges of a dead daemon's networks, which it keeps for its next start."""
     try:
         stored = (data / "network" / "files" / "local-kv.db").read_bytes()
     except FileNotFoundError:
@@ -54,7 +54,7 @@ def _bridges_of(data: Path) -> set[str]:
 
 
 def _kill_group(group: str) -> None:
-    """Every process of the containers; control groups of version 1 and 2."""
+    """Kill every process of the containers; control groups of version 1 and 2."""
     deadline = time.monotonic() + KILL_S
     while time.monotonic() < deadline:
         roots = [*Path("/sys/fs/cgroup").glob(group[1:]), *Path("/sys/fs/cgroup").glob("*" + group)]
@@ -85,8 +85,10 @@ def _remove_groups(roots: list[Path]) -> None:
 
 
 def _kill_children_of(run: Path) -> None:
-    """containerd and its shims, known by name and paths in their arguments: left by a killed
-    daemon. Its docker-proxies end with it by themselves."""
+    """Kill containerd and its shims, recognised by name and by paths in their arguments.
+
+    A killed daemon leaves them. Its docker-proxies end by themselves.
+    """
     wanted = str(run).encode() + b"/"
     for name in os.listdir("/proc"):
         if name.isdigit() and int(name) != os.getpid():
@@ -98,7 +100,7 @@ def _kill_children_of(run: Path) -> None:
 
 
 def _unmount(folder: Path) -> None:
-    """What a killed daemon left mounted below `folder`."""
+    """Unmount everything that a killed daemon left below `folder`."""
     lines = Path("/proc/self/mountinfo").read_text().splitlines()
     points = [line.split()[4] for line in lines]
     inside = [point for point in points if Path(point).is_relative_to(folder)]

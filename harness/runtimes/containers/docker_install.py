@@ -1,4 +1,4 @@
-"""Installs Debian's docker.io and leaves no daemon of it running."""
+"""Installs Debian's docker.io without leaving its daemon running."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ MARK = "# urteil: services stay stopped while docker.io is installed"
 
 
 def install_docker(*, how: str) -> None:
-    """Install docker.io; its services are neither started now nor enabled for the next boot.
+    """Install docker.io. Its services are neither started now nor enabled for the next boot.
 
-    The caller has looked that it is not there and that this is Debian and root.
+    The caller has checked that it is missing and that this is Debian and root.
     """
     with _no_services():
         apt_install("docker", PACKAGE, how=how)
@@ -28,7 +28,7 @@ def install_docker(*, how: str) -> None:
 
 @contextmanager
 def _no_services(policy: Path = POLICY) -> Iterator[None]:
-    """By policy-rc.d unless the machine has one of its own, and by masks where systemd runs."""
+    """By policy-rc.d, unless the machine has one of its own, and by masks where systemd runs."""
     ours = _write_policy(policy)
     systemd = Path("/run/systemd/system").exists() and shutil.which("systemctl") is not None
     if systemd:
@@ -44,7 +44,7 @@ def _no_services(policy: Path = POLICY) -> Iterator[None]:
 
 
 def _write_policy(policy: Path) -> bool:
-    """Whether the policy in force is ours: a fresh one, or what a killed install left."""
+    """Whether the policy in force is ours: a new one, or one of a killed installation."""
     try:
         descriptor = os.open(policy, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o755)
     except FileExistsError:

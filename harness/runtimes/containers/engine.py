@@ -1,4 +1,4 @@
-"""The container engine that is there: where it is, and how its published ports are reached."""
+"""The container engine in use: its address, and how its published ports are reached."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ HOW = (
 class Engine:
     """An engine that answered. `client` is docker-py's, with a timeout on every call.
 
-    What is published on `bind` is reached at `advertised_host`. A `remote` engine does not see
-    this machine's files: copy them by archive.
+    Ports published on `bind` are reached at `advertised_host`. A `remote` engine does not see this
+    machine's files: copy them by archive.
     """
 
     client: docker.DockerClient
@@ -111,7 +111,8 @@ def _described(client: docker.DockerClient) -> Engine:
 
 
 def _url(client: docker.DockerClient) -> str:
-    """As DOCKER_HOST takes it; docker-py hides it behind one of its own when it is no TCP."""
+    """The address in the form of DOCKER_HOST. docker-py replaces it by one of its own unless it is
+    TCP."""
     base = str(client.api.base_url)
     adapter = client.api.get_adapter(base)
     for scheme, attribute in (
@@ -133,7 +134,7 @@ def _too_old(version: str, api: str) -> str:
 
 
 def _why(error: BaseException, url: str | None) -> str:
-    """Cause and mend of a failed connection."""
+    """Cause and remedy of a failed connection."""
     said = str(error)
     where = url or os.environ.get("DOCKER_HOST") or "the default socket or docker context"
     if "no longer supported" in said:

@@ -1,7 +1,8 @@
-"""Holds an engine: `python -m urteil.harness.runtimes.containers.engine_process [stay]`.
+"""The process that owns an engine: `python -m urteil.harness.runtimes.containers.engine_process
+[stay]`.
 
-Says one line of JSON (`own_engine.Started`) when the engine answers or did not start. Ends it on
-SIGTERM and, unless it is to stay, when its standard input closes. Should the keeper itself be
+It prints one line of JSON (`own_engine.Started`) when the engine answers or failed to start. It
+ends the engine on SIGTERM and, without `stay`, when its standard input closes. If this process is
 killed, the daemon gets SIGTERM by its parent-death signal.
 """
 
@@ -21,8 +22,8 @@ from urteil.harness.runtimes.containers.own_engine import Started
 POLL_S = 1.0
 
 
-def keep(stays: bool, wake: int) -> int:
-    """Start, tell, hold, end. `wake` is readable after a signal."""
+def own_daemon(stays: bool, wake: int) -> int:
+    """Start the engine, report, wait, and end it. `wake` becomes readable after a signal."""
     try:
         daemon = Daemon.start()
     except (DaemonFailure, OSError) as problem:
@@ -54,7 +55,7 @@ def main() -> int:
         signal.signal(number, lambda *_: None)
     signal.set_wakeup_fd(write)
     os.chdir(Path("/"))
-    return keep("stay" in sys.argv[1:], read)
+    return own_daemon("stay" in sys.argv[1:], read)
 
 
 if __name__ == "__main__":

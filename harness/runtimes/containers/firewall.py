@@ -1,9 +1,9 @@
-"""Two rules of the machine's firewall for the lab's own networks, 198.18.0.0/15.
+"""Two firewall rules for the lab's own networks, 198.18.0.0/15.
 
-Where bridged frames pass the firewall (br_netfilter) and it drops what is forwarded, as ufw and
-other engines have it, containers of one network would not reach each other; and where the machine
-forwards, those of two networks would. The daemon's own rules would do more: they close forwarding
-for everybody, stay after it, and those of two daemons fight.
+Containers of one network cannot reach each other where bridged frames pass the firewall
+(br_netfilter) and it drops forwarded ones, as ufw and other engines configure it. Containers of two
+networks can reach each other where the machine forwards. The daemon's own rules do more: they close
+forwarding for every program, outlast the daemon, and conflict with those of another one.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ TIMEOUT_S = 20
 
 
 def open_networks(name: str) -> None:
-    """Accept what stays within a bridge, drop what is routed between two. `name` marks the rules.
+    """Accept traffic within a bridge, drop traffic routed between two. `name` marks the rules.
 
-    Without iptables or its physdev match nothing is changed: then nothing is known to be in the
-    way either.
+    Without iptables or its physdev match nothing is changed, since then no rule is known to
+    interfere.
     """
     bridged, routed = _rules(name)
     with suppress(OSError, subprocess.SubprocessError):
@@ -29,7 +29,7 @@ def open_networks(name: str) -> None:
 
 
 def close_networks(name: str) -> None:
-    """Take the rules of `name` away again; nothing when they are not there."""
+    """Remove the rules of `name`, if they exist."""
     for rule in _rules(name):
         with suppress(OSError, subprocess.SubprocessError):
             _iptables("-D", "FORWARD", *rule)

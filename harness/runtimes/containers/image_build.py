@@ -1,4 +1,4 @@
-"""One build through the engine's API: whole and tagged, or nothing left of it."""
+"""One build through the engine's API: it ends complete and tagged, or leaves nothing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY",
 
 
 class _Log:
-    """The engine's words about a build, and the images that it made."""
+    """The engine's output about a build, and the images that it created."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -49,7 +49,7 @@ class _Log:
 
     @property
     def _running(self) -> bool:
-        """Whether the current step made an image: FROM only names one."""
+        """Whether the current step created an image: FROM only names one."""
         steps = [line for line in self.lines if line.startswith("Step ")]
         return bool(steps) and " : FROM " not in steps[-1]
 
@@ -57,7 +57,7 @@ class _Log:
 def build(engine: Engine, recipe: Recipe, base: str | None) -> None:
     """Build and tag the image of `recipe` on the image `base`.
 
-    MissingDependency with the build's last lines when it fails; then no image of it stays.
+    Raises MissingDependency with the build's last lines when it fails, and removes its images.
     """
     context = Context()
     recipe.fill(context, engine.architecture)
@@ -94,7 +94,7 @@ def _options(recipe: Recipe, base: str | None, tar: Any) -> dict[str, Any]:
 
 
 def labels(recipe: Recipe) -> dict[str, str]:
-    """What says whose image it is and of which inputs."""
+    """Labels with the image's owner and the hash of its inputs."""
     return {INPUTS: recipe.inputs, IMAGE: recipe.name, CHECKOUT: recipe.checkout}
 
 
@@ -115,14 +115,15 @@ def _failure(engine: Engine, recipe: Recipe, base: str | None, log: _Log) -> str
 
 
 def _forget(engine: Engine, made: list[str]) -> None:
-    """Remove what a failed build made; what others use or the engine refuses stays."""
+    """Remove the images of a failed build, except those that are in use or that the engine refuses
+    to remove."""
     for image in reversed(made):
         with suppress(docker.errors.APIError, requests.RequestException):
             engine.client.api.remove_image(image)
 
 
 def _sweep_stages(engine: Engine, recipe: Recipe, seen: list[str]) -> None:
-    """Builder stages stay as the next build's cache; those of earlier builds go."""
+    """Remove builder stages of earlier builds. The new ones stay as cache for the next build."""
     kind = recipe.repository.removeprefix("urteil/")
     stages = {"dangling": True, "label": f"{STAGE}={kind}"}
     for image in engine.client.images.list(filters=stages):

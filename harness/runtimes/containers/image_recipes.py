@@ -1,4 +1,4 @@
-"""What each image is made of: its name, the hash of its inputs, and its build context."""
+"""The recipe of each image: its name, the hash of its inputs, and its build context."""
 
 from __future__ import annotations
 
@@ -22,9 +22,11 @@ PACKAGE = Path(urteil.__file__).parent
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """One image. `inputs` is the hash of all it is made of, `checkout` the package whose files
-    those are; `fill(context, architecture)` puts them into a context, and may fetch parts
-    (MissingDependency)."""
+    """One image. `inputs` is the hash of its inputs, `checkout` the package with their files.
+
+    `fill(context, architecture)` adds them to a context and may download dependencies
+    (MissingDependency).
+    """
 
     name: str
     repository: str
@@ -42,14 +44,14 @@ class Recipe:
 
     @property
     def moving(self) -> str:
-        """The tag that follows the newest build, for people: `urteil/broker:latest`."""
+        """The tag of the newest build, for users: `urteil/broker:latest`."""
         return f"{self.repository}:{self.version}"
 
 
 def recipe(name: str) -> Recipe:
     """The recipe of "broker", "zookeeper", "toxiproxy", "kafka" or "kafka:VERSION".
 
-    ValueError for another name; MissingDependency when it cannot be told what the image is made of.
+    Raises ValueError for another name, MissingDependency when the inputs cannot be determined.
     """
     kind, _, version = name.partition(":")
     if kind == "kafka" and (not version or re.fullmatch(r"[\w.-]+", version)):

@@ -1,4 +1,4 @@
-"""The lab's images: built when they are missing or out of date, and nothing else."""
+"""The lab's images: each is built when it is missing or out of date."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import docker
 import requests
 
-from urteil.harness.dependencies.installation import MissingDependency, locked
+from urteil.harness.dependencies.installation import MissingDependency, install_lock
 from urteil.harness.runtimes.containers.base_image import base_image
 from urteil.harness.runtimes.containers.engine import Engine
 from urteil.harness.runtimes.containers.image_build import CHECKOUT, IMAGE, INPUTS, build, labels
@@ -40,35 +40,35 @@ def ensure_images(
 ) -> dict[str, str]:
     """The image reference of each name: "broker", "zookeeper", "toxiproxy", "kafka[:VERSION]".
 
-    Builds what is missing or made of other inputs than those that are here now. The reference
-    carries the hash of the inputs, so that what another checkout builds does not change it; the
-    tag `latest` (of Kafka, its version) moves along. No image has an ENTRYPOINT: a command is
-    given whole, and `sleep infinity` works in all but toxiproxy's. Images of this checkout that
-    were replaced and that no container uses are removed.
+    Builds images that are missing or made of other inputs than the current ones. The reference
+    carries the hash of the inputs, so that builds of another checkout do not change it; the tag
+    `latest` (for Kafka, its version) follows the newest build. No image has an ENTRYPOINT: commands
+    are complete, and `sleep infinity` works in all but toxiproxy's. Replaced images of this
+    checkout without a container are removed.
 
-    `base` names another Debian 12 than the one that `base_image` finds; images that are current
-    are not built again for it. Raises ValueError for an unknown
-    name, and MissingDependency with the end of the build's output for a failed build.
+    `base` names another Debian 12 than that of `base_image`; it does not rebuild current images.
+    Raises ValueError for an unknown name, and MissingDependency with the end of the build's output
+    for a failed build.
     """
     recipes = {name: recipe(name) for name in names}
     with _engine_failures():
         stale = [one for one in recipes.values() if not _is_current(engine, one)]
         if stale:
-            with locked("images"):
+            with install_lock("images"):
                 for one in stale:
                     _build(engine, one, base, say)
     return {name: one.reference for name, one in recipes.items()}
 
 
 def image_states(engine: Engine) -> list[ImageState]:
-    """How the image of every name stands; builds nothing."""
+    """The state of the image of every name. Builds nothing."""
     with _engine_failures():
         return [_state(engine, name) for name in NAMES]
 
 
 @contextmanager
 def _engine_failures() -> Iterator[None]:
-    """An engine that goes away or refuses is a part that is missing."""
+    """Raise engine failures as MissingDependency."""
     try:
         yield
     except (docker.errors.DockerException, requests.RequestException) as error:
@@ -85,7 +85,7 @@ def _build(engine: Engine, one: Recipe, base: str | None, say: Say) -> None:
 
 
 def _is_current(engine: Engine, one: Recipe) -> bool:
-    """Whether the image of these inputs is there; then the moving tag follows it."""
+    """Whether the image of these inputs exists. If so, the moving tag is set to it."""
     found = _find(engine, one.reference)
     if found is None or found.labels.get(INPUTS) != one.inputs:
         return False
@@ -102,7 +102,7 @@ def _find(engine: Engine, reference: str) -> Any | None:
 
 
 def _remove_replaced(engine: Engine, one: Recipe) -> None:
-    """Images of this name and checkout, of other inputs, that no container was made from."""
+    """Remove images of this name and checkout, of other inputs, without a container."""
     mine = labels(one)
     wanted = {"label": [f"{key}={mine[key]}" for key in (IMAGE, CHECKOUT)]}
     for image in engine.client.images.list(filters=wanted):

@@ -1,6 +1,6 @@
-"""Removes what a lab left on an engine: `python label_sweep.py URL LABEL=VALUE`, run by the reaper.
+"""Removes the lab's remains from an engine: `python label_sweep.py URL LABEL=VALUE`.
 
-It imports nothing of ours, and ends by itself: what cannot be removed is tried for DEADLINE_S.
+The reaper runs it as a script. It imports nothing of ours, and gives up after DEADLINE_S.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ QUIET_SWEEPS = 2
 
 
 def sweep(url: str, label: str) -> None:
-    """Remove all containers with the label, then volumes and networks; a new one is seen too.
+    """Remove all containers with the label, then volumes and networks, including new ones.
 
-    An engine that fails is asked again.
+    After an engine failure it tries again.
     """
     deadline = time.monotonic() + DEADLINE_S
     quiet = 0
@@ -35,7 +35,7 @@ def sweep(url: str, label: str) -> None:
 
 
 def _swept(url: str, wanted: dict[str, str]) -> bool:
-    """Whether there was something to remove."""
+    """Whether anything had to be removed."""
     client = _client(url)
     try:
         containers = client.containers.list(all=True, filters=wanted, ignore_removed=True)
@@ -53,7 +53,7 @@ def _swept(url: str, wanted: dict[str, str]) -> bool:
 
 
 def _client(url: str) -> docker.DockerClient:
-    """With the certificates that DOCKER_CERT_PATH names, as the lab's own client."""
+    """With the certificates of DOCKER_CERT_PATH, like the lab's own client."""
     return docker.from_env(
         environment={**os.environ, "DOCKER_HOST": url},
         timeout=DEADLINE_S,
@@ -63,8 +63,10 @@ def _client(url: str) -> docker.DockerClient:
 
 
 def _remove(one: Any) -> None:
-    """A failure is tried again: something of the lab may still be dying, or being born. Containers
-    of others are taken off a network first."""
+    """Remove one object. Failures are retried: containers may still be starting or ending.
+
+    Containers of others are disconnected from a network first.
+    """
     try:
         for container in one.attrs.get("Containers") or {} if hasattr(one, "disconnect") else {}:
             one.disconnect(container, force=True)

@@ -32,7 +32,7 @@ HOW = (
 
 
 class Started(msgspec.Struct, frozen=True, kw_only=True):
-    """A keeper's answer: where its engine is, or why there is none."""
+    """The report of the engine process: the engine's address, or why there is none."""
 
     url: str = ""
     data: str = ""
@@ -42,14 +42,14 @@ class Started(msgspec.Struct, frozen=True, kw_only=True):
 
 @contextmanager
 def own_engine(say: Callable[[str], None] = lambda line: None) -> Iterator[Engine]:
-    """An engine for the time of the block, named by DOCKER_HOST; stopped after it.
+    """An engine for the time of the block, named by DOCKER_HOST.
 
-    Its containers, networks and processes end with it, also when this process is killed; images
-    are kept in the user's cache folder for the next one. Two at once have a data folder each.
-    MissingDependency when there is no docker.io and it cannot be installed, or the daemon does not
-    start.
+    Its containers, networks and processes end with it, also when this process is killed. Images
+    stay in the user's cache folder for the next one. Two engines at once have a data folder each.
+    Raises MissingDependency when docker.io is missing and cannot be installed, or the daemon does
+    not start.
     """
-    keeper, started = start_keeper(say)
+    keeper, started = start_engine_process(say)
     before = os.environ.get("DOCKER_HOST")
     try:
         engine = connect(started.url)
@@ -67,12 +67,13 @@ def own_engine(say: Callable[[str], None] = lambda line: None) -> Iterator[Engin
 
 @contextmanager
 def running_engine(say: Callable[[str], None] = lambda line: None) -> Iterator[Engine]:
-    """The engine that runs, as it is; where none does, an own one for the time of the block."""
+    """The engine that runs, unchanged. Without one, an engine of the lab's own for the time of the
+    block."""
     try:
         engine = connect()
     except MissingDependency as error:
         if os.environ.get("DOCKER_HOST"):
-            raise  # the user named one: another in its place would be a surprise
+            raise  # the user named an engine, so no other one replaces it
         say(str(error))
         with own_engine(say) as engine:
             yield engine
@@ -83,10 +84,13 @@ def running_engine(say: Callable[[str], None] = lambda line: None) -> Iterator[E
         engine.client.close()
 
 
-def start_keeper(
+def start_engine_process(
     say: Callable[[str], None], *, stays: bool = False
 ) -> tuple[subprocess.Popen[bytes], Started]:
-    """A keeper whose engine answers. One that `stays` outlives this process until SIGTERM."""
+    """Start an engine process and wait until its engine answers.
+
+    With `stays` it outlives this process until SIGTERM.
+    """
     if shutil.which("dockerd") is None:
         if not can_apt():
             raise MissingDependency("docker", f"no engine runs here: {HOW}")
@@ -113,7 +117,7 @@ def start_keeper(
 
 
 def check_machine() -> None:
-    """MissingDependency where a daemon cannot run: not root, or no cgroups."""
+    """Raises MissingDependency where a daemon cannot run: without root or cgroups."""
     if sys.platform != "linux" or os.geteuid() != 0:
         raise MissingDependency("docker", f"no engine runs here: {HOW}")
     kinds = {line.split(" - ")[1].split()[0] for line in _mounts()}

@@ -1,9 +1,9 @@
-"""A cluster's network in containers.
+"""The network plan of a cluster in containers.
 
 Every node is a pod: one network namespace with an address of its own on the run's data network, in
 which the node and its Toxiproxy run. `127.77.S.D` is node D as node S sees it, on the loopback of
-S's pod, where the Toxiproxy beside S listens for D. The lab is outside: it comes in by published
-ports of the pods, some of which lead to entries, proxies that no fault touches.
+S's pod, where the Toxiproxy beside S listens for D. The lab is outside and uses published ports of
+the pods. Some of these lead to entries, which are proxies that no fault touches.
 """
 
 from __future__ import annotations

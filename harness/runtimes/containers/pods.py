@@ -1,8 +1,8 @@
-"""Pods: a container each that owns a node's network and outlives the node's own restarts.
+"""Pods: one container for each node, which owns its network and outlives its restarts.
 
-A pod sits on two networks of the run: `control`, by which its ports are published, and `data`, by
-which nodes reach each other and which can be taken away like a cable, and given back with the same
-address. Source of both: testcontainers' `Network` and `DockerContainer`.
+A pod is on two networks of the run. Its ports are published by `control`. Nodes reach each other on
+`data`, which can be disconnected like a cable and reconnected with the same address. Both use
+testcontainers' `Network` and `DockerContainer`.
 """
 
 from __future__ import annotations
@@ -72,12 +72,12 @@ class Pods:
         return self._pods[node].get_wrapped_container()
 
     def unplug(self, node: str) -> None:
-        """Take the data network from a pod: nobody reaches it, it reaches nobody; repeatable."""
+        """Disconnect a pod from the data network, in both directions. Repeatable."""
         if self._plugged(node):
             self._data_network().disconnect(self.pod(node))
 
     def plug(self, node: str) -> None:
-        """Give it back, with the same address; repeatable."""
+        """Reconnect it with the same address. Repeatable."""
         if not self._plugged(node):
             self._data_network().connect(self.pod(node), ipv4_address=self.plan.address(node))
 
@@ -87,7 +87,8 @@ class Pods:
         return self._data.name in pod.attrs["NetworkSettings"]["Networks"]
 
     def close(self) -> None:
-        """Remove pods and networks, all that can be, then raise the first failure; repeatable."""
+        """Remove all pods and networks that can be removed, then raise the first failure.
+        Repeatable."""
         pods, self._pods = list(self._pods.values()), {}
         networks, self._networks = self._networks, []
         try:
@@ -96,7 +97,7 @@ class Pods:
             all_at_once(self._remove_network, networks)
 
     def _remove_network(self, network: Network) -> None:
-        """Containers of others that are still on it are taken off."""
+        """Remove a network. Containers of others are disconnected first."""
         with contextlib.suppress(docker.errors.NotFound):
             known = self._engine.client.networks.get(network.id or "")
             for container in known.attrs.get("Containers") or {}:
@@ -181,7 +182,10 @@ def all_at_once(act: Callable[[T], object], items: Sequence[T]) -> None:
 
 
 def _start(container: DockerContainer) -> None:
-    """The engine looks for free ports among few: where others took those, it goes on from there."""
+    """Start a container with free ports of the engine.
+
+    The engine chooses among few ports; after a conflict it continues with the next ones.
+    """
     try:
         container.start()
     except docker.errors.APIError as error:
@@ -191,7 +195,7 @@ def _start(container: DockerContainer) -> None:
 
 
 def start_published(container: Container) -> None:
-    """Start a container whose ports the engine shall choose, until it finds free ones."""
+    """Start a container whose ports the engine chooses, until it finds free ones."""
     for attempt in range(TRIES):
         try:
             container.start()
@@ -206,16 +210,16 @@ def port_taken(error: docker.errors.APIError) -> bool:
 
 
 def _remove(pod: DockerContainer) -> None:
-    """A pod whose start failed may have no container, or one that is gone."""
+    """Remove a pod. After a failed start it may have no container."""
     with contextlib.suppress(docker.errors.NotFound):
         pod.stop()
 
 
 @contextlib.contextmanager
 def _testcontainers_as_we_need_it() -> Iterator[None]:
-    """Without Ryuk, whose image may not exist; a setting of the process, so it is put back.
+    """Disable Ryuk, whose image may be missing. This is a process-wide setting, so it is restored.
 
-    Cleaning up after a lab that was killed is `harness/reaper.py`'s.
+    `harness/reaper.py` cleans up after a killed lab.
     """
     with _settings:
         before = testcontainers_config.ryuk_disabled

@@ -10,12 +10,12 @@ from pathlib import Path
 import msgspec
 import psutil
 
-from urteil.harness.runtimes.containers.own_engine import STOP_S, start_keeper
+from urteil.harness.runtimes.containers.own_engine import STOP_S, start_engine_process
 from urteil.harness.scenario import save
 
 
 class StandingEngine(msgspec.Struct, frozen=True, kw_only=True):
-    """What is written down about it. `keeper_began` guards against reused pids."""
+    """The state file of the engine. `keeper_began` guards against reused pids."""
 
     url: str
     data: str
@@ -25,10 +25,10 @@ class StandingEngine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def start(say: Callable[[str], None]) -> StandingEngine:
-    """The engine that stands, started if none does; MissingDependency when it cannot be."""
+    """The standing engine, started if there is none. Raises MissingDependency when that fails."""
     if found := find():
         return found
-    keeper, started = start_keeper(say, stays=True)
+    keeper, started = start_engine_process(say, stays=True)
     engine = StandingEngine(
         url=started.url,
         data=started.data,
@@ -42,7 +42,7 @@ def start(say: Callable[[str], None]) -> StandingEngine:
 
 
 def stop() -> bool:
-    """End it with its containers and networks; False when none stood."""
+    """End the engine with its containers and networks. False when there was none."""
     found = find()
     if found is None:
         return False
@@ -57,7 +57,7 @@ def stop() -> bool:
 
 
 def find() -> StandingEngine | None:
-    """The engine that stands, if its keeper lives."""
+    """The standing engine, if its process lives."""
     try:
         found = msgspec.json.decode(_file().read_bytes(), type=StandingEngine)
         keeper = psutil.Process(found.keeper)

@@ -16,7 +16,7 @@ from urteil.chaos.observations import LabFailure, NodeState
 from urteil.harness.cluster import Cluster
 from urteil.harness.cluster.session_expiry import SessionGone, end_session, password
 from urteil.harness.runtimes.disks import can_mount
-from urteil.harness.runtimes.slow_disk import SlowDisk, tracer
+from urteil.harness.runtimes.slow_disk import SlowDisk, find_tracer
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.targets import UrteilTarget
 
@@ -93,7 +93,7 @@ def test_a_slow_disk_takes_its_time_and_nothing_else(cluster: Cluster) -> None:
     assert (controls.disks.delayed_writes(leader.node) or 0) >= before + 4
     fault.heal(controls)
     assert fault.find_residual_effects(controls) == ""
-    assert tracer(leader.pid or 0) == 0
+    assert find_tracer(leader.pid or 0) == 0
     assert controls.status(leader.node) == leader
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from urteil.harness.dependencies.installation import MissingDependency, cache_dir, installed, run
+from urteil.harness.dependencies.installation import MissingDependency, cache_dir, install_once, run
 
 INSTALLER = """
 import sys, time
 from pathlib import Path
-from urteil.harness.dependencies.installation import cache_dir, installed
+from urteil.harness.dependencies.installation import cache_dir, install_once
 
 def install(folder: Path) -> None:
     with (cache_dir() / "installs").open("a") as log:
@@ -23,7 +23,7 @@ def install(folder: Path) -> None:
     time.sleep(float(sys.argv[1]))
     (folder / "second").write_text("2")
 
-installed(cache_dir() / "thing-1", install)
+install_once(cache_dir() / "thing-1", install)
 """
 
 
@@ -54,7 +54,7 @@ def test_a_killed_install_is_not_taken_for_a_whole_one() -> None:
     killed.communicate(timeout=240)
     target = cache_dir() / "thing-1"
     assert not target.exists()
-    installed(target, lambda folder: (folder / "whole").touch())
+    install_once(target, lambda folder: (folder / "whole").touch())
     assert [path.name for path in target.iterdir()] == ["whole"]
     assert list(cache_dir().glob(".thing-1.part.*")) == []
 
@@ -65,7 +65,7 @@ def test_a_failed_install_leaves_nothing() -> None:
         raise MissingDependency("thing", "get it elsewhere")
 
     with pytest.raises(MissingDependency, match="get it elsewhere"):
-        installed(cache_dir() / "thing-2", fail)
+        install_once(cache_dir() / "thing-2", fail)
     assert [path.name for path in cache_dir().iterdir()] == [".thing-2.lock"]
 
 

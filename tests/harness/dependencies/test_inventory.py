@@ -14,7 +14,7 @@ from urteil.cli.run import run
 from urteil.harness.dependencies import pyspark, zookeeper
 from urteil.harness.dependencies.go import go_install
 from urteil.harness.dependencies.installation import MissingDependency
-from urteil.harness.dependencies.inventory import describe_required, inventory
+from urteil.harness.dependencies.inventory import describe_required, list_dependencies
 from urteil.harness.dependencies.java import java
 from urteil.harness.dependencies.maven import compose_pom
 from urteil.harness.dependencies.pyspark import pyspark_folder
@@ -108,7 +108,7 @@ def test_the_inventory_says_what_is_missing_and_how_to_get_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    found = {part.name: part for part in inventory()}
+    found = {part.name: part for part in list_dependencies()}
     wanted = {"java", "zookeeper", "toxiproxy", "kafka", "docker-compose", "Python 3.12+"}
     assert set(found) == {*wanted, "libfaketime", "strace", "pyspark", "comet", "chromium"}
     assert describe_required() == [one for one in found.values() if one.required]

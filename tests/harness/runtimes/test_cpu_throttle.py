@@ -68,10 +68,10 @@ def test_descriptors_of_what_does_not_run_are_not_there(runtime: ProcessRuntime)
 
 
 def test_limits_are_those_of_the_living_process(runtime: ProcessRuntime) -> None:
-    from urteil.harness.runtimes.file_descriptors import descriptors, limit_descriptors
+    from urteil.harness.runtimes.file_descriptors import limit_descriptors, read_descriptors
 
     pid = runtime.local_pid("b1")
-    before = descriptors("b1", pid)
+    before = read_descriptors("b1", pid)
     assert limit_descriptors("b1", pid, 2).limit == 2
     told = subprocess.run(
         ["prlimit", f"--pid={pid}", "--nofile", "--raw", "--noheadings", "--output=SOFT"],

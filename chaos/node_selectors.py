@@ -79,7 +79,7 @@ def _followers(controls: Controls, arguments: FaultArguments) -> list[str]:
     return [node for node in followers if node in view.isr] or followers
 
 
-def _others(controls: Controls, arguments: FaultArguments) -> list[str]:
+def _non_leaders(controls: Controls, arguments: FaultArguments) -> list[str]:
     view = _view(controls, arguments)
     return sorted(node for node in view.replicas if node != view.leader)
 
@@ -159,7 +159,7 @@ BY_ROLE: dict[str, Callable[[Controls, FaultArguments], list[str]]] = {
     "follower": lambda controls, arguments: [
         arguments.random().choice(sorted(_followers(controls, arguments)))
     ],
-    "followers": lambda controls, arguments: _others(controls, arguments),
+    "followers": lambda controls, arguments: _non_leaders(controls, arguments),
     "successor": lambda controls, arguments: _followers(controls, arguments)[:1],
     "straggler": lambda controls, arguments: _followers(controls, arguments)[-1:],
     "controller": lambda controls, arguments: [_controller(controls, arguments)],

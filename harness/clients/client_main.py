@@ -46,10 +46,10 @@ class Stop:
         self._parent = os.getppid()
         self._next_check = 0.0
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: self._ask())
+            signal.signal(number, lambda *_: self._request())
         signal.signal(signal.SIGQUIT, lambda *_: print_stacks())
 
-    def _ask(self) -> None:
+    def _request(self) -> None:
         """A client that does not end in time writes its stacks to its log."""
         self._wakeup.wake()
         faulthandler.dump_traceback_later(HANGS_S)

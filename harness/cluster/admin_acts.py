@@ -1,5 +1,5 @@
 """Administrative acts through a real admin client. Implements
-`chaos.administration.AdminControls`."""
+`chaos.admin_controls.AdminControls`."""
 
 from __future__ import annotations
 

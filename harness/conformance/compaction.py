@@ -52,7 +52,7 @@ def _compact(brokers: Brokers, name: str) -> BrokerAnswer:
         name, [[leader]], cleanup_policy="compact", segment_ms=str(SEGMENT_MS),
         min_cleanable_dirty_ratio="0.01", max_compaction_lag_ms="1000",
     )  # fmt: skip
-    given = brokers.ask(
+    given = brokers.send(
         leader, InitProducerIdRequest[0](transactional_id=None, transaction_timeout_ms=1)
     )
     check("InitProducerId", given.error_code)

@@ -65,7 +65,7 @@ def _fetch_by_id(brokers: Brokers, node: int, topic_id: uuid.UUID) -> Any:
         partition=0, current_leader_epoch=-1, fetch_offset=0, last_fetched_epoch=-1,
         log_start_offset=-1, partition_max_bytes=MOST,
     )  # fmt: skip
-    return brokers.ask(
+    return brokers.send(
         node,
         kinds[13](
             replica_id=-1, max_wait_ms=0, min_bytes=1, max_bytes=MOST, isolation_level=0,

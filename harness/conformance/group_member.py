@@ -47,14 +47,14 @@ class Member:
     id: str = ""
     generation: int = -1
 
-    def ask(self, request: Any) -> Any:
-        return self.brokers.ask(self.node, request)
+    def send(self, request: Any) -> Any:
+        return self.brokers.send(self.node, request)
 
     def join(self, version: int = 3) -> Any:
         """Send JoinGroup. Returns the response; without an error the member has its id and
         generation."""
         kinds = JoinGroupRequest
-        response = self.ask(
+        response = self.send(
             kinds[5 if self.instance else version](
                 group_id=self.group, session_timeout_ms=self.session_ms,
                 rebalance_timeout_ms=REBALANCE_MS, member_id=self.id,
@@ -77,7 +77,7 @@ class Member:
 
     def sync(self, given: Mapping[str, bytes], generation: int | None = None) -> Any:
         kinds = SyncGroupRequest
-        return self.ask(
+        return self.send(
             kinds[3](
                 group_id=self.group, member_id=self.id, group_instance_id=self.instance,
                 generation_id=self.generation if generation is None else generation,
@@ -90,7 +90,7 @@ class Member:
 
     def heartbeat(self, generation: int | None = None, member_id: str | None = None) -> int:
         """The error of a heartbeat."""
-        response = self.ask(
+        response = self.send(
             HeartbeatRequest[3](
                 group_id=self.group, group_instance_id=self.instance,
                 generation_id=self.generation if generation is None else generation,
@@ -111,7 +111,7 @@ class Member:
                 for p, offset in positions.items()
             ],
         )
-        response = self.ask(
+        response = self.send(
             OffsetCommitRequest[5](
                 group_id=self.group, generation_id_or_member_epoch=self.generation,
                 member_id=self.id, topics=[request],
@@ -122,7 +122,7 @@ class Member:
 
     def positions(self) -> str:
         """All committed offsets of the group, in one line."""
-        response = self.ask(OffsetFetchRequest[3](group_id=self.group, topics=None))
+        response = self.send(OffsetFetchRequest[3](group_id=self.group, topics=None))
         results = [
             f"{one.partition_index}:{one.committed_offset}{one.metadata}"
             for topic in response.topics
@@ -137,7 +137,7 @@ class Member:
             kinds.MemberIdentity(member_id=one.id, group_instance_id=one.instance)
             for one in (self, *others)
         ]
-        response = self.ask(kinds[3](group_id=self.group, members=leaving))
+        response = self.send(kinds[3](group_id=self.group, members=leaving))
         check("LeaveGroup", response.error_code)
         return [one.error_code for one in response.members]
 

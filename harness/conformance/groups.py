@@ -95,7 +95,7 @@ def _leave_together(brokers: Brokers, name: str) -> BrokerAnswer:
 def describe_group(brokers: Brokers, group: str) -> str:
     """State, protocol and assignments of a group by DescribeGroups."""
     request = DescribeGroupsRequest[4](groups=[group])
-    (result,) = brokers.ask(brokers.coordinator(group), request).groups
+    (result,) = brokers.send(brokers.coordinator(group), request).groups
     members = [bytes(one.member_assignment).decode() for one in result.members]
     return f"{result.group_state} {result.protocol_data or '-'} {members}"
 
@@ -106,14 +106,14 @@ def _describe_question(brokers: Brokers, name: str) -> BrokerAnswer:
 
 def _list_groups(brokers: Brokers, name: str) -> BrokerAnswer:
     node = join_alone(brokers, name).node
-    response = brokers.ask(node, ListGroupsRequest[4](states_filter=[])).groups
+    response = brokers.send(node, ListGroupsRequest[4](states_filter=[])).groups
     results = [f"{one.protocol_type} {one.group_state}" for one in response if one.group_id == name]
     return node, ", ".join(results)
 
 
 def _delete_group(brokers: Brokers, name: str) -> BrokerAnswer:
     node = join_alone(brokers, name).node
-    (result,) = brokers.ask(node, DeleteGroupsRequest[1](groups_names=[name])).results
+    (result,) = brokers.send(node, DeleteGroupsRequest[1](groups_names=[name])).results
     return node, f"{name_of(result.error_code)}, {describe_group(brokers, name)}"
 
 
@@ -123,7 +123,7 @@ def _delete_subscribed(brokers: Brokers, name: str) -> BrokerAnswer:
     check("OffsetCommit", one.commit(name, {0: 7})[0])
     kinds = OffsetDeleteRequest.OffsetDeleteRequestTopic
     request = kinds(name=name, partitions=[kinds.OffsetDeleteRequestPartition(partition_index=0)])
-    response = one.ask(OffsetDeleteRequest[0](group_id=name, topics=[request]))
+    response = one.send(OffsetDeleteRequest[0](group_id=name, topics=[request]))
     check("OffsetDelete", response.error_code)
     return one.node, f"{name_of(response.topics[0].partitions[0].error_code)}, {one.positions()}"
 
@@ -142,7 +142,7 @@ def _find_coordinators(brokers: Brokers, name: str) -> BrokerAnswer:
         requests = [
             FindCoordinatorRequest[2](key=name, key_type=kind) for kind in (GROUP, TRANSACTIONAL_ID)
         ]
-        results = [brokers.ask(node, one).node_id for one in requests]
+        results = [brokers.send(node, one).node_id for one in requests]
         places = [_leader_of_key(brokers, name, topic) for topic in ("offsets", "transactions")]
         return "who leads there" if results == places else f"{results} where {places} lead"
 

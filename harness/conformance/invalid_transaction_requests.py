@@ -58,7 +58,7 @@ def _use_unknown_ids(brokers: Brokers, name: str) -> BrokerAnswer:
     stranger.id, stranger.epoch = one.id, 0
     results = [*one.add({name: [0]}), one.end(), *stranger.add({name: [0]}), stranger.end()]
     request = DescribeTransactionsRequest[0](transactional_ids=[stranger.name])
-    results.append(brokers.ask(stranger.node, request).transaction_states[0].error_code)
+    results.append(brokers.send(stranger.node, request).transaction_states[0].error_code)
     return one.node, names(results)
 
 
@@ -69,7 +69,7 @@ def _list_by_state(brokers: Brokers, name: str) -> BrokerAnswer:
 
     def is_listed(state: str) -> bool:
         request = ListTransactionsRequest[0](state_filters=[state], producer_id_filters=[])
-        response = brokers.ask(one.node, request)
+        response = brokers.send(one.node, request)
         check("ListTransactions", response.error_code)
         return name in {each.transactional_id for each in response.transaction_states}
 

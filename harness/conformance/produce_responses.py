@@ -37,7 +37,7 @@ def _produce_sequences(brokers: Brokers, name: str) -> BrokerAnswer:
     """An idempotent producer's first batch, its second, the first again, one too early, two of its
     next epoch of which one is too early, and one of the former epoch (KIP-98)."""
     leader, _ = create_led_topic(brokers, name)
-    given = brokers.ask(
+    given = brokers.send(
         leader, InitProducerIdRequest[0](transactional_id=None, transaction_timeout_ms=1)
     )
     check("InitProducerId", given.error_code)

@@ -40,7 +40,7 @@ class Brokers:
         self._timeout_s = timeout_s
         self._addresses: dict[int, str] = {}
         for address in addresses:
-            for one in self._ask(address, _metadata_request()).brokers:
+            for one in self._send_to(address, _metadata_request()).brokers:
                 if f"{one.host}:{one.port}" == address:
                     self._addresses[one.node_id] = address
 
@@ -48,9 +48,9 @@ class Brokers:
     def nodes(self) -> list[int]:
         return sorted(self._addresses)
 
-    def ask(self, node: int, request: Any, client_id: str = "examiner") -> Any:
+    def send(self, node: int, request: Any, client_id: str = "examiner") -> Any:
         """Send a request to one broker and return the response. OSError without one in time."""
-        return self._ask(self._addresses[node], request, client_id)
+        return self._send_to(self._addresses[node], request, client_id)
 
     def answers_after(self, node: int, request: Any) -> bool:
         """Send a request without response and a Metadata request. Whether the first response
@@ -73,21 +73,21 @@ class Brokers:
 
     def throttled_ms(self, node: int, client_id: str) -> int:
         """The throttle time of a response to this client."""
-        return int(self.ask(node, _metadata_request(), client_id).throttle_time_ms)
+        return int(self.send(node, _metadata_request(), client_id).throttle_time_ms)
 
-    def _ask(self, address: str, request: Any, client_id: str = "examiner") -> Any:
+    def _send_to(self, address: str, request: Any, client_id: str = "examiner") -> Any:
         with closing(Connection(address, self._timeout_s)) as connection:
             data = connection.call(_frame(request, 1, client_id))
         return ResponseClassRegistry.get_response_class(request.header).decode(data, header=True)
 
     def metadata(self, node: int, topic: str, version: int = 7) -> Any:
         """The metadata of one topic at one broker."""
-        (result,) = self.ask(node, _metadata_request(topic, version=version)).topics
+        (result,) = self.send(node, _metadata_request(topic, version=version)).topics
         return result
 
     @property
     def controller(self) -> int:
-        response = self.ask(self.nodes[0], _metadata_request()).controller_id
+        response = self.send(self.nodes[0], _metadata_request()).controller_id
         if response not in self._addresses:
             raise PreconditionFailed(f"no controller but {response}")
         return int(response)
@@ -95,7 +95,7 @@ class Brokers:
     def coordinator(self, key: str, kind: int = GROUP) -> int:
         """The coordinator of a group or a transactional id."""
         request = FindCoordinatorRequest[2](key=key, key_type=kind)
-        response = self.ask(self.nodes[0], request)
+        response = self.send(self.nodes[0], request)
         check("FindCoordinator", response.error_code)
         return int(response.node_id)
 
@@ -142,7 +142,7 @@ class Brokers:
         request = CreateTopicsRequest[4](
             topics=[entry_request], timeout_ms=5_000, validate_only=validate
         )
-        return [one.error_code for one in self.ask(self.controller, request).topics]
+        return [one.error_code for one in self.send(self.controller, request).topics]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,8 +20,8 @@ from urteil.harness.conformance.records import make_batch, write_batches
 SET, DELETE = 0, 1
 OF_TOPIC, OF_BROKER = 2, 4
 LITTLE, PLENTY, PERCENT = 0.001, 1_000.0, "request_percentage"
-USER, CLIENT, NOBODY = "user", "client-id", "ANONYMOUS"
-"""Who has not logged in is called so."""
+USER, CLIENT, ANONYMOUS = "user", "client-id", "ANONYMOUS"
+"""Entity types, and the user of unauthenticated connections."""
 HELD, FREE = "throttled", "at once"
 REQUESTS = 400
 LARGE, BATCHES = 900_000, 4
@@ -45,7 +45,7 @@ def _throttle_client(brokers: Brokers, name: str) -> BrokerAnswer:
 
 def _throttle_user(brokers: Brokers, name: str) -> BrokerAnswer:
     """The quota of a client id of one user, which takes precedence over that of the client id."""
-    node, entity = brokers.nodes[0], {USER: NOBODY, CLIENT: name}
+    node, entity = brokers.nodes[0], {USER: ANONYMOUS, CLIENT: name}
     _set_quota(brokers, entity, LITTLE)
     before = _is_throttled(brokers, node, name)
     _set_quota(brokers, {CLIENT: name}, LITTLE)
@@ -75,7 +75,7 @@ def _set_quota(brokers: Brokers, entity: Mapping[str, str], percent: float | Non
         ops=[kinds.OpData(key=PERCENT, value=percent or 0.0, remove=percent is None)],
     )
     request = AlterClientQuotasRequest[0](entries=[entry_request], validate_only=False)
-    check("AlterClientQuotas", brokers.ask(brokers.controller, request).entries[0].error_code)
+    check("AlterClientQuotas", brokers.send(brokers.controller, request).entries[0].error_code)
 
 
 def _throttle_replica(side: str, brokers: Brokers, name: str) -> BrokerAnswer:
@@ -109,7 +109,7 @@ def _alter_config(
     change = kinds.AlterableConfig(name=key, config_operation=operation, value=value)
     entry_request = kinds(resource_type=kind, resource_name=str(name), configs=[change])
     request = IncrementalAlterConfigsRequest[0](resources=[entry_request], validate_only=False)
-    check("IncrementalAlterConfigs", brokers.ask(node, request).responses[0].error_code)
+    check("IncrementalAlterConfigs", brokers.send(node, request).responses[0].error_code)
 
 
 def _add_replica(brokers: Brokers, topic: str, replicas: list[int]) -> None:
@@ -118,7 +118,7 @@ def _add_replica(brokers: Brokers, topic: str, replicas: list[int]) -> None:
     request = AlterPartitionReassignmentsRequest[0](
         timeout_ms=5_000, topics=[kinds(name=topic, partitions=[part])]
     )
-    response = brokers.ask(brokers.controller, request)
+    response = brokers.send(brokers.controller, request)
     check("AlterPartitionReassignments", response.error_code)
     check("AlterPartitionReassignments", response.responses[0].partitions[0].error_code)
 

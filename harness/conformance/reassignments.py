@@ -57,7 +57,7 @@ def reassign(
     request = AlterPartitionReassignmentsRequest[0](
         timeout_ms=5_000, topics=[kinds(name=topic, partitions=[part])]
     )
-    response = brokers.ask(brokers.controller, request)
+    response = brokers.send(brokers.controller, request)
     check("AlterPartitionReassignments", response.error_code)
     return int(response.responses[0].partitions[0].error_code)
 
@@ -67,7 +67,7 @@ def elect(brokers: Brokers, topic: str, partition: int = 0) -> int:
     request = ElectLeadersRequest[2](
         election_type=PREFERRED, topic_partitions=[entry_request], timeout_ms=5_000
     )
-    response = brokers.ask(brokers.controller, request)
+    response = brokers.send(brokers.controller, request)
     check("ElectLeaders", response.error_code)
     return int(response.replica_election_results[0].partition_result[0].error_code)
 
@@ -77,7 +77,7 @@ def _is_in_progress(brokers: Brokers, topic: str) -> bool:
         name=topic, partition_indexes=[0]
     )
     request = ListPartitionReassignmentsRequest[0](timeout_ms=5_000, topics=[entry_request])
-    response = brokers.ask(brokers.controller, request)
+    response = brokers.send(brokers.controller, request)
     check("ListPartitionReassignments", response.error_code)
     return any(one.name == topic for one in response.topics)
 
@@ -148,9 +148,9 @@ ON_DISK = str([True, True, False])
 
 
 def _bytes_on_disk(brokers: Brokers, node: int, topic: str) -> int:
-    """What a broker says that partition 0 has in its folders; -1 where it has none."""
+    """The size of partition 0 in the broker's log directories; -1 if there is none."""
     request = DescribeLogDirsRequest.DescribableLogDirTopic(topic=topic, partitions=[0])
-    response = brokers.ask(node, DescribeLogDirsRequest[4](topics=[request]))
+    response = brokers.send(node, DescribeLogDirsRequest[4](topics=[request]))
     check("DescribeLogDirs", response.error_code)
     sizes = [
         part.partition_size
@@ -171,7 +171,7 @@ def _create_and_delete(brokers: Brokers, name: str) -> BrokerAnswer:
         configs=[kinds.CreatableTopicConfig(name="retention.ms", value="123456")],
     )  # fmt: skip
     request = CreateTopicsRequest[7](topics=[entry_request], timeout_ms=5_000, validate_only=False)
-    (made,) = brokers.ask(brokers.controller, request).topics
+    (made,) = brokers.send(brokers.controller, request).topics
     check("CreateTopics", made.error_code)
     values = {one.name: one.value for one in made.configs or ()}
     counts = [made.num_partitions, made.replication_factor, values.get("retention.ms")]
@@ -184,7 +184,7 @@ def _create_and_delete(brokers: Brokers, name: str) -> BrokerAnswer:
         return node, f"{known} instead of {made.topic_id}"
     topic_request = DeleteTopicsRequest.DeleteTopicState(name=None, topic_id=made.topic_id)
     request = DeleteTopicsRequest[6](topics=[topic_request], timeout_ms=5_000)
-    (deleted,) = brokers.ask(brokers.controller, request).responses
+    (deleted,) = brokers.send(brokers.controller, request).responses
     text = f"{counts}, {name_of(deleted.error_code)} {deleted.name == name}"
     node, after = by_all(
         brokers, lambda node: name_of(brokers.metadata(node, name).error_code), GONE
@@ -207,13 +207,13 @@ def _alter_quotas(
         ],
     )
     request = AlterClientQuotasRequest[0](entries=[entry_request], validate_only=tried)
-    return int(brokers.ask(brokers.controller, request).entries[0].error_code)
+    return int(brokers.send(brokers.controller, request).entries[0].error_code)
 
 
 def _quotas_of(brokers: Brokers, node: int, client: str) -> str:
     kinds = DescribeClientQuotasRequest
     request = kinds.ComponentData(entity_type=CLIENT, match_type=EXACT, match=client)
-    response = brokers.ask(node, kinds[0](components=[request], strict=True))
+    response = brokers.send(node, kinds[0](components=[request], strict=True))
     check("DescribeClientQuotas", response.error_code)
     return str(sorted((v.key, v.value) for entry in response.entries or () for v in entry.values))
 
@@ -245,11 +245,11 @@ def _set_scram_user(brokers: Brokers, name: str) -> BrokerAnswer:
 
     def alter(deletions: Sequence[Any], upsertions: Sequence[Any]) -> int:
         request = kinds[0](deletions=deletions, upsertions=upsertions)
-        return int(brokers.ask(brokers.controller, request).results[0].error_code)
+        return int(brokers.send(brokers.controller, request).results[0].error_code)
 
     def observe(node: int) -> str:
         request = DescribeUserScramCredentialsRequest.UserName(name=name)
-        answer = brokers.ask(node, DescribeUserScramCredentialsRequest[0](users=[request]))
+        answer = brokers.send(node, DescribeUserScramCredentialsRequest[0](users=[request]))
         (one,) = answer.results
         known = [[each.mechanism, each.iterations] for each in one.credential_infos or ()]
         return f"{name_of(one.error_code)} {known}"

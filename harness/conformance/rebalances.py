@@ -94,11 +94,11 @@ def _delete_empty_group(brokers: Brokers, name: str) -> BrokerAnswer:
     check("OffsetCommit", one.commit(name, {0: 7})[0])
 
     def delete() -> int:
-        (entry,) = one.ask(DeleteGroupsRequest[1](groups_names=[name])).results
+        (entry,) = one.send(DeleteGroupsRequest[1](groups_names=[name])).results
         return int(entry.error_code)
 
     result = names([delete(), delete()])
-    (description,) = one.ask(DescribeGroupsRequest[4](groups=[name])).groups
+    (description,) = one.send(DescribeGroupsRequest[4](groups=[name])).groups
     return one.node, f"{result}, {description.group_state}, {one.positions()}"
 
 
@@ -106,7 +106,7 @@ def _list_by_state(brokers: Brokers, name: str) -> BrokerAnswer:
     one = join_alone(brokers, name)
 
     def is_listed(state: str) -> bool:
-        response = one.ask(ListGroupsRequest[4](states_filter=[state])).groups
+        response = one.send(ListGroupsRequest[4](states_filter=[state])).groups
         return name in {each.group_id for each in response}
 
     return one.node, f"Stable {is_listed('Stable')}, Empty {is_listed('Empty')}"

@@ -59,7 +59,7 @@ def produce(
     """The response of Produce with acks=all."""
     kinds = ProduceRequest.TopicProduceData
     parts = [kinds.PartitionProduceData(index=partition, records=data)]
-    return brokers.ask(
+    return brokers.send(
         node,
         ProduceRequest[version](
             transactional_id=transactional_id, acks=-1, timeout_ms=2_000,
@@ -107,7 +107,7 @@ def fetch(
         for p, offset in offsets.items()
     ]  # fmt: skip
     result = [kinds.ForgottenTopic(topic=topic, partitions=list(forgotten))] if forgotten else []
-    return brokers.ask(
+    return brokers.send(
         node,
         kinds[11](
             replica_id=-1, max_wait_ms=wait_ms, min_bytes=least, max_bytes=most,
@@ -133,7 +133,7 @@ def read_offset(
     request = ListOffsetsRequest[7](
         replica_id=-1, isolation_level=int(committed), topics=[kinds(name=topic, partitions=[part])]
     )
-    return brokers.ask(node, request).topics[0].partitions[0]
+    return brokers.send(node, request).topics[0].partitions[0]
 
 
 def read_epoch_end(
@@ -146,7 +146,7 @@ def read_epoch_end(
     request = OffsetForLeaderEpochRequest[3](
         replica_id=-1, topics=[kinds(topic=topic, partitions=[part])]
     )
-    return brokers.ask(node, request).topics[0].partitions[0]
+    return brokers.send(node, request).topics[0].partitions[0]
 
 
 def create_led_topic(brokers: Brokers, name: str, partitions: int = 1) -> tuple[int, int]:
@@ -292,7 +292,7 @@ def delete_records(brokers: Brokers, node: int, topic: str, offset: int) -> Any:
     request = DeleteRecordsRequest[1](
         topics=[kinds(name=topic, partitions=[part])], timeout_ms=2_000
     )
-    return brokers.ask(node, request).topics[0].partitions[0]
+    return brokers.send(node, request).topics[0].partitions[0]
 
 
 def _delete_records(brokers: Brokers, name: str) -> BrokerAnswer:
@@ -330,7 +330,7 @@ def _produce_with_acks(brokers: Brokers, name: str) -> BrokerAnswer:
             transactional_id=None, acks=acks, timeout_ms=2_000,
             topic_data=[kinds(name=name, partition_data=parts)],
         )  # fmt: skip
-        results.append(produced_partition(brokers.ask(leader, request)).error_code)
+        results.append(produced_partition(brokers.send(leader, request)).error_code)
     return leader, names(results)
 
 

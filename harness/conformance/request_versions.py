@@ -70,7 +70,7 @@ def _read_offered_versions(brokers: Brokers, name: str) -> BrokerAnswer:
     the offered one (KIP-511)."""
 
     def observe(node: int) -> str:
-        answer = brokers.ask(node, ApiVersionsRequest[0]())
+        answer = brokers.send(node, ApiVersionsRequest[0]())
         check("ApiVersions", answer.error_code)
         offered = {one.api_key: (one.min_version, one.max_version) for one in answer.api_keys}
         lacking = [
@@ -114,8 +114,8 @@ def _read_metadata(brokers: Brokers, name: str) -> BrokerAnswer:
             ]
             if results != wanted:
                 return f"{results} in version {version}"
-        known = {one.name for one in brokers.ask(node, _metadata_request(None)).topics}
-        return f"{name in known} {len(brokers.ask(node, _metadata_request([])).topics)}"
+        known = {one.name for one in brokers.send(node, _metadata_request(None)).topics}
+        return f"{name in known} {len(brokers.send(node, _metadata_request([])).topics)}"
 
     return by_all(brokers, observe, "True 0")
 
@@ -131,7 +131,7 @@ def _find_several_coordinators(brokers: Brokers, name: str) -> BrokerAnswer:
 
     def entry_request(kind: int) -> dict[str, Any]:
         request = FindCoordinatorRequest[4](key_type=kind, coordinator_keys=keys)
-        return {one.key: one for one in brokers.ask(node, request).coordinators}
+        return {one.key: one for one in brokers.send(node, request).coordinators}
 
     result = entry_request(GROUP)
     check("FindCoordinator", max(one.error_code for one in result.values()))
@@ -153,7 +153,7 @@ def _read_ends(brokers: Brokers, name: str) -> BrokerAnswer:
         request = ListOffsetsRequest[version](
             replica_id=-1, isolation_level=0, topics=[kinds(name=name, partitions=[part])]
         )
-        answer = brokers.ask(leader, request).topics[0].partitions[0]
+        answer = brokers.send(leader, request).topics[0].partitions[0]
         results.append(answer.offset if not answer.error_code else name_of(answer.error_code))
     return leader, str(sorted(set(map(str, results))))
 
@@ -179,7 +179,7 @@ def _produce_and_fetch(brokers: Brokers, name: str) -> BrokerAnswer:
             session_id=0, session_epoch=-1, forgotten_topics_data=[], rack_id="",
             topics=[kinds.FetchTopic(topic=name, partitions=[part])],
         )  # fmt: skip
-        (read,) = fetched_partitions(brokers.ask(leader, request))
+        (read,) = fetched_partitions(brokers.send(leader, request))
         sizes.add(len(read.records or b"") // len(make_batch(b"0")))
     return leader, f"{' '.join(results)}, {sizes}"
 
@@ -192,7 +192,7 @@ def _read_committed_offsets(brokers: Brokers, name: str) -> BrokerAnswer:
     check("OffsetCommit", one.commit(name, {0: 17})[0])
     results = set()
     for version in range(1, 10):
-        for topic in _topics_of(one.ask(_offset_fetch_request(name, version)), version, name):
+        for topic in _topics_of(one.send(_offset_fetch_request(name, version)), version, name):
             results.add(
                 str(sorted((p.partition_index, p.committed_offset) for p in topic.partitions))
             )

@@ -45,7 +45,7 @@ def _alter_error(brokers: Brokers, node: int, kind: int, name: str, key: str, va
     change = kinds.AlterableConfig(name=key, config_operation=SET, value=value)
     entry_request = kinds(resource_type=kind, resource_name=name, configs=[change])
     request = IncrementalAlterConfigsRequest[0](resources=[entry_request], validate_only=False)
-    return int(brokers.ask(node, request).responses[0].error_code)
+    return int(brokers.send(node, request).responses[0].error_code)
 
 
 def _alter_invalid(brokers: Brokers, name: str) -> BrokerAnswer:
@@ -79,7 +79,7 @@ def _replace_configs(brokers: Brokers, name: str) -> BrokerAnswer:
     results = []
     for tried, answer in ((True, TRIED), (False, DONE)):
         request = AlterConfigsRequest[1](resources=[entry_request], validate_only=tried)
-        check("AlterConfigs", brokers.ask(brokers.controller, request).responses[0].error_code)
+        check("AlterConfigs", brokers.send(brokers.controller, request).responses[0].error_code)
         node, one = by_all(brokers, observe, answer)
         results.append(one)
     return node, "; ".join(results)
@@ -114,7 +114,7 @@ def _delete_own(brokers: Brokers, node: int) -> None:
     change = kinds.AlterableConfig(name=OF_ONE, config_operation=DELETE, value=None)
     entry_request = kinds(resource_type=OF_BROKER, resource_name=str(node), configs=[change])
     request = IncrementalAlterConfigsRequest[0](resources=[entry_request], validate_only=False)
-    check("IncrementalAlterConfigs", brokers.ask(node, request).responses[0].error_code)
+    check("IncrementalAlterConfigs", brokers.send(node, request).responses[0].error_code)
 
 
 def _validate_partitions(brokers: Brokers, name: str) -> BrokerAnswer:
@@ -126,7 +126,7 @@ def _validate_partitions(brokers: Brokers, name: str) -> BrokerAnswer:
             topics=[kinds(name=name, count=wanted, assignments=None)],
             timeout_ms=5_000, validate_only=tried,
         )  # fmt: skip
-        results.append(brokers.ask(brokers.controller, request).results[0].error_code)
+        results.append(brokers.send(brokers.controller, request).results[0].error_code)
 
     def observe_count(node: int) -> str:
         return str(len(brokers.metadata(node, name).partitions))
@@ -163,7 +163,7 @@ def _throttle_mutations(brokers: Brokers, name: str) -> BrokerAnswer:
             ops=[kinds.OpData(key=MUTATIONS, value=FEW, remove=remove)],
         )
         request = AlterClientQuotasRequest[0](entries=[entry_request], validate_only=False)
-        check("AlterClientQuotas", brokers.ask(node, request).entries[0].error_code)
+        check("AlterClientQuotas", brokers.send(node, request).entries[0].error_code)
 
     def create() -> str:
         new = CreateTopicsRequest.CreatableTopic(
@@ -171,7 +171,7 @@ def _throttle_mutations(brokers: Brokers, name: str) -> BrokerAnswer:
             assignments=[], configs=[],
         )  # fmt: skip
         request = CreateTopicsRequest[6](topics=[new], timeout_ms=5_000, validate_only=False)
-        return name_of(brokers.ask(node, request, name).topics[0].error_code)
+        return name_of(brokers.send(node, request, name).topics[0].error_code)
 
     limit(remove=False)
     refused = await_value(create, OVER_QUOTA)

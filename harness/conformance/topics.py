@@ -30,7 +30,7 @@ from urteil.harness.conformance.required_settings import LIMITS
 
 OF_TOPIC, OF_BROKER = 2, 4
 BY_TOPIC, BY_ALL, BY_FILE, BY_DEFAULT = 1, 3, 4, 5
-"""Who set a value (`DescribeConfigsResponse.ConfigSource`)."""
+"""Sources of a value (`DescribeConfigsResponse.ConfigSource`)."""
 SET, DELETE, APPEND, SUBTRACT = range(4)
 KEPT_MS, LARGEST = "123456789", "54321"
 
@@ -93,7 +93,7 @@ def _delete_topic(brokers: Brokers, name: str) -> BrokerAnswer:
     brokers.create(name, [brokers.nodes])
     request = DeleteTopicsRequest[4](topic_names=[name, f"{name}-never"], timeout_ms=5_000)
     by_name = {
-        one.name: one.error_code for one in brokers.ask(brokers.controller, request).responses
+        one.name: one.error_code for one in brokers.send(brokers.controller, request).responses
     }
     errors = names([by_name[name], by_name[f"{name}-never"]])
     answer = f"{errors}, then UnknownTopicOrPartition"
@@ -116,7 +116,7 @@ def _add_partitions(brokers: Brokers, name: str) -> BrokerAnswer:
             topics=[kinds(name=name, count=count, assignments=placed)],
             timeout_ms=5_000, validate_only=False,
         )  # fmt: skip
-        (entry,) = brokers.ask(brokers.controller, request).results
+        (entry,) = brokers.send(brokers.controller, request).results
         return int(entry.error_code)
 
     check("CreatePartitions", entry_request(3, wanted[1:]))
@@ -130,7 +130,7 @@ def read_configs(brokers: Brokers, node: int, kind: int, name: str, keys: Sequen
         resource_type=kind, resource_name=name, configuration_keys=list(keys)
     )
     request = DescribeConfigsRequest[1](resources=[entry_request], include_synonyms=False)
-    (result,) = brokers.ask(node, request).results
+    (result,) = brokers.send(node, request).results
     check("DescribeConfigs", result.error_code)
     by_name = {one.name: one for one in result.configs}
     return ", ".join(f"{by_name[key].value} by {by_name[key].config_source}" for key in keys)
@@ -180,7 +180,7 @@ def alter(
         ],
     )  # fmt: skip
     request = IncrementalAlterConfigsRequest[0](resources=[entry_request], validate_only=False)
-    (result,) = brokers.ask(brokers.controller, request).responses
+    (result,) = brokers.send(brokers.controller, request).responses
     check("IncrementalAlterConfigs", result.error_code)
 
 
@@ -190,7 +190,7 @@ def _recreate_topic(brokers: Brokers, name: str) -> BrokerAnswer:
     group = member(brokers, name)
     check("OffsetCommit", group.commit(name, {0: 17})[0])
     request = DeleteTopicsRequest[4](topic_names=[name], timeout_ms=5_000)
-    check("DeleteTopics", brokers.ask(brokers.controller, request).responses[0].error_code)
+    check("DeleteTopics", brokers.send(brokers.controller, request).responses[0].error_code)
     if await_value(group.positions, NO_POSITIONS) != NO_POSITIONS:
         return group.node, group.positions()
     await_value(lambda: names(brokers.create_errors(name, partitions=1, validate=True)), "No")
@@ -253,10 +253,10 @@ OWN = ", ".join(f"{value} by {BY_FILE}" for value in LIMITS.values())
 
 
 def _describe_cluster(brokers: Brokers, name: str) -> BrokerAnswer:
-    first = brokers.ask(brokers.nodes[0], DescribeClusterRequest[0]())
+    first = brokers.send(brokers.nodes[0], DescribeClusterRequest[0]())
 
     def observe(node: int) -> str:
-        response = brokers.ask(node, DescribeClusterRequest[0]())
+        response = brokers.send(node, DescribeClusterRequest[0]())
         known = sorted(one.broker_id for one in response.brokers) == brokers.nodes
         same = (response.cluster_id, response.controller_id) == (
             first.cluster_id,

@@ -64,7 +64,7 @@ class TransactionalProducer:
 
     def init(self, timeout_ms: int = TIMEOUT_MS, known: tuple[int, int] = (-1, -1)) -> int:
         """The error of InitProducerId."""
-        response = self.brokers.ask(
+        response = self.brokers.send(
             self.node,
             InitProducerIdRequest[4](
                 transactional_id=self.name, transaction_timeout_ms=timeout_ms,
@@ -78,7 +78,7 @@ class TransactionalProducer:
     def add(self, places: Mapping[str, list[int]], epoch: int | None = None) -> list[int]:
         """The errors of AddPartitionsToTxn, by topic and partition."""
         kinds = AddPartitionsToTxnRequest
-        response = self.brokers.ask(
+        response = self.brokers.send(
             self.node,
             kinds[3](
                 v3_and_below_transactional_id=self.name,
@@ -94,7 +94,7 @@ class TransactionalProducer:
         return [one.partition_error_code for topic in results for one in topic.results_by_partition]
 
     def end(self, *, commit: bool = True, epoch: int | None = None) -> int:
-        response = self.brokers.ask(
+        response = self.brokers.send(
             self.node,
             EndTxnRequest[3](
                 transactional_id=self.name, producer_id=self.id, committed=commit,
@@ -109,7 +109,7 @@ class TransactionalProducer:
             transactional_id=self.name, producer_id=self.id, producer_epoch=self.epoch,
             group_id=group,
         )  # fmt: skip
-        check("AddOffsetsToTxn", self.brokers.ask(self.node, request).error_code)
+        check("AddOffsetsToTxn", self.brokers.send(self.node, request).error_code)
         kinds = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
         parts = [
             kinds.TxnOffsetCommitRequestPartition(
@@ -121,20 +121,20 @@ class TransactionalProducer:
             transactional_id=self.name, group_id=group, producer_id=self.id,
             producer_epoch=self.epoch, topics=[kinds(name=topic, partitions=parts)],
         )  # fmt: skip
-        response = self.brokers.ask(self.brokers.coordinator(group), commit)
+        response = self.brokers.send(self.brokers.coordinator(group), commit)
         for one in response.topics[0].partitions:
             check("TxnOffsetCommit", one.error_code)
 
     def describe(self) -> str:
         request = DescribeTransactionsRequest[0](transactional_ids=[self.name])
-        (result,) = self.brokers.ask(self.node, request).transaction_states
+        (result,) = self.brokers.send(self.node, request).transaction_states
         check("DescribeTransactions", result.error_code)
         places = sorted(p for topic in result.topics for p in topic.partitions)
         return f"{result.transaction_state} {result.transaction_timeout_ms} {places}"
 
     def list_state(self) -> str:
         request = ListTransactionsRequest[0](state_filters=[], producer_id_filters=[self.id])
-        response = self.brokers.ask(self.node, request)
+        response = self.brokers.send(self.node, request)
         check("ListTransactions", response.error_code)
         results = [one for one in response.transaction_states if one.transactional_id == self.name]
         return ", ".join(one.transaction_state for one in results)
@@ -216,7 +216,7 @@ def _find_open_offsets(brokers: Brokers, leader: int, name: str, producer_id: in
     """Where this producer's transaction began, by partition (DescribeProducers)."""
     request = DescribeProducersRequest.TopicRequest(name=name, partition_indexes=[0, 1])
     response = (
-        brokers.ask(leader, DescribeProducersRequest[0](topics=[request])).topics[0].partitions
+        brokers.send(leader, DescribeProducersRequest[0](topics=[request])).topics[0].partitions
     )
     return [
         int(one.current_txn_start_offset)
@@ -252,7 +252,7 @@ def _get_producer_ids(brokers: Brokers, name: str) -> BrokerAnswer:
     """Producer ids are unique over all brokers."""
     request = InitProducerIdRequest[4]
     results = [
-        brokers.ask(
+        brokers.send(
             node,
             request(
                 transactional_id=None, transaction_timeout_ms=TIMEOUT_MS, producer_id=-1,

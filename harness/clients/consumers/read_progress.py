@@ -1,5 +1,4 @@
-"""Whether live readers and the group have read everything, by their journals and the end
-offsets."""
+"""The progress of live readers and the group towards the end offsets, by their journals."""
 
 from __future__ import annotations
 

@@ -355,7 +355,7 @@ class Administrator:
         """Journal each attempt as a change of its own, because a request without response may take
         effect late."""
 
-        def once(at: Connection) -> int:
+        def send(at: Connection) -> int:
             invoke_ns, outcome, error_name = time.monotonic_ns(), "info", None
             try:
                 error = request(at)
@@ -372,7 +372,7 @@ class Administrator:
                         Right(invoke_ns, now_ns, what, granted, outcome, error_name)
                     )
 
-        self._retry(once)
+        self._retry(send)
 
     def _retry(
         self, request: Callable[[Connection, *Arguments], int], *arguments: *Arguments

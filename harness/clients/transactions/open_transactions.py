@@ -1,4 +1,4 @@
-"""Whether transactions are open: without one, a partition's last stable offset is its end."""
+"""Open transactions: without one, a partition's last stable offset is its end offset."""
 
 from __future__ import annotations
 

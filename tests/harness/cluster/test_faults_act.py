@@ -62,7 +62,7 @@ def test_who_writes_a_checkpoint_without_descriptors_ends_and_is_started(tmp_pat
         controls.await_healthy(deadline_s=RECOVERY_S)
         checked = check_fault(controls, "out_of_descriptors")
     assert checked.good, checked
-    assert "ended and runs again" in checked.healing
+    assert "exited and runs again" in checked.healing
 
 
 def test_the_shown_effects_are_of_the_size_asked(controls: Controls) -> None:

@@ -104,7 +104,7 @@ def test_faults_are_checked_on_it(
     assert "--runtime docker" in found["unplug"]["why"]
     alone = found["zookeeper_from_zookeeper"]
     assert not alone["acted"]
-    assert "leaves no other ZooKeeper server" in alone["proof"]
+    assert "selects all ZooKeeper servers" in alone["proof"]
     assert code == 1
 
 

@@ -15,7 +15,7 @@ subprocess.run([sys.executable, "-c", "import urteil.broker.wire.errors"], check
 """
 
 
-def test_bytecode_goes_to_the_labs_folder_where_none_is_written_elsewhere(tmp_path: Path) -> None:
+def test_bytecode_goes_to_the_cache_folder_when_disabled(tmp_path: Path) -> None:
     env = os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "XDG_CACHE_HOME": str(tmp_path)}
     env.pop("PYTHONPYCACHEPREFIX", None)
     subprocess.run([sys.executable, "-c", PROGRAM], env=env, check=True, timeout=240)

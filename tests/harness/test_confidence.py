@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from urteil.harness.confidence import lower_bound, upper_bound
 
 
-def test_the_bounds_that_are_promised() -> None:
+def test_bounds_equal_published_values() -> None:
     assert lower_bound(29, 29) == pytest.approx(0.9019, abs=1e-4)
     assert lower_bound(28, 28) < 0.9
     assert upper_bound(0, 50) == pytest.approx(0.0582, abs=1e-4)
@@ -18,12 +18,12 @@ def test_the_bounds_that_are_promised() -> None:
 
 
 @given(st.integers(0, 60), st.integers(0, 60))
-def test_a_bound_lies_beyond_what_was_seen(a: int, b: int) -> None:
+def test_bounds_enclose_the_frequency(a: int, b: int) -> None:
     hits, tries = min(a, b), max(a, b)
     if tries:
         assert lower_bound(hits, tries) <= hits / tries <= upper_bound(hits, tries)
 
 
-def test_what_cannot_be_is_refused() -> None:
+def test_more_hits_than_tries_are_rejected() -> None:
     with pytest.raises(ValueError, match="3 of 2"):
         lower_bound(3, 2)

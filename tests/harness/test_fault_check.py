@@ -10,7 +10,7 @@ from urteil.chaos.observations import Limits, NodeState
 from urteil.harness.fault_check import check_all, check_fault
 
 
-def test_a_fault_that_fails_in_a_way_of_its_own_is_healed_and_told(
+def test_failing_fault_is_healed_and_reported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     cluster = PaperCluster()
@@ -30,7 +30,7 @@ def test_a_fault_that_fails_in_a_way_of_its_own_is_healed_and_told(
     assert cluster.held == {0: False}
 
 
-def test_one_that_cannot_be_healed_does_not_end_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unhealable_fault_does_not_end_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = PaperCluster()
 
     def refuse(node: str, *, deadline_s: float = 60.0) -> None:

@@ -56,7 +56,7 @@ def test_a_fault_acts_for_the_length_of_its_block(standing: Standing) -> None:
     assert standing.state("b1") is NodeState.RUNNING
 
 
-def test_what_a_session_began_ends_with_it(standing: Standing, held: ExitStack) -> None:
+def test_faults_of_a_session_end_with_it(standing: Standing, held: ExitStack) -> None:
     session = standing.session()
     for node in ("b1", "b2"):
         held.enter_context(session.fault("pause", node, expiry_s=60))
@@ -72,7 +72,7 @@ def test_a_fault_held_too_long_expires_alone(standing: Standing, held: ExitStack
     assert standing.state("b2") is NodeState.PAUSED
 
 
-def test_healing_everything_is_for_all_sessions(standing: Standing, held: ExitStack) -> None:
+def test_heal_all_includes_all_sessions(standing: Standing, held: ExitStack) -> None:
     session = standing.session()
     held.enter_context(session.fault("crash", "b1", expiry_s=60))
     held.enter_context(session.fault("bandwidth", "b1->b2", expiry_s=60))
@@ -83,7 +83,7 @@ def test_healing_everything_is_for_all_sessions(standing: Standing, held: ExitSt
     assert not standing.cluster.net.degraded
 
 
-def test_what_cannot_be_played_is_told(standing: Standing) -> None:
+def test_impossible_fault_is_rejected(standing: Standing) -> None:
     session = standing.session()
     with (
         pytest.raises(Refused, match="pause takes no option x"),
@@ -97,14 +97,14 @@ def test_what_cannot_be_played_is_told(standing: Standing) -> None:
         pass
 
 
-def test_who_has_no_key_is_not_let_in(standing: Standing) -> None:
+def test_client_without_key_is_rejected(standing: Standing) -> None:
     with pytest.raises(LabFailure, match="does not let us in"):
         FaultSession(standing.server.port, "00" * 16)
     with standing.session().fault("pause", "b1", expiry_s=60) as (proof, _):
         assert proof.acted
 
 
-def test_a_fault_that_is_begun_still_when_it_expires_is_healed_once_it_acts(
+def test_fault_that_expires_while_it_begins_is_healed_after_its_begin(
     standing: Standing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not in the middle of its begin, whose second half nobody would undo."""
@@ -144,7 +144,7 @@ def test_a_fault_whose_healing_failed_is_healed_with_its_session(
 @pytest.mark.parametrize(
     "faults", [("crash", "broker_from_zookeeper"), ("broker_from_zookeeper", "crash")]
 )
-def test_one_fault_that_cannot_be_healed_keeps_no_other_from_it(
+def test_unhealable_fault_does_not_prevent_other_healing(
     standing: Standing, held: ExitStack, monkeypatch: pytest.MonkeyPatch, faults: tuple[str, str]
 ) -> None:
     """A broker that is cut off from ZooKeeper does not start before its links are healed."""
@@ -165,7 +165,7 @@ def test_one_fault_that_cannot_be_healed_keeps_no_other_from_it(
     assert "healthy" in told[-1]
 
 
-def test_healing_everything_goes_on_behind_a_node_that_does_not_start(
+def test_heal_all_continues_after_a_node_that_fails_to_start(
     standing: Standing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start = standing.cluster.start

@@ -15,7 +15,7 @@ SPIN = ["nice", "-n", "19", "timeout", "30", "sh", "-c", "while :; do :; done"]
 """They are counted whatever their priority, and so hold up no other test of this machine."""
 
 
-def test_a_crowd_is_seen_while_it_lasts_and_is_evidence_afterwards(tmp_path: Path) -> None:
+def test_host_load_is_measured_and_becomes_evidence(tmp_path: Path) -> None:
     spinning = [subprocess.Popen(SPIN) for _ in range(8 * (os.cpu_count() or 1))]
     try:
         with host_load.record_host_load(tmp_path, "r1") as rows:

@@ -32,7 +32,7 @@ def seeded(scenario: Scenario, seed: int) -> Scenario:
 
 @given(name=st.sampled_from(sorted(SCENARIOS)), seed=st.integers(0, 100_000))
 @settings(max_examples=60, deadline=None)
-def test_what_is_settled_is_played_as_it_is(name: str, seed: int) -> None:
+def test_settled_schedule_is_not_changed(name: str, seed: int) -> None:
     whole = seeded(SCENARIOS[name], seed)
     assert whole == seeded(SCENARIOS[name], seed)
     assert settle_schedule(whole) == whole
@@ -45,7 +45,7 @@ def test_what_is_settled_is_played_as_it_is(name: str, seed: int) -> None:
 
 @given(seed=st.integers(0, 100_000))
 @settings(max_examples=25, deadline=None)
-def test_a_saved_schedule_comes_back_whole(
+def test_saved_schedule_is_read_unchanged(
     seed: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     path = tmp_path_factory.mktemp("schedule") / "schedule.json"
@@ -55,7 +55,7 @@ def test_a_saved_schedule_comes_back_whole(
     assert settle_schedule(again) == whole
 
 
-def test_what_was_played_stands_beside_what_was_planned(tmp_path: Path) -> None:
+def test_saved_schedule_has_plan_and_play(tmp_path: Path) -> None:
     whole = seeded(SCENARIOS["leader-crash"], 3)
     (planned,) = plan_schedule(whole.faults, seed=3, topic="urteil")
     injection = Injection(
@@ -74,7 +74,7 @@ def test_what_was_played_stands_beside_what_was_planned(tmp_path: Path) -> None:
     assert (entry.played.targets, entry.played.acted) == (["b2"], True)
 
 
-def test_a_schedule_by_hand(tmp_path: Path) -> None:
+def test_handwritten_schedule_is_read(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(
         "rate_records_per_s = 50\n"
@@ -91,7 +91,7 @@ def test_a_schedule_by_hand(tmp_path: Path) -> None:
     assert played.workload.producers == CHAOS.workload.producers
 
 
-def test_faults_that_are_named_and_drawn_are_told_apart(tmp_path: Path) -> None:
+def test_named_and_drawn_faults_have_different_choices(tmp_path: Path) -> None:
     """By what seeds their choices, in the file of what was played and by whoever plays it again."""
     named = FaultSpec(fault="crash", target="random", at_s=4)
     drawn = RandomSchedule(choices=(WeightedFault(fault="crash"),), count=2)
@@ -154,7 +154,9 @@ LATE = "[[faults]]\nfault='latency'\ntarget='leader'\nat_s=1\noptions="
         ("[faults", "is no TOML"),
     ],
 )
-def test_a_wrong_file_is_told_by_name_entry_and_mend(tmp_path: Path, text: str, told: str) -> None:
+def test_invalid_schedule_is_rejected_with_file_entry_and_remedy(
+    tmp_path: Path, text: str, told: str
+) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(text)
     with pytest.raises(ScheduleError) as caught:
@@ -163,7 +165,7 @@ def test_a_wrong_file_is_told_by_name_entry_and_mend(tmp_path: Path, text: str, 
     assert told in str(caught.value)
 
 
-def test_files_that_are_none(tmp_path: Path) -> None:
+def test_unreadable_schedule_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(ScheduleError, match="cannot be read"):
         load_schedule(tmp_path / "absent.json", CHAOS)
     (tmp_path / "bytes.json").write_bytes(b"\xff\xfe")

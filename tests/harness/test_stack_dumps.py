@@ -53,7 +53,7 @@ def children(tmp_path: Path) -> Iterator[dict[str, Child]]:
         child.process.wait()
 
 
-def test_each_process_tells_where_it_stands_and_goes_on(
+def test_each_process_dumps_its_stacks_and_continues(
     tmp_path: Path, children: dict[str, Child], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stacks_module, "DUMP_DEADLINE_S", 60.0)
@@ -89,12 +89,12 @@ def test_a_block_that_hangs_is_interrupted_as_a_run_is() -> None:
     assert told == ["hung"]
 
 
-def test_what_ends_in_time_is_left_alone() -> None:
+def test_block_that_ends_in_time_is_not_interrupted() -> None:
     with limit_duration(60.0, pytest.fail), limit_duration(None, pytest.fail):
         pass
 
 
-def test_a_keyboard_interrupt_stays_one() -> None:
+def test_keyboard_interrupt_is_not_converted() -> None:
     with pytest.raises(KeyboardInterrupt):
         with limit_duration(60.0, pytest.fail):
             raise KeyboardInterrupt

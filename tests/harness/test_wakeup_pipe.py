@@ -19,7 +19,7 @@ assert stop.is_set()
 """
 
 
-def test_who_waits_for_the_end_hears_it_wherever_it_comes() -> None:
+def test_signal_at_any_moment_wakes_the_waiting_thread() -> None:
     told = subprocess.run(
         [sys.executable, "-c", RINGING], timeout=240, stderr=subprocess.PIPE, text=True, check=False
     )

@@ -65,7 +65,7 @@ def fault(name: str, target: str = "leader", topic: str = TOPIC) -> Fault:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_it_acts_heals_and_is_noted(cluster: Cluster, name: str) -> None:
+def test_admin_fault_acts_heals_and_is_logged(cluster: Cluster, name: str) -> None:
     controls = cluster.controls()
     before = len(acts(cluster))
     one = fault(name)
@@ -82,7 +82,7 @@ def test_it_acts_heals_and_is_noted(cluster: Cluster, name: str) -> None:
     assert all(row["invoke_ns"] <= row["complete_ns"] <= time.monotonic_ns() for row in noted)
 
 
-def test_topics_are_left_to_go_while_a_replica_of_theirs_is_down(cluster: Cluster) -> None:
+def test_topic_deletion_is_not_awaited_while_a_replica_is_down(cluster: Cluster) -> None:
     """Healing does not wait for a broker that another fault's healing is to start."""
     controls = cluster.controls()
     one = fault("topic_churn")
@@ -94,7 +94,7 @@ def test_topics_are_left_to_go_while_a_replica_of_theirs_is_down(cluster: Cluste
     assert one.find_residual_effects(controls) == ""
 
 
-def test_older_records_are_deleted_and_noted(cluster: Cluster) -> None:
+def test_deleted_records_are_logged(cluster: Cluster) -> None:
     controls, topic = cluster.controls(), "shortened"
     controls.admin.create_topic(topic, partitions=1, replication_factor=3)
     controls.admin.fill(topic, RECORDS)
@@ -105,7 +105,7 @@ def test_older_records_are_deleted_and_noted(cluster: Cluster) -> None:
     assert one.heal(controls).endswith("37 now")
 
 
-def test_a_move_that_cannot_end_is_cancelled(cluster: Cluster) -> None:
+def test_unfinished_reassignment_is_cancelled(cluster: Cluster) -> None:
     """Its new broker does not reach the leader; what is not under way is told to be none."""
     controls, topic = cluster.controls(), "stays"
     admin = controls.admin
@@ -124,7 +124,7 @@ def test_a_move_that_cannot_end_is_cancelled(cluster: Cluster) -> None:
     controls.await_healthy(deadline_s=60)
 
 
-def test_an_unclean_election_takes_who_lives(cluster: Cluster) -> None:
+def test_unclean_election_elects_a_living_replica(cluster: Cluster) -> None:
     controls, topic = cluster.controls(), "lax"
     config = {"min.insync.replicas": "1"}
     controls.admin.create_topic(topic, partitions=1, replication_factor=2, config=config)
@@ -146,7 +146,7 @@ def test_an_unclean_election_takes_who_lives(cluster: Cluster) -> None:
     controls.await_healthy(deadline_s=60)
 
 
-def test_a_broker_that_is_away_for_a_moment_is_asked_again(cluster: Cluster) -> None:
+def test_request_to_an_absent_broker_is_repeated(cluster: Cluster) -> None:
     controls = cluster.controls()
     controls.stop("b1")
     with ThreadPoolExecutor(max_workers=1) as pool:
@@ -157,7 +157,7 @@ def test_a_broker_that_is_away_for_a_moment_is_asked_again(cluster: Cluster) -> 
     assert {partition for _, partition in told} == set(controls.admin.replicas(TOPIC))
 
 
-def test_what_a_cluster_refuses_is_told_and_noted(cluster: Cluster) -> None:
+def test_rejected_act_raises_and_is_logged(cluster: Cluster) -> None:
     admin = cluster.controls().admin
     with pytest.raises(ActFailed, match="InvalidReplicationFactor"):
         admin.create_topic("too-many", partitions=1, replication_factor=9)
@@ -165,5 +165,5 @@ def test_what_a_cluster_refuses_is_told_and_noted(cluster: Cluster) -> None:
     assert "InvalidReplicationFactor" in acts(cluster)[-1]["after"]
 
 
-def test_no_end_of_a_transaction_waits_for_its_markers(cluster: Cluster) -> None:
+def test_no_decided_transaction_waits_for_its_markers(cluster: Cluster) -> None:
     assert cluster.controls().admin.decided_transactions() == []

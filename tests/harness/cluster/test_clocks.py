@@ -21,7 +21,7 @@ from urteil.harness.targets import UrteilTarget
 KINDS = ("faketime_shm", "sem.faketime_sem")
 
 
-def test_clocks_jump_and_drift_and_are_set_right(tmp_path: Path) -> None:
+def test_clocks_jump_drift_and_are_corrected(tmp_path: Path) -> None:
     spec = ClusterSpec(brokers=1, own_clocks=True)
     with Cluster(spec, UrteilTarget(), tmp_path) as cluster:
         controls = cluster.controls()
@@ -46,7 +46,7 @@ public class Waits {
 
 
 @pytest.mark.parametrize("set_to", ["+0", "+300.000s", "-300.000s"])
-def test_a_jvm_waits_as_long_as_it_is_told(tmp_path: Path, set_to: str) -> None:
+def test_jvm_with_a_false_clock_sleeps_the_requested_time(tmp_path: Path, set_to: str) -> None:
     """Its waits ended at once: Apache Kafka's brokers span, and lost their sessions."""
     (tmp_path / "Waits.java").write_text(JAVA_WAITS)
     env = clock_env(tmp_path)
@@ -57,7 +57,7 @@ def test_a_jvm_waits_as_long_as_it_is_told(tmp_path: Path, set_to: str) -> None:
     assert int(told.stdout) >= 200
 
 
-def test_what_killed_processes_shared_is_removed(
+def test_shared_memory_of_killed_processes_is_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(clocks, "SHARED", tmp_path)
@@ -70,7 +70,7 @@ def test_what_killed_processes_shared_is_removed(
     assert sorted(file.name for file in tmp_path.iterdir()) == sorted(names[2:])
 
 
-def test_a_cluster_without_clocks_of_its_own_says_so(tmp_path: Path) -> None:
+def test_clock_fault_without_own_clocks_is_rejected(tmp_path: Path) -> None:
     cluster = Cluster(ClusterSpec(brokers=1), UrteilTarget(), tmp_path)
     with pytest.raises(LabFailure, match="own_clocks"):
         _ = cluster.controls().clocks

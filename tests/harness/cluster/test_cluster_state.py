@@ -11,7 +11,7 @@ from urteil.chaos.observations import LabFailure
 from urteil.harness.cluster.cluster_state import PAUSES, ClusterState
 
 
-def test_a_zookeeper_that_is_away_is_tried_at_an_even_pace() -> None:
+def test_absent_zookeeper_is_retried_at_even_intervals() -> None:
     """kazoo's jitter multiplies up: without backoff the pauses would shrink to nothing."""
     pauses: list[float] = []
 
@@ -23,7 +23,7 @@ def test_a_zookeeper_that_is_away_is_tried_at_an_even_pace() -> None:
     assert set(pauses) == {PAUSES["delay"]}
 
 
-def test_nothing_is_printed_of_a_zookeeper_that_is_away(
+def test_absent_zookeeper_prints_nothing(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     with socket.socket() as nobody:  # its port is taken, and refuses

@@ -68,12 +68,12 @@ def test_a_volume_of_this_machine_can_be_changed_under_a_living_broker(box: Box)
     assert {one.name for one in (box.folder / "data").rglob("*")} == {"disk1", "away", "file"}
 
 
-def test_nothing_can_be_taken_away_by_archive(box: Box) -> None:
+def test_archive_cannot_remove_files_of_a_running_broker(box: Box) -> None:
     with pytest.raises(LabFailure, match=ALONE), disks(box).open_log_directories("b1") as log_dirs:
         (log_dirs[0] / "file").unlink()
 
 
-def test_what_an_engine_elsewhere_cannot_do_is_said(box: Box) -> None:
+def test_disk_fault_on_a_remote_engine_names_its_limit(box: Box) -> None:
     box.state = NodeState.RUNNING
     with pytest.raises(LabFailure, match=ALONE), disks(box).open_log_directories("b1"):
         pass

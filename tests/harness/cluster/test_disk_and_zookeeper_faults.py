@@ -68,7 +68,7 @@ def test_each_disk_fault_acts_and_nothing_acknowledged_is_lost(cluster: Cluster)
     assert send(cluster, 5) == before + 5
 
 
-def test_a_gone_disk_takes_its_replicas_alone(cluster: Cluster) -> None:
+def test_lost_disk_loses_only_its_own_replicas(cluster: Cluster) -> None:
     controls = cluster.controls()
     before = {one.partition: one.leader for one in controls.partitions(TOPIC)}
     fault = FAULTS["disk_gone"](FaultArguments(target=before[0] or "", topic=TOPIC))
@@ -79,7 +79,7 @@ def test_a_gone_disk_takes_its_replicas_alone(cluster: Cluster) -> None:
     controls.await_healthy(deadline_s=HEALTHY_S)
 
 
-def test_a_slow_disk_takes_its_time_and_nothing_else(cluster: Cluster) -> None:
+def test_slow_disk_delays_writes_without_other_effect(cluster: Cluster) -> None:
     controls = cluster.controls()
     fault = FAULTS["disk_slow"](
         FaultArguments(target="leader", topic=TOPIC, options={"delay_ms": 150.0})
@@ -105,7 +105,7 @@ def test_a_process_that_cannot_be_traced_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["disk_full", *(["disk_readonly"] if can_mount() else [])]
 )  # fmt: skip
-def test_a_disk_that_takes_nothing_any_more_is_given_up(cluster: Cluster, name: str) -> None:
+def test_unwritable_disk_is_taken_offline(cluster: Cluster, name: str) -> None:
     before = send(cluster, 5)
     controls = cluster.controls()
     fault = FAULTS[name](FaultArguments(target="leader", topic=TOPIC))
@@ -116,13 +116,13 @@ def test_a_disk_that_takes_nothing_any_more_is_given_up(cluster: Cluster, name: 
     assert fault.find_residual_effects(controls) == ""
 
 
-def test_sessions_end_and_offices_change_hands(cluster: Cluster) -> None:
+def test_ended_session_elects_another_controller(cluster: Cluster) -> None:
     played(cluster, "session_expired", "controller")
     played(cluster, "session_expired", "leader")
     played(cluster, "controller_deleted", "controller")
 
 
-def test_a_password_is_made_of_the_session_alone(cluster: Cluster) -> None:
+def test_session_password_is_derived_from_the_id(cluster: Cluster) -> None:
     client = cluster.zk.client_id
     assert client is not None
     assert password(client[0]) == client[1]
@@ -130,7 +130,7 @@ def test_a_password_is_made_of_the_session_alone(cluster: Cluster) -> None:
         end_session(cluster.plan.direct_address("zk1"), 0x123, timeout_s=5)
 
 
-def test_a_node_without_a_session_is_told(cluster: Cluster, tmp_path: Path) -> None:
+def test_node_without_a_session_is_reported(cluster: Cluster, tmp_path: Path) -> None:
     keeper = cluster.controls().zookeeper_admin
     assert keeper.session("b9") is None
     assert (tenure := keeper.controller_term()) is not None

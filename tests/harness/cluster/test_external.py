@@ -79,7 +79,9 @@ SCENARIO = Scenario(
         ),
     ],
 )
-def test_what_is_wrong_in_a_file_is_told(tmp_path: Path, text: str, told: str) -> None:
+def test_invalid_external_file_is_rejected_with_reason(
+    tmp_path: Path, text: str, told: str
+) -> None:
     file = tmp_path / "cluster.toml"
     file.write_text(text)
     with pytest.raises(ValueError, match=told) as raised:
@@ -87,7 +89,7 @@ def test_what_is_wrong_in_a_file_is_told(tmp_path: Path, text: str, told: str) -
     assert str(file) in str(raised.value)
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_missing_external_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="cannot be read: No such file"):
         load_external(tmp_path / "nothing.toml")
 
@@ -158,7 +160,7 @@ def keeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keeper]:
         keeper.close()
 
 
-def test_a_cluster_of_somebody_else_is_judged_under_faults(keeper: Keeper, tmp_path: Path) -> None:
+def test_external_cluster_is_judged_under_faults(keeper: Keeper, tmp_path: Path) -> None:
     scenario = msgspec.structs.replace(
         SCENARIO, target=f"external:{keeper.file}", runtime="external"
     )
@@ -178,7 +180,7 @@ def test_a_cluster_of_somebody_else_is_judged_under_faults(keeper: Keeper, tmp_p
     assert state.partitions(topic)
 
 
-def test_what_faults_left_in_the_middle_of_a_run_is_undone(keeper: Keeper, tmp_path: Path) -> None:
+def test_faults_of_an_interrupted_run_are_undone(keeper: Keeper, tmp_path: Path) -> None:
     cluster = ExternalCluster(keeper.file, tmp_path)
     cluster.start()
     controls, link = cluster.controls(), Link("b3", "b2")
@@ -246,7 +248,7 @@ def test_a_fault_that_is_held_too_long_is_healed(keeper: Keeper, tmp_path: Path)
         cluster.close()
 
 
-def test_urteil_heal_heals_what_anybody_left(keeper: Keeper, tmp_path: Path) -> None:
+def test_urteil_heal_heals_remaining_faults(keeper: Keeper, tmp_path: Path) -> None:
     left = ExternalCluster(keeper.file, tmp_path)
     left.controls().net.cut([Link("b3", "b2")])
     left.commands.pause("b3")
@@ -269,7 +271,7 @@ def test_brokers_run_again_when_one_cannot_be_stopped(keeper: Keeper, tmp_path: 
     assert set(keeper.cluster.state.registered()) == {"b1", "b2", "b3"}
 
 
-def test_a_node_that_the_file_lacks_is_told(keeper: Keeper, tmp_path: Path) -> None:
+def test_unknown_node_is_reported(keeper: Keeper, tmp_path: Path) -> None:
     cluster = ExternalCluster(keeper.file, tmp_path)
     with pytest.raises(LabFailure, match="the file names no node b7"):
         cluster.controls().kill("b7")
@@ -299,7 +301,7 @@ def test_a_cluster_is_judged_by_its_own_timeouts(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_what_a_cluster_cannot_give_is_not_judged(keeper: Keeper, tmp_path: Path) -> None:
+def test_missing_evidence_is_not_judged(keeper: Keeper, tmp_path: Path) -> None:
     bare = tmp_path / "bare.toml"
     file = load_external(keeper.file)
     bare.write_text(f'bootstrap = {json.dumps(file.bootstrap)}\nzookeeper = "{file.zookeeper}"\n')

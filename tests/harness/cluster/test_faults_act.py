@@ -53,7 +53,7 @@ def test_a_fault_shows_that_it_acted_and_that_it_healed(controls: Controls, name
     assert checked.healing
 
 
-def test_who_writes_a_checkpoint_without_descriptors_ends_and_is_started(tmp_path: Path) -> None:
+def test_broker_without_descriptors_exits_and_is_restarted(tmp_path: Path) -> None:
     often = {"replica.high.watermark.checkpoint.interval.ms": "20"}
     spec = ClusterSpec(brokers=BROKERS, zookeepers=1, config=often)
     with Cluster(spec, parse_target("urteil"), tmp_path) as cluster:
@@ -65,7 +65,7 @@ def test_who_writes_a_checkpoint_without_descriptors_ends_and_is_started(tmp_pat
     assert "exited and runs again" in checked.healing
 
 
-def test_the_shown_effects_are_of_the_size_asked(controls: Controls) -> None:
+def test_shown_effects_have_the_requested_size(controls: Controls) -> None:
     """What proofs say in words, by numbers of their own."""
     pair = controls.net.links_between(["b1"], ["b2"])[0]
     sizes = {"bandwidth": {"rate": 50}, "slow_close": {"delay": 400}, "limit_data": {"bytes": 1000}}
@@ -97,7 +97,7 @@ def test_healing_one_fault_leaves_another_on_the_same_link(controls: Controls) -
     assert controls.net.active() == {}
 
 
-def test_a_starved_node_that_is_paused_stays_paused(controls: Controls) -> None:
+def test_paused_node_stays_paused_under_cpu_throttle(controls: Controls) -> None:
     starving = FAULTS["starve"](FaultArguments(target="b2", topic=TOPIC))
     assert starving.begin(controls).acted
     controls.pause("b2")

@@ -77,7 +77,7 @@ def nodes(tmp_path: Path) -> Nodes:
     return Nodes(tmp_path)
 
 
-def test_the_lab_is_killed(nodes: Nodes) -> None:
+def test_guard_heals_when_the_lab_is_killed(nodes: Nodes) -> None:
     assert nodes.lab(600, "die").wait() == -9
     until(lambda: nodes.states() == ["running"] * 3)
     until(lambda: "healed" in nodes.log())
@@ -86,14 +86,14 @@ def test_the_lab_is_killed(nodes: Nodes) -> None:
     assert "b2 was dead and is started" in nodes.log()
 
 
-def test_the_lab_hangs(nodes: Nodes) -> None:
+def test_guard_heals_when_the_lab_hangs(nodes: Nodes) -> None:
     lab = nodes.lab(0.5, "hang")
     until(lambda: nodes.states() == ["running"] * 3)
     assert "held too long: several" in nodes.log()
     lab.communicate("")
 
 
-def test_the_lab_says_goodbye(nodes: Nodes) -> None:
+def test_guard_does_nothing_after_a_goodbye(nodes: Nodes) -> None:
     """Then what is left is not the guard's to mend."""
     lab = nodes.lab(600, "go")
     assert nodes.states() == ["paused", "dead", "running"]
@@ -102,7 +102,7 @@ def test_the_lab_says_goodbye(nodes: Nodes) -> None:
     assert nodes.log() == ""
 
 
-def test_a_guard_that_died_hinders_faults_and_no_healing(nodes: Nodes) -> None:
+def test_dead_guard_prevents_faults_but_not_healing(nodes: Nodes) -> None:
     guard = Guard(nodes.file, nodes.folder)
     guard.start()
     commands = NodeCommands(nodes.file, load_external(nodes.file), guard.about_to)
@@ -116,7 +116,7 @@ def test_a_guard_that_died_hinders_faults_and_no_healing(nodes: Nodes) -> None:
     assert nodes.states() == ["running"] * 3
 
 
-def test_one_node_that_does_not_start_keeps_no_other_from_it(
+def test_other_nodes_start_when_one_fails_to_start(
     nodes: Nodes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(guard_process, "HEAL_DEADLINE_S", 0.1)
@@ -129,7 +129,7 @@ def test_one_node_that_does_not_start_keeps_no_other_from_it(
     assert nodes.states() == ["dead", "running", "running"]
 
 
-def test_a_run_is_told_that_its_faults_ended_before_it_ended_them(nodes: Nodes) -> None:
+def test_run_reports_faults_that_the_guard_ended(nodes: Nodes) -> None:
     """What it says of them later is not true then."""
     cluster = ExternalCluster(nodes.file, nodes.folder)
     cluster.guard.start()

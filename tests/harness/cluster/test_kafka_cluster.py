@@ -122,7 +122,7 @@ def said(cluster: Cluster, node: str, what: str) -> None:
     until(lambda: what in cluster.runtime.log(node), f"{node} never said {what}")
 
 
-def test_a_broker_that_stood_still_for_a_session_while_it_started_is_started_once_more(
+def test_broker_whose_session_expired_at_start_is_restarted_once(
     tmp_path: Path,
 ) -> None:
     cluster = Cluster(ClusterSpec(brokers=1), KafkaTarget(), tmp_path)

@@ -35,9 +35,7 @@ def writer(folders: list[Path]) -> Iterator[int]:
         process.kill()
 
 
-def test_a_disk_turns_read_only_though_its_broker_ends_by_it(
-    folders: list[Path], writer: int
-) -> None:
+def test_disk_turns_read_only_although_its_broker_exits(folders: list[Path], writer: int) -> None:
     disks = ProcessDisks(lambda _: folders, lambda _: writer)
     if can_mount():
         assert disks.make_read_only("b1") == [f"{one} is mounted ro" for one in folders]
@@ -46,7 +44,7 @@ def test_a_disk_turns_read_only_though_its_broker_ends_by_it(
             disks.make_read_only("b1")
 
 
-def test_mounts_that_are_ours_too_are_left_alone(folders: list[Path]) -> None:
+def test_shared_mounts_are_not_changed(folders: list[Path]) -> None:
     disks = ProcessDisks(lambda _: folders, lambda _: os.getpid())
     with pytest.raises(LabFailure, match="no mounts of its own" if can_mount() else "need root"):
         disks.make_read_only("b1")

@@ -82,7 +82,7 @@ def test_a_node_deaf_to_sigterm_is_killed(runtime: ProcessRuntime, tmp_path: Pat
     assert runtime.stop("b1", deadline_s=0.3).exit_code == -signal.SIGKILL
 
 
-def test_a_node_that_does_not_end_tells_in_its_log_where_it_hangs(
+def test_hanging_node_dumps_stacks_into_its_log(
     runtime: ProcessRuntime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stack_dumps, "DUMP_DEADLINE_S", 60.0)
@@ -102,7 +102,7 @@ def test_a_node_that_ends_by_itself_is_noticed(runtime: ProcessRuntime, tmp_path
     assert runtime.unexpected_ends()[0].exit_code == 3
 
 
-def test_two_nodes_of_one_name_are_refused(runtime: ProcessRuntime, tmp_path: Path) -> None:
+def test_second_node_of_the_same_name_is_rejected(runtime: ProcessRuntime, tmp_path: Path) -> None:
     runtime.start("b1", SLEEP, cwd=tmp_path)
     with pytest.raises(LabFailure, match="runs already"):
         runtime.start("b1", SLEEP, cwd=tmp_path)

@@ -80,7 +80,7 @@ def test_a_fault_ends_at_its_expiry_though_the_lab_hangs(
     lab.wait()
 
 
-def test_everything_heals_at_once_when_asked(
+def test_heal_all_heals_every_fault(
     cluster: standing.StandingCluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lab = hold("pause", "b1", "--for", "600")
@@ -93,7 +93,7 @@ def test_everything_heals_at_once_when_asked(
     ended(lab)
 
 
-def test_faults_are_checked_on_it(
+def test_faults_are_checked_on_a_standing_cluster(
     cluster: standing.StandingCluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
     names = ["reset", "pause", "unplug", "zookeeper_from_zookeeper"]
@@ -108,12 +108,12 @@ def test_faults_are_checked_on_it(
     assert code == 1
 
 
-def test_who_has_no_key_plays_no_faults(cluster: standing.StandingCluster) -> None:
+def test_client_without_key_plays_no_faults(cluster: standing.StandingCluster) -> None:
     with pytest.raises(LabFailure, match="does not let us in"):
         FaultSession(cluster.fault_port, "00" * 16)
 
 
-def test_its_status_knows_who_was_started_again(
+def test_status_shows_restarted_nodes(
     cluster: standing.StandingCluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with standing.faults_on(NAME).fault("crash", "b1", expiry_s=60):

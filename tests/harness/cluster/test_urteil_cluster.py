@@ -83,7 +83,7 @@ def test_a_node_that_died_by_itself_fails_the_lab(tmp_path: Path) -> None:
             controls.check()
 
 
-def test_a_broker_that_cannot_start_says_why(tmp_path: Path) -> None:
+def test_failed_start_reports_the_broker_log(tmp_path: Path) -> None:
     spec = ClusterSpec(brokers=1, config={"listeners": "nonsense"})
     with pytest.raises(NotHealthy, match=r"b1 ended with \d+"):
         Cluster(spec, UrteilTarget(), tmp_path).__enter__()
@@ -121,7 +121,7 @@ def test_a_standing_cluster_stands_until_it_is_taken_down() -> None:
 
 
 @pytest.mark.usefixtures("own_state")
-def test_a_cluster_whose_keeper_was_killed_is_down() -> None:
+def test_cluster_ends_with_its_killed_process() -> None:
     made = standing.up(name="one", brokers=1)
     psutil.Process(made.keeper).kill()
     until(lambda: not any(map(psutil.pid_exists, made.pids.values())), "a node outlived its keeper")
@@ -129,6 +129,6 @@ def test_a_cluster_whose_keeper_was_killed_is_down() -> None:
         standing.status("one")
 
 
-def test_a_name_that_is_no_name_is_refused() -> None:
+def test_invalid_cluster_name_is_rejected() -> None:
     with pytest.raises(standing.StandingError, match="no name"):
         standing.up(name="../elsewhere")

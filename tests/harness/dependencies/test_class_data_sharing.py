@@ -34,7 +34,7 @@ def test_a_server_loads_its_classes_from_the_file(options, classpath, main: str)
     assert line.endswith("source: shared objects file (top)")
 
 
-def test_a_file_that_does_not_fit_is_passed_over_in_silence(tmp_path: Path) -> None:
+def test_unusable_archive_is_ignored_silently(tmp_path: Path) -> None:
     def lay(folder: Path) -> None:
         (folder / ARCHIVE).write_bytes(b"of another JVM")
 
@@ -45,7 +45,7 @@ def test_a_file_that_does_not_fit_is_passed_over_in_silence(tmp_path: Path) -> N
     assert sorted(map(len, said.splitlines())) == sorted(map(len, without.splitlines()))
 
 
-def test_without_the_file_there_are_no_options_and_nobody_tries_again(tmp_path: Path) -> None:
+def test_failed_archive_has_no_options_and_is_not_retried(tmp_path: Path) -> None:
     tried = []
 
     def lay(folder: Path) -> None:

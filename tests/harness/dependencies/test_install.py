@@ -46,7 +46,7 @@ def test_two_at_once_install_once() -> None:
     assert sorted(path.name for path in (cache_dir() / "thing-1").iterdir()) == ["first", "second"]
 
 
-def test_a_killed_install_is_not_taken_for_a_whole_one() -> None:
+def test_killed_install_does_not_count_as_complete() -> None:
     killed = start(60)
     assert killed.stdout is not None
     assert killed.stdout.readline() == "begun\n"
@@ -69,7 +69,7 @@ def test_a_failed_install_leaves_nothing() -> None:
     assert [path.name for path in cache_dir().iterdir()] == [".thing-2.lock"]
 
 
-def test_a_command_that_fails_says_how_to_get_the_part() -> None:
+def test_failed_install_command_names_the_remedy() -> None:
     with pytest.raises(MissingDependency, match="install Foo") as failed:
         run(
             "foo",

@@ -38,7 +38,7 @@ def test_java_is_new_enough() -> None:
     assert int(done.stderr.split('"')[1].split(".")[0]) >= 17
 
 
-def test_zookeeper_names_only_jars_that_are_there() -> None:
+def test_zookeeper_classpath_has_existing_jars_only() -> None:
     jars = [Path(one) for one in zookeeper.zookeeper_classpath().split(":")]
     assert all(jar.is_file() for jar in jars)
     assert any(jar.name.startswith("zookeeper-3.") for jar in jars)
@@ -74,7 +74,7 @@ def test_zookeeper_is_fetched_where_pyspark_is_not_installed(
         client.close()
 
 
-def test_spark_that_is_not_installed_is_named_before_a_run(
+def test_missing_spark_is_reported_before_a_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(pyspark, "pyspark_folder", lambda: None)
@@ -84,15 +84,13 @@ def test_spark_that_is_not_installed_is_named_before_a_run(
         assert "pip install 'urteil[spark]'" in str(result.exception)
 
 
-def test_toxiproxy_says_the_pinned_version() -> None:
+def test_toxiproxy_has_the_pinned_version() -> None:
     binary = toxiproxy_binary()
     done = subprocess.run([binary, "-version"], capture_output=True, text=True, timeout=240)
     assert done.stdout.split()[-1] == "2.12.0"
 
 
-def test_of_what_go_leaves_the_program_is_taken(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_go_output_yields_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """For another platform Go keeps its checksum database beside it."""
     (tmp_path / "go").write_text(GO)
     (tmp_path / "go").chmod(0o755)
@@ -104,7 +102,7 @@ def test_of_what_go_leaves_the_program_is_taken(
     assert [path.name for path in program.parent.iterdir()] == ["toxiproxy"]
 
 
-def test_the_inventory_says_what_is_missing_and_how_to_get_it(
+def test_inventory_lists_missing_dependencies_with_remedy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

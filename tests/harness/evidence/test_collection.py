@@ -147,7 +147,7 @@ def test_readers(run_dir):
     assert kinds == {"p1": "producer", "c1": "consumer", "g1": "group"}
 
 
-def test_a_final_pass_whose_position_was_lost_did_not_arrive(run_dir):
+def test_final_pass_with_a_lost_position_is_incomplete(run_dir):
     journal(run_dir, "final-1", [
         begin("final-1", "final"),
         PassBegin(0, "orders", 0, 3, 0, 9, "read_uncommitted", True),
@@ -175,7 +175,7 @@ def test_groups(run_dir):
     assert rows(run_dir, "assignments")[0]["event"] == "assigned"
 
 
-def test_damage_is_told_and_loses_nothing_else(run_dir):
+def test_damage_is_reported_and_loses_nothing_else(run_dir):
     collected = collect(run_dir)
     told = "\n".join(collected.problems)
     assert "journal/g1.jsonl: the journal has no proper end" in told
@@ -196,7 +196,7 @@ def test_collecting_again_replaces(run_dir):
     assert len(rows(run_dir, "sends")) == 4
 
 
-def test_what_the_lab_saw_itself_is_kept_and_counted(run_dir):
+def test_parts_written_during_the_run_are_kept_and_counted(run_dir):
     looks = [{"at_ns": at_ns, "source": "lab", "metric": "m", "value": 1.0} for at_ns in range(3)]
     with Evidence(run_dir, "lab", "r1") as evidence:
         for look in looks:
@@ -210,7 +210,7 @@ def test_what_the_lab_saw_itself_is_kept_and_counted(run_dir):
         assert counted["evidence/samples/lab.parquet"] == len(looks)
 
 
-def test_parts_are_whole_or_not_there(tmp_path):
+def test_parts_are_complete_or_absent(tmp_path):
     def crash():
         with Evidence(tmp_path, "p1", "r1") as evidence:
             for op in range(ROW_GROUP + 1):
@@ -226,7 +226,7 @@ def test_parts_are_whole_or_not_there(tmp_path):
     assert [row["op"] for row in rows(tmp_path, "sends")] == list(range(ROW_GROUP * 2 + 1))
 
 
-def test_what_administrators_did(run_dir):
+def test_acts_become_rows(run_dir):
     with (
         pytest.raises(ActFailed, match="no such topic"),
         ActLog(run_dir).act("delete", "nothing"),

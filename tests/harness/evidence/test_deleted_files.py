@@ -25,7 +25,7 @@ def _stop_later(data: Path) -> None:
         marker.touch()
 
 
-def test_what_was_set_aside_is_told_with_its_age(tmp_path: Path) -> None:
+def test_renamed_file_is_reported_with_its_age(tmp_path: Path) -> None:
     _disk(tmp_path)
     _stop_later(tmp_path)
     rows = list(read_deleted_files(3, tmp_path, 7))
@@ -35,7 +35,7 @@ def test_what_was_set_aside_is_told_with_its_age(tmp_path: Path) -> None:
     assert all(0 < row["value"] < 60 for row in rows)
 
 
-def test_a_rename_counts_and_not_when_it_was_written(tmp_path: Path) -> None:
+def test_age_counts_from_the_rename_not_from_the_write(tmp_path: Path) -> None:
     (tmp_path / "urteil-0").mkdir()
     file = tmp_path / "urteil-0" / "00.log"
     file.touch()
@@ -46,6 +46,6 @@ def test_a_rename_counts_and_not_when_it_was_written(tmp_path: Path) -> None:
     assert row["value"] < 60
 
 
-def test_of_a_broker_that_did_not_end_by_itself_nothing_is_told(tmp_path: Path) -> None:
+def test_broker_without_clean_stop_has_no_rows(tmp_path: Path) -> None:
     _disk(tmp_path)
     assert not list(read_deleted_files(1, tmp_path, 0))

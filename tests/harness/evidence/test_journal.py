@@ -57,7 +57,7 @@ def write(path, found, *, end=True):
 
 @settings(max_examples=50)
 @given(entries)
-def test_what_is_written_is_read(tmp_path_factory, found):
+def test_written_entries_are_read(tmp_path_factory, found):
     path = tmp_path_factory.mktemp("journal") / "p1.jsonl"
     write(path, [BEGIN, *found])
     reader = JournalReader(path)
@@ -66,7 +66,7 @@ def test_what_is_written_is_read(tmp_path_factory, found):
     assert reader.state.end_ns == 99
 
 
-def test_what_is_written_together_is_read_one_by_one(tmp_path):
+def test_entries_written_together_are_read_one_by_one(tmp_path):
     acked = [Ok(op, op, None, 1, False, 0, op, 1, 7, 0, op, op) for op in range(3)]
     with JournalWriter(tmp_path / "j") as journal:
         journal.write(BEGIN)
@@ -94,7 +94,7 @@ def test_a_cut_at_every_byte_loses_only_the_unfinished_entry(tmp_path):
         assert not reader.state.damaged
 
 
-def test_damage_in_the_middle_is_told(tmp_path):
+def test_damage_in_the_middle_is_counted(tmp_path):
     path = tmp_path / "p1.jsonl"
     write(path, [BEGIN, Send(0, 0, "t", 0, None, 0), Send(1, 1, "t", 0, None, 1)])
     lines = path.read_bytes().split(b"\n")
@@ -106,7 +106,7 @@ def test_damage_in_the_middle_is_told(tmp_path):
     assert not reader.state.ended_properly
 
 
-def test_a_lost_line_is_told_by_the_count(tmp_path):
+def test_lost_line_is_detected_by_the_count(tmp_path):
     path = tmp_path / "p1.jsonl"
     write(path, [BEGIN, Send(0, 0, "t", 0, None, 0)])
     lines = path.read_bytes().splitlines(keepends=True)

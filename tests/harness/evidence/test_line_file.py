@@ -15,7 +15,7 @@ def path(tmp_path):
     return tmp_path / "lines"
 
 
-def test_what_was_appended_is_there_before_and_after_the_end(path):
+def test_appended_lines_exist_before_and_after_close(path):
     file = LineFile(path)
     for count, line in enumerate(LINES, 1):
         file.append(line)
@@ -25,7 +25,7 @@ def test_what_was_appended_is_there_before_and_after_the_end(path):
     assert path.read_bytes() == b"".join(line + b"\n" for line in LINES)
 
 
-def test_a_reader_goes_on_where_it_stood(path):
+def test_reader_continues_at_its_position(path):
     file, read = LineFile(path), b""
     for line in LINES:
         file.append(line)
@@ -36,14 +36,14 @@ def test_a_reader_goes_on_where_it_stood(path):
     assert list(read_lines(path, len(read))) == []
 
 
-def test_a_line_that_is_not_whole_waits(path):
+def test_incomplete_line_is_not_returned(path):
     for left in (b"[1, 2", b"[1\0\0\0 2]\n", b"\0\0\0"):
         path.write_bytes(b"[0]\n" + left + b"\0" * 5000)
         assert list(read_lines(path)) == [b"[0]\n"]
     assert written_bytes(path) == len(b"[0]\n")
 
 
-def test_lines_go_behind_those_of_an_old_file(path):
+def test_lines_are_appended_to_an_existing_file(path):
     path.write_bytes(b"old\n" + b"\0" * (2 * ROOM_BYTES))
     file = LineFile(path)
     file.append(b"new")
@@ -51,7 +51,7 @@ def test_lines_go_behind_those_of_an_old_file(path):
     assert path.read_bytes() == b"old\nnew\n"
 
 
-def test_a_file_that_got_no_line_is_empty(path):
+def test_file_without_lines_is_empty(path):
     LineFile(path).close()
     assert path.read_bytes() == b""
     assert written_bytes(path) == 0
@@ -100,7 +100,7 @@ except OSError as error:
 """
 
 
-def test_a_disk_without_room_is_an_error_that_loses_no_line(path):
+def test_full_disk_raises_and_loses_no_line(path):
     done = subprocess.run([sys.executable, "-c", FILL, str(path)], capture_output=True, text=True)
     lines, error = done.stdout.split(maxsplit=1)
     assert error == "File too large\n"

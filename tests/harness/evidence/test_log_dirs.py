@@ -13,7 +13,7 @@ def test_one_log_directory_is_the_data_itself(tmp_path: Path) -> None:
     assert log_dirs(tmp_path) == [tmp_path]
 
 
-def test_several_lie_below_it(tmp_path: Path) -> None:
+def test_several_log_directories_lie_below_data(tmp_path: Path) -> None:
     for name in ("disk2", "disk1", "disk1.away"):
         (tmp_path / name).mkdir()
     assert log_dirs(tmp_path) == [tmp_path / "disk1", tmp_path / "disk2"]

@@ -22,7 +22,7 @@ def test_odd_file_hides_no_record_from_the_lab(tmp_path, magics):
             assert rows == offsets, case.name
 
 
-def test_damaged_epochs_are_evidence_that_is_damaged(tmp_path):
+def test_damaged_epochs_count_as_damaged_evidence(tmp_path):
     where = place(tmp_path, whole_log(2), clean=True)
     (where.folder / "leader-epoch-checkpoint").write_bytes(b"0\n2\n0 0\n\xff x\n")
     (found,) = find_logs(1, where.data, {})

@@ -80,14 +80,14 @@ def test_records_in_every_codec_are_read(data, codec):
     assert log.damage == []
 
 
-def test_an_empty_segment_says_where_the_log_ends(data):
+def test_empty_segment_defines_the_log_end(data):
     (data / "orders-0" / "00000000000000000009.log").write_bytes(b"")
     log, rows = read(data)
     assert len(rows) == 6
     assert log.row["log_end"] == 9
 
 
-def test_a_cut_tail_is_told_at_every_byte(data):
+def test_cut_tail_is_reported_at_every_byte(data):
     segment = data / "orders-0" / "00000000000000000004.log"
     whole = segment.read_bytes()
     for length in range(1, len(whole)):
@@ -121,7 +121,7 @@ def test_damaged_bytes_never_raise_and_are_never_intact(data, codec):
         assert log.damage or wrong or same
 
 
-def test_markers_are_no_values(data):
+def test_markers_have_no_value(data):
     marker = bytearray(batch(6, [b"\0\0\0\0\0\0"], keys=b"\0\0\0\1"))
     marker[22] |= 0x30
     with (data / "orders-0" / "00000000000000000004.log").open("ab") as segment:
@@ -138,20 +138,20 @@ def test_topics_of_others_are_not_decoded(data):
     assert all(row.get("intact") is None and row.get("value_id") is None for row in rows)
 
 
-def test_folders_that_are_no_logs(data):
+def test_other_folders_are_ignored(data):
     for name in ("orders-1.0123456789abcdef-delete", "junk", "orders-2.01-future"):
         (data / name).mkdir()
     assert [log.partition for log in find_logs(1, data, {})] == [0]
 
 
-def test_sequences_go_on_from_zero_within_a_batch(data):
+def test_sequences_wrap_to_zero_within_a_batch(data):
     file = data / "orders-0" / "00000000000000000004.log"
     file.write_bytes(batch(4, values(4, 3), sequence=2**31 - 2))
     _, rows = read(data)
     assert [row["sequence"] for row in rows] == [0, 1, 2, 3, 2**31 - 2, 2**31 - 1, 0]
 
 
-def test_a_sequence_without_a_producer_is_none(data):
+def test_sequence_without_a_producer_is_null(data):
     """Kafka's group coordinators write 0 into every batch of the offsets topic."""
     file = data / "orders-0" / "00000000000000000004.log"
     file.write_bytes(batch(4, values(4, 2), producer_id=-1, sequence=0))

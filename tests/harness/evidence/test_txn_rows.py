@@ -50,7 +50,7 @@ def test_a_transaction_is_a_row_and_names_what_belongs_to_it() -> None:
     assert found["clients"][0]["transactional_id"] == "g-t1"
 
 
-def test_a_deletion_of_positions_is_an_administrators_act() -> None:
+def test_deleted_offsets_are_an_act() -> None:
     made, found = JournalRows("r"), []
     place = [j.CommitEntry("a", one, 7, 7) for one in (0, 1)]
     entries = (

@@ -88,7 +88,7 @@ def played(tmp_path_factory):
     return folder / "data", began_ms, time.time_ns() // 1_000_000
 
 
-def test_every_version_is_there(played):
+def test_every_znode_version_is_returned(played):
     data, began_ms, ended_ms = played
     files = LogFiles()
     found = list(read_changes(data, files))
@@ -134,7 +134,7 @@ def test_a_cut_log_keeps_what_is_before_the_cut(played, tmp_path):
         assert found == everything[: len(found)]
 
 
-def test_a_changed_byte_is_told(played, tmp_path):
+def test_changed_byte_is_reported(played, tmp_path):
     (path,) = find_log_files(played[0])
     changed = bytearray(path.read_bytes())
     changed[200] ^= 0xFF
@@ -145,7 +145,7 @@ def test_a_changed_byte_is_told(played, tmp_path):
     assert files.damage
 
 
-def test_the_longest_log_of_an_ensemble(played, tmp_path):
+def test_longest_log_of_an_ensemble_is_chosen(played, tmp_path):
     short = tmp_path / "short"
     (short / "version-2").mkdir(parents=True)
     (path,) = find_log_files(played[0])
@@ -154,7 +154,7 @@ def test_the_longest_log_of_an_ensemble(played, tmp_path):
     assert find_longest_log([tmp_path / "none"]) is None
 
 
-def test_of_logs_that_reach_as_far_the_one_without_a_gap(played, tmp_path):
+def test_among_equally_long_logs_the_one_without_a_gap_is_chosen(played, tmp_path):
     """A server that was away took what it had missed as a snapshot: its log lacks that."""
     gap = tmp_path / "gap"
     (gap / "version-2").mkdir(parents=True)
@@ -165,7 +165,7 @@ def test_of_logs_that_reach_as_far_the_one_without_a_gap(played, tmp_path):
     assert find_longest_log([gap, played[0]]) == find_longest_log([played[0], gap]) == played[0]
 
 
-def test_a_topic_made_anew_has_its_new_id():
+def test_recreated_topic_has_its_new_id():
     states = StateRows(0)
     told = []
     for zxid, topic_id in enumerate(("old", "new")):
@@ -177,7 +177,7 @@ def test_a_topic_made_anew_has_its_new_id():
     assert told == ["old", "old", "new", "new"]
 
 
-def test_a_wish_to_delete_a_topic_names_it():
+def test_mark_for_deletion_names_the_topic():
     states = StateRows(0)
     topic = json.dumps({"partitions": {"0": [1]}, "topic_id": "id"}).encode()
     told = []
@@ -192,7 +192,7 @@ def test_a_wish_to_delete_a_topic_names_it():
     assert [one for one in told if one[0] == wish] == [(wish, "id", 0), (wish, "id", -1)]
 
 
-def test_a_log_whose_partition_moved_elsewhere_is_stray():
+def test_log_of_a_moved_partition_is_stray():
     states = StateRows(0)
     for replicas in ([1, 2], [2, 3]):
         data = json.dumps({"topic_id": "id", "partitions": {"0": replicas}}).encode()

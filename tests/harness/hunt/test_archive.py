@@ -109,7 +109,7 @@ def test_a_night_tells_what_it_recognises(tmp_path: Path) -> None:
     assert [seen.times for seen in told] == [1, 2], "another target's is another one"
 
 
-def test_it_survives_a_kill_at_any_moment(tmp_path: Path) -> None:
+def test_archive_survives_a_kill_at_any_moment(tmp_path: Path) -> None:
     path = tmp_path / "history.db"
     for last in (3, 17, 40):
         argv = [sys.executable, "-c", WRITER, str(path)]

@@ -22,14 +22,14 @@ play_run(Job(scenario="calm", seed=1), Path({out!r}))
 DEADLINE_S = 60.0
 
 
-def test_what_the_lab_refuses_is_a_row_that_says_why(tmp_path: Path) -> None:
+def test_rejected_job_is_a_row_with_the_reason(tmp_path: Path) -> None:
     row = play_run(Job(scenario="clam", seed=1), tmp_path)
     assert row.verdict == "UNKNOWN"
     assert any("did you mean calm" in reason for reason in row.reasons)
     assert row.run == ""
 
 
-def test_a_run_that_does_not_end_is_ended(tmp_path: Path) -> None:
+def test_run_beyond_its_deadline_is_ended(tmp_path: Path) -> None:
     row = play_run(Job(scenario="calm", seed=1), tmp_path, deadline_s=0.1)
     assert row.verdict == "UNKNOWN"
     assert "did not end within" in row.reasons[-1]

@@ -26,7 +26,7 @@ def answering(healing: Healing, why_not: str) -> threading.Thread:
 
 
 @pytest.mark.parametrize("why_not", ["", "a Toxiproxy died"])
-def test_a_living_lab_is_asked_and_answers(tmp_path: Path, why_not: str) -> None:
+def test_living_lab_answers_a_heal_request(tmp_path: Path, why_not: str) -> None:
     healing = Healing(tmp_path)
     with healing.alive():
         thread = answering(healing, why_not)
@@ -37,18 +37,18 @@ def test_a_living_lab_is_asked_and_answers(tmp_path: Path, why_not: str) -> None
     assert not lab_lives(tmp_path)
 
 
-def test_a_lab_that_plays_no_faults_is_told(tmp_path: Path) -> None:
+def test_lab_without_faults_does_not_answer(tmp_path: Path) -> None:
     with Healing(tmp_path).alive(), pytest.raises(TimeoutError, match="plays no faults"):
         ask_to_heal(tmp_path, deadline_s=0.1)
 
 
-def test_of_a_dead_lab_nothing_is_left(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_dead_lab_leaves_no_lock(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     save(tmp_path / "scenario.json", Scenario(name="x"))
     assert exit_code(["heal", str(tmp_path)]) == 0
     assert "its cluster ended with it" in capsys.readouterr().out
 
 
-def test_who_asks_is_not_taken_for_a_lab(tmp_path: Path) -> None:
+def test_client_of_a_heal_request_does_not_count_as_lab(tmp_path: Path) -> None:
     (tmp_path / LOCK).touch()
     with (tmp_path / LOCK).open() as asking:
         fcntl.flock(asking, fcntl.LOCK_SH)

@@ -15,9 +15,7 @@ from urteil.harness.verify import judge, synthetic
 from urteil.harness.verify.result import Result
 
 
-def test_who_judges_waits_for_another_who_does(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_judgement_waits_for_another_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both work in one folder: the one took away what the other was about to read."""
     synthetic.write_run(tmp_path, healthy(), synthetic.scenario(ONE), synthetic.facts(ONE))
     told: list[str] = []

@@ -101,7 +101,7 @@ class Hanging(Interrupted):
         raise AssertionError
 
 
-def test_a_run_that_hangs_is_ended_and_keeps_where_it_stood(
+def test_hanging_run_is_ended_with_stack_dumps(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(play_module, "open_cluster", lambda *_: Hanging())

@@ -39,7 +39,7 @@ def until_throttled(runtime: ProcessRuntime, times: int) -> None:
     until(lambda: runtime.cpu_throttling("b1").throttled >= times)
 
 
-def test_a_starved_process_takes_its_share(runtime: ProcessRuntime) -> None:
+def test_throttled_process_uses_its_share(runtime: ProcessRuntime) -> None:
     runtime.throttle_cpu("b1", 0.1)
     until_throttled(runtime, 2)
     assert share(runtime, 2.0) < 0.4
@@ -47,7 +47,7 @@ def test_a_starved_process_takes_its_share(runtime: ProcessRuntime) -> None:
     assert psutil.Process(runtime.status("b1").pid).status() != psutil.STATUS_STOPPED
 
 
-def test_a_starved_process_can_be_paused_killed_and_started(
+def test_throttled_process_can_be_paused_killed_and_started(
     runtime: ProcessRuntime, tmp_path: Path
 ) -> None:
     runtime.throttle_cpu("b1", 0.5)
@@ -60,14 +60,14 @@ def test_a_starved_process_can_be_paused_killed_and_started(
     assert runtime.cpu_throttling("b1").cpus is None
 
 
-def test_descriptors_of_what_does_not_run_are_not_there(runtime: ProcessRuntime) -> None:
+def test_descriptors_of_a_dead_process_raise(runtime: ProcessRuntime) -> None:
     assert runtime.local_pid("b1") == runtime.status("b1").pid
     runtime.kill("b1")
     with pytest.raises(LabFailure, match="b1 does not run"):
         runtime.local_pid("b1")
 
 
-def test_limits_are_those_of_the_living_process(runtime: ProcessRuntime) -> None:
+def test_limits_are_read_from_the_living_process(runtime: ProcessRuntime) -> None:
     from urteil.harness.runtimes.file_descriptors import limit_descriptors, read_descriptors
 
     pid = runtime.local_pid("b1")

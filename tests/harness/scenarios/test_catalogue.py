@@ -13,19 +13,19 @@ ALL = pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=list(SCENARIOS
 
 
 @ALL
-def test_its_faults_can_be_planned(scenario: Scenario) -> None:
+def test_faults_of_every_scenario_can_be_planned(scenario: Scenario) -> None:
     topic = scenario.workload.topics[0].name
     for seed in range(5):
         assert len(plan_schedule(scenario.faults, seed=seed, topic=topic)) == len(scenario.faults)
 
 
 @ALL
-def test_it_survives_its_json(scenario: Scenario) -> None:
+def test_every_scenario_survives_json(scenario: Scenario) -> None:
     assert msgspec.json.decode(msgspec.json.encode(scenario), type=Scenario) == scenario
 
 
 @ALL
-def test_it_leaves_traffic_before_and_after_its_faults(scenario: Scenario) -> None:
+def test_every_scenario_has_traffic_before_and_after_faults(scenario: Scenario) -> None:
     for fault in scenario.faults:
         assert fault.at_s is not None
         assert fault.at_s >= 3
@@ -33,12 +33,12 @@ def test_it_leaves_traffic_before_and_after_its_faults(scenario: Scenario) -> No
 
 
 @ALL
-def test_it_says_what_it_is_after(scenario: Scenario) -> None:
+def test_every_scenario_has_a_description(scenario: Scenario) -> None:
     assert scenario.about
     assert scenario.guarantees
 
 
-def test_the_demo_is_what_the_readme_says() -> None:
+def test_demo_equals_the_readme() -> None:
     demo = SCENARIOS["demo"]
     assert (demo.cluster.brokers, demo.cluster.zookeepers) == (3, 1)
     assert [fault.fault for fault in demo.faults] == ["latency", "crash", "partition"]

@@ -26,7 +26,7 @@ def test_a_shorter_run_shrinks_it() -> None:
     assert short.faults[1] == COUNTED
 
 
-def test_no_load_at_all_is_no_error() -> None:
+def test_zero_load_is_allowed() -> None:
     assert with_duration(BASE, 0.0).faults[0].at_s == 0.0
 
 

@@ -57,7 +57,7 @@ RESULT = result(
 )
 
 
-def test_what_is_permitted_or_in_doubt_is_not_shown() -> None:
+def test_permitted_and_unjudged_findings_are_no_anomalies() -> None:
     outcome = outcome_of(Path("r"), RESULT, 1.0)
     assert list(map(str, outcome.shows)) == [
         "duplicate",
@@ -67,7 +67,7 @@ def test_what_is_permitted_or_in_doubt_is_not_shown() -> None:
     ]
 
 
-def test_the_first_by_time_unless_another_is_asked_for() -> None:
+def test_earliest_anomaly_is_chosen_unless_another_is_requested() -> None:
     assert anomaly_of(Path("r"), RESULT) == Anomaly("duplicate")
     assert anomaly_of(Path("r"), RESULT, guarantee="lost_write") == Anomaly("lost_write", "middle")
     assert anomaly_of(Path("r"), RESULT, sub_kind="tail") == Anomaly("lost_write", "tail")
@@ -75,7 +75,7 @@ def test_the_first_by_time_unless_another_is_asked_for() -> None:
 
 
 @pytest.mark.parametrize("name", ["phantom", "corrupt", "nothing"])
-def test_what_the_run_does_not_show_cannot_be_shrunk(name: str) -> None:
+def test_absent_anomaly_cannot_be_shrunk(name: str) -> None:
     with pytest.raises(NoAnomaly, match=f"the run shows duplicate, .* not {name}"):
         anomaly_of(Path("r"), RESULT, guarantee=name)
     with pytest.raises(NoAnomaly, match="shows no violation: nothing to shrink"):

@@ -11,12 +11,12 @@ ITEMS = tuple(range(12))
 
 
 @given(st.sets(st.sampled_from(ITEMS), min_size=1))
-def test_what_is_needed_is_what_is_left(needed: set[int]) -> None:
+def test_minimum_contains_the_needed_items(needed: set[int]) -> None:
     assert minimise(ITEMS, lambda part: needed <= set(part)) == tuple(sorted(needed))
 
 
 @given(st.sets(st.frozensets(st.sampled_from(ITEMS), min_size=1), min_size=1, max_size=5))
-def test_nothing_of_what_is_left_can_go(ways: set[frozenset[int]]) -> None:
+def test_every_item_of_the_minimum_is_needed(ways: set[frozenset[int]]) -> None:
     """Several ways to fail; and failing that comes and goes with more items."""
 
     def fails(part: tuple[int, ...]) -> bool:
@@ -30,7 +30,7 @@ def test_nothing_of_what_is_left_can_go(ways: set[frozenset[int]]) -> None:
 
 
 @given(st.frozensets(st.sampled_from(ITEMS), min_size=1))
-def test_the_same_answers_give_the_same_questions(needed: frozenset[int]) -> None:
+def test_same_results_lead_to_same_tries(needed: frozenset[int]) -> None:
     def questions() -> list[tuple[int, ...]]:
         asked: list[tuple[int, ...]] = []
         minimise(ITEMS, lambda part: bool(asked.append(part)) or needed <= set(part))
@@ -40,7 +40,7 @@ def test_the_same_answers_give_the_same_questions(needed: frozenset[int]) -> Non
     assert () not in questions()
 
 
-def test_halving_ends_at_the_least() -> None:
+def test_halving_ends_at_the_lower_limit() -> None:
     assert halve(8.0, 0.5, lambda _: True) == 0.5
     assert halve(8.0, 0.5, lambda value: value >= 2) == 2.0
     assert halve(0.4, 0.5, lambda _: True) == 0.4

@@ -20,7 +20,7 @@ MIXED = Schedule(
 )
 
 
-def test_all_of_it_is_what_it_was() -> None:
+def test_keeping_all_faults_changes_nothing() -> None:
     whole = schedule(4)
     assert keep_faults(whole, range(4)).faults == whole.faults
 
@@ -34,12 +34,12 @@ def test_gaps_are_closed_and_overlapping_faults_keep_their_distance() -> None:
     assert found.duration_s == 21.0 + 5.0 + 4.0
 
 
-def test_one_of_a_group_begins_where_the_group_did() -> None:
+def test_kept_fault_begins_with_its_group() -> None:
     (kill,) = keep_faults(MIXED, (2,)).faults
     assert kill.at_s == 5.0
 
 
-def test_what_is_tied_to_acknowledgements_stays() -> None:
+def test_faults_after_acknowledgements_stay() -> None:
     found = keep_faults(MIXED, (3, 4))
     assert found.faults[1] == MIXED.faults[4]
     assert found.duration_s == 6.0 + 5.0 + 4.0

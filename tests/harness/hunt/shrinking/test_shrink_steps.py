@@ -30,7 +30,7 @@ def choices(found: Schedule) -> list[str]:
 
 @given(needs=NEEDS)
 @settings(max_examples=25, deadline=None)
-def test_what_is_needed_is_left_and_nothing_else(
+def test_shrinking_keeps_needed_faults_only(
     folders: Iterator[Path], needs: dict[int, float]
 ) -> None:
     report = shrink(schedule(9), tries(Paper(needs, rate=35), next(folders)))

@@ -192,7 +192,7 @@ def test_an_export_is_a_history_as_jepsen_wants_it(tmp_path: Path) -> None:
         ("{:type :ok", "line 1, column 1: a { that is never closed"),
     ],
 )  # fmt: skip
-def test_what_is_no_history_is_told_with_its_place(tmp_path: Path, text: str, told: str) -> None:
+def test_invalid_history_is_reported_with_its_place(tmp_path: Path, text: str, told: str) -> None:
     (tmp_path / "history.edn").write_text(text)
     with pytest.raises(HistoryError) as error:
         load(tmp_path / "history.edn", tmp_path / "run")

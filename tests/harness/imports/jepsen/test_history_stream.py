@@ -87,7 +87,7 @@ def _read(path: Path, *, quick: bool) -> list[Any]:
     st.sampled_from(sorted(STYLES)),
     st.sampled_from((16, 1 << 18)),
 )
-def test_quick_reader_reads_as_the_general_one(
+def test_fast_reader_reads_as_the_general_one(
     tmp_path_factory: pytest.TempPathFactory, ops: list[Any], style: str, chunk: int
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "quick.edn"
@@ -103,7 +103,7 @@ COMMON = "{:type :ok, :f :send, :value [[:send 5 [0 12]]], :time 7, :process 0, 
 
 
 @pytest.mark.parametrize("style", sorted(STYLES.keys() - {"without a space"}))
-def test_common_operations_are_read_by_the_quick_reader(style: str, tmp_path: Path) -> None:
+def test_common_operations_are_read_by_the_fast_reader(style: str, tmp_path: Path) -> None:
     path = tmp_path / "h.edn"
     path.write_text(STYLES[style]([COMMON] * 100))
     found = [checked for values, checked in history_stream.Stream(path).values() for _ in values]
@@ -122,7 +122,7 @@ def test_common_operations_are_read_by_the_quick_reader(style: str, tmp_path: Pa
         COMMON.replace(":time 7", ":time 7.0E6"),
     ],
 )  # fmt: skip
-def test_less_common_operations_are_read_by_the_quick_reader(text: str) -> None:
+def test_less_common_operations_are_read_by_the_fast_reader(text: str) -> None:
     (found,) = FastReader().operations(text)
     assert found[0]
 
@@ -134,7 +134,7 @@ def test_numbers_as_keys_of_other_maps_remain_numbers(value: str, tmp_path: Path
     assert list(operations(path)) == list(operations(path, quick=False))
 
 
-def test_keywords_as_keys_and_values_are_read_by_the_quick_reader(tmp_path: Path) -> None:
+def test_keywords_as_keys_and_values_are_read_by_the_fast_reader(tmp_path: Path) -> None:
     path = tmp_path / "h.edn"
     text = "[[:send :x [0 :a]] [:poll {:x [[0 :b] [1 :ok]], 5 [[1 :c]], :y []}] [:send :ok :d]]"
     op = COMMON.replace("[[:send 5 [0 12]]]", f"{text}, :rebalance-log [{{:keys [:x :y]}}]")
@@ -147,7 +147,7 @@ def test_keywords_as_keys_and_values_are_read_by_the_quick_reader(tmp_path: Path
     assert "value" not in read[-1]
 
 
-def test_names_are_learned(tmp_path: Path) -> None:
+def test_fast_reader_learns_names(tmp_path: Path) -> None:
     path = tmp_path / "h.edn"
     path.write_text("\n".join([COMMON.replace("}", ", :zone :west}")] * 5_000))
     found = list(history_stream.Stream(path).values())
@@ -191,7 +191,7 @@ def test_each_encoding_is_read(encode: Callable[[str], bytes], tmp_path: Path) -
         (COMMON.replace(":time 7", ":time ##NaN"), "operation 3: :time ##NaN is no number"),
     ],
 )  # fmt: skip
-def test_damage_is_told_with_its_place(text: str, told: str, tmp_path: Path) -> None:
+def test_damage_is_reported_with_its_place(text: str, told: str, tmp_path: Path) -> None:
     path = tmp_path / "h.edn"
     path.write_bytes(text.encode("latin-1"))
     with pytest.raises(HistoryError) as refused:
@@ -210,7 +210,7 @@ def test_times_of_every_form_are_integers(number: str, tmp_path: Path) -> None:
     assert type(op["time"]) is type(op["process"]) is int
 
 
-def test_memory_does_not_follow_the_length(tmp_path: Path) -> None:
+def test_memory_is_independent_of_the_length(tmp_path: Path) -> None:
     path = tmp_path / "h.edn"
 
     def peak(ops: int) -> int:

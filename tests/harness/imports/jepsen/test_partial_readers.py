@@ -66,7 +66,7 @@ LOST: dict[str, tuple[Op, ...]] = {
 }  # fmt: skip
 
 
-def test_record_without_offset_that_readers_passed_over_is_lost(tmp_path: Path) -> None:
+def test_skipped_record_without_offset_is_lost(tmp_path: Path) -> None:
     result = judged(tmp_path, together(LOST.values()))
     found = {
         finding.topic: finding.sentence
@@ -104,14 +104,14 @@ UNREAD: dict[str, tuple[Op, ...]] = {
 }  # fmt: skip
 
 
-def test_record_that_nobody_read_and_nothing_proves_lost_is_unknown(tmp_path: Path) -> None:
+def test_unread_record_without_proof_of_loss_is_unknown(tmp_path: Path) -> None:
     result = judged(tmp_path, together(UNREAD.values()))
     assert (violated(result), result.verdict) == ({}, Verdict.UNKNOWN)
     told = {reason.split("-0: ")[0] for reason in result.reasons if "nobody read" in reason}
     assert sorted(told) == sorted(f"kx{n}" for n in range(len(UNREAD)))
 
 
-def test_records_that_owe_nothing_are_no_reason(tmp_path: Path) -> None:
+def test_unacknowledged_records_are_no_reason(tmp_path: Path) -> None:
     """Of unknown end and unread, in an aborted transaction, or read without a known offset."""
     ops = (
         *sent(0, ":x [0 :a]"), *sent(1, ":x :b", kind="info"), *sent(2, ":x :c"),
@@ -277,7 +277,7 @@ def test_circle_through_writes_counts_records_whose_places_readers_show(tmp_path
     )
 
 
-def test_end_that_was_told_before_a_send_was_acknowledged_accuses_nobody(tmp_path: Path) -> None:
+def test_end_reported_before_an_acknowledgement_is_no_violation(tmp_path: Path) -> None:
     ops = (
         *FOUR[:6], *whole(1, ":x [[0 :a] [1 :b] [2 :c]]"),
         *done(1, "debug-topic-partitions", "[:x]", "{:x {:end 3}}"), *FOUR[6:],

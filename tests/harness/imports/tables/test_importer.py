@@ -82,7 +82,7 @@ def test_places_in_polls_order_what_one_poll_brought(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("columns", SUBSETS.values(), ids=SUBSETS)
-def test_a_lost_record_and_one_that_nobody_sent_are_found(columns: Any, tmp_path: Path) -> None:
+def test_lost_and_unsent_records_are_found(columns: Any, tmp_path: Path) -> None:
     tables = healthy()
     tables["reads"] = [row for row in tables["reads"] if row["offset"] != 50]
     tables["sends"] = [row for row in tables["sends"] if row["offset"] != 60]
@@ -90,7 +90,7 @@ def test_a_lost_record_and_one_that_nobody_sent_are_found(columns: Any, tmp_path
     assert (found["lost_write"], found["phantom"]) == ([50], [60])
 
 
-def test_all_tables_without_what_a_run_says_of_itself(tmp_path: Path) -> None:
+def test_all_tables_without_run_facts_are_judged(tmp_path: Path) -> None:
     tables = healthy()
     assert violated(judged(tmp_path / "well", tables, ALL)) == {}
     follower = tables["logs"][1]["broker"]
@@ -101,7 +101,7 @@ def test_all_tables_without_what_a_run_says_of_itself(tmp_path: Path) -> None:
     assert found == {"replica_divergence": [50], "hole": [50]}
 
 
-def test_topics_by_name_are_those_that_other_tables_tell_with_an_id(tmp_path: Path) -> None:
+def test_topic_names_get_the_ids_of_other_tables(tmp_path: Path) -> None:
     columns = ALL | {name: tuple(set(SCHEMAS[name].names) - {"topic_id"}) for name in NEEDED}
     assert violated(judged(tmp_path / "well", healthy(), columns)) == {}
     tables = healthy()
@@ -110,7 +110,7 @@ def test_topics_by_name_are_those_that_other_tables_tell_with_an_id(tmp_path: Pa
         judged(tmp_path / "anew", tables, columns)
 
 
-def test_of_compacted_topics_their_own_promise_must_be_judged(tmp_path: Path) -> None:
+def test_compacted_topics_require_their_own_guarantee(tmp_path: Path) -> None:
     told = {"urteil": {"cleanup.policy": "compact"}}
     bring(tmp_path / "in", {}, {})
     (tmp_path / "in" / "topics.json").write_text(json.dumps(told))
@@ -119,9 +119,7 @@ def test_of_compacted_topics_their_own_promise_must_be_judged(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("asked", [None, "2"])
-def test_one_replica_in_sync_is_enough_unless_a_topic_asks_for_more(
-    asked: str | None, tmp_path: Path
-) -> None:
+def test_min_isr_is_one_unless_the_topic_sets_it(asked: str | None, tmp_path: Path) -> None:
     """By Apache Kafka's default, which is not the lab's."""
     tables = healthy()
     for row in tables["states"]:
@@ -134,7 +132,7 @@ def test_one_replica_in_sync_is_enough_unless_a_topic_asks_for_more(
     assert ("ack_below_min_isr" in found) == (asked is not None)
 
 
-def test_what_was_read_once_and_passed_over_by_all_later_ones_is_a_reason(tmp_path: Path) -> None:
+def test_record_skipped_by_all_later_readers_is_a_reason(tmp_path: Path) -> None:
     tables = healthy()
     tables["reads"] = [
         row for row in tables["reads"] if (row["client"], row["offset"]) != ("final", 50)
@@ -173,7 +171,7 @@ def test_send_without_acknowledgement_and_partition_leaves_no_doubt(
     assert (violated(result), result.reasons, result.verdict) == ({}, [], Verdict.PASS)
 
 
-def test_a_skip_is_found_where_passes_are_told(tmp_path: Path) -> None:
+def test_skip_is_found_where_passes_are_given(tmp_path: Path) -> None:
     """Without `pass` a reader may have been moved; nobody is accused then."""
     tables = healthy()
     tables["reads"] = [
@@ -184,7 +182,7 @@ def test_a_skip_is_found_where_passes_are_told(tmp_path: Path) -> None:
     assert violated(judged(tmp_path / "all", tables, dict.fromkeys(NEEDED)))["poll_skip"] == [50]
 
 
-def test_what_nobody_read_is_neither_lost_nor_there(tmp_path: Path) -> None:
+def test_unread_record_is_neither_lost_nor_stored(tmp_path: Path) -> None:
     tables = healthy()
     tables["reads"] = [row for row in tables["reads"] if row["offset"] < 390]
     result = judged(tmp_path, tables, dict(LEAST))
@@ -194,7 +192,7 @@ def test_what_nobody_read_is_neither_lost_nor_there(tmp_path: Path) -> None:
     )
 
 
-def test_settings_of_topics_and_clients_are_told_beside(tmp_path: Path) -> None:
+def test_settings_of_topics_and_clients_are_given_beside(tmp_path: Path) -> None:
     tables = healthy()
     copied = next(row for row in tables["reads"] if row["client"] == "final")
     tables["reads"].append(copied | {"offset": ONE.records, "poll": 10**6})
@@ -219,7 +217,7 @@ def test_settings_of_topics_and_clients_are_told_beside(tmp_path: Path) -> None:
         ("topics", "topics.json: "),
     ],
 )
-def test_what_cannot_be_taken_is_named(
+def test_invalid_tables_are_rejected_with_reason(
     damage: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tables = healthy()
@@ -249,7 +247,7 @@ def test_what_cannot_be_taken_is_named(
 
 @pytest.mark.parametrize("columns", [dict.fromkeys(NEEDED), dict(LEAST)])
 @pytest.mark.parametrize(("acks", "status"), [(1, Status.PERMITTED), (-1, Status.VIOLATED)])
-def test_cells_that_do_not_tell_the_settings_have_those_that_were_named(
+def test_empty_settings_cells_take_the_given_settings(
     columns: Any, acks: int, status: Status, tmp_path: Path
 ) -> None:
     """As does a whole column that is not there."""

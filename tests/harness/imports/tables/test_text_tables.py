@@ -70,7 +70,7 @@ def test_a_history_as_text_is_judged(files: dict[str, str | bytes], tmp_path: Pa
     assert (result.verdict, result.reasons) == (Verdict.PASS, [])
 
 
-def test_a_record_that_a_csv_lacks_is_lost(tmp_path: Path) -> None:
+def test_record_missing_in_a_csv_is_lost(tmp_path: Path) -> None:
     result = judged(tmp_path, sends_csv=text(SENDS), reads_csv=text(READS[:3] + READS[4:]))
     assert result.reasons[0].startswith("lost_write: 1 violation: p/2 ")
 
@@ -88,7 +88,7 @@ def test_a_record_that_a_csv_lacks_is_lost(tmp_path: Path) -> None:
         (b"\xff\xfe", "sends.csv cannot be read as UTF-8 text"),
     ],
 )
-def test_what_cannot_be_read_is_told_with_its_place(
+def test_unreadable_text_is_reported_with_its_place(
     sends: str | bytes, told: str, tmp_path: Path
 ) -> None:
     with pytest.raises(TablesError) as raised:
@@ -96,12 +96,12 @@ def test_what_cannot_be_read_is_told_with_its_place(
     assert told in str(raised.value)
 
 
-def test_a_line_that_is_no_json_is_told(tmp_path: Path) -> None:
+def test_invalid_json_line_is_reported(tmp_path: Path) -> None:
     with pytest.raises(TablesError, match=r"sends.jsonl, line 2: it is no JSON"):
         judged(tmp_path, sends_jsonl='{"client": "p"}\n{"client": ', reads_csv=text(READS))
 
 
-def test_json_that_is_too_deep_is_not_called_empty(tmp_path: Path) -> None:
+def test_too_deep_json_is_not_reported_as_empty(tmp_path: Path) -> None:
     deep = '{"client": "p"}\n' + "[" * 100_000
     with pytest.raises(TablesError, match=r"sends.jsonl, line 2: it is no JSON"):
         judged(tmp_path, sends_jsonl=deep, reads_csv=text(READS))

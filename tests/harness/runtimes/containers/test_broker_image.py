@@ -81,7 +81,7 @@ def cluster(engine: Engine, images: dict[str, str]) -> Iterator[dict[str, Any]]:
         network.remove()
 
 
-def test_it_has_its_settings_from_variables_and_becomes_healthy(cluster: dict[str, Any]) -> None:
+def test_image_reads_settings_from_variables_and_becomes_healthy(cluster: dict[str, Any]) -> None:
     await_health(cluster["broker"])
     read = cluster["broker"].exec_run(["cat", "/urteil/data/logs/meta.properties"])
     assert b"broker.id=7" in read.output
@@ -92,7 +92,7 @@ def test_it_answers_the_health_check_on_its_own_listener(cluster: dict[str, Any]
     assert (asked.exit_code, asked.output) == (0, b"127.0.0.1:19092 answers with error code 0\n")
 
 
-def test_nothing_in_it_runs_as_root(cluster: dict[str, Any]) -> None:
+def test_no_process_of_the_image_runs_as_root(cluster: dict[str, Any]) -> None:
     for container in cluster.values():
         status = container.exec_run(["sh", "-c", "cat /proc/[0-9]*/status"]).output.decode()
         told = re.findall(r"^Name:\s+(.+)(?:\n.+?)*?\nUid:\s+(\d+)\s+(\d+)", status, re.M)
@@ -126,7 +126,7 @@ def test_a_mutant_can_be_launched(engine: Engine, images: dict[str, str]) -> Non
     assert told[2] == "254"
 
 
-def test_every_codec_is_there(engine: Engine, images: dict[str, str]) -> None:
+def test_image_has_every_codec(engine: Engine, images: dict[str, str]) -> None:
     script = (
         "from urteil.broker.wire.compression import *\n"
         "for c in Compression: print(len(decompress(c, compress(c, b'x' * 999))))"
@@ -134,7 +134,7 @@ def test_every_codec_is_there(engine: Engine, images: dict[str, str]) -> None:
     assert run(engine, images["broker"], "python", "-c", script).split() == ["999"] * 5
 
 
-def test_pause_containers_can_be_made_of_it(engine: Engine, images: dict[str, str]) -> None:
+def test_image_serves_as_pause_container(engine: Engine, images: dict[str, str]) -> None:
     for image in images.values():
         assert run(engine, image, "sleep", "0") == ""
 
@@ -148,7 +148,7 @@ def test_variables_become_settings() -> None:
     }
 
 
-def test_variables_become_what_apache_kafka_makes_of_them(tmp_path: Path) -> None:
+def test_variables_become_settings_as_in_apache_kafka(tmp_path: Path) -> None:
     """The oracle is the class that Apache Kafka's own images start with."""
     for name in ("default", "mounted", "final"):
         (tmp_path / name).mkdir()
@@ -177,5 +177,5 @@ def test_variables_become_what_apache_kafka_makes_of_them(tmp_path: Path) -> Non
         ("A://[::1]:3", ("::1", 3)),
     ],
 )
-def test_the_first_listener_is_asked(listeners: str, where: tuple[str, int]) -> None:
+def test_health_check_uses_the_first_listener(listeners: str, where: tuple[str, int]) -> None:
     assert first_listener({"listeners": listeners}) == where

@@ -11,7 +11,7 @@ from urteil.harness.targets.external import load_external
 COMPOSE = Path(__file__).parents[3] / "compose"
 
 
-def test_the_committed_files_are_those_that_are_written(tmp_path: Path) -> None:
+def test_committed_compose_files_equal_the_output(tmp_path: Path) -> None:
     write_all(tmp_path)
     for file in sorted(path for path in tmp_path.rglob("*") if path.is_file()):
         name = file.relative_to(tmp_path)
@@ -19,7 +19,7 @@ def test_the_committed_files_are_those_that_are_written(tmp_path: Path) -> None:
         assert committed.read_text() == file.read_text(), f"{name}: run `make compose-files`"
 
 
-def test_its_external_file_names_every_node_and_link() -> None:
+def test_external_file_names_every_node_and_link() -> None:
     plan, file = compose_plan(), load_external(COMPOSE / "external.toml")
     assert set(file.nodes) == {*plan.brokers, *plan.zookeepers}
     assert {Link(one.src, one.dst) for one in file.links} == set(plan.links())

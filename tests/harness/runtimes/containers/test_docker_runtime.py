@@ -127,7 +127,7 @@ def test_a_cut_link_is_silent_one_way_and_heals(cluster: Cluster) -> None:
     until(lambda: net.probe(link, timeout_s=2).answered)
 
 
-def test_an_unplugged_node_is_gone_and_comes_back_at_its_address(cluster: Cluster) -> None:
+def test_unplugged_node_returns_at_its_address(cluster: Cluster) -> None:
     controls = cluster.controls()
     around = [Link("b1", "b2"), Link("b2", "b1"), Link(CLIENT, "b2")]
     controls.containers.unplug("b2")
@@ -141,7 +141,7 @@ def test_an_unplugged_node_is_gone_and_comes_back_at_its_address(cluster: Cluste
     controls.await_healthy(deadline_s=60)
 
 
-def test_limits_act_while_a_node_runs_and_are_taken_off(cluster: Cluster) -> None:
+def test_limits_act_on_a_running_node_and_are_removed(cluster: Cluster) -> None:
     net, boxes = cluster.controls().net, cluster.controls().containers
     tight = boxes.limit("b1", cpus=0.02, memory_mb=256)
     assert (tight.cpus, tight.memory_mb) == (0.02, 256)
@@ -169,9 +169,7 @@ def test_ports_are_published_on_loopback_alone(cluster: Cluster, engine: Engine)
 
 
 @pytest.mark.thorough
-def test_a_container_that_somebody_removes_is_a_failure_of_the_lab(
-    engine: Engine, tmp_path: Path
-) -> None:
+def test_removed_container_is_a_lab_failure(engine: Engine, tmp_path: Path) -> None:
     with Cluster(ClusterSpec(brokers=1), UrteilTarget(), tmp_path, runtime="docker") as cluster:
         ours(engine, "b1").remove(force=True)
         with pytest.raises(LabFailure, match="the container of b1 was removed"):
@@ -192,9 +190,7 @@ def test_a_cluster_is_ended_when_it_cannot_be_stopped(engine: Engine, tmp_path: 
 
 
 @pytest.mark.thorough
-def test_a_node_that_ends_while_the_cluster_starts_is_told_at_once(
-    engine: Engine, tmp_path: Path
-) -> None:
+def test_node_that_ends_during_start_is_reported_at_once(engine: Engine, tmp_path: Path) -> None:
     spec = ClusterSpec(brokers=1, config={"inter.broker.listener.name": "NO_SUCH_LISTENER"})
     cluster = Cluster(spec, UrteilTarget(), tmp_path, runtime="docker")
     with pytest.raises(NotHealthy, match="b1 ended with 1:"), cluster:
@@ -202,7 +198,7 @@ def test_a_node_that_ends_while_the_cluster_starts_is_told_at_once(
 
 
 @pytest.mark.thorough
-def test_data_that_come_back_in_part_are_no_evidence(
+def test_incomplete_data_are_no_evidence(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = len(left_of(engine, start_reaper()))
@@ -224,9 +220,7 @@ def test_data_that_come_back_in_part_are_no_evidence(
     assert len(left_of(engine, start_reaper())) == before
 
 
-def test_a_node_of_another_image_keeps_its_data_and_what_it_said(
-    engine: Engine, tmp_path: Path
-) -> None:
+def test_node_of_another_image_keeps_data_and_log(engine: Engine, tmp_path: Path) -> None:
     before = len(left_of(engine, start_reaper()))
     runtime = DockerRuntime(tmp_path, images=["broker"], zookeepers=1, later=["zookeeper"])
     home = tmp_path / "b1"

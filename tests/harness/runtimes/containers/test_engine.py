@@ -79,7 +79,7 @@ def test_the_docker_context_is_used(
     assert connect().url == fake.url
 
 
-def test_an_old_engine_is_refused_with_its_version(fake: FakeEngine) -> None:
+def test_old_engine_is_rejected_with_its_version(fake: FakeEngine) -> None:
     fake.version = VERSION | {"Version": "19.03.5", "ApiVersion": "1.40"}
     with pytest.raises(
         MissingDependency, match=r"19\.03\.5 with API 1\.40, too old: update"
@@ -88,13 +88,13 @@ def test_an_old_engine_is_refused_with_its_version(fake: FakeEngine) -> None:
     assert failed.value.name == "docker"
 
 
-def test_an_ancient_engine_is_refused_too(fake: FakeEngine) -> None:
+def test_ancient_engine_is_rejected(fake: FakeEngine) -> None:
     fake.version = VERSION | {"ApiVersion": "1.12"}
     with pytest.raises(MissingDependency, match="too old: update it"):
         connect(fake.url)
 
 
-def test_windows_containers_are_refused(fake: FakeEngine) -> None:
+def test_windows_containers_are_rejected(fake: FakeEngine) -> None:
     fake.version = VERSION | {"Os": "windows"}
     with pytest.raises(MissingDependency, match="windows containers"):
         connect(fake.url)
@@ -108,13 +108,13 @@ def test_windows_containers_are_refused(fake: FakeEngine) -> None:
         ("tcp://127.0.0.1", "port is required"),
     ],
 )
-def test_no_engine_says_where_it_was_looked_for(url: str, told: str) -> None:
+def test_missing_engine_names_its_address(url: str, told: str) -> None:
     with pytest.raises(MissingDependency, match=told) as failed:
         connect(url)
     assert url in str(failed.value)
 
 
-def test_a_forbidden_socket_says_which_group(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_forbidden_socket_names_the_group(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(url: str | None) -> None:
         raise docker.errors.DockerException("Connection aborted: PermissionError(13, ...)")
 
@@ -123,7 +123,7 @@ def test_a_forbidden_socket_says_which_group(monkeypatch: pytest.MonkeyPatch) ->
         connect()
 
 
-def test_the_doctor_tells_how_to_get_an_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_names_the_remedy_for_a_missing_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
     part = describe_engine()
     assert (part.found, part.required) == (False, False)

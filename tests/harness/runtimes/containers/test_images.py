@@ -135,7 +135,7 @@ def changed_toxiproxy(engine: Engine, checkout: Path) -> str:
 
 
 @pytest.mark.thorough
-def test_a_build_that_fails_says_why_and_leaves_nothing(engine: Engine, checkout: Path) -> None:
+def test_failed_build_reports_its_cause_and_leaves_nothing(engine: Engine, checkout: Path) -> None:
     with (checkout / "compose/broker/Dockerfile").open("a") as file:
         file.write("RUN echo step one\nRUN echo the reason; exit 3\n")
     before = everything(engine)
@@ -151,26 +151,26 @@ def test_a_build_that_fails_says_why_and_leaves_nothing(engine: Engine, checkout
 
 
 @pytest.mark.thorough
-def test_a_full_disk_is_called_that(engine: Engine, checkout: Path) -> None:
+def test_full_disk_is_reported(engine: Engine, checkout: Path) -> None:
     with (checkout / "compose/broker/Dockerfile").open("a") as file:
         file.write("RUN echo write error: No space left on device; exit 1\n")
     with pytest.raises(MissingDependency, match=r"disk of the engine \(/.*\) is full"):
         ensure_images(engine, ["broker"])
 
 
-def test_a_base_that_is_not_there_is_named(engine: Engine, checkout: Path) -> None:
+def test_missing_base_image_is_reported(engine: Engine, checkout: Path) -> None:
     edit(checkout)
     with pytest.raises(MissingDependency, match="no-such-base"):
         ensure_images(engine, ["broker"], base="localhost:1/no-such-base:1")
 
 
-def test_an_engine_that_went_away_is_told(engine: Engine) -> None:
+def test_vanished_engine_is_reported(engine: Engine) -> None:
     gone = dataclasses.replace(engine, client=docker.DockerClient("tcp://127.0.0.1:9", "1.41"))
     with pytest.raises(MissingDependency, match="docker is missing: the engine failed"):
         ensure_images(gone, ["toxiproxy"])
 
 
-def test_images_that_nobody_knows(engine: Engine) -> None:
+def test_unknown_image_is_rejected(engine: Engine) -> None:
     for name in ("brokr", "broker:1", "kafka:../x"):
         with pytest.raises(ValueError, match="known: broker"):
             ensure_images(engine, [name])

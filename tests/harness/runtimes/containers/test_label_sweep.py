@@ -13,7 +13,7 @@ from urteil.harness.runtimes.containers import label_sweep as sweeping
 from urteil.harness.runtimes.containers.engine import Engine
 
 
-def test_an_engine_that_fails_once_is_asked_again(
+def test_request_to_a_failing_engine_is_repeated(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     label = f"org.urteil.test={uuid.uuid4().hex}"

@@ -88,7 +88,7 @@ def bridges() -> set[str]:
     return {name for name in names if name.startswith(("docker", "urteil-"))}
 
 
-def test_it_serves_for_the_time_of_the_block_and_leaves_nothing() -> None:
+def test_own_engine_ends_with_its_block_and_leaves_nothing() -> None:
     before, host = bridges(), os.environ.get("DOCKER_HOST")
     with own_engine() as engine:
         run = run_folder(engine.url)
@@ -203,7 +203,7 @@ def test_nothing_is_left_soon_after_its_owner_was_killed(
 
 
 @pytest.mark.thorough
-def test_what_a_killed_keeper_leaves_the_next_engine_clears(owner: subprocess.Popen[str]) -> None:
+def test_next_engine_removes_remains_of_a_killed_one(owner: subprocess.Popen[str]) -> None:
     run, bridge = told(owner)
     (keeper,) = [
         int(pid) for pid in Path(f"/proc/{owner.pid}/task/{owner.pid}/children").read_text().split()
@@ -216,7 +216,7 @@ def test_what_a_killed_keeper_leaves_the_next_engine_clears(owner: subprocess.Po
         assert not Path(f"/sys/class/net/{bridge}").exists()
 
 
-def test_one_that_does_not_start_says_the_end_of_its_log(
+def test_failed_engine_start_reports_the_end_of_its_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before, broken = bridges(), tmp_path / "dockerd"
@@ -232,7 +232,7 @@ def test_one_that_does_not_start_says_the_end_of_its_log(
     assert bridges() == before
 
 
-def test_without_root_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_engine_without_root_names_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with (
         pytest.raises(MissingDependency, match=r"apt-get install docker\.io.*needs root"),
@@ -241,7 +241,7 @@ def test_without_root_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> Non
         pass
 
 
-def test_without_control_groups_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_engine_without_cgroups_names_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(own, "_mounts", lambda: ["1 1 0:1 / / rw - ext4 /dev/x rw"])
     with (
         pytest.raises(MissingDependency, match=r"no cgroups are mounted.*--privileged"),
@@ -290,7 +290,7 @@ def test_a_policy_of_the_machine_is_not_overwritten(tmp_path: Path) -> None:
     assert policy.read_text() == "theirs"
 
 
-def test_our_policy_goes_with_the_install_that_wrote_it_or_the_next(tmp_path: Path) -> None:
+def test_our_policy_is_removed_by_its_install_or_the_next(tmp_path: Path) -> None:
     policy = tmp_path / "policy-rc.d"
     for left_by_a_killed_install in (False, True):
         if left_by_a_killed_install:

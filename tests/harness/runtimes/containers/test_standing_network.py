@@ -100,7 +100,7 @@ def test_network_goes_with_its_cluster_though_a_container_of_others_is_on_it(
             guest.remove(force=True)
 
 
-def test_network_of_others_with_that_name_is_an_error_with_the_mend(engine: Engine) -> None:
+def test_existing_network_of_that_name_is_rejected_with_remedy(engine: Engine) -> None:
     taken = engine.client.networks.create(f"urteil-{NAME}", internal=True)
     try:
         with pytest.raises(standing.StandingError, match=f"docker network rm urteil-{NAME}"):

@@ -62,13 +62,13 @@ def test_incomplete_run_shows_its_parts_and_names_missing_ones(tmp_path: Path) -
 def test_hung_run_shows_stacks_of_its_processes(tmp_path: Path) -> None:
     run = example_run.run(tmp_path)
     write_reports(run)
-    assert "Where the processes stood" not in (run / "report.html").read_text()
+    assert "Stacks of the processes" not in (run / "report.html").read_text()
     (run / "stacks").mkdir()
     text = "the run hung\npid 7\nTask b<script>alert(1)</script>:\n" + "  File x\n" * 1000
     (run / "stacks" / "b1.txt").write_text(text)
     write_reports(run)
     page = (run / "report.html").read_text()
-    assert "Where the processes stood" in page
+    assert "Stacks of the processes" in page
     assert "b1: 1,003 lines" in page
     assert "Task b&lt;script&gt;" in page
     assert page.count("  File x") <= 400

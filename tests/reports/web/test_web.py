@@ -123,7 +123,7 @@ def test_runs_are_filtered_and_two_are_compared(browser: Browser, port: int) -> 
     browser.open(f"http://127.0.0.1:{port}/?guarantee=lost_write&verdict=FAIL")
     assert browser.run(rows) == 1
     browser.open(f"http://127.0.0.1:{port}/?since=2999-01-01")
-    assert "No run here is like that" in browser.run("return document.body.textContent")
+    assert "No run matches" in browser.run("return document.body.textContent")
     browser.open(f"http://127.0.0.1:{port}/")
     browser.run("document.querySelector('input[name=a][value=one]').checked = true; "
                 "document.querySelector('input[name=b][value=two]').checked = true; "

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from urteil.chaos.admin_controls import ActFailed
-from urteil.harness.evidence.collection import ACTS
+from urteil.harness.evidence.journal import ADMIN_ACTS
 
 
 class ActLog:
     """Appends a line when an act has ended. Several threads may act at once."""
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / ACTS
+        self._path = folder / ADMIN_ACTS
         self._lock = threading.Lock()
 
     @contextmanager

@@ -13,7 +13,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from urteil.harness.evidence.journal import CLIENT_ACTS, KILL, Begin, JournalReader
+from urteil.harness.evidence.journal import ADMIN_ACTS, CLIENT_ACTS, KILL, Begin, JournalReader
 from urteil.harness.evidence.journal_rows import JournalRows, Row
 from urteil.harness.evidence.readers.deleted_files import read_deleted_files
 from urteil.harness.evidence.readers.replica_logs import find_logs, read_log
@@ -28,7 +28,6 @@ from urteil.harness.evidence.schema import SCHEMAS
 from urteil.harness.evidence.table_writer import Evidence, remove_parts, write_empty_parts
 from urteil.harness.scenario import load_facts
 
-ACTS = "admin_ops.jsonl"
 KEPT = frozenset({"samples"})
 """Tables with parts that the lab wrote during the run."""
 DISK = re.compile(r"disk\d+")
@@ -108,7 +107,7 @@ def collect(run_dir: Path) -> Collected:
     killed = _client_acts(run_dir, run, collected)
     offset_ns = _journals(run_dir, run, collected, killed)
     _faults(run_dir, run, collected)
-    _acts(run_dir, run, collected, ACTS, "admin_ops")
+    _acts(run_dir, run, collected, ADMIN_ACTS, "admin_ops")
     copies = {topic.name for topic in facts.topics if topic.copies}
     states = _states(run_dir, run, offset_ns, collected)
     at_ns = max((phase.end_ns for phase in facts.phases), default=0)

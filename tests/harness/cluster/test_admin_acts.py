@@ -15,7 +15,7 @@ from urteil.chaos.admin_controls import ActFailed
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.faults import FAULTS, Fault
 from urteil.harness.cluster import Cluster
-from urteil.harness.evidence.collection import ACTS
+from urteil.harness.evidence.journal import ADMIN_ACTS
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.targets import UrteilTarget
 
@@ -56,7 +56,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 def acts(cluster: Cluster) -> list[dict[str, Any]]:
-    path = cluster.run_dir / ACTS
+    path = cluster.run_dir / ADMIN_ACTS
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 

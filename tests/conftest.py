@@ -123,7 +123,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("nights", "how long the tests hunt")
-    group.addoption("--kill-rounds", type=int, default=8, help="rounds of SIGKILL (8)")
+    group.addoption("--kill-rounds", type=int, default=4, help="rounds of SIGKILL (4)")
     group.addoption("--kill-seed", type=int, help="seed of these rounds (drawn anew, and printed)")
 
 

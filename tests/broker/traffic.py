@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from tests.broker.nodes import until
-from urteil.harness.clients.kafka_python_fixes import look_again
+from urteil.harness.clients.kafka_python_fixes import refresh_unknown_leader
 
 Place = tuple[str, int, int]  # topic, partition, offset
 
@@ -35,7 +35,7 @@ class Traffic:
             max_block_ms=30_000,
             delivery_timeout_ms=delivery_timeout_ms,
         )
-        look_again(self._producer._sender._client._manager)
+        refresh_unknown_leader(self._producer._sender._client._manager)
         self._topics = topics
         self._pause_s = pause_s
         self.acknowledged: dict[bytes, Place] = {}

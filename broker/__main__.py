@@ -91,7 +91,7 @@ async def serve(config: BrokerConfig) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
     dump_on_sigquit(loop)
-    starting = loop.create_task(_started(config))
+    starting = loop.create_task(_start_broker(config))
     waiting = loop.create_task(stopping.wait())
     await asyncio.wait({starting, waiting}, return_when=asyncio.FIRST_COMPLETED)
     if not starting.done():
@@ -112,7 +112,7 @@ async def serve(config: BrokerConfig) -> int:
     return 0
 
 
-async def _started(config: BrokerConfig) -> Broker:
+async def _start_broker(config: BrokerConfig) -> Broker:
     environment = Environment()
     broker = Broker(
         await with_broker_id(config, environment), Clock(), random.Random(), environment

@@ -151,7 +151,7 @@ class Broker(BrokerParts):
         self.quota_configs = QuotaConfigs(configs, QuotaTable())
         self.quota_admin = QuotaAdmin(self.quota_configs)
         self.throttle = make_throttle(self.quota_configs.table, config.properties)
-        self.topic_settings = TopicSettings(configs, self._settings_changed)
+        self.topic_settings = TopicSettings(configs, self._on_topic_settings_changed)
         self.dynamic = DynamicSettings(config.broker_id, config.properties, configs)
         self.config_admin = ConfigAdministration(
             config.broker_id,
@@ -260,19 +260,19 @@ class Broker(BrokerParts):
             self.logs.cleanable,
             CleanerSettings.from_properties(self.config.properties),
             self.logs.checkpoint_cleaner_offsets,
-            background=self._clean_beside,
+            background=self._clean_in_thread,
         )
 
-    def _clean_beside(self, job: Callable[[], None]) -> None:
+    def _clean_in_thread(self, job: Callable[[], None]) -> None:
         loop = asyncio.get_running_loop()
 
         def run() -> None:
             job()
-            loop.call_soon_threadsafe(self._clean_on)
+            loop.call_soon_threadsafe(self._on_cleaned)
 
         self._cleaning.submit(run)
 
-    def _clean_on(self) -> None:
+    def _on_cleaned(self) -> None:
         if self._scheduled_tasks is not None:
             self._scheduled_tasks.clean_on()
 
@@ -297,7 +297,7 @@ class Broker(BrokerParts):
         self.failures = DirectoryFailures(
             self.logs, self.replicas, self.zk, self.broker_id, self.halt
         )
-        self.config.properties.subscribe(self._properties_changed)
+        self.config.properties.subscribe(self._on_properties_changed)
         self.groups = GroupCoordinator(self.config, self.replicas, self.metadata, self.clock)
         self.group_maintenance = GroupMaintenance(self.groups, self.clock)
         self._make_transactions()
@@ -327,12 +327,12 @@ class Broker(BrokerParts):
     def _make_uuid(self) -> UUID:
         return UUID(int=self._rng.getrandbits(128), version=4)
 
-    def _properties_changed(self, _names: frozenset[str]) -> None:
+    def _on_properties_changed(self, _names: frozenset[str]) -> None:
         """Apply changed broker properties to the cleaner and to the defaults of all topics."""
         self.cleaner.settings = CleanerSettings.from_properties(self.config.properties)
         self.logs.configure(self.topic_settings.overrides)
 
-    def _settings_changed(self, topic: str, overrides: Mapping[str, str]) -> None:
+    def _on_topic_settings_changed(self, topic: str, overrides: Mapping[str, str]) -> None:
         self.logs.configure(lambda _: overrides, topic)
 
     async def stop(self) -> None:

@@ -34,7 +34,7 @@ async def with_broker_id(config: BrokerConfig, environment: Environment) -> Brok
         return config
     broker_id = stored_id(environment.storage, config.log_dirs)
     if broker_id is None:
-        broker_id = await _generated(config, environment)
+        broker_id = await _generate_id(config, environment)
         log.info("no broker.id: this broker is %d from now on", broker_id)
     known = {"broker.id": str(broker_id), "node.id": str(broker_id)}
     properties = LiveProperties({**config.properties.static, **known})
@@ -44,24 +44,24 @@ async def with_broker_id(config: BrokerConfig, environment: Environment) -> Brok
 def stored_id(storage: Storage, folders: tuple[str, ...]) -> int | None:
     """Return the id in the log directories, or None. Raises ConfigError if directories disagree, or
     if no readable directory has an id and another is damaged."""
-    found: tuple[int, Path] | None = None
+    stored_ids: tuple[int, Path] | None = None
     damaged: list[DamagedFile] = []
-    for stored, path in _stored(storage, folders, damaged):
-        if found is not None and stored != found[0]:
+    for stored_number, path in _read_stored_ids(storage, folders, damaged):
+        if stored_ids is not None and stored_number != stored_ids[0]:
             raise ConfigError(
-                f"Stored node id {stored} doesn't match previous node id {found[0]} in {path}: "
-                f"{found[1]} has that one. If you moved your data, make sure your configured node "
-                "id matches; log.dirs names folders of one broker"
+                f"Stored node id {stored_number} doesn't match previous node id {stored_ids[0]} "
+                f"in {path}: {stored_ids[1]} has that one. If you moved your data, make sure your "
+                "configured node id matches; log.dirs names folders of one broker"
             )
-        found = found or (stored, path)
-    if found is not None:
-        return found[0]
+        stored_ids = stored_ids or (stored_number, path)
+    if stored_ids is not None:
+        return stored_ids[0]
     if damaged:
         raise ConfigError(f"{damaged[0]}; it may have this broker's id: mend it, or set broker.id")
     return None
 
 
-def _stored(
+def _read_stored_ids(
     storage: Storage, folders: tuple[str, ...], damaged: list[DamagedFile]
 ) -> Iterator[tuple[int, Path]]:
     for folder in sorted(folders):
@@ -79,7 +79,7 @@ def _stored(
             yield int(meta["broker.id"]), Path(folder) / META_PROPERTIES
 
 
-async def _generated(config: BrokerConfig, environment: Environment) -> int:
+async def _generate_id(config: BrokerConfig, environment: Environment) -> int:
     resolver = Resolver(config.urteil_hosts_file)
     zk = environment.session(
         config.zookeeper_connect, config.zookeeper_session_timeout_ms, resolver.resolve

@@ -106,7 +106,7 @@ class Dispatcher:
         arrived_s, ended_s = connection.last_active_s, connection.time()
         connection.last_active_s = ended_s
         waited_s = connection.waits.s - waited_s
-        self.requests.answered(kind, arrived_s, began_s, waited_s, ended_s)
+        self.requests.count_request(kind, arrived_s, began_s, waited_s, ended_s)
         return answer
 
     def _held_up(

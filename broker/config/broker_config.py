@@ -167,8 +167,8 @@ def _with_both_ids(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def _warn_of_unknown(properties: Mapping[str, str], listeners: Iterable[Listener]) -> None:
-    theirs = tuple(f"listener.name.{one.name.lower()}." for one in listeners)
-    prefixes = (*theirs, "authorizer.", PROVIDERS)
+    listener_prefixes = tuple(f"listener.name.{one.name.lower()}." for one in listeners)
+    prefixes = (*listener_prefixes, "authorizer.", PROVIDERS)
     for name in sorted(set(properties) - set(known_keys())):
         if not name.startswith(prefixes) and name not in AUTHORIZER_NAMES:
             log.warning("unknown property ignored: %s", name)

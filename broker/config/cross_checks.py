@@ -38,7 +38,7 @@ def check_properties(properties: Mapping[str, str]) -> None:
 
     _check_groups(value)
     _check_share_groups(value)
-    overrides = _overrides(value)
+    overrides = _parse_ip_overrides(value)
     _check_protocols_of_groups(value)
     _check_logs(value)
     _check_fetching(value)
@@ -137,16 +137,16 @@ def _check_protocols_of_groups(value: Value) -> None:
         )
 
 
-def _overrides(value: Value) -> Mapping[str, str]:
+def _parse_ip_overrides(value: Value) -> Mapping[str, str]:
     name = f"{_PER_IP}.overrides"
-    found = csv_map(name, value(name) or "")
-    for host, count in found.items():
+    result = csv_map(name, value(name) or "")
+    for host, count in result.items():
         if parse_int(count) is None:
             raise ConfigError(
                 f'For input string: "{count}" ({name}: {count} of {host}:{count} is no number of '
                 "type INT)"
             )
-    return found
+    return result
 
 
 def check_ids(value: Value) -> None:
@@ -170,7 +170,7 @@ def check_ids(value: Value) -> None:
 
 def first_of(value: Value, *names: str) -> Any:
     """Return the first value that is set; the last name has a default."""
-    return next(found for name in names if (found := value(name)) is not None)
+    return next(result for name in names if (result := value(name)) is not None)
 
 
 def retention_ms(value: Value) -> int:
@@ -179,8 +179,8 @@ def retention_ms(value: Value) -> int:
     minutes = value("log.retention.minutes")
     hours = value("log.retention.hours")
     coarse = hours * 3_600_000 if minutes is None else minutes * 60_000
-    found = value("log.retention.ms")
-    return max(int(coarse if found is None else found), -1)
+    result = value("log.retention.ms")
+    return max(int(coarse if result is None else result), -1)
 
 
 def _check_logs(value: Value) -> None:

@@ -68,28 +68,28 @@ def topic_settings(
 ) -> Iterator[Setting]:
     """Return every topic setting: the topic's value, else the broker's, else Kafka's default."""
     for name, (key, names) in topic_keys().items():
-        origins = _origins(names[0], broker_properties) if names else ()
+        origins = _list_origins(names[0], broker_properties) if names else ()
         value: str | None = overrides.get(name)
         if value is not None:
             value = key.shown(value)
             origins = (Origin(name, value, TOPIC), *origins)
         else:
-            value = _of_the_broker(name, names, broker_properties)
+            value = _broker_value(name, names, broker_properties)
             value = key.shown(key.default if value is None else value)
         yield Setting(name, key, value, origins, read_only=False)
 
 
-def _of_the_broker(
+def _broker_value(
     name: str, synonyms: tuple[str, ...], properties: Mapping[str, str]
 ) -> str | None:
     """The first broker property that is set, in the topic's unit."""
     for one in synonyms:
         if one in properties:
-            return _in_ms(one, name, properties[one])
+            return _to_ms(one, name, properties[one])
     return None
 
 
-def _in_ms(synonym: str, name: str, value: str) -> str:
+def _to_ms(synonym: str, name: str, value: str) -> str:
     """Convert the broker's coarser units to the topic's ms."""
     factor = _UNITS_MS.get(synonym.rpartition(".")[2])
     if factor is None or not name.endswith(".ms"):
@@ -109,13 +109,15 @@ def broker_settings(properties: LiveProperties) -> Iterator[Setting]:
         if name == "node.id" and name not in properties:
             raw = properties.get("broker.id", raw)
         value = key.shown(raw) if key is not None and raw is not None else None
-        yield Setting(name, key, value, _origins(name, properties), read_only=name not in DYNAMIC)
+        yield Setting(
+            name, key, value, _list_origins(name, properties), read_only=name not in DYNAMIC
+        )
 
 
 def cluster_wide_settings(properties: LiveProperties) -> Iterator[Setting]:
     """Return the settings for all brokers, as they were written."""
     for name, value in properties.cluster_wide.items():
-        origins = [one for one in _origins(name, properties) if one.source == CLUSTER_WIDE]
+        origins = [one for one in _list_origins(name, properties) if one.source == CLUSTER_WIDE]
         key = _key(name)
         shown = value if key is not None else None
         yield Setting(name, key, shown, tuple(origins), read_only=name not in DYNAMIC)
@@ -127,7 +129,7 @@ def _key(name: str) -> ConfigKey | None:
     return known_keys().get(name) or rate_keys().get(name) or known_keys().get(base)
 
 
-def _origins(name: str, properties: LiveProperties) -> tuple[Origin, ...]:
+def _list_origins(name: str, properties: LiveProperties) -> tuple[Origin, ...]:
     """The sources of a broker property's value (`ConfigHelper.configSynonyms`).
 
     Sources under other names count only after the first one under its own name, as in Kafka.

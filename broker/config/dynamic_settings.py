@@ -63,12 +63,12 @@ class DynamicSettings:
         Passwords under the old secret are encrypted again with the new one.
         """
         self._changed(EVERY_BROKER, await self._configs.readable(BROKERS, EVERY_BROKER))
-        mine = str(self._broker_id)
-        standing = await self._configs.readable(BROKERS, mine)
-        self._changed(mine, standing)
+        own_entity = str(self._broker_id)
+        stored = await self._configs.readable(BROKERS, own_entity)
+        self._changed(own_entity, stored)
         known = {name: one for name, one in self._properties.own.items() if is_password(name)}
         if known and _encoder(self._properties, "password.encoder.old.secret"):
-            await self._configs.write(BROKERS, mine, standing | self.encoded(known))
+            await self._configs.write(BROKERS, own_entity, stored | self.encoded(known))
 
     def entity(self, resource_name: str) -> str:
         """Return the node name in ZooKeeper for a resource name: `1`, or `` for all brokers."""

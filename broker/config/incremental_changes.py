@@ -65,11 +65,11 @@ def apply_changes(
         elif change.operation == Operation.DELETE:
             after.pop(change.name, None)
         else:
-            after[change.name] = _list_changed(after, change, key_of(change.name))
+            after[change.name] = _change_list(after, change, key_of(change.name))
     return after
 
 
-def _list_changed(settings: Mapping[str, str], change: Change, key: ConfigKey | None) -> str:
+def _change_list(settings: Mapping[str, str], change: Change, key: ConfigKey | None) -> str:
     if change.operation not in (Operation.APPEND, Operation.SUBTRACT) or key is None:
         raise RejectedChange(ErrorCode.UNKNOWN_SERVER_ERROR, None)
     adds = change.operation == Operation.APPEND

@@ -56,8 +56,8 @@ def parse_properties(text: str) -> dict[str, str]:
     """Return keys and values; the last of two equal keys wins. Raises ConfigError with the line."""
     found: dict[str, str] = {}
     for line in _logical_lines(text):
-        key, value = _divided(line.text)
-        found[_unescaped(key, line.number)] = _unescaped(value, line.number)
+        key, value = _split_pair(line.text)
+        found[_unescape(key, line.number)] = _unescape(value, line.number)
     return found
 
 
@@ -81,7 +81,7 @@ def _is_utf8(text: str) -> bool:
     return True
 
 
-def _divided(line: str) -> tuple[str, str]:
+def _split_pair(line: str) -> tuple[str, str]:
     """Split a line into key and value, both still escaped."""
     key = _KEY.match(line)
     assert key is not None
@@ -109,7 +109,7 @@ def _logical_lines(text: str) -> Iterator[_Line]:
         yield _Line(begun, pending)  # Java reads a lone backslash at the very end as an empty key
 
 
-def _unescaped(text: str, number: int) -> str:
+def _unescape(text: str, number: int) -> str:
     if "\\" not in text:
         return text
 
@@ -125,9 +125,9 @@ def _unescaped(text: str, number: int) -> str:
         return _ESCAPES.get(body, body)
 
     plain = _ESCAPE.sub(character, text)
-    return _SURROGATES.sub(_joined, plain)
+    return _SURROGATES.sub(_join_surrogates, plain)
 
 
-def _joined(pair: re.Match[str]) -> str:
+def _join_surrogates(pair: re.Match[str]) -> str:
     """Join two UTF-16 halves to one character."""
     return pair.group().encode("utf-16", "surrogatepass").decode("utf-16")

@@ -133,7 +133,7 @@ def resolve(
     """Return `values` with all variables resolved by the providers in `properties`. Raises
     ConfigError."""
     providers = _providers(values if properties is None else properties)
-    return {name: _replaced(name, value, providers) for name, value in values.items()}
+    return {name: _resolve_variables(name, value, providers) for name, value in values.items()}
 
 
 def _providers(properties: Mapping[str, str]) -> dict[str, Provider]:
@@ -160,7 +160,7 @@ def _providers(properties: Mapping[str, str]) -> dict[str, Provider]:
     return found
 
 
-def _replaced(name: str, value: str, providers: Mapping[str, Provider]) -> str:
+def _resolve_variables(name: str, value: str, providers: Mapping[str, Provider]) -> str:
     def found(match: re.Match[str]) -> str:
         provider = providers.get(match[1])
         known = None if provider is None else provider.find(match[3] or "", match[4])

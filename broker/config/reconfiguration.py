@@ -137,22 +137,22 @@ def check_step(now: LiveProperties, then: LiveProperties) -> None:
     """Reject changes that are too large for one step."""
     for name in _THREADS:
         old, new = now.value(name), then.value(name)
-        said = f"Dynamic thread count update validation failed for {name}={new}, value should"
+        prefix = f"Dynamic thread count update validation failed for {name}={new}, value should"
         if new != old and new <= 0:
-            raise unchangeable(f"{said} be at least 1")
+            raise unchangeable(f"{prefix} be at least 1")
         _check_count(
             old,
             new,
-            f"{said} be at least half the current value {old}",
-            f"{said} not be greater than double the current value {old}",
+            f"{prefix} be at least half the current value {old}",
+            f"{prefix} not be greater than double the current value {old}",
         )
     old, new = now.value("log.cleaner.threads"), then.value("log.cleaner.threads")
-    said = "Log cleaner threads cannot be"
+    prefix = "Log cleaner threads cannot be"
     _check_count(
         old,
         new,
-        f"{said} reduced to less than half the current value {old}",
-        f"{said} increased to more than double the current value {old}",
+        f"{prefix} reduced to less than half the current value {old}",
+        f"{prefix} increased to more than double the current value {old}",
     )
     for name in _LIMITS:
         if then.value(name) <= 0:

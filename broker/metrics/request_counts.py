@@ -40,7 +40,7 @@ class RequestCounts:
         self._asked: dict[int, ApiRequests] = {}
         self.busy_s = 0.0
 
-    def answered(
+    def count_request(
         self, kind: int, arrived_s: float, began_s: float, waited_s: float, ended_s: float
     ) -> None:
         """Count a request of `kind_of`, with its arrival, start and end by the loop's clock.

@@ -47,7 +47,7 @@ class AcceptRates:
             wait_ms = self._wait_ms(connection)
             if not wait_ms:
                 return True
-            self._come_back(connection.listener, wait_ms)
+            self._schedule(connection.listener, wait_ms)
         if len(queue) >= self._backlog:
             connection.close()
         else:
@@ -60,7 +60,7 @@ class AcceptRates:
         if connection in queue:
             queue.remove(connection)  # if it was the first, it is the turn of the next one
 
-    def _come_back(self, listener: str, wait_ms: float) -> None:
+    def _schedule(self, listener: str, wait_ms: float) -> None:
         asyncio.get_running_loop().call_later(wait_ms / 1000, self._next, listener)
 
     def _next(self, listener: str) -> None:
@@ -70,7 +70,7 @@ class AcceptRates:
             self._admit(queue.popleft())
             wait_ms = self._wait_ms(queue[0]) if queue else 0.0
         if wait_ms:
-            self._come_back(listener, wait_ms)
+            self._schedule(listener, wait_ms)
 
     def _wait_ms(self, connection: Connection) -> float:
         """Count the connection; return the wait in ms until the rates are kept again."""
@@ -79,10 +79,10 @@ class AcceptRates:
         if not self._is_broker(connection):
             limits[""] = int(self._properties.value(RATE))
         now_ms = asyncio.get_running_loop().time() * 1000
-        waits = (self._held_up_ms(name, limit, now_ms) for name, limit in limits.items())
+        waits = (self._rate_wait_ms(name, limit, now_ms) for name, limit in limits.items())
         return max(waits, default=0.0)
 
-    def _held_up_ms(self, name: str, limit: int, now_ms: float) -> float:
+    def _rate_wait_ms(self, name: str, limit: int, now_ms: float) -> float:
         if limit >= UNLIMITED:
             return 0.0
         rate, longest_ms = self._rates[name], float(self._windows.size_ms)

@@ -111,7 +111,7 @@ class _Channel:
         self._retired = False
 
     async def call(self, msg: Any, version: int) -> Any:
-        return await self._ask(await self._connected(), msg, version)
+        return await self._ask(await self._open_link(), msg, version)
 
     async def _ask(self, link: _Link, msg: Any, version: int) -> Any:
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
@@ -127,18 +127,18 @@ class _Channel:
             raise ConnectionError(f"broker {self._node.id} answered another request")
         return response
 
-    async def _connected(self) -> _Link:
+    async def _open_link(self) -> _Link:
         """Return the connection. Concurrent requests share one attempt to connect; a cancelled
         request does not cancel it."""
         link = self._link
         if link is not None and link.open and not link.is_due():
             return link
         if self._renewing is None or self._renewing.done():
-            self._renewing = asyncio.create_task(self._renewed(link))
+            self._renewing = asyncio.create_task(self._renew(link))
             self._renewing.add_done_callback(_retrieve)
         return await asyncio.shield(self._renewing)
 
-    async def _renewed(self, link: _Link | None) -> _Link:
+    async def _renew(self, link: _Link | None) -> _Link:
         if link is not None and link.open:  # the session ends soon (KIP-368)
             async with asyncio.timeout(self._setup_timeout_s):
                 await self._log_in(link)
@@ -161,7 +161,7 @@ class _Channel:
         tls = None if self._listener_security is None else self._listener_security.to_peers
         async with asyncio.timeout(self._setup_timeout_s):
             _, link = await loop.create_connection(
-                lambda: _Link(self._answered),
+                lambda: _Link(self._on_response),
                 host,
                 self._node.port,
                 ssl=tls,
@@ -186,7 +186,7 @@ class _Channel:
         now_s = asyncio.get_running_loop().time()
         link.renew_at_s = now_s + lifetime_ms * RENEWED_AFTER / 1000 if lifetime_ms else None
 
-    def _answered(self) -> None:
+    def _on_response(self) -> None:
         self._backoff_s = 0.0
 
     def close(self) -> None:
@@ -211,7 +211,7 @@ class _Link(asyncio.Protocol):
     def __init__(self, answered: Any) -> None:
         self.open = False
         self.renew_at_s: float | None = None  # when to authenticate again, in s of the loop's clock
-        self._answered = answered
+        self._on_response = answered
         self._transport: asyncio.Transport | None = None
         self._waiting: deque[asyncio.Future[memoryview]] = deque()
         self._chunks: list[bytes] = []
@@ -243,9 +243,9 @@ class _Link(asyncio.Protocol):
                 return
 
     def _take(self) -> memoryview:
-        whole = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
-        view = memoryview(whole)
-        rest = whole[self._need :]
+        received = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
+        view = memoryview(received)
+        rest = received[self._need :]
         self._chunks = [rest] if rest else []
         self._have = len(rest)
         return view[: self._need]
@@ -262,7 +262,7 @@ class _Link(asyncio.Protocol):
         if not self._waiting:
             self.close()
             return False
-        self._answered()
+        self._on_response()
         future = self._waiting.popleft()
         if not future.done():
             future.set_result(view)

@@ -160,11 +160,11 @@ class Connection(asyncio.Protocol):
                 raw,
                 listener_security.for_clients,
                 self,
-                self._secured,
+                self._on_handshake_end,
                 listener_security.handshakes,
             )
 
-    def _secured(self, error: Exception | None) -> None:
+    def _on_handshake_end(self, error: Exception | None) -> None:
         """The TLS handshake succeeded, or failed with `error`."""
         assert self._listener_security is not None
         try:
@@ -282,7 +282,7 @@ class Connection(asyncio.Protocol):
         the transport, as fast as the peer reads."""
         transport = self._open_transport()
         if self._is_encrypted:
-            await send_by_transport(transport, buffers, self._drained)
+            await send_by_transport(transport, buffers, self._drain)
             return
         if transport.get_write_buffer_size():
             transport.set_write_buffer_limits(high=0)
@@ -292,7 +292,7 @@ class Connection(asyncio.Protocol):
         with SocketWriter(self._open_transport(), self._note_activity) as outlet:
             await outlet.send(buffers)
 
-    async def _drained(self) -> None:
+    async def _drain(self) -> None:
         """Wait until the peer has read most of the written bytes."""
         if self._writable is not None:
             await self._writable

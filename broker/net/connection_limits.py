@@ -40,7 +40,7 @@ class ConnectionLimits:
     ) -> None:
         """`connect` counts a connection of an address and returns its wait in ms."""
         self._connect = connect
-        self._rates = AcceptRates(properties, backlog, self._is_broker, self._come_in)
+        self._rates = AcceptRates(properties, backlog, self._is_broker, self._admit)
         self._properties = properties
         self._inter_broker = inter_broker
         self._backlog = backlog
@@ -49,13 +49,13 @@ class ConnectionLimits:
         self._by_host: Counter[str] = Counter()
         self._waiting: deque[Connection] = deque()
         self._warned: set[str] = set()
-        properties.subscribe(lambda _: self._call_in())
+        properties.subscribe(lambda _: self._admit_waiting())
 
     def arrive(self, connection: Connection) -> bool:
         """Whether the connection is served now. Otherwise it waits or is closed already."""
         return self._rates.arrive(connection) and self._may_enter(connection)
 
-    def _come_in(self, connection: Connection) -> None:
+    def _admit(self, connection: Connection) -> None:
         """Serve a connection after its wait."""
         if self._may_enter(connection):
             connection.go_on()
@@ -78,7 +78,7 @@ class ConnectionLimits:
             self._by_host[connection.peer_host] -= 1
             if not self._by_host[connection.peer_host]:
                 del self._by_host[connection.peer_host]
-            self._call_in()
+            self._admit_waiting()
         elif connection in self._waiting:
             self._waiting.remove(connection)
         else:
@@ -118,7 +118,7 @@ class ConnectionLimits:
         if victim is not None:
             victim.close()
 
-    def _call_in(self) -> None:
+    def _admit_waiting(self) -> None:
         """Serve the waiting connections for which there is a place now."""
         for connection in list(self._waiting):
             if self._has_place(connection):

@@ -119,8 +119,8 @@ class SaslHandshake:
         if self._state is not _State.EXCHANGE:
             return await self._prepare(connection, frame)
         if not self._is_wrapped:
-            return self._bare(frame)
-        return self._wrapped(frame)
+            return self._answer_bare(frame)
+        return self._answer_wrapped(frame)
 
     # -- before the mechanism's own messages ----------------------------------------------------
 
@@ -137,7 +137,7 @@ class SaslHandshake:
                 raise _Refused(f"no SASL handshake: {why}")
             raise Hangup(why)
         if header.api_key == ApiKey.API_VERSIONS and self._known is None:
-            return await self._versions(connection, frame)
+            return await self._answer_api_versions(connection, frame)
         if header.api_key != ApiKey.SASL_HANDSHAKE:
             raise _Refused(
                 f"Unexpected Kafka request of type {ApiKey(header.api_key).name} during SASL "
@@ -145,7 +145,9 @@ class SaslHandshake:
             )
         return self._handshake(header, _decoded(header, frame, pos))
 
-    async def _versions(self, connection: Connection, frame: memoryview) -> list[Any] | None:
+    async def _answer_api_versions(
+        self, connection: Connection, frame: memoryview
+    ) -> list[Any] | None:
         if self._state is not _State.FIRST:
             raise Hangup("Unexpected ApiVersions request received during SASL authentication")
         answer = await self._serve(connection, frame)
@@ -172,17 +174,17 @@ class SaslHandshake:
 
     # -- the mechanism's messages ---------------------------------------------------------------
 
-    def _bare(self, frame: memoryview) -> list[Any]:
+    def _answer_bare(self, frame: memoryview) -> list[Any]:
         try:
-            said = self._step(bytes(frame))
+            token = self._step(bytes(frame))
         except Denied as denied:
             raise _Refused(str(denied)) from None
         except BrokenExchange as broken:
             raise Hangup(f"authentication failed: {broken}") from None
         self._end_when_complete()
-        return [len(said).to_bytes(4, "big") + said]
+        return [len(token).to_bytes(4, "big") + token]
 
-    def _wrapped(self, frame: memoryview) -> list[Any]:
+    def _answer_wrapped(self, frame: memoryview) -> list[Any]:
         try:
             header, pos = decode_request_header(frame)
         except WireError as error:
@@ -192,7 +194,7 @@ class SaslHandshake:
         request = _decoded(header, frame, pos)
         assert isinstance(request, SaslAuthenticateRequest)
         try:
-            said = self._step(bytes(request.auth_bytes))
+            token = self._step(bytes(request.auth_bytes))
         except Denied as denied:
             raise _refusal(header, str(denied), str(denied)) from None
         except MalformedMessage as nonsense:
@@ -205,18 +207,18 @@ class SaslHandshake:
             )
             raise _refusal(header, message, str(broken)) from None
         lifetime_ms = self._end_when_complete()
-        answer = SaslAuthenticateResponse(auth_bytes=said, session_lifetime_ms=lifetime_ms)
+        answer = SaslAuthenticateResponse(auth_bytes=token, session_lifetime_ms=lifetime_ms)
         return _encoded(header, answer)
 
     def _step(self, message: bytes) -> bytes:
         assert self._exchange is not None
-        said = self._exchange.step(message)
+        token = self._exchange.step(message)
         if self._exchange.is_complete and self._known not in (None, self._exchange.principal):
             raise Denied(
                 f"Cannot change principals during re-authentication from {self._known}: "
                 f"{self._exchange.principal}"
             )
-        return said
+        return token
 
     def _end_when_complete(self) -> int:
         """Let requests pass if the exchange is complete; return the session's lifetime in ms, 0

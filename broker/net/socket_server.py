@@ -79,12 +79,12 @@ class SocketServer:
             self._max_frame_bytes,
             self._answer,
             self.connections.setdefault,
-            self._closed,
+            self._on_closed,
             self._entrances.get(listener),
             *(() if self._limits is None else (self._limits.arrive,)),
         )
 
-    def _closed(self, gone: Connection) -> None:
+    def _on_closed(self, gone: Connection) -> None:
         self.connections.pop(gone, None)
         if self._limits is not None:
             self._limits.leave(gone)

@@ -20,7 +20,7 @@ EXACT, DEFAULT, ANY = 0, 1, 2
 """How a component of a filter matches."""
 
 WHOLE = {Quota.PRODUCE: ("LONG", 64), Quota.FETCH: ("LONG", 64), Quota.CONNECTION: ("INT", 32)}
-"""Quotas that are whole numbers, with type and width in bits; others are fractions."""
+"""Quotas that are integers, with type and width in bits; others are fractions."""
 
 EPSILON = 1e-6
 
@@ -108,7 +108,7 @@ class QuotaAdmin:
                 elif key not in kinds:
                     raise _invalid(f"Invalid configuration key {key}")
                 else:
-                    settings[key] = _written(Quota(key), value)
+                    settings[key] = _encode_value(Quota(key), value)
             if not validate_only:
                 await self._configs.write(entity, settings)
 
@@ -159,18 +159,18 @@ async def _is_address(name: str) -> bool:
     return True
 
 
-def _written(quota: Quota, value: float) -> str:
+def _encode_value(quota: Quota, value: float) -> str:
     if quota not in WHOLE:
         return double_text(value)
     kind, bits = WHOLE[quota]
-    whole = _whole(value + EPSILON, bits)
-    if abs(whole - value) > EPSILON:
+    integer = _to_integer(value + EPSILON, bits)
+    if abs(integer - value) > EPSILON:
         raise _invalid(f"Configuration {quota} must be a {kind} value")
-    return str(whole)
+    return str(integer)
 
 
-def _whole(value: float, bits: int) -> int:
-    """Convert to a whole number as Java does: NaN becomes 0, and a value out of range the nearest
+def _to_integer(value: float, bits: int) -> int:
+    """Convert to an integer as Java does: NaN becomes 0, and a value out of range the nearest
     bound."""
     if math.isnan(value):
         return 0

@@ -133,23 +133,23 @@ class Throttle:
         self.throttled[quota] += 1
         if limit is not None:
             key = (quota, limit.user, limit.client_id)
-            waits = _kept(self._waits, key, lambda: Average(self._windows))
+            waits = _get_count(self._waits, key, lambda: Average(self._windows))
             waits.record(wait_ms, self._now_ms())
 
     def _rate(self, quota: Quota, limit: Limit) -> Rate:
         key = (quota, limit.user, limit.client_id)
-        return _kept(self._rates, key, lambda: Rate(self._windows))
+        return _get_count(self._rates, key, lambda: Rate(self._windows))
 
     def _bucket(self, limit: Limit) -> TokenBucket:
         key = (Quota.MUTATION, limit.user, limit.client_id)
-        return _kept(
+        return _get_count(
             self._buckets,
             key,
             lambda: TokenBucket(self._for_controller, limit.value, self._now_ms()),
         )
 
 
-def _kept(counts: dict[_Key, T], key: _Key, make: Callable[[], T]) -> T:
+def _get_count(counts: dict[_Key, T], key: _Key, make: Callable[[], T]) -> T:
     """Return the count of a key. Above the maximum, the one unused for longest is dropped, so that
     other clients cannot clear a count that is in use."""
     counts[key] = found = counts.pop(key, None) or make()

@@ -134,10 +134,10 @@ class Authorizer:
         entries = self.acls.about(type, name)
         if not entries:
             return self._allow_everyone
-        mine = [one for one in entries if one.concerns(str(principal), host)]
-        if _says(mine, Permission.DENY, (operation,)):
+        own_entries = [one for one in entries if one.concerns(str(principal), host)]
+        if _says(own_entries, Permission.DENY, (operation,)):
             return False
-        return _says(mine, Permission.ALLOW, IMPLYING.get(operation, (operation,)))
+        return _says(own_entries, Permission.ALLOW, IMPLYING.get(operation, (operation,)))
 
     def _any_allowed(self, requester: Requester, operation: Operation, type: ResourceType) -> bool:
         def names(kind: PatternType, permission: Permission) -> Collection[str]:

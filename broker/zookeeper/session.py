@@ -106,7 +106,7 @@ class Session:
         servers, _, chroot = connect.partition("/")
         self._chroot = f"/{chroot.strip('/')}" if chroot.strip("/") else ""
         self._client = KazooClient(
-            hosts=_resolved(servers, resolve),
+            hosts=_resolve(servers, resolve),
             timeout=session_timeout_ms / 1000,
             connection_retry=KazooRetry(
                 max_tries=-1, delay=0.05, backoff=2, max_jitter=0.2, max_delay=0.4
@@ -384,7 +384,7 @@ def _release(future: asyncio.Future[None]) -> None:
         future.set_result(None)
 
 
-def _resolved(servers: str, resolve: Callable[[str], str]) -> str:
+def _resolve(servers: str, resolve: Callable[[str], str]) -> str:
     parts = []
     for server in (part.strip() for part in servers.split(",")):
         host, colon, port = server.rpartition(":")

@@ -70,7 +70,7 @@ def config_append_replaces(mark: Mark) -> None:
 
         return changed
 
-    replace("urteil.broker.config.incremental_changes:_list_changed", make)
+    replace("urteil.broker.config.incremental_changes:_change_list", make)
 
 
 @mutant(

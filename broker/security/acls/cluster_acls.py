@@ -95,11 +95,11 @@ class ClusterAcls:
             named = [pattern for one in filters for pattern in one.named()]
             known = [pattern for pattern, _ in self.table]
             for pattern in dict.fromkeys((*known, *named)):
-                mine = [
+                own_entries = [
                     (index, one) for index, one in enumerate(filters) if one.picks_pattern(pattern)
                 ]
-                if mine:
-                    await self._remove_from(pattern, mine, removed)
+                if own_entries:
+                    await self._remove_from(pattern, own_entries, removed)
         return removed
 
     async def _remove_from(

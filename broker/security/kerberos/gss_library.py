@@ -73,10 +73,10 @@ def _call(name: str, *args: Any) -> int:
 def _said(status: int, kind: int) -> str:
     minor, more, text = c_uint32(), c_uint32(), _Buffer()
     _gss().gss_display_status(byref(minor), c_uint32(status), kind, None, byref(more), byref(text))
-    return _taken(text).decode("utf-8", "replace")
+    return _copy_and_release(text).decode("utf-8", "replace")
 
 
-def _taken(buffer: _Buffer) -> bytes:
+def _copy_and_release(buffer: _Buffer) -> bytes:
     data = ctypes.string_at(buffer.value, buffer.length) if buffer.length else b""
     minor = c_uint32()
     _gss().gss_release_buffer(byref(minor), byref(buffer))
@@ -87,10 +87,10 @@ def _oid(encoded: bytes) -> _Oid:
     return _Oid(len(encoded), ctypes.cast(c_char_p(encoded), c_void_p))
 
 
-def _imported(text: str, kind: bytes) -> c_void_p:
+def _import_name(text: str, kind: bytes) -> c_void_p:
     """Import a name; the caller releases it."""
-    given, oid, name = _Buffer.of(text.encode()), _oid(kind), c_void_p()
-    _call("gss_import_name", byref(given), byref(oid), byref(name))
+    input_token, oid, name = _Buffer.of(text.encode()), _oid(kind), c_void_p()
+    _call("gss_import_name", byref(input_token), byref(oid), byref(name))
     return name
 
 
@@ -109,7 +109,7 @@ class Credentials:
         store = _Pairs(len(values), pairs)
         usage = c_int(_INITIATE if initiates else _ACCEPT)
         self.handle = c_void_p()
-        name = _imported(principal, _PRINCIPAL_NAME)
+        name = _import_name(principal, _PRINCIPAL_NAME)
         try:
             _call(
                 "gss_acquire_cred_from", name, c_uint32(0), byref(mechanisms), usage,
@@ -131,14 +131,22 @@ class _Context:
         self._context = c_void_p()
 
     def wrap(self, message: bytes) -> bytes:
-        given, wrapped = _Buffer.of(message), _Buffer()
-        _call("gss_wrap", self._context, c_int(0), c_uint32(0), byref(given), None, byref(wrapped))
-        return _taken(wrapped)
+        input_token, wrapped = _Buffer.of(message), _Buffer()
+        _call(
+            "gss_wrap",
+            self._context,
+            c_int(0),
+            c_uint32(0),
+            byref(input_token),
+            None,
+            byref(wrapped),
+        )
+        return _copy_and_release(wrapped)
 
     def unwrap(self, message: bytes) -> bytes:
-        given, plain = _Buffer.of(message), _Buffer()
-        _call("gss_unwrap", self._context, byref(given), byref(plain), None, None)
-        return _taken(plain)
+        input_token, plain = _Buffer.of(message), _Buffer()
+        _call("gss_unwrap", self._context, byref(input_token), byref(plain), None, None)
+        return _copy_and_release(plain)
 
     def __del__(self) -> None:
         if getattr(self, "_context", None):
@@ -153,16 +161,17 @@ class Acceptor(_Context):
 
     def step(self, token: bytes) -> bytes:
         """Answer a token; the last one sets `initiator`. Raises GssError."""
-        given, said, source = _Buffer.of(token), _Buffer(), c_void_p()
+        input_token, output_token, source = _Buffer.of(token), _Buffer(), c_void_p()
         try:
             status = _call(
                 "gss_accept_sec_context", byref(self._context), self._credentials.handle,
-                byref(given), None, byref(source), None, byref(said), None, None, None,
+                byref(input_token), None, byref(source), None, byref(output_token),
+                None, None, None,
             )  # fmt: skip
             if status == COMPLETE:
-                self.initiator = _displayed(source)
+                self.initiator = _display_name(source)
         finally:
-            answer = _taken(said)
+            answer = _copy_and_release(output_token)
             if source:
                 _call("gss_release_name", byref(source))
         return answer
@@ -176,20 +185,20 @@ class Initiator(_Context):
     def __init__(self, credentials: Credentials, service: str, host: str) -> None:
         """Raises GssError."""
         super().__init__(credentials)
-        self._target = _imported(f"{service}@{host}", _SERVICE_NAME)
+        self._target = _import_name(f"{service}@{host}", _SERVICE_NAME)
 
     def step(self, token: bytes) -> bytes:
         """Answer a token; the last one sets `initiator`. Raises GssError."""
-        given, said, kerberos = _Buffer.of(token), _Buffer(), _oid(_KERBEROS)
+        input_token, output_token, kerberos = _Buffer.of(token), _Buffer(), _oid(_KERBEROS)
         try:
             status = _call(
                 "gss_init_sec_context", self._credentials.handle, byref(self._context),
                 self._target, byref(kerberos), c_uint32(_MUTUAL_WITH_INTEGRITY), c_uint32(0), None,
-                byref(given), None, byref(said), None, None,
+                byref(input_token), None, byref(output_token), None, None,
             )  # fmt: skip
             self.is_complete = status == COMPLETE
         finally:
-            answer = _taken(said)
+            answer = _copy_and_release(output_token)
         return answer
 
     def __del__(self) -> None:
@@ -198,10 +207,10 @@ class Initiator(_Context):
             _call("gss_release_name", byref(self._target))
 
 
-def _displayed(name: c_void_p) -> str:
+def _display_name(name: c_void_p) -> str:
     text = _Buffer()
     _call("gss_display_name", name, byref(text), None)
-    return _taken(text).decode()
+    return _copy_and_release(text).decode()
 
 
 def default_realm() -> str:

@@ -38,12 +38,12 @@ class _Rule:
         if self.match is not None and not self.match.fullmatch(base):
             return None
         if self.pattern is not None:
-            base = self.pattern.sub(self._filled, base, count=0 if self.everywhere else 1)
+            base = self.pattern.sub(self._fill_in, base, count=0 if self.everywhere else 1)
         if "/" in base or "@" in base:
             raise ValueError(f"Non-simple name {base} after a rule of auth_to_local")
         return {"L": base.lower, "U": base.upper}.get(self.case, base.__str__)()
 
-    def _filled(self, found: re.Match[str]) -> str:
+    def _fill_in(self, found: re.Match[str]) -> str:
         def part(of: re.Match[str]) -> str:
             return (found[int(of[1])] or "") if of[1] else of[2]
 
@@ -61,7 +61,7 @@ class PrincipalRules:
     """Maps a principal by the first matching rule. Raises ValueError for invalid rules."""
 
     def __init__(self, rules: Sequence[str], default_realm: str) -> None:
-        self._rules = [_parsed(one) for one in rules or ("DEFAULT",)]
+        self._rules = [_parse(one) for one in rules or ("DEFAULT",)]
         self._realm = default_realm
 
     def user(self, principal: str) -> str:
@@ -80,7 +80,7 @@ class PrincipalRules:
         raise ValueError(f"No rules apply to {principal}")
 
 
-def _parsed(text: str) -> _Rule:
+def _parse(text: str) -> _Rule:
     found = _RULE.fullmatch(text.strip())
     if found is None:
         raise ValueError(f"Invalid rule: `{text}`")

@@ -31,7 +31,7 @@ class KeySet:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._stamp = self._current()
+        self._stamp = self._read_if_changed()
         self._keys = parse_keys(path.read_text(encoding="utf-8"))
 
     def verify(self, header: Mapping[str, Any], signed: bytes, signature: bytes) -> None:
@@ -41,7 +41,7 @@ class KeySet:
         check_signature(self._keys, header, signed, signature)
 
     def _refresh(self) -> None:
-        stamp = self._current()
+        stamp = self._read_if_changed()
         if stamp is None or stamp == self._stamp:
             return
         try:
@@ -50,7 +50,7 @@ class KeySet:
             return  # half written: keep the old keys until the file can be read
         self._stamp = stamp
 
-    def _current(self) -> tuple[int, int] | None:
+    def _read_if_changed(self) -> tuple[int, int] | None:
         try:
             found = self._path.stat()
         except OSError:
@@ -63,7 +63,7 @@ def check_signature(keys: Keys, header: Mapping[str, Any], signed: bytes, signat
     signature."""
     named = header.get("kid")
     meant = [key for kid, key in keys if named is None or kid == named]
-    if not any(_signed(key, str(header.get("alg")), signed, signature) for key in meant):
+    if not any(_has_signed(key, str(header.get("alg")), signed, signature) for key in meant):
         raise TokenRefused("no key of the set signed the token")
 
 
@@ -98,7 +98,7 @@ def _number(value: Mapping[str, Any], name: str) -> int:
     return int.from_bytes(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), "big")
 
 
-def _signed(key: PublicKey, algorithm: str, signed: bytes, signature: bytes) -> bool:
+def _has_signed(key: PublicKey, algorithm: str, signed: bytes, signature: bytes) -> bool:
     kind, size = algorithm[:2], algorithm[2:]
     if size not in _HASHES:
         return False

@@ -61,7 +61,7 @@ class OAuthBearerExchange:
         if self._refusal and message == _AFTER_REFUSAL:
             raise Denied(self._refusal)
         self._refusal = ""
-        wanted, text = _parsed(message)
+        wanted, text = _parse_message(message)
         try:
             token = self._validator.validate(text)
         except TokenRefused as refused:
@@ -78,7 +78,7 @@ class OAuthBearerExchange:
         return b""
 
 
-def _parsed(message: bytes) -> tuple[str, str]:
+def _parse_message(message: bytes) -> tuple[str, str]:
     """Return the authorization id and the token."""
     found = _FIRST.fullmatch(message.decode("utf-8", "replace"))
     if found is None:

@@ -163,9 +163,9 @@ class ScramExchange:
         # Like Apache Kafka, compare the end only: librdkafka before 2.6 repeats its own part.
         if not found["nonce"].endswith(self._expected):
             raise BrokenExchange("Invalid client nonce in the final client message.")
-        said = f"{self._said},{found['without_proof']}".encode()
+        auth_message = f"{self._said},{found['without_proof']}".encode()
         own = known.credential
-        signature = hmac.digest(own.stored_key, said, self._hash)
+        signature = hmac.digest(own.stored_key, auth_message, self._hash)
         proof = _decoded(found["proof"])
         if len(proof) != len(signature):
             raise MalformedMessage("Invalid SCRAM message: a proof of another length")
@@ -176,7 +176,7 @@ class ScramExchange:
         self.is_complete = True
         self.principal = known.principal
         self.expires_at_ms = known.expires_at_ms
-        return b"v=" + _encoded(hmac.digest(own.server_key, said, self._hash)).encode()
+        return b"v=" + _encoded(hmac.digest(own.server_key, auth_message, self._hash)).encode()
 
 
 class ScramLogin:
@@ -213,10 +213,10 @@ class ScramLogin:
         salted = hashlib.pbkdf2_hmac(name, self._password, _decoded(found["salt"]), count)
         client_key = hmac.digest(salted, b"Client Key", name)
         without_proof = f"c=biws,r={found['nonce']}"
-        said = f"{self._bare},{text},{without_proof}".encode()
-        signature = hmac.digest(hashlib.new(name, client_key).digest(), said, name)
+        auth_message = f"{self._bare},{text},{without_proof}".encode()
+        signature = hmac.digest(hashlib.new(name, client_key).digest(), auth_message, name)
         server_key = hmac.digest(salted, b"Server Key", name)
-        self._expected = b"v=" + _encoded(hmac.digest(server_key, said, name)).encode()
+        self._expected = b"v=" + _encoded(hmac.digest(server_key, auth_message, name)).encode()
         return f"{without_proof},p={_encoded(_xor(client_key, signature))}".encode()
 
 

@@ -68,7 +68,7 @@ class ScramAdmin:
         """Return the credentials of the named users, or of all (None or empty)."""
         if not users:
             names = [desanitize(one) for one in await self._configs.entities(USERS)]
-            found = [await self._described(name) for name in names]
+            found = [await self._describe(name) for name in names]
             return [one for one in found if one.credentials]
         times = Counter(users)
         return [await self._asked(name, times[name]) async for name in paced(times)]
@@ -81,13 +81,13 @@ class ScramAdmin:
             return Described(name, {}, ErrorCode.DUPLICATE_RESOURCE, why + name)
         if not is_node_name(sanitize(name)):
             return Described(name, {}, ErrorCode.UNKNOWN_SERVER_ERROR, NO_NODE)
-        found = await self._described(name)
+        found = await self._describe(name)
         if found.credentials:
             return found
         why = f"Attempt to describe a user credential that does not exist: {name}"
         return Described(name, {}, ErrorCode.RESOURCE_NOT_FOUND, why)
 
-    async def _described(self, name: str) -> Described:
+    async def _describe(self, name: str) -> Described:
         settings = await self._configs.readable(USERS, sanitize(name))
         known = credentials_in(name, settings)
         return Described(
@@ -102,11 +102,11 @@ class ScramAdmin:
                 by_user.setdefault(change.user, []).append(change)
             refusals = {}
             has_no_node = has_no_key = False
-            async for user, theirs in paced(by_user.items()):
-                refusals[user] = refusal = _refusal(user, theirs)
+            async for user, user_changes in paced(by_user.items()):
+                refusals[user] = refusal = _refusal(user, user_changes)
                 if refusal is None:
                     has_no_node = has_no_node or not is_node_name(sanitize(user))
-                    has_no_key = has_no_key or any(one.salted == b"" for one in theirs)
+                    has_no_key = has_no_key or any(one.salted == b"" for one in user_changes)
             error = ErrorCode.UNKNOWN_SERVER_ERROR
             if has_no_node:  # an error of ZooKeeper fails all
                 return [Outcome(user, error, NO_NODE) async for user in paced(by_user)]

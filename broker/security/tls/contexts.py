@@ -94,16 +94,16 @@ class TlsMaterial:
                     _avoid_newest(context)
                 if chosen:
                     context.set_ciphers(":".join(chosen))
-            self._admit_old(context)
+            self._lower_security_level(context)
             if self.identity is not None:
-                _present(context, self.identity)
+                _load_identity(context, self.identity)
             if self.trusted is not None:
                 ders = b"".join(one.public_bytes(Encoding.DER) for one in self.trusted)
                 context.load_verify_locations(cadata=ders)
         except (ssl.SSLError, ValueError) as error:
             raise StoreError(f"TLS cannot be set up: {error}") from None
 
-    def _admit_old(self, context: ssl.SSLContext) -> None:
+    def _lower_security_level(self, context: ssl.SSLContext) -> None:
         """Lower OpenSSL's requirements as far as the certificates in the stores need it: Java
         accepts SHA-1 and RSA of 1,024 bits."""
         chain = self.identity.chain if self.identity is not None else ()
@@ -153,7 +153,7 @@ def _avoid_newest(context: ssl.SSLContext) -> None:
     context.maximum_version = min(context.maximum_version, ssl.TLSVersion.TLSv1_2)
 
 
-def _present(context: ssl.SSLContext, identity: Identity) -> None:
+def _load_identity(context: ssl.SSLContext, identity: Identity) -> None:
     """Load an identity into a context. The library reads keys from files only: an in-memory file,
     never on disk."""
     fd = os.memfd_create("identity")

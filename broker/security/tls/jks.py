@@ -72,14 +72,14 @@ def unprotect(protected: bytes, password: str) -> bytes:
     parts = list(der.values(der.inside(protected, der.SEQUENCE)))
     if len(parts) != 2 or der.dotted(der.inside(parts[0][1], der.OBJECT_IDENTIFIER)) != _PROTECTOR:
         raise ValueError("the key is protected in a way that is not JKS's")
-    whole, secret = parts[1][1], _utf16(password)
-    salt, data = whole[:_SHA1_BYTES], whole[_SHA1_BYTES:-_SHA1_BYTES]
+    protected_key, secret = parts[1][1], _utf16(password)
+    salt, data = protected_key[:_SHA1_BYTES], protected_key[_SHA1_BYTES:-_SHA1_BYTES]
     stream, block = b"", salt
     while len(stream) < len(data):
         block = hashlib.sha1(secret + block).digest()
         stream += block
     key = bytes(one ^ other for one, other in zip(data, stream, strict=False))
-    if not hmac.compare_digest(hashlib.sha1(secret + key).digest(), whole[-_SHA1_BYTES:]):
+    if not hmac.compare_digest(hashlib.sha1(secret + key).digest(), protected_key[-_SHA1_BYTES:]):
         raise ValueError("Cannot recover key: the key password is another one")
     return key
 

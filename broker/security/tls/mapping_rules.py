@@ -22,12 +22,12 @@ class _Rule:
             return name
         if self.pattern.fullmatch(name) is None:
             return None
-        result = self.pattern.sub(self._filled, name)
+        result = self.pattern.sub(self._fill_in, name)
         if self.case == "L":
             return result.lower()
         return result.upper() if self.case == "U" else result
 
-    def _filled(self, found: re.Match[str]) -> str:
+    def _fill_in(self, found: re.Match[str]) -> str:
         def part(of: re.Match[str]) -> str:
             if not of[1]:
                 return of[2]
@@ -42,7 +42,7 @@ class MappingRules:
     rules."""
 
     def __init__(self, rules: str) -> None:
-        self._rules = [_parsed(one) for one in split_rules(rules)]
+        self._rules = [_parse(one) for one in split_rules(rules)]
 
     def user(self, name: str) -> str:
         """Return the user. Raises ValueError if no rule matches: the peer is rejected."""
@@ -58,7 +58,7 @@ def split_rules(rules: str) -> Sequence[str]:
     return [found[1] for found in _SPLIT.finditer(rules.strip() or "DEFAULT") if found[1]]
 
 
-def _parsed(text: str) -> _Rule:
+def _parse(text: str) -> _Rule:
     if text == "DEFAULT":
         return _Rule(None)
     found = _RULE.fullmatch(text)

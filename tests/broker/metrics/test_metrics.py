@@ -53,8 +53,8 @@ def test_requests_are_counted_by_version_and_timed_by_api() -> None:
     counts = RequestCounts()
     produce = kind_of(ApiKey.PRODUCE, 9, None)
     for _ in range(3):
-        counts.answered(produce, 1.0, 1.002, 0.005, 1.010)
-    counts.answered(kind_of(ApiKey.PRODUCE, 3, None), 1.0, 1.0, 0.0, 1.0)
+        counts.count_request(produce, 1.0, 1.002, 0.005, 1.010)
+    counts.count_request(kind_of(ApiKey.PRODUCE, 3, None), 1.0, 1.0, 0.0, 1.0)
     found = parse(
         "".join(block for one in request_families(counts, 10.0) for block in one.blocks())
     )
@@ -77,7 +77,7 @@ def test_fetches_of_followers_count_separately() -> None:
     counts = RequestCounts()
     follower = FetchRequest(replica_state=FetchRequest.ReplicaState(replica_id=2))
     for version, request in ((17, follower), (12, FetchRequest(replica_id=-1))):
-        counts.answered(kind_of(ApiKey.FETCH, version, request), 0.0, 0.0, 0.0, 0.0)
+        counts.count_request(kind_of(ApiKey.FETCH, version, request), 0.0, 0.0, 0.0, 0.0)
     assert set(counts.by_api()) == {ApiKey.FETCH, FOLLOWER_FETCH}
     found = parse("".join(block for one in request_families(counts, 1.0) for block in one.blocks()))
     totals = found["kafka_network_requestmetrics_totaltimems_count"]

@@ -55,8 +55,8 @@ def _is_last_time_consistent(segment: LogSegment) -> bool:
     position = segment.position_of(offset)
     if position is None:
         return False
-    found = next(read_batches(segment.file, position, segment.size), None)
-    return found is not None and found.header.max_timestamp == timestamp_ms
+    batch = next(read_batches(segment.file, position, segment.size), None)
+    return batch is not None and batch.header.max_timestamp == timestamp_ms
 
 
 def _are_aborts_consistent(segments: SegmentList, segment: LogSegment) -> bool:
@@ -77,12 +77,12 @@ def _has_marker(segments: SegmentList, segment: LogSegment, txn: AbortedTxn) -> 
     """Whether the marker of an aborted transaction is at its offset, and its first batch, unless
     compaction removed it."""
     position = segment.position_of(txn.last_offset)
-    found = None
+    batch = None
     if position is not None:
-        found = next(read_batches(segment.file, position, segment.size), None)
-    if found is None or not found.header.is_control:
+        batch = next(read_batches(segment.file, position, segment.size), None)
+    if batch is None or not batch.header.is_control:
         return False
-    if found.header.producer_id != txn.producer_id or found.header.base_offset > txn.last_offset:
+    if batch.header.producer_id != txn.producer_id or batch.header.base_offset > txn.last_offset:
         return False
     if txn.first_offset < segments.first_offset:
         return True
@@ -101,10 +101,10 @@ def is_epoch_cache_consistent(
         for (epoch, start), next_start in zip(epochs, ends, strict=False):
             end = min(next_start, log_end_offset)
             for offset in (start, end - 1):
-                found = batch_at(segments, offset) if start < end else None
-                if found is None or found.header.base_offset >= end:
+                batch = batch_at(segments, offset) if start < end else None
+                if batch is None or batch.header.base_offset >= end:
                     continue
-                if found.header.partition_leader_epoch not in (epoch, -1):
+                if batch.header.partition_leader_epoch not in (epoch, -1):
                     return False
         first = batch_at(segments, 0)
     except DamagedSegment:

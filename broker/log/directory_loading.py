@@ -114,19 +114,19 @@ class LogOpener:
         )
 
 
-def choose_newer_copy(one: PartitionLog, other: PartitionLog) -> PartitionLog | None:
+def choose_newer_copy(first: PartitionLog, second: PartitionLog) -> PartitionLog | None:
     """The newer of two copies of a partition, None if they cannot be compared.
 
     A crash between the two renames that end a move leaves both under the partition's name; the
     newer one then has all records of the older one. A disk that failed while a log was created
     leaves an empty folder. Apache Kafka does not start in either case.
     """
-    for each, rival in ((one, other), (other, one)):
+    for each, rival in ((first, second), (second, first)):
         if each.topic_id == ZERO_UUID and _age(each) == (-1, 0):
             return rival
-    if one.topic_id == ZERO_UUID or one.topic_id != other.topic_id:
+    if first.topic_id == ZERO_UUID or first.topic_id != second.topic_id:
         return None
-    return one if _age(one) > _age(other) else other
+    return first if _age(first) > _age(second) else second
 
 
 def _age(log: PartitionLog) -> tuple[int, int]:

@@ -498,8 +498,8 @@ class LogManager:
         self._maintenance.run([*self._logs.values(), *self._futures.values()], now_ms)
 
 
-def _duplicate_log_error(one: PartitionLog, other: PartitionLog) -> MisplacedDirectory:
+def _duplicate_log_error(first: PartitionLog, second: PartitionLog) -> MisplacedDirectory:
     return MisplacedDirectory(
-        f"{one.directory} and {other.directory} are the same partition: remove the one in the "
+        f"{first.directory} and {second.directory} are the same partition: remove the one in the "
         "directory that failed last, or the one of an older topic with the same name"
     )

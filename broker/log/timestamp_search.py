@@ -64,10 +64,13 @@ def _list_offsets_and_times(batch: Batch) -> Iterator[list[tuple[int, int]]]:
     """(offset, time in ms) of the records, some hundred at a time."""
     header = batch.header
     if header.magic == NEWEST_MAGIC:
-        for found in iter_outlines(batch.data, as_sent=False):
-            yield [(header.base_offset + one.offset_delta, one.timestamp_ms) for one in found]
+        for outlines in iter_outlines(batch.data, as_sent=False):
+            yield [
+                (header.base_offset + outline.offset_delta, outline.timestamp_ms)
+                for outline in outlines
+            ]
     else:
-        yield [(one.offset, one.timestamp_ms) for one in iter_stored_records(batch.data)]
+        yield [(record.offset, record.timestamp_ms) for record in iter_stored_records(batch.data)]
 
 
 def search_newest(segments: SegmentList) -> Searches:

@@ -67,12 +67,14 @@ class _Conversion:
     def read(self, entries: Entries) -> Steps[None]:
         for _, entry in entries:
             of_broker = old_messages.has_broker_time(entry)
-            for one in old_messages.iter_old_messages(entry):
-                time_ms = one.timestamp_ms
-                self._errors.check([time_ms], [one.key is not None], claims_broker_time=of_broker)
+            for message in old_messages.iter_old_messages(entry):
+                time_ms = message.timestamp_ms
+                self._errors.check(
+                    [time_ms], [message.key is not None], claims_broker_time=of_broker
+                )
                 if not self._count:
                     self._first_ms = time_ms
-                fields = (one.key, one.value, (), time_ms)
+                fields = (message.key, message.value, (), time_ms)
                 put_record(self._records, fields, self._count, time_ms - self._first_ms)
                 self._count += 1
                 if self._count % _AT_ONCE == 0:

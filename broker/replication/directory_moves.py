@@ -108,17 +108,17 @@ class DirectoryMoves:
 
     def drop_directory(self, path: Path) -> None:
         """Cancel the moves to a failed directory."""
-        for one in list(self._moving.values()):
-            future = one.partition.future
+        for move in list(self._moving.values()):
+            future = move.partition.future
             if future is not None and future.directory.parent == path:
-                self.cancel(one.partition)
+                self.cancel(move.partition)
 
     # -- copying --------------------------------------------------------------------------------
 
     async def _run(self) -> None:
         while self._moving:
             now_ms = self._clock.monotonic_ms()
-            ready = [key for key, one in self._moving.items() if one.retry_at_ms <= now_ms]
+            ready = [key for key, move in self._moving.items() if move.retry_at_ms <= now_ms]
             pause_ms = self._throttled_ms(now_ms)
             if pause_ms > 0:
                 await asyncio.sleep(min(pause_ms, LONGEST_PAUSE_MS) / 1000)
@@ -126,7 +126,7 @@ class DirectoryMoves:
                 self._advance(self._moving[min(ready)], now_ms)
                 await asyncio.sleep(0)  # client requests run here
             else:
-                first_ms = min(one.retry_at_ms for one in self._moving.values())
+                first_ms = min(move.retry_at_ms for move in self._moving.values())
                 await asyncio.sleep((first_ms - now_ms) / 1000)
 
     def _throttled_ms(self, now_ms: float) -> float:
@@ -135,29 +135,29 @@ class DirectoryMoves:
         when_ms, copied = self._last_step
         return when_ms + copied / limit * 1000 - now_ms
 
-    def _advance(self, one: FutureReplica, now_ms: float) -> None:
+    def _advance(self, move: FutureReplica, now_ms: float) -> None:
         try:
-            copied = one.copy_batches(self._max_bytes, self._clock.now_ms())
+            copied = move.copy_batches(self._max_bytes, self._clock.now_ms())
         except Exception:  # a bug: the other moves must not be affected
-            log.exception("%s: its copy is retried later", one.partition)
-            one.retry_at_ms = now_ms + RETRY_MS
+            log.exception("%s: its copy is retried later", move.partition)
+            move.retry_at_ms = now_ms + RETRY_MS
             return
         self._last_step = (now_ms, copied)
-        if one.last_error is not ErrorCode.NONE:
-            one.retry_at_ms = now_ms + RETRY_MS
-            log.error("%s: its copy is retried later: %s", one.partition, one.last_error.name)
-        elif one.is_caught_up:
-            self._finish(one, now_ms)
+        if move.last_error is not ErrorCode.NONE:
+            move.retry_at_ms = now_ms + RETRY_MS
+            log.error("%s: its copy is retried later: %s", move.partition, move.last_error.name)
+        elif move.is_caught_up:
+            self._finish(move, now_ms)
 
-    def _finish(self, one: FutureReplica, now_ms: float) -> None:
-        partition = one.partition
+    def _finish(self, move: FutureReplica, now_ms: float) -> None:
+        partition = move.partition
         if not self._logs.is_promotable(partition.topic, partition.partition):
-            one.retry_at_ms = now_ms + RETRY_MS
+            move.retry_at_ms = now_ms + RETRY_MS
             return
         del self._moving[partition.topic, partition.partition]
         assert partition.future is not None
         try:
-            one.adopt_log_state()
+            move.adopt_log_state()
             partition.log = self._logs.promote_future(partition.topic, partition.partition)
         except OSError as failure:
             partition.future.fail(failure)

@@ -29,13 +29,13 @@ class FetchSessionClient:
             self._sent_positions = {}
         topics: dict[UUID, list[FetchRequest.FetchPartition]] = {}
         removed = set(self._sent_positions)
-        for one in ready:
-            position = one.position()
-            removed.discard(one.wire_key)
-            if self._sent_positions.get(one.wire_key) != position:
-                self._sent_positions[one.wire_key] = position
-                fetch = one.request(self._max_bytes)
-                topics.setdefault(one.wire_key[0], []).append(fetch)
+        for followed in ready:
+            position = followed.position()
+            removed.discard(followed.wire_key)
+            if self._sent_positions.get(followed.wire_key) != position:
+                self._sent_positions[followed.wire_key] = position
+                fetch = followed.request(self._max_bytes)
+                topics.setdefault(followed.wire_key[0], []).append(fetch)
         forgotten: dict[UUID, list[int]] = {}
         for key in sorted(removed, key=lambda key: (key[0].int, key[1])):
             del self._sent_positions[key]

@@ -131,10 +131,10 @@ class _Fetcher:
             now_ms = self._clock.monotonic_ms()
             is_held_back = self._throttle.is_exceeded
             ready = [
-                one
-                for one in self.following.values()
-                if one.retry_at_ms <= now_ms
-                and not (is_held_back and one.is_behind and one.is_throttled)
+                followed
+                for followed in self.following.values()
+                if followed.retry_at_ms <= now_ms
+                and not (is_held_back and followed.is_behind and followed.is_throttled)
             ]
             if not ready:
                 await self._idle(now_ms)
@@ -154,8 +154,8 @@ class _Fetcher:
         self._wakeup.clear()
         soon_ms = now_ms + self._config.replica_fetch_backoff_ms  # for throttled partitions
         retries = [
-            one.retry_at_ms if one.retry_at_ms > now_ms else soon_ms
-            for one in self.following.values()
+            followed.retry_at_ms if followed.retry_at_ms > now_ms else soon_ms
+            for followed in self.following.values()
         ]
         timeout_s = (min(retries) - now_ms) / 1000 if retries else None
         try:
@@ -200,77 +200,79 @@ class _Fetcher:
     async def _apply_response(
         self, ready: list[FollowedPartition], response: FetchResponse
     ) -> None:
-        by_key = {one.wire_key: one for one in ready}
+        by_key = {followed.wire_key: followed for followed in ready}
         out_of_range = []
         for topic in response.responses:
             for data in topic.partitions:
-                one = by_key.get((topic.topic_id, data.partition_index))
-                if one is None or self.following.get(one.key) is not one:
+                followed = by_key.get((topic.topic_id, data.partition_index))
+                if followed is None or self.following.get(followed.key) is not followed:
                     continue
                 if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
-                    out_of_range.append(one)
+                    out_of_range.append(followed)
                 else:
-                    self._apply_partition(one, data)
-        for one in out_of_range:
-            await self._reset_position(one)
+                    self._apply_partition(followed, data)
+        for followed in out_of_range:
+            await self._reset_position(followed)
 
-    def _apply_partition(self, one: FollowedPartition, data: FetchResponse.PartitionData) -> None:
+    def _apply_partition(
+        self, followed: FollowedPartition, data: FetchResponse.PartitionData
+    ) -> None:
         error = ErrorCode(data.error_code)
         if error is ErrorCode.NONE:
-            if data.records and one.is_throttled:
+            if data.records and followed.is_throttled:
                 self._throttle.record(len(data.records))  # in sync or not (KIP-73)
             try:
-                error = one.apply_response(data, self._clock.now_ms())
+                error = followed.apply_response(data, self._clock.now_ms())
             except OSError as failure:
-                self._handle_storage_error(one, failure)
+                self._handle_storage_error(followed, failure)
                 return
             except Exception:
                 log.exception(
-                    "%s: cannot apply records of broker %d", one.partition, self.leader.id
+                    "%s: cannot apply records of broker %d", followed.partition, self.leader.id
                 )
                 error = ErrorCode.UNKNOWN_SERVER_ERROR
         if error is not ErrorCode.NONE:
-            self._back_off(one, error)
+            self._back_off(followed, error)
 
-    def _change(self, one: FollowedPartition, do: Callable[[], None]) -> None:
+    def _change(self, followed: FollowedPartition, do: Callable[[], None]) -> None:
         try:
             do()
         except OSError as failure:
-            self._handle_storage_error(one, failure)
+            self._handle_storage_error(followed, failure)
 
-    def _handle_storage_error(self, one: FollowedPartition, failure: OSError) -> None:
+    def _handle_storage_error(self, followed: FollowedPartition, failure: OSError) -> None:
         """Fail the log's directory and stop fetching this partition; the others continue."""
-        one.partition.log.fail(failure)
-        self.following.pop(one.key, None)
+        followed.partition.log.fail(failure)
+        self.following.pop(followed.key, None)
 
-    def _back_off(self, one: FollowedPartition, error: ErrorCode) -> None:
+    def _back_off(self, followed: FollowedPartition, error: ErrorCode) -> None:
         """Skip the partition until its backoff ends; a newer LeaderAndIsr replaces it earlier."""
-        if one.last_error is not error:
-            log.info("%s: broker %d answered %s", one.partition, self.leader.id, error.name)
-        one.last_error = error
-        one.retry_at_ms = self._clock.monotonic_ms() + self._config.replica_fetch_backoff_ms
+        if followed.last_error is not error:
+            log.info("%s: broker %d answered %s", followed.partition, self.leader.id, error.name)
+        followed.last_error = error
+        followed.retry_at_ms = self._clock.monotonic_ms() + self._config.replica_fetch_backoff_ms
 
-    async def _reset_position(self, one: FollowedPartition) -> None:
+    async def _reset_position(self, followed: FollowedPartition) -> None:
         """Handle OFFSET_OUT_OF_RANGE: truncate to the leader's end, or restart at its log start."""
-        latest = await self._leader_offset(one, LATEST)
+        latest = await self._leader_offset(followed, LATEST)
         if isinstance(latest, ErrorCode):
-            self._back_off(one, latest)
+            self._back_off(followed, latest)
             return
-        if self.following.get(one.key) is not one:
+        if self.following.get(followed.key) is not followed:
             return
-        if latest < one.partition.log.log_end_offset:
-            self._change(one, lambda: one.truncate_to(latest))
+        if latest < followed.partition.log.log_end_offset:
+            self._change(followed, lambda: followed.truncate_to(latest))
             return
-        earliest = await self._leader_offset(one, EARLIEST)
+        earliest = await self._leader_offset(followed, EARLIEST)
         if isinstance(earliest, ErrorCode):
-            self._back_off(one, earliest)
-        elif self.following.get(one.key) is one:
-            if earliest <= one.partition.log.log_end_offset:
-                self._back_off(one, ErrorCode.OFFSET_OUT_OF_RANGE)  # in range now: fetch again
-            self._change(one, lambda: one.restart_from(earliest))
+            self._back_off(followed, earliest)
+        elif self.following.get(followed.key) is followed:
+            if earliest <= followed.partition.log.log_end_offset:
+                self._back_off(followed, ErrorCode.OFFSET_OUT_OF_RANGE)  # in range now: fetch again
+            self._change(followed, lambda: followed.restart_from(earliest))
 
-    async def _leader_offset(self, one: FollowedPartition, which: int) -> int | ErrorCode:
-        partition = one.partition
+    async def _leader_offset(self, followed: FollowedPartition, which: int) -> int | ErrorCode:
+        partition = followed.partition
         request = ListOffsetsRequest(
             replica_id=self._config.broker_id,
             topics=[
@@ -279,7 +281,7 @@ class _Fetcher:
                     partitions=[
                         ListOffsetsRequest.ListOffsetsPartition(
                             partition_index=partition.partition,
-                            current_leader_epoch=one.leader_epoch,
+                            current_leader_epoch=followed.leader_epoch,
                             timestamp=which,
                         )
                     ],

@@ -94,7 +94,9 @@ class IsrProposals:
 
     async def _drain(self) -> None:
         while self._pending:
-            self._pending = {key: one for key, one in self._pending.items() if one.is_current}
+            self._pending = {
+                key: proposal for key, proposal in self._pending.items() if proposal.is_current
+            }
             sent = dict(self._pending)
             if not sent:
                 return
@@ -113,19 +115,19 @@ class IsrProposals:
 
     def _request(self, proposals: list[_Proposal]) -> AlterPartitionRequest:
         topics: dict[UUID, list[AlterPartitionRequest.PartitionData]] = {}
-        for one in proposals:
-            members = one.isr.proposed or ()
-            topics.setdefault(one.partition.topic_id, []).append(
+        for proposal in proposals:
+            members = proposal.isr.proposed or ()
+            topics.setdefault(proposal.partition.topic_id, []).append(
                 AlterPartitionRequest.PartitionData(
-                    partition_index=one.partition.partition,
-                    leader_epoch=one.leader_epoch,
+                    partition_index=proposal.partition.partition,
+                    leader_epoch=proposal.leader_epoch,
                     new_isr_with_epochs=[
                         AlterPartitionRequest.BrokerState(
-                            broker_id=member, broker_epoch=one.joining.get(member, -1)
+                            broker_id=member, broker_epoch=proposal.joining.get(member, -1)
                         )
                         for member in members
                     ],
-                    partition_epoch=one.partition_epoch,
+                    partition_epoch=proposal.partition_epoch,
                 )
             )
         return AlterPartitionRequest(
@@ -149,21 +151,21 @@ class IsrProposals:
                     continue
                 if self._pending.get(key) is proposal:
                     del self._pending[key]
-        return any(self._pending.get(key) is one for key, one in sent.items())
+        return any(self._pending.get(key) is proposal for key, proposal in sent.items())
 
-    def _settle(self, one: _Proposal, answer: AlterPartitionResponse.PartitionData) -> bool:
+    def _settle(self, proposal: _Proposal, answer: AlterPartitionResponse.PartitionData) -> bool:
         error = ErrorCode(answer.error_code)
         if error is ErrorCode.NONE:
-            if one.is_current:
-                self._count(one.isr)
-                one.partition.apply_altered_isr(
+            if proposal.is_current:
+                self._count(proposal.isr)
+                proposal.partition.apply_altered_isr(
                     answer.leader_epoch, answer.partition_epoch, tuple(answer.isr), self._now_ms()
                 )
             return True
         self.refusals += 1
-        log.info("%s: ISR %s refused: %s", one.partition, one.isr.proposed, error.name)
+        log.info("%s: ISR %s refused: %s", proposal.partition, proposal.isr.proposed, error.name)
         if error in _NOT_APPLIED:
-            one.partition.roll_back_isr(one.isr, self._now_ms())
+            proposal.partition.roll_back_isr(proposal.isr, self._now_ms())
             return True
         return error in _AWAIT_NEW_STATE
 

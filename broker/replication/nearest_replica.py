@@ -41,7 +41,11 @@ class NearestReplica:
         ]
         best = max(
             near,
-            key=lambda one: (one.end_offset, one.last_caught_up_ms, one.broker_id),
+            key=lambda follower: (
+                follower.end_offset,
+                follower.last_caught_up_ms,
+                follower.broker_id,
+            ),
             default=None,
         )
         return LEADER if best is None else best.broker_id

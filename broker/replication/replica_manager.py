@@ -174,7 +174,7 @@ class ReplicaManager:
         del self.partitions[key]
         partition.retire(error)
         self.notify_leadership(partition)
-        if all(one.topic != topic for one in self.partitions.values()):
+        if all(hosted.topic != topic for hosted in self.partitions.values()):
             self._topic_names.pop(partition.topic_id, None)
             self.traffic.forget(topic)
 
@@ -187,7 +187,9 @@ class ReplicaManager:
 
     def drop_directory(self, path: Path) -> list[TopicPartition]:
         """Stop hosting the partitions of a failed directory, before its logs close; return them."""
-        lost = [key for key, one in self.partitions.items() if one.log.directory.parent == path]
+        lost = [
+            key for key, hosted in self.partitions.items() if hosted.log.directory.parent == path
+        ]
         for key in lost:
             self.mark_offline(*key)
         self.moves.drop_directory(path)
@@ -261,8 +263,8 @@ class ReplicaManager:
 
     def fetch_target(self, topic: str, request: FetchRequest.FetchPartition) -> FetchTarget:
         """The target of a fetched partition: the hosted partition, or an error."""
-        found, error = self.hosted(topic, request.partition)
-        return FetchTarget(topic, found, request, error)
+        hosted, error = self.hosted(topic, request.partition)
+        return FetchTarget(topic, hosted, request, error)
 
     async def fetch(self, terms: FetchTerms, targets: Sequence[FetchTarget]) -> list[PartitionRead]:
         """Read all targets in order; wait up to `max_wait_ms` for `min_bytes` unless one has an
@@ -294,17 +296,19 @@ class ReplicaManager:
     ) -> Callable[[], bool | None]:
         """The condition that ends the wait: enough bytes, or a role change that is an error."""
         roles = [
-            (one, one.partition, one.partition.leader_epoch, one.partition.is_leader)
-            for one in targets
-            if one.partition is not None
+            (target, target.partition, target.partition.leader_epoch, target.partition.is_leader)
+            for target in targets
+            if target.partition is not None
         ]
 
         sizes = replace(terms, lend=True)  # only sizes matter: the bytes stay in the files
 
         def is_satisfied() -> bool | None:
-            for one, partition, epoch, is_leader in roles:
+            for target, partition, epoch, is_leader in roles:
                 changed = partition.leader_epoch != epoch or partition.is_leader != is_leader
-                if partition.is_retired or (changed and fetch_error(partition, one.request, terms)):
+                if partition.is_retired or (
+                    changed and fetch_error(partition, target.request, terms)
+                ):
                     return True
             return self._has_bytes(sizes, targets) or None
 
@@ -313,10 +317,10 @@ class ReplicaManager:
     def _has_bytes(self, terms: FetchTerms, targets: Sequence[FetchTarget]) -> bool:
         if terms.min_bytes <= 1:
             return any(
-                one.partition is not None
-                and upper_bound(one.partition, terms) > one.request.fetch_offset
-                and not self._holds_back(one.partition, terms)
-                for one in targets
+                target.partition is not None
+                and upper_bound(target.partition, terms) > target.request.fetch_offset
+                and not self._holds_back(target.partition, terms)
+                for target in targets
             )
         return _suffices(targets, self._read_all(terms, targets), terms.min_bytes)
 
@@ -339,21 +343,23 @@ class ReplicaManager:
         """With `note` a follower's fetch updates its state, once for each request."""
         now_ms = self._clock.monotonic_ms()
         bytes_left, min_one = terms.max_bytes, not terms.hard_limit
-        for one in targets:
-            partition = one.partition
+        for target in targets:
+            partition = target.partition
             if partition is None:
-                yield PartitionRead(error=one.error)
+                yield PartitionRead(error=target.error)
                 continue
             if (
-                one.settled_epoch == partition.leader_epoch
+                target.settled_epoch == partition.leader_epoch
                 and partition.is_leader
                 and partition.is_idle_fetch(
-                    terms.replica_id, one.request.fetch_offset, now_ms, note=note
+                    terms.replica_id, target.request.fetch_offset, now_ms, note=note
                 )
             ):
                 yield IDLE
                 continue
-            read = self._read(partition, one, terms, bytes_left, now_ms, min_one=min_one, note=note)
+            read = self._read(
+                partition, target, terms, bytes_left, now_ms, min_one=min_one, note=note
+            )
             if read.size:
                 min_one = False
                 bytes_left = max(bytes_left - read.size, 0)
@@ -376,8 +382,8 @@ class ReplicaManager:
         return bool(replicas) and is_listed(replicas, partition.partition, self.broker_id)
 
     def _record(self, targets: Sequence[FetchTarget], reads: Sequence[PartitionRead]) -> None:
-        for one, read in zip(targets, reads, strict=True):
-            if read.size and one.partition is not None and self._is_throttled(one.partition):
+        for target, read in zip(targets, reads, strict=True):
+            if read.size and target.partition is not None and self._is_throttled(target.partition):
                 self._throttle.record(read.size)
 
     def _read(
@@ -448,8 +454,8 @@ def _suffices(
     replica. Partitions that are not served neither end the wait nor prolong it."""
     size = 0
     is_none_served = True
-    for one, read in zip(targets, reads, strict=True):
-        if one.partition is None and read.error in NOT_SERVED:
+    for target, read in zip(targets, reads, strict=True):
+        if target.partition is None and read.error in NOT_SERVED:
             continue
         is_none_served = False
         if read.error is not ErrorCode.NONE or read.diverges or read.more:

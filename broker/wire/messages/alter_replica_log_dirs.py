@@ -10,7 +10,7 @@ from urteil.broker.wire.schema import Message, Struct, field, request, response,
 
 @request(ApiKey.ALTER_REPLICA_LOG_DIRS, "0-2", flexible="2+")
 class AlterReplicaLogDirsRequest(Message):
-    """Which replicas shall lie in which directory of the broker that is asked."""
+    """Move replicas to other log directories of the receiving broker."""
 
     @struct
     class AlterReplicaLogDirTopic(Struct):

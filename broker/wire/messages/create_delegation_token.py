@@ -10,7 +10,7 @@ from urteil.broker.wire.schema import Message, Struct, field, request, response,
 
 @request(ApiKey.CREATE_DELEGATION_TOKEN, "0-3", flexible="2+")
 class CreateDelegationTokenRequest(Message):
-    """A token for the owner, the one who asks if none is named (KIP-48, KIP-373)."""
+    """Create a token for the owner, by default the requesting principal (KIP-48, KIP-373)."""
 
     @struct
     class CreatableRenewers(Struct):

@@ -24,7 +24,7 @@ class DescribeDelegationTokenRequest(Message):
 
 @response(ApiKey.DESCRIBE_DELEGATION_TOKEN, "0-3", flexible="2+")
 class DescribeDelegationTokenResponse(Message):
-    """Those that the one who asks may see."""
+    """The tokens that the requesting principal may see."""
 
     @struct
     class DescribedDelegationTokenRenewer(Struct):

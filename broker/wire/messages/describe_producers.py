@@ -10,7 +10,7 @@ from urteil.broker.wire.schema import Message, Struct, field, request, response,
 
 @request(ApiKey.DESCRIBE_PRODUCERS, "0", flexible="0+")
 class DescribeProducersRequest(Message):
-    """Partitions whose producers are asked for."""
+    """Partitions whose producers are requested."""
 
     @struct
     class TopicRequest(Struct):

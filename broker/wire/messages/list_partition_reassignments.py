@@ -10,7 +10,7 @@ from urteil.broker.wire.schema import Message, Struct, field, request, response,
 
 @request(ApiKey.LIST_PARTITION_REASSIGNMENTS, "0", flexible="0+")
 class ListPartitionReassignmentsRequest(Message):
-    """Partitions whose reassignment is asked for; null means all."""
+    """Partitions whose reassignments are requested; null means all."""
 
     @struct
     class ListPartitionReassignmentsTopics(Struct):

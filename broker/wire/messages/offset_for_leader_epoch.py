@@ -33,7 +33,7 @@ class OffsetForLeaderEpochRequest(Message):
 
 @response(ApiKey.OFFSET_FOR_LEADER_EPOCH, "0-4", flexible="4+")
 class OffsetForLeaderEpochResponse(Message):
-    """The largest epoch not above the asked one, and its end offset."""
+    """The largest epoch not above the requested one, and its end offset."""
 
     @struct
     class EpochEndOffset(Struct):

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.broker.log.cleaner.helpers import COMPACTED, clean, pairs, put
-from tests.broker.log.helpers import NOW_MS, drop, open_log
+from tests.broker.log.helpers import NOW_MS, close_logs, open_log
 from urteil.broker.groups.records import (
     GROUP_KEY_VERSION,
     GROUP_VALUE_VERSION,
@@ -65,4 +65,4 @@ def test_groups_load_from_a_cleaned_log(tmp_path: Path) -> None:
     log.close()
     again = open_log(tmp_path, config=SMALL, remembered=CheckpointedState(clean=True))
     assert _told(again) == before
-    drop(again)
+    close_logs(again)

@@ -1,4 +1,4 @@
-"""A log directory as a broker leaves it, kept in memory, to be damaged and opened again."""
+"""Images of a log directory in memory, to be damaged, written to disk and opened."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class _UnsyncedFile(File):
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A batch and where it lies."""
+    """A batch and its position."""
 
     file: str
     position: int
@@ -63,7 +63,7 @@ class Stored:
 
 @dataclass(slots=True)
 class Image:
-    """The files of a log directory by name, and what a log of it holds."""
+    """The files of a log directory by name, and the batches of its log."""
 
     clean: bool
     files: dict[str, bytes] = field(default_factory=dict)
@@ -76,7 +76,7 @@ class Image:
     recovery_point: int = 0
 
     def write(self, folder: Path, name: str | None = None, data: bytes = b"") -> None:
-        """Lay the files out in a new folder, one of them with other content."""
+        """Write the files to a folder, one of them with other content."""
         for each, content in self.files.items():
             path = folder / each
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -84,7 +84,7 @@ class Image:
 
 
 def producing(log: PartitionLog) -> dict[int, Producing]:
-    """What is known of each producer: epoch, last sequence and offset, its open transaction."""
+    """The state of each producer: epoch, last sequence and offset, open transaction."""
     return {
         number: (
             entry.epoch,
@@ -98,7 +98,7 @@ def producing(log: PartitionLog) -> dict[int, Producing]:
 
 
 def quick_folder() -> tempfile.TemporaryDirectory[str]:
-    """A folder in memory where the system has one: thousands of small files come and go."""
+    """A folder in memory if the system has one: the test writes thousands of small files."""
     return tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None)
 
 
@@ -107,7 +107,7 @@ def manager_of(folder: Path) -> LogManager:
 
 
 def make_image(folder: Path, *, clean: bool) -> Image:
-    """Write the directory by a broker's own means and stop it, cleanly or by a crash."""
+    """Write a directory with a log manager and stop it, cleanly or by a crash."""
     manager = manager_of(folder)
     manager.load("cluster")
     log = manager.get_or_create(*HIT, TOPIC_ID)
@@ -131,7 +131,7 @@ def make_image(folder: Path, *, clean: bool) -> Image:
     if clean:
         manager.shutdown(broker_epoch=12)
     else:
-        let_go(manager)
+        crash_manager(manager)
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path.name != ".lock":
             image.files[str(path.relative_to(folder))] = path.read_bytes()
@@ -139,7 +139,7 @@ def make_image(folder: Path, *, clean: bool) -> Image:
 
 
 def _fill(log: PartitionLog, rng: random.Random) -> None:
-    """Plain and packed batches, three producers, transactions that end either way, tombstones."""
+    """Append plain and compressed batches of three producers, transactions and tombstones."""
     sequences = {1: 0, 2: 0, 3: 0, 4: 0}
     for number in range(130):
         who = rng.choice([0, 0, 1, 2, 3])
@@ -175,8 +175,8 @@ def stored(log: PartitionLog) -> list[Stored]:
     ]
 
 
-def let_go(manager: LogManager) -> None:
-    """End as a killed process does: files are closed, nothing is written."""
+def crash_manager(manager: LogManager) -> None:
+    """Close all files without writing, as a killed process does."""
     for log in manager.logs():
         for segment in log.segments:
             segment.file.close()
@@ -185,7 +185,7 @@ def let_go(manager: LogManager) -> None:
 
 
 def damages(name: str, data: bytes, seeds: int) -> Iterator[tuple[str, bytes, int]]:
-    """(what was done, the content after it, the first byte that differs)."""
+    """(name of the damage, damaged content, first changed byte)."""
     size = len(data)
     for cut in sorted({0, 1, size - 1, *range(EVERY_BYTES, size, EVERY_BYTES)}):
         if 0 <= cut < size:
@@ -193,7 +193,7 @@ def damages(name: str, data: bytes, seeds: int) -> Iterator[tuple[str, bytes, in
     rng = random.Random(f"{name} {size}")
     for seed in range(seeds if size else 0):
         bits = [rng.randrange(size * 8) for _ in range(1 if seed % 3 else 4)]
-        if name.endswith(".log"):  # within one batch: what is to be found is told by it
+        if name.endswith(".log"):  # within one batch, which determines the expected result
             bits = [bits[0] // 8 * 8 + bit % 8 for bit in bits]
         hurt = bytearray(data)
         for bit in bits:

@@ -79,7 +79,7 @@ def marker(producer_id: int, epoch: int, *, commit: bool, coordinator_epoch: int
 
 
 def append(log: PartitionLog, data: memoryview | None = None, epoch: int = 0) -> AppendResult:
-    """Append a batch that must be taken."""
+    """Append a batch; the append must succeed."""
     result = log.append_as_leader(data or batch(), epoch, NOW_MS)
     assert result.error is ErrorCode.NONE, result
     return result
@@ -94,7 +94,7 @@ def end_txn(log: PartitionLog, producer_id: int, epoch: int = 0, *, commit: bool
 
 
 def read_all(log: PartitionLog, max_bytes: int = 1 << 20) -> list[tuple[int, bytes | None]]:
-    """(offset, value) of all records, read as a consumer does: from each end on again."""
+    """(offset, value) of all records, read in several fetches as a consumer does."""
     found: list[tuple[int, bytes | None]] = []
     offset = log.log_start_offset
     while offset < log.log_end_offset:
@@ -108,20 +108,20 @@ def read_all(log: PartitionLog, max_bytes: int = 1 << 20) -> list[tuple[int, byt
     return [pair for pair in found if pair[0] >= log.log_start_offset]
 
 
-def drop(*logs: PartitionLog) -> None:
-    """Close the files as the end of a process does: nothing is written."""
+def close_logs(*logs: PartitionLog) -> None:
+    """Close the files without writing, as a killed process does."""
     for log in logs:
         for segment in log.segments:
             segment.file.close()
 
 
 def first_at(log: PartitionLog, timestamp_ms: int) -> TimestampOffset | None:
-    """The first record of a time or after."""
+    """The first record at or after a time."""
     return _first(log.search_timestamp(timestamp_ms))
 
 
 def newest_in(log: PartitionLog) -> TimestampOffset | None:
-    """The first record of the largest time."""
+    """The first record with the largest timestamp."""
     return _first(log.search_max_timestamp())
 
 

@@ -1,6 +1,7 @@
-"""Files beside a whole log as other releases, crashes and power cuts leave them: one case each.
+"""Cases of odd files beside an undamaged log, as other releases, crashes and power cuts leave them.
 
-A case changes a log directory that holds one partition. All records stay, unless a case says which.
+A case changes a log directory that holds one partition. All records stay, unless the case lists the
+remaining ones.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Folders of partitions as releases from 0.8 to 3.9 and power cuts leave them, drawn by a seed.
+"""Random partition folders in the formats of releases 0.8 to 3.9, also after power cuts.
 
 Messages of magic 0 and 1 are written by kafka-python's builder, so that no code of the broker is
 compared with itself.
@@ -58,7 +58,7 @@ class Written:
 
 @dataclass
 class OldLog:
-    """The files of one partition, what was written to them, and what became of it."""
+    """The files of one partition, the records written to them, and the damage."""
 
     what: str
     clean: bool
@@ -166,7 +166,7 @@ class _Draw:
 
 
 def draw(seed: int, *, clean: bool | None = None) -> OldLog:
-    """The folder of that seed."""
+    """Draw the folder of a seed."""
     rng = random.Random(seed)
     formats, indexes = rng.choice(FORMATS), rng.choice(INDEXES)
     is_clean = rng.random() < 0.5 if clean is None else clean

@@ -1,4 +1,4 @@
-"""What the leader makes of the bytes that a producer sends."""
+"""Validation and conversion of a producer's batches by the leader."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ APPEND_TIME = LogConfig(message_timestamp_type="LogAppendTime")
 def appended(
     folder: Path, data: Any, config: LogConfig | None = None
 ) -> tuple[AppendResult, list[tuple[BatchHeader, list[Record]]]]:
-    """The answer, and the batches that are in the log after it."""
+    """The result of an append, and the batches of the log after it."""
     log = open_log(folder, config=config)
     result = log.append_as_leader(memoryview(data), 5, NOW_MS)
     records = log.read(0, 1 << 20, upto=log.log_end_offset).records
@@ -84,7 +84,7 @@ def test_log_append_time_sets_the_timestamp_type(tmp_path: Path, codec: str) -> 
 
 
 def test_timestamp_type_set_by_a_producer_is_cleared_or_rejected(tmp_path: Path) -> None:
-    """Cleared where the producers' times count, refused where the broker's do."""
+    """It is cleared with CreateTime and rejected with LogAppendTime."""
     data = batch([b"a"], log_append_time=True)
     result, ((header, _),) = appended(tmp_path, data)
     assert (result.error, header.timestamp_type) == (ErrorCode.NONE, 0)

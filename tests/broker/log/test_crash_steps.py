@@ -1,4 +1,4 @@
-"""A kill at any step of any operation: what was acknowledged is there, and nothing else.
+"""Kills at any step of any operation: the log then has exactly the acknowledged records.
 
 The storage dies before its n-th change, as a process does; the log is then opened again from
 what the files hold.
@@ -11,7 +11,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.broker.log.helpers import NOW_MS, append, batch, drop, open_log, read_all
+from tests.broker.log.helpers import NOW_MS, append, batch, close_logs, open_log, read_all
 from tests.broker.log.test_recovery import check_indexes
 from urteil.broker.log.log_config import LogConfig
 from urteil.broker.log.partition_log import PartitionLog
@@ -21,7 +21,7 @@ CONFIG = LogConfig(segment_bytes=400, index_interval_bytes=100, retention_ms=100
 
 
 class Killed(BaseException):
-    """The process is gone."""
+    """The process was killed."""
 
 
 class DyingStorage(Storage):
@@ -91,7 +91,7 @@ Content = list[tuple[int, bytes | None]]
 
 
 def play(log: PartitionLog, step: Step, number: int, before: Content) -> Content:
-    """Do one step; returns what the log holds after it."""
+    """Do one step; return the content of the log after it."""
     what, where = step
     start, end = log.log_start_offset, log.log_end_offset
     at = start + int(where * (end - start))
@@ -134,7 +134,7 @@ def test_kill_at_any_step_loses_no_acknowledged_record(program: list[Step], step
             pass
         else:
             pending = ("", 0.0)
-        drop(log)
+        close_logs(log)
         again = open_log(folder, config=CONFIG)
         found = read_all(again)
         check_indexes(again)
@@ -145,11 +145,11 @@ def test_kill_at_any_step_loses_no_acknowledged_record(program: list[Step], step
         assert all(start <= again.log_end_offset for _, start in again.epochs.entries)
         value = append(again, batch([b"next"]), epoch=1000).base_offset
         assert read_all(again)[-1] == (value, b"next")
-        drop(again)
+        close_logs(again)
 
 
 def _check(found: Content, content: Content, pending: str) -> None:
-    """`content` was there before the kill; the pending step may be done, in part, or not."""
+    """Check the content after the kill: the pending step may be done, in part, or not."""
     offsets = [offset for offset, _ in found]
     assert offsets == list(range(offsets[0], offsets[0] + len(offsets))) if offsets else True
     expected = dict(content)

@@ -1,5 +1,5 @@
-"""Every file a broker may find at its start, cut and with flipped bits: it is mended, or one
-line names it; nothing below the high watermark is lost but what the damage itself took.
+"""Damage of every file of a log directory: truncation and flipped bits. The file is repaired, or
+one line names it; below the high watermark only the damaged bytes are lost.
 
 `SEEDS` is how many times bits are flipped in each file; raise it to hunt.
 """
@@ -18,8 +18,8 @@ from tests.broker.log.damage import (
     OTHER,
     Image,
     Stored,
+    crash_manager,
     damages,
-    let_go,
     make_image,
     manager_of,
     producing,
@@ -90,7 +90,7 @@ def _check(image: Image, folder: Path, name: str, data: bytes, first: int) -> No
         manager.load("cluster")
     except OSError as refused:
         # one line that names the file and the mend, and nothing was touched
-        let_go(manager)
+        crash_manager(manager)
         _check_refusal(str(refused), folder / name, data)
         return
     log, other = manager.get(*HIT), manager.get(*OTHER)
@@ -103,7 +103,7 @@ def _check(image: Image, folder: Path, name: str, data: bytes, first: int) -> No
         _check_whole(image, log, name)
     # what is written now is found behind it, also after the next stop
     manager = _append_and_reopen(manager, log, folder)
-    let_go(manager)
+    crash_manager(manager)
 
 
 def _check_refusal(text: str, path: Path, data: bytes) -> None:
@@ -132,7 +132,7 @@ def _append_and_reopen(manager: LogManager, log: PartitionLog, folder: Path) -> 
 
 
 def _check_whole(image: Image, log: PartitionLog, name: str) -> None:
-    """The batches are all there, and all that follows from them."""
+    """Check that all batches and the state that follows from them are complete."""
     batches = image.batches[HIT]
     assert [each.data for each in stored(log)] == [each.data for each in batches]
     assert log.log_end_offset == image.end

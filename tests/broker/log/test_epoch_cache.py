@@ -132,8 +132,8 @@ def test_log_updates_epochs_with_every_change(tmp_path: Path) -> None:
 
 
 def test_epochs_below_a_lowered_log_start_are_restored(tmp_path: Path) -> None:
-    """The start is in a checkpoint once a minute, the epochs are written at once. A follower with
-    other records below that start would not be told that it diverges."""
+    """The start is in a checkpoint once a minute, the epochs are written at once. Without
+    them a follower with other records below that start would not be found diverging."""
     log = open_log(tmp_path)
     for epoch in (0, 1, 1, 3):
         append(log, batch(), epoch)

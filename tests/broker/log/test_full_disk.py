@@ -1,7 +1,8 @@
-"""A disk that is full, read-only or broken from its n-th change on, for every n.
+"""Disks that are full, read-only or broken from the n-th change on, for every n.
 
-What was acknowledged is there afterwards, every failure is a storage error that names a file of
-the directory, and the stop is not a clean one.
+All acknowledged
+records survive, every failure is a storage error that names a file of the directory, and the stop
+is not clean.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker.log.damage import HIT, PROPS, TOPIC_ID, let_go, quick_folder
+from tests.broker.log.damage import HIT, PROPS, TOPIC_ID, crash_manager, quick_folder
 from tests.broker.log.helpers import NOW_MS, FixedClock, append, batch, open_log, read_all
 from urteil.broker.log.log_manager import LogManager
 from urteil.broker.log.storage import Buffer, File, Storage
@@ -99,7 +100,7 @@ class FailingFile(File):
 
 
 def _work(manager: LogManager, acknowledged: list[tuple[int, bytes | None]]) -> None:
-    """What a broker does all day; it halts when the directory failed."""
+    """Appends, truncations and checkpoints of a broker, until the directory fails."""
     manager.load("cluster")
     log = manager.get_or_create(*HIT, TOPIC_ID, {"segment.bytes": "600", "flush.messages": "7"})
     for number in range(24):
@@ -147,7 +148,7 @@ def _fail_at(step: int, code: int, folder: Path) -> int:
     manager.shutdown()  # never raises: a stop is a stop
     was_clean = (folder / ".kafka_cleanshutdown").exists()
     assert was_clean or storage.failed
-    let_go(manager)
+    crash_manager(manager)
     again = LogManager([folder], PROPS, FixedClock())
     again.load("cluster")
     log = again.get(*HIT)
@@ -155,7 +156,7 @@ def _fail_at(step: int, code: int, folder: Path) -> int:
     # what was not acknowledged may be there, as after any crash
     assert found[: len(acknowledged)] == acknowledged, f"step {step}"
     assert len(found) - len(acknowledged) in (0, 2, 4), f"step {step}"
-    let_go(again)
+    crash_manager(again)
     return int(finished)
 
 

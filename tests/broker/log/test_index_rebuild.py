@@ -1,4 +1,4 @@
-"""Indexes that do not fit their log while it is read: readers are served, the rest is beside."""
+"""Indexes that do not match their log: reads bypass them, and a background job rebuilds them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Apache Kafka's own reader of log files has nothing to complain of."""
+"""Apache Kafka's DumpLogSegments reads the broker's files without a complaint."""
 
 import re
 import subprocess
@@ -99,11 +99,11 @@ def test_dump_log_segments_reads_every_file(filled: tuple[PartitionLog, Values])
     lines = dump(files, "--deep-iteration", "--print-data-log")
     last = f"lastOffset: {log.log_end_offset - 1} "
     assert any(last in line for line in lines)
-    told = [line.split(" payload: ")[1] for line in lines if " payload: " in line]
+    dumped_values = [line.split(" payload: ")[1] for line in lines if " payload: " in line]
     assert len(held) > 300
     texts = (value.decode() for value in held if value.isascii())
     values = [text for text in texts if text.isprintable()]  # markers are not printed
-    assert told == values
+    assert dumped_values == values
 
 
 def test_kafka_finds_the_indexes_sane(log: PartitionLog) -> None:

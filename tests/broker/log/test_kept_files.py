@@ -1,4 +1,4 @@
-"""Damage in one segment: whole segments behind it stay, and what is cut is kept aside."""
+"""Damage in one segment: later segments stay, and removed bytes move to kept files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker.log.helpers import NOW_MS, append, batch, drop, open_log, read_all
+from tests.broker.log.helpers import NOW_MS, append, batch, close_logs, open_log, read_all
 from tests.broker.log.test_recovery import check_indexes, stored
 from urteil.broker.log.log_config import LogConfig
 from urteil.broker.log.partition_log import PartitionLog
@@ -85,10 +85,10 @@ def test_batches_after_damage_in_a_flushed_segment_stay(tmp_path: Path, clean: b
 
 
 def test_segments_after_unflushed_damage_become_kept_files(tmp_path: Path) -> None:
-    """A power cut may have taken more than it shows, so the log ends at the damage."""
+    """A power cut may have lost any unflushed bytes, so the log ends at the damage."""
     log = two_segments(tmp_path)
     third, content = stored(log)[2], (tmp_path / "00000000000000000100.log").read_bytes()
-    drop(log)
+    close_logs(log)
     data = third.segment.read_bytes()
     os.truncate(third.segment, third.position + 9)
     again = reopened(tmp_path, clean=False, point=0)
@@ -101,7 +101,7 @@ def test_segments_after_unflushed_damage_become_kept_files(tmp_path: Path) -> No
     assert (tmp_path / "00000000000000000010.log.kept").read_bytes() == data[
         third.position : third.position + 9
     ]
-    drop(again)
+    close_logs(again)
     (tmp_path / "00000000000000000100.log.kept").rename(tmp_path / "00000000000000000100.log")
     restored = reopened(tmp_path, clean=False, point=200)
     assert offsets(restored) == [*range(10), *range(100, 200)]
@@ -111,11 +111,11 @@ def test_second_kept_file_at_an_offset_gets_its_own_name(tmp_path: Path) -> None
     log = open_log(tmp_path)
     append(log)
     size = log.segments.active.size
-    drop(log)
+    close_logs(log)
     for number in range(3):
         with open(tmp_path / "00000000000000000000.log", "ab") as file:
             file.write(b"%d torn" % number)
-        drop(open_log(tmp_path))
+        close_logs(open_log(tmp_path))
     assert (tmp_path / "00000000000000000000.log").stat().st_size == size
     assert kept(tmp_path) == {
         "00000000000000000001.log.kept": 6,
@@ -125,7 +125,7 @@ def test_second_kept_file_at_an_offset_gets_its_own_name(tmp_path: Path) -> None
 
 
 def test_log_that_ends_before_its_start_becomes_kept_files(tmp_path: Path) -> None:
-    drop(two_segments(tmp_path))
+    close_logs(two_segments(tmp_path))
     remembered = CheckpointedState(recovery_point=200, log_start_offset=500, clean=True)
     again = open_log(tmp_path, remembered=remembered)
     assert (again.log_start_offset, again.log_end_offset) == (500, 500)
@@ -138,7 +138,7 @@ def test_log_that_ends_before_its_start_becomes_kept_files(tmp_path: Path) -> No
 def test_zeros_of_preallocation_are_not_kept(tmp_path: Path) -> None:
     log = open_log(tmp_path, config=replace(CONFIG, preallocate=True))
     append(log)
-    drop(log)
+    close_logs(log)
     assert (tmp_path / "00000000000000000000.log").stat().st_size == 900
     assert open_log(tmp_path, config=CONFIG).log_end_offset == 1
     assert kept(tmp_path) == {}
@@ -161,7 +161,7 @@ def test_retention_removes_kept_files(
 ) -> None:
     log = open_log(tmp_path)
     append(log)
-    drop(log)
+    close_logs(log)
     with open(tmp_path / "00000000000000000000.log", "ab") as file:
         file.write(b"torn" * 20)
     again = open_log(tmp_path, config=replace(LogConfig(), **limits))
@@ -170,7 +170,7 @@ def test_retention_removes_kept_files(
     again.increment_log_start_offset(start)
     again.apply_retention(NOW_MS + later_ms)
     assert bool(kept(tmp_path)) is stays
-    drop(again)
+    close_logs(again)
 
 
 # Offsets that leap
@@ -207,7 +207,7 @@ def test_segment_with_unreachable_offsets_is_split(
         assert log.segments.base_offsets == segments
         assert offsets(log) == list(bases)
         assert (log.log_start_offset, log.log_end_offset) == (segments[0], bases[-1] + 1)
-        drop(log)
+        close_logs(log)
     assert kept(tmp_path) == {}
 
 

@@ -1,4 +1,4 @@
-"""Several log directories: each is opened, fails and is given up alone."""
+"""Several log directories: each is opened, fails and goes offline on its own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker.log.damage import Unsynced, let_go, quick_folder
+from tests.broker.log.damage import Unsynced, crash_manager, quick_folder
 from tests.broker.log.helpers import NOW_MS, FixedClock, append, batch, read_all
 from tests.broker.log.test_full_disk import FAILURES, FailingStorage
 from urteil.broker.log import checkpoints
@@ -37,7 +37,7 @@ def start(folders: list[Path]) -> Iterator[Opener]:
 
     def start(storage: Storage | None = None, paths: Sequence[Path] | None = None) -> LogManager:
         for one in opened:
-            let_go(one)
+            crash_manager(one)
         manager = LogManager(paths or folders, PROPS, FixedClock(), storage=storage or Unsynced())
         opened.append(manager)
         manager.load("cluster")
@@ -45,7 +45,7 @@ def start(folders: list[Path]) -> Iterator[Opener]:
 
     yield start
     for one in opened:
-        let_go(one)
+        crash_manager(one)
 
 
 def test_each_directory_has_checkpoints_of_its_own_logs(start: Opener, folders: list[Path]) -> None:
@@ -65,7 +65,7 @@ def test_unreadable_directory_goes_offline_and_the_other_serves(
     manager = start()
     for partition in range(2):
         append(manager.get_or_create("t", partition, TOPIC_ID))
-    let_go(manager)
+    crash_manager(manager)
     folders[0].rename(folders[0].with_name("away"))
     folders[0].write_bytes(b"no directory")
     manager = start()
@@ -172,7 +172,7 @@ def _fail_at(step: int, code: int, folder: Path) -> int:
     assert on_b
     assert all(len(acknowledged[one]) == 12 for one in on_b if storage.left >= 0 or one == 1)
     manager.shutdown()
-    let_go(manager)
+    crash_manager(manager)
     again = LogManager(paths, PROPS, FixedClock(), storage=Unsynced())
     again.load("cluster")
     for partition, done in acknowledged.items():
@@ -180,7 +180,7 @@ def _fail_at(step: int, code: int, folder: Path) -> int:
         found = read_all(log) if log is not None else []
         assert found[: len(done)] == done, f"step {step}, partition {partition}"
         assert len(found) - len(done) in (0, 1), f"step {step}"
-    let_go(again)
+    crash_manager(again)
     return int(not storage.failed)
 
 
@@ -196,7 +196,7 @@ def _acknowledge(manager: LogManager, partition: int, number: int) -> bool:
 
 
 def _keep_up(manager: LogManager, number: int) -> None:
-    """What the broker does by the clock, and when told of a failure."""
+    """The periodic work of the broker, and its handling of failed directories."""
     for failed in manager.failed_directories():
         held = [log for log in manager.logs() if log.directory.parent == failed.path]
         for log in held:
@@ -227,7 +227,7 @@ def test_new_log_is_created_in_another_directory_after_a_failure(
 
 
 class _Killed(BaseException):
-    """The process is gone."""
+    """The process was killed."""
 
 
 class _Dying(FailingStorage):
@@ -270,7 +270,7 @@ def _die_at(step: int, folder: Path) -> str:
         manager.tick(NOW_MS + 1)
     except _Killed:
         pass
-    let_go(manager)
+    crash_manager(manager)
     again = LogManager(paths, PROPS, FixedClock(), storage=Unsynced())
     again.load("cluster")
     found = again.get("t", 0)
@@ -281,5 +281,5 @@ def _die_at(step: int, folder: Path) -> str:
     assert len(list(folder.glob("*/t-0"))) == 1, "an older copy is gone"
     where = found.directory.parent.name
     has_copy = again.future("t", 0) is not None
-    let_go(again)
+    crash_manager(again)
     return f"{where} with a copy" if has_copy else where

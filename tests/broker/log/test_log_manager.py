@@ -46,7 +46,7 @@ def start(tmp_path: Path, opened: list[LogManager]) -> Opener:
 
 
 def crash(manager: LogManager) -> None:
-    """Let go of the folders without writing anything."""
+    """Close the folders without writing, as a crash does."""
     for directory in manager._directories:
         directory.close()
 

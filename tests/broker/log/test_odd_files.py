@@ -1,4 +1,4 @@
-"""Files beside a whole log as other releases, crashes and power cuts leave them: all stays."""
+"""Odd files beside an undamaged log, as other releases and crashes leave them, lose no record."""
 
 from __future__ import annotations
 

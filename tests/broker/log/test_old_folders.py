@@ -12,7 +12,15 @@ import pytest
 from kafka.record.memory_records import MemoryRecords
 
 from tests.broker.log.damage import quick_folder
-from tests.broker.log.helpers import NOW_MS, append, batch, drop, first_at, newest_in, open_log
+from tests.broker.log.helpers import (
+    NOW_MS,
+    append,
+    batch,
+    close_logs,
+    first_at,
+    newest_in,
+    open_log,
+)
 from tests.broker.log.old_folders import OldLog, Row, draw
 from urteil.broker.log.partition_log import PartitionLog
 from urteil.broker.log.recovery import CheckpointedState
@@ -60,7 +68,7 @@ def _check(old: OldLog, folder: Path) -> None:
     )
     assert again.log_end_offset == end + 1
     assert rows_of(again, old.rows)[: len(found)] == found
-    drop(again)
+    close_logs(again)
 
 
 def _remembered(old: OldLog) -> CheckpointedState:
@@ -109,8 +117,8 @@ def _check_times(log: PartitionLog, old: OldLog) -> None:
         first = next((row for row in old.rows if row.time_ms >= max(time_ms, 0)), None)
         if time_ms < 0:
             continue
-        told = first_at(log, time_ms)
-        assert (told and (told.offset, told.timestamp_ms)) == (first and first[:2])
+        result = first_at(log, time_ms)
+        assert (result and (result.offset, result.timestamp_ms)) == (first and first[:2])
     newest = newest_in(log)
     assert newest is not None
     assert newest.timestamp_ms == times[-1]
@@ -126,12 +134,12 @@ def _check_old_readers(old: OldLog) -> None:
             if codec == Compression.LZ4 and min(one.magic, magic) == 0:
                 continue
             converted = down_convert(one.data, magic)
-            told = [record for part in MemoryRecords(converted) for record in part]
-            assert [(each.offset, each.key, each.value) for each in told] == [
+            messages = [record for part in MemoryRecords(converted) for record in part]
+            assert [(each.offset, each.key, each.value) for each in messages] == [
                 (row.offset, row.key, row.value) for row in one.rows
             ]
             if magic and one.magic:
-                assert [each.timestamp for each in told] == [row.time_ms for row in one.rows]
+                assert [each.timestamp for each in messages] == [row.time_ms for row in one.rows]
 
 
 def _check_nothing_whole_went(old: OldLog, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Logs of messages of magic 0 and 1: served, continued, cut, copied, expired."""
+"""Logs of messages of magic 0 and 1: reads, appends, truncation, replication, retention."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker.log.helpers import NOW_MS, append, batch, drop, open_log
+from tests.broker.log.helpers import NOW_MS, append, batch, close_logs, open_log
 from tests.broker.log.old_folders import OLD_CODECS, Row, old_messages
 from tests.broker.log.test_old_folders import rows_of
 from urteil.broker.log.log_config import LogConfig
@@ -54,7 +54,7 @@ def test_old_log_is_served_and_appended_to(
     again = opened(tmp_path)
     assert rows_of(again, known) == [*known, Row(30, NOW_MS, b"k", b"after")]
     assert again.segments.base_offsets == [0]
-    drop(again)
+    close_logs(again)
 
 
 @pytest.mark.parametrize("codec", OLD_CODECS)
@@ -68,7 +68,7 @@ def test_truncation_removes_the_message_with_the_offset(
     end = 10 if codec else 13
     assert log.log_end_offset == end
     assert rows_of(log, known) == known[:end]
-    drop(log)
+    close_logs(log)
     assert opened(tmp_path, clean=False).log_end_offset == end
 
 

@@ -1,4 +1,4 @@
-"""`preallocate`: files of new segments as large as they may become, cut when they are done."""
+"""`preallocate`: new segment files have their full size and are trimmed when sealed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker.log.helpers import append, batch, drop, open_log, read_all
+from tests.broker.log.helpers import append, batch, close_logs, open_log, read_all
 from urteil.broker.log.log_config import LogConfig
 from urteil.broker.log.recovery import CheckpointedState
 
@@ -44,7 +44,7 @@ def test_zeros_after_a_crash_are_not_records(tmp_path: Path, count: int) -> None
     for _ in range(count):
         append(log, batch([b"x" * 100]))
     contents, written = read_all(log), [segment.size for segment in log.segments]
-    drop(log)
+    close_logs(log)
     assert sizes(tmp_path)[-1] == 4000
     again = open_log(tmp_path, config=CONFIG)
     assert read_all(again) == contents

@@ -1,4 +1,4 @@
-"""What a crash may leave in the files, and what the log makes of it."""
+"""Recovery of a log from files as crashes and power cuts leave them."""
 
 import os
 import tempfile
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.broker.log.helpers import NOW_MS, append, batch, drop, end_txn, open_log, read_all
+from tests.broker.log.helpers import NOW_MS, append, batch, close_logs, end_txn, open_log, read_all
 from urteil.broker.log.batch_scan import read_batches
 from urteil.broker.log.log_config import LogConfig
 from urteil.broker.log.partition_log import PartitionLog
@@ -35,7 +35,7 @@ SENDS = st.lists(
 
 @dataclass(frozen=True)
 class Stored:
-    """A batch as it lay in the files before the crash."""
+    """A batch and its position before the crash."""
 
     segment: Path
     position: int
@@ -103,7 +103,7 @@ def check_against_model(log: PartitionLog, prefix: list[Stored], folder: Path) -
         assert entry.batches[-len(known.batches) :] == known.batches
         assert known.last_sequence == entry.last_sequence
     assert log.producers.entries.keys() == model.producers.entries.keys()
-    drop(model)
+    close_logs(model)
 
 
 @settings(max_examples=60, deadline=None)
@@ -123,12 +123,12 @@ def test_log_ends_before_its_first_damaged_batch(
         cut = data.draw(st.booleans())
         _damage(victim, inside, cut=cut)
         _damage_indexes(folder, data.draw(st.sampled_from(["keep", "remove", "garbage"])))
-        drop(log)
+        close_logs(log)
         again = open_log(folder, config=CONFIG)
         # offset and leader epoch are not under the checksum, as in Kafka
         if not cut and (inside < 8 or 12 <= inside < 16):
             assert stored(again)[:hit] == batches[:hit]
-            drop(again)
+            close_logs(again)
             return
         assert again.log_end_offset == victim.base_offset
         check_indexes(again)
@@ -136,10 +136,10 @@ def test_log_ends_before_its_first_damaged_batch(
         append(again, batch([b"after"]), epoch=99)
         assert read_all(again)[-1] == (victim.base_offset, b"after")
         content = read_all(again)
-        drop(again)
+        close_logs(again)
         third = open_log(folder, config=CONFIG)
         assert read_all(third) == content
-        drop(third)
+        close_logs(third)
 
 
 def _damage(victim: Stored, inside: int, *, cut: bool) -> None:
@@ -182,7 +182,7 @@ def test_truncated_log_equals_a_shorter_log(
         again = open_log(folder, config=CONFIG, remembered=CheckpointedState(clean=True))
         check_indexes(again)
         check_against_model(again, prefix, Path(name) / "model2")
-        drop(again)
+        close_logs(again)
 
 
 @settings(max_examples=30, deadline=None)
@@ -204,7 +204,7 @@ def test_undamaged_log_is_recovered_completely(
         assert again.recovery_point == (again.log_end_offset if clean else 0)
         check_indexes(again)
         check_against_model(again, before, Path(name) / "model")
-        drop(log, again)
+        close_logs(log, again)
 
 
 def test_segments_below_the_recovery_point_are_not_read(tmp_path: Path) -> None:
@@ -231,7 +231,7 @@ def test_unflushed_segment_shortened_by_power_loss_ends_the_log(
     for _ in range(20):
         append(log, batch([b"x" * 50]))
     size = keeps * stored(log)[0].size
-    drop(log)
+    close_logs(log)
     os.truncate(tmp_path / "00000000000000000000.log", size)
     for kind in ("index", "timeindex"):
         os.truncate(tmp_path / f"00000000000000000000.{kind}", 0)
@@ -253,7 +253,7 @@ def test_compacted_log_shortened_by_power_loss_ends_before_an_empty_segment(
         append(log, batch([b"x" * 50]))
     log.roll(NOW_MS)
     size = keeps * stored(log)[0].size
-    drop(log)
+    close_logs(log)
     os.truncate(tmp_path / "00000000000000000000.log", size)
     for kind in ("index", "timeindex"):
         os.truncate(tmp_path / f"00000000000000000000.{kind}", 0)
@@ -306,7 +306,7 @@ def test_truncation_is_durable_before_the_recovery_point_rises(tmp_path: Path) -
 
 def test_truncation_below_the_recovery_point_is_durable_at_once(tmp_path: Path) -> None:
     """After a power cut the old records could stand where new ones were written over them, with
-    later segments of the new epoch behind: no epoch would tell."""
+    later segments of the new epoch behind: the epochs would not show it."""
     storage = Ledger()
     log = open_log(tmp_path, config=CONFIG, storage=storage)
     for _ in range(4):

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker.log.helpers import NOW_MS, append, batch, drop, open_log, read_all
+from tests.broker.log.helpers import NOW_MS, append, batch, close_logs, open_log, read_all
 from urteil.broker.log.log_config import LogConfig
 from urteil.broker.log.partition_log import PartitionLog
 from urteil.broker.wire.errors import ErrorCode
@@ -66,7 +66,7 @@ def test_jitter_spreads_segment_rolls(tmp_path: Path) -> None:
             append(log, batch(timestamp_ms=NOW_MS + 50 * step))
         first, second, *_ = log.segments.base_offsets
         ages.append((second - first) * 50)
-        drop(log)
+        close_logs(log)
     assert all(600 < age <= 1050 for age in ages)
     assert len(set(ages)) > 3
 

@@ -1,10 +1,10 @@
-"""No batch of a transaction is appended that its coordinator does not know of (KIP-890)."""
+"""Verification of transactions before their first append (KIP-890)."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from tests.broker.log.helpers import NOW_MS, drop, open_log
+from tests.broker.log.helpers import NOW_MS, close_logs, open_log
 from urteil.broker.log.log_results import AppendResult
 from urteil.broker.log.partition_log import PartitionLog
 from urteil.broker.log.transaction_verification import Guard
@@ -40,7 +40,7 @@ def test_only_the_first_batch_of_a_transaction_needs_a_guard(tmp_path: Path) -> 
     assert append(log, 0, Guard()).error is ErrorCode.INVALID_TXN_STATE
     assert append(log, 0, guard).error is ErrorCode.NONE
     assert append(log, 1, None).error is ErrorCode.NONE
-    drop(log)
+    close_logs(log)
 
 
 def test_end_marker_invalidates_the_guard(tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ def test_end_marker_invalidates_the_guard(tmp_path: Path) -> None:
     assert append(log, 0, guard).error is ErrorCode.INVALID_TXN_STATE
     again = log.verifications.start(ID, EPOCH, 0, NOW_MS)
     assert append(log, 0, again).error is ErrorCode.NONE
-    drop(log)
+    close_logs(log)
 
 
 def test_later_batch_does_not_overtake_a_batch_being_verified(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_later_batch_does_not_overtake_a_batch_being_verified(tmp_path: Path) ->
     assert append(log, 1, guard).error is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
     assert append(log, 0, guard).error is ErrorCode.NONE
     assert append(log, 1, guard).error is ErrorCode.NONE
-    drop(log)
+    close_logs(log)
 
 
 def test_unused_verifications_expire(tmp_path: Path) -> None:
@@ -71,4 +71,4 @@ def test_unused_verifications_expire(tmp_path: Path) -> None:
     assert log.verifications.is_valid(ID, guard)
     log.expire_producers(expires_ms)
     assert not log.verifications.is_valid(ID, guard)
-    drop(log)
+    close_logs(log)

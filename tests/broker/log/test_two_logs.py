@@ -1,4 +1,4 @@
-"""Whatever happens to two replicas, each knows its batches, and in the end both have the same."""
+"""Random faults of two replicas: their state matches their batches, and their logs converge."""
 
 from __future__ import annotations
 

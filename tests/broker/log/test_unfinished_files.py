@@ -1,4 +1,4 @@
-"""What does not belong in a log directory, or was left there half done."""
+"""Foreign files in a log directory, and files that a crash left unfinished."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker.log.damage import HIT, OTHER, Image, let_go, make_image, manager_of, stored
-from tests.broker.log.helpers import NOW_MS, append, batch, drop, open_log, read_all
+from tests.broker.log.damage import HIT, OTHER, Image, crash_manager, make_image, manager_of, stored
+from tests.broker.log.helpers import NOW_MS, append, batch, close_logs, open_log, read_all
 from urteil.broker.log.log_config import LogConfig
 from urteil.broker.log.log_manager import LogManager
 from urteil.broker.log.recovery import CheckpointedState
@@ -62,7 +62,7 @@ def test_stray_files_are_ignored(image: Image, tmp_path: Path, content: bytes) -
         (folder / name).write_bytes(content)
         manager = intact(image, folder)
         manager.shutdown()
-        let_go(intact(image, folder))
+        crash_manager(intact(image, folder))
 
 
 def test_stray_folders_are_ignored(image: Image, tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_stray_folders_are_ignored(image: Image, tmp_path: Path) -> None:
         image.write(folder)
         (folder / name).mkdir()
         (folder / name / "somebody's.txt").write_bytes(b"precious")
-        let_go(intact(image, folder))
+        crash_manager(intact(image, folder))
         assert (folder / name / "somebody's.txt").exists(), f"{name} is not ours to remove"
 
 
@@ -80,7 +80,7 @@ def test_interrupted_folder_deletion_is_completed(image: Image, tmp_path: Path) 
     for name in (f"gone-0.{HEX}-delete", f"orders-0.{HEX}-future"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "00000000000000000000.log").write_bytes(b"old")
-    let_go(intact(image, tmp_path))
+    crash_manager(intact(image, tmp_path))
     assert [path.name for path in tmp_path.glob(f"*{HEX}*")] == [f"orders-0.{HEX}-stray"]
 
 
@@ -114,7 +114,7 @@ def test_compaction_with_swap_files_is_completed(tmp_path: Path, originals: str)
     again = open_log(tmp_path, config=CONFIG, remembered=CheckpointedState(clean=True))
     assert read_all(again) == [(1, b"kept"), (second - 1, b"kept"), *content[second:]]
     assert [path.name for path in tmp_path.iterdir() if path.suffix in (".swap", ".deleted")] == []
-    drop(again)
+    close_logs(again)
 
 
 def test_unfinished_compaction_is_undone(tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_unfinished_compaction_is_undone(tmp_path: Path) -> None:
     _compacted(tmp_path, second, [second], ".swap")  # of the same split: KAFKA-6264
     again = open_log(tmp_path, config=CONFIG, remembered=CheckpointedState(clean=True))
     assert read_all(again) == content
-    drop(again)
+    close_logs(again)
 
 
 @pytest.mark.parametrize("cut", [0, 1, 40, 100])
@@ -137,7 +137,7 @@ def test_damaged_swap_file_does_not_replace_segments(tmp_path: Path, cut: int) -
         assert read_all(again) == content
     else:  # an empty file may be all that a compaction kept; what lay behind it is there
         assert read_all(again)[-(20 - second) :] == content[second:]
-    drop(again)
+    close_logs(again)
 
 
 def test_log_start_beyond_the_high_watermark_is_ignored(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_log_start_beyond_the_high_watermark_is_ignored(tmp_path: Path) -> None:
     again = open_log(tmp_path, config=CONFIG, remembered=remembered)
     assert (again.log_start_offset, again.log_end_offset) == (93, 93)
     assert append(again, batch(timestamp_ms=NOW_MS)).base_offset == 93
-    drop(again)
+    close_logs(again)
 
 
 def test_index_entry_into_a_hole_loses_no_record(tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ def test_index_entry_into_a_hole_loses_no_record(tmp_path: Path) -> None:
     hollow.path(".index").write_bytes(struct.pack(">ii", 15, 0))
     again = open_log(tmp_path, config=config, remembered=CheckpointedState(clean=True))
     assert read_all(again) == content
-    drop(again)
+    close_logs(again)
 
 
 def test_second_copy_of_a_log_is_renamed(image: Image, tmp_path: Path) -> None:
@@ -180,5 +180,5 @@ def test_second_copy_of_a_log_is_renamed(image: Image, tmp_path: Path) -> None:
     for _ in range(2):
         manager = intact(image, tmp_path)
         assert manager.futures() == []
-        let_go(manager)
+        crash_manager(manager)
     assert (tmp_path / f"orders-0.{HEX}-stray" / f"{0:020d}.log").read_bytes() == b"old"

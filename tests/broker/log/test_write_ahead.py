@@ -1,4 +1,4 @@
-"""A large batch is written behind the end of the log, in pieces, before it is appended."""
+"""Write-ahead of large batches: pieces behind the end of the log, before the append."""
 
 from __future__ import annotations
 

@@ -116,8 +116,8 @@ def check(log: PartitionLog) -> Batches:
         assert first_offset is not None
         assert first_offset == offset or first_offset < min(found)
     for base, (head, _) in found.items():
-        told = log.aborted_transactions(base, head.last_offset + 1)
-        known = {(txn.producer_id, txn.last_offset) for txn in told}
+        overlapping = log.aborted_transactions(base, head.last_offset + 1)
+        known = {(txn.producer_id, txn.last_offset) for txn in overlapping}
         for producer_id, begin, end_offset in aborted:
             if begin <= head.last_offset and end_offset >= base:
                 assert (producer_id, end_offset) in known

@@ -117,8 +117,8 @@ class Hosting:
         answer: LeaderAndIsrResponse = run_steps(self.control.leader_and_isr(request))
         return answer.partition_errors[0].error_code
 
-    def hear(self, topic: str, *, epoch: int = 0, partitions: int = 1) -> None:
-        """The controller tells of a topic that this broker leads."""
+    def announce_topic(self, topic: str, *, epoch: int = 0, partitions: int = 1) -> None:
+        """Apply UpdateMetadata for a topic that this broker leads."""
         kind = UpdateMetadataRequest
         states = [
             kind.UpdateMetadataPartitionState(
@@ -126,10 +126,10 @@ class Hosting:
             )
             for one in range(partitions)
         ]
-        told = kind.UpdateMetadataTopicState(
+        topic_state = kind.UpdateMetadataTopicState(
             topic_name=topic, topic_id=TOPIC_ID, partition_states=states
         )
-        self.metadata.update(kind(controller_id=1, topic_states=[told]))
+        self.metadata.update(kind(controller_id=1, topic_states=[topic_state]))
 
     def close(self) -> None:
         for log in (*self.logs.logs(), *self.logs.futures()):

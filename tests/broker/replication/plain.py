@@ -1,4 +1,4 @@
-"""A partition over a real log in a folder, its time and proposals in the test's hands."""
+"""A partition over a real log in a folder; the test controls its time and proposals."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def test_moved_log_keeps_all_records_and_state(dirs: list[Path]) -> None:
         one.lead(0, epoch=1)
         old = fill(one, 5, epoch=1)
         old.increment_log_start_offset(3)
-        one.lead(0, epoch=2)  # began at the end, so no batch tells it
+        one.lead(0, epoch=2)  # began at the end of the log, so no batch has it
         expected = read_all(old)
         assert one.replicas.moves.alter("t", 0, str(dirs[1])) is NONE
         (folder,) = dirs[1].glob("t-0.*-future")

@@ -54,17 +54,17 @@ def test_leader_names_a_replica_that_serves_the_fetch(nodes: Nodes, side: Side) 
     topic = side.create("near", [(LEADER, FOLLOWER)])
     produce(nodes, topic, [b"%d" % n for n in range(100)])
     for version in (11, 12, 13, 17):
-        told = partition(fetch(side, version, topic, [{}], to=LEADER, rack_id="b"))
-        assert (told["preferred_read_replica"], told["records"]) == (FOLLOWER, b"")
-        assert told["high_watermark"] == 100
+        answer = partition(fetch(side, version, topic, [{}], to=LEADER, rack_id="b"))
+        assert (answer["preferred_read_replica"], answer["records"]) == (FOLLOWER, b"")
+        assert answer["high_watermark"] == 100
         for rack in ("a", "c", ""):
-            told = partition(fetch(side, version, topic, [{}], to=LEADER, rack_id=rack))
-            assert told["preferred_read_replica"] == -1
-            assert told["records"]
+            answer = partition(fetch(side, version, topic, [{}], to=LEADER, rack_id=rack))
+            assert answer["preferred_read_replica"] == -1
+            assert answer["records"]
 
         def served() -> bool:
-            told = partition(fetch(side, version, topic, [{}], to=FOLLOWER, rack_id="b"))  # noqa: B023
-            return bool(told["high_watermark"] == 100 and told["records"])
+            answer = partition(fetch(side, version, topic, [{}], to=FOLLOWER, rack_id="b"))  # noqa: B023
+            return bool(answer["high_watermark"] == 100 and answer["records"])
 
         side.until(served)
     beyond = partition(fetch(side, 12, topic, [{"fetch_offset": 101}], to=LEADER, rack_id="b"))

@@ -1,4 +1,4 @@
-"""Fetch sessions of followers: both ends against each other."""
+"""Fetch sessions of followers: the client against the leader's side."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Leader:
             self.sessions.touch(session, 0.0)
             session.advance()
             reads = [self._read(one) for one in session.wanted(self._resolve)]
-            told = list(session.news(reads))
+            news = list(session.news(reads))
         else:
             self.sessions.close(request.session_id)
             asked = dict(asked_for(request, by_id=True))
@@ -45,7 +45,7 @@ class Leader:
             assert opened is not None
             session = opened
             session.begin(list(asked), wanted, reads)
-            told = [(key[0], *rest) for key, *rest in zip(asked, wanted, reads, strict=True)]
+            news = [(key[0], *rest) for key, *rest in zip(asked, wanted, reads, strict=True)]
         return FetchResponse(
             session_id=session.id,
             responses=[
@@ -60,7 +60,7 @@ class Leader:
                         )
                     ],
                 )
-                for topic_id, _, read in told
+                for topic_id, _, read in news
             ],
         )
 
@@ -80,7 +80,7 @@ class Follower:
         self.client = FetchSessionClient(1 << 20)
 
     def fetch(self, leader: Leader, *, ready: bool = True) -> tuple[int, int]:
-        """(partitions asked, partitions told)."""
+        """(requested partitions, partitions in the response)."""
         request = self.client.request([self.following] if ready else [], FetchRequest())
         response = leader.answer(request)
         self.client.on_response(response)

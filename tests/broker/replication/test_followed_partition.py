@@ -1,4 +1,4 @@
-"""What a follower does with answers: it begins within a batch, and keeps out what is corrupt."""
+"""A follower's use of fetch responses: starts inside a batch, and corrupt records."""
 
 from __future__ import annotations
 

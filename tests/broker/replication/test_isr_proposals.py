@@ -1,4 +1,4 @@
-"""What a leader proposes to the controller, and what for."""
+"""ISR proposals of a leader to the controller."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from urteil.broker.wire.messages import AlterPartitionRequest, AlterPartitionRes
 
 def test_proposal_carries_the_followers_broker_epoch(tmp_path: Path) -> None:
     """It caught up, its machine lost power, and it is back with less while the controller is
-    away: the controller must be able to tell (KIP-903)."""
+    away: the controller must detect that (KIP-903)."""
     plain = Plain(tmp_path / "t-0")
     asked: list[dict[int, int]] = []
 

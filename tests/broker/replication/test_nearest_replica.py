@@ -75,8 +75,8 @@ def test_redirected_consumer_gets_no_records(plain: Plain, metadata: MetadataCac
         asked = FetchRequest.FetchPartition(
             fetch_offset=1, current_leader_epoch=epoch, partition_max_bytes=1 << 20
         )
-        told = read_partition(plain.partition, asked, terms, 1 << 20, 0.0, min_one=True)
-        return told.error, told.preferred_replica, told.size
+        result = read_partition(plain.partition, asked, terms, 1 << 20, 0.0, min_one=True)
+        return result.error, result.preferred_replica, result.size
 
     assert read(3) == (ErrorCode.NONE, 3, 0)
     assert read(2) == (ErrorCode.FENCED_LEADER_EPOCH, -1, 0)

@@ -289,7 +289,7 @@ def test_directory_offline_at_start_is_reported(tmp_path: Path) -> None:
 
 
 def test_fetcher_drops_only_the_failed_partition(tmp_path: Path) -> None:
-    """Its fetcher goes on with what lies elsewhere."""
+    """Its fetcher continues with the partitions in other directories."""
     from urteil.broker.replication.fetchers import _Fetcher
     from urteil.broker.replication.followed_partition import FollowedPartition
 

@@ -161,10 +161,10 @@ def test_follower_that_stops_while_joining_does_not_delay_the_high_watermark(
     plain.partition.roll_back_isr(plain.partition.isr, 0.0)
     plain.append(1)
     assert plain.log.high_watermark == 0, "2 and 3 are about to join"
-    told: list[object] = []
-    plain.partition.on_committed.add(lambda: told.append(plain.partition.acknowledgement(1)))
+    results: list[object] = []
+    plain.partition.on_committed.add(lambda: results.append(plain.partition.acknowledgement(1)))
     plain.partition.maybe_shrink(MAX_LAG_MS + 1.0)
-    assert told == [ErrorCode.NONE]
+    assert results == [ErrorCode.NONE]
 
 
 def test_response_to_an_older_epoch_is_ignored(plain: Plain) -> None:
@@ -175,10 +175,10 @@ def test_response_to_an_older_epoch_is_ignored(plain: Plain) -> None:
 
 def test_delayed_operations_are_notified_of_lost_leadership(plain: Plain) -> None:
     plain.append(1)
-    told: list[object] = []
-    plain.partition.on_committed.add(lambda: told.append(plain.partition.acknowledgement(1)))
+    results: list[object] = []
+    plain.partition.on_committed.add(lambda: results.append(plain.partition.acknowledgement(1)))
     plain.partition.become_follower(state(2, 1))
-    assert told == [ErrorCode.NOT_LEADER_OR_FOLLOWER]
+    assert results == [ErrorCode.NOT_LEADER_OR_FOLLOWER]
 
 
 def test_new_leader_resets_follower_offsets(plain: Plain) -> None:

@@ -1,4 +1,4 @@
-"""Bounds and fencing of reads, ListOffsets' answers."""
+"""Bounds and fencing of reads, and results of ListOffsets."""
 
 from __future__ import annotations
 
@@ -82,9 +82,9 @@ def test_late_fetch_of_an_earlier_broker_session_is_rejected(plain: Plain) -> No
 
 
 def test_diverging_fetch_gets_the_epoch_end_and_is_not_recorded(plain: Plain) -> None:
-    told = read(plain, 4, FOLLOWER, last_fetched_epoch=2)
-    assert told.error is ErrorCode.NONE
-    assert told.diverges
+    result = read(plain, 4, FOLLOWER, last_fetched_epoch=2)
+    assert result.error is ErrorCode.NONE
+    assert result.diverges
     assert plain.partition.followers[2].end_offset == 2
 
 

@@ -1,4 +1,4 @@
-"""What a leader makes of replicas that are being added (KIP-455)."""
+"""A leader's handling of replicas that a reassignment adds (KIP-455)."""
 
 from __future__ import annotations
 

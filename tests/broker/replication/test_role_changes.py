@@ -1,4 +1,4 @@
-"""What all brokers are told of a newer epoch, and this one has no role by yet."""
+"""UpdateMetadata with a newer leader epoch, before LeaderAndIsr assigns a role."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ State = UpdateMetadataRequest.UpdateMetadataPartitionState
 KEY = ("t", 0)
 
 
-def told(epoch: int, leader: int, replicas: tuple[int, ...]) -> list[tuple[str, State]]:
+def partition_states(epoch: int, leader: int, replicas: tuple[int, ...]) -> list[tuple[str, State]]:
     state = State(partition_index=0, leader=leader, leader_epoch=epoch, replicas=replicas)
     return [("t", state)]
 
@@ -25,18 +25,18 @@ async def append(one: Hosting) -> ErrorCode:
 
 
 def test_restarted_leader_does_not_lead_beside_its_successor(tmp_path: Path) -> None:
-    """A broker that registers anew hears of all partitions before its roles."""
+    """A restarted broker gets UpdateMetadata for all partitions before its roles."""
 
     async def scenario() -> None:
         one = Hosting([tmp_path])
         led: list[bool] = []
         one.replicas.on_leadership(lambda _topic, _partition, leads, _epoch: led.append(leads))
         one.lead(0, epoch=3, replicas=(1, 2))
-        one.control.apply_metadata(told(3, 2, (1, 2)))
-        one.control.apply_metadata(told(2, 2, (1, 2)))
-        one.control.apply_metadata(told(4, 1, (1, 2)))
+        one.control.apply_metadata(partition_states(3, 2, (1, 2)))
+        one.control.apply_metadata(partition_states(2, 2, (1, 2)))
+        one.control.apply_metadata(partition_states(4, 1, (1, 2)))
         assert await append(one) is ErrorCode.NONE
-        one.control.apply_metadata(told(4, 2, (1, 2)))
+        one.control.apply_metadata(partition_states(4, 2, (1, 2)))
         assert await append(one) is ErrorCode.NOT_LEADER_OR_FOLLOWER
         one.lead(0, epoch=5, replicas=(1, 2))
         assert await append(one) is ErrorCode.NONE
@@ -47,13 +47,13 @@ def test_restarted_leader_does_not_lead_beside_its_successor(tmp_path: Path) -> 
 
 
 def test_restarted_broker_drops_partitions_that_moved_away(tmp_path: Path) -> None:
-    """No role tells it, and who was to stop it could not reach it."""
+    """No LeaderAndIsr names it, and StopReplica did not reach it."""
 
     async def scenario() -> None:
         one = Hosting([tmp_path])
         one.lead(0, epoch=3, replicas=(1, 2))
-        one.hear("t", epoch=4)
-        one.control.apply_metadata(told(4, 2, (2, 3)))
+        one.announce_topic("t", epoch=4)
+        one.control.apply_metadata(partition_states(4, 2, (2, 3)))
         assert one.replicas.partition(*KEY) is None
         assert await append(one) is ErrorCode.NOT_LEADER_OR_FOLLOWER
         assert one.logs.get(*KEY) is not None, "nobody said that it is to be deleted"

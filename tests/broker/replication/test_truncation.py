@@ -1,4 +1,4 @@
-"""A follower's cut: by epochs, in as many steps as needed."""
+"""Truncation of a follower by leader epochs, in several rounds if needed."""
 
 from __future__ import annotations
 

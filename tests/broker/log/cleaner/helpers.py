@@ -1,4 +1,4 @@
-"""Logs to be cleaned, and what is in them."""
+"""Helpers for tests of the cleaner: logs, appends and their content."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def cleaner_of(*logs: PartitionLog, **settings: Any) -> Cleaner:
 
 
 def clean(log: PartitionLog, now_ms: int = NOW_MS, **settings: Any) -> Cleaner:
-    """Clean at once all that may be cleaned."""
+    """Clean everything cleanable, synchronously."""
     cleaner = cleaner_of(log, **settings)
     cleaner.tick(now_ms)
     assert log.failure is None
@@ -50,7 +50,7 @@ def put(log: PartitionLog, *pairs: Pair, timestamp_ms: int = NOW_MS, **options: 
 
 
 def batches(log: PartitionLog) -> Iterator[tuple[BatchHeader, memoryview]]:
-    """All batches from the files, each one sound."""
+    """All batches of the files; each must be intact."""
     expected = 0
     for segment in log.segments:
         position = 0
@@ -65,7 +65,7 @@ def batches(log: PartitionLog) -> Iterator[tuple[BatchHeader, memoryview]]:
 
 
 def records(log: PartitionLog) -> list[Record]:
-    """All records but those of control batches."""
+    """All records except control records."""
     return [
         record
         for header, data in batches(log)
@@ -79,6 +79,6 @@ def pairs(log: PartitionLog) -> list[tuple[int, bytes | None, bytes | None]]:
 
 
 def newest(found: Sequence[tuple[int, bytes | None, bytes | None]]) -> dict[bytes | None, Any]:
-    """What a reader from the start ends up with by key."""
+    """The newest value of each key, as a reader from the start gets it."""
     state = {key: value for _, key, value in found}
     return {key: value for key, value in state.items() if value is not None}

@@ -1,4 +1,4 @@
-"""How far a log is clean is known after restarts, truncations, deletions and moves."""
+"""The cleaner checkpoint after restarts, truncations, deletions and moves."""
 
 from __future__ import annotations
 

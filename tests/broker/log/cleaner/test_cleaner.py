@@ -1,4 +1,4 @@
-"""When a log is cleaned, how far, and what stops it."""
+"""Selection, extent and cancellation of cleanings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.broker.log.cleaner.helpers import COMPACTED, clean, cleaner_of, newest, pairs, put
-from tests.broker.log.helpers import NOW_MS, append, batch, drop, open_log
+from tests.broker.log.helpers import NOW_MS, append, batch, close_logs, open_log
 from urteil.broker.log.cleaner.candidates import find_candidate
 from urteil.broker.log.cleaner.cleaner import Cleaner
 from urteil.broker.log.cleaner.cleaner_settings import CleanerSettings
@@ -153,7 +153,7 @@ def test_small_offset_map_needs_several_rounds(tmp_path: Path) -> None:
     found = [one for one in pairs(log) if one[0] < log.cleaned_to]
     assert newest(pairs(log)) == state
     assert len({key for _, key, _ in found}) == len(found)
-    drop(log)
+    close_logs(log)
 
 
 def test_small_segments_are_merged_up_to_the_segment_size(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A kill at any step of a cleaning: the log opens with what it had by key, and cleans further."""
+"""Kills at any step of a cleaning: the log keeps its value of each key and can be cleaned again."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from tests.broker.log.cleaner.helpers import COMPACTED, batches, clean, newest, pairs, put
 from tests.broker.log.damage import Unsynced, quick_folder
-from tests.broker.log.helpers import NOW_MS, drop, open_log
+from tests.broker.log.helpers import NOW_MS, close_logs, open_log
 from tests.broker.log.test_crash_steps import DyingStorage, Killed
 from tests.broker.log.test_recovery import check_indexes
 from urteil.broker.log.partition_log import PartitionLog
@@ -53,7 +53,7 @@ def _killed_after(steps: int, folder: Path, *, clean_stop: bool) -> bool:
         clean(log)
     except Killed:
         finished = False
-    drop(log)
+    close_logs(log)
     remembered = CheckpointedState(recovery_point=point, clean=clean_stop)
     again = open_log(folder, config=COMPACTED, storage=Unsynced(), remembered=remembered)
     again.update_high_watermark(again.log_end_offset)
@@ -66,7 +66,7 @@ def _killed_after(steps: int, folder: Path, *, clean_stop: bool) -> bool:
     found = [one for one in pairs(again) if one[0] < (again.cleaned_to or 0)]
     assert newest(pairs(again)) == state
     assert len({key for _, key, _ in found}) == len(found)
-    drop(again)
+    close_logs(again)
     return finished
 
 

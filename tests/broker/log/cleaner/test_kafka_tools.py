@@ -1,4 +1,4 @@
-"""Apache Kafka's own reader has nothing to complain of in a cleaned log."""
+"""Apache Kafka's DumpLogSegments reads a cleaned log without a complaint."""
 
 from __future__ import annotations
 

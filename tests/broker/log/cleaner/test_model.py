@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.broker.log.cleaner.helpers import COMPACTED, batches, clean, put, records
 from tests.broker.log.damage import Unsynced, quick_folder
-from tests.broker.log.helpers import NOW_MS, drop, open_log
+from tests.broker.log.helpers import NOW_MS, close_logs, open_log
 from tests.broker.log.test_recovery import check_indexes
 from urteil.broker.log.file_names import SNAPSHOT
 from urteil.broker.log.partition_log import PartitionLog
@@ -221,4 +221,4 @@ def test_cleaned_log_equals_the_model(steps: list[tuple[object, ...]]) -> None:
             play.check()
         play.open()
         play.check()
-        drop(play.log)
+        close_logs(play.log)

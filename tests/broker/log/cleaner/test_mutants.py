@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.broker.log.cleaner.helpers import COMPACTED, clean, newest, pairs, put
-from tests.broker.log.helpers import NOW_MS, drop, open_log
+from tests.broker.log.helpers import NOW_MS, close_logs, open_log
 from urteil.broker.log.partition_log import PartitionLog
 from urteil.suites.mutants import MUTANTS, patching
 from urteil.suites.mutants.patching import Mark
@@ -85,5 +85,5 @@ def test_mutant_fails_the_check_that_the_broker_passes(
         folder.mkdir()
         log = open_log(folder, config=config)
         assert check(log) == (kind == "unmodified")
-        drop(log)
+        close_logs(log)
     assert (tmp_path / "mark").exists()

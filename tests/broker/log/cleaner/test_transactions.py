@@ -1,4 +1,4 @@
-"""Markers, aborted data and producers' last batches, cleaning by cleaning."""
+"""Markers, aborted records and last batches of producers over several cleanings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.broker.log.cleaner.helpers import COMPACTED, batches, clean, pairs, put
-from tests.broker.log.helpers import NOW_MS, drop, open_log
+from tests.broker.log.helpers import NOW_MS, close_logs, open_log
 from urteil.broker.log.partition_log import PartitionLog
 from urteil.broker.log.txn_index import AbortedTxn
 
@@ -20,7 +20,7 @@ RETENTION_MS = COMPACTED.delete_retention_ms
 def log(tmp_path: Path) -> Iterator[PartitionLog]:
     log = open_log(tmp_path, config=COMPACTED)
     yield log
-    drop(log)
+    close_logs(log)
 
 
 def write(log: PartitionLog, key: bytes, *, producer: int, sequence: int = 0) -> int:

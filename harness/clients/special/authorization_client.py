@@ -33,9 +33,9 @@ from kafka.errors import KafkaError, TopicAlreadyExistsError
 from urteil.harness.clients.client_main import Stop, handle_signal, run_client
 from urteil.harness.clients.spec import ClientSpec
 from urteil.harness.evidence.journal import Access, JournalWriter, Right
-from urteil.harness.protocol import authorization_requests as wire
-from urteil.harness.protocol import unauthorized_changes as acts
-from urteil.harness.protocol import unauthorized_requests as forbidden
+from urteil.harness.protocol import authorization_requests as auth
+from urteil.harness.protocol import unauthorized_changes
+from urteil.harness.protocol import unauthorized_requests as unauthorized
 from urteil.harness.protocol.authorization_requests import Acl, AuthenticationFailed
 from urteil.harness.protocol.connection import Connection
 from urteil.harness.protocol.produce_requests import single_record_batch
@@ -78,18 +78,18 @@ def granted_attempts(user: str, timeout_ms: int) -> list[Attempt]:
     principal = f"User:{user}"
     batch = single_record_batch(b"k", b"v", time.time_ns() // 1_000_000)
     return [
-        Attempt("Read Topic", Acl(principal, wire.TOPIC, TOPIC_NAME, wire.READ),
-            lambda at, n: wire.fetch(at, TOPIC_NAME, n % 3)),
-        Attempt("Write Topic", Acl(principal, wire.TOPIC, TOPIC_NAME, wire.WRITE),
-            lambda at, n: wire.produce(at, TOPIC_NAME, n % 3, batch, timeout_ms)),
+        Attempt("Read Topic", Acl(principal, auth.TOPIC, TOPIC_NAME, auth.READ),
+            lambda at, n: auth.fetch(at, TOPIC_NAME, n % 3)),
+        Attempt("Write Topic", Acl(principal, auth.TOPIC, TOPIC_NAME, auth.WRITE),
+            lambda at, n: auth.produce(at, TOPIC_NAME, n % 3, batch, timeout_ms)),
         Attempt("Describe Group",
-            Acl(principal, wire.GROUP, GROUP[:-2], wire.DESCRIBE, wire.PREFIXED),
-            lambda at, _: wire.find_group(at, GROUP)),
-        Attempt("Describe Cluster", Acl(principal, wire.CLUSTER, "kafka-cluster", wire.DESCRIBE),
-            lambda at, _: wire.describe_acls(at)),
+            Acl(principal, auth.GROUP, GROUP[:-2], auth.DESCRIBE, auth.PREFIXED),
+            lambda at, _: auth.find_group(at, GROUP)),
+        Attempt("Describe Cluster", Acl(principal, auth.CLUSTER, "kafka-cluster", auth.DESCRIBE),
+            lambda at, _: auth.describe_acls(at)),
         Attempt("Find Transactional Id",
-            Acl(principal, wire.TRANSACTIONAL_ID, TOPIC_NAME, wire.WRITE),
-            lambda at, _: wire.find_transactional_id(at, TOPIC_NAME), implied=True),
+            Acl(principal, auth.TRANSACTIONAL_ID, TOPIC_NAME, auth.WRITE),
+            lambda at, _: auth.find_transactional_id(at, TOPIC_NAME), implied=True),
     ]  # fmt: skip
 
 
@@ -98,10 +98,10 @@ def ungranted_attempts(user: str) -> list[Attempt]:
     principal = f"User:{user}"
     topic, group = BESIDE
     return [
-        Attempt("Read Topic beside", Acl(principal, wire.TOPIC, topic, wire.READ),
-            lambda at, n: wire.fetch(at, topic, n % 3)),
-        Attempt("Describe Group beside", Acl(principal, wire.GROUP, group, wire.DESCRIBE),
-            lambda at, _: wire.find_group(at, group)),
+        Attempt("Read Topic beside", Acl(principal, auth.TOPIC, topic, auth.READ),
+            lambda at, n: auth.fetch(at, topic, n % 3)),
+        Attempt("Describe Group beside", Acl(principal, auth.GROUP, group, auth.DESCRIBE),
+            lambda at, _: auth.find_group(at, group)),
     ]  # fmt: skip
 
 
@@ -110,8 +110,8 @@ def denied_acls(user: str) -> list[Acl]:
     precedence."""
     principal, (topic, group) = f"User:{user}", BESIDE
     return [
-        Acl(principal, wire.TOPIC, topic, wire.ALL),
-        Acl(principal, wire.GROUP, group, wire.ALL),
+        Acl(principal, auth.TOPIC, topic, auth.ALL),
+        Acl(principal, auth.GROUP, group, auth.ALL),
     ]
 
 
@@ -120,46 +120,46 @@ def other_ungranted_attempts(user: str) -> list[Attempt]:
     principal = f"User:{user}"
     topic, group = BESIDE
     of_topic = {
-        "List Offsets": forbidden.list_offsets,
-        "Delete Records": forbidden.delete_records,
-        "Create Topic": forbidden.create_topic,
-        "Alter Configs": forbidden.alter_configs,
-        "Describe Configs": forbidden.describe_configs,
-        "Delete Topic": acts.delete_topic,
-        "Create Partitions": acts.create_partitions,
-        "Elect Leader": acts.elect_leader,
-        "Ask For Epochs": acts.epoch_end,
-        "Change Configs": acts.alter_configs,
-        "End Transactions": acts.write_marker,
+        "List Offsets": unauthorized.list_offsets,
+        "Delete Records": unauthorized.delete_records,
+        "Create Topic": unauthorized.create_topic,
+        "Alter Configs": unauthorized.alter_configs,
+        "Describe Configs": unauthorized.describe_configs,
+        "Delete Topic": unauthorized_changes.delete_topic,
+        "Create Partitions": unauthorized_changes.create_partitions,
+        "Elect Leader": unauthorized_changes.elect_leader,
+        "Ask For Epochs": unauthorized_changes.epoch_end,
+        "Change Configs": unauthorized_changes.alter_configs,
+        "End Transactions": unauthorized_changes.write_marker,
     }
     of_group = {
-        "Use Transactional Id": forbidden.init_producer_id,
-        "Heartbeat": forbidden.heartbeat,
-        "Fetch Positions": forbidden.fetch_positions,
-        "Show Group": forbidden.describe_group,
-        "Delete Group": forbidden.delete_group,
-        "Commit": acts.commit,
-        "Join": acts.join,
-        "Sync": acts.sync,
-        "Leave": acts.leave,
-        "Delete Positions": acts.delete_positions,
-        "Add To Transaction": acts.add_partition,
-        "Add Group To Transaction": acts.add_offsets,
-        "Commit In Transaction": acts.commit_in_transaction,
-        "End Transaction": acts.end_transaction,
+        "Use Transactional Id": unauthorized.init_producer_id,
+        "Heartbeat": unauthorized.heartbeat,
+        "Fetch Positions": unauthorized.fetch_positions,
+        "Show Group": unauthorized.describe_group,
+        "Delete Group": unauthorized.delete_group,
+        "Commit": unauthorized_changes.commit,
+        "Join": unauthorized_changes.join,
+        "Sync": unauthorized_changes.sync,
+        "Leave": unauthorized_changes.leave,
+        "Delete Positions": unauthorized_changes.delete_positions,
+        "Add To Transaction": unauthorized_changes.add_partition,
+        "Add Group To Transaction": unauthorized_changes.add_offsets,
+        "Commit In Transaction": unauthorized_changes.commit_in_transaction,
+        "End Transaction": unauthorized_changes.end_transaction,
     }
-    acl = Acl(principal, wire.TOPIC, topic, wire.READ)
+    acl = Acl(principal, auth.TOPIC, topic, auth.READ)
     results = [
         Attempt(f"{what} beside", acl, lambda at, _, send=send, name=name: send(at, name))  # type: ignore[misc]
         for name, requests in ((topic, of_topic), (group, of_group))
         for what, send in requests.items()
     ]
-    unknown_user = Acl("User:nobody", wire.TOPIC, topic, wire.READ)
+    unknown_user = Acl("User:nobody", auth.TOPIC, topic, auth.READ)
     return [
         *results,
-        Attempt("Stop Replicas", acl, lambda at, _: forbidden.stop_replicas(at)),
-        Attempt("Shut Down", acl, lambda at, _: acts.shut_down(at)),
-        Attempt("Grant", acl, lambda at, _: wire.create_acl(at, unknown_user, wire.ALLOW)),
+        Attempt("Stop Replicas", acl, lambda at, _: unauthorized.stop_replicas(at)),
+        Attempt("Shut Down", acl, lambda at, _: unauthorized_changes.shut_down(at)),
+        Attempt("Grant", acl, lambda at, _: auth.create_acl(at, unknown_user, auth.ALLOW)),
     ]
 
 
@@ -215,7 +215,7 @@ class BrokerAttempts:
     def _connection(self, user: str) -> Connection:
         if user not in self._connections:
             password = PASSWORDS.get(user, ROOT)
-            self._connections[user] = wire.authenticate(
+            self._connections[user] = auth.authenticate(
                 self._address, user, password, self._timeout_s
             )
         return self._connections[user]
@@ -228,20 +228,20 @@ class BrokerAttempts:
         """Journal the broker's own list of the visitor's ACLs."""
         at_ns = time.monotonic_ns()
         try:
-            acls = wire.list_acls(self._connection(ROOT), "User:visitor")
+            acls = auth.list_acls(self._connection(ROOT), "User:visitor")
         except (AuthenticationFailed, *BROKEN):
             self._close(ROOT)
             return
         for one in self._attempts["visitor"]:
             permissions = {permission for acl, permission in acls if acl == one.acl}
-            shown = "shows grant" if permissions == {wire.ALLOW} else "shows none"
+            shown = "shows grant" if permissions == {auth.ALLOW} else "shows none"
             self._note(at_ns, subject("visitor", one.what), shown, None)
 
     def _log_in(self, number: int, password: str) -> None:
         at_ns = time.monotonic_ns()
         outcome, error_name = "ok", None
         try:
-            wire.authenticate(self._address, "guest", password, self._timeout_s).close()
+            auth.authenticate(self._address, "guest", password, self._timeout_s).close()
         except AuthenticationFailed:
             outcome, error_name = "denied", "SASL_AUTHENTICATION_FAILED"
         except BROKEN as failure:
@@ -279,12 +279,12 @@ class Administrator:
         finally:
             admin.close()
         for user, password in {**PASSWORDS, ROOT: ROOT}.items():
-            self._retry(wire.set_password, user, password)
+            self._retry(auth.set_password, user, password)
         for acl in [replace(one.acl, host=NOT_HERE) for one in granted_attempts("stranger", 0)]:
-            self._retry(wire.create_acl, acl, wire.ALLOW)
-        for kind in (wire.DENY, wire.ALLOW):
+            self._retry(auth.create_acl, acl, auth.ALLOW)
+        for kind in (auth.DENY, auth.ALLOW):
             for acl in denied_acls("stranger"):
-                self._retry(wire.create_acl, acl, kind)
+                self._retry(auth.create_acl, acl, kind)
         for one in self._attempts[::2]:
             self._grant(one)
 
@@ -320,19 +320,19 @@ class Administrator:
     def _grant(self, one: Attempt) -> None:
         what = self._name(one)
         if what in self._denied:
-            self._act([(what, True)], lambda at: wire.delete_acl(at, one.acl, wire.DENY))
+            self._act([(what, True)], lambda at: auth.delete_acl(at, one.acl, auth.DENY))
             self._denied.discard(what)
         else:
-            self._act([(what, True)], lambda at: wire.create_acl(at, one.acl, wire.ALLOW))
+            self._act([(what, True)], lambda at: auth.create_acl(at, one.acl, auth.ALLOW))
         self._granted.add(what)
 
     def _revoke(self, one: Attempt, *, by_denial: bool) -> None:
         what = self._name(one)
         if by_denial:
-            self._act([(what, False)], lambda at: wire.create_acl(at, one.acl, wire.DENY))
+            self._act([(what, False)], lambda at: auth.create_acl(at, one.acl, auth.DENY))
             self._denied.add(what)
         else:
-            self._act([(what, False)], lambda at: wire.delete_acl(at, one.acl, wire.ALLOW))
+            self._act([(what, False)], lambda at: auth.delete_acl(at, one.acl, auth.ALLOW))
         self._granted.discard(what)
 
     @staticmethod
@@ -348,7 +348,7 @@ class Administrator:
         changes = [(password_subject(one), False) for one in (self._password,) if one is not None]
         changes += [(password_subject(one), True) for one in (chosen,) if one is not None]
         password = None if chosen is None else GUEST[chosen]
-        self._act(changes, lambda at: wire.set_password(at, "guest", password))
+        self._act(changes, lambda at: auth.set_password(at, "guest", password))
         self._password = chosen
 
     def _act(self, changes: list[tuple[str, bool]], request: Callable[[Connection], int]) -> None:

@@ -70,10 +70,10 @@ async def update_metadata(
     await broker.registration.registered()
     states = await in_turns(states_in(request))
     async with broker.control.turn:
-        return _updated(broker, request, states)
+        return _apply_update(broker, request, states)
 
 
-def _updated(
+def _apply_update(
     broker: BrokerParts, request: UpdateMetadataRequest, states: States
 ) -> UpdateMetadataResponse:
     error = broker.control.fence(request.controller_epoch, request.broker_epoch)

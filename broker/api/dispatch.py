@@ -6,7 +6,7 @@ import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from urteil.broker.api.error_responses import refused
+from urteil.broker.api.error_responses import error_response
 from urteil.broker.api.quota_charges import wait_of
 from urteil.broker.api.registry import (
     SERVED,
@@ -15,7 +15,7 @@ from urteil.broker.api.registry import (
     RequestError,
     ServedApi,
 )
-from urteil.broker.api.request_splitting import answered, is_long
+from urteil.broker.api.request_splitting import handle_in_parts, is_long
 from urteil.broker.metrics.request_counts import RequestCounts, kind_of
 from urteil.broker.net.connection import Connection, Hangup
 from urteil.broker.wire.api_keys import ApiKey
@@ -83,11 +83,11 @@ class Dispatcher:
         waited_s = connection.waits.s
         try:
             try:
-                response = await answered(
+                response = await handle_in_parts(
                     body, served.parts, lambda part: served.handle(self._broker, context, part)
                 )
             except RequestError as refusal:
-                response = refused(body, context.version, refusal.error)
+                response = error_response(body, context.version, refusal.error)
             if self._broker.throttle.is_active:
                 spent_s = connection.time() - began_s - (connection.waits.s - waited_s)
                 response = self._held_up(connection, context, body, len(frame), spent_s, response)

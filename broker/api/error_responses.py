@@ -1,4 +1,4 @@
-"""Answers that refuse a request as a whole (`getErrorResponse` of Apache Kafka's requests)."""
+"""Answers that build a request as a whole (`getErrorResponse` of Apache Kafka's requests)."""
 
 from __future__ import annotations
 
@@ -47,30 +47,30 @@ ERROR_MESSAGES = {
 }
 """The words of Apache Kafka's `Errors`, where it says them."""
 
-Refuse = Callable[[Any, int, ErrorCode], Message]
-Made = TypeVar("Made", bound=Refuse)
-_REFUSALS: dict[type[Message], Refuse] = {}
+ResponseBuilder = Callable[[Any, int, ErrorCode], Message]
+Builder = TypeVar("Builder", bound=ResponseBuilder)
+_BUILDERS: dict[type[Message], ResponseBuilder] = {}
 
 
-def refused(request: Message, version: int, error: ErrorCode) -> Any:
+def error_response(request: Message, version: int, error: ErrorCode) -> Any:
     """The response in which everything that the request asked for failed with that error."""
-    return _REFUSALS[type(request)](request, version, error)
+    return _BUILDERS[type(request)](request, version, error)
 
 
-def _of(request: type[Message]) -> Callable[[Made], Made]:
-    def register(refuse: Made) -> Made:
-        _REFUSALS[request] = refuse
-        return refuse
+def _of(request: type[Message]) -> Callable[[Builder], Builder]:
+    def register(build: Builder) -> Builder:
+        _BUILDERS[request] = build
+        return build
 
     return register
 
 
-def _plainly(response: type[Any]) -> Refuse:
-    def refuse(request: Message, version: int, error: ErrorCode) -> Message:
+def _plainly(response: type[Any]) -> ResponseBuilder:
+    def build(request: Message, version: int, error: ErrorCode) -> Message:
         made: Message = response(error_code=error)
         return made
 
-    return refuse
+    return build
 
 
 for _request, _response in {
@@ -79,7 +79,7 @@ for _request, _response in {
     AlterPartitionRequest: AlterPartitionResponse,
     AllocateProducerIdsRequest: AllocateProducerIdsResponse,
 }.items():
-    _REFUSALS[_request] = _plainly(_response)
+    _BUILDERS[_request] = _plainly(_response)
 
 
 @_of(LeaderAndIsrRequest)

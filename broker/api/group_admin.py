@@ -36,7 +36,7 @@ async def list_groups(
     broker: BrokerParts, context: RequestContext, request: ListGroupsRequest
 ) -> ListGroupsResponse:
     """The groups that this broker coordinates and that pass the filters, whatever their case."""
-    error, groups = broker.group_maintenance.listed()
+    error, groups = broker.group_maintenance.list_groups()
     states = {name.lower() for name in request.states_filter}
     kinds = {name.lower() for name in request.types_filter}
     everything = may_cluster(broker, context, Operation.DESCRIBE, quiet=True)
@@ -87,7 +87,7 @@ async def describe_groups(
 def _described(
     broker: BrokerParts, group_id: str, allowed: int
 ) -> DescribeGroupsResponse.DescribedGroup:
-    error, group = broker.group_maintenance.described(group_id)
+    error, group = broker.group_maintenance.describe(group_id)
     if group is None:
         dead = error is ErrorCode.NONE
         return DescribeGroupsResponse.DescribedGroup(

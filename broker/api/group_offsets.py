@@ -22,7 +22,7 @@ from urteil.broker.wire.messages import (
 if TYPE_CHECKING:
     from urteil.broker.api.broker_parts import BrokerParts
 
-Told = TypeVar("Told")
+PartitionResult = TypeVar("PartitionResult")
 Position = tuple[int, int, str | None, ErrorCode]
 """Offset, leader epoch, metadata, error."""
 
@@ -45,7 +45,7 @@ async def offset_commit(
         raise RequestError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
     positions = CheckedCommits(broker, context, request.topics, request.retention_time_ms)
     error = ErrorCode.NONE
-    if positions.asked and context.version:
+    if positions.permitted and context.version:
         error = await broker.groups.commit(
             request.group_id,
             request.member_id,
@@ -54,9 +54,9 @@ async def offset_commit(
             positions.storable,
         )
     if context.version:
-        told = dict(positions.told(error))
+        results = dict(positions.results(error))
     else:
-        told = await zookeeper_offsets.commit(broker, request, positions)
+        results = await zookeeper_offsets.commit(broker, request, positions)
     return OffsetCommitResponse(
         topics=[
             OffsetCommitResponse.OffsetCommitResponseTopic(
@@ -68,7 +68,7 @@ async def offset_commit(
                     for index, outcome in answers
                 ],
             )
-            for name, answers in told.items()
+            for name, answers in results.items()
         ]
     )
 
@@ -107,7 +107,9 @@ def _response(found: Found, error: ErrorCode) -> OffsetFetchResponse:
         topics=[
             OffsetFetchResponse.OffsetFetchResponseTopic(
                 name=name,
-                partitions=_told(OffsetFetchResponse.OffsetFetchResponsePartition, partitions),
+                partitions=_partition_results(
+                    OffsetFetchResponse.OffsetFetchResponsePartition, partitions
+                ),
             )
             for name, partitions in found.items()
         ],
@@ -130,14 +132,18 @@ def _group(
         topics=[
             OffsetFetchResponse.OffsetFetchResponseTopics(
                 name=name,
-                partitions=_told(OffsetFetchResponse.OffsetFetchResponsePartitions, partitions),
+                partitions=_partition_results(
+                    OffsetFetchResponse.OffsetFetchResponsePartitions, partitions
+                ),
             )
             for name, partitions in found.items()
         ],
     )
 
 
-def _told(kind: Callable[..., Told], positions: dict[int, Position]) -> list[Told]:
+def _partition_results(
+    kind: Callable[..., PartitionResult], positions: dict[int, Position]
+) -> list[PartitionResult]:
     """CheckedCommits in the form of one version."""
     return [
         kind(
@@ -195,7 +201,7 @@ def _positions(
     for name, index in places:
         committed = known.get((name, index))
         position = NOTHING
-        if require_stable and shard.pending.holds((group_id, name, index)):
+        if require_stable and shard.pending.is_pending((group_id, name, index)):
             position = UNSTABLE
         elif committed is not None:
             value = committed.value

@@ -7,7 +7,7 @@ import asyncio
 from urteil.broker.api.authorization import may, may_any, may_cluster
 from urteil.broker.api.broker_parts import BrokerParts
 from urteil.broker.api.registry import RequestContext, handler
-from urteil.broker.api.transaction_errors import fenced_as
+from urteil.broker.api.transaction_errors import fencing_error
 from urteil.broker.security.acls.acl_model import Operation, ResourceType
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
@@ -42,7 +42,7 @@ async def init_producer_id(
             (request.producer_id, request.producer_epoch) if has_id else None,
         )
         return InitProducerIdResponse(
-            error_code=fenced_as(found.error, knows=context.version >= FENCED_FROM),
+            error_code=fencing_error(found.error, knows=context.version >= FENCED_FROM),
             producer_id=found.producer_id,
             producer_epoch=found.producer_epoch,
         )
@@ -61,8 +61,8 @@ def _forbidden(
 ) -> ErrorCode:
     """Idempotence needs a right of its own, or that to write to any topic (KIP-679)."""
     if request.transactional_id is not None:
-        mine = (ResourceType.TRANSACTIONAL_ID, request.transactional_id)
-        if not may(broker, context, Operation.WRITE, *mine):
+        resource = (ResourceType.TRANSACTIONAL_ID, request.transactional_id)
+        if not may(broker, context, Operation.WRITE, *resource):
             return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     elif not may_cluster(broker, context, Operation.IDEMPOTENT_WRITE, quiet=True) and not may_any(
         broker, context, Operation.WRITE, ResourceType.TOPIC

@@ -17,12 +17,12 @@ class _Hints:
     def __init__(self, broker: BrokerParts, context: RequestContext, since_version: int) -> None:
         self._broker = broker
         self._context = context
-        self._told = context.version >= since_version
+        self._is_supported = context.version >= since_version
         self._leaders: set[int] = set()
 
     def find(self, topic: str, partition: int, error: ErrorCode) -> tuple[int, int]:
         """Leader and epoch as known here, newest source first; (-1, -1) for nothing to tell."""
-        if not self._told or error not in _MOVED:
+        if not self._is_supported or error not in _MOVED:
             return -1, -1
         hosted = self._broker.replicas.partition(topic, partition)
         known = self._broker.metadata.partition(topic, partition)

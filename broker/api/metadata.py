@@ -177,7 +177,7 @@ async def _by_ids(broker: BrokerParts, context: RequestContext, ids: Iterable[UU
 async def _known(broker: BrokerParts, context: RequestContext, names: Iterable[str]) -> list[Topic]:
     """Topics that are known now, all as they are now."""
     cache = broker.metadata
-    told = [
+    snapshot = [
         (name, cache.topic_ids.get(name, ZERO_UUID), dict(cache.topics[name])) for name in names
     ]
     return [
@@ -190,7 +190,7 @@ async def _known(broker: BrokerParts, context: RequestContext, names: Iterable[s
                 async for index in paced(sorted(states))
             ],
         )
-        async for name, topic_id, states in paced(told, 20)
+        async for name, topic_id, states in paced(snapshot, 20)
     ]
 
 

@@ -21,7 +21,7 @@ Topic = (
 )
 BROKERS_RETENTION = -1
 Place = tuple[str, int]
-Told = dict[str, list[tuple[int, ErrorCode]]]
+CommitResults = dict[str, list[tuple[int, ErrorCode]]]
 """Partitions and what came of them, by topic."""
 
 
@@ -42,8 +42,8 @@ class CheckedCommits:
     ) -> None:
         names = [topic.name for topic in topics]
         allowed = allowed_names(broker, context, Operation.READ, ResourceType.TOPIC, names)
-        self.refused: Told = {}
-        self.asked: dict[Place, OffsetCommitValue] = {}
+        self.rejected: CommitResults = {}
+        self.permitted: dict[Place, OffsetCommitValue] = {}
         self._max_bytes = broker.config.offset_metadata_max_bytes
         self._now_ms = broker.clock.now_ms()
         self._expires_ms = NO_TIMESTAMP
@@ -51,25 +51,25 @@ class CheckedCommits:
             self._expires_ms = _as_long(self._now_ms + retention_ms)
         for topic in topics:
             if topic.name not in allowed:
-                self._refuse(topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+                self._reject(topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
             elif topic.name not in broker.metadata.topics:
-                self._refuse(topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+                self._reject(topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             else:
-                self._take(broker, topic)
+                self._permit(broker, topic)
 
-    def _refuse(self, topic: Topic, error: ErrorCode) -> None:
-        found = self.refused.setdefault(topic.name, [])
+    def _reject(self, topic: Topic, error: ErrorCode) -> None:
+        found = self.rejected.setdefault(topic.name, [])
         found.extend((one.partition_index, error) for one in topic.partitions)
 
-    def _take(self, broker: BrokerParts, topic: Topic) -> None:
+    def _permit(self, broker: BrokerParts, topic: Topic) -> None:
         for one in topic.partitions:
             place = (topic.name, one.partition_index)
             if broker.metadata.partition(*place) is None:
                 answer = (one.partition_index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-                self.refused.setdefault(topic.name, []).append(answer)
+                self.rejected.setdefault(topic.name, []).append(answer)
                 continue
             given = getattr(one, "commit_timestamp", NO_TIMESTAMP)  # OffsetCommit 1 alone has it
-            self.asked[place] = OffsetCommitValue(
+            self.permitted[place] = OffsetCommitValue(
                 offset=one.committed_offset,
                 leader_epoch=one.committed_leader_epoch,
                 metadata=one.committed_metadata or "",
@@ -79,15 +79,15 @@ class CheckedCommits:
 
     @property
     def storable(self) -> dict[Place, OffsetCommitValue]:
-        return {place: one for place, one in self.asked.items() if not self._is_too_large(one)}
+        return {place: one for place, one in self.permitted.items() if not self._is_too_large(one)}
 
     def _is_too_large(self, value: OffsetCommitValue) -> bool:
         return len(value.metadata) > self._max_bytes
 
-    def told(self, error: ErrorCode) -> Iterator[tuple[str, list[tuple[int, ErrorCode]]]]:
+    def results(self, error: ErrorCode) -> Iterator[tuple[str, list[tuple[int, ErrorCode]]]]:
         """All partitions by topic once the coordinator has answered."""
-        found = {name: list(answers) for name, answers in self.refused.items()}
-        for (name, index), value in self.asked.items():
+        found = {name: list(answers) for name, answers in self.rejected.items()}
+        for (name, index), value in self.permitted.items():
             outcome = error
             if error is ErrorCode.NONE and self._is_too_large(value):
                 outcome = ErrorCode.OFFSET_METADATA_TOO_LARGE

@@ -15,7 +15,7 @@ from urteil.broker.log.transaction_verification import Guard
 from urteil.broker.replication.partition import refusal
 from urteil.broker.replication.replica_manager import VALID_ACKS, TopicPartition
 from urteil.broker.security.acls.acl_model import Operation, ResourceType
-from urteil.broker.transactions.partition_verifier import Claim, refused_by_coordinator
+from urteil.broker.transactions.partition_verifier import Claim, unverified_result
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.batches import (
     HEADER_BYTES,
@@ -166,7 +166,7 @@ async def _verify(
         },
         knows_abortable=context.version >= ABORTABLE_FROM,
     )
-    refused.update({key: refused_by_coordinator(error) for key, error in errors.items()})
+    refused.update({key: unverified_result(error) for key, error in errors.items()})
     return guards
 
 

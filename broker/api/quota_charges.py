@@ -26,7 +26,7 @@ FREE = frozenset(
 def mutation_quota(broker: BrokerParts, context: RequestContext, *, strict_from: int) -> Mutations:
     """What a request may change by the controller."""
     is_strict = context.version >= strict_from
-    return Mutations(broker.throttle, *_who(context), is_strict=is_strict)
+    return Mutations(broker.throttle, *_client(context), is_strict=is_strict)
 
 
 def fetch_wait_ms(broker: BrokerParts, context: RequestContext, size_bytes: int) -> int:
@@ -34,10 +34,10 @@ def fetch_wait_ms(broker: BrokerParts, context: RequestContext, size_bytes: int)
     throttle = broker.throttle
     if not throttle.is_limited(Quota.FETCH):
         return 0
-    who = _who(context)
-    wait_ms = throttle.spend(Quota.FETCH, *who, size_bytes)
+    client = _client(context)
+    wait_ms = throttle.spend(Quota.FETCH, *client, size_bytes)
     if wait_ms:
-        throttle.take_back(Quota.FETCH, *who, size_bytes)
+        throttle.take_back(Quota.FETCH, *client, size_bytes)
     return wait_ms
 
 
@@ -45,7 +45,7 @@ def fetch_at_once(broker: BrokerParts, context: RequestContext, max_bytes: int) 
     """No more than can be given without a wait, where nothing was taken before."""
     if not broker.throttle.is_limited(Quota.FETCH):
         return max_bytes
-    most = broker.throttle.at_once(*_who(context))
+    most = broker.throttle.at_once(*_client(context))
     return max_bytes if most is None else min(max_bytes, int(most))
 
 
@@ -54,14 +54,14 @@ def wait_of(
 ) -> int:
     """How long a client has to wait for what it asked: for its records and for the time that they
     took. What brokers ask of one another is free, and the time of what gets no answer."""
-    key, who = context.header.api_key, _who(context)
+    key, client = context.header.api_key, _client(context)
     wait_ms = 0
     if key in FREE or (key == ApiKey.FETCH and _is_follower(body)):
         return 0
     if key == ApiKey.PRODUCE and throttle.is_limited(Quota.PRODUCE):
-        wait_ms = throttle.spend(Quota.PRODUCE, *who, size_bytes)
+        wait_ms = throttle.spend(Quota.PRODUCE, *client, size_bytes)
     if throttle.is_limited(Quota.REQUEST) and not (key == ApiKey.PRODUCE and body.acks == 0):
-        wait_ms = max(wait_ms, throttle.spend(Quota.REQUEST, *who, spent_s * 100))
+        wait_ms = max(wait_ms, throttle.spend(Quota.REQUEST, *client, spent_s * 100))
     return wait_ms
 
 
@@ -69,5 +69,5 @@ def _is_follower(request: FetchRequest) -> bool:
     return max(request.replica_id, request.replica_state.replica_id) >= 0
 
 
-def _who(context: RequestContext) -> tuple[str, str]:
+def _client(context: RequestContext) -> tuple[str, str]:
     return context.principal.name, context.header.client_id or ""

@@ -20,7 +20,7 @@ from urteil.broker.wire.schema import Field, Struct
 PART_ELEMENTS = 500
 
 
-async def answered(
+async def handle_in_parts(
     request: Any, parts: Mapping[str, str], handle: Callable[[Any], Awaitable[Any]]
 ) -> Any:
     """The response to a request, part by part if it is long in one of the arrays, which are given

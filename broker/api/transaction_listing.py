@@ -42,8 +42,8 @@ def _described(
     broker: BrokerParts, context: RequestContext, transactional_id: str
 ) -> DescribeTransactionsResponse.TransactionState:
     """Of its topics those that may be described."""
-    mine = (ResourceType.TRANSACTIONAL_ID, transactional_id)
-    if not may(broker, context, Operation.DESCRIBE, *mine):
+    resource = (ResourceType.TRANSACTIONAL_ID, transactional_id)
+    if not may(broker, context, Operation.DESCRIBE, *resource):
         return DescribeTransactionsResponse.TransactionState(
             error_code=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
             transactional_id=transactional_id,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from urteil.broker.api.authorization import allowed_names, may, may_cluster
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.api.topic_names import is_internal
-from urteil.broker.api.transaction_errors import fenced_as
+from urteil.broker.api.transaction_errors import fencing_error
 from urteil.broker.base.offload import paced
 from urteil.broker.groups.coordinator import OFFSETS_TOPIC
 from urteil.broker.security.acls.acl_model import Operation, ResourceType
@@ -43,15 +43,15 @@ async def add_partitions_to_txn(
     No client writes into an internal topic by itself.
     """
     if context.version < BATCHED_FROM:
-        mine = request.v3_and_below_transactional_id
-        if not _may_write(broker, context, mine):
+        transactional_id = request.v3_and_below_transactional_id
+        if not _may_write(broker, context, transactional_id):
             error = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
             return AddPartitionsToTxnResponse(
                 results_by_topic_v3_and_below=await _all(request.v3_and_below_topics, error)
             )
         names = [topic.name for topic in request.v3_and_below_topics if not is_internal(topic.name)]
         allowed = allowed_names(broker, context, Operation.WRITE, ResourceType.TOPIC, names)
-        told = await _add(
+        results_of_topics = await _add(
             broker,
             request.v3_and_below_transactional_id,
             request.v3_and_below_producer_id,
@@ -60,32 +60,32 @@ async def add_partitions_to_txn(
             allowed,
             knows_fenced=context.version >= FENCED_FROM,
         )
-        return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=told)
+        return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results_of_topics)
     if not may_cluster(broker, context, Operation.CLUSTER_ACTION):
         return AddPartitionsToTxnResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     results = []
     async for txn in paced(request.transactions):
-        who = (txn.transactional_id, txn.producer_id, txn.producer_epoch)
+        producer = (txn.transactional_id, txn.producer_id, txn.producer_epoch)
         if txn.verify_only:
             known, errors = await _known(broker, txn.topics)
             if not errors:
-                errors = broker.transactions.verify(*who, known)
+                errors = broker.transactions.verify(*producer, known)
             else:
                 errors |= dict.fromkeys(known, ErrorCode.OPERATION_NOT_ATTEMPTED)
-            told = await _results(errors)
+            results_of_topics = await _results(errors)
         else:
-            told = await _add(broker, *who, txn.topics)
+            results_of_topics = await _add(broker, *producer, txn.topics)
         results.append(
             AddPartitionsToTxnResponse.AddPartitionsToTxnResult(
-                transactional_id=txn.transactional_id, topic_results=told
+                transactional_id=txn.transactional_id, topic_results=results_of_topics
             )
         )
     return AddPartitionsToTxnResponse(results_by_transaction=results)
 
 
 def _may_write(broker: BrokerParts, context: RequestContext, transactional_id: str) -> bool:
-    mine = (ResourceType.TRANSACTIONAL_ID, transactional_id)
-    return may(broker, context, Operation.WRITE, *mine)
+    resource = (ResourceType.TRANSACTIONAL_ID, transactional_id)
+    return may(broker, context, Operation.WRITE, *resource)
 
 
 async def _add(
@@ -105,7 +105,7 @@ async def _add(
     error = await broker.transactions.add_partitions(
         transactional_id, producer_id, producer_epoch, known
     )
-    return await _all(topics, fenced_as(error, knows=knows_fenced))
+    return await _all(topics, fencing_error(error, knows=knows_fenced))
 
 
 async def _known(
@@ -171,7 +171,7 @@ async def add_offsets_to_txn(
         [(OFFSETS_TOPIC, broker.groups.partition_for(request.group_id))],
     )
     return AddOffsetsToTxnResponse(
-        error_code=fenced_as(error, knows=context.version >= FENCED_FROM)
+        error_code=fencing_error(error, knows=context.version >= FENCED_FROM)
     )
 
 
@@ -187,4 +187,4 @@ async def end_txn(
         request.producer_epoch,
         commit=request.committed,
     )
-    return EndTxnResponse(error_code=fenced_as(error, knows=context.version >= FENCED_FROM))
+    return EndTxnResponse(error_code=fencing_error(error, knows=context.version >= FENCED_FROM))

@@ -31,15 +31,15 @@ async def txn_offset_commit(
     broker: BrokerParts, context: RequestContext, request: TxnOffsetCommitRequest
 ) -> TxnOffsetCommitResponse:
     """Partitions that cannot be committed are answered so, the others stored together."""
-    mine = (ResourceType.TRANSACTIONAL_ID, request.transactional_id)
-    if not may(broker, context, Operation.WRITE, *mine):
+    resource = (ResourceType.TRANSACTIONAL_ID, request.transactional_id)
+    if not may(broker, context, Operation.WRITE, *resource):
         error = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
         raise RequestError(error)
     if not may(broker, context, Operation.READ, ResourceType.GROUP, request.group_id):
         raise RequestError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
     positions = CheckedCommits(broker, context, request.topics)
     error = ErrorCode.NONE
-    if positions.asked:
+    if positions.permitted:
         error = await _commit(broker, context, request, positions.storable)
         if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and context.version < LOADING_FROM:
             error = ErrorCode.COORDINATOR_NOT_AVAILABLE
@@ -54,7 +54,7 @@ async def txn_offset_commit(
                     for index, outcome in answers
                 ],
             )
-            for name, answers in positions.told(error)
+            for name, answers in positions.results(error)
         ]
     )
 
@@ -67,7 +67,7 @@ async def _commit(
 ) -> ErrorCode:
     if not request.group_id:
         return ErrorCode.INVALID_GROUP_ID
-    error = broker.groups.enrol(request.group_id)
+    error = broker.groups.register_group(request.group_id)
     if error is not ErrorCode.NONE:
         return error
     where = (OFFSETS_TOPIC, broker.groups.partition_for(request.group_id))

@@ -40,16 +40,18 @@ async def write_txn_markers(
         )
         for one in request.markers
     ]
-    if any(_is_nobodys(broker, *one) for one in orders):
+    if any(_has_no_producer(broker, *one) for one in orders):
         raise RequestError(ErrorCode.UNKNOWN_SERVER_ERROR)
     outcomes = await broker.marker_writer.write(orders)
-    told: dict[int, Outcome] = {}  # one answer a producer, whatever it was sent
+    outcome_by_producer: dict[int, Outcome] = {}  # one answer a producer, whatever it was sent
     for (marker, _), outcome in zip(orders, outcomes, strict=True):
-        told.setdefault(marker.producer_id, {}).update(outcome)
-    return WriteTxnMarkersResponse(markers=[_result(*one) for one in told.items()])
+        outcome_by_producer.setdefault(marker.producer_id, {}).update(outcome)
+    return WriteTxnMarkersResponse(markers=[_result(*one) for one in outcome_by_producer.items()])
 
 
-def _is_nobodys(broker: BrokerParts, marker: Marker, places: Iterable[tuple[str, int]]) -> bool:
+def _has_no_producer(
+    broker: BrokerParts, marker: Marker, places: Iterable[tuple[str, int]]
+) -> bool:
     """Of no producer or epoch (-1): Apache Kafka cannot make such a batch, and refuses all."""
     return -1 in (marker.producer_id, marker.producer_epoch) and any(
         broker.replicas.hosted(*one)[0] is not None for one in places

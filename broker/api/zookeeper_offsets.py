@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from urteil.broker.api.authorization import allowed_names, may
-from urteil.broker.api.offset_commit_checks import CheckedCommits, Told
+from urteil.broker.api.offset_commit_checks import CheckedCommits, CommitResults
 from urteil.broker.api.registry import RequestContext
 from urteil.broker.security.acls.acl_model import Operation, ResourceType
 from urteil.broker.wire.errors import ErrorCode
@@ -24,18 +24,18 @@ Position = tuple[int, int, str | None, ErrorCode]
 
 async def commit(
     broker: BrokerParts, request: OffsetCommitRequest, positions: CheckedCommits
-) -> Told:
+) -> CommitResults:
     """A partition that is named twice is written twice."""
-    told = {name: list(answers) for name, answers in positions.refused.items()}
+    results = {name: list(answers) for name, answers in positions.rejected.items()}
     for topic in request.topics:
         for one in topic.partitions:
             place = topic.name, one.partition_index
-            if place in positions.asked:
+            if place in positions.permitted:
                 outcome = ErrorCode.OFFSET_METADATA_TOO_LARGE
                 if len(one.committed_metadata or "") <= broker.config.offset_metadata_max_bytes:
                     outcome = await _write(broker, request.group_id, place, one.committed_offset)
-                told.setdefault(topic.name, []).append((one.partition_index, outcome))
-    return told
+                results.setdefault(topic.name, []).append((one.partition_index, outcome))
+    return results
 
 
 async def _write(broker: BrokerParts, group: str, place: tuple[str, int], offset: int) -> ErrorCode:

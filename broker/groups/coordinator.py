@@ -1,4 +1,9 @@
-"""The group coordinator: which groups are ours, and the way from a request to the log and back."""
+"""The group coordinator: groups of the led partitions of `__consumer_offsets`, from request to log.
+
+A `Group` is a synchronous state machine. The coordinator finds it, passes it the request and the
+time, appends what must be stored to the log, and reports the result to the group. A waiting
+JoinGroup or SyncGroup is a future that the group resolves.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +83,7 @@ class GroupCoordinator:
             self._resign(shard.partition)
         self.tasks.cancel()
 
-    # -- which groups are ours ------------------------------------------------------------------
+    # -- shards ---------------------------------------------------------------------------------
 
     def partition_for(self, group_id: str) -> int:
         return self._shards.partition_for(group_id)
@@ -86,8 +91,8 @@ class GroupCoordinator:
     def leadership_changed(
         self, topic: str, partition: int, is_leader: bool, leader_epoch: int
     ) -> None:
-        """Load a partition's groups when this broker begins to lead it, drop them when it ends.
-        Who leads on in another epoch has them."""
+        """Load a partition's groups when this broker begins to lead it, and drop them when it
+        stops. A new leader epoch of the same leader changes nothing."""
         if topic != OFFSETS_TOPIC:
             return
         if not is_leader:
@@ -103,7 +108,7 @@ class GroupCoordinator:
         if self._shards.owns(shard):
             shard.finish_loading(self._new_group, self._clock.monotonic_ms())
             for group in shard.groups.values():
-                group.fit(self._clock.monotonic_ms())
+                group.enforce_max_size(self._clock.monotonic_ms())
                 self._schedule(group)
 
     def _resign(self, partition: int) -> None:
@@ -118,27 +123,27 @@ class GroupCoordinator:
         return self._shards.find(group_id)
 
     def shards(self) -> list[Shard]:
-        """All that are coordinated here, loaded or not."""
+        """All shards of this broker, loaded or not."""
         return list(self._shards)
 
     def remove(self, shard: Shard, group: Group) -> None:
-        """Forget a group without members, whose tombstones are in the log."""
+        """Remove a group without members whose tombstones are in the log."""
         self._cancel_timer(group.group_id)
         group.resign(ErrorCode.UNKNOWN_MEMBER_ID)
         shard.groups.pop(group.group_id, None)
         shard.offsets.pop(group.group_id, None)
-        shard.pending.drop(group.group_id)
+        shard.pending.drop_group(group.group_id)
 
     def _member_group(self, group_id: str) -> tuple[Group | None, ErrorCode]:
-        """The group a member speaks of, UNKNOWN_MEMBER_ID when there is no such group."""
+        """The group of a member; UNKNOWN_MEMBER_ID if there is no such group."""
         shard, error = self.find(group_id)
         if shard is None:
             return None, error
         group = shard.groups.get(group_id)
         return group, ErrorCode.NONE if group else ErrorCode.UNKNOWN_MEMBER_ID
 
-    def _known(self, shard: Shard, group_id: str) -> Group:
-        """The group, made now if need be."""
+    def _get_or_create_group(self, shard: Shard, group_id: str) -> Group:
+        """The group, created if it does not exist."""
         if group_id not in shard.groups:
             shard.groups[group_id] = self._new_group(group_id)
         return shard.groups[group_id]
@@ -153,7 +158,7 @@ class GroupCoordinator:
     # -- requests -------------------------------------------------------------------------------
 
     async def join(self, group_id: str, request: JoinRequest) -> JoinResult:
-        """Answer JoinGroup, when the rebalance completes."""
+        """Handle JoinGroup; returns when the rebalance completes."""
         low = self._config.group_min_session_timeout_ms
         high = self._config.group_max_session_timeout_ms
         shard, error = self.find(group_id)
@@ -165,22 +170,22 @@ class GroupCoordinator:
             error = ErrorCode.UNKNOWN_MEMBER_ID
         if shard is None or error is not ErrorCode.NONE:
             return JoinResult(error=error, member_id=request.member_id)
-        group = self._known(shard, group_id)
+        group = self._get_or_create_group(shard, group_id)
         future: asyncio.Future[JoinResult] = asyncio.get_running_loop().create_future()
         if group.join(request, self._clock.monotonic_ms(), partial(_resolve, future)):
             assigned = {one.member_id: one.assignment for one in group.members.values()}
             now = self._snapshot(group, assigned)
             self.tasks.spawn(self._store_return(shard, group, now, request))
-        self._after(shard, group)
+        self._handle_change(shard, group)
         return await waiting(future)
 
     async def _store_return(
         self, shard: Shard, group: Group, now: Stored, request: JoinRequest
     ) -> None:
-        """So that whoever coordinates next knows the static member by its new id."""
+        """Store the new id of a static member, so that the next coordinator has it."""
         error = await self._store(shard, group, now)
-        group.came_back(request, error, self._clock.monotonic_ms())
-        self._after(shard, group)
+        group.complete_return(request, error, self._clock.monotonic_ms())
+        self._handle_change(shard, group)
 
     async def sync(
         self,
@@ -192,7 +197,7 @@ class GroupCoordinator:
         protocol: str | None,
         assignments: Mapping[str, bytes],
     ) -> SyncResult:
-        """Answer SyncGroup, when the leader's assignment was stored."""
+        """Handle SyncGroup; returns when the leader's assignment is stored."""
         shard, error = self.find(group_id)
         group = shard.groups.get(group_id) if shard else None
         if not group_id:
@@ -224,10 +229,10 @@ class GroupCoordinator:
         error = await self._store(shard, group, now)
         now_ms = self._clock.monotonic_ms()
         if error is ErrorCode.NONE:
-            group.assigned(generation, assignments, now_ms)
+            group.complete_sync(generation, assignments, now_ms)
         else:
             group.assignment_failed(generation, error, now_ms)
-        self._after(shard, group)
+        self._handle_change(shard, group)
 
     def heartbeat(
         self, group_id: str, member_id: str, instance_id: str | None, generation: int
@@ -236,7 +241,7 @@ class GroupCoordinator:
             return ErrorCode.INVALID_GROUP_ID
         group, error = self._member_group(group_id)
         if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-            return ErrorCode.NONE  # the group is being read: nobody is late
+            return ErrorCode.NONE  # no session expires while the group is loading
         if group is not None:
             error = group.heartbeat(member_id, instance_id, generation, self._clock.monotonic_ms())
             self._schedule(group)
@@ -245,7 +250,7 @@ class GroupCoordinator:
     def leave(
         self, group_id: str, members: Sequence[tuple[str, str | None]]
     ) -> tuple[ErrorCode, list[ErrorCode]]:
-        """Let members (id, instance id) go: an error for all, or one for each."""
+        """Remove members (id, instance id): one error for all, or one for each."""
         if not group_id:
             return ErrorCode.INVALID_GROUP_ID, []
         shard, error = self.find(group_id)
@@ -256,7 +261,7 @@ class GroupCoordinator:
             return ErrorCode.NONE, [ErrorCode.UNKNOWN_MEMBER_ID] * len(members)
         now_ms = self._clock.monotonic_ms()
         errors = [group.leave(one, instance, now_ms) for one, instance in members]
-        self._after(shard, group)
+        self._handle_change(shard, group)
         return ErrorCode.NONE, errors
 
     async def commit(
@@ -267,28 +272,28 @@ class GroupCoordinator:
         generation: int,
         positions: Mapping[tuple[str, int], records.OffsetCommitValue],
     ) -> ErrorCode:
-        """Store positions, all or none; visible once the offsets topic has committed them."""
+        """Store offsets, all or none; visible once the offsets topic has committed them."""
         shard, error = self.find(group_id)
         if shard is None:
             return error
         if group_id not in shard.groups and generation >= 0:
             return ErrorCode.ILLEGAL_GENERATION
-        group = self._known(shard, group_id)
+        group = self._get_or_create_group(shard, group_id)
         error = group.check_commit(member_id, instance_id, generation, self._clock.monotonic_ms())
         if error is not ErrorCode.NONE or not positions:
             return error
         places = [(group_id, *where) for where in positions]
-        shard.pending.appending(places)
+        shard.pending.begin_append(places)
         try:
             return await self.append(shard, _entries(group_id, positions))
         finally:
-            shard.pending.appended(places)
+            shard.pending.end_append(places)
 
-    def enrol(self, group_id: str) -> ErrorCode:
-        """Know of a group from now on, whatever becomes of the commit that named it."""
+    def register_group(self, group_id: str) -> ErrorCode:
+        """Create the group if it does not exist, even if the commit that names it fails."""
         shard, error = self.find(group_id)
         if shard is not None:
-            self._known(shard, group_id)
+            self._get_or_create_group(shard, group_id)
         return error
 
     async def commit_in_transaction(
@@ -301,28 +306,28 @@ class GroupCoordinator:
         guard: Guard,
         positions: Mapping[tuple[str, int], records.OffsetCommitValue],
     ) -> ErrorCode:
-        """Store positions as part of the transaction of `producer` (id and epoch): they count when
-        it commits. `guard`: see `broker.log.transaction_verification`."""
+        """Store offsets as part of the transaction of `producer` (id and epoch): they are visible
+        once it commits. `guard`: see `broker.log.transaction_verification`."""
         shard, error = self.find(group_id)
         if shard is None:
             return error
-        group = self._known(shard, group_id)
+        group = self._get_or_create_group(shard, group_id)
         is_simple = generation < 0 and group.state is GroupState.EMPTY
         if not is_simple and (generation >= 0 or member_id or instance_id is not None):
             error = group.check_member(member_id, instance_id, generation)
         if error is not ErrorCode.NONE or not positions:
             return error
         places = [(group_id, *where) for where in positions]
-        shard.pending.appending(places, producer[0])
+        shard.pending.begin_append(places, producer[0])
         try:
             return await self.append(shard, _entries(group_id, positions), producer, guard)
         finally:
-            shard.pending.appended(places, producer[0])
+            shard.pending.end_append(places, producer[0])
 
     def transaction_ended(
         self, partition: int, producer_id: int, marker_offset: int, *, commit: bool
     ) -> None:
-        """A marker was written into a partition of the offsets topic."""
+        """Apply a transaction marker that was written to a partition of the offsets topic."""
         shard = self._shards.get(partition)
         if shard is not None:
             shard.marker_written(producer_id, marker_offset, commit=commit)
@@ -330,18 +335,18 @@ class GroupCoordinator:
     # -- storing --------------------------------------------------------------------------------
 
     def _snapshot(self, group: Group, assignments: Mapping[str, bytes]) -> Stored:
-        """To be stored: the group as it is now, whatever comes until then."""
+        """The record of the group's present state."""
         value = snapshot(group, assignments, self._clock.now_ms())
         return records.GroupMetadataKey(group=group.group_id), value
 
     async def _store(self, shard: Shard, group: Group, now: Stored) -> ErrorCode:
-        """Into the log; not if the group was deleted since: its tombstone is there already."""
+        """Append the group's record, unless the group was deleted: its tombstone is in the log."""
         if group.state is GroupState.DEAD:
             return ErrorCode.NONE
         return await self.append(shard, [now], errors=GROUP_ERRORS)
 
     def _is_too_large(self, shard: Shard, entries: Sequence[Stored]) -> bool:
-        """Whether the log would refuse it in any case, told without a look at the contents."""
+        """Whether the log would reject the records by their size alone."""
         hosted = self._replicas.partition(OFFSETS_TOPIC, shard.partition)
         if hosted is None or hosted.log.config.codec_for(Compression.NONE) != Compression.NONE:
             return False
@@ -358,8 +363,10 @@ class GroupCoordinator:
         acks: int = ACKS_ALL,
         errors: Mapping[ErrorCode, ErrorCode] = OFFSET_ERRORS,
     ) -> ErrorCode:
-        """Append, and replay the offsets once they are committed, or at once with acks=0; a value
-        of None is a tombstone. `errors`: what a client is told of those of the log."""
+        """Append, and replay the offsets once they are committed, or at once with acks=0.
+
+        A value of None is a tombstone. `errors` maps errors of the log to errors of the response.
+        """
         now_ms = self._clock.now_ms()
         if self._is_too_large(shard, entries):
             return errors.get(ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.MESSAGE_TOO_LARGE)
@@ -391,9 +398,9 @@ class GroupCoordinator:
 
     # -- time -----------------------------------------------------------------------------------
 
-    def _after(self, shard: Shard, group: Group) -> None:
-        """After any change: an emptied generation is stored, the next timer set."""
-        if group.take_emptied():
+    def _handle_change(self, shard: Shard, group: Group) -> None:
+        """After a change: store an emptied generation, and set the next timer."""
+        if group.pop_emptied():
             group.empty_since_ms = self._clock.now_ms()
             self.tasks.spawn(self._store_empty(shard, group, self._snapshot(group, {})))
         self._schedule(group)
@@ -401,11 +408,13 @@ class GroupCoordinator:
     async def _store_empty(self, shard: Shard, group: Group, now: Stored) -> None:
         error = await self._store(shard, group, now)
         if error is not ErrorCode.NONE:
-            log.warning("group %s: its emptiness was not stored: %s", group.group_id, error.name)
+            log.warning(
+                "group %s: the empty generation was not stored: %s", group.group_id, error.name
+            )
 
     def _schedule(self, group: Group) -> None:
         if group.state is GroupState.DEAD:
-            return  # the timer, if any, is that of another term
+            return  # a timer of this id belongs to a later term
         self._cancel_timer(group.group_id)
         due_ms = group.next_deadline_ms()
         if due_ms is not None:
@@ -416,7 +425,7 @@ class GroupCoordinator:
         shard = self._shards.get(self.partition_for(group.group_id))
         group.tick(self._clock.monotonic_ms())
         if shard is not None:
-            self._after(shard, group)
+            self._handle_change(shard, group)
 
     def _cancel_timer(self, group_id: str) -> None:
         timer = self._timers.pop(group_id, None)
@@ -425,7 +434,7 @@ class GroupCoordinator:
 
 
 def new_member_id(prefix: str) -> str:
-    """A member id as Kafka makes them: the client's id or instance, then a UUID."""
+    """A member id in Kafka's form: the client id or instance id, then a UUID."""
     return f"{prefix}-{uuid.uuid4()}"
 
 
@@ -451,5 +460,5 @@ def _encode(key: Message, value: Message | None) -> tuple[bytes, bytes | None]:
 
 
 def _resolve(future: asyncio.Future[T], result: T) -> None:
-    if not future.done():  # the client may have hung up
+    if not future.done():  # the client may have disconnected
         future.set_result(result)

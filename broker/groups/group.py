@@ -1,7 +1,8 @@
 """The state machine of one consumer group (classic protocol, KIP-62, 345, 394).
 
-Synchronous and told the time: requests that must wait leave a callback with their member, and
-`tick` carries out what time brings. Source: GroupCoordinator and GroupMetadata of Kafka 3.9.
+The group is synchronous, and the caller passes the time. A request that must wait leaves a callback
+with its member; `tick` expires sessions and rebalances. Source: GroupCoordinator and GroupMetadata
+of Kafka 3.9.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ from urteil.broker.groups.member import (
     Member,
     SyncResult,
 )
-from urteil.broker.groups.protocol_selection import common, elected
+from urteil.broker.groups.protocol_selection import common_protocols, select_protocol
 from urteil.broker.wire.errors import ErrorCode
 
 MIN_WAIT_MS = 1
-"""Until static members are waited for again: they may ask for 0, and would keep the broker busy."""
+"""The shortest wait for static members; their timeout of 0 would make the broker spin."""
 
 
 class Group:
-    """Members, generation, protocol and state of one group; offsets are kept beside it."""
+    """Members, generation, protocol and state of one group; the shard holds its offsets."""
 
     def __init__(self, group_id: str, *, initial_delay_ms: int, max_size: int) -> None:
         self.group_id = group_id
@@ -41,18 +42,18 @@ class Group:
         self._initial_delay_ms = initial_delay_ms
         self._max_size = max_size
         self._rebalance_deadline_ms: float | None = None
-        self._initial_left_ms: float | None = None  # how much longer a forming group may wait
-        self._newcomer = False
+        self._initial_left_ms: float | None = None  # remaining extension of the initial delay
+        self._has_newcomer = False
         self._unsynced: set[str] = set()
         self._sync_deadline_ms: float | None = None
         self._is_emptied = False
 
-    def take_emptied(self) -> bool:
-        """Whether the group lost its last member since this was asked: to be stored."""
+    def pop_emptied(self) -> bool:
+        """Whether the group lost its last member since the previous call; the caller stores it."""
         emptied, self._is_emptied = self._is_emptied, False
         return emptied
 
-    def _become(self, state: GroupState) -> None:
+    def _transition(self, state: GroupState) -> None:
         if state not in ALLOWED[self.state]:
             raise RuntimeError(f"group {self.group_id}: {self.state.value} -> {state.value}")
         self.state = state
@@ -62,8 +63,11 @@ class Group:
     def join(
         self, request: JoinRequest, now_ms: float, answer: Callable[[JoinResult], None]
     ) -> bool:
-        """Take a member in; `answer` is called now or when the rebalance completes. True when a
-        static member of a stable group came back: to be stored, and `came_back`."""
+        """Add a member; `answer` is called now or when the rebalance completes.
+
+        True if a static member of a stable group returned: the caller stores the group and calls
+        `complete_return`.
+        """
         error = self._check_joinable(request)
         if error is ErrorCode.GROUP_MAX_SIZE_REACHED:
             if request.member_id in self.members:
@@ -92,18 +96,20 @@ class Group:
         if self.state is GroupState.EMPTY:
             fits = bool(request.protocol_type and names)
         else:
-            shared = common(self.members.values(), names)
+            shared = common_protocols(self.members.values(), names)
             fits = request.protocol_type == self.protocol_type and bool(shared)
         if not fits:
             return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
         if request.member_id in self._pending and request.instance_id is not None:
-            return ErrorCode.UNKNOWN_SERVER_ERROR  # no static member is ever told to come again
+            return (
+                ErrorCode.UNKNOWN_SERVER_ERROR
+            )  # a static member never receives MEMBER_ID_REQUIRED
         if not request.member_id or request.member_id in self._pending:
             return ErrorCode.NONE
         return self._check_current(request.member_id, request.instance_id)
 
     def _has_room(self, member_id: str) -> bool:
-        """In a rebalance those count who wait: who comes too late is the one to go."""
+        """Whether the group has room; in a rebalance only waiting members count."""
         if self.state in (GroupState.EMPTY, GroupState.DEAD):
             return True
         known = self.members.get(member_id)
@@ -148,12 +154,12 @@ class Group:
         if member.instance_id is not None:
             self.static_members[member.instance_id] = member_id
         self.leader = self.leader or member_id
-        self._wait(member, answer)
-        self._newcomer = self.state is GroupState.PREPARING_REBALANCE and self.generation == 0
+        self._park_join(member, answer)
+        self._has_newcomer = self.state is GroupState.PREPARING_REBALANCE and self.generation == 0
         self._prepare_rebalance(now_ms)
 
-    def _wait(self, member: Member, answer: Callable[[JoinResult], None]) -> None:
-        # a request repeated on a new connection takes the place of the one that was given up
+    def _park_join(self, member: Member, answer: Callable[[JoinResult], None]) -> None:
+        # a request repeated on a new connection replaces the abandoned one
         member.answer_join(
             JoinResult(error=ErrorCode.UNKNOWN_MEMBER_ID, member_id=member.member_id)
         )
@@ -171,36 +177,41 @@ class Group:
         if (self.state is GroupState.STABLE and not changed and not is_leader) or (
             self.state is GroupState.COMPLETING_REBALANCE and not changed
         ):
-            member.heard(now_ms)
+            member.renew_session(now_ms)
             answer(self._join_result(member))
             return
-        member.takes(request)
-        self._wait(member, answer)
+        member.apply_request(request)
+        self._park_join(member, answer)
         self._prepare_rebalance(now_ms)
 
     def _replace_static(
         self, request: JoinRequest, now_ms: float, answer: Callable[[JoinResult], None]
     ) -> bool:
-        """A static member came back under a new id: the old one is fenced (KIP-345). While the
-        group's protocol stays what it is nobody else is disturbed."""
+        """Fence the old id of a static member that returned under a new one (KIP-345).
+
+        No rebalance follows while the group's protocol stays the same.
+        """
         assert request.instance_id is not None
         old_id = self.static_members[request.instance_id]
         member = self.members[old_id]
         member.answer_join(JoinResult(error=ErrorCode.FENCED_INSTANCE_ID, member_id=old_id))
         member.answer_sync(SyncResult(error=ErrorCode.FENCED_INSTANCE_ID))
         self._unsynced.discard(old_id)
-        member.returns(self.leader)
-        self._call(member, request.instance_id, request.new_member_id)
-        member.takes(request)
-        member.heard(now_ms)
-        self._wait(member, answer)
-        if self.state is GroupState.STABLE and elected(self.members.values()) == self.protocol:
+        member.remember_identity(self.leader)
+        self._rename_member(member, request.instance_id, request.new_member_id)
+        member.apply_request(request)
+        member.renew_session(now_ms)
+        self._park_join(member, answer)
+        if (
+            self.state is GroupState.STABLE
+            and select_protocol(self.members.values()) == self.protocol
+        ):
             return True
         self._prepare_rebalance(now_ms)
         return False
 
-    def _call(self, member: Member, instance_id: str, member_id: str) -> None:
-        """A static member has another id from now on."""
+    def _rename_member(self, member: Member, instance_id: str, member_id: str) -> None:
+        """Change the id of a static member."""
         del self.members[member.member_id]
         if self.leader == member.member_id:
             self.leader = member_id
@@ -208,22 +219,26 @@ class Group:
         self.members[member_id] = member
         self.static_members[instance_id] = member_id
 
-    def came_back(self, request: JoinRequest, error: ErrorCode, now_ms: float) -> None:
-        """A static member's new id was stored, or was not: then it is what it was before."""
+    def complete_return(self, request: JoinRequest, error: ErrorCode, now_ms: float) -> None:
+        """Complete the return of a static member; restore its old id if storing failed."""
         member = self.members.get(request.new_member_id)
-        if member is None or member.before is None or self.state is not GroupState.STABLE:
-            return  # whoever waits is answered by the rebalance
-        before, member.before = member.before, None
+        if (
+            member is None
+            or member.previous_identity is None
+            or self.state is not GroupState.STABLE
+        ):
+            return  # the rebalance answers the waiting requests
+        previous, member.previous_identity = member.previous_identity, None
         result = self._join_result(member)
         if error is not ErrorCode.NONE:
             assert request.instance_id is not None
-            self._call(member, request.instance_id, before.member_id)
-            before.restore(member)
-            member.heard(now_ms)
-            result = replace(result, error=error, member_id="", leader=before.leader, members=())
+            self._rename_member(member, request.instance_id, previous.member_id)
+            previous.restore(member)
+            member.renew_session(now_ms)
+            result = replace(result, error=error, member_id="", leader=previous.leader, members=())
         elif not request.can_skip_assignment:
-            # an older client that saw itself as leader would assign anew
-            result = replace(result, leader=before.leader, members=())
+            # an older client that is named leader would compute a new assignment
+            result = replace(result, leader=previous.leader, members=())
         elif member.member_id == self.leader:
             result = replace(result, skip_assignment=True)
         member.answer_join(result)
@@ -244,7 +259,7 @@ class Group:
             self._initial_left_ms = None
             self._rebalance_deadline_ms = now_ms + timeout_ms
         self._sync_deadline_ms = None
-        self._become(GroupState.PREPARING_REBALANCE)
+        self._transition(GroupState.PREPARING_REBALANCE)
         self._maybe_complete_join(now_ms)
 
     def _maybe_complete_join(self, now_ms: float) -> None:
@@ -256,19 +271,19 @@ class Group:
             self._complete_join(now_ms)
 
     def _end_initial_wait(self, now_ms: float) -> None:
-        """A group that forms waits for others, and once more while they come."""
+        """End the initial delay, or extend it while new members join."""
         if not _is_over(self._rebalance_deadline_ms, now_ms):
             return
-        if self._newcomer and self._initial_left_ms:
+        if self._has_newcomer and self._initial_left_ms:
             wait_ms = min(self._initial_delay_ms, self._initial_left_ms)
-            self._newcomer = False
+            self._has_newcomer = False
             self._initial_left_ms -= wait_ms
             self._rebalance_deadline_ms = now_ms + wait_ms
         else:
             self._complete_join(now_ms)
 
     def _complete_join(self, now_ms: float) -> None:
-        """Begin the next generation with those who came; static members may be late."""
+        """Begin the next generation with the members that joined; static ones may join late."""
         for member in list(self.members.values()):
             if member.on_join is None and member.instance_id is None:
                 self._remove(member)
@@ -283,18 +298,18 @@ class Group:
             self.protocol = None
             self.leader = None
             self._is_emptied = True
-            self._become(GroupState.EMPTY)
+            self._transition(GroupState.EMPTY)
             return
-        self.protocol = elected(self.members.values())
+        self.protocol = select_protocol(self.members.values())
         if self.leader is None or self.members[self.leader].on_join is None:
             self.leader = next(m.member_id for m in self.members.values() if m.on_join)
-        self._become(GroupState.COMPLETING_REBALANCE)
+        self._transition(GroupState.COMPLETING_REBALANCE)
         timeout_ms = max(m.rebalance_timeout_ms for m in self.members.values())
         self._sync_deadline_ms = now_ms + timeout_ms
         for member in self.members.values():
             member.assignment = b""
             member.is_new = False
-            member.heard(now_ms)
+            member.renew_session(now_ms)
             self._unsynced.add(member.member_id)
             member.answer_join(self._join_result(member))
 
@@ -326,7 +341,8 @@ class Group:
         now_ms: float,
         answer: Callable[[SyncResult], None],
     ) -> bool:
-        """Wait for an assignment. True when it is the leader's, to be stored and `assigned`."""
+        """Wait for an assignment. True for the leader: the caller stores its assignment and calls
+        `complete_sync`."""
         error = self.check_member(member_id, instance_id, generation)
         if error is ErrorCode.NONE and (
             (protocol_type is not None and protocol_type != self.protocol_type)
@@ -339,7 +355,7 @@ class Group:
             answer(SyncResult(error=error))
             return False
         member = self.members[member_id]
-        member.heard(now_ms)
+        member.renew_session(now_ms)
         self._unsynced.discard(member_id)
         if not self._unsynced:
             self._sync_deadline_ms = None
@@ -350,17 +366,19 @@ class Group:
         member.on_sync = answer
         return member_id == self.leader
 
-    def assigned(self, generation: int, assignments: Mapping[str, bytes], now_ms: float) -> None:
-        """The leader's assignment of `generation` was stored: the group is stable."""
+    def complete_sync(
+        self, generation: int, assignments: Mapping[str, bytes], now_ms: float
+    ) -> None:
+        """The leader's assignment of `generation` is stored: the group becomes stable."""
         if self.state is not GroupState.COMPLETING_REBALANCE or generation != self.generation:
             return
-        self._become(GroupState.STABLE)
+        self._transition(GroupState.STABLE)
         for member in self.members.values():
             member.assignment = assignments.get(member.member_id, b"")
             member.answer_sync(self._sync_result(member), now_ms)
 
     def assignment_failed(self, generation: int, error: ErrorCode, now_ms: float) -> None:
-        """The leader's assignment could not be stored: its members hear so and rejoin."""
+        """Storing the leader's assignment failed: SyncGroup fails, and the members rejoin."""
         if self.state is GroupState.COMPLETING_REBALANCE and generation == self.generation:
             self._fail_syncs(error, now_ms)
             self._prepare_rebalance(now_ms)
@@ -375,20 +393,20 @@ class Group:
             protocol_type=self.protocol_type, protocol=self.protocol, assignment=member.assignment
         )
 
-    # -- living and leaving ---------------------------------------------------------------------
+    # -- sessions and leaving -------------------------------------------------------------------
 
     def heartbeat(
         self, member_id: str, instance_id: str | None, generation: int, now_ms: float
     ) -> ErrorCode:
         error = self.check_member(member_id, instance_id, generation)
         if error is ErrorCode.NONE:
-            self.members[member_id].heard(now_ms)
+            self.members[member_id].renew_session(now_ms)
             if self.state is GroupState.PREPARING_REBALANCE:
                 return ErrorCode.REBALANCE_IN_PROGRESS
         return error
 
     def leave(self, member_id: str, instance_id: str | None, now_ms: float) -> ErrorCode:
-        """One member goes; a static one may be named by its instance alone."""
+        """Remove one member; the instance id alone identifies a static member."""
         if self._pending.pop(member_id, None) is not None:
             self._maybe_complete_join(now_ms)
             return ErrorCode.NONE
@@ -416,7 +434,7 @@ class Group:
         self._maybe_complete_join(now_ms)
 
     def tick(self, now_ms: float) -> None:
-        """Carry out what time brings: sessions and rebalances that ran out."""
+        """Expire pending members, sessions, rebalances and syncs."""
         for member_id in [one for one, until in self._pending.items() if now_ms >= until]:
             self._pending.pop(member_id)
             self._maybe_complete_join(now_ms)
@@ -435,20 +453,19 @@ class Group:
             self._expire_syncs(now_ms)
 
     def _expire_syncs(self, now_ms: float) -> None:
-        """Members that got the generation but never asked for their assignment are gone, though
-        the others may have theirs since."""
+        """Remove the members that did not send SyncGroup in time, even if the group is stable."""
         self._sync_deadline_ms = None
         for member in [m for m in self.members.values() if m.member_id in self._unsynced]:
             self._remove(member)
         self._prepare_rebalance(now_ms)
 
-    def fit(self, now_ms: float) -> None:
-        """A loaded group with more members than it may have rebalances: all can commit before."""
+    def enforce_max_size(self, now_ms: float) -> None:
+        """Rebalance a loaded group that exceeds the maximum size; members can commit before."""
         if len(self.members) > self._max_size:
             self._prepare_rebalance(now_ms)
 
     def next_deadline_ms(self) -> float | None:
-        """When `tick` is due next."""
+        """The time of the next `tick`; None without a deadline."""
         sessions = [m.deadline_ms for m in self.members.values() if not m.on_sync and not m.on_join]
         timers = [self._rebalance_deadline_ms, self._sync_deadline_ms]
         known = [*sessions, *self._pending.values(), *(t for t in timers if t is not None)]
@@ -456,16 +473,16 @@ class Group:
         return min(known, default=None)
 
     def resign(self, error: ErrorCode) -> None:
-        """This broker coordinates the group no more: whoever waits is told."""
+        """End the coordination by this broker: all waiting requests fail with `error`."""
         for member in self.members.values():
             member.answer_join(JoinResult(error=error, member_id=member.member_id))
             member.answer_sync(SyncResult(error=error))
-        self._become(GroupState.DEAD)
+        self._transition(GroupState.DEAD)
 
     # -- checks ---------------------------------------------------------------------------------
 
     def _check_current(self, member_id: str, instance_id: str | None) -> ErrorCode:
-        """Whether there is such a member, and it is still the one of that instance."""
+        """Check that the member exists and is the current one of its instance."""
         if instance_id is not None:
             known = self.static_members.get(instance_id)
             if known is not None and known != member_id:
@@ -474,7 +491,7 @@ class Group:
         return ErrorCode.NONE if member_id in self.members else ErrorCode.UNKNOWN_MEMBER_ID
 
     def check_member(self, member_id: str, instance_id: str | None, generation: int) -> ErrorCode:
-        """Whether a member of the current generation speaks."""
+        """Check that the request is of a current member in the current generation."""
         if self.state is GroupState.DEAD:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
         error = self._check_current(member_id, instance_id)
@@ -485,14 +502,14 @@ class Group:
     def check_commit(
         self, member_id: str, instance_id: str | None, generation: int, now_ms: float
     ) -> ErrorCode:
-        """Whether this commit is to be stored; a member that commits lives."""
+        """Check a commit; a valid commit renews the member's session."""
         if generation < 0 and self.state is GroupState.EMPTY:
-            return ErrorCode.NONE  # a consumer that assigns itself uses the group for offsets only
+            return ErrorCode.NONE  # a consumer without subscription uses the group for offsets only
         error = self.check_member(member_id, instance_id, generation)
         if error is ErrorCode.NONE:
             if self.state is GroupState.COMPLETING_REBALANCE:
                 return ErrorCode.REBALANCE_IN_PROGRESS
-            self.members[member_id].heard(now_ms)
+            self.members[member_id].renew_session(now_ms)
         return error
 
 

@@ -1,4 +1,4 @@
-"""The states of a consumer group, and which may follow which."""
+"""The states of a consumer group and their permitted transitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What administrators and time do to groups: list, describe, delete, forget positions.
+"""Maintenance of groups: listing, description, deletion, and expiration of offsets.
 
 Source: `GroupCoordinator` and `GroupMetadataManager.cleanupGroupMetadata` of Kafka 3.9.
 """
@@ -28,7 +28,7 @@ MINUTE_MS = 60_000
 
 
 class GroupMaintenance:
-    """Acts on the groups that `coordinator` has."""
+    """Works on the groups of `coordinator`."""
 
     def __init__(self, coordinator: GroupCoordinator, clock: Clock) -> None:
         self._coordinator = coordinator
@@ -36,7 +36,7 @@ class GroupMaintenance:
         self._expiration: asyncio.Task[None] | None = None
 
     def start(self, interval_ms: int, retention_minutes: int) -> None:
-        """Forget every `interval_ms` what nobody has used for `retention_minutes`."""
+        """Expire unused offsets every `interval_ms`, after `retention_minutes`."""
         repeated = run_periodically(
             interval_ms,
             lambda: self.expire(retention_minutes * MINUTE_MS),
@@ -49,25 +49,27 @@ class GroupMaintenance:
         if self._expiration is not None:
             self._expiration.cancel()
 
-    # -- telling --------------------------------------------------------------------------------
+    # -- listing --------------------------------------------------------------------------------
 
-    def listed(self) -> tuple[ErrorCode, list[Group]]:
-        """All groups; COORDINATOR_LOAD_IN_PROGRESS until all are known."""
+    def list_groups(self) -> tuple[ErrorCode, list[Group]]:
+        """All groups; COORDINATOR_LOAD_IN_PROGRESS until all shards are loaded."""
         shards = self._coordinator.shards()
         loading = any(not shard.is_loaded for shard in shards)
         groups = [group for shard in shards for group in shard.groups.values()]
         return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if loading else ErrorCode.NONE, groups
 
-    def described(self, group_id: str) -> tuple[ErrorCode, Group | None]:
-        """A group; none and no error when there is no such group, which Kafka calls dead."""
+    def describe(self, group_id: str) -> tuple[ErrorCode, Group | None]:
+        """A group; None without an error if it does not exist (Kafka reports it as Dead)."""
         shard, error = self._coordinator.find(group_id)
         return error, None if shard is None else shard.groups.get(group_id)
 
     # -- deleting -------------------------------------------------------------------------------
 
     async def delete(self, group_id: str) -> ErrorCode:
-        """The group with all its positions, also those of open transactions; NON_EMPTY_GROUP while
-        it has members."""
+        """Delete a group with all its offsets, including those of open transactions.
+
+        NON_EMPTY_GROUP while it has members.
+        """
         shard, error = self._coordinator.find(group_id)
         if shard is None:
             return error
@@ -77,12 +79,12 @@ class GroupMaintenance:
         if group.state is not GroupState.EMPTY:
             return ErrorCode.NON_EMPTY_GROUP
         places = list(shard.offsets.get(group_id, ()))
-        return await self._forget(shard, group, places, whole=True, ordered=True)
+        return await self._delete(shard, group, places, whole=True, ordered=True)
 
     async def delete_offsets(
         self, group_id: str, places: Sequence[Place]
     ) -> tuple[ErrorCode, dict[Place, ErrorCode]]:
-        """Positions; those of topics that members subscribe to stay."""
+        """Delete offsets, except those of topics that members subscribe to."""
         shard, error = self._coordinator.find(group_id)
         if shard is None:
             return error, {}
@@ -97,22 +99,22 @@ class GroupMaintenance:
             for topic, partition in places:
                 if topics is None or topic in topics:
                     errors[topic, partition] = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
-        gone = [place for place, one in errors.items() if one is ErrorCode.NONE]
-        if gone:  # else the group stays, whatever it has
-            whole = self._ends(shard, group, gone)
-            error = await self._forget(shard, group, gone, whole=whole)
+        deleted_places = [place for place, one in errors.items() if one is ErrorCode.NONE]
+        if deleted_places:  # otherwise the group stays, even without offsets
+            whole = self._is_empty_without(shard, group, deleted_places)
+            error = await self._delete(shard, group, deleted_places, whole=whole)
         return error, errors if error is ErrorCode.NONE else {}
 
     async def topics_deleted(self, partitions: Iterable[Place]) -> None:
-        """Positions in partitions that are no more, and every group that has nothing left, as in
-        Apache Kafka: those that had nothing there, too."""
+        """Delete the offsets of deleted partitions, and every group that has no offsets, as Apache
+        Kafka does: even a group without offsets in these partitions."""
         deleted = list(partitions)
         for shard in self._coordinator.shards():
             for group in list(shard.groups.values()):
-                whole = self._ends(shard, group, deleted)
-                await self._forget(shard, group, deleted, whole=whole)
+                whole = self._is_empty_without(shard, group, deleted)
+                await self._delete(shard, group, deleted, whole=whole)
 
-    async def _forget(
+    async def _delete(
         self,
         shard: Shard,
         group: Group,
@@ -121,52 +123,57 @@ class GroupMaintenance:
         whole: bool,
         ordered: bool = False,
     ) -> ErrorCode:
-        """Tombstones for positions, and with `whole` for the group itself; as in Apache Kafka
-        without waiting for replicas, few as they may be."""
+        """Append tombstones for offsets and, with `whole`, for the group itself.
+
+        As in Apache Kafka, without waiting for replicas.
+        """
         name = group.group_id
         known = shard.offsets.get(name, {})
         entries: list[tuple[Message, Message | None]] = [
             (records.OffsetCommitKey(group=name, topic=topic, partition=partition), None)
             for topic, partition in places
-            if (topic, partition) in known or shard.pending.is_on_its_way((name, topic, partition))
+            if (topic, partition) in known
+            or shard.pending.is_being_appended((name, topic, partition))
         ]
-        if whole and group.generation > 0:  # one that never had members has no record
+        if whole and group.generation > 0:  # a group that never had members has no record
             entries.append((records.GroupMetadataKey(group=name), None))
         if entries:
             error = await self._coordinator.append(shard, entries, acks=0)
             if error is not ErrorCode.NONE:
                 return error
-        shard.pending.forget([(name, *place) for place in places])
-        # unless somebody came back meanwhile
-        if whole and self._ends(shard, group, (), ordered=ordered):
+        shard.pending.mark_deleted([(name, *place) for place in places])
+        # unless a member joined meanwhile
+        if whole and self._is_empty_without(shard, group, (), ordered=ordered):
             self._coordinator.remove(shard, group)
         return ErrorCode.NONE
 
-    # -- time -----------------------------------------------------------------------------------
+    # -- expiration -----------------------------------------------------------------------------
 
     async def expire(self, retention_ms: int) -> None:
-        """Forget positions that are older than `retention_ms` and that nobody uses, and groups
-        that have neither members nor positions (KIP-211, KIP-496)."""
+        """Delete unused offsets that are older than `retention_ms`, and groups that have neither
+        members nor offsets (KIP-211, KIP-496)."""
         now_ms = self._clock.now_ms()
         for shard in self._coordinator.shards():
             if not shard.is_loaded:
                 continue
             for group in list(shard.groups.values()):
-                gone = self._expired(shard, group, now_ms, retention_ms)
-                whole = self._ends(shard, group, gone)
-                if gone or whole:
-                    await self._forget(shard, group, gone, whole=whole)
-                await asyncio.sleep(0)  # there may be many: requests go on meanwhile
+                deleted_places = self._expired(shard, group, now_ms, retention_ms)
+                whole = self._is_empty_without(shard, group, deleted_places)
+                if deleted_places or whole:
+                    await self._delete(shard, group, deleted_places, whole=whole)
+                await asyncio.sleep(0)  # yield to requests between groups
 
-    def _ends(
-        self, shard: Shard, group: Group, gone: Sequence[Place], *, ordered: bool = False
+    def _is_empty_without(
+        self, shard: Shard, group: Group, deleted_places: Sequence[Place], *, ordered: bool = False
     ) -> bool:
-        """Whether nothing is left without these. Who orders the group's end does not wait for open
-        transactions."""
+        """Whether the group is empty without these offsets.
+
+        A requested deletion (`ordered`) does not wait for open transactions.
+        """
         name = group.group_id
-        left = set(shard.offsets.get(name, ())) - set(gone)
+        remaining = set(shard.offsets.get(name, ())) - set(deleted_places)
         awaits = shard.pending.is_appending if ordered else shard.pending.concerns
-        return group.state is GroupState.EMPTY and not left and not awaits(name)
+        return group.state is GroupState.EMPTY and not remaining and not awaits(name)
 
     def _expired(self, shard: Shard, group: Group, now_ms: int, retention_ms: int) -> list[Place]:
         known = shard.offsets.get(group.group_id, {})
@@ -182,7 +189,7 @@ class GroupMaintenance:
             place
             for place, committed in known.items()
             if place[0] not in spared
-            and not shard.pending.holds((group.group_id, *place))
+            and not shard.pending.is_pending((group.group_id, *place))
             and _expires_ms(committed, since_ms, retention_ms) <= now_ms
         ]
 

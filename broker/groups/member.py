@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from urteil.broker.wire.errors import ErrorCode
 
 Protocols = tuple[tuple[str, bytes], ...]
-"""What a member can do, most wanted first: assignor name and its metadata."""
+"""Assignor names with their metadata, in the member's order of preference."""
 
 NEW_MEMBER_JOIN_TIMEOUT_MS = 5 * 60 * 1000
-"""How long a new member may wait in a rebalance without being heard of."""
+"""The longest wait of a new member in a rebalance without any further request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinRequest:
-    """What JoinGroup asks; `needs_known_id` from version 4 on (KIP-394)."""
+    """A JoinGroup request; `needs_known_id` from version 4 on (KIP-394)."""
 
     member_id: str
     instance_id: str | None
@@ -33,7 +33,7 @@ class JoinRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinResult:
-    """The answer to JoinGroup; `members` (id, instance id, metadata) for the leader alone."""
+    """The response to JoinGroup; `members` (id, instance id, metadata) for the leader alone."""
 
     error: ErrorCode = ErrorCode.NONE
     member_id: str = ""
@@ -47,7 +47,7 @@ class JoinResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncResult:
-    """The answer to SyncGroup."""
+    """The response to SyncGroup."""
 
     error: ErrorCode = ErrorCode.NONE
     protocol_type: str | None = None
@@ -56,8 +56,8 @@ class SyncResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Before:
-    """What a static member was, until its return is stored; `leader` is the group's."""
+class PreviousIdentity:
+    """The identity of a static member before its return; `leader` is the group's leader then."""
 
     member_id: str
     session_timeout_ms: int
@@ -65,14 +65,14 @@ class Before:
     leader: str
 
     def restore(self, member: Member) -> None:
-        """All but its id, which its group knows."""
+        """Restore all but the id, which the group restores."""
         member.session_timeout_ms = self.session_timeout_ms
         member.rebalance_timeout_ms = self.rebalance_timeout_ms
 
 
 @dataclass(slots=True, kw_only=True)
 class Member:
-    """What the group knows of a member; `on_join` and `on_sync` are its waiting requests."""
+    """The state of a member; `on_join` and `on_sync` are the callbacks of its waiting requests."""
 
     member_id: str
     instance_id: str | None
@@ -84,32 +84,32 @@ class Member:
     deadline_ms: float
     is_new: bool = True
     assignment: bytes = b""
-    before: Before | None = None
+    previous_identity: PreviousIdentity | None = None
     on_join: Callable[[JoinResult], None] | None = field(default=None, repr=False)
     on_sync: Callable[[SyncResult], None] | None = field(default=None, repr=False)
 
-    def takes(self, request: JoinRequest) -> None:
-        """What it asks for from now on."""
+    def apply_request(self, request: JoinRequest) -> None:
+        """Apply the protocols and timeouts of a request."""
         self.protocols = request.protocols
         self.session_timeout_ms = request.session_timeout_ms
         self.rebalance_timeout_ms = request.rebalance_timeout_ms
 
-    def returns(self, leader: str | None) -> None:
-        """Remember what it is, of a group with this leader, until its return is stored."""
-        self.before = Before(
+    def remember_identity(self, leader: str | None) -> None:
+        """Keep the present identity until the return of the member is stored."""
+        self.previous_identity = PreviousIdentity(
             member_id=self.member_id,
             session_timeout_ms=self.session_timeout_ms,
             rebalance_timeout_ms=self.rebalance_timeout_ms,
             leader=leader or "",
         )
 
-    def heard(self, now_ms: float) -> None:
-        """The member lives: its session begins anew."""
+    def renew_session(self, now_ms: float) -> None:
+        """Restart the session timeout."""
         self.deadline_ms = now_ms + self.session_timeout_ms
 
     def is_expired(self, now_ms: float) -> bool:
-        """Whether its session ran out. A waiting request is a sign of life, but for new members,
-        who may have given up on a long rebalance without anybody hearing of it."""
+        """Whether the session expired. A waiting request keeps it alive, except that of a new
+        member, which may have abandoned a long rebalance."""
         if self.on_sync is not None or (self.on_join is not None and not self.is_new):
             return False
         return now_ms >= self.deadline_ms
@@ -118,7 +118,7 @@ class Member:
         return next((data for name, data in self.protocols if name == protocol), b"")
 
     def vote(self, candidates: set[str]) -> str:
-        """The candidate this member wants most; it supports every candidate."""
+        """The candidate that this member prefers; it supports all of them."""
         return next(name for name, _ in self.protocols if name in candidates)
 
     def answer_join(self, result: JoinResult) -> None:
@@ -127,9 +127,9 @@ class Member:
             answer(result)
 
     def answer_sync(self, result: SyncResult, now_ms: float | None = None) -> None:
-        """With `now_ms` its session begins anew, which could not end while it waited."""
+        """Answer a waiting SyncGroup; with `now_ms` the session timeout restarts."""
         if self.on_sync is not None:
             answer, self.on_sync = self.on_sync, None
             if now_ms is not None:
-                self.heard(now_ms)
+                self.renew_session(now_ms)
             answer(result)

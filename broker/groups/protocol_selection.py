@@ -8,14 +8,14 @@ from collections.abc import Collection
 from urteil.broker.groups.member import Member
 
 
-def common(members: Collection[Member], names: set[str]) -> set[str]:
-    """Those of `names` that every member can do."""
+def common_protocols(members: Collection[Member], names: set[str]) -> set[str]:
+    """The protocols of `names` that every member supports."""
     return names.intersection(*({name for name, _ in m.protocols} for m in members))
 
 
-def elected(members: Collection[Member]) -> str:
-    """What most of them want most, of what all can do."""
+def select_protocol(members: Collection[Member]) -> str:
+    """The protocol with the most votes, among those that all members support."""
     some = next(iter(members))
-    candidates = common(members, {name for name, _ in some.protocols})
+    candidates = common_protocols(members, {name for name, _ in some.protocols})
     votes = Counter(m.vote(candidates) for m in members)
     return votes.most_common(1)[0][0]

@@ -38,7 +38,7 @@ class OffsetCommitValue(Message):
 
     @property
     def expires(self) -> bool:
-        """Whether it brought its own time, whatever the broker's retention."""
+        """Whether the commit has its own expiration time."""
         return self.expire_timestamp != NO_TIMESTAMP
 
 
@@ -87,9 +87,9 @@ _SIZE, _PARTITION = binary.Struct(">h"), binary.Struct(">i")
 
 
 def decode_place(data: bytes | memoryview) -> Place | None:
-    """What an OffsetCommitKey names; None for any other key. Raises WireError.
+    """Group, topic and partition of an OffsetCommitKey; None for another key. Raises WireError.
 
-    Read by hand, in a quarter of the time: a coordinator that takes over does it once a position.
+    Parsed by hand in a quarter of the time: loading a shard parses one key per record.
     """
     try:
         (version,) = _SIZE.unpack_from(data)
@@ -109,7 +109,7 @@ def decode_place(data: bytes | memoryview) -> Place | None:
 
 
 def decode_group_key(data: bytes | memoryview) -> str | None:
-    """The group that a GroupMetadataKey names; None for any other key. Raises WireError."""
+    """The group of a GroupMetadataKey; None for any other key. Raises WireError."""
     version = _version(data)
     if version != GROUP_KEY_VERSION:
         return None
@@ -117,7 +117,7 @@ def decode_group_key(data: bytes | memoryview) -> str | None:
 
 
 def content_bytes(value: Message | None) -> int:
-    """What clients put into a value that may be large: a group's metadata and assignments."""
+    """The size of the client data in a value: subscriptions and assignments of a group."""
     if not isinstance(value, GroupMetadataValue):
         return 0
     return sum(len(one.subscription) + len(one.assignment) for one in value.members)

@@ -1,4 +1,4 @@
-"""What one partition of `__consumer_offsets` holds: groups and their committed offsets."""
+"""The content of one partition of `__consumer_offsets`: groups and their committed offsets."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ from urteil.broker.groups.snapshot import restore
 
 
 class Shard:
-    """Groups and offsets of one partition for as long as this broker leads it; changed only by
-    `replay` and `transaction_ended`, but for what is on its way."""
+    """Groups and offsets of one partition while this broker leads it.
+
+    Only `replay` and `transaction_ended` change the offsets; `pending` has those being appended and
+    those of open transactions.
+    """
 
     def __init__(self, partition: int) -> None:
         self.partition = partition
@@ -37,13 +40,13 @@ class Shard:
         log_offset: int,
         producer_id: int | None = None,
     ) -> None:
-        """Apply one record of the log, of `producer_id` if it is part of a transaction. Unknown
-        keys are a later version's. Raises WireError."""
+        """Apply one record of the log; `producer_id` if it is part of a transaction. Keys of
+        unknown versions are ignored. Raises WireError."""
         if key is None:
             return
         place = decode_place(key)
         if place is None:
-            if not self.is_loaded:  # a group that lives is ahead of what is stored of it
+            if not self.is_loaded:  # a loaded group is newer than its record
                 self._replay_group(decode_group_key(key), value)
         elif producer_id is not None and value is not None:
             committed = Committed(decode_offset(value), log_offset)
@@ -52,14 +55,14 @@ class Shard:
             self._replay_offset(place, value, log_offset)
 
     def marker_written(self, producer_id: int, marker_offset: int, *, commit: bool) -> None:
-        """A transaction ends now. While the log is read that waits: what it ends may be unread."""
+        """Apply the end of a transaction, after loading if the log is still being read."""
         if self.is_loaded:
             self.transaction_ended(producer_id, marker_offset, commit=commit)
         else:
             self._ended_meanwhile.append((producer_id, marker_offset, commit))
 
     def transaction_ended(self, producer_id: int, marker_offset: int, *, commit: bool) -> None:
-        """The marker of a producer's transaction is in the log."""
+        """Commit or drop the pending offsets of a producer whose marker is in the log."""
         for (group, topic, partition), committed in self.pending.end(
             producer_id, marker_offset
         ).items():
@@ -74,7 +77,7 @@ class Shard:
         known = positions.get((topic, partition))
         is_outdated = known is not None and known.log_offset > log_offset
         if is_outdated or self.pending.is_deleted(place, log_offset):
-            return  # two commits in flight: the later record counts, whichever answers last
+            return  # of two commits in flight the later record counts
         if value is None:
             positions.pop((topic, partition), None)
             self.pending.note_tombstone(place, log_offset)
@@ -88,7 +91,7 @@ class Shard:
             self._stored_groups[group] = decode_group(value)
 
     def finish_loading(self, new_group: Callable[[str], Group], now_ms: float) -> None:
-        """All records were replayed: bring the groups to life."""
+        """Create the groups after all records were replayed."""
         for producer_id, marker_offset, commit in self._ended_meanwhile:
             self.transaction_ended(producer_id, marker_offset, commit=commit)
         for group_id, value in self._stored_groups.items():

@@ -1,4 +1,4 @@
-"""Read a partition of the offsets topic into a shard without holding up other requests."""
+"""Loads a partition of the offsets topic into a shard; other requests run meanwhile."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ log = logging.getLogger("groups")
 async def load_shard(
     shard: Shard, partition_log: PartitionLog, is_wanted: Callable[[], bool]
 ) -> None:
-    """Replay the whole log as it is now; stops early when `is_wanted` turns false.
+    """Replay the whole log as it is now; stops early once `is_wanted` is false.
 
-    A record that cannot be read, or the rest of a batch, is logged and left out: it shall not keep
-    every group of its partition from its coordinator.
+    An unreadable record, or the rest of an unreadable batch, is logged and skipped, so that the
+    other groups of the partition stay available.
     """
     async for header, batch in iter_log_batches(partition_log):
         if not is_wanted():

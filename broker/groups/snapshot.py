@@ -1,4 +1,4 @@
-"""A group to and from its record in the offsets topic."""
+"""Conversion of a group to its record in the offsets topic, and back."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from urteil.broker.groups.records import GroupMetadataValue
 
 
 def restore(group: Group, value: GroupMetadataValue, now_ms: float) -> None:
-    """Make a new group what the log describes; its members' sessions begin anew."""
+    """Fill a new group from its record; the session timeouts of its members restart."""
     group.generation = value.generation
     group.protocol_type = value.protocol_type or None
     group.protocol = value.protocol
@@ -38,7 +38,7 @@ def restore(group: Group, value: GroupMetadataValue, now_ms: float) -> None:
 
 
 def snapshot(group: Group, assignments: Mapping[str, bytes], now_ms: int) -> GroupMetadataValue:
-    """The group as the log keeps it, with these assignments; `now_ms` by the wall."""
+    """The record of a group with these assignments; `now_ms` is wall time."""
     return GroupMetadataValue(
         protocol_type=group.protocol_type or "",
         generation=group.generation,

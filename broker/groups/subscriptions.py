@@ -1,4 +1,4 @@
-"""What the members of a consumer group subscribe to, by the metadata of their protocol."""
+"""Topics that the members of a consumer group subscribe to, from their protocol metadata."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _INT = struct.Struct(">i")
 
 
 def subscribed_topics(group: Group) -> frozenset[str] | None:
-    """Topics of all members together, None where they cannot be told
+    """The topics of all members; None if they are unknown
     (`GroupMetadata.computeSubscribedTopics`)."""
     if group.protocol_type != CONSUMER or group.protocol is None:
         return None

@@ -1,8 +1,9 @@
-"""The transaction coordinator: from a request to the log, to the markers, and back.
+"""The transaction coordinator: from a request to the log, and then to the markers.
 
-Source: `TransactionCoordinator` and `TransactionStateManager` of Kafka 3.9 (KIP-98). A decision is
-in the log, on every in-sync replica, before the first marker is sent and before the client hears
-of it; after a failover the next coordinator finds it there and sends the markers again.
+Source: `TransactionCoordinator` and `TransactionStateManager` of Kafka 3.9 (KIP-98). The
+decision to commit or abort is in the log, on every in-sync replica, before the first marker is sent
+and before the client receives its answer. After a failover the next coordinator reads the decision
+from the log and sends the markers again.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ class TransactionCoordinator:
         self._markers.close()
         self._tasks.cancel()
 
-    # -- which transactional ids are ours -------------------------------------------------------
+    # -- shards ---------------------------------------------------------------------------------
 
     def partition_for(self, transactional_id: str) -> int:
         return self._shards.partition_for(transactional_id)
@@ -105,9 +106,11 @@ class TransactionCoordinator:
     def leadership_changed(
         self, topic: str, partition: int, is_leader: bool, leader_epoch: int
     ) -> None:
-        """Load a partition's transactions when this broker begins to lead it. Who leads on in
-        another epoch has them; its markers are of the new one, for another may have sent some in
-        between."""
+        """Load a partition's transactions when this broker begins to lead it.
+
+        If the same leader has a new epoch, its markers carry that epoch from now on: another
+        coordinator may have sent some in between.
+        """
         if topic != TRANSACTIONS_TOPIC:
             return
         if not is_leader:
@@ -117,9 +120,12 @@ class TransactionCoordinator:
         else:
             self._tasks.spawn(self._load(self._shards.add(Shard(partition, leader_epoch))))
 
-    def _is_told_of(self, shard: Shard) -> bool:
-        """Whether the controller told of the topics since this broker began to lead. It tells of
-        roles first: what the metadata lack until then need not be deleted."""
+    def _has_current_metadata(self, shard: Shard) -> bool:
+        """Whether the metadata are as new as this broker's leadership.
+
+        LeaderAndIsr arrives before UpdateMetadata: until then a partition that the metadata lack
+        may exist.
+        """
         known = self._metadata.partition(TRANSACTIONS_TOPIC, shard.partition)
         return known is not None and known.leader_epoch >= shard.leader_epoch
 
@@ -144,7 +150,7 @@ class TransactionCoordinator:
     def _known(
         self, transactional_id: str, producer_id: int, producer_epoch: int
     ) -> tuple[Shard | None, Transaction | None, ErrorCode]:
-        """A producer's transaction, or why it is not this producer's."""
+        """The transaction of a producer, or the error."""
         shard, error = self.find(transactional_id)
         if shard is None:
             return None, None, error
@@ -158,10 +164,10 @@ class TransactionCoordinator:
     async def initialise(
         self, transactional_id: str, timeout_ms: int, expected: tuple[int, int] | None
     ) -> Initialised:
-        """A producer id and epoch for a transactional id; whoever had it before is shut out.
+        """A producer id and epoch for a transactional id; earlier producers of it are fenced.
 
-        `expected` are the id and epoch that the client has, if it has any. While a transaction of
-        its predecessor is being ended: CONCURRENT_TRANSACTIONS, to be tried again.
+        `expected` has the id and epoch of the client, if it has any. While a transaction of the
+        predecessor is ending, the error is CONCURRENT_TRANSACTIONS, and the client retries.
         """
         if not transactional_id:
             return Initialised(ErrorCode.INVALID_REQUEST)
@@ -173,7 +179,7 @@ class TransactionCoordinator:
             if shard is None:
                 return Initialised(error)
             txn = shard.transactions.get(transactional_id)
-            if new_id is not None or not _wants_id(txn, expected):
+            if new_id is not None or not _needs_id(txn, expected):
                 break
             try:
                 async with asyncio.timeout(NEW_ID_TIMEOUT_S):
@@ -207,7 +213,7 @@ class TransactionCoordinator:
     ) -> Initialised:
         if txn.pending is not None:
             return Initialised(ErrorCode.CONCURRENT_TRANSACTIONS)
-        if expected is not None and not txn.may_be(*expected):
+        if expected is not None and not txn.may_continue(*expected):
             return Initialised(ErrorCode.PRODUCER_FENCED)
         if txn.now.state in PREPARED:
             return Initialised(ErrorCode.CONCURRENT_TRANSACTIONS)
@@ -233,7 +239,7 @@ class TransactionCoordinator:
         producer_epoch: int,
         partitions: Iterable[TopicPartition],
     ) -> ErrorCode:
-        """Partitions join the producer's transaction, which begins with the first ones."""
+        """Add partitions to the producer's transaction; the first ones begin it."""
         if not transactional_id:
             return ErrorCode.INVALID_REQUEST
         shard, txn, error = self._known(transactional_id, producer_id, producer_epoch)
@@ -251,7 +257,7 @@ class TransactionCoordinator:
         producer_epoch: int,
         partitions: Iterable[TopicPartition],
     ) -> dict[TopicPartition, ErrorCode]:
-        """Whether partitions are in the producer's transaction, as their leaders ask (KIP-890)."""
+        """Whether partitions are in the producer's transaction, for their leaders (KIP-890)."""
         keys = list(partitions)
         if not transactional_id:
             return dict.fromkeys(keys, ErrorCode.INVALID_REQUEST)
@@ -268,7 +274,7 @@ class TransactionCoordinator:
     async def end(
         self, transactional_id: str, producer_id: int, producer_epoch: int, *, commit: bool
     ) -> ErrorCode:
-        """Commit or abort; NONE once that is decided for good, before the markers are written."""
+        """Commit or abort; returns when the decision is in the log, before the markers."""
         if not transactional_id:
             return ErrorCode.INVALID_REQUEST
         shard, error = self.find(transactional_id)
@@ -298,7 +304,7 @@ class TransactionCoordinator:
         return ErrorCode.NONE, txn.now
 
     def transactions(self) -> tuple[ErrorCode, dict[str, TxnMetadata]]:
-        """All of this coordinator, COORDINATOR_LOAD_IN_PROGRESS until all are known."""
+        """All transactions of this coordinator; COORDINATOR_LOAD_IN_PROGRESS during loading."""
         if not self._shards.are_loaded:
             return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, {}
         return ErrorCode.NONE, {
@@ -311,7 +317,7 @@ class TransactionCoordinator:
     # -- ending ---------------------------------------------------------------------------------
 
     async def _fence(self, shard: Shard, transactional_id: str, txn: Transaction) -> ErrorCode:
-        """Abort an open transaction in an epoch that its producer does not have."""
+        """Abort an open transaction in a new epoch, which fences its producer."""
         fence = txn.fence()
         txn.begin(fence)
         step = txn.end(
@@ -348,8 +354,8 @@ class TransactionCoordinator:
         prepared: TxnMetadata,
         step: TxnMetadata,
     ) -> None:
-        while self._shards.owns(shard) and not self._is_told_of(shard):
-            await self._markers.breathe()
+        while self._shards.owns(shard) and not self._has_current_metadata(shard):
+            await self._markers.wait_for_metadata()
         marker = Marker(
             producer_id=prepared.producer_id,
             producer_epoch=prepared.producer_epoch,
@@ -375,7 +381,7 @@ class TransactionCoordinator:
     async def _store(
         self, shard: Shard, transactional_id: str, txn: Transaction, step: TxnMetadata
     ) -> ErrorCode:
-        """A step into the log and then into effect; an error leaves all as it was."""
+        """Append a step and then apply it; after an error the state is unchanged."""
         txn.begin(step)
         error = await self._append(shard, transactional_id, step)
         if error is ErrorCode.NONE:
@@ -387,7 +393,7 @@ class TransactionCoordinator:
     async def _append(
         self, shard: Shard, transactional_id: str, step: TxnMetadata | None
     ) -> ErrorCode:
-        """One record with acks=all; without a step the tombstone. Nothing of an earlier term's."""
+        """Append one record with acks=all, or a tombstone if there is no step."""
         if not self._shards.owns(shard):
             return ErrorCode.NOT_COORDINATOR
         key = records.encode_key(transactional_id)
@@ -403,7 +409,7 @@ class TransactionCoordinator:
             return ErrorCode.NOT_COORDINATOR
         return STATE_ERRORS.get(error, error)
 
-    # -- time -----------------------------------------------------------------------------------
+    # -- timeouts and expiration ----------------------------------------------------------------
 
     def _all(self) -> list[tuple[Shard, str, Transaction]]:
         return [
@@ -414,8 +420,7 @@ class TransactionCoordinator:
         ]
 
     async def _abort_overdue(self) -> None:
-        """KIP-98: a transaction that lasts longer than its timeout is aborted and its producer
-        shut out."""
+        """Abort transactions that exceed their timeout, and fence their producers (KIP-98)."""
         now_ms = self._clock.now_ms()
         for shard, transactional_id, txn in self._all():
             if txn.is_overdue(now_ms):
@@ -424,13 +429,13 @@ class TransactionCoordinator:
 
     async def _abort(self, shard: Shard, transactional_id: str, txn: Transaction) -> None:
         if not txn.is_overdue(self._clock.now_ms()):
-            return  # its producer ends it just now
+            return  # its producer is ending it
         error = await self._fence(shard, transactional_id, txn)
         if error is not ErrorCode.NONE:
             log.warning("%s could not be aborted: %s", transactional_id, error.name)
 
     async def _remove_expired(self) -> None:
-        """Forget transactional ids unused for `transactional.id.expiration.ms`."""
+        """Remove transactional ids unused for `transactional.id.expiration.ms`."""
         now_ms, after_ms = self._clock.now_ms(), self._config.transactional_id_expiration_ms
         for shard, transactional_id, txn in self._all():
             if not txn.is_expired(now_ms, after_ms):
@@ -441,7 +446,7 @@ class TransactionCoordinator:
             txn.drop()
 
 
-def _wants_id(txn: Transaction | None, expected: tuple[int, int] | None) -> bool:
+def _needs_id(txn: Transaction | None, expected: tuple[int, int] | None) -> bool:
     if txn is None:
         return True
     return txn.needs_new_id(None if expected is None else expected[1])

@@ -1,6 +1,6 @@
-"""Markers on their way to the leaders of a transaction's partitions, until all have them.
+"""Sends markers to the leaders of a transaction's partitions until every partition has one.
 
-Source: `TransactionMarkerChannelManager`. What waits for one broker goes in one request.
+Markers that wait for the same broker share a request. Source: `TransactionMarkerChannelManager`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FENCED = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Marker:
-    """The end of one producer's transaction."""
+    """The commit or abort of one producer's transaction."""
 
     producer_id: int
     producer_epoch: int
@@ -42,7 +42,7 @@ WriteHere = Callable[[Sequence[Order]], Awaitable[list[Outcome]]]
 
 
 class MarkerSender:
-    """Sends markers; `write_here` writes those whose leader is this broker `me`."""
+    """Sends markers; `write_here` writes those whose leader is this broker, `me`."""
 
     def __init__(
         self,
@@ -69,44 +69,46 @@ class MarkerSender:
         is_wanted: Callable[[], bool],
         waits_for: Callable[[frozenset[TopicPartition]], None],
     ) -> bool:
-        """Until every partition that exists has the marker, and `waits_for` is told which have
-        not; False when no longer wanted, or when a later coordinator was there already."""
-        left = set(partitions)
+        """Return when every existing partition has the marker; `waits_for` receives the others.
+
+        False if the marker is not wanted any more, or if a later coordinator has written one.
+        """
+        remaining = set(partitions)
         while is_wanted():
-            self._forget_deleted(left)
-            waits_for(frozenset(left))
-            if not left:
+            self._forget_deleted(remaining)
+            waits_for(frozenset(remaining))
+            if not remaining:
                 return True
-            outcome = await self._once(marker, left)
-            left -= {key for key, error in outcome.items() if error in DONE}
+            outcome = await self._send_round(marker, remaining)
+            remaining -= {key for key, error in outcome.items() if error in DONE}
             fenced = sorted(key for key, error in outcome.items() if error in FENCED)
             if fenced:
                 log.warning("%s is fenced at %s", marker, fenced)
                 return False
-            if left:
-                log.info("%s: %d partitions are tried again: %s", marker, len(left), outcome)
-                waits_for(frozenset(left))
-                await self.breathe()
+            if remaining:
+                log.info("%s: %d partitions are tried again: %s", marker, len(remaining), outcome)
+                waits_for(frozenset(remaining))
+                await self.wait_for_metadata()
         return False
 
-    def _forget_deleted(self, left: set[TopicPartition]) -> None:
-        left -= {key for key in left if self._metadata.partition(*key) is None}
+    def _forget_deleted(self, remaining: set[TopicPartition]) -> None:
+        remaining -= {key for key in remaining if self._metadata.partition(*key) is None}
 
-    async def _once(self, marker: Marker, left: set[TopicPartition]) -> Outcome:
+    async def _send_round(self, marker: Marker, remaining: set[TopicPartition]) -> Outcome:
         by_node: dict[int, list[TopicPartition]] = {}
-        for key in sorted(left):
+        for key in sorted(remaining):
             state = self._metadata.partition(*key)
             if state is not None and state.leader >= 0:
                 by_node.setdefault(state.leader, []).append(key)
-        told = [self._queue(node).put((marker, tuple(keys))) for node, keys in by_node.items()]
+        pending = [self._queue(node).put((marker, tuple(keys))) for node, keys in by_node.items()]
         outcome: Outcome = {}
-        for answer in await asyncio.gather(*told):
+        for answer in await asyncio.gather(*pending):
             outcome.update(answer)
         return outcome
 
-    async def breathe(self) -> None:
-        """Until the cluster's metadata changed, and for a moment otherwise."""
-        calls = iter((None,))  # the first look is before anything changed
+    async def wait_for_metadata(self) -> None:
+        """Wait for a change of the cluster's metadata, at most RETRY_MS."""
+        calls = iter((None,))  # the first check runs before any change
         await DelayedOperation(lambda: next(calls, True), lambda: True).wait(
             [self._metadata.on_update], RETRY_MS
         )
@@ -133,7 +135,7 @@ class MarkerSender:
 
 
 class _Queue:
-    """Orders for one broker; while a request is on its way the next ones gather."""
+    """Orders for one broker; orders that arrive during a request share the next one."""
 
     def __init__(self, send: Callable[[Sequence[Order]], Awaitable[list[Outcome]]]) -> None:
         self._send = send
@@ -141,7 +143,7 @@ class _Queue:
         self._worker: asyncio.Task[None] | None = None
 
     def put(self, order: Order) -> asyncio.Future[Outcome]:
-        """What came of it by partition; nothing when the broker was not reached."""
+        """The error of each partition; empty if the broker was not reached."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Outcome] = loop.create_future()
         self._waiting.append((order, future))
@@ -156,10 +158,10 @@ class _Queue:
                 try:
                     outcomes = await self._send([order for order, _ in taken])
                 except (ConnectionError, TimeoutError) as error:
-                    log.info("markers did not get through: %s", error)
+                    log.info("markers were not sent: %s", error)
                     outcomes = [{} for _ in taken]
                 except Exception:
-                    log.exception("markers failed; they are tried again")
+                    log.exception("markers failed; they are sent again")
                     outcomes = [{} for _ in taken]
                 for (_, future), outcome in zip(taken, outcomes, strict=True):
                     if not future.done():
@@ -193,7 +195,7 @@ def _request(orders: Sequence[Order]) -> WriteTxnMarkersRequest:
 
 
 def _outcomes(orders: Sequence[Order], response: WriteTxnMarkersResponse) -> list[Outcome]:
-    """The answer to each order, known by its producer: Apache Kafka answers in any order."""
+    """The answers by order, matched by producer id: Apache Kafka answers in any sequence."""
     found: dict[int, Outcome] = {marker.producer_id: {} for marker, _ in orders}
     for answer in response.markers:
         found[answer.producer_id] = {

@@ -1,4 +1,4 @@
-"""Markers written into the partitions that this broker leads."""
+"""Writes transaction markers to the partitions that this broker leads."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def marker_batch(marker: Marker, now_ms: int) -> bytes:
 
 
 class MarkerWriter:
-    """Writes markers with acks=all; offsets that a transaction commits become visible with it."""
+    """Writes markers with acks=all; a marker in the offsets topic makes offsets visible."""
 
     def __init__(
         self, config: BrokerConfig, replicas: ReplicaManager, groups: GroupCoordinator, clock: Clock
@@ -42,7 +42,7 @@ class MarkerWriter:
         self._clock = clock
 
     async def write(self, orders: Sequence[Order]) -> list[Outcome]:
-        """What came of each order, by partition."""
+        """Write the markers; returns the error of each partition, for each order."""
         return list(await asyncio.gather(*(self._write(*order) for order in orders)))
 
     async def _write(self, marker: Marker, partitions: Sequence[tuple[str, int]]) -> Outcome:

@@ -1,4 +1,4 @@
-"""The leader's question whether its partition is part of a transaction (KIP-890, part 1).
+"""Verification by a leader that its partition is part of a transaction (KIP-890, part 1).
 
 Source: `AddPartitionsToTxnManager` and `ReplicaManager.handleProduceAppend` of Kafka 3.9.
 """
@@ -23,21 +23,21 @@ from urteil.broker.wire.messages import AddPartitionsToTxnRequest, AddPartitions
 VERSION = 4
 PURPOSE = "txn-verification"
 ENABLED = "transaction.partition.verification.enable"
-PASSING = (
+RETRIABLE = (
     ErrorCode.CONCURRENT_TRANSACTIONS,
     ErrorCode.NETWORK_EXCEPTION,
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_COORDINATOR,
 )
-"""What a producer shall try again, which it does after NOT_ENOUGH_REPLICAS."""
+"""Errors reported as NOT_ENOUGH_REPLICAS, after which a producer retries."""
 NOT_ADDED = (ErrorCode.INVALID_TXN_STATE, ErrorCode.TRANSACTION_ABORTABLE)
 
 Errors = dict[TopicPartition, ErrorCode]
 
 
 class Claim(NamedTuple):
-    """Who wants to append to a partition, from which sequence on."""
+    """The producer that appends to a partition, and its first sequence."""
 
     producer_id: int
     producer_epoch: int
@@ -45,14 +45,14 @@ class Claim(NamedTuple):
 
 
 class Verified(NamedTuple):
-    """Guards of what may be appended, and the coordinator's refusals of the rest."""
+    """The guards of partitions that may be appended to, and the errors of the others."""
 
     guards: dict[TopicPartition, Guard]
     errors: Errors
 
 
 class PartitionVerifier:
-    """Asks the coordinators of transactional ids before the first batch of a transaction."""
+    """Verifies with the transaction coordinator before the first batch of a transaction."""
 
     def __init__(
         self,
@@ -77,39 +77,41 @@ class PartitionVerifier:
         *,
         knows_abortable: bool,
     ) -> Verified:
-        """Claims of one producer; where a transaction of its is open already nobody is asked.
+        """Claims of one producer; where a transaction of its is open already nobody is unverified.
 
         `knows_abortable`: whether the client's request is new enough for TRANSACTION_ABORTABLE.
         """
-        guards, asked = self._start(claims)
-        if not asked:
+        guards, unverified = self._start(claims)
+        if not unverified:
             return Verified(guards, {})
-        claim = next(iter(asked.values()))
+        claim = next(iter(unverified.values()))
         errors = await self._ask(
-            transactional_id, claim.producer_id, claim.producer_epoch, list(asked)
+            transactional_id, claim.producer_id, claim.producer_epoch, list(unverified)
         )
-        told = {
-            key: _told(error, knows_abortable=knows_abortable)
+        client_errors = {
+            key: _client_error(error, knows_abortable=knows_abortable)
             for key, error in errors.items()
             if error is not ErrorCode.NONE
         }
-        return Verified({key: one for key, one in guards.items() if key not in told}, told)
+        return Verified(
+            {key: one for key, one in guards.items() if key not in client_errors}, client_errors
+        )
 
     def _start(
         self, claims: Mapping[TopicPartition, Claim]
     ) -> tuple[dict[TopicPartition, Guard], dict[TopicPartition, Claim]]:
-        guards, asked = {}, {}
+        guards, unverified = {}, {}
         is_on = self._config.properties.value(ENABLED)
         for key, claim in claims.items():
             partition = self._replicas.partition(*key)
             if not is_on or partition is None or not partition.is_leader:
-                guards[key] = TRUSTED  # the append itself says that it is not led here
+                guards[key] = TRUSTED  # the append reports that this broker is not the leader
             elif partition.log.producers.is_open(claim.producer_id):
                 guards[key] = TRUSTED
             else:
                 guards[key] = partition.log.verifications.start(*claim, self._clock.now_ms())
-                asked[key] = claim
-        return guards, asked
+                unverified[key] = claim
+        return guards, unverified
 
     async def _ask(
         self,
@@ -172,7 +174,7 @@ def _errors(response: AddPartitionsToTxnResponse, partitions: list[TopicPartitio
     }
 
 
-def _told(error: ErrorCode, *, knows_abortable: bool) -> ErrorCode:
+def _client_error(error: ErrorCode, *, knows_abortable: bool) -> ErrorCode:
     if error is ErrorCode.PRODUCER_FENCED:
         return ErrorCode.INVALID_PRODUCER_EPOCH
     if error is ErrorCode.TRANSACTION_ABORTABLE and not knows_abortable:
@@ -180,11 +182,11 @@ def _told(error: ErrorCode, *, knows_abortable: bool) -> ErrorCode:
     return error
 
 
-def refused_by_coordinator(error: ErrorCode) -> AppendResult:
-    """What a producer hears of its batch that the coordinator did not confirm."""
+def unverified_result(error: ErrorCode) -> AppendResult:
+    """The result of a batch that the coordinator did not confirm."""
     if error in NOT_ADDED:
         return refusal(error, "Partition was not added to the transaction")
-    if error in PASSING:
+    if error in RETRIABLE:
         return refusal(
             ErrorCode.NOT_ENOUGH_REPLICAS,
             "Unable to verify the partition has been added to the transaction. Underlying error: "

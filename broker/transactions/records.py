@@ -47,7 +47,7 @@ def encode_key(transactional_id: str) -> bytes:
 
 
 def decode_key(data: bytes | memoryview) -> str | None:
-    """The transactional id, or None when the key is of a later Kafka's kind. Raises WireError."""
+    """The transactional id; None for a key of an unknown version. Raises WireError."""
     (version,) = _VERSION.unpack_from(data)
     if version != KEY_VERSION:
         return None

@@ -1,4 +1,4 @@
-"""What one partition of `__transaction_state` holds: transactional ids and their states."""
+"""The content of one partition of `__transaction_state`: transactional ids and their states."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ log = logging.getLogger("transactions")
 
 
 class Shard:
-    """The transactions of one partition for as long as this broker leads it. Its leader epoch is
-    the coordinator's."""
+    """The transactions of one partition while this broker leads it. The partition's leader epoch is
+    the coordinator epoch."""
 
     def __init__(self, partition: int, leader_epoch: int) -> None:
         self.partition = partition
@@ -24,10 +24,10 @@ class Shard:
         self.transactions: dict[str, Transaction] = {}
 
     def load(self, batch: memoryview) -> None:
-        """Take the records of one batch of the log.
+        """Apply the records of one batch of the log.
 
-        One that cannot be read, or the rest of the batch, is logged and left out: it shall not
-        keep every transactional id of its partition from its coordinator.
+        An unreadable record, or the rest of an unreadable batch, is logged and skipped, so that the
+        other transactional ids of the partition stay available.
         """
         try:
             for record in iter_stored_records(batch):

@@ -1,8 +1,8 @@
-"""One transactional id: what the log holds of it, and which step may follow which.
+"""One transactional id: its state in the log, and the permitted transitions.
 
 Sources: `TransactionMetadata`, `TransactionState`, `TransactionCoordinator` of Kafka 3.9; KIP-98,
-KIP-360 (epochs bumped by the client's wish), KIP-588. A step is computed (`initialise`, `add`,
-`end` ...), stored in the log as the pending one, and becomes the present one by `replay`.
+KIP-360 (epochs bumped on request of the client), KIP-588. A method (`initialise`, `add`, `end` ...)
+computes the next state. It is `pending` while it is appended to the log, and `replay` applies it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ TopicPartition = tuple[str, int]
 NO_EPOCH = -1
 NO_PRODUCER_ID = -1
 LAST_EPOCH = (1 << 15) - 1
-"""The epoch after which none comes; the one before it is a producer's last."""
+"""The largest epoch. A producer id is exhausted one epoch before it."""
 
 
 class TxnState(Enum):
@@ -34,7 +34,7 @@ class TxnState(Enum):
 
     @property
     def title(self) -> str:
-        """Kafka's name of it, as tools show it: `PrepareCommit`."""
+        """Kafka's name of the state: `PrepareCommit`."""
         return "".join(word.capitalize() for word in self.name.split("_"))
 
 
@@ -56,10 +56,10 @@ FOLLOWS: dict[TxnState, tuple[TxnState, ...]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TxnMetadata:
-    """What is known of a transactional id; times are wall time in ms, -1 is none.
+    """The state of a transactional id; times are wall time in ms, -1 means none.
 
-    The previous producer id and epoch let a client repeat an InitProducerId whose answer was lost;
-    the log does not hold them, so that they are forgotten when the coordinator moves.
+    The previous producer id and epoch let a client repeat an InitProducerId whose answer was lost.
+    They are not in the log and are lost when the coordinator moves.
     """
 
     producer_id: int
@@ -74,7 +74,7 @@ class TxnMetadata:
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether the producer id has no further epoch to give."""
+        """Whether the producer id has no further epoch."""
         return self.producer_epoch >= LAST_EPOCH - 1
 
     def by_topic(self) -> dict[str, list[int]]:
@@ -86,11 +86,11 @@ class TxnMetadata:
 
 
 Step = TxnMetadata | ErrorCode
-"""The state to come, or why there is none."""
+"""The next state, or the error."""
 
 
 class Transaction:
-    """The present state of one transactional id, and the step that is on its way to the log."""
+    """The present state of one transactional id, and the step that is being appended."""
 
     __slots__ = ("fence_failed", "now", "pending")
 
@@ -100,41 +100,41 @@ class Transaction:
         self.fence_failed = False
 
     def begin(self, step: TxnMetadata) -> None:
-        """Note a step that goes to the log; no other may begin until it is through.
+        """Mark a step as pending; no other may begin until it is replayed or dropped.
 
-        Raises RuntimeError for one that may not follow the present state: a bug of ours.
+        Raises RuntimeError for a step that must not follow the present state: a bug.
         """
         if self.pending is not None or self.now.state not in FOLLOWS[step.state]:
             raise RuntimeError(f"{step.state.title} cannot follow {self.now}, {self.pending}")
         self.pending = step
 
     def replay(self, step: TxnMetadata) -> None:
-        """The step is in the log. What one at rest begins does not change when it began last, as
-        long as its coordinator remembers."""
+        """Apply a step that is in the log. A step to EMPTY keeps the start of the last transaction
+        in memory."""
         if step.state is TxnState.EMPTY:
             step = replace(step, started_ms=self.now.started_ms)
         self.now, self.pending = step, None
 
     def drop(self) -> None:
-        """The pending step did not get into the log."""
+        """Drop the pending step: its append failed."""
         self.pending = None
 
     def waits_for(self, partitions: frozenset[TopicPartition]) -> None:
-        """Only these have no marker so far."""
+        """Record the partitions that have no marker yet."""
         self.now = replace(self.now, partitions=partitions)
 
     # -- steps ----------------------------------------------------------------------------------
 
     def check(self, producer_id: int, producer_epoch: int) -> ErrorCode:
-        """Whether this is the producer, in its present epoch."""
+        """Check the producer id and epoch against the present ones."""
         if producer_id != self.now.producer_id:
             return ErrorCode.INVALID_PRODUCER_ID_MAPPING
         if producer_epoch != self.now.producer_epoch:
             return ErrorCode.PRODUCER_FENCED
         return ErrorCode.NONE
 
-    def may_be(self, producer_id: int, producer_epoch: int) -> bool:
-        """Whether a client that names its id and epoch may go on with this transactional id."""
+    def may_continue(self, producer_id: int, producer_epoch: int) -> bool:
+        """Whether a client with this id and epoch may continue with the transactional id."""
         now = self.now
         return (
             now.producer_epoch == NO_EPOCH
@@ -148,8 +148,9 @@ class Transaction:
     def initialise(
         self, expected_epoch: int | None, timeout_ms: int, now_ms: int, new_id: int | None
     ) -> Step:
-        """The next epoch (or `new_id` with epoch 0), for one at rest; PRODUCER_FENCED for a client
-        whose epoch is neither the present nor the one before."""
+        """The next epoch, or `new_id` with epoch 0, of a transactional id without an open
+        transaction; PRODUCER_FENCED if the client's epoch is neither the present nor the previous
+        one."""
         now = self.now
         common = replace(
             now,
@@ -177,7 +178,7 @@ class Transaction:
         return ErrorCode.PRODUCER_FENCED
 
     def fence(self) -> TxnMetadata:
-        """An ongoing transaction with the epoch that shuts its producer out."""
+        """The ongoing transaction in the epoch that fences its producer."""
         bump = 0 if self.fence_failed else 1  # a fence that failed has bumped it already
         return replace(
             self.now,
@@ -187,7 +188,7 @@ class Transaction:
         )
 
     def add(self, partitions: frozenset[TopicPartition], now_ms: int) -> Step:
-        """Partitions join; NONE when all are in it already."""
+        """Add partitions; NONE if the transaction has all of them."""
         now = self.now
         if self.pending is not None or now.state in PREPARED:
             return ErrorCode.CONCURRENT_TRANSACTIONS
@@ -205,7 +206,7 @@ class Transaction:
     def end(
         self, producer_id: int, producer_epoch: int, *, commit: bool, by_client: bool, now_ms: int
     ) -> Step:
-        """The decision; NONE for one that is made and through already."""
+        """The decision to commit or abort; NONE if it is complete already."""
         now, fencing = self.now, self._is_fencing
         if producer_id != now.producer_id:
             return ErrorCode.INVALID_PRODUCER_ID_MAPPING
@@ -232,7 +233,7 @@ class Transaction:
         return self.pending is not None and self.pending.state is TxnState.PREPARE_EPOCH_FENCE
 
     def complete(self, now_ms: int) -> TxnMetadata:
-        """All markers are written."""
+        """The state after all markers are written."""
         committed = self.now.state is TxnState.PREPARE_COMMIT
         self.fence_failed = False
         return replace(

@@ -221,7 +221,7 @@ def positions_not_deleted(mark: Mark) -> None:
 
         return forget
 
-    replace("urteil.broker.groups.maintenance:GroupMaintenance._forget", make)
+    replace("urteil.broker.groups.maintenance:GroupMaintenance._delete", make)
 
 
 @mutant(
@@ -519,7 +519,7 @@ def groups_not_deleted(mark: Mark) -> None:
 
         return forget
 
-    replace("urteil.broker.groups.maintenance:GroupMaintenance._forget", make)
+    replace("urteil.broker.groups.maintenance:GroupMaintenance._delete", make)
 
 
 @mutant(

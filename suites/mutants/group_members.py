@@ -57,7 +57,7 @@ def rebalance_without_revocation(mark: Mark) -> None:
             member = group.members[member_id]
             member.on_join, member.is_new = None, False
             member.assignment = leader.assignment
-            member.heard(now_ms)
+            member.renew_session(now_ms)
             answer(group._join_result(member))
 
         return add
@@ -169,7 +169,7 @@ def assignments_swapped(mark: Mark) -> None:
 
         return assigned
 
-    replace("urteil.broker.groups.group:Group.assigned", make)
+    replace("urteil.broker.groups.group:Group.complete_sync", make)
 
 
 @mutant(
@@ -238,7 +238,7 @@ def session_timeout_tripled(mark: Mark) -> None:
 
         return heard
 
-    replace("urteil.broker.groups.member:Member.heard", make)
+    replace("urteil.broker.groups.member:Member.renew_session", make)
 
 
 @mutant(
@@ -323,7 +323,7 @@ def static_rejoin_rebalances(mark: Mark) -> None:
             if original(group, request, now_ms, *given, **more):
                 mark.hit()
                 for member in group.members.values():
-                    member.before = None
+                    member.previous_identity = None
                 group._prepare_rebalance(now_ms)
             return False
 

@@ -230,7 +230,7 @@ def test_a_position_that_is_on_its_way_is_not_stable(tmp_path: Path) -> None:
         value = OffsetCommitValue(offset=42)
         waiting = asyncio.ensure_future(here.groups.commit("g", "", None, -1, {("t", 0): value}))
         await until(lambda: partition.log.log_end_offset)
-        assert shard.pending.holds(("g", "t", 0))
+        assert shard.pending.is_pending(("g", "t", 0))
         assert not waiting.done()
         partition.record_follower_fetch(2, partition.log.log_end_offset, 0, 0.0)
         assert await waiting is ErrorCode.NONE

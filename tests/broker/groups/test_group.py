@@ -41,7 +41,7 @@ class Client:
             new_member_id=f"{self.name}-{next(IDS)}",
         )
         if self.group.join(request, now_ms, self._joined):
-            self.group.came_back(request, ErrorCode.NONE, now_ms)
+            self.group.complete_return(request, ErrorCode.NONE, now_ms)
 
     def _joined(self, result: JoinResult) -> None:
         self.joins.append(result)
@@ -81,7 +81,7 @@ def settle(group: Group, clients: list[Client], now_ms: float) -> None:
     for client in clients:
         client.sync(now_ms)
     leader = next(c for c in clients if c.member_id == group.leader)
-    group.assigned(leader.generation, {c.member_id: c.name.encode() for c in clients}, now_ms)
+    group.complete_sync(leader.generation, {c.member_id: c.name.encode() for c in clients}, now_ms)
 
 
 def test_the_first_member_leads_and_gets_everybodys_metadata() -> None:
@@ -111,7 +111,7 @@ def test_who_was_to_come_back_and_does_not_disturbs_nobody() -> None:
     d.join(1, needs_known_id=True)
     assert group.leave(c.member_id, None, 2) is ErrorCode.NONE
     for one in group.members.values():
-        one.heard(SESSION_MS)
+        one.renew_session(SESSION_MS)
     group.tick(SESSION_MS + 2)
     d.join(SESSION_MS + 3)
     assert d.joins[-1].error is ErrorCode.UNKNOWN_MEMBER_ID
@@ -127,7 +127,7 @@ def test_a_member_that_never_asks_for_its_assignment_is_left_behind() -> None:
     b.join(0)
     for one in (a, b):
         one.sync(1)
-    group.assigned(3, {}, 2)
+    group.complete_sync(3, {}, 2)
     assert group.state is GroupState.STABLE
     for now_ms in range(5000, REBALANCE_MS, 5000):
         assert {one.heartbeat(now_ms) for one in (a, b, c)} == {ErrorCode.NONE}
@@ -206,8 +206,8 @@ def test_the_last_to_leave_empties_the_group() -> None:
     assert group.leave(a.member_id, None, 10) is ErrorCode.UNKNOWN_MEMBER_ID
     assert group.leave(b.member_id, None, 11) is ErrorCode.NONE
     assert group.state is GroupState.EMPTY
-    assert group.take_emptied()
-    assert not group.take_emptied()
+    assert group.pop_emptied()
+    assert not group.pop_emptied()
     assert group.next_deadline_ms() is None
     assert group.check_commit("", None, -1, 12) is ErrorCode.NONE
 
@@ -256,7 +256,7 @@ def test_who_does_not_wait_has_no_session_of_the_assignment() -> None:
     b.join(11)
     a.heartbeat(9000)
     a.sync(9000)
-    group.assigned(group.generation, {}, 9000)
+    group.complete_sync(group.generation, {}, 9000)
     group.tick(11 + SESSION_MS)
     assert set(group.members) == {a.member_id}
 

@@ -101,7 +101,7 @@ def test_a_group_without_members_or_positions_goes_but_not_before_its_commit(com
     group = group_of(protocol_type=None)
     group.generation = 0
     shard = shard_with(group)
-    shard.pending.appending([("g", "a", 0)] * commits)
+    shard.pending.begin_append([("g", "a", 0)] * commits)
     assert left_of(shard) == (set(), [] if commits else ["g"])
 
 
@@ -194,7 +194,7 @@ def test_an_open_transaction_does_not_keep_a_group_that_is_deleted() -> None:
 
 def test_a_commit_on_its_way_keeps_a_group_that_is_deleted() -> None:
     shard = shard_with(group_of(), a=NEW_MS)
-    shard.pending.appending([("g", "a", 0)])
+    shard.pending.begin_append([("g", "a", 0)])
     coordinator = Tombstones(shard)
     administration = GroupMaintenance(coordinator, Still())  # type: ignore[arg-type]
     assert asyncio.run(administration.delete("g")) is ErrorCode.NONE
@@ -214,7 +214,7 @@ def test_an_open_transaction_has_nothing_to_commit_for_a_position_that_was_delet
             ErrorCode.NONE,
             {(topic, 0): ErrorCode.NONE},
         )
-        assert not shard.pending.holds(("g", topic, 0))
+        assert not shard.pending.is_pending(("g", topic, 0))
     assert coordinator.removed == []
     shard.transaction_ended(7, 60, commit=True)
     assert shard.offsets["g"] == {}

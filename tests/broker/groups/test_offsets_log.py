@@ -120,11 +120,11 @@ def test_ended_transactions_are_remembered_only_while_something_of_theirs_is_on_
     """Else a coordinator would remember every producer that ever committed positions."""
     shard, where = Shard(0), ("g", "t", 0)
     for producer_id in range(100):
-        shard.pending.appending([where], producer_id)
+        shard.pending.begin_append([where], producer_id)
         shard.transaction_ended(producer_id, 2 * producer_id + 1, commit=True)
         committed = Committed(OffsetCommitValue(offset=producer_id), 2 * producer_id)
         shard.pending.add(producer_id, where, committed)
         assert not shard.pending.groups()
-        shard.pending.appended([where], producer_id)
+        shard.pending.end_append([where], producer_id)
         shard.transaction_ended(producer_id, 1000, commit=False)
     assert not shard.pending._ended

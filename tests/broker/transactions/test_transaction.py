@@ -72,9 +72,9 @@ def test_an_exhausted_id_is_replaced() -> None:
     assert not one.needs_new_id(5)
     now = store(one, one.initialise(None, 2000, NOW_MS, 99))
     assert (now.producer_id, now.producer_epoch, now.previous_producer_id) == (99, 0, ID)
-    assert one.may_be(ID, LAST_EPOCH - 1)  # its own request again
-    assert not one.may_be(ID, 5)
-    assert not one.may_be(4711, 0)
+    assert one.may_continue(ID, LAST_EPOCH - 1)  # its own request again
+    assert not one.may_continue(ID, 5)
+    assert not one.may_continue(4711, 0)
 
 
 def test_partitions_join_and_the_clock_starts_with_the_first() -> None:

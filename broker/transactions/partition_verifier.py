@@ -77,7 +77,7 @@ class PartitionVerifier:
         *,
         knows_abortable: bool,
     ) -> Verified:
-        """Claims of one producer; where a transaction of its is open already nobody is unverified.
+        """Verify the claims of one producer; a partition with its open transaction passes at once.
 
         `knows_abortable`: whether the client's request is new enough for TRANSACTION_ABORTABLE.
         """

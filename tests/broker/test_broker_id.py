@@ -18,7 +18,7 @@ from urteil.broker.environment import Environment
 from urteil.broker.log.storage import Storage
 
 
-class Nameless(Nodes):
+class NodesWithoutId(Nodes):
     """Brokers without `broker.id`."""
 
     def properties(self, broker: int) -> dict[str, str]:
@@ -91,7 +91,7 @@ def test_disagreeing_directories_are_rejected(
 def test_generated_id_is_registered_and_kept(
     zookeeper: ZooKeeperServer, chroot: str, tmp_path: Path
 ) -> None:
-    with Nameless(tmp_path, zookeeper, chroot, 1) as nodes:
+    with NodesWithoutId(tmp_path, zookeeper, chroot, 1) as nodes:
         (meta,) = tmp_path.rglob("meta.properties")
         assert "broker.id=1001\n" in meta.read_text()
         before = nodes.zk.get("/brokers/ids/1001")[1].czxid

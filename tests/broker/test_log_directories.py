@@ -141,7 +141,7 @@ def test_failed_directory_leaves_others_online(nodes: Nodes) -> None:
             {str(path): _code(path == broken) for path in nodes.dirs(broker)},
             {index: [broker] if index in lost else [] for index in range(PARTITIONS)},
         )
-        until(lambda: _told(nodes, broker) == expected, "clients are told")
+        until(lambda: describe_failures(nodes, broker) == expected, "clients are told")
         nodes.kill(broker)
         broken.unlink()
         broken.with_name("away").rename(broken)
@@ -158,7 +158,7 @@ def _code(is_broken: bool) -> ErrorCode:
     return ErrorCode.KAFKA_STORAGE_ERROR if is_broken else ErrorCode.NONE
 
 
-def _told(nodes: Nodes, broker: int) -> tuple[dict[str, int], dict[int, list[int]]]:
+def describe_failures(nodes: Nodes, broker: int) -> tuple[dict[str, int], dict[int, list[int]]]:
     """Return the error of each directory and the offline replicas of each partition."""
     side = Side("ours", nodes.bootstrap)
     dirs = side.get(DescribeLogDirsRequest(topics=None), 4, to=broker).results

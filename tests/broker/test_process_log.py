@@ -16,7 +16,7 @@ import pytest
 from urteil.broker.process_log import line_handler
 
 
-class Written(io.StringIO):
+class CountedStream(io.StringIO):
     """Counts its writes."""
 
     writes = 0
@@ -27,12 +27,12 @@ class Written(io.StringIO):
 
 
 @pytest.fixture
-def stream() -> Written:
-    return Written()
+def stream() -> CountedStream:
+    return CountedStream()
 
 
 @pytest.fixture
-def log(stream: Written) -> Iterator[logging.Logger]:
+def log(stream: CountedStream) -> Iterator[logging.Logger]:
     log = logging.getLogger("said")
     handler = line_handler(stream)
     log.addHandler(handler)
@@ -42,7 +42,7 @@ def log(stream: Written) -> Iterator[logging.Logger]:
     log.removeHandler(handler)
 
 
-def test_lines_of_a_turn_leave_in_one_write(log: logging.Logger, stream: Written) -> None:
+def test_lines_of_a_turn_leave_in_one_write(log: logging.Logger, stream: CountedStream) -> None:
     async def turn() -> int:
         for number in range(100):
             log.info("line %d", number)
@@ -58,7 +58,9 @@ def test_lines_of_a_turn_leave_in_one_write(log: logging.Logger, stream: Written
     assert re.fullmatch(line, said[0])
 
 
-def test_warnings_and_lines_of_threads_flush_at_once(log: logging.Logger, stream: Written) -> None:
+def test_warnings_and_lines_of_threads_flush_at_once(
+    log: logging.Logger, stream: CountedStream
+) -> None:
     async def turn() -> list[str]:
         log.info("first")
         log.warning("second")
@@ -75,7 +77,7 @@ def test_warnings_and_lines_of_threads_flush_at_once(log: logging.Logger, stream
 
 
 def test_lines_of_a_long_turn_leave_before_its_end(
-    log: logging.Logger, stream: Written, monkeypatch: pytest.MonkeyPatch
+    log: logging.Logger, stream: CountedStream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def turn() -> str:
         log.info("begins")

@@ -55,7 +55,7 @@ class Configs:
                 callback(entity, dict(settings))
 
 
-class Desk:
+class BrokerUnderTest:
     """Broker 1 with a topic `t`."""
 
     def __init__(self, timeout_ms: int = 60_000, **static: str) -> None:
@@ -77,21 +77,21 @@ class Desk:
 
 def test_precedence_of_dynamic_settings() -> None:
     async def scenario() -> None:
-        desk = Desk(log_retention_hours="1", min_insync_replicas="2")
+        broker = BrokerUnderTest(log_retention_hours="1", min_insync_replicas="2")
         overrides = {"segment.ms": "7"}
 
         def now() -> LogConfig:
-            return LogConfig.from_properties(desk.properties, overrides)
+            return LogConfig.from_properties(broker.properties, overrides)
 
         assert (now().retention_ms, now().min_insync_replicas) == (3_600_000, 2)
-        await desk.set(BROKER, "", log_retention_ms="5000", min_insync_replicas="3")
+        await broker.set(BROKER, "", log_retention_ms="5000", min_insync_replicas="3")
         assert (now().retention_ms, now().min_insync_replicas) == (5000, 3)
-        await desk.set(BROKER, "1", log_retention_ms="6000", log_roll_ms="100")
+        await broker.set(BROKER, "1", log_retention_ms="6000", log_roll_ms="100")
         assert (now().retention_ms, now().min_insync_replicas) == (6000, 3)
         assert now().segment_ms == 7
-        await desk.configs.write("brokers", "1", {})
+        await broker.configs.write("brokers", "1", {})
         assert now().retention_ms == 5000
-        await desk.configs.write("brokers", "<default>", {})
+        await broker.configs.write("brokers", "<default>", {})
         assert (now().retention_ms, now().min_insync_replicas) == (3_600_000, 2)
 
     run(scenario())
@@ -99,13 +99,13 @@ def test_precedence_of_dynamic_settings() -> None:
 
 def test_subscribers_receive_changed_names() -> None:
     async def scenario() -> None:
-        desk = Desk(min_insync_replicas="2")
+        broker = BrokerUnderTest(min_insync_replicas="2")
         told: list[frozenset[str]] = []
-        desk.properties.subscribe(told.append)
-        await desk.set(BROKER, "1", min_insync_replicas="2", log_retention_ms="9")
-        await desk.set(BROKER, "1", min_insync_replicas="3")
-        await desk.set(BROKER, "1", min_insync_replicas="3")
-        await desk.configs.write("brokers", "2", {"min.insync.replicas": "1"})
+        broker.properties.subscribe(told.append)
+        await broker.set(BROKER, "1", min_insync_replicas="2", log_retention_ms="9")
+        await broker.set(BROKER, "1", min_insync_replicas="3")
+        await broker.set(BROKER, "1", min_insync_replicas="3")
+        await broker.configs.write("brokers", "2", {"min.insync.replicas": "1"})
         assert told == [{"log.retention.ms"}, {"min.insync.replicas"}]
 
     run(scenario())
@@ -125,33 +125,33 @@ def test_invalid_stored_settings_are_ignored(standing: dict[str, str]) -> None:
     """Another tool may write anything to ZooKeeper; valid settings still apply."""
 
     async def scenario() -> None:
-        desk = Desk()
-        desk.configs.standing["brokers", "1"] = {**standing, "log.retention.ms": "9"}
-        await desk.dynamic.load()
-        assert desk.properties.own == {"log.retention.ms": "9"}
+        broker = BrokerUnderTest()
+        broker.configs.standing["brokers", "1"] = {**standing, "log.retention.ms": "9"}
+        await broker.dynamic.load()
+        assert broker.properties.own == {"log.retention.ms": "9"}
 
     run(scenario())
 
 
 def test_contradicting_settings_change_nothing() -> None:
     async def scenario() -> None:
-        desk = Desk()
-        await desk.set(BROKER, "1", log_retention_ms="9")
-        await desk.configs.write("brokers", "1", {"log.retention.ms": "0", "log.roll.ms": "5"})
-        assert desk.properties.own == {"log.retention.ms": "9"}
+        broker = BrokerUnderTest()
+        await broker.set(BROKER, "1", log_retention_ms="9")
+        await broker.configs.write("brokers", "1", {"log.retention.ms": "0", "log.roll.ms": "5"})
+        assert broker.properties.own == {"log.retention.ms": "9"}
 
     run(scenario())
 
 
 def test_concurrent_changes_of_a_topic_are_all_applied() -> None:
     async def scenario() -> None:
-        desk = Desk()
+        broker = BrokerUnderTest()
         await asyncio.gather(
-            desk.set(TOPIC, "t", retention_ms="1"),
-            desk.set(TOPIC, "t", flush_ms="2"),
-            desk.set(TOPIC, "t", segment_ms="3"),
+            broker.set(TOPIC, "t", retention_ms="1"),
+            broker.set(TOPIC, "t", flush_ms="2"),
+            broker.set(TOPIC, "t", segment_ms="3"),
         )
-        assert len(desk.configs.standing["topics", "t"]) == 3
+        assert len(broker.configs.standing["topics", "t"]) == 3
 
     run(scenario())
 
@@ -159,13 +159,13 @@ def test_concurrent_changes_of_a_topic_are_all_applied() -> None:
 @pytest.mark.parametrize(("kind", "name"), [(TOPIC, "t"), (BROKER, "1"), (BROKER, "")])
 def test_change_times_out_without_zookeeper(kind: int, name: str) -> None:
     async def scenario() -> None:
-        desk = Desk(timeout_ms=50)
-        desk.configs.away = True
-        error, message = await desk.set(kind, name, log_retention_ms="1")
+        broker = BrokerUnderTest(timeout_ms=50)
+        broker.configs.away = True
+        error, message = await broker.set(kind, name, log_retention_ms="1")
         assert error is ErrorCode.REQUEST_TIMED_OUT
         assert message
-        desk.configs.away, desk.admin._timeout_s = False, 60.0
-        assert (await desk.set(BROKER, "1", log_retention_ms="1"))[0] is ErrorCode.NONE
+        broker.configs.away, broker.admin._timeout_s = False, 60.0
+        assert (await broker.set(BROKER, "1", log_retention_ms="1"))[0] is ErrorCode.NONE
 
     run(scenario())
 
@@ -174,22 +174,24 @@ def test_encrypted_passwords_survive_a_change_of_the_secret() -> None:
     name = "listener.name.client.ssl.keystore.password"
 
     async def scenario() -> None:
-        desk = Desk(password_encoder_secret="first", password_encoder_iterations="1024")
-        await desk.set(BROKER, "1", **{name: "geheim"})
-        stored = desk.configs.standing["brokers", "1"][name]
+        broker = BrokerUnderTest(password_encoder_secret="first", password_encoder_iterations="1024")
+        await broker.set(BROKER, "1", **{name: "geheim"})
+        stored = broker.configs.standing["brokers", "1"][name]
         assert "geheim" not in stored
-        assert desk.properties.own == {name: "geheim"}
-        later = Desk(password_encoder_secret="second", password_encoder_old_secret="first")
+        assert broker.properties.own == {name: "geheim"}
+        later = BrokerUnderTest(
+            password_encoder_secret="second", password_encoder_old_secret="first"
+        )
         later.configs.standing["brokers", "1"] = {name: stored}
         await later.dynamic.load()
         assert later.properties.own == {name: "geheim"}
-        last = Desk(password_encoder_secret="second")
+        last = BrokerUnderTest(password_encoder_secret="second")
         last.configs.standing = later.configs.standing
         await last.dynamic.load()
         assert last.properties.own == {name: "geheim"}
-        without = Desk()
+        without = BrokerUnderTest()
         assert (await without.set(BROKER, "1", **{name: "x"}))[0] is ErrorCode.INVALID_CONFIG
-        for_all = await desk.set(BROKER, "", **{name: "x"})
+        for_all = await broker.set(BROKER, "", **{name: "x"})
         assert for_all[0] is ErrorCode.INVALID_REQUEST
 
     run(scenario())
@@ -200,10 +202,12 @@ def test_new_secret_leaves_invalid_settings_unchanged() -> None:
     others = {"listeners": "PLAINTEXT://a:1", "log.retention.ms": "never", lost: "nonsense"}
 
     async def scenario() -> None:
-        desk = Desk(password_encoder_secret="first", password_encoder_iterations="1024")
-        await desk.set(BROKER, "1", **{name: "geheim"})
-        later = Desk(password_encoder_secret="second", password_encoder_old_secret="first")
-        stored = desk.configs.standing["brokers", "1"][name]
+        broker = BrokerUnderTest(password_encoder_secret="first", password_encoder_iterations="1024")
+        await broker.set(BROKER, "1", **{name: "geheim"})
+        later = BrokerUnderTest(
+            password_encoder_secret="second", password_encoder_old_secret="first"
+        )
+        stored = broker.configs.standing["brokers", "1"][name]
         later.configs.standing["brokers", "1"] = {name: stored, **others}
         await later.dynamic.load()
         assert later.properties.own == {name: "geheim"}
@@ -224,7 +228,7 @@ def test_new_secret_leaves_invalid_settings_unchanged() -> None:
 )
 def test_rejections_in_our_own_words(name: str, value: str, said: str) -> None:
     async def scenario() -> None:
-        error, message = await Desk().set(BROKER, "1", **{name: value})
+        error, message = await BrokerUnderTest().set(BROKER, "1", **{name: value})
         assert error is ErrorCode.INVALID_REQUEST
         assert said in (message or "")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker.config.test_dynamic_settings import Desk
+from tests.broker.config.test_dynamic_settings import BrokerUnderTest
 from tests.broker.net.raw import run
 from urteil.broker.config.broker_config import load_config
 from urteil.broker.config.providers import resolve
@@ -140,25 +140,25 @@ def test_dynamic_settings_are_resolved(folder: Path) -> None:
     variable = f"${{directory:{folder}/secrets:one}}"
 
     async def scenario() -> None:
-        desk = Desk(password_encoder_secret="s", password_encoder_iterations="1024")
-        desk.properties.static = {**desk.properties.static, **PROVIDERS}
-        assert (await desk.set(BROKER, "1", **{name: variable}))[0] is ErrorCode.NONE
-        assert desk.properties.own == {name: variable}
-        assert desk.properties[name] == "eins\n"
+        broker = BrokerUnderTest(password_encoder_secret="s", password_encoder_iterations="1024")
+        broker.properties.static = {**broker.properties.static, **PROVIDERS}
+        assert (await broker.set(BROKER, "1", **{name: variable}))[0] is ErrorCode.NONE
+        assert broker.properties.own == {name: variable}
+        assert broker.properties[name] == "eins\n"
         missing = f"${{file:{folder}/missing:key}}"
-        error, message = await desk.set(BROKER, "1", **{name: missing})
+        error, message = await broker.set(BROKER, "1", **{name: missing})
         assert error is ErrorCode.INVALID_REQUEST
         assert "missing" in (message or "")
-        assert desk.properties[name] == "eins\n"
+        assert broker.properties[name] == "eins\n"
 
     run(scenario())
 
 
 def test_dynamic_variable_is_validated_unresolved() -> None:
     async def scenario() -> None:
-        desk = Desk()
-        desk.properties.static = {**desk.properties.static, **PROVIDERS}
-        error, message = await desk.set(BROKER, "", log_retention_ms="${env:URTEIL_RACK}")
+        broker = BrokerUnderTest()
+        broker.properties.static = {**broker.properties.static, **PROVIDERS}
+        error, message = await broker.set(BROKER, "", log_retention_ms="${env:URTEIL_RACK}")
         assert error is ErrorCode.INVALID_REQUEST
         assert "Not a number of type LONG" in (message or "")
 

@@ -25,7 +25,7 @@ REQUESTS = "kafka_network_requestmetrics"
 RECORDS, VALUE_BYTES = 50, 200
 
 
-class Scraped:
+class ScrapedMetrics:
     """The scraped metrics of each broker, by name."""
 
     def __init__(self, cluster: Cluster) -> None:
@@ -50,23 +50,23 @@ class Scraped:
 
 
 @pytest.fixture(scope="module")
-def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scraped]:
+def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScrapedMetrics]:
     folder = Path(tmp_path_factory.mktemp("metrics"))
     with Cluster(ClusterSpec(brokers=3), UrteilTarget(), folder) as cluster:
         admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap)
         admin.create_topics([NewTopic("counted", num_partitions=3, replication_factor=3)])
         admin.close()
-        yield Scraped(cluster)
+        yield ScrapedMetrics(cluster)
 
 
-def produce(brokers: Scraped) -> None:
+def produce(brokers: ScrapedMetrics) -> None:
     producer = KafkaProducer(bootstrap_servers=brokers.cluster.bootstrap, acks="all")
     for number in range(RECORDS):
         producer.send("counted", b"x" * VALUE_BYTES, partition=number % 3).get(30)
     producer.close()
 
 
-def test_produced_and_consumed_records_are_counted(brokers: Scraped) -> None:
+def test_produced_and_consumed_records_are_counted(brokers: ScrapedMetrics) -> None:
     produce(brokers)
     consumer = subscribed(
         "counted",
@@ -93,7 +93,7 @@ def _of(topic: str, samples: dict[Labels, float]) -> list[float]:
     return [value for labels, value in samples.items() if ("topic", topic) in labels]
 
 
-def test_requests_have_counts_and_quantiles(brokers: Scraped) -> None:
+def test_requests_have_counts_and_quantiles(brokers: ScrapedMetrics) -> None:
     produce(brokers)
     for broker in brokers.addresses:
         found = brokers.scrape(broker)
@@ -116,7 +116,7 @@ def test_requests_have_counts_and_quantiles(brokers: Scraped) -> None:
     until(lambda: brokers.total(waiting, fetch) > 0, "no fetch waits")
 
 
-def test_one_controller_and_a_leader_for_each_partition(brokers: Scraped) -> None:
+def test_one_controller_and_a_leader_for_each_partition(brokers: ScrapedMetrics) -> None:
     brokers.await_total(f"{CONTROLLER}_activecontrollercount", 1)
     brokers.await_total(f"{CONTROLLER}_activebrokercount", 3)
     brokers.await_total(f"{CONTROLLER}_offlinepartitionscount", 0)
@@ -126,7 +126,7 @@ def test_one_controller_and_a_leader_for_each_partition(brokers: Scraped) -> Non
     assert brokers.total(f"{REPLICAS}_partitioncount") == 3 * led
 
 
-def test_dead_follower_is_visible_until_it_returns(brokers: Scraped) -> None:
+def test_dead_follower_is_visible_until_it_returns(brokers: ScrapedMetrics) -> None:
     def under_replicated() -> float:
         return brokers.total(f"{REPLICAS}_underreplicatedpartitions")
 

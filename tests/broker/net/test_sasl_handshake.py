@@ -54,7 +54,7 @@ def listener_security(*, is_inter_broker: bool = False, **more: str) -> Listener
     return made
 
 
-async def who(connection: Connection, frame: memoryview) -> list[Any]:
+async def report_principal(connection: Connection, frame: memoryview) -> list[Any]:
     return [framed(f"{connection.principal} {len(frame)}".encode())]
 
 
@@ -65,7 +65,7 @@ async def serving(**more: str) -> AsyncIterator[tuple[int, SocketServer]]:
         max_frame_bytes=1 << 20,
         max_idle_ms=int(more.pop("idle_ms", "0")),
         backlog=5,
-        answer=who,
+        answer=report_principal,
         secure_listeners={"X": listener_security(**more)},
     )
     await server.listen((Listener("X", "127.0.0.1", port, "", port, "SASL_PLAINTEXT"),), Resolver())

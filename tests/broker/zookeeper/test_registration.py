@@ -229,7 +229,7 @@ def test_written_settings_are_announced_and_old_notifications_removed(
     run(scenario)
 
 
-class Slow:
+class SlowSession:
     """A ZooKeeper session whose responses may be delayed."""
 
     def __init__(self) -> None:
@@ -248,7 +248,7 @@ class Slow:
 @pytest.mark.parametrize("slow", ["the write", "the notice"])
 def test_cancelled_write_is_announced(slow: str) -> None:
     async def scenario() -> None:
-        zk: Any = Slow()
+        zk: Any = SlowSession()
         configs = EntityConfigs(zk, Clock().now_ms)
         if slow == "the notice":
             zk.answers.set()

@@ -58,12 +58,14 @@ def listener_security(
     return made
 
 
-async def who(connection: Connection, _: memoryview) -> list[Any]:
+async def report_principal(connection: Connection, _: memoryview) -> list[Any]:
     return [framed(str(connection.principal).encode())]
 
 
 @contextlib.asynccontextmanager
-async def serving(answer: Any = who, *, idle_ms: int = 0, **more: Any) -> AsyncIterator[int]:
+async def serving(
+    answer: Any = report_principal, *, idle_ms: int = 0, **more: Any
+) -> AsyncIterator[int]:
     port = free_port()
     server = SocketServer(
         max_frame_bytes=1 << 20,

@@ -174,7 +174,9 @@ def test_encrypted_passwords_survive_a_change_of_the_secret() -> None:
     name = "listener.name.client.ssl.keystore.password"
 
     async def scenario() -> None:
-        broker = BrokerUnderTest(password_encoder_secret="first", password_encoder_iterations="1024")
+        broker = BrokerUnderTest(
+            password_encoder_secret="first", password_encoder_iterations="1024"
+        )
         await broker.set(BROKER, "1", **{name: "geheim"})
         stored = broker.configs.standing["brokers", "1"][name]
         assert "geheim" not in stored
@@ -202,7 +204,9 @@ def test_new_secret_leaves_invalid_settings_unchanged() -> None:
     others = {"listeners": "PLAINTEXT://a:1", "log.retention.ms": "never", lost: "nonsense"}
 
     async def scenario() -> None:
-        broker = BrokerUnderTest(password_encoder_secret="first", password_encoder_iterations="1024")
+        broker = BrokerUnderTest(
+            password_encoder_secret="first", password_encoder_iterations="1024"
+        )
         await broker.set(BROKER, "1", **{name: "geheim"})
         later = BrokerUnderTest(
             password_encoder_secret="second", password_encoder_old_secret="first"

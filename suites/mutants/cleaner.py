@@ -214,7 +214,7 @@ def compact_delete_never_deletes(mark: Mark) -> None:
 
     def make(original: Function) -> Function:
         def apply_retention(cleaner: Any, now_ms: int) -> None:
-            if any(log.config.deletes for log in cleaner._free()):
+            if any(log.config.deletes for log in cleaner._list_cleanable()):
                 mark.hit()
 
         return apply_retention

@@ -115,7 +115,7 @@ def moved_log_lacks_tail(mark: Mark) -> None:
             if original.fget(copy):
                 return True
             log, future = copy.partition.log, copy.partition.future
-            if future is None or copy._seen != log.generation or not future.log_end_offset:
+            if future is None or copy._generation != log.generation or not future.log_end_offset:
                 return False
             mark.hit()
             return True

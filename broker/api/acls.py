@@ -43,7 +43,7 @@ OFF = "No Authorizer is configured."
 async def describe_acls(
     broker: BrokerParts, context: RequestContext, request: DescribeAclsRequest
 ) -> DescribeAclsResponse:
-    """What a filter picks. One with something unknown in it closes the connection."""
+    """The ACLs that match the filter. A filter with an UNKNOWN value closes the connection."""
     wanted = _filter(request)
     if not may_cluster(broker, context, Operation.DESCRIBE):
         error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
@@ -78,7 +78,7 @@ async def describe_acls(
 async def create_acls(
     broker: BrokerParts, context: RequestContext, request: CreateAclsRequest
 ) -> CreateAclsResponse:
-    """One answer an ACL; those of one resource are written together."""
+    """One result for each ACL; the ACLs of one resource are written together."""
     for one in request.creations:
         if 0 in (one.resource_type, one.resource_pattern_type, one.operation, one.permission_type):
             raise CloseConnection
@@ -110,8 +110,8 @@ async def create_acls(
 async def _add(
     broker: BrokerParts, keeper: ClusterAcls, pattern: Pattern, entries: Sequence[Entry]
 ) -> Result:
-    """None of them where a principal has no type, REQUEST_TIMED_OUT when ZooKeeper is away for
-    longer than `request.timeout.ms`."""
+    """Add ACLs, or none if a principal has no type; REQUEST_TIMED_OUT if ZooKeeper does not answer
+    within `request.timeout.ms`."""
     if any(":" not in one.principal for one in entries):
         return Result(error_code=ErrorCode.UNKNOWN_SERVER_ERROR, error_message=None)
     try:
@@ -129,7 +129,7 @@ def _all(request: CreateAclsRequest, result: Result) -> CreateAclsResponse:
 
 
 def _is_for_filters(one: CreateAclsRequest.AclCreation) -> bool:
-    """Whether something is ANY (or MATCH), which no ACL can be."""
+    """Whether a field is ANY or MATCH, which only filters may have."""
     return (
         one.resource_type == ResourceType.ANY
         or one.resource_pattern_type in (PatternType.ANY, PatternType.MATCH)
@@ -139,7 +139,7 @@ def _is_for_filters(one: CreateAclsRequest.AclCreation) -> bool:
 
 
 def _check(pattern: Pattern, entry: Entry) -> Result | None:
-    """What is wrong with an ACL."""
+    """The error of an invalid ACL; None for a valid one."""
     unknown = 0 in (pattern.type, pattern.kind, entry.operation, entry.permission)
     if pattern.type is ResourceType.CLUSTER and pattern.name != CLUSTER_NAME:
         why = f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}"
@@ -165,7 +165,7 @@ def _entry(one: CreateAclsRequest.AclCreation) -> Entry:
 async def delete_acls(
     broker: BrokerParts, context: RequestContext, request: DeleteAclsRequest
 ) -> DeleteAclsResponse:
-    """What each filter removed."""
+    """The ACLs that each filter removed."""
     filters = [_filter(one) for one in request.filters]
     error, message = ErrorCode.NONE, OFF
     if not may_cluster(broker, context, Operation.ALTER):
@@ -209,7 +209,7 @@ def _removed(removed: Sequence[Removed]) -> DeleteAclsResponse.DeleteAclsFilterR
 
 
 def _filter(asked: Wanted) -> AclFilter:
-    """Raises CloseConnection for what the sender itself calls unknown."""
+    """The filter of a request. Raises CloseConnection if a field is UNKNOWN."""
     numbers = (
         asked.resource_type_filter,
         asked.pattern_type_filter,

@@ -1,4 +1,4 @@
-"""AlterConfigs and IncrementalAlterConfigs; any broker serves them, its own settings it alone."""
+"""AlterConfigs and IncrementalAlterConfigs; each broker serves its own settings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from urteil.broker.wire.messages import (
 async def incremental_alter_configs(
     broker: BrokerParts, context: RequestContext, request: IncrementalAlterConfigsRequest
 ) -> IncrementalAlterConfigsResponse:
-    """Change single settings; the others stay as they are."""
+    """Change single settings; the others stay."""
     asked = [
         Alteration(
             kind=one.resource_type,

@@ -1,4 +1,4 @@
-"""ApiVersions: the registry, as clients see it."""
+"""ApiVersions: the registered APIs with their version ranges."""
 
 from __future__ import annotations
 

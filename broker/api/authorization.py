@@ -1,4 +1,4 @@
-"""What the one who asks may do. Without an authorizer everybody may do everything."""
+"""Authorization of requests. Without an authorizer every operation is allowed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def may(
     *,
     quiet: bool = False,
 ) -> bool:
-    """`quiet`: a denial is nothing that the one who asks tried, and is not logged as such."""
+    """Whether the client may do this. `quiet`: a denial is not logged."""
     authorizer = broker.authorizer
     return authorizer is None or authorizer.authorize(
         _asker(context), operation, type, name, log_denied=not quiet
@@ -40,12 +40,12 @@ def may(
 def may_cluster(
     broker: BrokerParts, context: RequestContext, operation: Operation, *, quiet: bool = False
 ) -> bool:
-    """Whether it may be done to the cluster as a whole."""
+    """Whether the client may perform the operation on the cluster."""
     return may(broker, context, operation, ResourceType.CLUSTER, CLUSTER_NAME, quiet=quiet)
 
 
 def require_cluster(broker: BrokerParts, context: RequestContext, operation: Operation) -> None:
-    """Raises RequestError where it may not be done to the cluster."""
+    """Raises RequestError unless the client may perform the operation on the cluster."""
     if not may_cluster(broker, context, operation):
         raise RequestError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
 
@@ -53,7 +53,7 @@ def require_cluster(broker: BrokerParts, context: RequestContext, operation: Ope
 def may_any(
     broker: BrokerParts, context: RequestContext, operation: Operation, type: ResourceType
 ) -> bool:
-    """Whether it may be done to any resource of that type at all."""
+    """Whether the client may perform the operation on at least one resource of the type."""
     authorizer = broker.authorizer
     return authorizer is None or authorizer.authorize_any(_asker(context), operation, type)
 
@@ -67,7 +67,7 @@ def allowed_names(
     *,
     quiet: bool = False,
 ) -> Collection[str]:
-    """The names of those resources to which it may be done, each asked for once."""
+    """The names of the resources on which the client may perform the operation."""
     authorizer = broker.authorizer
     if authorizer is None:
         return set(names)
@@ -80,21 +80,21 @@ def allowed_names(
 
 
 def operations(broker: BrokerParts, context: RequestContext, type: ResourceType, name: str) -> int:
-    """A bit for each operation that may be done to the resource (KIP-430)."""
+    """A bit for each operation that the client may perform on the resource (KIP-430)."""
     if broker.authorizer is None:
         return sum(1 << operation for operation in SUPPORTED[type])
     return broker.authorizer.operations(_asker(context), type, name)
 
 
 def cluster_operations(broker: BrokerParts, context: RequestContext) -> int:
-    """As `operations`; nothing is told of the cluster without the right to describe it."""
+    """The permitted operations on the cluster; 0 without the right to DESCRIBE it."""
     if not may_cluster(broker, context, Operation.DESCRIBE):
         return 0
     return operations(broker, context, ResourceType.CLUSTER, CLUSTER_NAME)
 
 
 def topic_rights(broker: BrokerParts, context: RequestContext) -> Allowed:
-    """What may be done to topics by the controller, for whom the one who asks is a stranger."""
+    """The client's rights on topics, as a function for the controller."""
 
     def allowed(operation: Operation, topics: Collection[str]) -> Collection[str]:
         if operation is Operation.CREATE and may_cluster(broker, context, operation, quiet=True):

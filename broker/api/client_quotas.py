@@ -35,17 +35,17 @@ async def describe_client_quotas(
     ]
     if not may_cluster(broker, context, Operation.DESCRIBE_CONFIGS):
         error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-        return _refused(error, None)
+        return _error_response(error, None)
     async for one in paced(request.components):
-        if not _is_sound(one):
-            return _refused(ErrorCode.UNKNOWN_SERVER_ERROR, None)
+        if not _is_valid(one):
+            return _error_response(ErrorCode.UNKNOWN_SERVER_ERROR, None)
     try:
         async with asyncio.timeout(broker.config.request_timeout_ms / 1000):
             found = await broker.quota_admin.describe(components, strict=request.strict)
     except RejectedChange as refused:
-        return _refused(refused.error, refused.message)
+        return _error_response(refused.error, refused.message)
     except TimeoutError:
-        return _refused(ErrorCode.REQUEST_TIMED_OUT, "ZooKeeper cannot be reached")
+        return _error_response(ErrorCode.REQUEST_TIMED_OUT, "ZooKeeper cannot be reached")
     return DescribeClientQuotasResponse(
         entries=[
             DescribeClientQuotasResponse.EntryData(
@@ -63,11 +63,11 @@ async def describe_client_quotas(
     )
 
 
-def _is_sound(one: DescribeClientQuotasRequest.ComponentData) -> bool:
+def _is_valid(one: DescribeClientQuotasRequest.ComponentData) -> bool:
     return 0 <= one.match_type <= ANY and (one.match_type != EXACT or one.match is not None)
 
 
-def _refused(error: ErrorCode, message: str | None) -> DescribeClientQuotasResponse:
+def _error_response(error: ErrorCode, message: str | None) -> DescribeClientQuotasResponse:
     return DescribeClientQuotasResponse(error_code=error, error_message=message, entries=None)
 
 
@@ -75,8 +75,8 @@ def _refused(error: ErrorCode, message: str | None) -> DescribeClientQuotasRespo
 async def alter_client_quotas(
     broker: BrokerParts, context: RequestContext, request: AlterClientQuotasRequest
 ) -> AlterClientQuotasResponse:
-    """One answer an entity, however often it is named; errors of one do not keep the others from
-    being altered."""
+    """Alter the quotas of each entity, one result for each; an error of one does not affect the
+    others."""
     allowed = may_cluster(broker, context, Operation.ALTER_CONFIGS)
     answers = {}
     async for entry in paced(request.entries):
@@ -85,7 +85,7 @@ async def alter_client_quotas(
         message: str | None = ERROR_MESSAGES[error]
         if allowed:
             entity = Entity(tuple(names.items()))
-            error, message = await _altered(
+            error, message = await _alter(
                 broker, entity, entry, validate_only=request.validate_only
             )
         answers[frozenset(names.items())] = Answer(
@@ -99,7 +99,7 @@ async def alter_client_quotas(
     return AlterClientQuotasResponse(entries=list(answers.values()))
 
 
-async def _altered(
+async def _alter(
     broker: BrokerParts,
     entity: Entity,
     entry: AlterClientQuotasRequest.EntryData,

@@ -1,4 +1,4 @@
-"""Who may see and change the settings of what."""
+"""Authorization to describe and alter the settings of a resource."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def config_denial(
     broker: BrokerParts, context: RequestContext, operation: Operation, kind: int, name: str
 ) -> ErrorCode:
-    """The error of a resource whose settings are forbidden, NONE for the others."""
+    """The error if the client may not access the settings of a resource; NONE if it may."""
     if kind == TOPIC and not may(broker, context, operation, ResourceType.TOPIC, name):
         return ErrorCode.TOPIC_AUTHORIZATION_FAILED
     of_the_cluster = kind in (BROKER, BROKER_LOGGER, CLIENT_METRICS)

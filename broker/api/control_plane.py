@@ -1,6 +1,6 @@
-"""What the controller sends to every broker: LeaderAndIsr, StopReplica, UpdateMetadata.
+"""Requests of the controller to a broker: LeaderAndIsr, StopReplica, UpdateMetadata.
 
-None is looked at before this broker is registered (Apache Kafka serves nobody before).
+None is handled before this broker is registered (Apache Kafka serves no requests before).
 """
 
 from __future__ import annotations
@@ -32,13 +32,15 @@ from urteil.broker.zookeeper.znodes import TOPICS
 async def leader_and_isr(
     broker: BrokerParts, context: RequestContext, request: LeaderAndIsrRequest
 ) -> LeaderAndIsrResponse:
-    """Take the roles, once the settings of topics that are new here were read."""
+    """Apply the roles, after the settings of new topics are loaded."""
     require_cluster(broker, context, Operation.CLUSTER_ACTION)
     await broker.registration.registered()
     topics = {topic: topic_id for topic, topic_id, _ in states_of(request)}
     for topic, topic_id in topics.items():
         if broker.metadata.topic_ids.get(topic, topic_id) != topic_id:
-            broker.topic_settings.forget(topic)  # nobody told of the end of an earlier one
+            broker.topic_settings.forget(
+                topic
+            )  # this broker did not learn of the deletion of an earlier topic
     await broker.topic_settings.load(topics)
     async with broker.control.turn:
         return await in_turns(broker.control.leader_and_isr(request))
@@ -48,8 +50,8 @@ async def leader_and_isr(
 async def stop_replica(
     broker: BrokerParts, context: RequestContext, request: StopReplicaRequest
 ) -> StopReplicaResponse:
-    """Give up replicas. A topic that is gone may come again with other settings; a log that stays
-    goes by its topic's."""
+    """Stop replicas. The settings of a topic without a log here are dropped: it may be created anew
+    with others."""
     require_cluster(broker, context, Operation.CLUSTER_ACTION)
     await broker.registration.registered()
     async with broker.control.turn:
@@ -65,7 +67,7 @@ async def stop_replica(
 async def update_metadata(
     broker: BrokerParts, context: RequestContext, request: UpdateMetadataRequest
 ) -> UpdateMetadataResponse:
-    """Take in the controller's view of the cluster."""
+    """Apply the controller's view of the cluster."""
     require_cluster(broker, context, Operation.CLUSTER_ACTION)
     await broker.registration.registered()
     states = await in_turns(states_in(request))
@@ -91,18 +93,20 @@ def _apply_update(
         broker.groups.tasks.spawn(broker.group_maintenance.topics_deleted(deleted))
     others = (name for name, one in known.items() if broker.metadata.topic_ids.get(name) != one)
     for topic in {topic for topic, _ in deleted}.union(others):
-        broker.topic_settings.forget(topic)  # StopReplica tells its replicas alone
+        broker.topic_settings.forget(topic)  # StopReplica reaches replicas only
     gone = before - set(broker.metadata.brokers)
     for one in gone:
         broker.channels.forget(one)
     if gone:
-        broker.replicas.shrink_isrs()  # the high watermark need not wait for who was joining
+        broker.replicas.shrink_isrs()  # the high watermark waits for no broker that left
     return UpdateMetadataResponse()
 
 
 async def _forget_deleted(broker: BrokerParts, known: Mapping[str, UUID]) -> None:
-    """This broker registered anew, or the controller is another one: nobody tells what was deleted
-    meanwhile. Of what was known before, what is not in ZooKeeper then is gone."""
+    """After a new registration or a new controller, drop known topics that ZooKeeper lacks.
+
+    No request reports what was deleted meanwhile.
+    """
     await broker.zk.sync(TOPICS)
     there = set(await broker.zk.children(TOPICS))
     gone = {name: topic_id for name, topic_id in known.items() if name not in there}

@@ -37,30 +37,30 @@ Change = Callable[[Principal, bytes, int], Awaitable[ExpiryResult]]
 async def create_delegation_token(
     broker: BrokerParts, context: RequestContext, request: CreateDelegationTokenRequest
 ) -> CreateDelegationTokenResponse:
-    """For another one than who asks by the right to CREATE_TOKENS of that user (KIP-373)."""
-    asker = owner = context.principal
+    """Create a token; for another owner, with the right to CREATE_TOKENS for it (KIP-373)."""
+    requester = owner = context.principal
     if request.owner_principal_name:
         if request.owner_principal_type is None:
-            return _refused(ErrorCode.UNKNOWN_SERVER_ERROR, ANONYMOUS, ANONYMOUS)
+            return _failed_creation(ErrorCode.UNKNOWN_SERVER_ERROR, ANONYMOUS, ANONYMOUS)
         owner = Principal(request.owner_principal_type, request.owner_principal_name)
     renewers = [
         Principal(one.principal_type, one.principal_name) async for one in paced(request.renewers)
     ]
-    refusal = _refusal(broker, context)
-    if refusal is ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED:
-        return _refused(refusal, owner, asker)
-    if owner != asker and not _may(broker, context, Operation.CREATE_TOKENS, owner):
-        return _refused(ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED, owner, asker)
+    error = _token_error(broker, context)
+    if error is ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED:
+        return _failed_creation(error, owner, requester)
+    if owner != requester and not _may(broker, context, Operation.CREATE_TOKENS, owner):
+        return _failed_creation(ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED, owner, requester)
     if any(one.type != USER for one in renewers):
-        return _refused(ErrorCode.INVALID_PRINCIPAL_TYPE, owner, asker)
-    if refusal:
-        return _refused(refusal, owner, asker)
-    token = await broker.tokens.create(owner, asker, tuple(renewers), request.max_lifetime_ms)
+        return _failed_creation(ErrorCode.INVALID_PRINCIPAL_TYPE, owner, requester)
+    if error:
+        return _failed_creation(error, owner, requester)
+    token = await broker.tokens.create(owner, requester, tuple(renewers), request.max_lifetime_ms)
     return CreateDelegationTokenResponse(
         principal_type=owner.type,
         principal_name=owner.name,
-        token_requester_principal_type=asker.type,
-        token_requester_principal_name=asker.name,
+        token_requester_principal_type=requester.type,
+        token_requester_principal_name=requester.name,
         issue_timestamp_ms=token.issued_ms,
         expiry_timestamp_ms=token.expires_ms,
         max_timestamp_ms=token.max_ms,
@@ -69,13 +69,15 @@ async def create_delegation_token(
     )
 
 
-def _refused(error: ErrorCode, owner: Principal, asker: Principal) -> CreateDelegationTokenResponse:
+def _failed_creation(
+    error: ErrorCode, owner: Principal, requester: Principal
+) -> CreateDelegationTokenResponse:
     return CreateDelegationTokenResponse(
         error_code=error,
         principal_type=owner.type,
         principal_name=owner.name,
-        token_requester_principal_type=asker.type,
-        token_requester_principal_name=asker.name,
+        token_requester_principal_type=requester.type,
+        token_requester_principal_name=requester.name,
         issue_timestamp_ms=NO_TIME,
         expiry_timestamp_ms=NO_TIME,
         max_timestamp_ms=NO_TIME,
@@ -86,7 +88,7 @@ def _refused(error: ErrorCode, owner: Principal, asker: Principal) -> CreateDele
 async def renew_delegation_token(
     broker: BrokerParts, context: RequestContext, request: RenewDelegationTokenRequest
 ) -> RenewDelegationTokenResponse:
-    error, ends_ms = await _ended(
+    error, ends_ms = await _change_expiration(
         broker, context, broker.tokens.renew, request.hmac, request.renew_period_ms
     )
     return RenewDelegationTokenResponse(error_code=error, expiry_timestamp_ms=ends_ms)
@@ -96,19 +98,19 @@ async def renew_delegation_token(
 async def expire_delegation_token(
     broker: BrokerParts, context: RequestContext, request: ExpireDelegationTokenRequest
 ) -> ExpireDelegationTokenResponse:
-    error, ends_ms = await _ended(
+    error, ends_ms = await _change_expiration(
         broker, context, broker.tokens.expire, request.hmac, request.expiry_time_period_ms
     )
     return ExpireDelegationTokenResponse(error_code=error, expiry_timestamp_ms=ends_ms)
 
 
-async def _ended(
+async def _change_expiration(
     broker: BrokerParts, context: RequestContext, change: Change, hmac: bytes, period_ms: int
 ) -> ExpiryResult:
-    """What comes of a new end, where who asks may name one."""
-    refusal = _refusal(broker, context)
-    if refusal:
-        return refusal, NO_TIME
+    """Change the expiration of a token, if the client may manage tokens."""
+    error = _token_error(broker, context)
+    if error:
+        return error, NO_TIME
     return await change(context.principal, bytes(hmac), period_ms)
 
 
@@ -116,8 +118,8 @@ async def _ended(
 async def describe_delegation_token(
     broker: BrokerParts, context: RequestContext, request: DescribeDelegationTokenRequest
 ) -> DescribeDelegationTokenResponse:
-    """One's own, and those that one may DESCRIBE, or DESCRIBE_TOKENS of their owners."""
-    error = _refusal(broker, context)
+    """The client's own tokens, and those that it may DESCRIBE, or DESCRIBE_TOKENS of the owner."""
+    error = _token_error(broker, context)
     if error:
         return DescribeDelegationTokenResponse(error_code=error)
     owners = None
@@ -153,8 +155,8 @@ def _described(token: Token, hmac: bytes) -> Described:
     )
 
 
-def _refusal(broker: BrokerParts, context: RequestContext) -> ErrorCode:
-    """Tokens are for those who proved who they are, and not by a token."""
+def _token_error(broker: BrokerParts, context: RequestContext) -> ErrorCode:
+    """The error if the client is not authenticated, or is authenticated by a token."""
     anonymous = context.protocol == "SSL" and context.principal == ANONYMOUS
     by_token = context.principal.token_authenticated
     if context.protocol == "PLAINTEXT" or anonymous or by_token:

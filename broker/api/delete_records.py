@@ -1,4 +1,4 @@
-"""DeleteRecords: what lies before an offset is gone, on the leader and on every live follower."""
+"""DeleteRecords: deletes the records before an offset, on the leader and every live follower."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from urteil.broker.wire.messages import DeleteRecordsRequest, DeleteRecordsRespo
 async def delete_records(
     broker: BrokerParts, context: RequestContext, request: DeleteRecordsRequest
 ) -> DeleteRecordsResponse:
-    """Low watermarks, or errors; of a partition named twice the last offset counts."""
-    refused: dict[TopicPartition, DeletionResult] = {}
-    wanted: dict[TopicPartition, int] = {}
+    """A low watermark or an error for each partition; the last offset of a repeated one counts."""
+    rejected: dict[TopicPartition, DeletionResult] = {}
+    offsets: dict[TopicPartition, int] = {}
     names = [topic.name for topic in request.topics]
     allowed = allowed_names(broker, context, Operation.DELETE, ResourceType.TOPIC, names)
     for topic in request.topics:
         for one in topic.partitions:
             key = (topic.name, one.partition_index)
-            error = _refuse(broker, key, allowed)
+            error = _find_error(broker, key, allowed)
             if error is ErrorCode.NONE:
-                wanted[key] = one.offset
+                offsets[key] = one.offset
             else:
-                refused[key] = DeletionResult(error)
-    answers = await RecordDeletion(broker.replicas).run(wanted, request.timeout_ms)
-    return _response(answers | refused)
+                rejected[key] = DeletionResult(error)
+    answers = await RecordDeletion(broker.replicas).run(offsets, request.timeout_ms)
+    return _response(answers | rejected)
 
 
-def _refuse(broker: BrokerParts, key: TopicPartition, allowed: Collection[str]) -> ErrorCode:
+def _find_error(broker: BrokerParts, key: TopicPartition, allowed: Collection[str]) -> ErrorCode:
     if key[0] not in allowed:
         return ErrorCode.TOPIC_AUTHORIZATION_FAILED
     if broker.metadata.partition(*key) is None:

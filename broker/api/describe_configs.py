@@ -1,4 +1,4 @@
-"""DescribeConfigs of topics, of this broker and its loggers, and of what is set for all brokers."""
+"""DescribeConfigs of topics, of this broker and its loggers, and of the defaults of all brokers."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ Synonym = DescribeConfigsResponse.DescribeConfigsSynonym
 async def describe_configs(
     broker: BrokerParts, context: RequestContext, request: DescribeConfigsRequest
 ) -> DescribeConfigsResponse:
-    """The values in effect, their sources and synonyms; secrets as null. A kind that there is not
-    refuses the whole request."""
+    """The effective values, their sources and synonyms; secrets are null. An unknown resource type
+    fails the whole request."""
     unknown = [one.resource_type for one in request.resources if one.resource_type not in KINDS]
     if unknown:
         why = f"Unexpected resource type {unknown[0]}"
@@ -75,7 +75,7 @@ async def describe_configs(
             entries = await _entries(broker, resource, request)
         except RejectedChange as refused:
             error, message = refused.error, refused.message
-        except ConfigError as wrong:  # what stands in ZooKeeper may not be: its own answer suffers
+        except ConfigError as wrong:  # an invalid value in ZooKeeper fails its own resource only
             error, message = ErrorCode.UNKNOWN_SERVER_ERROR, str(wrong)
         keys = resource.configuration_keys
         results.append(
@@ -128,7 +128,7 @@ async def _entries(
 
 
 async def _topic(broker: BrokerParts, name: str) -> Iterable[Setting]:
-    """REQUEST_TIMED_OUT when ZooKeeper is away for longer than `request.timeout.ms`."""
+    """The settings; REQUEST_TIMED_OUT if ZooKeeper does not answer in `request.timeout.ms`."""
     if not is_valid(name):
         raise RejectedChange(ErrorCode.INVALID_TOPIC_EXCEPTION, f"bad topic name {name}")
     if name not in broker.metadata.topics:

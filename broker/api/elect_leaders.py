@@ -25,27 +25,29 @@ Partitions = list[tuple[str, int]]
 async def elect_leaders(
     broker: BrokerParts, context: RequestContext, request: ElectLeadersRequest
 ) -> ElectLeadersResponse:
-    """Answered when this broker itself knows the new leaders, at most after `timeout_ms`."""
-    asked = await _asked(request)
+    """Answer once this broker's metadata has the new leaders, at most after `timeout_ms`."""
+    requested = await _requested_partitions(request)
     if not may_cluster(broker, context, Operation.ALTER):
         why = ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-        answer = await elect_leaders_response(dict.fromkeys(asked or (), why), changes_only=False)
+        answer = await elect_leaders_response(
+            dict.fromkeys(requested or (), why), changes_only=False
+        )
         return replace(answer, error_code=why.error)
     if request.election_type not in (PREFERRED, UNCLEAN):
         raise RequestError(ErrorCode.UNKNOWN_SERVER_ERROR)
     unclean = request.election_type == UNCLEAN
-    outcomes = await broker.controller.elect_leaders(asked, unclean=unclean)
+    outcomes = await broker.controller.elect_leaders(requested, unclean=unclean)
     if outcomes is None:
-        everything = [
+        all_partitions = [
             (topic, one) for topic, ones in broker.metadata.topics.items() for one in ones
         ]
-        everyone = everything if asked is None else asked
-        outcomes = dict.fromkeys(everyone, ApiError(ErrorCode.NOT_CONTROLLER))
-    outcomes = await _known_here(broker, outcomes, request.timeout_ms)
-    return await elect_leaders_response(outcomes, changes_only=asked is None)
+        partitions = all_partitions if requested is None else requested
+        outcomes = dict.fromkeys(partitions, ApiError(ErrorCode.NOT_CONTROLLER))
+    outcomes = await _wait_for_metadata(broker, outcomes, request.timeout_ms)
+    return await elect_leaders_response(outcomes, changes_only=requested is None)
 
 
-async def _asked(request: ElectLeadersRequest) -> Partitions | None:
+async def _requested_partitions(request: ElectLeadersRequest) -> Partitions | None:
     if request.topic_partitions is None:
         return None
     places = (
@@ -54,7 +56,7 @@ async def _asked(request: ElectLeadersRequest) -> Partitions | None:
     return [place async for place in paced(places)]
 
 
-async def _known_here(
+async def _wait_for_metadata(
     broker: BrokerParts, outcomes: ElectionOutcomes, timeout_ms: int
 ) -> ElectionOutcomes:
     """REQUEST_TIMED_OUT for leaders of whom the controller did not tell in time."""

@@ -45,7 +45,7 @@ ERROR_MESSAGES = {
     ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "Transactional Id authorization failed.",
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "This server does not host this topic-partition.",
 }
-"""The words of Apache Kafka's `Errors`, where it says them."""
+"""The messages of Apache Kafka's `Errors`, for responses that contain them."""
 
 ResponseBuilder = Callable[[Any, int, ErrorCode], Message]
 Builder = TypeVar("Builder", bound=ResponseBuilder)
@@ -53,7 +53,7 @@ _BUILDERS: dict[type[Message], ResponseBuilder] = {}
 
 
 def error_response(request: Message, version: int, error: ErrorCode) -> Any:
-    """The response in which everything that the request asked for failed with that error."""
+    """The response in which every element of the request failed with this error."""
     return _BUILDERS[type(request)](request, version, error)
 
 
@@ -259,7 +259,7 @@ def _txn_offset_commit(
 
 
 def not_authorized(error: ErrorCode) -> str:
-    """What a client is told; Apache Kafka shows it the inside of its own request object."""
+    """The message for the client; Apache Kafka sends a dump of its own request object."""
     return f"{error.name}: the request is not authorized."
 
 
@@ -267,7 +267,7 @@ def not_authorized(error: ErrorCode) -> str:
 def _elect_leaders(
     request: ElectLeadersRequest, version: int, error: ErrorCode
 ) -> ElectLeadersResponse:
-    """Of every partition and topic as it was asked for, were it twice or none of it."""
+    """One result for each topic and partition as requested, repeated or empty ones included."""
     return ElectLeadersResponse(
         error_code=error,
         replica_election_results=[
@@ -287,8 +287,8 @@ def _elect_leaders(
 
 @_of(FetchRequest)
 def _fetch(request: FetchRequest, version: int, error: ErrorCode) -> FetchResponse:
-    """From version 13 on without the partitions, before that each with every one asked for by
-    its topic: Apache Kafka tells a topic that stands twice of both, each time."""
+    """From version 13 on without partitions. Before, each result of a repeated topic has all its
+    partitions, as in Apache Kafka."""
     if version >= 13:
         return FetchResponse(error_code=error, session_id=request.session_id)
     asked: dict[str, list[int]] = {}

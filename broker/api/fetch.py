@@ -48,8 +48,8 @@ IDS_FROM = 13
 STORAGE_ERROR_FROM = 6
 ZSTD_FROM = 10
 ANY_REPLICA_FROM = 11
-EMPTY_BYTES = 18  # an answer that says of no partition
-PARTITION_BYTES = 40  # about what an answer says of a partition beside its records
+EMPTY_BYTES = 18  # the size of a response without partitions
+PARTITION_BYTES = 40  # about the size of a partition without its records
 
 
 @handler(ApiKey.FETCH, 0, 17)
@@ -60,27 +60,29 @@ async def fetch(
 
     Within a session, to begin one, or without (KIP-227, `FetchManager.newContext`).
     """
-    asking = _Asking(broker, context, request)
+    fetch_in_progress = _FetchInProgress(broker, context, request)
     if not LEAST_SESSION <= request.session_id <= MAX_SESSION:
         raise RequestError(ErrorCode.UNKNOWN_SERVER_ERROR)
     if request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
         broker.fetch_sessions.close(request.session_id)
-        return await asking.in_full(begins_session=request.session_epoch == INITIAL_EPOCH)
+        return await fetch_in_progress.in_full(
+            begins_session=request.session_epoch == INITIAL_EPOCH
+        )
     session = broker.fetch_sessions.find(
-        request.session_id, request.session_epoch, uses_ids=asking.by_id
+        request.session_id, request.session_epoch, uses_ids=fetch_in_progress.by_id
     )
     if isinstance(session, ErrorCode):
-        return asking.without_session(session)
-    asking.refuse_zero_ids()
-    session.update(request, asking.resolve)
+        return fetch_in_progress.without_session(session)
+    fetch_in_progress.reject_zero_ids()
+    session.update(request, fetch_in_progress.resolve)
     if len(session) == 0:
         broker.fetch_sessions.close(session.id)
-        return await asking.in_full(begins_session=False)
-    return await asking.in_session(session)
+        return await fetch_in_progress.in_full(begins_session=False)
+    return await fetch_in_progress.in_session(session)
 
 
-class _Asking:
-    """One request under way."""
+class _FetchInProgress:
+    """One Fetch request in progress."""
 
     def __init__(self, broker: BrokerParts, context: RequestContext, request: FetchRequest) -> None:
         self.by_id = context.version >= IDS_FROM
@@ -90,7 +92,7 @@ class _Asking:
         self._terms = _terms(broker, context, request)
 
     def without_session(self, error: ErrorCode) -> FetchResponse:
-        """There is none, or not the one; who is throttled hears of that alone."""
+        """The error of an unknown session; a throttled client receives only the throttle time."""
         if wait_ms := self._wait_ms([]):
             return FetchResponse(throttle_time_ms=wait_ms)
         return FetchResponse(error_code=error)
@@ -106,7 +108,7 @@ class _Asking:
         self._sent(wanted, reads)
         session = None
         if begins_session:
-            self.refuse_zero_ids()
+            self.reject_zero_ids()
             session = self._broker.fetch_sessions.open(
                 len(keys),
                 self._broker.replicas.monotonic_ms(),
@@ -127,7 +129,7 @@ class _Asking:
         next_epoch = session.advance()
         wanted = session.wanted(self.resolve)
         reads = await self._read(wanted)
-        if session.epoch != next_epoch:  # somebody else went on with it meanwhile
+        if session.epoch != next_epoch:  # another request used the session meanwhile
             return FetchResponse(
                 error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id=session.id
             )
@@ -136,8 +138,8 @@ class _Asking:
         self._sent(wanted, reads)
         return await self._answer(session.id, list(session.news(reads)))
 
-    def refuse_zero_ids(self) -> None:
-        """No session keeps a topic that has neither a name nor an id, as with Apache Kafka."""
+    def reject_zero_ids(self) -> None:
+        """Reject topics without name and id: as in Apache Kafka, no session has them."""
         asked, forgotten = self._request.topics, self._request.forgotten_topics_data
         ids = [one.topic_id for one in asked if one.partitions]
         ids += [one.topic_id for one in forgotten if one.partitions]
@@ -149,11 +151,13 @@ class _Asking:
         if self._request.isolation_level not in ISOLATIONS and any(
             one.error not in NOT_SERVED for one in allowed
         ):
-            raise RequestError(ErrorCode.UNKNOWN_SERVER_ERROR)  # only a read needs to know it
+            raise RequestError(
+                ErrorCode.UNKNOWN_SERVER_ERROR
+            )  # only a read checks the isolation level
         return await self._broker.replicas.fetch(self._terms, allowed)
 
     def _wait_ms(self, reads: list[PartitionRead]) -> int:
-        """How long a consumer has to wait first, by its quota; 0 mostly."""
+        """The throttle time of a consumer by its quota; 0 without throttling."""
         if self._terms.is_follower or not self._broker.throttle.is_active:
             return 0
         size = EMPTY_BYTES + sum(read.size + PARTITION_BYTES for read in reads)
@@ -164,22 +168,24 @@ class _Asking:
             self._broker.replicas.traffic.sent(wanted, reads)
 
     def _allowed(self, wanted: list[FetchTarget]) -> list[FetchTarget]:
-        """With an error in the place of what may not be read, asked anew at every fetch."""
+        """The partitions, with an error for those that the client may not read now."""
         if self._terms.is_follower:
             if may_cluster(self._broker, self._context, Operation.CLUSTER_ACTION):
                 return wanted
-            return [_forbidden(one) for one in wanted]
+            return [_unauthorized(one) for one in wanted]
         names = [one.topic for one in wanted if one.topic]
         allowed = allowed_names(
             self._broker, self._context, Operation.READ, ResourceType.TOPIC, names
         )
-        return [one if not one.topic or one.topic in allowed else _forbidden(one) for one in wanted]
+        return [
+            one if not one.topic or one.topic in allowed else _unauthorized(one) for one in wanted
+        ]
 
     def resolve(
         self, topic: Topic, asked: FetchRequest.FetchPartition, called: str = ""
     ) -> FetchTarget:
-        """What a partition is on this broker. A session knows what a topic was `called`, also when
-        it is deleted."""
+        """Find a partition on this broker. A session passes the name of a topic id (`called`),
+        which it keeps after the topic's deletion."""
         replicas = self._broker.replicas
         if isinstance(topic, str):
             return replicas.fetch_target(topic, asked)
@@ -194,7 +200,7 @@ class _Asking:
     async def _answer(
         self, session_id: int, answers: Sequence[tuple[Topic, FetchTarget, PartitionRead]]
     ) -> FetchResponse:
-        """Partitions one after another, those that are not there at the end, as Kafka does."""
+        """The response; partitions that are not here come last, as in Kafka."""
         hints = FetchHints(self._broker, self._context)
         version = self._context.version
         responses: list[FetchResponse.FetchableTopicResponse] = []
@@ -210,7 +216,11 @@ class _Asking:
                     FetchResponse.FetchableTopicResponse(partitions=partitions, **place)
                 )
             records: Any = read.records
-            if version < BATCHES_FROM and records and _too_old(wanted, version) is ErrorCode.NONE:
+            if (
+                version < BATCHES_FROM
+                and records
+                and _version_error(wanted, version) is ErrorCode.NONE
+            ):
                 records = await self._for_old_client(records, wanted.request.fetch_offset)
             partitions.append(_partition(wanted, read, records, version, hints))
         return FetchResponse(
@@ -236,7 +246,7 @@ class _Asking:
             return ErrorCode.CORRUPT_MESSAGE
 
 
-def _forbidden(wanted: FetchTarget) -> FetchTarget:
+def _unauthorized(wanted: FetchTarget) -> FetchTarget:
     return FetchTarget(wanted.topic, None, wanted.request, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 
@@ -256,7 +266,7 @@ def _terms(broker: BrokerParts, context: RequestContext, request: FetchRequest) 
         read_committed=read_committed,
         hard_limit=version <= 2,
         in_session=request.session_epoch > INITIAL_EPOCH,
-        lend=version >= BATCHES_FROM and not read_committed,  # those have to be looked into
+        lend=version >= BATCHES_FROM and not read_committed,  # those batches are parsed
         any_replica=replica_id < 0 and version >= ANY_REPLICA_FROM,
         nearest=_nearest(broker, context, request) if replica_id < 0 else None,
     )
@@ -273,9 +283,9 @@ def _nearest(
 def _partition(
     wanted: FetchTarget, read: PartitionRead, records: Any, version: int, hints: FetchHints
 ) -> FetchResponse.PartitionData:
-    """`records` are those read, in the format of the version, or why they are not."""
+    """`records` are in the format of the version, or the error of their conversion."""
     index = wanted.request.partition
-    refused = records if isinstance(records, ErrorCode) else _too_old(wanted, version)
+    refused = records if isinstance(records, ErrorCode) else _version_error(wanted, version)
     if refused is not ErrorCode.NONE:
         return FetchResponse.PartitionData(
             partition_index=index, error_code=refused, high_watermark=-1, aborted_transactions=()
@@ -283,8 +293,8 @@ def _partition(
     if read.error is not ErrorCode.NONE:
         error = read.error
         if error is ErrorCode.KAFKA_STORAGE_ERROR and version < STORAGE_ERROR_FROM:
-            error = ErrorCode.NOT_LEADER_OR_FOLLOWER  # what such clients know to ask anew for
-        return _refused(wanted, error, hints)
+            error = ErrorCode.NOT_LEADER_OR_FOLLOWER  # an error after which such clients retry
+        return _failed_partition(wanted, error, hints)
     return FetchResponse.PartitionData(
         partition_index=index,
         high_watermark=read.high_watermark,
@@ -299,8 +309,8 @@ def _partition(
     )
 
 
-def _too_old(wanted: FetchTarget, version: int) -> ErrorCode:
-    """Whether a topic's settings close it to readers of this version."""
+def _version_error(wanted: FetchTarget, version: int) -> ErrorCode:
+    """The error if a topic's settings exclude readers of this version."""
     if version >= ZSTD_FROM or wanted.partition is None:
         return ErrorCode.NONE
     config = wanted.partition.log.config
@@ -320,10 +330,11 @@ def _aborted(read: PartitionRead) -> list[FetchResponse.AbortedTransaction] | No
     ]
 
 
-def _refused(
+def _failed_partition(
     wanted: FetchTarget, error: ErrorCode, hints: FetchHints
 ) -> FetchResponse.PartitionData:
-    """What is deleted while it is waited for was here; of what one may not read nobody looks."""
+    """The result of a failed partition. Aborted transactions are null if the partition was here,
+    even if it was deleted during the wait."""
     index = wanted.request.partition
     unseen = wanted.partition is None or error is ErrorCode.TOPIC_AUTHORIZATION_FAILED
     return FetchResponse.PartitionData(

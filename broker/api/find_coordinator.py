@@ -1,4 +1,4 @@
-"""FindCoordinator: where the coordinator of a group or a transactional id is."""
+"""FindCoordinator: the broker that coordinates a group or a transactional id."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NOWHERE = Endpoint(-1, "", -1)
 async def find_coordinator(
     broker: BrokerParts, context: RequestContext, request: FindCoordinatorRequest
 ) -> FindCoordinatorResponse:
-    """Before version 4 one key, from then on many."""
+    """One key before version 4, many from then on."""
     if context.version >= MANY_FROM:
         keys = paced(request.coordinator_keys)
         found = [await _find(broker, context, request.key_type, key) async for key in keys]
@@ -48,11 +48,11 @@ async def find_coordinator(
 async def _find(
     broker: BrokerParts, context: RequestContext, key_type: int, key: str
 ) -> FindCoordinatorResponse.Coordinator:
-    error = _forbidden(broker, context, key_type, key)
+    error = _authorization_error(broker, context, key_type, key)
     if error is not ErrorCode.NONE:
         return _answer(key, error)
     if key_type == SHARE_GROUP and context.version >= SHARE_GROUPS_FROM:
-        return _answer(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)  # as where they are switched off
+        return _answer(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)  # as if share groups were disabled
     if key_type == SHARE_GROUP:
         return _answer(key, ErrorCode.INVALID_REQUEST)
     if key_type == GROUP:
@@ -72,7 +72,9 @@ async def _find(
     return _answer(key, ErrorCode.NONE, endpoint=endpoint)
 
 
-def _forbidden(broker: BrokerParts, context: RequestContext, key_type: int, key: str) -> ErrorCode:
+def _authorization_error(
+    broker: BrokerParts, context: RequestContext, key_type: int, key: str
+) -> ErrorCode:
     if key_type == GROUP:
         allowed = may(broker, context, Operation.DESCRIBE, ResourceType.GROUP, key)
         return ErrorCode.NONE if allowed else ErrorCode.GROUP_AUTHORIZATION_FAILED

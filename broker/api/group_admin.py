@@ -35,7 +35,7 @@ UNASKED = -(1 << 31)
 async def list_groups(
     broker: BrokerParts, context: RequestContext, request: ListGroupsRequest
 ) -> ListGroupsResponse:
-    """The groups that this broker coordinates and that pass the filters, whatever their case."""
+    """The groups of this coordinator that pass the case-insensitive filters."""
     error, groups = broker.group_maintenance.list_groups()
     states = {name.lower() for name in request.states_filter}
     kinds = {name.lower() for name in request.types_filter}
@@ -67,7 +67,7 @@ def _may_describe(
 async def describe_groups(
     broker: BrokerParts, context: RequestContext, request: DescribeGroupsRequest
 ) -> DescribeGroupsResponse:
-    """Those that may not be described come first."""
+    """Describe groups; unauthorized ones come first in the response."""
     denied, described = [], []
     for group_id in request.groups:
         if not _may_describe(broker, context, group_id):
@@ -110,7 +110,7 @@ def _described(
 def _member(
     group: Group, member: Member, is_stable: bool
 ) -> DescribeGroupsResponse.DescribedGroupMember:
-    """What members can do and have is told of a stable group alone."""
+    """A member; metadata and assignment only if the group is stable."""
     return DescribeGroupsResponse.DescribedGroupMember(
         member_id=member.member_id,
         group_instance_id=member.instance_id,

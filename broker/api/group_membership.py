@@ -34,7 +34,7 @@ NO_GENERATION = -1
 async def join_group(
     broker: BrokerParts, context: RequestContext, request: JoinGroupRequest
 ) -> JoinGroupResponse:
-    """Answered when the group's rebalance completes."""
+    """Answer when the group's rebalance completes."""
     if not may(broker, context, Operation.READ, ResourceType.GROUP, request.group_id):
         return JoinGroupResponse(
             error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED,
@@ -86,7 +86,7 @@ async def join_group(
 async def sync_group(
     broker: BrokerParts, context: RequestContext, request: SyncGroupRequest
 ) -> SyncGroupResponse:
-    """Answered when the leader's assignment was stored."""
+    """Answer when the leader's assignment is stored."""
     if not may(broker, context, Operation.READ, ResourceType.GROUP, request.group_id):
         return SyncGroupResponse(error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
     if context.version >= 5 and (request.protocol_type is None or request.protocol_name is None):
@@ -124,7 +124,7 @@ async def heartbeat(
 async def leave_group(
     broker: BrokerParts, context: RequestContext, request: LeaveGroupRequest
 ) -> LeaveGroupResponse:
-    """Before version 3 the error of the one member is that of the answer."""
+    """Before version 3 the error of the only member is that of the response."""
     if not may(broker, context, Operation.READ, ResourceType.GROUP, request.group_id):
         return LeaveGroupResponse(error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
     if context.version < 3:

@@ -40,7 +40,7 @@ UNSTABLE: Position = (-1, -1, "", ErrorCode.UNSTABLE_OFFSET_COMMIT)
 async def offset_commit(
     broker: BrokerParts, context: RequestContext, request: OffsetCommitRequest
 ) -> OffsetCommitResponse:
-    """Partitions that cannot be committed are answered so, the others stored together."""
+    """Commit offsets together; partitions that cannot be committed carry their own error."""
     if not may(broker, context, Operation.READ, ResourceType.GROUP, request.group_id):
         raise RequestError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
     positions = CheckedCommits(broker, context, request.topics, request.retention_time_ms)
@@ -77,7 +77,7 @@ async def offset_commit(
 async def offset_fetch(
     broker: BrokerParts, context: RequestContext, request: OffsetFetchRequest
 ) -> OffsetFetchResponse:
-    """One group, from version 8 several."""
+    """The offsets of one group, from version 8 on of several."""
     if context.version >= 8:
         stable = request.require_stable
         return OffsetFetchResponse(
@@ -93,7 +93,7 @@ async def offset_fetch(
         broker, context, request.group_id, wanted, request.require_stable
     )
     if error not in (ErrorCode.NONE, ErrorCode.GROUP_AUTHORIZATION_FAILED) and context.version < 2:
-        # no field for a common error: every partition carries it
+        # without a field for a common error every partition carries it
         found = {
             name: {one: (-1, -1, "", error) for one in partitions}
             for name, partitions in wanted or ()
@@ -164,7 +164,7 @@ def _allowed_positions(
     wanted: Wanted | None,
     require_stable: bool,
 ) -> tuple[Found, ErrorCode]:
-    """Topics that may not be described are answered so, or left out where all are asked for."""
+    """Offsets; an unauthorized topic carries an error, or is left out of a request for all."""
     if not may(broker, context, Operation.DESCRIBE, ResourceType.GROUP, group_id):
         return {}, ErrorCode.GROUP_AUTHORIZATION_FAILED
     if wanted is None:
@@ -185,9 +185,9 @@ def _allowed_positions(
 def _positions(
     broker: BrokerParts, group_id: str, wanted: Wanted | None, require_stable: bool
 ) -> tuple[Found, ErrorCode]:
-    """Committed positions by topic and partition; `wanted` None means all there are.
+    """Committed offsets by topic and partition; `wanted` None means all.
 
-    With `require_stable` a position that an open transaction is about to change is none yet.
+    With `require_stable` an offset that an open transaction changes is UNSTABLE.
     """
     shard, error = broker.groups.find(group_id)
     if shard is None:

@@ -22,10 +22,10 @@ BLOCK_TIMEOUT_S = 3.0
 async def init_producer_id(
     broker: BrokerParts, context: RequestContext, request: InitProducerIdRequest
 ) -> InitProducerIdResponse:
-    """A fresh producer id with epoch 0, or what the coordinator gives for a transactional id.
+    """A new producer id with epoch 0, or the coordinator's for a transactional id.
 
-    COORDINATOR_LOAD_IN_PROGRESS, which every client tries again, while the controller gives no
-    new block of ids (`RPCProducerIdManager.generateProducerId`).
+    COORDINATOR_LOAD_IN_PROGRESS, after which every client retries, while the controller provides
+    no new block of ids (`RPCProducerIdManager.generateProducerId`).
     """
     error = _forbidden(broker, context, request)
     if error is ErrorCode.NONE and (request.producer_id == NONE) != (
@@ -59,7 +59,7 @@ async def init_producer_id(
 def _forbidden(
     broker: BrokerParts, context: RequestContext, request: InitProducerIdRequest
 ) -> ErrorCode:
-    """Idempotence needs a right of its own, or that to write to any topic (KIP-679)."""
+    """Idempotence requires IDEMPOTENT_WRITE, or WRITE on any topic (KIP-679)."""
     if request.transactional_id is not None:
         resource = (ResourceType.TRANSACTIONAL_ID, request.transactional_id)
         if not may(broker, context, Operation.WRITE, *resource):

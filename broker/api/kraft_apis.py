@@ -1,4 +1,4 @@
-"""APIs that Kafka advertises with ZooKeeper too, though they are of use in other modes only."""
+"""APIs of KRaft mode that Kafka advertises with ZooKeeper, too, and answers with errors."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ async def update_features(
 async def envelope(
     broker: BrokerParts, context: RequestContext, request: EnvelopeRequest
 ) -> EnvelopeResponse:
-    """Nobody forwards requests here."""
+    """Close the connection: brokers forward requests in KRaft mode only."""
     raise CloseConnection
 
 

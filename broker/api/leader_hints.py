@@ -1,4 +1,4 @@
-"""Who leads instead: the hints that Produce 10 and Fetch 16 add to a refusal (KIP-951)."""
+"""Hints at the current leader, in errors of Produce from 10 and Fetch from 16 on (KIP-951)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class _Hints:
         self._leaders: set[int] = set()
 
     def find(self, topic: str, partition: int, error: ErrorCode) -> tuple[int, int]:
-        """Leader and epoch as known here, newest source first; (-1, -1) for nothing to tell."""
+        """The leader and epoch from the newest source here; (-1, -1) without a hint."""
         if not self._is_supported or error not in _MOVED:
             return -1, -1
         hosted = self._broker.replicas.partition(topic, partition)

@@ -42,8 +42,8 @@ Asked = ListOffsetsRequest.ListOffsetsPartition
 async def list_offsets(
     broker: BrokerParts, context: RequestContext, request: ListOffsetsRequest
 ) -> ListOffsetsResponse:
-    """One offset a partition (version 0: several). A partition asked twice is INVALID_REQUEST,
-    from version 1 on."""
+    """One offset per partition (version 0: several). A repeated partition is INVALID_REQUEST from
+    version 1 on."""
     times: Counter[tuple[str, int]] = Counter()
     if context.version > 0:
         places = ((topic.name, one) for topic in request.topics for one in topic.partitions)
@@ -72,14 +72,14 @@ def _described(
     return allowed_names(broker, context, Operation.DESCRIBE, ResourceType.TOPIC, topics)
 
 
-SPOKEN_FROM = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
-"""Times below 0 that mean something, each with its first version."""
+SPECIAL_TIMESTAMPS = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
+"""Negative timestamps with a meaning, each with its first version."""
 
 
 async def _answer(
     broker: BrokerParts, version: int, request: ListOffsetsRequest, topic: str, asked: Asked
 ) -> Answer:
-    if asked.timestamp < 0 and version < SPOKEN_FROM.get(asked.timestamp, NEVER):
+    if asked.timestamp < 0 and version < SPECIAL_TIMESTAMPS.get(asked.timestamp, NEVER):
         return _refused(asked, ErrorCode.UNSUPPORTED_VERSION)
     is_client = request.replica_id == CONSUMER
     if is_client and request.isolation_level not in ISOLATIONS:
@@ -120,7 +120,7 @@ def _refused(asked: Asked, error: ErrorCode) -> Answer:
 async def offset_for_leader_epoch(
     broker: BrokerParts, context: RequestContext, request: OffsetForLeaderEpochRequest
 ) -> OffsetForLeaderEpochResponse:
-    """Where leader epochs ended, as this leader knows (KIP-101, KIP-279)."""
+    """The end offsets of leader epochs (KIP-101, KIP-279)."""
     names = [topic.topic for topic in request.topics]
     if may_cluster(broker, context, Operation.CLUSTER_ACTION, quiet=True):
         allowed: Collection[str] = set(names)

@@ -1,4 +1,4 @@
-"""DescribeLogDirs and AlterReplicaLogDirs: which replica lies in which directory."""
+"""DescribeLogDirs and AlterReplicaLogDirs: the log directories of replicas."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Described = DescribeLogDirsResponse.DescribeLogDirsPartition
 async def describe_log_dirs(
     broker: BrokerParts, context: RequestContext, request: DescribeLogDirsRequest
 ) -> DescribeLogDirsResponse:
-    """Every directory with the replicas asked for; null topics mean all, none mean none."""
+    """Every directory with the requested replicas; null topics mean all, an empty list none."""
     if not may_cluster(broker, context, Operation.DESCRIBE):
         return DescribeLogDirsResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     wanted = None
@@ -89,7 +89,7 @@ def _replicas(
 
 
 def _lag(broker: BrokerParts, key: tuple[str, int], plog: PartitionLog, *, is_future: bool) -> int:
-    """Behind the replica's own log, or behind what is committed (`getLogEndOffsetLag`)."""
+    """The lag behind the current log, or behind the high watermark (`getLogEndOffsetLag`)."""
     hosted = broker.replicas.partition(*key)
     if hosted is None:
         return UNKNOWN_LAG
@@ -102,7 +102,7 @@ def _lag(broker: BrokerParts, key: tuple[str, int], plog: PartitionLog, *, is_fu
 async def alter_replica_log_dirs(
     broker: BrokerParts, context: RequestContext, request: AlterReplicaLogDirsRequest
 ) -> AlterReplicaLogDirsResponse:
-    """Begin the moves; of a replica that is named twice the last directory counts."""
+    """Begin to move replicas; of a repeated replica the last directory counts."""
     require_cluster(broker, context, Operation.ALTER)
     asked = (
         ((topic.name, partition), directory.path)

@@ -1,4 +1,4 @@
-"""Metadata and DescribeCluster: the cluster as the controller last spread it."""
+"""Metadata and DescribeCluster: the cluster by the controller's last UpdateMetadata."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ FIRST_WORD_S = 5.0
 async def metadata(
     broker: BrokerParts, context: RequestContext, request: MetadataRequest
 ) -> MetadataResponse:
-    """Brokers of the listener asked by, and topics; unknown names may be created."""
+    """Brokers on the client's listener, and topics; unknown topics may be created."""
     if context.version < IDS_FROM and any(map(_is_by_id, request.topics or ())):
-        return _refused(request, ErrorCode.INVALID_REQUEST)
+        return _failed_response(request, ErrorCode.INVALID_REQUEST)
     if any(one.name is None and one.topic_id == ZERO_UUID for one in request.topics or ()):
-        return _refused(request, ErrorCode.UNKNOWN_SERVER_ERROR)
+        return _failed_response(request, ErrorCode.UNKNOWN_SERVER_ERROR)
     await broker.metadata.first_word(FIRST_WORD_S)
     if request.topics is None or (context.version == 0 and not request.topics):
         names = sorted(broker.metadata.topics)
         allowed = _described(broker, context, names, quiet=True)
         topics = await _known(broker, context, [name for name in names if name in allowed])
     else:
-        topics = await _asked(broker, context, request)
+        topics = await _requested_topics(broker, context, request)
     if request.include_topic_authorized_operations:
         topics = [_with_operations(broker, context, topic) async for topic in paced(topics)]
     controller_id = broker.metadata.controller_id
@@ -83,7 +83,7 @@ def _described(
 
 
 def _with_operations(broker: BrokerParts, context: RequestContext, topic: Topic) -> Topic:
-    """Nothing is told of a topic that may not be described."""
+    """Add the permitted operations, except to a topic that the client may not describe."""
     if topic.error_code in (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.UNKNOWN_TOPIC_ID):
         return topic
     bits = operations(broker, context, ResourceType.TOPIC, topic.name or "")
@@ -94,8 +94,8 @@ def _is_by_id(asked: MetadataRequest.MetadataRequestTopic) -> bool:
     return asked.name is None or asked.topic_id != ZERO_UUID
 
 
-def _refused(request: MetadataRequest, error: ErrorCode) -> MetadataResponse:
-    """Ids in a version that must not use them yet, or neither id nor name: nothing is answered."""
+def _failed_response(request: MetadataRequest, error: ErrorCode) -> MetadataResponse:
+    """Fail all topics: an id in a version without ids, or a topic without id and name."""
     return MetadataResponse(
         topics=[
             Topic(error_code=error, name=asked.name or "", topic_id=asked.topic_id)
@@ -104,10 +104,10 @@ def _refused(request: MetadataRequest, error: ErrorCode) -> MetadataResponse:
     )
 
 
-async def _asked(
+async def _requested_topics(
     broker: BrokerParts, context: RequestContext, request: MetadataRequest
 ) -> list[Topic]:
-    """Each topic once. Where any is asked for by id, names do not count."""
+    """Each requested topic once. If any has an id, names are ignored."""
     asked = request.topics or ()
     ids = dict.fromkeys(one.topic_id for one in asked if one.topic_id != ZERO_UUID)
     if ids:
@@ -118,7 +118,7 @@ async def _asked(
     missing = [name for name in names if name in allowed and name not in broker.metadata.topics]
     topics = await _known(broker, context, known)
     creates = request.allow_auto_topic_creation and broker.config.auto_create_topics_enable
-    forbidden = _not_to_create(broker, context, missing) if creates else []
+    forbidden = _uncreatable(broker, context, missing) if creates else []
     wanted = [name for name in missing if name not in forbidden]
     errors = await _create(broker, wanted, allowed=creates)
     errors |= dict.fromkeys(forbidden, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
@@ -133,8 +133,8 @@ async def _asked(
     ]
 
 
-def _not_to_create(broker: BrokerParts, context: RequestContext, missing: list[str]) -> list[str]:
-    """Which of them may not be made by the one who asks."""
+def _uncreatable(broker: BrokerParts, context: RequestContext, missing: list[str]) -> list[str]:
+    """The missing topics that the client may not create."""
     if not missing or may_cluster(broker, context, Operation.CREATE, quiet=True):
         return []
     allowed = allowed_names(broker, context, Operation.CREATE, ResourceType.TOPIC, missing)
@@ -157,7 +157,7 @@ async def _create(
 
 
 async def _by_ids(broker: BrokerParts, context: RequestContext, ids: Iterable[UUID]) -> list[Topic]:
-    """An id is no secret; the name is, of a topic that may not be described."""
+    """Topics by id; the name of a topic that the client may not describe stays hidden."""
     cache = broker.metadata
     names = {one: name for one in ids if (name := cache.topic_names.get(one)) in cache.topics}
     allowed = _described(broker, context, [name for name in names.values() if name])
@@ -175,7 +175,7 @@ async def _by_ids(broker: BrokerParts, context: RequestContext, ids: Iterable[UU
 
 
 async def _known(broker: BrokerParts, context: RequestContext, names: Iterable[str]) -> list[Topic]:
-    """Topics that are known now, all as they are now."""
+    """Known topics, from one snapshot of the metadata."""
     cache = broker.metadata
     snapshot = [
         (name, cache.topic_ids.get(name, ZERO_UUID), dict(cache.topics[name])) for name in names
@@ -197,7 +197,7 @@ async def _known(broker: BrokerParts, context: RequestContext, names: Iterable[s
 def _partition(
     cache: MetadataCache, context: RequestContext, index: int, state: PartitionState
 ) -> MetadataResponse.MetadataResponsePartition:
-    """Version 0 lists reachable replicas only, and says so when that leaves some out."""
+    """A partition. Version 0 lists reachable replicas only, with an error if some are missing."""
     replicas, isr = state.replicas, state.isr
     if context.version == 0:
         replicas = _reachable(cache, context.listener, replicas)

@@ -1,4 +1,4 @@
-"""Positions that are to be committed, sorted into those that may be and those that may not."""
+"""Checks of the offsets in OffsetCommit and TxnOffsetCommit, before the coordinator."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ Topic = (
 BROKERS_RETENTION = -1
 Place = tuple[str, int]
 CommitResults = dict[str, list[tuple[int, ErrorCode]]]
-"""Partitions and what came of them, by topic."""
+"""The error of each partition, by topic."""
 
 
 class CheckedCommits:
-    """Of one request. The coordinator hears of none that are `refused`, and stores `storable`; it
-    judges the group first, then what is too large (`GroupMetadataManager.storeOffsets`).
+    """The offsets of one request. The coordinator stores the `storable` ones and never receives
+    the `rejected` ones. It checks the group first, then the size
+    (`GroupMetadataManager.storeOffsets`).
 
-    A partition that is named twice counts once, with what was said of it last. All expire after
-    `retention_ms`, or as the broker's settings say (OffsetCommit 2 to 4 can tell).
+    Of a repeated partition the last entry counts. Offsets expire after `retention_ms` (OffsetCommit
+    2 to 4), or by the broker's settings.
     """
 
     def __init__(
@@ -85,7 +86,7 @@ class CheckedCommits:
         return len(value.metadata) > self._max_bytes
 
     def results(self, error: ErrorCode) -> Iterator[tuple[str, list[tuple[int, ErrorCode]]]]:
-        """All partitions by topic once the coordinator has answered."""
+        """The errors of all partitions by topic, given the coordinator's error."""
         found = {name: list(answers) for name, answers in self.rejected.items()}
         for (name, index), value in self.permitted.items():
             outcome = error

@@ -44,7 +44,7 @@ PLACELESS = (
     ErrorCode.CORRUPT_MESSAGE,
     ErrorCode.KAFKA_STORAGE_ERROR,
 )
-"""Errors of what was not written that do not tell where the log starts
+"""Errors of a failed append whose response has no log start offset
 (`ReplicaManager.appendToLocalLog`)."""
 
 Answers = dict[TopicPartition, AppendResult]
@@ -62,40 +62,40 @@ async def produce(
 ) -> ProduceResponse | None:
     """Append and answer by acks; with acks=0 an error can only close the connection."""
     entries: dict[TopicPartition, memoryview] = {}
-    refused: Answers = {}
+    rejected: Answers = {}
     transactional: dict[TopicPartition, BatchHeader] = {}
-    whole = _whole(broker, context, request)
-    forbidden = _forbidden(broker, context, request)
+    request_error = _request_error(broker, context, request)
+    forbidden = _unauthorized_topics(broker, context, request)
     async for key, records in paced(_partitions(request)):
-        if whole is not None:
-            refused[key] = whole
+        if request_error is not None:
+            rejected[key] = request_error
         elif key[0] in forbidden:
-            refused[key] = refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            rejected[key] = refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         elif broker.metadata.partition(*key) is None:
-            refused[key] = refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            rejected[key] = refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         else:
             checked = _check(records, context.version)
             if isinstance(checked, AppendResult):
-                refused[key] = checked
+                rejected[key] = checked
             elif is_internal(key[0]) and context.header.client_id != ADMIN_CLIENT:
-                refused[key] = INTERNAL if request.acks in VALID_ACKS else refusal(INVALID_ACKS)
+                rejected[key] = INTERNAL if request.acks in VALID_ACKS else refusal(INVALID_ACKS)
             else:
                 entries[key] = records
                 if checked is not None:
                     transactional[key] = checked
     if len({(one.producer_id, one.producer_epoch) for one in transactional.values()}) > 1:
-        refused = dict.fromkeys([*entries, *refused], MORE_THAN_ONE_PRODUCER)
-    guards = await _verify(broker, context, request, transactional, refused)
+        rejected = dict.fromkeys([*entries, *rejected], MORE_THAN_ONE_PRODUCER)
+    guards = await _verify(broker, context, request, transactional, rejected)
     answers = await broker.replicas.append(
         request.timeout_ms,
         request.acks,
-        {key: records for key, records in entries.items() if key not in refused}
+        {key: records for key, records in entries.items() if key not in rejected}
         if transactional
         else entries,
         guards=guards,
     )
-    if refused:
-        answers.update(refused)
+    if rejected:
+        answers.update(rejected)
     if request.acks == 0:
         if any(answer.error is not ErrorCode.NONE for answer in answers.values()):
             raise CloseConnection
@@ -103,11 +103,11 @@ async def produce(
     return await _response(broker, context, request, answers)
 
 
-def _whole(
+def _request_error(
     broker: BrokerParts, context: RequestContext, request: ProduceRequest
 ) -> AppendResult | None:
-    """What befalls all partitions for the first batch of one: it cannot be told from garbage, or
-    is part of a transaction that may not be written (`RequestUtils.hasTransactionalRecords`)."""
+    """The error of all partitions because of one first batch: it is corrupt, or belongs to a
+    transaction that the client may not write (`RequestUtils.hasTransactionalRecords`)."""
     name = request.transactional_id
     try:
         is_transactional = any(_is_transactional(records) for _, records in _partitions(request))
@@ -122,7 +122,7 @@ def _whole(
 
 
 def _is_transactional(records: memoryview) -> bool:
-    """Whether the first batch is. Raises CorruptBatch."""
+    """Whether the first batch is transactional. Raises CorruptBatch."""
     if len(records) < HEADER_BYTES or not is_sole_batch(records):
         magic, records = next(iter_entries(records), (0, records))
         if magic < NEWEST_MAGIC:
@@ -130,10 +130,10 @@ def _is_transactional(records: memoryview) -> bool:
     return has_transactional_bit(records)
 
 
-def _forbidden(
+def _unauthorized_topics(
     broker: BrokerParts, context: RequestContext, request: ProduceRequest
 ) -> Collection[str]:
-    """Topics that may not be written to."""
+    """Topics that the client may not write to."""
     if broker.authorizer is None:
         return ()
     names = [topic.name for topic in request.topic_data]
@@ -152,12 +152,12 @@ async def _verify(
     context: RequestContext,
     request: ProduceRequest,
     transactional: dict[TopicPartition, BatchHeader],
-    refused: Answers,
+    rejected: Answers,
 ) -> Mapping[TopicPartition, Guard]:
-    """Guards for the batches of transactions; what a coordinator refuses goes to `refused`."""
-    if not transactional or refused.keys() >= transactional.keys():
+    """Guards for transactional batches; those that the coordinator rejects go to `rejected`."""
+    if not transactional or rejected.keys() >= transactional.keys():
         return {}
-    assert request.transactional_id is not None  # `_whole` refuses transactions without it
+    assert request.transactional_id is not None  # `_request_error` rejects transactions without it
     guards, errors = await broker.verifier.verify(
         request.transactional_id,
         {
@@ -166,14 +166,14 @@ async def _verify(
         },
         knows_abortable=context.version >= ABORTABLE_FROM,
     )
-    refused.update({key: unverified_result(error) for key, error in errors.items()})
+    rejected.update({key: unverified_result(error) for key, error in errors.items()})
     return guards
 
 
 def _check(records: memoryview, version: int) -> BatchHeader | AppendResult | None:
-    """What the versions of the request demand of the records (`ProduceRequest.validateRecords`).
+    """Check the records by the request's version (`ProduceRequest.validateRecords`).
 
-    The header of a batch that is part of a transaction, None for others.
+    Returns the header of a transactional batch, None for others.
     """
     try:
         if version < 3:
@@ -202,7 +202,7 @@ def _check(records: memoryview, version: int) -> BatchHeader | AppendResult | No
 async def _response(
     broker: BrokerParts, context: RequestContext, request: ProduceRequest, answers: Answers
 ) -> ProduceResponse:
-    """A topic, and a partition in it, is answered once, however often the request has it."""
+    """One result for each topic and partition, even if the request repeats it."""
     hints = ProduceHints(broker, context)
     topics: dict[str, list[ProduceResponse.PartitionProduceResponse]] = {}
     async for name, index in paced(dict.fromkeys(key for key, _ in _partitions(request))):

@@ -1,4 +1,4 @@
-"""Who counts for which quotas."""
+"""Charges of requests to the quotas of their user and client id."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ FREE = frozenset(
 
 
 def mutation_quota(broker: BrokerParts, context: RequestContext, *, strict_from: int) -> Mutations:
-    """What a request may change by the controller."""
+    """The controller mutation quota of a request."""
     is_strict = context.version >= strict_from
     return Mutations(broker.throttle, *_client(context), is_strict=is_strict)
 
 
 def fetch_wait_ms(broker: BrokerParts, context: RequestContext, size_bytes: int) -> int:
-    """How long to wait for an answer of that size, which is not given then; 0 for it now."""
+    """The throttle time of a response of this size, which is not sent then; 0 to send it now."""
     throttle = broker.throttle
     if not throttle.is_limited(Quota.FETCH):
         return 0
@@ -42,7 +42,7 @@ def fetch_wait_ms(broker: BrokerParts, context: RequestContext, size_bytes: int)
 
 
 def fetch_at_once(broker: BrokerParts, context: RequestContext, max_bytes: int) -> int:
-    """No more than can be given without a wait, where nothing was taken before."""
+    """`max_bytes`, limited to what the quota permits without throttling."""
     if not broker.throttle.is_limited(Quota.FETCH):
         return max_bytes
     most = broker.throttle.at_once(*_client(context))
@@ -52,8 +52,8 @@ def fetch_at_once(broker: BrokerParts, context: RequestContext, max_bytes: int) 
 def wait_of(
     throttle: Throttle, context: RequestContext, body: Any, size_bytes: int, spent_s: float
 ) -> int:
-    """How long a client has to wait for what it asked: for its records and for the time that they
-    took. What brokers ask of one another is free, and the time of what gets no answer."""
+    """The throttle time of a request, for its records and its processing time. Requests between
+    brokers are free, and so is the time of requests without a response."""
     key, client = context.header.api_key, _client(context)
     wait_ms = 0
     if key in FREE or (key == ApiKey.FETCH and _is_follower(body)):

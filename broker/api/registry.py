@@ -1,4 +1,4 @@
-"""Which APIs this broker serves, at which versions, and by which function."""
+"""The registry of APIs: versions and handler of each."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 class CloseConnection(Exception):
-    """Raised by a handler whose only honest answer is a closed connection."""
+    """Raised by a handler to close the connection without a response."""
 
 
 class RequestError(Exception):
-    """Raised by a handler that refuses the request as a whole; see `refusals.refused`."""
+    """Raised by a handler to fail the request as a whole; see `error_responses`."""
 
     def __init__(self, error: ErrorCode) -> None:
         super().__init__(error.name)
@@ -33,8 +33,8 @@ class RequestError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
-    """Who asks: the request's header, the peer's address, the listener it came in by, that
-    listener's security protocol, and who the peer proved to be when the request came."""
+    """The origin of a request: its header, the peer's address, the listener with its security
+    protocol, and the principal that the peer was authenticated as."""
 
     header: RequestHeader
     host: str

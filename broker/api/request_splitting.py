@@ -1,10 +1,10 @@
-"""A request with thousands of elements is answered in parts, with a turn for others in between.
+"""Long requests are handled in parts, so that other requests run in between.
 
 Handlers whose answer is one result an element declare the arrays of request and response, as in
 `handler(..., topics="responses")`. A request beyond PART_ELEMENTS becomes several of the same kind,
-and their responses one: arrays are joined, of other fields the first error counts. What such a
-handler checks of a request as a whole (an element twice) it checks of each part then; an ordinary
-request is one part.
+and their responses one: arrays are joined, of other fields the first error counts. Checks of
+the whole request (such as repeated elements) apply to each part then. An ordinary request is one
+part.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ PART_ELEMENTS = 500
 async def handle_in_parts(
     request: Any, parts: Mapping[str, str], handle: Callable[[Any], Awaitable[Any]]
 ) -> Any:
-    """The response to a request, part by part if it is long in one of the arrays, which are given
-    with those of the response."""
+    """Handle a request, in parts if one of its arrays is long; `parts` maps the arrays of the
+    request to those of the response."""
     array = next((one for one in parts if _is_long(getattr(request, one))), None)
     if array is None:
         return await handle(request)
@@ -55,7 +55,7 @@ async def _joined(responses: list[Any], results: str) -> Any:
 
 
 def _as_one(before: Any, after: Any) -> Any:
-    """Two results for pieces of the same element, as one; None if they are not."""
+    """Two results of parts of the same element, joined; None if they are of different elements."""
     nested = _nested(before)
     if len(nested) != 1:
         return None
@@ -102,7 +102,7 @@ def _parts(elements: Any) -> Iterator[list[Any]]:
 
 
 def _pieces(element: Any, nested: list[Field]) -> Iterator[Any]:
-    """An element, or where its one array is long, several with a piece of it each."""
+    """An element, or several with a part of its array each, if its only array is long."""
     long = [spec for spec in nested if len(getattr(element, spec.name) or ()) > PART_ELEMENTS]
     if len(long) != 1 or len(nested) != 1:
         yield element
@@ -114,5 +114,5 @@ def _pieces(element: Any, nested: list[Field]) -> Iterator[Any]:
 
 
 def is_long(response: Struct) -> bool:
-    """Whether an array of the response is."""
+    """Whether an array of the response is long."""
     return any(_is_long(getattr(response, spec.name)) for spec in _nested(response))

@@ -1,5 +1,7 @@
-"""SaslHandshake and SaslAuthenticate where they make no sense any more: the peer is known already,
-or is not asked who it is. What comes before that is `net/sasl_handshake.py`'s."""
+"""SaslHandshake and SaslAuthenticate of an authenticated peer, or on a listener without SASL.
+
+Both are errors; `broker.net` handles the regular ones during authentication.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be a topic's name (`org.apache.kafka.common.internals.Topic`)."""
+"""Valid and internal topic names (`org.apache.kafka.common.internals.Topic`)."""
 
 from __future__ import annotations
 

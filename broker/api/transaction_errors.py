@@ -1,4 +1,4 @@
-"""How a producer that was shut out is told so."""
+"""The error for a fenced producer, by the version of its request."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from urteil.broker.wire.errors import ErrorCode
 
 
 def fencing_error(error: ErrorCode, *, knows: bool) -> ErrorCode:
-    """PRODUCER_FENCED came late: clients that do not know it hear INVALID_PRODUCER_EPOCH."""
+    """Older clients do not know PRODUCER_FENCED and receive INVALID_PRODUCER_EPOCH."""
     if error is ErrorCode.PRODUCER_FENCED and not knows:
         return ErrorCode.INVALID_PRODUCER_EPOCH
     return error

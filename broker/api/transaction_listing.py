@@ -41,7 +41,7 @@ async def describe_transactions(
 def _described(
     broker: BrokerParts, context: RequestContext, transactional_id: str
 ) -> DescribeTransactionsResponse.TransactionState:
-    """Of its topics those that may be described."""
+    """A transaction, with the topics that the client may describe."""
     resource = (ResourceType.TRANSACTIONAL_ID, transactional_id)
     if not may(broker, context, Operation.DESCRIBE, *resource):
         return DescribeTransactionsResponse.TransactionState(
@@ -74,7 +74,7 @@ def _described(
 async def list_transactions(
     broker: BrokerParts, context: RequestContext, request: ListTransactionsRequest
 ) -> ListTransactionsResponse:
-    """Those that this broker coordinates and that pass all filters."""
+    """The transactions of this coordinator that pass all filters."""
     error, known = broker.transactions.transactions()
     if error is not ErrorCode.NONE:
         return ListTransactionsResponse(error_code=error)
@@ -114,7 +114,7 @@ def _passes(txn: TxnMetadata, request: ListTransactionsRequest, now_ms: int) -> 
 async def describe_producers(
     broker: BrokerParts, context: RequestContext, request: DescribeProducersRequest
 ) -> DescribeProducersResponse:
-    """What a replica remembers of producers that have written lately; followers answer as well."""
+    """The producer states of replicas; followers answer, too."""
     names = [topic.name for topic in request.topics]
     allowed = allowed_names(broker, context, Operation.READ, ResourceType.TOPIC, names)
     return DescribeProducersResponse(

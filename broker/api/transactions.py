@@ -38,9 +38,9 @@ Results = list[AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult]
 async def add_partitions_to_txn(
     broker: BrokerParts, context: RequestContext, request: AddPartitionsToTxnRequest
 ) -> AddPartitionsToTxnResponse:
-    """One transaction of a client, or from version 4 on several of brokers, which mostly verify.
+    """One transaction of a client or, from version 4 on, several of brokers, which mostly verify.
 
-    No client writes into an internal topic by itself.
+    Clients cannot add internal topics.
     """
     if context.version < BATCHED_FROM:
         transactional_id = request.v3_and_below_transactional_id
@@ -98,7 +98,7 @@ async def _add(
     *,
     knows_fenced: bool = True,
 ) -> Results:
-    """All or none: beside a partition that does not exist the others are not attempted."""
+    """Add all partitions or none: if one does not exist, the others are not attempted."""
     known, errors = await _known(broker, topics, allowed)
     if errors:
         return await _results(errors | dict.fromkeys(known, ErrorCode.OPERATION_NOT_ATTEMPTED))
@@ -124,7 +124,7 @@ async def _known(
 
 
 async def _all(topics: Topics, error: ErrorCode) -> Results:
-    """The same of everything that was asked for, as it was: empty, or twice."""
+    """The same error for every requested partition, repeated ones included."""
     return [
         AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult(
             name=topic.name,
@@ -159,7 +159,7 @@ async def _results(errors: Mapping[TopicPartition, ErrorCode]) -> Results:
 async def add_offsets_to_txn(
     broker: BrokerParts, context: RequestContext, request: AddOffsetsToTxnRequest
 ) -> AddOffsetsToTxnResponse:
-    """The partition of the offsets topic that keeps the group joins the transaction."""
+    """Add the group's partition of the offsets topic to the transaction."""
     if not _may_write(broker, context, request.transactional_id):
         return AddOffsetsToTxnResponse(error_code=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     if not may(broker, context, Operation.READ, ResourceType.GROUP, request.group_id):

@@ -1,4 +1,4 @@
-"""TxnOffsetCommit: positions of a group that count when the transaction commits."""
+"""TxnOffsetCommit: offsets of a group that become visible when the transaction commits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from urteil.broker.wire.messages import TxnOffsetCommitRequest, TxnOffsetCommitR
 if TYPE_CHECKING:
     from urteil.broker.api.broker_parts import BrokerParts
 
-LOADING_FROM = 2  # older producers may crash of COORDINATOR_LOAD_IN_PROGRESS (KAFKA-7296)
+LOADING_FROM = 2  # older producers may crash on COORDINATOR_LOAD_IN_PROGRESS (KAFKA-7296)
 ABORTABLE_FROM = 4  # the version from which TRANSACTION_ABORTABLE is known
 
 Storable = Mapping[tuple[str, int], OffsetCommitValue]
@@ -30,7 +30,7 @@ Storable = Mapping[tuple[str, int], OffsetCommitValue]
 async def txn_offset_commit(
     broker: BrokerParts, context: RequestContext, request: TxnOffsetCommitRequest
 ) -> TxnOffsetCommitResponse:
-    """Partitions that cannot be committed are answered so, the others stored together."""
+    """Commit offsets together; partitions that cannot be committed carry their own error."""
     resource = (ResourceType.TRANSACTIONAL_ID, request.transactional_id)
     if not may(broker, context, Operation.WRITE, *resource):
         error = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED

@@ -1,4 +1,4 @@
-"""WriteTxnMarkers: a coordinator ends transactions in the partitions led here."""
+"""WriteTxnMarkers: a coordinator ends transactions in the partitions that this broker leads."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Result = WriteTxnMarkersResponse.WritableTxnMarkerResult
 async def write_txn_markers(
     broker: BrokerParts, context: RequestContext, request: WriteTxnMarkersRequest
 ) -> WriteTxnMarkersResponse:
-    """For the coordinators of transactions, and for who may alter the cluster (`abort`)."""
+    """For transaction coordinators, and for principals that may ALTER the cluster (`abort`)."""
     if not may_cluster(broker, context, Operation.ALTER, quiet=True) and not may_cluster(
         broker, context, Operation.CLUSTER_ACTION
     ):
@@ -43,7 +43,7 @@ async def write_txn_markers(
     if any(_has_no_producer(broker, *one) for one in orders):
         raise RequestError(ErrorCode.UNKNOWN_SERVER_ERROR)
     outcomes = await broker.marker_writer.write(orders)
-    outcome_by_producer: dict[int, Outcome] = {}  # one answer a producer, whatever it was sent
+    outcome_by_producer: dict[int, Outcome] = {}  # one result for each producer
     for (marker, _), outcome in zip(orders, outcomes, strict=True):
         outcome_by_producer.setdefault(marker.producer_id, {}).update(outcome)
     return WriteTxnMarkersResponse(markers=[_result(*one) for one in outcome_by_producer.items()])
@@ -52,7 +52,7 @@ async def write_txn_markers(
 def _has_no_producer(
     broker: BrokerParts, marker: Marker, places: Iterable[tuple[str, int]]
 ) -> bool:
-    """Of no producer or epoch (-1): Apache Kafka cannot make such a batch, and refuses all."""
+    """Whether producer id or epoch is -1: Apache Kafka cannot build such a batch and fails all."""
     return -1 in (marker.producer_id, marker.producer_epoch) and any(
         broker.replicas.hosted(*one)[0] is not None for one in places
     )

@@ -1,4 +1,4 @@
-"""OffsetCommit and OffsetFetch of version 0: any broker has these offsets, in ZooKeeper.
+"""OffsetCommit and OffsetFetch of version 0: offsets in ZooKeeper, served by any broker.
 
 Source: `KafkaApis.commitOffsetsToZookeeper` and `handleOffsetFetchRequestFromZookeeper`.
 """
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from urteil.broker.api.broker_parts import BrokerParts
 
 Position = tuple[int, int, str | None, ErrorCode]
-"""Offset, leader epoch and metadata, of which there are none here, error."""
+"""Offset, leader epoch (-1), metadata (empty), error."""
 
 
 async def commit(
     broker: BrokerParts, request: OffsetCommitRequest, positions: CheckedCommits
 ) -> CommitResults:
-    """A partition that is named twice is written twice."""
+    """Write each offset; a repeated partition is written twice."""
     results = {name: list(answers) for name, answers in positions.rejected.items()}
     for topic in request.topics:
         for one in topic.partitions:

@@ -150,7 +150,7 @@ def preferred_election_not_held(mark: Mark) -> None:
         return known_here
 
     replace("urteil.broker.controller.requested_elections:RequestedElections.elect", make)
-    replace("urteil.broker.api.elect_leaders:_known_here", at_once)
+    replace("urteil.broker.api.elect_leaders:_wait_for_metadata", at_once)
 
 
 @mutant(

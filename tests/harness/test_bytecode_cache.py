@@ -1,4 +1,4 @@
-"""What the lab starts finds its modules compiled, whatever the user's environment says."""
+"""The lab's processes find compiled modules, whatever the user's environment."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ def test_bytecode_goes_to_the_cache_folder_when_disabled(tmp_path: Path) -> None
 def test_command_line_imports_no_part_and_no_engine() -> None:
     program = "import sys, urteil.cli.main; print(*sys.modules)"
     command = [sys.executable, "-c", program]
-    told = subprocess.run(command, check=True, capture_output=True, text=True, timeout=240).stdout
+    imported = subprocess.run(
+        command, check=True, capture_output=True, text=True, timeout=240
+    ).stdout
     heavy = {"bokeh", "docker", "duckdb", "numpy", "psutil", "pyarrow", "pyspark", "rich"}
     heavy |= {"urteil.harness.dependencies.chromium", "urteil.suites.mutants"}
-    assert heavy.isdisjoint(told.split())
+    assert heavy.isdisjoint(imported.split())

@@ -1,4 +1,4 @@
-"""What counts show."""
+"""Confidence bounds of frequencies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`urteil faults check`: whatever a fault meets, it is healed and told."""
+"""`urteil faults check`: every fault is healed and reported, whatever fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The keeper of a standing cluster plays faults and heals what nobody heals any more."""
+"""The fault server of a standing cluster plays faults and heals abandoned ones."""
 
 from __future__ import annotations
 
@@ -76,9 +76,9 @@ def test_heal_all_includes_all_sessions(standing: Standing, held: ExitStack) -> 
     session = standing.session()
     held.enter_context(session.fault("crash", "b1", expiry_s=60))
     held.enter_context(session.fault("bandwidth", "b1->b2", expiry_s=60))
-    told = standing.session().heal_all()
-    assert any(line.startswith("crash: b1 runs") for line in told)
-    assert "healthy" in told[-1]
+    healed_lines = standing.session().heal_all()
+    assert any(line.startswith("crash: b1 runs") for line in healed_lines)
+    assert "healthy" in healed_lines[-1]
     assert standing.state("b1") is NodeState.RUNNING
     assert not standing.cluster.net.degraded
 
@@ -159,10 +159,10 @@ def test_unhealable_fault_does_not_prevent_other_healing(
     session = standing.session()
     for fault in faults:
         held.enter_context(session.fault(fault, "b1", expiry_s=60))
-    told = standing.session().heal_all()
+    healed_lines = standing.session().heal_all()
     assert standing.state("b1") is NodeState.RUNNING
     assert not net.broken
-    assert "healthy" in told[-1]
+    assert "healthy" in healed_lines[-1]
 
 
 def test_heal_all_continues_after_a_node_that_fails_to_start(

@@ -1,4 +1,4 @@
-"""The lab knows when its machine has more to do than it can."""
+"""The lab measures an overloaded host."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def test_host_load_is_measured_and_becomes_evidence(tmp_path: Path) -> None:
         for one in spinning:
             one.terminate()
             one.wait()
-    told = pq.read_table(tmp_path / "evidence" / "samples").to_pylist()
-    assert [row["value"] for row in told] == [row["value"] for row in rows]
-    assert {(row["source"], row["metric"]) for row in told} == {
+    stored_rows = pq.read_table(tmp_path / "evidence" / "samples").to_pylist()
+    assert [row["value"] for row in stored_rows] == [row["value"] for row in rows]
+    assert {(row["source"], row["metric"]) for row in stored_rows} == {
         (host_load.SOURCE, host_load.METRIC)
     }

@@ -1,4 +1,4 @@
-"""Work in advance beside a load: modules are imported, queries are parsed."""
+"""Preloading beside a load: imports and parsed queries."""
 
 from __future__ import annotations
 

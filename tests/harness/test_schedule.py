@@ -1,4 +1,4 @@
-"""Schedules as files: what was drawn or written by hand is what is played."""
+"""Schedules as files: drawn or handwritten ones are played unchanged."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ LATE = "[[faults]]\nfault='latency'\ntarget='leader'\nat_s=1\noptions="
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("faults = 3", "faults: Expected `array`"),
         ("fautls = []", "unknown field `fautls`"),
@@ -155,14 +155,14 @@ LATE = "[[faults]]\nfault='latency'\ntarget='leader'\nat_s=1\noptions="
     ],
 )
 def test_invalid_schedule_is_rejected_with_file_entry_and_remedy(
-    tmp_path: Path, text: str, told: str
+    tmp_path: Path, text: str, message: str
 ) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(text)
     with pytest.raises(ScheduleError) as caught:
         load_schedule(path, CHAOS)
     assert str(caught.value).startswith(str(path))
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_unreadable_schedule_is_rejected(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Processes that hang tell where; those that would end by the question are not asked."""
+"""Hanging processes dump their stacks; processes without a handler get no signal."""
 
 from __future__ import annotations
 
@@ -60,21 +60,21 @@ def test_each_process_dumps_its_stacks_and_continues(
     stacks = Stacks(tmp_path, [lambda: [child.source for child in children.values()]])
     folder = stacks.take("the cluster did not become healthy in time")
     assert folder
-    told = {path.stem: path.read_text() for path in folder.glob("*.txt")}
-    assert "in stuck_in_here" in told["listens"]
-    assert "ready" not in told["listens"], "what it said before is no answer"
-    assert "no handler for SIGQUIT" in told["deaf"]
-    assert "is stopped" in told["stopped"]
-    assert "it is gone" in told["gone"]
-    assert "test_stack_dumps.py" in told["lab"]
-    assert all(text.startswith("the cluster did not become") for text in told.values())
+    dumps = {path.stem: path.read_text() for path in folder.glob("*.txt")}
+    assert "in stuck_in_here" in dumps["listens"]
+    assert "ready" not in dumps["listens"], "what it said before is no answer"
+    assert "no handler for SIGQUIT" in dumps["deaf"]
+    assert "is stopped" in dumps["stopped"]
+    assert "it is gone" in dumps["gone"]
+    assert "test_stack_dumps.py" in dumps["lab"]
+    assert all(text.startswith("the cluster did not become") for text in dumps.values())
     alive = {name for name, child in children.items() if child.process.poll() is None}
     assert alive == {"listens", "deaf", "stopped"}
     assert stacks.take("once more") is None
 
 
 def test_a_block_that_hangs_is_interrupted_as_a_run_is() -> None:
-    told: list[str] = []
+    dumps: list[str] = []
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
@@ -82,11 +82,11 @@ def test_a_block_that_hangs_is_interrupted_as_a_run_is() -> None:
     before = signal.signal(signal.SIGTERM, interrupt)
     try:
         with pytest.raises(TimeoutError, match="the run hung"):
-            with limit_duration(0.2, lambda: told.append("hung")):
+            with limit_duration(0.2, lambda: dumps.append("hung")):
                 subprocess.run([sys.executable, "-c", "import time; time.sleep(60)"], timeout=60)
     finally:
         signal.signal(signal.SIGTERM, before)
-    assert told == ["hung"]
+    assert dumps == ["hung"]
 
 
 def test_block_that_ends_in_time_is_not_interrupted() -> None:

@@ -1,4 +1,4 @@
-"""What handlers ring: a handler may come at any place of the wait that it ends."""
+"""A signal handler wakes a waiting thread at any point of its wait."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ assert stop.is_set()
 
 
 def test_signal_at_any_moment_wakes_the_waiting_thread() -> None:
-    told = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", RINGING], timeout=240, stderr=subprocess.PIPE, text=True, check=False
     )
-    assert told.returncode == 0, told.stderr
+    assert done.returncode == 0, done.stderr

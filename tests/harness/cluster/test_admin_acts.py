@@ -152,9 +152,9 @@ def test_request_to_an_absent_broker_is_repeated(cluster: Cluster) -> None:
     with ThreadPoolExecutor(max_workers=1) as pool:
         asked = pool.submit(controls.admin.directories, TOPIC)
         controls.start("b1")
-        told = asked.result(timeout=60)
+        answers = asked.result(timeout=60)
     controls.await_healthy(deadline_s=60)
-    assert {partition for _, partition in told} == set(controls.admin.replicas(TOPIC))
+    assert {partition for _, partition in answers} == set(controls.admin.replicas(TOPIC))
 
 
 def test_rejected_act_raises_and_is_logged(cluster: Cluster) -> None:

@@ -1,4 +1,4 @@
-"""A broker's own clock: set while it runs, shown by the broker itself, right after healing."""
+"""Clocks of brokers: set at runtime, observed through the broker, correct after healing."""
 
 from __future__ import annotations
 
@@ -53,8 +53,10 @@ def test_jvm_with_a_false_clock_sleeps_the_requested_time(tmp_path: Path, set_to
     (tmp_path / FILE).write_text(f"{set_to}\n")
     compile_java(tmp_path / "Waits.java", java_folder("java", "3.9.1"), tmp_path)
     command = [java(), "-cp", str(tmp_path), "Waits"]
-    told = subprocess.run(command, env=os.environ | env, capture_output=True, text=True, check=True)
-    assert int(told.stdout) >= 200
+    printed = subprocess.run(
+        command, env=os.environ | env, capture_output=True, text=True, check=True
+    )
+    assert int(printed.stdout) >= 200
 
 
 def test_shared_memory_of_killed_processes_is_removed(

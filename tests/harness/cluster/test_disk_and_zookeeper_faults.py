@@ -39,10 +39,12 @@ def send(cluster: Cluster, count: int = 60) -> int:
     """Records of 200 bytes one by one, acknowledged by all; the offset of the last one."""
     producer = KafkaProducer(bootstrap_servers=cluster.bootstrap, acks="all")
     try:
-        told = [producer.send(TOPIC, value=bytes(200), partition=0).get(60) for _ in range(count)]
+        outcomes = [
+            producer.send(TOPIC, value=bytes(200), partition=0).get(60) for _ in range(count)
+        ]
     finally:
         producer.close(timeout=0)  # one that is left open waits wherever it is collected
-    return int(told[-1].offset)
+    return int(outcomes[-1].offset)
 
 
 def played(cluster: Cluster, name: str, target: str, **options: str | float | bool) -> Fault:
@@ -53,9 +55,9 @@ def played(cluster: Cluster, name: str, target: str, **options: str | float | bo
         proof: Proof = fault.begin(controls)
         assert proof.acted, proof.text
     finally:
-        told = fault.heal(controls)
+        outcomes = fault.heal(controls)
     controls.await_healthy(deadline_s=HEALTHY_S)
-    assert fault.find_residual_effects(controls) == "", told
+    assert fault.find_residual_effects(controls) == "", outcomes
     return fault
 
 

@@ -1,4 +1,4 @@
-"""Clusters that somebody else keeps: the file, and a run against one."""
+"""External clusters: the file, and runs against one."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SCENARIO = Scenario(
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("bootstrap = 3", "bootstrap"),
         ('zookeeper = "a:1"', "bootstrap"),
@@ -80,11 +80,11 @@ SCENARIO = Scenario(
     ],
 )
 def test_invalid_external_file_is_rejected_with_reason(
-    tmp_path: Path, text: str, told: str
+    tmp_path: Path, text: str, message: str
 ) -> None:
     file = tmp_path / "cluster.toml"
     file.write_text(text)
-    with pytest.raises(ValueError, match=told) as raised:
+    with pytest.raises(ValueError, match=message) as raised:
         load_external(file)
     assert str(file) in str(raised.value)
 

@@ -1,4 +1,4 @@
-"""The guard beside an external cluster heals when the lab is gone, and when a fault is held on."""
+"""The guard beside an external cluster heals after the lab's death and after a fault's expiry."""
 
 from __future__ import annotations
 

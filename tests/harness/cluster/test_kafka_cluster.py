@@ -1,4 +1,4 @@
-"""One whole cluster of Apache Kafka: up through proxies, hurt, healed, down."""
+"""A whole cluster of Apache Kafka: start behind proxies, faults, healing, stop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nodes as processes: signals, states, and that nothing outlives the lab."""
+"""Nodes as processes: signals, states, and their end with the lab."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Property files as Java reads them."""
+"""Property files in the form that Java reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults on a standing cluster end with whoever began them, or at their expiry."""
+"""Faults on a standing cluster end with their session, or at their expiry."""
 
 from __future__ import annotations
 
@@ -85,9 +85,9 @@ def test_heal_all_heals_every_fault(
 ) -> None:
     lab = hold("pause", "b1", "--for", "600")
     assert exit_code(["heal", "--cluster", NAME]) == 0
-    told = capsys.readouterr().out
-    assert "pause: b1 is running" in told
-    assert "healthy after" in told
+    output = capsys.readouterr().out
+    assert "pause: b1 is running" in output
+    assert "healthy after" in output
     assert not paused(cluster, "b1")
     lab.send_signal(signal.SIGINT)
     ended(lab)
@@ -120,6 +120,6 @@ def test_status_shows_restarted_nodes(
         assert exit_code(["cluster", "status", "--name", NAME]) == 0
         assert f"b1         pid {cluster.pids['b1']}, dead" in capsys.readouterr().out
     assert exit_code(["cluster", "status", "--name", NAME]) == 0
-    told = capsys.readouterr().out
-    assert "dead" not in told
-    assert f"pid {cluster.pids['b1']}," not in told
+    output = capsys.readouterr().out
+    assert "dead" not in output
+    assert f"pid {cluster.pids['b1']}," not in output

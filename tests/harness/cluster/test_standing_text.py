@@ -1,4 +1,4 @@
-"""What `urteil cluster up|status` prints, and what of it a shell evaluates."""
+"""The output of `urteil cluster up|status`, and its evaluation by a shell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clusters of our own broker: side by side, standing, and gone with their lab."""
+"""Clusters of our own broker: side by side, standing, and ended with their lab."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ def check_stacks(cluster: Cluster) -> None:
     """A broker tells its threads and what its tasks await, a JVM its threads; both go on."""
     folder = Stacks(cluster.run_dir, [cluster.dump_sources]).take("a test asks")
     assert folder
-    told = {path.stem: path.read_text() for path in folder.glob("*.txt")}
-    assert set(told) == {"b1", "zk1", "lab"}
-    assert "Full thread dump" in told["zk1"]
-    assert "Current thread 0x" in told["b1"]
-    assert re.search(r"^Task .*:\n  File .* in serve$", told["b1"], re.MULTILINE)
+    dumps = {path.stem: path.read_text() for path in folder.glob("*.txt")}
+    assert set(dumps) == {"b1", "zk1", "lab"}
+    assert "Full thread dump" in dumps["zk1"]
+    assert "Current thread 0x" in dumps["b1"]
+    assert re.search(r"^Task .*:\n  File .* in serve$", dumps["b1"], re.MULTILINE)
     cluster.controls().check()
     assert cluster.controls().controller() == "b1"
 

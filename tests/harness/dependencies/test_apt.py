@@ -1,4 +1,4 @@
-"""Debian packages beside another apt, whose locks are held by a process of the test."""
+"""Debian packages beside another apt, whose locks a process of the test holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JVMs start from what was laid out for them, and without it where it does not fit."""
+"""JVMs start from their class archive, and without it where it does not fit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Installing a part: whole or not at all, once for all who ask."""
+"""Installation of a dependency: complete or absent, once for concurrent callers."""
 
 from __future__ import annotations
 

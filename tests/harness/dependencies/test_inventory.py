@@ -1,4 +1,4 @@
-"""The parts of this machine."""
+"""The dependencies of this machine."""
 
 from __future__ import annotations
 

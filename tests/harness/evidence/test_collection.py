@@ -1,4 +1,4 @@
-"""Journals, disks and faults become tables that have the schema's columns, whole or not at all."""
+"""Journals, disks and faults become tables with the schema's columns, completely or not at all."""
 
 import json
 import shutil
@@ -177,10 +177,10 @@ def test_groups(run_dir):
 
 def test_damage_is_reported_and_loses_nothing_else(run_dir):
     collected = collect(run_dir)
-    told = "\n".join(collected.problems)
-    assert "journal/g1.jsonl: the journal has no proper end" in told
-    assert "nodes/b1/data/orders-0" in told
-    assert "faults.jsonl: an entry is damaged" in told
+    all_problems = "\n".join(collected.problems)
+    assert "journal/g1.jsonl: the journal has no proper end" in all_problems
+    assert "nodes/b1/data/orders-0" in all_problems
+    assert "faults.jsonl: an entry is damaged" in all_problems
     manifest = {row["file"]: row for row in rows(run_dir, "manifest")}
     assert manifest["journal/p1.jsonl"]["ended_properly"]
     assert manifest["journal/p1.jsonl"]["last_sequence"] == 3

@@ -1,4 +1,4 @@
-"""What brokers had set aside for deletion is told, with how long ago that was."""
+"""Files that brokers had marked for deletion are reported with their age."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A file of lines is read while it grows, and holds after a crash what was appended."""
+"""A line file is read while it grows, and has every appended line after a crash."""
 
 import subprocess
 import sys

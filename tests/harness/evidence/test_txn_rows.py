@@ -1,4 +1,4 @@
-"""Transactions in a journal become rows, whatever became of the client."""
+"""Transactions in a journal become rows, whatever the end of the client."""
 
 from __future__ import annotations
 

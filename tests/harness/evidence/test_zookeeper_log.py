@@ -1,4 +1,4 @@
-"""A real ZooKeeper's transaction log tells every version of every znode."""
+"""A real ZooKeeper's transaction log yields every version of every znode."""
 
 import json
 import socket
@@ -167,29 +167,29 @@ def test_among_equally_long_logs_the_one_without_a_gap_is_chosen(played, tmp_pat
 
 def test_recreated_topic_has_its_new_id():
     states = StateRows(0)
-    told = []
+    seen_rows = []
     for zxid, topic_id in enumerate(("old", "new")):
         topic = json.dumps({"partitions": {"0": [1]}, "topic_id": topic_id}).encode()
         for path, data in (("/brokers/topics/t", topic), ("/brokers/topics/t/partitions/0/state",
                                                           state(1, 0))):  # fmt: skip
             change = Change(zxid=zxid, wall_ms=0, path=path, data=data, version=0)
-            told += [row["topic_id"] for row in states.rows(change)]
-    assert told == ["old", "old", "new", "new"]
+            seen_rows += [row["topic_id"] for row in states.rows(change)]
+    assert seen_rows == ["old", "old", "new", "new"]
 
 
 def test_mark_for_deletion_names_the_topic():
     states = StateRows(0)
     topic = json.dumps({"partitions": {"0": [1]}, "topic_id": "id"}).encode()
-    told = []
+    seen_rows = []
     for zxid, (path, data) in enumerate(
         [("/brokers/topics/t", topic), ("/admin/delete_topics/t", b""), ("/brokers/topics/t", None),
          ("/admin/delete_topics/t", None)]
     ):  # fmt: skip
         version = -1 if data is None else 0
         change = Change(zxid=zxid, wall_ms=0, path=path, data=data, version=version)
-        told += [(row["path"], row["topic_id"], row["version"]) for row in states.rows(change)]
+        seen_rows += [(row["path"], row["topic_id"], row["version"]) for row in states.rows(change)]
     wish = "/admin/delete_topics/t"
-    assert [one for one in told if one[0] == wish] == [(wish, "id", 0), (wish, "id", -1)]
+    assert [one for one in seen_rows if one[0] == wish] == [(wish, "id", 0), (wish, "id", -1)]
 
 
 def test_log_of_a_moved_partition_is_stray():

@@ -1,4 +1,4 @@
-"""Rows as runs on paper leave them."""
+"""Example rows of simulated runs."""
 
 from __future__ import annotations
 

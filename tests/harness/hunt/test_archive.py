@@ -1,4 +1,4 @@
-"""What nights remember: recognised findings, a file that survives kills, disks kept to a budget."""
+"""The archive of nights: known signatures, survival of kills, and the disk budget."""
 
 from __future__ import annotations
 
@@ -42,22 +42,22 @@ def test_a_finding_has_a_signature() -> None:
     assert found.signatures == [LOST]
 
 
-def test_a_topic_that_is_named_after_its_run_is_recognised_in_the_next() -> None:
+def test_signature_ignores_the_run_in_topic_names() -> None:
     def signatures(run: str) -> list[str]:
-        told = example_run.result()
-        told.guarantees = [
+        known_counts = example_run.result()
+        known_counts.guarantees = [
             replace(g, findings=[replace(one, topic=f"urteil-{run}") for one in g.findings])
-            for g in told.guarantees
+            for g in known_counts.guarantees
         ]
         facts = RunFacts(run=run, seed=7, scenario="demo", target="external:x", runtime="external",
                          boot_id="b", command="")  # fmt: skip
         job = Job(scenario="demo", seed=7)
-        return row_of(job, told, facts, seconds=1.0, at="now", run=Path("x")).signatures
+        return row_of(job, known_counts, facts, seconds=1.0, at="now", run=Path("x")).signatures
 
     assert signatures("331af807") == signatures("9f00c1d2") == [LOST]
 
 
-def test_what_was_seen_before_is_recognised(tmp_path: Path) -> None:
+def test_known_signature_is_recognised(tmp_path: Path) -> None:
     history = Archive(tmp_path / "history.db")
     first = replace(row("kill", 3, "FAIL"), signatures=[LOST])
     assert history.add(first) == []
@@ -69,17 +69,17 @@ def test_what_was_seen_before_is_recognised(tmp_path: Path) -> None:
     assert history.last_played(Job(scenario="never", seed=1)) == ""
 
 
-def test_a_run_is_kept_once(tmp_path: Path) -> None:
+def test_run_is_stored_once(tmp_path: Path) -> None:
     history = Archive(tmp_path / "history.db")
     runs = [
         replace(row("kill", seed, "FAIL"), at=f"2026-01-0{seed} 00:00:00", signatures=[LOST])
         for seed in (1, 2, 3)
     ]
-    told = [[seen.times for seen in history.add(one)] for one in (*runs, *runs)]
-    assert told == [[], [1], [2]] * 2
+    known_counts = [[seen.times for seen in history.add(one)] for one in (*runs, *runs)]
+    assert known_counts == [[], [1], [2]] * 2
 
 
-def test_a_night_that_goes_on_remembers_what_a_kill_kept_from_it(tmp_path: Path) -> None:
+def test_continued_night_stores_runs_missing_after_a_kill(tmp_path: Path) -> None:
     hunted(tmp_path, 3, verdict="FAIL")
     again = night(tmp_path, player(0))
     again.history = Archive(tmp_path / "history.db")
@@ -89,16 +89,16 @@ def test_a_night_that_goes_on_remembers_what_a_kill_kept_from_it(tmp_path: Path)
         assert again.history.last_played(one.job) == one.at
 
 
-def test_a_night_tells_what_it_recognises(tmp_path: Path) -> None:
-    told = []
+def test_night_reports_known_signatures(tmp_path: Path) -> None:
+    known_counts = []
 
     def play(job: Job, out: Path) -> Row:
         return replace(player(1, verdict="FAIL")(job, out), signatures=[LOST],
-                       at=f"2026-01-02 03:04:{len(told) + job.seed:02}")  # fmt: skip
+                       at=f"2026-01-02 03:04:{len(known_counts) + job.seed:02}")  # fmt: skip
 
     hunt = night(tmp_path, play)
     hunt.history = Archive(tmp_path / "history.db")
-    hunt.recognised = told.append
+    hunt.recognised = known_counts.append
     jobs = [
         Job(scenario="kill", seed=7),
         Job(scenario="calm", seed=7),
@@ -106,7 +106,7 @@ def test_a_night_tells_what_it_recognises(tmp_path: Path) -> None:
     ]
     for job in [*jobs, Job(scenario="kill", seed=8, target="kafka")]:
         hunt._remember(play(job, tmp_path / "runs"))
-    assert [seen.times for seen in told] == [1, 2], "another target's is another one"
+    assert [seen.times for seen in known_counts] == [1, 2], "another target's is another one"
 
 
 def test_archive_survives_a_kill_at_any_moment(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_archive_survives_a_kill_at_any_moment(tmp_path: Path) -> None:
         assert signatures == 2 * rows, "a run is there whole or not at all"
 
 
-def test_failures_are_the_last_to_go(tmp_path: Path) -> None:
+def test_failures_are_removed_last(tmp_path: Path) -> None:
     def kept(name: str, verdict: str, at: str) -> Row:
         folder = tmp_path / name
         folder.mkdir()
@@ -145,7 +145,7 @@ def test_failures_are_the_last_to_go(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["new-failure"]
 
 
-def test_what_was_played_longest_ago_comes_first(tmp_path: Path) -> None:
+def test_longest_unplayed_candidate_comes_first(tmp_path: Path) -> None:
     hunt = night(tmp_path, player(9))
     hunt.history = Archive(tmp_path / "history.db")
     for at, scenario, target, mutant in (

@@ -1,4 +1,4 @@
-"""A failing seed is played again, shrunk, and recognised when it comes back."""
+"""A failing seed is replayed, shrunk, and recognised when it fails again."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def fail(night: Night, job: Job) -> Row:
     return played
 
 
-def test_a_failing_seed_is_played_ten_times_more_and_shrunk(lab: Lab) -> None:
+def test_failing_seed_is_replayed_ten_times_and_shrunk(lab: Lab) -> None:
     lab.shows = 9
     night = lab.night()
     fail(night, SEED_7)
@@ -117,14 +117,14 @@ def test_a_failing_seed_is_played_ten_times_more_and_shrunk(lab: Lab) -> None:
     assert "9 of 10 (at least 61%)" in table.partition("## Failures")[2]
 
 
-def test_what_was_looked_into_is_recognised_and_not_shrunk_again(lab: Lab) -> None:
+def test_investigated_failure_is_not_shrunk_again(lab: Lab) -> None:
     fail(lab.night(), SEED_7)
     played, shrunk = len(lab.played), len(lab.shrunk)
-    told: list[str] = []
-    again = lab.night(recognised=lambda seen: told.append(f"{seen.failure and seen.failure.rate}"))
+    rates: list[str] = []
+    again = lab.night(recognised=lambda seen: rates.append(f"{seen.failure and seen.failure.rate}"))
     fail(again, Job(scenario="kill", seed=8))
     assert (len(lab.played), len(lab.shrunk)) == (played + 1, shrunk)
-    assert told == ["10 of 10 (at least 74%)"] * 3
+    assert rates == ["10 of 10 (at least 74%)"] * 3
     assert [count for _, count in again.failures()] == [2, 2, 2]
 
 
@@ -136,12 +136,12 @@ def test_another_target_or_mutant_is_another_failure(lab: Lab) -> None:
         assert len(lab.shrunk) == shrunk + 2
 
 
-def test_a_mutant_of_the_matrix_is_not_looked_into(lab: Lab) -> None:
+def test_mutant_of_the_matrix_is_not_investigated(lab: Lab) -> None:
     fail(lab.night(mutants=[LOSER]), replace(SEED_7, mutant="loser"))
     assert len(lab.played) == 1
 
 
-def test_what_does_not_come_again_is_not_shrunk(lab: Lab) -> None:
+def test_unreproducible_failure_is_not_shrunk(lab: Lab) -> None:
     lab.shows = 0
     night = lab.night()
     fail(night, SEED_7)
@@ -149,7 +149,7 @@ def test_what_does_not_come_again_is_not_shrunk(lab: Lab) -> None:
     assert {one.shortest for one, _ in night.failures()} == {"not shown again in 10 runs"}
 
 
-def test_a_night_that_ends_meanwhile_goes_on_in_the_next_call(lab: Lab) -> None:
+def test_interrupted_investigation_continues_in_the_next_call(lab: Lab) -> None:
     night = lab.night()
     failed = night.play(SEED_7, lab.folder / "runs")
     night.ledger.add(failed)
@@ -175,7 +175,7 @@ def test_reruns_that_were_played_count_after_a_kill(lab: Lab) -> None:
     assert len(lab.played) == 11
 
 
-def test_a_shrinking_cut_by_the_end_of_the_night_is_not_the_last_word(lab: Lab) -> None:
+def test_shrinking_cut_by_the_end_of_the_night_is_repeated(lab: Lab) -> None:
     lab.ended = "budget"
     night = lab.night()
     failed = night.play(SEED_7, lab.folder / "runs")
@@ -213,7 +213,7 @@ def test_rare_failures_get_more_tries(hits: int, tries: int, rule: Rule) -> None
     assert rule_for(hits, tries) == rule
 
 
-def test_a_shrinking_is_a_command_that_there_is(tmp_path: Path) -> None:
+def test_shrinking_is_an_existing_command(tmp_path: Path) -> None:
     asked = Shrinking(run=tmp_path, guarantee="lost_write", sub_kind="", rule=Rule(),
                       into=tmp_path, seconds=90.0)  # fmt: skip
     context = shrink_command.make_context("shrink", asked.words()[1:])

@@ -1,4 +1,4 @@
-"""Rows survive what interrupts a campaign."""
+"""Rows survive interruptions of a campaign."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.harness.hunt.rows import row
 from urteil.harness.hunt import Job, Ledger
 
 
-def test_rows_come_back(tmp_path: Path) -> None:
+def test_written_rows_are_read(tmp_path: Path) -> None:
     path = tmp_path / "ledger.jsonl"
     ledger = Ledger(path)
     ledger.add(row(seed=1))
@@ -19,7 +19,7 @@ def test_rows_come_back(tmp_path: Path) -> None:
     assert again.find(Job(scenario="s", seed=2, mutant="loser")) is None
 
 
-def test_a_line_that_was_cut_is_a_run_that_was_not_played(tmp_path: Path) -> None:
+def test_cut_line_does_not_count_as_a_run(tmp_path: Path) -> None:
     path = tmp_path / "ledger.jsonl"
     Ledger(path).add(row(seed=1))
     whole = path.read_bytes()

@@ -1,4 +1,4 @@
-"""Who counts as caught."""
+"""The conditions for a caught mutant."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_twin_is_played_once_a_scenario_and_seed() -> None:
     assert [job.seed for job in jobs if job.mutant is None] == [1, 2]
 
 
-def test_caught_is_what_was_meant_to_be_with_its_line_run_and_its_twin_passing() -> None:
+def test_caught_requires_the_meant_guarantee_the_patched_line_and_a_passing_twin() -> None:
     matrix = of(row(), caught())
     (line,) = matrix.lines
     assert (line.caught, line.ran, line.twins, line.first_s) == (1, 1, 1, [7.5])
@@ -51,13 +51,13 @@ def test_caught_is_what_was_meant_to_be_with_its_line_run_and_its_twin_passing()
         ([], "UNKNOWN"),
     ],
 )
-def test_everything_else_is_not(rows: list[Row], verdict: str) -> None:
+def test_other_results_are_not_caught(rows: list[Row], verdict: str) -> None:
     matrix = of(*rows)
     assert matrix.lines[0].caught == 0
     assert matrix.verdict == verdict
 
 
-def test_five_of_five_or_nine_of_ten() -> None:
+def test_enough_is_five_of_five_or_nine_of_ten() -> None:
     def verdict(hits: int, tries: int) -> str:
         twins = [row(seed=seed) for seed in range(tries)]
         missed = [row(seed=seed, mutant="loser", ran=True) for seed in range(hits, tries)]
@@ -67,7 +67,7 @@ def test_five_of_five_or_nine_of_ten() -> None:
     assert (verdict(9, 10), verdict(8, 10)) == ("PASS", "FAIL")
 
 
-def test_what_only_the_logs_on_disk_show_was_caught_at_the_end() -> None:
+def test_finding_in_logs_on_disk_is_timed_at_the_end() -> None:
     found = msgspec.structs.replace(caught(), first_s={})
     assert "| 1 of 1 | 5%       | at the end" in text_of(of(row(), found))
 
@@ -86,7 +86,7 @@ def test_the_table_has_a_column_a_guarantee() -> None:
     assert "| doubler | s        | -" in doubler
 
 
-def test_the_page_shows_what_was_caught_and_what_was_not_played(tmp_path: Path) -> None:
+def test_page_shows_caught_and_unplayed_mutants(tmp_path: Path) -> None:
     found = row(mutant="<b>loser", verdict="FAIL", violated={"lost_write": 3}, ran=True)
     meant = [msgspec.structs.replace(LOSER, name="<b>loser"), DOUBLER]
     text = write_matrix(tmp_path, matrix_of(meant, [row(), found])).read_text()

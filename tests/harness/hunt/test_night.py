@@ -1,4 +1,4 @@
-"""The hunt on paper: ever new seeds, nothing lost, nothing kept that is fine."""
+"""Nights with simulated runs: ever new seeds, no lost run, no kept run without need."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def player(runs: int, *, verdict: str = "PASS") -> Callable[[Job, Path], Row]:
         if job.mutant:
             return row(job.scenario, job.seed, "FAIL", mutant=job.mutant, ran=True,
                        violated={"lost_write": 1}, run=run)  # fmt: skip
-        told = verdict if job.scenario == "kill" else "PASS"
-        return row(job.scenario, job.seed, told, target=job.target, run=run)
+        outcome = verdict if job.scenario == "kill" else "PASS"
+        return row(job.scenario, job.seed, outcome, target=job.target, run=run)
 
     return play
 
@@ -82,7 +82,7 @@ def test_every_round_has_every_scenario_on_every_target_and_a_seed_of_its_own(
     }
 
 
-def test_the_table_is_there_whenever_it_is_killed(tmp_path: Path) -> None:
+def test_table_exists_after_a_kill_at_any_moment(tmp_path: Path) -> None:
     hunted(tmp_path, 5)
     table = (tmp_path / "table.md").read_text()
     assert table.startswith("# The night\n5 runs")
@@ -90,13 +90,13 @@ def test_the_table_is_there_whenever_it_is_killed(tmp_path: Path) -> None:
     assert len(table.partition("## All runs")[2].strip().splitlines()) == 2 + 5
 
 
-def test_it_goes_on_where_it_was(tmp_path: Path) -> None:
+def test_night_continues_in_its_folder(tmp_path: Path) -> None:
     hunted(tmp_path, 3)
     again = hunted(tmp_path, 7)
     assert len({row.job for row in again.ledger.rows}) == len(again.ledger.rows) == 10
 
 
-def test_what_is_not_pass_is_kept_and_the_rest_is_pruned(tmp_path: Path) -> None:
+def test_failed_runs_are_kept_and_passed_ones_pruned(tmp_path: Path) -> None:
     hunt = hunted(tmp_path, 5, verdict="UNKNOWN")
     kept = sorted(path.name for path in (tmp_path / "runs").iterdir())
     assert kept == ["kill-kafka-None-7", "kill-urteil-None-7"]
@@ -110,7 +110,7 @@ def test_a_caught_mutant_does_not_make_a_night_fail(tmp_path: Path) -> None:
     assert hunted(tmp_path / "other", 5, verdict="FAIL").verdict() == "FAIL"
 
 
-def test_the_twin_of_a_mutant_that_was_found_comes_next(tmp_path: Path) -> None:
+def test_twin_of_a_mutant_with_findings_comes_next(tmp_path: Path) -> None:
     hunt = night(tmp_path, player(8), weights={"loser": 9.0})
     with pytest.raises(Killed):
         hunt.hunt(time.monotonic() + LONG)
@@ -121,7 +121,7 @@ def test_the_twin_of_a_mutant_that_was_found_comes_next(tmp_path: Path) -> None:
     assert line.caught == len(line.seeds) - bool(jobs[-1].mutant) > 0
 
 
-def test_the_summary_tells_what_so_many_clean_seeds_show() -> None:
+def test_summary_has_the_bound_of_clean_seeds() -> None:
     rows = [row("calm", seed, target="kafka") for seed in range(50)]
     table = summary([*rows, row("kill", 1, "FAIL"), row("kill", 2, "UNKNOWN")])
     cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()]
@@ -130,7 +130,7 @@ def test_the_summary_tells_what_so_many_clean_seeds_show() -> None:
     assert cells[5] == ["urteil", "kill", "2", "0", "1", "1", "40", "", "100.0%"]
 
 
-def test_a_lab_that_refuses_everything_ends_the_night(tmp_path: Path) -> None:
+def test_repeated_rejections_end_the_night(tmp_path: Path) -> None:
     def refuse(job: Job, _out: Path) -> Row:
         return msgspec.structs.replace(
             row(job.scenario, job.seed, "UNKNOWN"), job=job, refused=True
@@ -152,7 +152,7 @@ def test_a_full_disk_ends_the_night(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         night(tmp_path, player(9)).hunt(time.monotonic() + LONG)
 
 
-def test_no_run_is_begun_that_would_not_end_in_time(tmp_path: Path) -> None:
+def test_no_run_begins_that_would_end_too_late(tmp_path: Path) -> None:
     hunt = night(tmp_path, player(10))
     hunt.hunt(time.monotonic() + 1)
     assert hunt.ledger.rows == []

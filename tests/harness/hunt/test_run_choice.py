@@ -1,4 +1,4 @@
-"""What a night plays next: the heavier more often, the longest ago first, nothing starves."""
+"""The choice of a night's next run: weight, time since the last play, no starvation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from urteil.harness.scenario import ClusterSpec, Scenario
 DRAWN = Scenario(name="drawn", draw=RandomSchedule(choices=()))
 
 
-def test_all_that_can_be_played_weighs_by_its_names() -> None:
+def test_weights_multiply_by_name() -> None:
     found = candidates_of(
         [CALM, KILL, CABLE, DRAWN],
         ["urteil", "kafka"],
@@ -41,7 +41,7 @@ def test_a_mutant_that_is_mixed_in_comes_first() -> None:
     assert first.mutant == LOSER.name
 
 
-def test_on_somebody_elses_cluster_what_fits_it_is_played(tmp_path: Path) -> None:
+def test_external_cluster_gets_supported_scenarios_only(tmp_path: Path) -> None:
     file = tmp_path / "cluster.toml"
     file.write_text('bootstrap = ["127.0.0.1:1"]\nzookeeper = "127.0.0.1:2"\n')
     clocks = Scenario(name="clocks", cluster=ClusterSpec(own_clocks=True))
@@ -54,7 +54,7 @@ def test_on_somebody_elses_cluster_what_fits_it_is_played(tmp_path: Path) -> Non
     assert "message.max.bytes=9" in unsupported_reason(sized, target)
 
 
-def test_what_weighs_nothing_is_never_played() -> None:
+def test_zero_weight_is_never_played() -> None:
     found = candidates_of([CALM, KILL], ["urteil"], [LOSER], {"kill": 0.0}, seed=1)
     assert [one.scenario for one in found] == ["calm"]
 
@@ -84,5 +84,5 @@ def test_one_of_twice_the_weight_is_played_about_twice_as_often() -> None:
     assert min(plays["c"], plays["d"]) >= 40
 
 
-def test_nothing_to_play_is_no_job() -> None:
+def test_no_candidates_give_no_job() -> None:
     assert next_of([], lambda _one: "", lambda _one: 0, 0.0) is None

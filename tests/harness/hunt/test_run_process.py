@@ -35,7 +35,7 @@ def test_run_beyond_its_deadline_is_ended(tmp_path: Path) -> None:
     assert "did not end within" in row.reasons[-1]
 
 
-def test_a_campaign_that_is_killed_leaves_no_run_behind(tmp_path: Path) -> None:
+def test_killed_campaign_leaves_no_run_process(tmp_path: Path) -> None:
     keeper = subprocess.Popen([sys.executable, "-c", KEEPER.format(out=str(tmp_path))])
     runs = until(lambda: running(keeper.pid), "no run began")
     keeper.send_signal(signal.SIGKILL)

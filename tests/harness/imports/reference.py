@@ -176,8 +176,8 @@ class Topic:
         end = max((row["to_offset"] for row in self.proving), default=None)
         if None in (self.told_ns, end, send["offset"]) or send["outcome"] != "ok":
             return False
-        told = send["complete_ns"] < self.told_ns and send["offset"] >= end
-        return bool(told and not self.is_delivered(send["value_id"]))
+        is_reported = send["complete_ns"] < self.told_ns and send["offset"] >= end
+        return bool(is_reported and not self.is_delivered(send["value_id"]))
 
     def unread(self) -> list[str]:
         """Owed, read by nobody, and not proven to be lost."""

@@ -148,8 +148,12 @@ def entangle(random: Random, ops: list[Op]) -> None:
     sends = [(op, step) for op in ops if op[Keyword("type")] != "fail" for step in _steps(op)
              if step[0] == SEND]  # fmt: skip
     (one, sent), (other, answer) = random.choice(sends), random.choice(sends)
-    for op, (_, key, told) in ((one, answer), (other, sent)):
-        offset, value = told if isinstance(told, list) else (places.get((key, told)), told)
+    for op, (_, key, mismatches) in ((one, answer), (other, sent)):
+        offset, value = (
+            mismatches
+            if isinstance(mismatches, list)
+            else (places.get((key, mismatches)), mismatches)
+        )
         if offset is not None:
             op[Keyword("value")].append([POLL, {key: [[offset, value]]}])
 
@@ -219,13 +223,13 @@ def judged_as_tables(
 def _judged(run: Path, isolation: str) -> tuple[Result, History]:
     names = ("sends", "reads", "passes", "txns", "clients")
     tables = {name: pq.read_table(run / "evidence" / name).to_pylist() for name in names}
-    told = {
+    mismatches = {
         topic.name: int(topic.config[ENDS_NS])
         for topic in load_facts(run).topics
         if ENDS_NS in topic.config
     }
     result = judge_run(run, engine="duckdb", master=None, session=None, canary=False)
-    topics = topics_of(tables, told)
+    topics = topics_of(tables, mismatches)
     txns = {(row["client"], row["txn"]): row for row in tables["txns"]}
     return result, History(topics, isolation, txns)
 
@@ -235,19 +239,19 @@ def differences(result: Result, history: History) -> list[str]:
     records are unread."""
     found = {one.name: one for one in result.guarantees}
     topics = history.topics
-    told: list[str] = []
+    mismatches: list[str] = []
     for name in (*GUARANTEES, *SENTENCES):
         sources = topics.values() if name in GUARANTEES else [history]
         want = [sentence for source in sources for sentence in getattr(source, name)()]
         have = [finding.sentence for finding in found[name].findings]
         if len(have) < 100:
-            told += [f"{name}, reference alone: {one}" for one in sorted({*want} - {*have})]
-        told += [f"{name}, SQL alone: {one}" for one in sorted({*have} - {*want})]
+            mismatches += [f"{name}, reference alone: {one}" for one in sorted({*want} - {*have})]
+        mismatches += [f"{name}, SQL alone: {one}" for one in sorted({*have} - {*want})]
     unread = {name for name, topic in topics.items() if topic.unread()}
     reasons = {one.split("-0: ")[0] for one in result.reasons if "nobody read" in one}
-    told += [f"unread, reference alone: {one}" for one in sorted(unread - reasons)]
-    told += of_cycles(found, history)
-    return told + [f"unread, SQL alone: {one}" for one in sorted(reasons - unread)]
+    mismatches += [f"unread, reference alone: {one}" for one in sorted(unread - reasons)]
+    mismatches += of_cycles(found, history)
+    return mismatches + [f"unread, SQL alone: {one}" for one in sorted(reasons - unread)]
 
 
 def of_cycles(found: dict[str, GuaranteeResult], history: History) -> list[str]:
@@ -257,23 +261,23 @@ def of_cycles(found: dict[str, GuaranteeResult], history: History) -> list[str]:
     if not history.reads_committed:
         del kinds["g1c"]
         kinds["g1c uncommitted"] = ("g1c", ("wr",), "wr")
-    told = []
+    mismatches = []
     for kind, (name, edges, closing) in kinds.items():
         have = [_circle(f) for f in found[name].findings if f.sub_kind == kind]
         knots = history.knots(*edges, closing=closing)
         within = {next((knot for knot in knots if knot.issuperset(one)), None) for one in have}
         if within != knots or len(have) != len(knots):
-            told.append(f"{kind}: SQL {have}, reference {knots}")
+            mismatches.append(f"{kind}: SQL {have}, reference {knots}")
     skews = bool(found["g_single"].findings)
     if skews != history.has_read_skew():
-        told.append(f"g_single: SQL {skews}")
+        mismatches.append(f"g_single: SQL {skews}")
     for name, edges in (("g0", "ww"), ("g1c", "ww wr"), ("g_single", "ww wr rw")):
         for finding in found[name].findings:
             allowed = "wr" if finding.sub_kind in ("g1c", "g1c uncommitted") else edges
             for left, right in pairwise(_circle(finding)):
                 if not any(right in history.edges[kind][left] for kind in allowed.split()):
-                    told.append(f"{name}: no edge from {left} to {right}: {finding.sentence}")
-    return told
+                    mismatches.append(f"{name}: no edge from {left} to {right}: {finding.sentence}")
+    return mismatches
 
 
 def _circle(finding: Finding) -> list[Txn]:

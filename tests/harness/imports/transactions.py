@@ -96,9 +96,9 @@ class History:
 
     def torn_txn(self) -> Iterator[str]:
         for txn, places in self.records.items():
-            told = self._torn(txn, places) if self.reads_committed else None
-            if told is not None:
-                yield f"Transaction {txn[1]} of {txn[0]} ({txn[0]}) {told}."
+            description = self._torn(txn, places) if self.reads_committed else None
+            if description is not None:
+                yield f"Transaction {txn[1]} of {txn[0]} ({txn[0]}) {description}."
 
     def _torn(self, txn: Txn, places: list[Place]) -> str | None:
         shown = [one for one in places if one.delivered_by()]
@@ -157,8 +157,8 @@ class History:
                 knew = knew if send["outcome"] == "ok" else []
                 knew += [("read", row["client"], row["read_ns"]) for row in topic.reads
                          if row["value_id"] == value]  # fmt: skip
-                told = {(how, who) for how, who, at_ns in knew if at_ns < self._last_ns(who)}
-                for how, who in told:
+                description = {(how, who) for how, who, at_ns in knew if at_ns < self._last_ns(who)}
+                for how, who in description:
                     yield (
                         f"{who} knew of {value} at {place} ({how}), which is lost, before it sent "
                         "records that survive."

@@ -1,4 +1,4 @@
-"""The folder of a run, and what topics fit a cluster."""
+"""The folder of a run, and topics that fit a cluster."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def test_repeated_phase_adds_up() -> None:
 
 
 def test_table_of_phases_indents_parts_and_adds_up_phases() -> None:
-    told = [("setup", 2.0), ("setup/cluster", 1.5), ("load", 30.25)]
-    spent = [Spent(phase=name, seconds=s, processor_seconds=s / 2) for name, s in told]
+    seconds_by_phase = [("setup", 2.0), ("setup/cluster", 1.5), ("load", 30.25)]
+    spent = [Spent(phase=name, seconds=s, processor_seconds=s / 2) for name, s in seconds_by_phase]
     assert list(lines(spent)) == [
         "phase                         seconds   processor seconds",
         "setup                            2.00                1.00",

@@ -1,4 +1,4 @@
-"""`urteil heal RUN` reaches the lab that plays the run, and knows when none does."""
+"""`urteil heal RUN` reaches the lab that plays the run, and detects a dead one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run is judged by one at a time, whoever asks."""
+"""A run is judged by one process at a time."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from urteil.harness.verify.result import Result
 def test_judgement_waits_for_another_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both work in one folder: the one took away what the other was about to read."""
     synthetic.write_run(tmp_path, healthy(), synthetic.scenario(ONE), synthetic.facts(ONE))
-    told: list[str] = []
+    events: list[str] = []
 
     def began(run_dir: Path, **more: object) -> Result:
-        told.append("began")
+        events.append("began")
         return judge(run_dir, engine="duckdb")
 
     monkeypatch.setattr(judging, "judge", began)
     thread = threading.Thread(
-        target=lambda: told.append(judge_again(tmp_path, engine="duckdb").verdict)
+        target=lambda: events.append(judge_again(tmp_path, engine="duckdb").verdict)
     )
     with (tmp_path / "judge.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         thread.start()
         thread.join(1.0)
-        assert told == []
+        assert events == []
     thread.join(60.0)
-    assert told == ["began", "PASS"]
+    assert events == ["began", "PASS"]

@@ -1,4 +1,4 @@
-"""A process that is starved runs for a share of the time, and all of it afterwards."""
+"""A throttled process runs for its share of the time, and fully afterwards."""
 
 from __future__ import annotations
 
@@ -73,11 +73,11 @@ def test_limits_are_read_from_the_living_process(runtime: ProcessRuntime) -> Non
     pid = runtime.local_pid("b1")
     before = read_descriptors("b1", pid)
     assert limit_descriptors("b1", pid, 2).limit == 2
-    told = subprocess.run(
+    done = subprocess.run(
         ["prlimit", f"--pid={pid}", "--nofile", "--raw", "--noheadings", "--output=SOFT"],
         capture_output=True,
         text=True,
         check=True,
     )
-    assert told.stdout.strip() == "2"
+    assert done.stdout.strip() == "2"
     assert limit_descriptors("b1", pid, before.limit).limit == before.limit

@@ -1,4 +1,4 @@
-"""Every scenario of the catalogue can be played and says what it is after."""
+"""Every scenario of the catalogue can be played and has a description."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cluster on paper that breaks a promise when it must, for tests of shrinking."""
+"""A simulated cluster that violates a guarantee under given faults, for tests of shrinking."""
 
 from __future__ import annotations
 

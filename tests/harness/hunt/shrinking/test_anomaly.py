@@ -1,4 +1,4 @@
-"""What a run shows, and the command that plays what was found."""
+"""Anomalies of a run, and the command that plays the smallest schedule."""
 
 from __future__ import annotations
 

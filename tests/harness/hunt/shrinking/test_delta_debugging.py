@@ -1,4 +1,4 @@
-"""Delta debugging finds what cannot be left out."""
+"""Delta debugging finds the items that are needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Smaller schedules keep what makes faults meet each other."""
+"""Reduced schedules keep the overlap of faults."""
 
 from __future__ import annotations
 

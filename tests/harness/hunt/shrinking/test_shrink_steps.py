@@ -1,4 +1,4 @@
-"""Shrinking against a cluster on paper: smallest, repeatable, never another anomaly, k of n."""
+"""Shrinking against a simulated cluster: smallest, repeatable, never another anomaly, k of n."""
 
 from __future__ import annotations
 
@@ -82,21 +82,21 @@ def test_another_anomaly_is_never_accepted(
     assert all(step.others == (STRANGE, OTHER) for step in strange)
 
 
-def test_what_never_comes_again_is_told(tmp_path: Path) -> None:
+def test_unreproducible_anomaly_is_reported(tmp_path: Path) -> None:
     report = shrink(schedule(3), tries(Paper({}), tmp_path, hits=2, of=3))
     assert report.ended == "not reproduced"
     assert (report.hits, report.tries) == (0, 2)
 
 
 @pytest.mark.parametrize("anomaly", [LOST, STRANGE])
-def test_a_control_that_is_not_clean_ends_it(tmp_path: Path, anomaly: object) -> None:
+def test_violated_control_ends_shrinking(tmp_path: Path, anomaly: object) -> None:
     paper = Paper({1: 1.0}, always=(anomaly,))  # type: ignore[arg-type]
     report = shrink(schedule(9), tries(paper, tmp_path))
     assert report.ended == "control"
     assert len(paper.played) == 1
 
 
-def test_the_control_is_played_under_the_last_load_too(tmp_path: Path) -> None:
+def test_control_is_also_played_under_the_last_load(tmp_path: Path) -> None:
     paper = Paper({2: 1.0})
     report = shrink(schedule(5), tries(paper, tmp_path))
     bare = [one for one in paper.played if not one.faults]
@@ -104,7 +104,7 @@ def test_the_control_is_played_under_the_last_load_too(tmp_path: Path) -> None:
     assert bare[1].rate_records_per_s == report.schedule.rate_records_per_s
 
 
-def test_the_smallest_is_played_as_often_as_asked(tmp_path: Path) -> None:
+def test_smallest_schedule_is_confirmed_as_often_as_requested(tmp_path: Path) -> None:
     report = shrink(schedule(4), tries(Paper({1: 1.0}, chance=0.9), tmp_path), confirm=20)
     assert report.tries == 20
     assert 12 <= report.hits <= 20
@@ -112,7 +112,7 @@ def test_the_smallest_is_played_as_often_as_asked(tmp_path: Path) -> None:
 
 @given(cuts=st.lists(st.integers(1, 6), max_size=8), needs=NEEDS)
 @settings(max_examples=15, deadline=None)
-def test_what_was_interrupted_goes_on_and_plays_nothing_twice(
+def test_interrupted_shrinking_continues_without_repeated_tries(
     folders: Iterator[Path], cuts: list[int], needs: dict[int, float]
 ) -> None:
     def report_of(folder: Path, cuts: list[int]) -> tuple[Report, list[str]]:
@@ -134,7 +134,7 @@ def test_what_was_interrupted_goes_on_and_plays_nothing_twice(
     assert report_of(next(folders), cuts) == report_of(next(folders), [])
 
 
-def test_a_line_that_a_kill_cut_takes_no_other_with_it(tmp_path: Path) -> None:
+def test_cut_line_damages_no_other_line(tmp_path: Path) -> None:
     def counted(runs: int) -> int:
         paper = Paper({1: 1.0})
         asked = tries(paper, tmp_path)
@@ -148,13 +148,13 @@ def test_a_line_that_a_kill_cut_takes_no_other_with_it(tmp_path: Path) -> None:
     assert counted(2) == 0
 
 
-def test_a_spent_budget_leaves_the_best_so_far(tmp_path: Path) -> None:
+def test_spent_budget_returns_the_best_schedule(tmp_path: Path) -> None:
     report = shrink(schedule(4), tries(Paper({1: 1.0}), tmp_path, deadline=0.0))
     assert (report.ended, report.tries) == ("budget", 0)
     assert choices(report.schedule) == ["f0", "f1", "f2", "f3"]
 
 
-def test_a_line_that_a_kill_cut_short_is_a_try_that_was_not_made(tmp_path: Path) -> None:
+def test_cut_line_does_not_count_as_a_try(tmp_path: Path) -> None:
     first = Paper({1: 1.0})
     shrink(schedule(4), tries(first, tmp_path))
     ledger = tmp_path / "tries.jsonl"
@@ -167,7 +167,7 @@ def test_a_line_that_a_kill_cut_short_is_a_try_that_was_not_made(tmp_path: Path)
     assert json.loads(lines[0])["outcome"]["run"] == "run-1"
 
 
-def test_faults_begun_after_it_showed_are_tried_without_first(tmp_path: Path) -> None:
+def test_faults_after_the_first_finding_are_removed_first(tmp_path: Path) -> None:
     paper = Paper({0: 1.0})
     report = shrink(schedule(9), tries(paper, tmp_path), until_s=16.0)
     assert report.steps[2].what == "until it showed"
@@ -175,6 +175,6 @@ def test_faults_begun_after_it_showed_are_tried_without_first(tmp_path: Path) ->
     assert choices(report.schedule) == ["f0"]
 
 
-def test_a_rule_that_cannot_be_met_is_refused() -> None:
+def test_impossible_rule_is_rejected() -> None:
     with pytest.raises(ValueError, match="3 of 2 tries"):
         Rule(hits=3, tries=2)

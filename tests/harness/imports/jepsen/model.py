@@ -1,4 +1,4 @@
-"""Histories as a correct log would give them to the clients of jepsen.tests.kafka, by a seed."""
+"""Histories that a correct log would give to the clients of jepsen.tests.kafka, by a seed."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ class Model:
 
     def _emit(self, kind: str, process: Any, f: str, value: Any, **more: Any) -> None:
         self.now_ns += self.random.randint(1, 5) * 1000
-        told = {"index": len(self.ops), "type": Keyword(kind), "process": process,
+        fields = {"index": len(self.ops), "type": Keyword(kind), "process": process,
                 "f": Keyword(f), "time": self.now_ns, "value": value}  # fmt: skip
-        self.ops.append({Keyword(name): one for name, one in (told | more).items()})
+        self.ops.append({Keyword(name): one for name, one in (fields | more).items()})
 
     def _anew(self, which: int) -> None:
         """A process whose operation ended `:info` is never used again."""
@@ -95,10 +95,10 @@ class Model:
         self._end(sent, committed=kind == "ok" or (kind == "info" and self.random.random() < 0.5))
         if kind == "fail":
             self.positions[process] = before
-        told = (
+        fields = (
             done if kind == "ok" or (self.transactional and self.random.random() < 0.5) else asked
         )
-        self._emit(kind, process, f, told, **more)
+        self._emit(kind, process, f, fields, **more)
         if kind == "info":
             self._anew(which)
 

@@ -155,24 +155,24 @@ ERRORS: dict[str, tuple[str, int | None, tuple[Op, ...]]] = {
 def together(cases: Iterable[tuple[Op, ...]]) -> list[Op]:
     """Cases in one history, each with keys and processes of its own."""
     return [
-        (kind, f"{who}" if isinstance(who, str) else 20 * n + who, f, renamed(told, n))
+        (kind, f"{who}" if isinstance(who, str) else 20 * n + who, f, renamed(text, n))
         for n, ops in enumerate(cases)
-        for kind, who, f, told in ops
+        for kind, who, f, text in ops
     ]
 
 
-def renamed(told: str, n: int) -> str:
-    return re.sub(r":([xy])\b", rf":\g<1>{n}", told)
+def renamed(text: str, n: int) -> str:
+    return re.sub(r":([xy])\b", rf":\g<1>{n}", text)
 
 
-def test_each_of_its_errors_is_found_where_it_is(tmp_path: Path) -> None:
+def test_each_jepsen_error_is_found_at_its_place(tmp_path: Path) -> None:
     result = judged(tmp_path, together(ops for _, _, ops in ERRORS.values()))
     found = {(f.guarantee, (f.topic or "")[2:], f.offset) for g in result.guarantees
              for f in g.findings if f.permitted is None}  # fmt: skip
     places = {(name, topic) for name, topic, _ in found}
     assert [
-        told
-        for n, (told, (guarantee, offset, _)) in enumerate(ERRORS.items())
+        text
+        for n, (text, (guarantee, offset, _)) in enumerate(ERRORS.items())
         if (guarantee, str(n)) not in places
         or (offset is not None and (guarantee, str(n), offset) not in found)
     ] == []
@@ -226,7 +226,7 @@ HEALTHY: dict[str, tuple[Op, ...]] = {
 }  # fmt: skip
 
 
-def test_what_it_allows_passes(tmp_path: Path) -> None:
+def test_anomalies_that_jepsen_allows_pass(tmp_path: Path) -> None:
     result = judged(tmp_path, together(HEALTHY.values()))
     assert (violated(result), result.reasons) == ({}, [])
     held = {g.name for g in result.guarantees if g.status is Status.HOLDS}
@@ -234,7 +234,7 @@ def test_what_it_allows_passes(tmp_path: Path) -> None:
     assert "corrupt" not in held, "nobody compared a checksum"
 
 
-def test_what_was_lost_stands_in_no_order(tmp_path: Path) -> None:
+def test_lost_records_have_no_order(tmp_path: Path) -> None:
     """The records after a loss take its offsets; in what is left they stand as they were sent."""
     one_after_another = (":x [0 :a]", ":x [1 :b]", ":x [2 :c]", ":x [1 :d]", ":x [2 :e]")
     ops = [op for one in one_after_another for op in sent(0, one)]
@@ -243,7 +243,7 @@ def test_what_was_lost_stands_in_no_order(tmp_path: Path) -> None:
     assert "reordered_send" not in found
 
 
-def test_what_readers_of_uncommitted_records_see_of_aborted_ones_is_none_of_it(
+def test_aborted_records_read_uncommitted_are_no_violation(
     tmp_path: Path,
 ) -> None:
     ops = (*done(0, "txn", "[[:send :x :a] [:poll]]", "[[:send :x [0 :a]] [:poll]]", "fail"),
@@ -252,19 +252,19 @@ def test_what_readers_of_uncommitted_records_see_of_aborted_ones_is_none_of_it(
 
 
 @pytest.mark.parametrize(
-    ("records", "told"),
+    ("records", "text"),
     [
         (":x [[2 :c] [3 :d]]", "kx-0: 2 acknowledged records, the first at offset 0, lie where"),
         (":x [[0 :a]]", "kx-0: 3 acknowledged records, the first at offset 1, lie where"),
         ("", "kx-0: 4 acknowledged records, the first at offset 0, lie where"),
     ],
 )
-def test_where_nobody_polled_nothing_is_known(tmp_path: Path, records: str, told: str) -> None:
+def test_unpolled_partition_is_unknown(tmp_path: Path, records: str, text: str) -> None:
     result = judged(tmp_path, (*FOUR, *assigned(1, ":x"), *polled(1, records)))
     assert (violated(result), result.verdict) == ({}, "UNKNOWN")
-    assert any(one.startswith(told) for one in result.reasons)
+    assert any(one.startswith(text) for one in result.reasons)
 
 
-def test_values_that_are_sent_twice_are_no_history(tmp_path: Path) -> None:
+def test_values_sent_twice_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(HistoryError, match="operation 3 sends :a to key :x, as operation 1 did"):
         judged(tmp_path, (*sent(0, ":x [0 :a]"), *sent(0, ":x [1 :a]")))

@@ -1,4 +1,4 @@
-"""EDN as histories have it."""
+"""EDN in the forms that histories use."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ VALUES = st.recursive(
 
 
 @given(st.lists(VALUES, max_size=4))
-def test_what_is_written_is_read_again(values: list[Any]) -> None:
+def test_written_edn_is_read_unchanged(values: list[Any]) -> None:
     assert list(read_all("\n".join(map(to_edn, values)))) == values
 
 
-def test_what_clojure_writes_is_read() -> None:
+def test_clojure_output_is_read() -> None:
     text = """; a comment
     #jepsen.history.Op{:index 0, :time 1.5E9, :type :ok, :f :txn, :f2 my/sym, :n 12N,
       :value ([:poll {3 [[0 "a\\"\\u0041\\n"]]}]), :ks #{1 2}, :c \\a, :d #_ignored 7,
@@ -80,7 +80,7 @@ def test_each_form_has_its_value(text: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("\n[1 2", "line 2, column 1: a [ that is never closed; add its ]"),
         ("[1\n2}", "line 2, column 2: a [ closed by }; expected is ]"),
@@ -103,6 +103,6 @@ def test_each_form_has_its_value(text: str, value: Any) -> None:
         ("[:]", "line 1, column 2: a colon without a name"),
     ],
 )
-def test_damage_is_told_with_its_place_and_its_mend(text: str, told: str) -> None:
-    with pytest.raises(EdnError, match=re.escape(told)):
+def test_damage_is_reported_with_place_and_remedy(text: str, message: str) -> None:
+    with pytest.raises(EdnError, match=re.escape(message)):
         list(read_all(text))

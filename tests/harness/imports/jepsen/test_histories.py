@@ -1,4 +1,4 @@
-"""Histories of jepsen.tests.kafka: what is told of them is what our guarantees find."""
+"""Histories of jepsen.tests.kafka: our guarantees find their anomalies."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_each_anomaly_is_found_in_its_key(tmp_path: Path) -> None:
     assert {(name, f"k{key}") for key, name in enumerate(ANOMALIES)} <= found
 
 
-def test_unknown_sends_and_crashes_accuse_nobody(tmp_path: Path) -> None:
+def test_unknown_sends_and_crashes_are_no_violation(tmp_path: Path) -> None:
     result = history(
         tmp_path, *sent(0, 0, 1, 0), "invoke 1 send [[:send 0 2]]", "info 1 send [[:send 0 2]]",
         "invoke 3 crash nil", "info 3 crash nil", "info :nemesis kill {\"n1\" :killed}",
@@ -95,14 +95,14 @@ def test_unknown_sends_and_crashes_accuse_nobody(tmp_path: Path) -> None:
     assert [fault.fault for fault in result.faults] == ["kill", "start"][: len(result.faults)]
 
 
-def test_what_was_never_polled_is_unknown(tmp_path: Path) -> None:
+def test_unpolled_records_are_unknown(tmp_path: Path) -> None:
     result = history(
         tmp_path, *sent(0, 0, 1, 0), *sent(0, 0, 2, 1), *final(0), *polled(9, 0, "[0 1]")
     )
     assert result.verdict == "UNKNOWN"
     assert any(
-        "k0-0: 1 acknowledged record, the first at offset 1, lies where nobody" in told
-        for told in result.reasons
+        "k0-0: 1 acknowledged record, the first at offset 1, lies where nobody" in message
+        for message in result.reasons
     )
 
 
@@ -132,7 +132,7 @@ def _again(copy: Copy) -> None:
 
 
 @pytest.mark.parametrize("damage", [_lose, _again])
-def test_an_exported_history_has_the_same_findings_when_it_comes_back(
+def test_exported_history_has_the_same_findings_after_import(
     tmp_path: Path, damage: Callable[[Copy], None]
 ) -> None:
     tables = made_up_runs.healthy()
@@ -152,7 +152,7 @@ def test_an_exported_history_has_the_same_findings_when_it_comes_back(
     assert found == want
 
 
-def test_an_export_is_a_history_as_jepsen_wants_it(tmp_path: Path) -> None:
+def test_export_has_jepsens_form(tmp_path: Path) -> None:
     made_up_runs.judged(tmp_path / "run", made_up_runs.healthy())
     export(tmp_path / "run", tmp_path / "history.edn")
     ops = list(read_all((tmp_path / "history.edn").read_text()))
@@ -179,7 +179,7 @@ def test_an_export_is_a_history_as_jepsen_wants_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("", "no operation :send or :txn sends anything"),
         ("[1 2]", "1 is no operation"),
@@ -192,11 +192,13 @@ def test_an_export_is_a_history_as_jepsen_wants_it(tmp_path: Path) -> None:
         ("{:type :ok", "line 1, column 1: a { that is never closed"),
     ],
 )  # fmt: skip
-def test_invalid_history_is_reported_with_its_place(tmp_path: Path, text: str, told: str) -> None:
+def test_invalid_history_is_reported_with_its_place(
+    tmp_path: Path, text: str, message: str
+) -> None:
     (tmp_path / "history.edn").write_text(text)
     with pytest.raises(HistoryError) as error:
         load(tmp_path / "history.edn", tmp_path / "run")
-    assert told in str(error.value)
+    assert message in str(error.value)
 
 
 def polls(tmp_path: Path, *, transactional: bool) -> int:
@@ -205,8 +207,8 @@ def polls(tmp_path: Path, *, transactional: bool) -> int:
     for row in tables["clients"]:
         row["isolation"] = "read_uncommitted" if row["client"] == "c0" else "read_committed"
     if transactional:
-        told = {"client": "t1", "session": 1, "txn": 1, "outcome": "committed", "begin_ns": 1}
-        tables["txns"] = [{"run": tables["clients"][0]["run"]} | told]
+        message = {"client": "t1", "session": 1, "txn": 1, "outcome": "committed", "begin_ns": 1}
+        tables["txns"] = [{"run": tables["clients"][0]["run"]} | message]
     made_up_runs.judged(tmp_path, tables)
     export(tmp_path, tmp_path / "h.edn")
     return (tmp_path / "h.edn").read_text().count(":f :poll")

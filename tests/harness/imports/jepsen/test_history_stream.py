@@ -1,4 +1,4 @@
-"""The quick reader and the general one read alike, every form, and as a stream."""
+"""The fast reader and the general one agree, for every form, and as a stream."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def test_each_encoding_is_read(encode: Callable[[str], bytes], tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         (f"{COMMON}\n {COMMON[:40]}", "line 2, column 2: a { that is never closed; add its }"),
         (f"[{COMMON}\n {COMMON}", "line 2, column 81: the vector of operations is never closed"),
@@ -191,12 +191,12 @@ def test_each_encoding_is_read(encode: Callable[[str], bytes], tmp_path: Path) -
         (COMMON.replace(":time 7", ":time ##NaN"), "operation 3: :time ##NaN is no number"),
     ],
 )  # fmt: skip
-def test_damage_is_reported_with_its_place(text: str, told: str, tmp_path: Path) -> None:
+def test_damage_is_reported_with_its_place(text: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "h.edn"
     path.write_bytes(text.encode("latin-1"))
     with pytest.raises(HistoryError) as refused:
         list(pairs(path))
-    assert told in str(refused.value)
+    assert message in str(refused.value)
 
 
 @pytest.mark.parametrize("number", ["1000000", "1.0E6", "1e6", "1000000M", "1000000N", "0xF4240"])

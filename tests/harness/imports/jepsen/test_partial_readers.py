@@ -1,4 +1,4 @@
-"""Histories that tell a part: sends without offsets, transactions of unknown end, few readers."""
+"""Incomplete histories: sends without offsets, transactions of unknown end, few readers."""
 
 from __future__ import annotations
 
@@ -107,8 +107,10 @@ UNREAD: dict[str, tuple[Op, ...]] = {
 def test_unread_record_without_proof_of_loss_is_unknown(tmp_path: Path) -> None:
     result = judged(tmp_path, together(UNREAD.values()))
     assert (violated(result), result.verdict) == ({}, Verdict.UNKNOWN)
-    told = {reason.split("-0: ")[0] for reason in result.reasons if "nobody read" in reason}
-    assert sorted(told) == sorted(f"kx{n}" for n in range(len(UNREAD)))
+    keys_of_reasons = {
+        reason.split("-0: ")[0] for reason in result.reasons if "nobody read" in reason
+    }
+    assert sorted(keys_of_reasons) == sorted(f"kx{n}" for n in range(len(UNREAD)))
 
 
 def test_unacknowledged_records_are_no_reason(tmp_path: Path) -> None:

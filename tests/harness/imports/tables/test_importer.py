@@ -1,4 +1,4 @@
-"""Tables that somebody else recorded, down to sends and reads, are judged without a cluster."""
+"""Tables of another recorder, down to sends and reads, are judged without a cluster."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def bring(folder: Path, tables: Tables, columns: dict[str, tuple[str, ...] | Non
 
 def judged(folder: Path, tables: Tables, columns: Any, **settings: Any) -> Result:
     bring(folder / "in", tables, columns)
-    told = {"acks": -1, "idempotent": True, "isolation": "read_committed", "command": ""}
-    load(folder / "in", folder / "run", **(told | settings))
+    message = {"acks": -1, "idempotent": True, "isolation": "read_committed", "command": ""}
+    load(folder / "in", folder / "run", **(message | settings))
     return judge_run(folder / "run", engine="duckdb", master=None, session=None, canary=False)
 
 
@@ -111,9 +111,9 @@ def test_topic_names_get_the_ids_of_other_tables(tmp_path: Path) -> None:
 
 
 def test_compacted_topics_require_their_own_guarantee(tmp_path: Path) -> None:
-    told = {"urteil": {"cleanup.policy": "compact"}}
+    message = {"urteil": {"cleanup.policy": "compact"}}
     bring(tmp_path / "in", {}, {})
-    (tmp_path / "in" / "topics.json").write_text(json.dumps(told))
+    (tmp_path / "in" / "topics.json").write_text(json.dumps(message))
     result = judged(tmp_path, healthy(), dict.fromkeys(NEEDED))
     assert (result.verdict, result.reasons) == (Verdict.PASS, [])
 
@@ -126,8 +126,8 @@ def test_min_isr_is_one_unless_the_topic_sets_it(asked: str | None, tmp_path: Pa
         row["isr"] = f"[{row['leader']}]" if row["version"] == 1 else row["isr"]
     bring(tmp_path / "in", {}, {})
     if asked:
-        told = {"urteil": {"min.insync.replicas": asked}}
-        (tmp_path / "in" / "topics.json").write_text(json.dumps(told))
+        message = {"urteil": {"min.insync.replicas": asked}}
+        (tmp_path / "in" / "topics.json").write_text(json.dumps(message))
     found = violated(judged(tmp_path, tables, ALL))
     assert ("ack_below_min_isr" in found) == (asked is not None)
 
@@ -208,7 +208,7 @@ def test_settings_of_topics_and_clients_are_given_beside(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("damage", "told"),
+    ("damage", "message"),
     [
         ("no sends", "has no sends (sends.parquet, sends.csv, sends.jsonl"),
         ("no column", "sends.parquet: sends has no outcome, invoke_ns"),
@@ -218,7 +218,7 @@ def test_settings_of_topics_and_clients_are_given_beside(tmp_path: Path) -> None
     ],
 )
 def test_invalid_tables_are_rejected_with_reason(
-    damage: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    damage: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tables = healthy()
     bring(tmp_path, tables, dict(LEAST))
@@ -238,10 +238,10 @@ def test_invalid_tables_are_rejected_with_reason(
     with pytest.raises(TablesError, match=r".") as error:
         load(tmp_path, tmp_path / "run", acks=-1, idempotent=True, isolation="read_committed",
              command="")  # fmt: skip
-    assert told in str(error.value)
+    assert message in str(error.value)
     runs = tmp_path / "runs"
     assert exit_code(["import", str(tmp_path), "--out", str(runs)]) == EXIT_WRONG_USAGE
-    assert told in capsys.readouterr().err.replace("\n", " ")
+    assert message in capsys.readouterr().err.replace("\n", " ")
     assert not list(runs.glob("*"))
 
 

@@ -1,4 +1,4 @@
-"""Histories in CSV and JSON, as people have them."""
+"""Histories in CSV and JSON as other tools write them."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_record_missing_in_a_csv_is_lost(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sends", "told"),
+    ("sends", "message"),
     [
         ("", "sends.csv is empty: its first line is to name the columns"),
         (text(["client,client", "a,b"]), "sends.csv: it has a column twice (client, client)"),
@@ -89,11 +89,11 @@ def test_record_missing_in_a_csv_is_lost(tmp_path: Path) -> None:
     ],
 )
 def test_unreadable_text_is_reported_with_its_place(
-    sends: str | bytes, told: str, tmp_path: Path
+    sends: str | bytes, message: str, tmp_path: Path
 ) -> None:
     with pytest.raises(TablesError) as raised:
         judged(tmp_path, sends_csv=sends, reads_csv=text(READS))
-    assert told in str(raised.value)
+    assert message in str(raised.value)
 
 
 def test_invalid_json_line_is_reported(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The broker's image as people meet it: variables, mounted file, health, mutants."""
+"""The broker's image for users: variables, mounted file, health, mutants."""
 
 from __future__ import annotations
 
@@ -95,9 +95,9 @@ def test_it_answers_the_health_check_on_its_own_listener(cluster: dict[str, Any]
 def test_no_process_of_the_image_runs_as_root(cluster: dict[str, Any]) -> None:
     for container in cluster.values():
         status = container.exec_run(["sh", "-c", "cat /proc/[0-9]*/status"]).output.decode()
-        told = re.findall(r"^Name:\s+(.+)(?:\n.+?)*?\nUid:\s+(\d+)\s+(\d+)", status, re.M)
+        lines_printed = re.findall(r"^Name:\s+(.+)(?:\n.+?)*?\nUid:\s+(\d+)\s+(\d+)", status, re.M)
         # the engine's own, about to become a health check's, are in there for a moment
-        users = [tuple(ids) for name, *ids in told if not name.startswith("runc:[")]
+        users = [tuple(ids) for name, *ids in lines_printed if not name.startswith("runc:[")]
         assert len(users) > 1
         assert set(users) == {("1000", "1000")}
         assert container.exec_run(["touch", "/urteil/x"]).exit_code == 0
@@ -120,10 +120,10 @@ def test_health_fails_where_no_broker_listens(engine: Engine, images: dict[str, 
 def test_a_mutant_can_be_launched(engine: Engine, images: dict[str, str]) -> None:
     launch = "python -P -u -m urteil.suites.mutants.launch"
     script = f"{launch} no_crc_check -- /urteil/none; {launch} nobody -- x 2>&1; echo $?"
-    told = run(engine, images["broker"], "sh", "-c", script).splitlines()
-    assert "No such file" in told[0], "the broker started, patched, and missed its file"
-    assert "no mutant named 'nobody'" in told[1]
-    assert told[2] == "254"
+    lines_printed = run(engine, images["broker"], "sh", "-c", script).splitlines()
+    assert "No such file" in lines_printed[0], "the broker started, patched, and missed its file"
+    assert "no mutant named 'nobody'" in lines_printed[1]
+    assert lines_printed[2] == "254"
 
 
 def test_image_has_every_codec(engine: Engine, images: dict[str, str]) -> None:

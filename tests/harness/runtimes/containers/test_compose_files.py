@@ -1,4 +1,4 @@
-"""The compose cluster for people is the one that the lab's plan lays out."""
+"""The compose cluster equals the lab's plan."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from urteil.chaos.observations import Link
 from urteil.harness.runtimes.containers.compose_files import compose_plan, write_all
 from urteil.harness.targets.external import load_external
 
-COMPOSE = Path(__file__).parents[3] / "compose"
+COMPOSE = Path(__file__).parents[4] / "compose"
 
 
 def test_committed_compose_files_equal_the_output(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Clusters in containers: nodes die, lose their cable or starve, come back, and leave nothing."""
+"""Clusters in containers: crashes, unplugged networks, limits, restarts, and removal."""
 
 from __future__ import annotations
 
@@ -210,8 +210,8 @@ def test_incomplete_data_are_no_evidence(
     whole = Container.get_archive
 
     def cut(self: Container, path: str) -> tuple[list[bytes], Any]:
-        chunks, told = whole(self, path)
-        return [b"".join(chunks)[:50_000]], told
+        chunks, stat = whole(self, path)
+        return [b"".join(chunks)[:50_000]], stat
 
     monkeypatch.setattr(Container, "get_archive", cut)
     with pytest.raises(LabFailure, match="evidence of zk1 did not come back"):

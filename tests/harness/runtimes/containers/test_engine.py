@@ -1,4 +1,4 @@
-"""Finding an engine, and what is said when there is none."""
+"""Detection of an engine, and the messages without one."""
 
 from __future__ import annotations
 
@@ -101,15 +101,15 @@ def test_windows_containers_are_rejected(fake: FakeEngine) -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "told"),
+    ("url", "message"),
     [
         ("unix:///nowhere/docker.sock", "there is no socket.*urteil engine start"),
         ("tcp://127.0.0.1:9", "nothing listens there"),
         ("tcp://127.0.0.1", "port is required"),
     ],
 )
-def test_missing_engine_names_its_address(url: str, told: str) -> None:
-    with pytest.raises(MissingDependency, match=told) as failed:
+def test_missing_engine_names_its_address(url: str, message: str) -> None:
+    with pytest.raises(MissingDependency, match=message) as failed:
         connect(url)
     assert url in str(failed.value)
 

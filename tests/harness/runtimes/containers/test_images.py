@@ -19,7 +19,7 @@ from urteil.harness.runtimes.containers import image_recipes
 from urteil.harness.runtimes.containers.engine import Engine
 from urteil.harness.runtimes.containers.images import ensure_images, image_states
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 ALL = ("broker", "zookeeper", "toxiproxy")
 
 

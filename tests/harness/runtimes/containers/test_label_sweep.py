@@ -1,4 +1,4 @@
-"""What a killed lab left on an engine is removed, also when the engine fails in between."""
+"""Remains of a killed lab are removed from an engine, even after a failure of the engine."""
 
 from __future__ import annotations
 

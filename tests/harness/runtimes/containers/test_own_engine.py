@@ -1,4 +1,4 @@
-"""An engine of the lab's own: it starts, serves, and leaves nothing, however its owner ends."""
+"""The lab's own engine: it starts, serves, and leaves nothing, whatever the end of its owner."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def owner() -> subprocess.Popen[str]:
     )
 
 
-def told(owner: subprocess.Popen[str]) -> tuple[Path, str]:
+def read_started(owner: subprocess.Popen[str]) -> tuple[Path, str]:
     """The engine's folder, and the bridge of its network."""
     assert owner.stdout is not None
     url, bridge = owner.stdout.readline().split()
@@ -195,7 +195,7 @@ def end(owner: subprocess.Popen[str]) -> None:
 def test_nothing_is_left_soon_after_its_owner_was_killed(
     owner: subprocess.Popen[str],
 ) -> None:
-    run, bridge = told(owner)
+    run, bridge = read_started(owner)
     assert len(processes(run)) >= 4
     end(owner)
     within(LONG_S, lambda: left_of(run))
@@ -204,7 +204,7 @@ def test_nothing_is_left_soon_after_its_owner_was_killed(
 
 @pytest.mark.thorough
 def test_next_engine_removes_remains_of_a_killed_one(owner: subprocess.Popen[str]) -> None:
-    run, bridge = told(owner)
+    run, bridge = read_started(owner)
     (keeper,) = [
         int(pid) for pid in Path(f"/proc/{owner.pid}/task/{owner.pid}/children").read_text().split()
     ]

@@ -1,4 +1,4 @@
-"""A run may be asked to be longer or shorter than its scenario."""
+"""A run may be longer or shorter than its scenario."""
 
 from __future__ import annotations
 

@@ -119,7 +119,10 @@ def test_batch_of_zeros_is_taken_and_found_by_time_while_others_are_served(
     assert_undisturbed(bystander)
 
 
-@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize(
+    "codec",
+    [CODECS[0], *(pytest.param(codec, marks=pytest.mark.thorough) for codec in CODECS[1:])],
+)
 def test_batch_of_many_records_is_taken_while_others_are_served(
     nodes: Nodes, bystander: Bystander, codec: Compression
 ) -> None:

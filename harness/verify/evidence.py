@@ -55,7 +55,7 @@ OPTIONAL: dict[str, frozenset[str]] = {
     )
     for table in SCHEMAS
 }
-"""Columns that may be missing: they can be told from others, or nothing rests on them alone."""
+"""Columns that may be missing: others imply them, or nothing rests on them alone."""
 
 _TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
 _KINDS = (pa.types.is_integer, pa.types.is_boolean, pa.types.is_floating)

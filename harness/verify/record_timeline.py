@@ -19,7 +19,7 @@ from urteil.harness.scenario import RunFacts, load_facts
 from urteil.harness.verify.evidence import Row, files, rows
 
 LINGER_NS = 5_000_000_000
-"""Elections and faults this long after the last that was heard of a record are told as well."""
+"""Elections and faults up to this long after a record's last event are shown, too."""
 
 
 PLACE = re.compile(r"(?P<topic>[^/@]+)-(?P<partition>\d{1,9})@(?P<offset>\d{1,18})")
@@ -97,7 +97,7 @@ def life_of(run_dir: Path, value_id: str) -> Life:
 
 
 def lives_at(run_dir: Path, place: str) -> list[Life]:
-    """The lives of all records that a client was told, or a replica says, stand at `place`
+    """The timelines of all records that a client saw, or a replica holds, at `place`
     (TOPIC-PARTITION@OFFSET); more than one is a broken promise.
 
     UnknownRecord when there is none, with what stands there instead.
@@ -113,8 +113,8 @@ def lives_at(run_dir: Path, place: str) -> list[Life]:
     )
     acked = _where(run_dir, "sends", there & (ds.field("outcome") == "ok"))
     copies = _where(run_dir, "replicas", there)
-    told = [*acked, *_where(run_dir, "reads", there), *copies]
-    value_ids = list(dict.fromkeys(row["value_id"] for row in told if row["value_id"]))
+    holders = [*acked, *_where(run_dir, "reads", there), *copies]
+    value_ids = list(dict.fromkeys(row["value_id"] for row in holders if row["value_id"]))
     if not value_ids:
         raise UnknownRecord(f"no record at {place} in {run_dir.name}: {_nameless(copies)}")
     return list(lives_of(run_dir, value_ids, facts).values())
@@ -122,7 +122,7 @@ def lives_at(run_dir: Path, place: str) -> list[Life]:
 
 def _nameless(copies: list[Row]) -> str:
     if not copies:
-        return "nobody was told of one, and no replica holds one there"
+        return "no client saw one there, and no replica holds one there"
     what = {f"a {one['control']} marker" if one["control"] else "a stranger's" for one in copies}
     return f"{' and '.join(sorted(what))} stands there"
 

@@ -38,7 +38,7 @@ _SOME: Row = {"opportunities": 0, "violations": 1, "permitted": 0}
 def run_self_test(
     run_dir: Path, scenario: Scenario, facts: RunFacts, derived: Derived
 ) -> dict[str, str]:
-    """Each damage done to a copy of a piece of the run, and `found`, or what became of it.
+    """The outcome of each damage to a copy of a part of the evidence: `found`, or another sentence.
 
     `not tried: ...` where the run has no such evidence: one replica, no consumer. The one entry
     `canary` stands for all of them when none could be tried.
@@ -48,7 +48,7 @@ def run_self_test(
     work = run_dir / "work" / "canary"
     shutil.rmtree(work, ignore_errors=True)
     try:
-        return _sing(run_dir, work, scenario, facts, derived)
+        return _apply_damages(run_dir, work, scenario, facts, derived)
     except Exception as failure:
         text = " ".join(str(failure).split())[:300]
         return {"canary": f"raised {type(failure).__name__}: {text}"}
@@ -56,27 +56,29 @@ def run_self_test(
         shutil.rmtree(work, ignore_errors=True)
 
 
-def _sing(
+def _apply_damages(
     run_dir: Path, work: Path, scenario: Scenario, facts: RunFacts, derived: Derived
 ) -> dict[str, str]:
     piece = _piece(run_dir, work / "cut", derived)
     if piece is None:
         return {"canary": "no partition has enough records that everybody has"}
     copy, part = piece
-    asked, told = _arrange(copy, scenario, facts, part)
-    sung: dict[str, str] = {}
+    asked, changed_facts = _arrange(copy, scenario, facts, part)
+    outcomes: dict[str, str] = {}
     traces: dict[str, Trace] = {}
     for one in DAMAGES:
         try:
             _must(copy, one)
             traces[one.name] = one.apply(copy)
         except Untried as reason:
-            sung[one.name] = f"not tried: {reason}"
+            outcomes[one.name] = f"not tried: {reason}"
     asked_of = frozenset(trace.guarantee for trace in traces.values())
-    results = judge_copy(work / "run", copy, asked, told, only=asked_of, counted=False)
+    results = judge_copy(work / "run", copy, asked, changed_facts, only=asked_of, counted=False)
     for name, trace in traces.items():
-        sung[name] = "found" if is_found(results, trace) else f"{trace.guarantee} did not find it"
-    return sung
+        outcomes[name] = (
+            "found" if is_found(results, trace) else f"{trace.guarantee} did not find it"
+        )
+    return outcomes
 
 
 def _must(copy: Copy, one: Damage) -> None:
@@ -98,7 +100,7 @@ def judge_copy(
     run_dir: Path,
     copy: Copy,
     asked: Scenario,
-    told: RunFacts,
+    facts: RunFacts,
     *,
     only: Set[str],
     counted: bool = True,
@@ -112,7 +114,7 @@ def judge_copy(
     for name, rows in copy.tables.items():
         evidence.write_rows(run_dir / "evidence" / name, SCHEMAS[name], rows)
     work = run_dir / "work"
-    derived = judgement.prepare(run_dir, asked, told)
+    derived = judgement.prepare(run_dir, asked, facts)
     engine = Duck(work, threads=1)
     try:
         open_views(engine, run_dir, derived)

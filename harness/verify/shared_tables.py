@@ -1,30 +1,30 @@
-"""The fused plan: the large evidence is shuffled once, and every check filters what comes of it.
+"""The shared tables: the large evidence is shuffled once, and every check filters the results.
 
-`slots`  a row for each (partition, offset, value) that anybody acknowledged, read or has on disk
-         (`on_leader`: the final leader has it; without any logs, that somebody read it);
+`slots`  a row for each (partition, offset, value) that was acknowledged, was read or is on a disk
+         (`on_leader`: the final leader has it; without any logs, a reader received it);
 `vals`   a row for each value: its send, if there is one, joined with where it ended up;
 `committed` slots of the final leader's records in transactions whose commit was acknowledged, but
          where an unclean election, or a disk, took their marker;
 `keyed`  sends to compacted topics but those of aborted transactions, with the last of their key (of
          what a producer without idempotence sent several times, the last copy there is);
-`odd`    values of which not all is well: not acknowledged, elsewhere than that, missing, not shown;
+`odd`    values with any irregularity: not acknowledged, at another place, missing, not shown;
 `known_commits`, `unplaced` what partitions without logs need (unplaced.py);
-`kinds`  how many values are alike in what most checks ask of them; what is counted or measured is
-         0 or 1 there, or NULL where it is NULL;
-`tries`  from when on, and until when, somebody tried to write, by partition and 100 ms;
-`shared` slots with more than one row: how many values somebody saw there, and all their copies;
+`kinds`  counts of values that are alike in the columns of most checks; counts and measures are
+         reduced to 0, 1 or NULL there;
+`tries`  first and last time of the attempts to write, by partition and 100 ms;
+`shared` slots with more than one row: how many values were seen there, and all their copies;
 `gaps`   reads that did not follow their predecessor's offset, or their pass's begin (`again`: at
          the very place of that one, so that the row stands there twice);
 `ticks`  acknowledgements by partition and 100 ms, and the last offset with acks=all;
 `held`   how many rows of each log and leader epoch lie between the log's start and its end, from
          where to where, and how many beyond it, or lack what they are compared by.
-Readers of committed records are not owed all that is in transactions, and without logs nobody knows
-what is: there `mask`, the final passes that had to show a slot, has others alone, if there are any.
+Readers of committed records need not receive all records of transactions, and without logs it is
+unknown which ones: there `mask`, the final passes that had to show a slot, has only other passes.
 A slot is partition number << 48 | offset (what no offset can be is brought within bounds); a
 bucket is 32 slots of one partition.
 
 Groups are found by hashing, whose buffers have a fixed width: they hold numbers alone, and of keys
-a hash (`rekeyed`: somebody saw the value under another key than its send's, or with another time).
+a hash (`rekeyed`: the value was seen under another key than its send's, or with another time).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ REST = f"""
 + 13 * (COALESCE(l.timestamp_ms, 0) % {EPOCH}) + CASE WHEN l.transactional THEN 17 ELSE 0 END
 + CASE WHEN l.control = 'abort' THEN 19 WHEN l.control IS NOT NULL THEN 23 ELSE 0 END"""
 """One number of what else a batch says, so that replicas which differ in any of it differ in it.
-No producer is told as -1, as Kafka writes it, or by null."""
+No producer is written as -1, as Kafka does, or as null."""
 
 TIMES = 1 << 61
 
@@ -60,7 +60,7 @@ def _marked(row: str) -> str:
 
 CELLS = f"""
 SELECT p.p * {SHIFT} + LEAST(s.offset, {SHIFT} - 1) AS slot, s.value_id AS value_id, 0 AS kind,
-       CAST(NULL AS BIGINT) AS key_hash, CASE WHEN s.acks = -1 THEN 4 ELSE 0 END AS told,
+       CAST(NULL AS BIGINT) AS key_hash, CASE WHEN s.acks = -1 THEN 4 ELSE 0 END AS flags,
        CAST(0 AS BIGINT) AS a, CAST(0 AS BIGINT) AS b, CAST(0 AS BIGINT) AS c,
        CAST(NULL AS BIGINT) AS d
 FROM sends s JOIN parts p ON s.topic_id = p.topic_id AND s.partition = p.partition
@@ -87,12 +87,12 @@ FROM replicas l JOIN parts p ON l.topic_id = p.topic_id AND l.partition = p.part
 """
 """Acknowledgements (kind 0), reads (1) and records on disks (2), as narrow as can be.
 
-`told` has 1 for a wrong checksum, 2 for what the final leader has, and from 4 on acks=all, or what
+`flags` has 1 for a wrong checksum, 2 for what the final leader has, and from 4 on acks=all, or what
 kind of record it is (1 in a transaction, 2 a commit's marker, 4 an abort's). `a` to `d` are of a
 read the groups it is one of, its final pass and its time; of a record on a disk its leader epoch
 and its batch's CRC with REST, the batch's base, the producer, and that one's epoch and sequence
 (a marker has none).
-What kind of record it is and who wrote it tells the final leader's copy, where that has it.
+The final leader's copy determines the kind of a record and its producer, where it exists.
 """
 
 SLOTS = f"""
@@ -101,23 +101,23 @@ scattered AS (SELECT c.*, c.slot DIV {BUCKET} AS bucket FROM cells c {{scatter}}
 grouped AS (
   SELECT bucket, slot, value_id, MIN(key_hash) AS key_low, MAX(key_hash) AS key_high,
     SUM(CASE WHEN kind = 0 THEN 1 ELSE 0 END) AS acked,
-    SUM(CASE WHEN kind = 0 AND told >= 4 THEN 1 ELSE 0 END) AS acked_all,
+    SUM(CASE WHEN kind = 0 AND flags >= 4 THEN 1 ELSE 0 END) AS acked_all,
     SUM(CASE WHEN kind = 1 THEN 1 ELSE 0 END) AS n_reads,
     SUM(CASE WHEN kind = 1 AND b <> 0 THEN 1 ELSE 0 END) AS n_final,
     BIT_OR(CASE WHEN kind = 1 THEN a ELSE 0 END) AS grps,
     BIT_OR(CASE WHEN kind = 1 THEN b ELSE 0 END) AS seen,
     MIN(CASE WHEN kind = 1 THEN c END) AS read_ns,
     SUM(CASE WHEN kind = 2 THEN 1 ELSE 0 END) AS copies,
-    MAX((told DIV 2) % 2) AS on_leader,
-    SUM(CASE WHEN kind = 1 THEN told % 2 ELSE 0 END) AS broken_read,
-    SUM(CASE WHEN kind = 2 THEN told % 2 ELSE 0 END) AS broken_disk,
-    MAX(CASE WHEN kind = 2 THEN told DIV 4 + told DIV 2 % 2 * 8 ELSE 0 END) % 8 AS marks,
+    MAX((flags DIV 2) % 2) AS on_leader,
+    SUM(CASE WHEN kind = 1 THEN flags % 2 ELSE 0 END) AS broken_read,
+    SUM(CASE WHEN kind = 2 THEN flags % 2 ELSE 0 END) AS broken_disk,
+    MAX(CASE WHEN kind = 2 THEN flags DIV 4 + flags DIV 2 % 2 * 8 ELSE 0 END) % 8 AS marks,
     MIN(CASE WHEN kind = 2 THEN a END) AS ident_low,
     MAX(CASE WHEN kind = 2 THEN a END) AS ident_high,
     MIN(CASE WHEN kind = 2 THEN b END) AS base_low,
     MAX(CASE WHEN kind = 2 THEN b END) AS base_high,
-    MAX(CASE WHEN kind = 2 AND told DIV 2 % 2 = 1 THEN c END) AS pid,
-    MAX(CASE WHEN told DIV 2 % 2 = 1 THEN d END) AS pseq
+    MAX(CASE WHEN kind = 2 AND flags DIV 2 % 2 = 1 THEN c END) AS pid,
+    MAX(CASE WHEN flags DIV 2 % 2 = 1 THEN d END) AS pseq
   FROM scattered GROUP BY slot, bucket, value_id),
 framed AS (
   SELECT g.*, g.slot DIV {SHIFT} AS p, g.slot % {SHIFT} AS off FROM grouped g)
@@ -197,7 +197,7 @@ _WELL = f"""v.outcome = 'ok' AND v.n_slots = 1 AND v.log_slots = 1 AND v.unserve
   AND COALESCE(v.intended_p, v.p) = v.p AND COALESCE(v.read_ns, v.invoke_ns) >= v.invoke_ns
   AND (v.seen_slots > 0 OR q.seen_end IS NULL OR v.ack_off < q.seen_end)
   AND (q.late_begin IS NULL OR v.ack_off >= q.late_begin)"""
-"""Acknowledged, there, and nowhere else; what a guarantee finds among `odd` breaks one of these."""
+"""Acknowledged and at exactly that place; each finding among `odd` breaks one of these."""
 
 ODD = f"""
 SELECT v.* FROM vals v LEFT JOIN parts q ON q.p = v.sent_p WHERE NOT COALESCE({_WELL}, FALSE)
@@ -216,7 +216,7 @@ GROUP BY v.sent_p, v.sent, v.outcome, v.ambiguous, v.acks, v.idempotent, v.node,
 
 WAITS = f"""COALESCE(v.complete_ns, CASE WHEN v.client IN (SELECT k.client FROM killed k)
   THEN v.invoke_ns ELSE {FOREVER_NS} END)"""
-"""Until when somebody waited for a send's answer: a client that was killed waits no more."""
+"""Until when a client waited for a send's answer: a killed client waits no more."""
 
 REFUSED = (
     "v.outcome = 'fail' AND ("
@@ -226,7 +226,7 @@ REFUSED = (
     )
     + ")"
 )
-"""Refused for what it is: whoever says so is there."""
+"""Rejected for its content: the broker that answers so is available."""
 
 TRIES = f"""
 SELECT v.sent_p AS p, MIN(v.invoke_ns) AS first_ns, MAX({WAITS}) AS last_ns
@@ -361,7 +361,7 @@ CUTS = {
 def build(
     engine: Engine, *, compacted: bool = True, transactions: bool = True, logless: bool = True
 ) -> None:
-    """Let `engine` keep the stages.
+    """Build the shared tables on `engine`.
 
     Without a `compacted` topic `keyed` is empty and costs nothing, as is `committed` without
     `transactions`, and what partitions without logs need where there are none (`logless`).

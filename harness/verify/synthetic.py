@@ -96,7 +96,7 @@ def scenario(shape: Shape, **changes: Any) -> Scenario:
 
 def facts(shape: Shape, **changes: Any) -> RunFacts:
     """What happened in such a run."""
-    told: dict[str, Any] = {
+    defaults: dict[str, Any] = {
         "run": RUN,
         "seed": 7,
         "scenario": "synthetic",
@@ -121,7 +121,7 @@ def facts(shape: Shape, **changes: Any) -> RunFacts:
         ],
         "brokers": list(BROKERS),
     }
-    return RunFacts(**(told | changes))
+    return RunFacts(**(defaults | changes))
 
 
 def table(name: str, columns: dict[str, Any], rows: int) -> pa.Table:
@@ -409,12 +409,12 @@ def write_run(
     run_dir: Path,
     rows: dict[str, list[dict[str, Any]]],
     asked: Scenario,
-    told: RunFacts,
+    facts: RunFacts,
 ) -> None:
     """Write a run folder from rows."""
     run_dir.mkdir(parents=True, exist_ok=True)
     save(run_dir / "scenario.json", asked)
-    save(run_dir / "run.json", told)
+    save(run_dir / "run.json", facts)
     for name, content in rows.items():
         whole = [row if "run" in row else {"run": RUN} | row for row in content]
         evidence.write_rows(run_dir / "evidence" / name, SCHEMAS[name], whole)

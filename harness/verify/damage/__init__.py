@@ -122,6 +122,6 @@ DAMAGES: tuple[Damage, ...] = (
 """Every damage, in an order in which all of them may be done to one copy."""
 
 MADE_UP_TOPICS = tables.TOPICS
-"""Topics that some damages make up; whoever judges the copy must be told of them."""
+"""Topics that some damages make up; the facts of the copy must contain them."""
 
 __all__ = ["DAMAGES", "MADE_UP_TOPICS", "Copy", "Damage", "Trace", "Untried"]

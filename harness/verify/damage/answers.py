@@ -77,12 +77,12 @@ def tell_an_old_end(copy: Copy) -> Trace:
 
 
 def begin_too_late(copy: Copy) -> Trace:
-    """One final pass was told a begin above an acknowledged offset."""
+    """A final pass begins above an acknowledged offset."""
     victim = copy.victims.pop(0)
-    told = first(row for row in copy.rows("passes") if row["final"] and row["complete"])
-    told["from_offset"] = victim["offset"] + 1
+    final_pass = first(row for row in copy.rows("passes") if row["final"] and row["complete"])
+    final_pass["from_offset"] = victim["offset"] + 1
     _answer(copy, _LATER_NS, victim["offset"] + 1, query="earliest")
-    name = tuple(told[column] for column in ("client", "session", "pass"))
+    name = tuple(final_pass[column] for column in ("client", "session", "pass"))
     copy.drop(
         "reads",
         lambda row: (
@@ -94,7 +94,7 @@ def begin_too_late(copy: Copy) -> Trace:
 
 
 def serve_what_was_deleted(copy: Copy) -> Trace:
-    """A fetch from before the begin that the broker told is not refused."""
+    """A fetch from before the log start that the broker answered is not refused."""
     victim = copy.take()
     start = victim["offset"] + 1
     _answer(copy, _LATER_NS, victim["offset"], query=f"before:{start}", timestamp_ms=None)
@@ -102,7 +102,7 @@ def serve_what_was_deleted(copy: Copy) -> Trace:
 
 
 def tell_an_epoch_too_long(copy: Copy) -> Trace:
-    """The end of an epoch that is over is told one record too late."""
+    """The answered end of a past epoch is one record too late."""
     log = next(row for row in copy.rows("logs") if row["broker"] == leader(copy))
     epochs = sorted((int(e), start) for e, start in json.loads(log["epochs"] or "{}").items())
     known = [(e, start) for e, start in epochs[1:] if e < MADE_UP_EPOCH]
@@ -127,18 +127,18 @@ def find_an_older_time(copy: Copy) -> Trace:
     """The record with the largest time is one before which a newer one was known."""
     newest = _of_largest_time(copy)
     victim = copy.take(lambda one: _stamp(copy, one) < newest)
-    told = {"query": "max", "timestamp_ms": _stamp(copy, victim), "leader_epoch": None}
-    _answer(copy, _LATER_NS, victim["offset"], **told)
+    answer = {"query": "max", "timestamp_ms": _stamp(copy, victim), "leader_epoch": None}
+    _answer(copy, _LATER_NS, victim["offset"], **answer)
     return Trace("time_index_wrong", "not the newest", victim["offset"])
 
 
 def find_in_another_epoch(copy: Copy) -> Trace:
-    """A record is found by its time, and told with another epoch than the log has."""
+    """A record is found by its time, and answered with another epoch than the log's."""
     victim = copy.take(lambda one: _stamp(copy, one) >= 0)
     (*_, row) = copy.of("replicas", victim)
     stamp_ms = _stamp(copy, victim)
-    told = {"query": f"time:{stamp_ms}", "timestamp_ms": stamp_ms}
-    _answer(copy, _LATER_NS, victim["offset"], **told, leader_epoch=row["leader_epoch"] + 1)
+    answer = {"query": f"time:{stamp_ms}", "timestamp_ms": stamp_ms}
+    _answer(copy, _LATER_NS, victim["offset"], **answer, leader_epoch=row["leader_epoch"] + 1)
     return Trace("time_index_wrong", "other epoch", victim["offset"])
 
 

@@ -110,11 +110,11 @@ def leave_unmoved(copy: Copy) -> Trace:
     """A partition's replicas are to change their places, and do not."""
     topic, now = states(copy)[-1], brokers(copy)
     path = f"/brokers/topics/{topic['topic']}"
-    told = {"topic": topic["topic"], "topic_id": topic["topic_id"]}
+    place = {"topic": topic["topic"], "topic_id": topic["topic_id"]}
     partition = str(topic["partition"])
     _add_rows(
         copy, {"path": "/brokers/ids/1"},
-        told | {"path": path, "replicas": json.dumps({partition: now})},
+        place | {"path": path, "replicas": json.dumps({partition: now})},
     )  # fmt: skip
     wanted = json.dumps({partition: [f"b{one}" for one in reversed(now)]})
     act = {"act": "reassign", "subject": topic["topic"], "after": wanted, "outcome": "ok"}

@@ -32,8 +32,8 @@ def commit_as_replaced(copy: Copy) -> Trace:
     model, end_ns = first(copy.rows("clients")), _end_ns(copy)
     for session in (1, 2):
         who = {"client": f"made up {session}", "session": session}
-        told = {"kind": "made up", "group": mine["group"], "instance": "made up"}
-        copy.rows("clients").append(model | who | told)
+        settings = {"kind": "made up", "group": mine["group"], "instance": "made up"}
+        copy.rows("clients").append(model | who | settings)
         at_ns = {"at_ns": end_ns + session * S}
         copy.rows("assignments").append(mine | who | at_ns | {"event": "assigned"})
     top = max(row["offset"] for row in _acked(copy))
@@ -66,7 +66,7 @@ def swap_assignments(copy: Copy) -> Trace:
 
 
 def forget_commit(copy: Copy) -> Trace:
-    """A position is told that lies below an acknowledged one, which nobody took back."""
+    """An answered position lies below an acknowledged one that was not reset."""
     top = max(_acked(copy), key=lambda row: int(row["offset"]))
     copy.rows("commit_reads").append(_answer(top, None, _end_ns(copy)))
     return Trace("commit_went_back", "went back")
@@ -83,23 +83,23 @@ def resume_below(copy: Copy) -> Trace:
     copy.rows("commits").append(_commit(mine, beyond, end_ns) | {"error": None, "txn": None})
     copy.rows("assignments").append(mine | {"at_ns": end_ns + S})
     again = first(copy.of("reads", victim))
-    told = {"generation": mine["generation"], "read_ns": end_ns + 2 * S, "pass": 1, "poll": 1}
-    copy.rows("reads").append(again | who | told)
+    position = {"generation": mine["generation"], "read_ns": end_ns + 2 * S, "pass": 1, "poll": 1}
+    copy.rows("reads").append(again | who | position)
     return Trace("commit_went_back", "resumed", victim["offset"])
 
 
 def invent_commit(copy: Copy) -> Trace:
-    """A position is told that nobody ever committed."""
+    """An answered position was never committed."""
     top = max(_acked(copy), key=lambda row: int(row["offset"]))
     copy.rows("commit_reads").append(_answer(top, top["offset"] + 7, _end_ns(copy)))
     return Trace("commit_register", "register", top["offset"] + 7)
 
 
 def lose_a_note(copy: Copy) -> Trace:
-    """A position is told as it was committed, but without what was committed with it."""
+    """An answered position lacks the metadata that was committed with it."""
     top = max(_acked(copy), key=lambda row: int(row["offset"]))
-    told = _answer(top, top["offset"], _end_ns(copy))
-    copy.rows("commit_reads").append(told | {"intact": False})
+    answer = _answer(top, top["offset"], _end_ns(copy))
+    copy.rows("commit_reads").append(answer | {"intact": False})
     return Trace("commit_register", "note", top["offset"])
 
 
@@ -157,8 +157,8 @@ def put_out(copy: Copy) -> Trace:
         positions = dict.fromkeys((*absent, "position_before", "position_after"))
         copy.rows("polls").append(who | polled | {"outcome": "ok"} | positions)
     for number in range(2, 5):
-        told = {"group": "made up too", "event": "lost", "at_ns": begin_ns + number * session_ns}
-        copy.rows("assignments").append(given | who | told)
+        loss = {"group": "made up too", "event": "lost", "at_ns": begin_ns + number * session_ns}
+        copy.rows("assignments").append(given | who | loss)
     return Trace("no_delivery", "member put out")
 
 
@@ -167,7 +167,7 @@ def _owned(copy: Copy) -> Row:
     given = [row for row in copy.rows("assignments") if row["event"] == "assigned"]
     known = [row for row in given if (row["generation"] or -1) >= 0]
     if not known:
-        raise Untried("no group, or one whose client does not tell its generation")
+        raise Untried("no group, or one whose client does not journal its generation")
     return max(known, key=lambda row: int(row["generation"]))
 
 

@@ -43,7 +43,7 @@ def stop_serving(copy: Copy) -> Trace:
 
 
 def shorten_passes(copy: Copy) -> Trace:
-    """Final passes were told an end below an acknowledged offset."""
+    """Final passes end below an acknowledged offset."""
     victim = copy.victims.pop()
     for row in copy.rows("passes"):
         row["to_offset"] = min(row["to_offset"], victim["offset"])
@@ -88,16 +88,16 @@ def break_batch(copy: Copy) -> Trace:
     victim = copy.take()
     read = copy.of("reads", victim)[0]
     here = {name: read[name] for name in ("client", "session", "topic_id", "topic", "partition")}
-    told = {"poll": read["poll"], "invoke_ns": read["read_ns"], "complete_ns": read["read_ns"]}
-    told |= {"position_before": victim["offset"], "position_after": None, "event": None}
+    poll = {"poll": read["poll"], "invoke_ns": read["read_ns"], "complete_ns": read["read_ns"]}
+    poll |= {"position_before": victim["offset"], "position_after": None, "event": None}
     copy.rows("polls").append(
-        here | told | {"outcome": "fail", "error": "CorruptRecordError", "run": read.get("run")}
+        here | poll | {"outcome": "fail", "error": "CorruptRecordError", "run": read.get("run")}
     )
     return Trace("corrupt", "batch", victim["offset"])
 
 
 def change_time(copy: Copy) -> Trace:
-    """A reader was shown another time than the record was sent with, and told that all is well."""
+    """A reader received another time than the record was sent with, and saw no error."""
     tools = {row["client"] for row in copy.rows("clients") if row["library"] == "verifiable"}
     victim = copy.take(lambda one: one["timestamp_ms"] is not None and one["client"] not in tools)
     row = copy.of("reads", victim)[0]
@@ -108,11 +108,11 @@ def change_time(copy: Copy) -> Trace:
 
 
 def change_shown_epoch(copy: Copy) -> Trace:
-    """A reader was told a leader epoch of a record that never was."""
+    """A reader received a leader epoch that never existed."""
     victim = copy.take()
     row = copy.of("reads", victim)[0]
     if row["leader_epoch"] is None or "{}" in {one["epochs"] or "{}" for one in copy.rows("logs")}:
-        raise Untried("nobody tells epochs")
+        raise Untried("no client journals epochs")
     row["leader_epoch"] = NEVER_LED
     return Trace("epoch_lineage", "read", victim["offset"])
 

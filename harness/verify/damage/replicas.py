@@ -63,8 +63,8 @@ def cut_follower(copy: Copy) -> Trace:
     del copy.victims[-4:]
     follower["log_end"] -= 3
     end = follower["log_end"]
-    for told in ("high_watermark", "recovery_point"):
-        follower[told] = min(follower[told] or 0, end)
+    for column in ("high_watermark", "recovery_point"):
+        follower[column] = min(follower[column] or 0, end)
     copy.drop("replicas", lambda row: row["broker"] == broker and row["offset"] >= end)
     return Trace("replica_divergence", "short", end)
 
@@ -115,7 +115,7 @@ def break_sequence(copy: Copy) -> Trace:
 
 
 def _follows(copy: Copy, victim: Row) -> bool:
-    """Whether an earlier record of its producer and epoch tells which sequence it must have."""
+    """Whether an earlier record of its producer and epoch determines its sequence."""
     one = first(copy.of("replicas", victim))
     return any(
         row["producer_id"] == one["producer_id"]

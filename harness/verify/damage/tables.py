@@ -21,7 +21,7 @@ RETAINED = TopicFact(
     config={"retention.ms": "86400000", "max.message.bytes": "1048588"},
 )
 TOPICS = (COMPACTED, RETAINED)
-"""Topics that a judge of a damaged copy must be told of."""
+"""Topics that the facts of a damaged copy must contain."""
 
 EACH = 4
 """So many records has each key of the compacted topic, one after the other."""

@@ -38,7 +38,7 @@ def read_before_commit(copy: Copy) -> Trace:
 
 
 def tell_an_end_too_far(copy: Copy) -> Trace:
-    """Readers of committed records are told an end beyond an open transaction."""
+    """Readers of committed records receive an end beyond an open transaction."""
     victim = copy.take()
     at_ns = victim["complete_ns"]
     _txn(copy, [victim], commit_invoke_ns=at_ns + 2 * S, end_ns=at_ns + 3 * S)
@@ -120,11 +120,11 @@ def leave_open(copy: Copy) -> Trace:
 def keep_an_id(copy: Copy) -> Trace:
     """A coordinator is never done with a transaction: its id is not to be had again."""
     victim = copy.take()
-    told = _txn(copy, [victim])
+    transaction = _txn(copy, [victim])
     late_ns = max(_times(copy)) + 600 * S
     copy.rows("admin_ops").append(
         {"invoke_ns": late_ns, "complete_ns": late_ns + S, "outcome": "fail", "act": INITIALISE}
-        | {"subject": told["transactional_id"], "before": None, "after": "{}"}
+        | {"subject": transaction["transactional_id"], "before": None, "after": "{}"}
     )
     return Trace("hanging_txn", "kept")
 

@@ -83,7 +83,7 @@ def _spans(calm: Stretch, one: Stretch) -> bool:
 
 
 def _elections(small: Small) -> Iterator[Row]:
-    """Preferred leaders of which somebody was told that they were elected: each led for a moment at
+    """Preferred leaders whose election was answered as done: each led for a moment at
     least, by ZooKeeper's clock."""
     versions: dict[str, list[Row]] = {}
     for row in sorted(small.states, key=lambda row: int(row["zxid"])):
@@ -113,11 +113,11 @@ def _elected(op: Row) -> dict[tuple[str, str], int]:
     """Topic and partition to the preferred leader that was elected, for all that was answered."""
     if op["act"] != "elect preferred" or op["outcome"] != "ok" or op["complete_ns"] is None:
         return {}
-    told: Any = json.loads(op["after"] or "{}")
-    partitions = told.get("partitions", [])
+    report: Any = json.loads(op["after"] or "{}")
+    partitions = report.get("partitions", [])
     one = f"-{partitions[0]}" if len(partitions) == 1 else ""
     topic = str(op["subject"]).removesuffix(one)
-    found = told.get("elected", {})
+    found = report.get("elected", {})
     return {(topic, p): int(node.removeprefix("b")) for p, node in found.items()}
 
 
@@ -140,8 +140,8 @@ def _calms(small: Small, end_ns: int) -> Iterator[Stretch]:
 
 
 def _until(rows: Sequence[Row], at_ns: int) -> list[Row]:
-    told = [row for row in rows if row["at_ns"] <= at_ns]
-    return sorted(told, key=lambda row: int(row["zxid"]))
+    earlier = [row for row in rows if row["at_ns"] <= at_ns]
+    return sorted(earlier, key=lambda row: int(row["zxid"]))
 
 
 def _standing(small: Small, at_ns: int) -> dict[str, Row]:
@@ -195,10 +195,10 @@ def _targets(op: Row) -> dict[str, list[int] | None]:
     """The brokers that each partition was to have, None where a cancellation was refused; nothing
     where that is not told as the lab does."""
     try:
-        told: Any = json.loads(op["after"] or "{}")
+        wanted: Any = json.loads(op["after"] or "{}")
         return {
             p: None if nodes is None else [int(str(one).removeprefix("b")) for one in nodes]
-            for p, nodes in told.items()
+            for p, nodes in wanted.items()
         }
     except (ValueError, AttributeError, TypeError):
         return {}

@@ -25,14 +25,16 @@ def exit_rows(run_dir: Path, small: Small) -> list[Row]:
     for row in evidence.samples(run_dir, (STARTS, EXIT_CODE)):
         if row["value"] is None:
             continue
-        broker, told = str(row["source"]), int(row["value"])
+        broker, value = str(row["source"]), int(row["value"])
         if row["metric"] == STARTS:
             blank = {"at_ns": row["at_ns"], "broker": broker, "kind": None, "exit_code": None}
-            found += [blank] * told
+            found += [blank] * value
             continue
         kind = cell_checks.labels(row).get(WHILE)
-        if told not in _KILLED and not (kind == STARTING and _disturbed(small, broker, row)):
-            found.append({"at_ns": row["at_ns"], "broker": broker, "kind": kind, "exit_code": told})
+        if value not in _KILLED and not (kind == STARTING and _disturbed(small, broker, row)):
+            found.append(
+                {"at_ns": row["at_ns"], "broker": broker, "kind": kind, "exit_code": value}
+            )
     return found
 
 

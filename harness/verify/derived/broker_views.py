@@ -30,7 +30,7 @@ def view_rows(
     begin_ns: int,
 ) -> list[Row]:
     """Rows of the derived table `views`: a leader, its epoch and how many are in sync, as one
-    broker told them, since the run's begin; a time before that is that of another clock."""
+    broker answered them, since the run's begin; an earlier time is that of another clock."""
     found: dict[tuple[int, int, int], Row] = {}
     for row in evidence.samples(run_dir, TOLD):
         place = _place(row, numbers, topic_ids)
@@ -45,8 +45,8 @@ def view_rows(
 
 
 def since_made(found: list[Row], spans: Mapping[int, Sequence[Span]]) -> list[Row]:
-    """`found` without what brokers told before their partition was made, by its first state: that
-    was of another topic of that name, since labels need not tell the id."""
+    """`found` without the answers before the partition's first state: they were about another
+    topic of that name, since labels need not have the id."""
     made_ns = {
         p: one[0].begin_ns - CLOCK_SLACK_NS for p, one in spans.items() if one[0].version == 0
     }
@@ -88,7 +88,7 @@ def answer_rows(run_dir: Path, numbers: dict[tuple[str, int], int]) -> list[Row]
 
     `kind` is latest, stable, earliest, max, epoch, before, producer or time; `asked_ms` the time
     asked for: the number in the query, else the row's own (a record's time is the answer to
-    itself). `found_ms` is what was told, of a record of that time or of the largest one.
+    itself). `found_ms` is the answered time, of a record of that time or of the largest one.
     `asked_epoch` is that of which the end was asked for, `led_epoch` the one it was to be led in.
     """
     found = []
@@ -98,10 +98,10 @@ def answer_rows(run_dir: Path, numbers: dict[tuple[str, int], int]) -> list[Row]
             continue
         query = str(row["query"] or "").lower()
         kind = _SPECIAL.get(query) or next((k for word, k in KINDS if word in query), "time")
-        told = [min(int(number), LATEST_MS) for number in _NUMBER.findall(query)]
-        asked_ms = told[0] if told else row["timestamp_ms"]
-        found_ms = row["timestamp_ms"] if kind == "max" or (kind == "time" and told) else None
-        epochs = told if kind == "epoch" and len(told) == 2 else (None, None)
+        given = [min(int(number), LATEST_MS) for number in _NUMBER.findall(query)]
+        asked_ms = given[0] if given else row["timestamp_ms"]
+        found_ms = row["timestamp_ms"] if kind == "max" or (kind == "time" and given) else None
+        epochs = given if kind == "epoch" and len(given) == 2 else (None, None)
         found.append(
             {"p": p, "kind": kind, "query": query, "asked_ms": asked_ms if kind == "time" else None}
             | {"asked_epoch": epochs[0], "led_epoch": epochs[1], "found_ms": found_ms}

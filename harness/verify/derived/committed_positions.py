@@ -182,9 +182,9 @@ class Markers:
         for row in commits:
             if row.get("txn") is not None and _is_done(row):
                 ends[row["client"], row["session"]][row["txn"]] = row["complete_ns"]
-        for (client, session), told in ends.items():
-            for txn, after in pairwise(sorted(told)):
-                self._next_end[client, session, txn] = told[after]
+        for (client, session), end_times in ends.items():
+            for txn, after in pairwise(sorted(end_times)):
+                self._next_end[client, session, txn] = end_times[after]
 
     def written_ns(self, row: Row) -> int:
         """For a commit that was acknowledged in a transaction."""
@@ -205,8 +205,8 @@ def _add(position: Position, table: str, row: Row, markers: Markers) -> None:
         end_ns = markers.written_ns(row)
     if table == "commit_reads":
         if done:
-            told = None if row["offset"] == NOWHERE else row["offset"]
-            position.reads.append(Op(row["invoke_ns"], end_ns, told, is_read=True))
+            offset = None if row["offset"] == NOWHERE else row["offset"]
+            position.reads.append(Op(row["invoke_ns"], end_ns, offset, is_read=True))
             position.asked.append(row)
     elif row["outcome"] != "fail":
         position.in_transactions |= row["txn"] is not None

@@ -189,11 +189,11 @@ def _rows(run_dir: Path, table: str, *more: str) -> Iterator[tuple[Any, ...]]:
 @once_a_version_of_any_size
 def _within(part: Path) -> list[int]:
     """The row groups that may have rows within transactions, by their statistics."""
-    told = evidence.footer(part)
-    if "txn" not in told.schema.names:
+    metadata = evidence.footer(part)
+    if "txn" not in metadata.schema.names:
         return []
-    column = told.schema.names.index("txn")
-    groups = [told.row_group(n) for n in range(told.num_row_groups)]
+    column = metadata.schema.names.index("txn")
+    groups = [metadata.row_group(n) for n in range(metadata.num_row_groups)]
     statistics = [group.column(column).statistics for group in groups]
     return [
         n

@@ -35,15 +35,15 @@ def deletions(
         if op["outcome"] == "ok" and op["act"] == ACT
         and (offset := _offset(op, "low_watermarks", partition)) is not None
     ]  # fmt: skip
-    told: tuple[int | None, int | None] = max(done, default=(None, None))
+    deletion: tuple[int | None, int | None] = max(done, default=(None, None))
     replicas = 0 if topic is None else topic.replication_factor
-    if told[1] is not None and len(set(_ended(faults, told[1]))) >= replicas:
-        told = (None, None)
+    if deletion[1] is not None and len(set(_ended(faults, deletion[1]))) >= replicas:
+        deletion = (None, None)
     known = [offset for offset in asked if offset is not None]
     return {
         "cut_to": max(known) if known and len(known) == len(asked) else None,
-        "deleted_to": told[0],
-        "deleted_ns": told[1],
+        "deleted_to": deletion[0],
+        "deleted_ns": deletion[1],
     }
 
 

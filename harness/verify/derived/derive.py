@@ -56,7 +56,7 @@ from urteil.harness.verify.derived.undisturbed_intervals import undisturbed_rows
 from urteil.harness.verify.evidence import Row
 
 MASK_BITS = 60
-"""So many final passes of one partition are told apart; those beyond prove nothing."""
+"""The most final passes of one partition that are distinguished; the others prove nothing."""
 
 
 def derive(
@@ -110,7 +110,7 @@ def derive(
 class _Place:
     """One partition with all that is known of it; `whole` are its complete final passes, `ever` all
     replicas it had, `least` how many they were at least, `begins` the offsets at which it begins,
-    as readers were told."""
+    as readers received them."""
 
     key: Key
     p: int
@@ -125,8 +125,8 @@ class _Place:
     begins: set[int]
 
     @property
-    def told(self) -> list[tuple[int, Row]]:
-        """Each final pass that proves something, with its bit."""
+    def final_passes(self) -> list[tuple[int, Row]]:
+        """Each final pass that counts as proof, with its bit."""
         return [(1 << index, row) for index, row in enumerate(self.whole[:MASK_BITS])]
 
     def unasked(self) -> list[str]:
@@ -157,15 +157,15 @@ def _add_place(
     scenario: Scenario,
     facts: RunFacts,
 ) -> None:
-    """A partition's row of `parts`, and its rows of what is told by partition."""
+    """A partition's row of `parts`, and its rows of the other tables by partition."""
     part = _part(tables, place, small, run_dir, scenario, facts)
     tables["parts"].append(part)
     tables["pass_bits"] += [
         {"client": row["client"], "session": row["session"], "pass": row["pass"], "p": place.p}
         | {"bit": bit}
-        for bit, row in place.told
+        for bit, row in place.final_passes
     ]
-    tables["cover"] += cover_rows(place.p, place.logs, place.told)
+    tables["cover"] += cover_rows(place.p, place.logs, place.final_passes)
     tables["stretches"] += [] if part["has_log"] else stretch_rows(place.p, place.whole)
     topic, own = part["topic"], min(part["min_isr"], place.least or part["min_isr"])
     tables["spans"] += [
@@ -212,8 +212,7 @@ def _part(
 def _add_clients(
     tables: dict[str, list[Row]], run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts
 ) -> None:
-    """Whose members clients were, and what they were told: by brokers of leaders and offsets, and
-    in transactions."""
+    """Rows of the memberships of clients, of the answers of brokers, and of transactions."""
     names = {topic.name: topic.topic_id for topic in facts.topics}
     tables["grps"], tables["members"] = member_rows(run_dir)
     begin_ns = min((phase.begin_ns for phase in facts.phases), default=-FOREVER_NS)

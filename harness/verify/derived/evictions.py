@@ -39,7 +39,7 @@ def eviction_rows(run_dir: Path, small: Small, scenario: Scenario, facts: RunFac
         who: (p, [at for at in times if at < limit_ns and not _during(at, disturbed)])
         for who, (p, times) in _lost(run_dir, small).items()
     }
-    lost = {who: told for who, told in lost.items() if len(told[1]) >= TIMES}
+    lost = {who: losses for who, losses in lost.items() if len(losses[1]) >= TIMES}
     beats = beats_of(run_dir, set(lost), small.numbers)
     rows: list[Row] = []
     for who, (p, times) in sorted(lost.items()):
@@ -54,7 +54,7 @@ def eviction_rows(run_dir: Path, small: Small, scenario: Scenario, facts: RunFac
 
 
 def _lost(run_dir: Path, small: Small) -> dict[Who, tuple[int, list[int]]]:
-    """When members were told that they are none any more, each with one of their partitions."""
+    """When members learned of their eviction, each with one of their partitions."""
     times: dict[Who, set[int]] = defaultdict(set)
     places: dict[Who, int] = {}
     for row in evidence.rows(run_dir, "assignments"):

@@ -43,11 +43,11 @@ def harms(faults: Iterable[Row], topic: str, partition: int) -> list[Harm]:
     """What the run's faults destroyed of one partition, in order of time."""
     found = []
     for fault in faults:
-        told: Mapping[str, Any] = json.loads(fault.get("harm") or "{}")
-        for node, logs in told.get("brokers", {}).items():
+        report: Mapping[str, Any] = json.loads(fault.get("harm") or "{}")
+        for node, logs in report.get("brokers", {}).items():
             low, high = logs.get(f"{topic}-{partition}", (None, None))
             if low is not None:
-                found.append(_harm(node, low, high, int(told["at_ns"]), fault))
+                found.append(_harm(node, low, high, int(report["at_ns"]), fault))
     return sorted(found, key=lambda harm: (harm.at_ns, harm.broker))
 
 

@@ -103,7 +103,7 @@ def recoveries(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Ro
             continue
         whole_ns = whole_again_ns(bad, healed_ns)
         until = whole_ns or healed_ns + int(scenario.recovery_deadline_s * SECOND_NS)
-        told = whole_ns is not None or until <= watched_ns
+        is_known = whole_ns is not None or until <= watched_ns
         alone = not any(
             acting(other).meets(Stretch(healed_ns, max(until, healed_ns + 1)))
             for m, other in enumerate(derived.faults)
@@ -118,7 +118,7 @@ def recoveries(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Ro
                 "healed_ns": healed_ns,
                 "recovery_s": None if whole_ns is None else (whole_ns - healed_ns) / SECOND_NS,
                 "deadline_s": scenario.recovery_deadline_s,
-                "judged": int(alone and told),
+                "judged": int(alone and is_known),
             }
         )
     return found
@@ -226,8 +226,8 @@ def fault_results(
     beats = sorted((row["first_ns"], row["last_ns"]) for row in ticks)
     results = []
     for n, fault in enumerate(derived.faults):
-        told = by_fault.get(n)
-        recovery_s = told["recovery_s"] if told else None
+        recovery = by_fault.get(n)
+        recovery_s = recovery["recovery_s"] if recovery else None
         end_ns = acting(fault).end_ns + int((recovery_s or 0.0) * SECOND_NS)
         results.append(
             FaultResult(

@@ -30,12 +30,12 @@ def given_back(small: Small, scenario: Scenario, last: dict[str, Row]) -> Iterat
     """Rows of the derived table `chores`: what stood when a calm ended. One has nothing that
     `stands` where the first replica leads, or is not in sync, or it is not too much; none is told
     of where somebody moved replicas, which may wait for that, or topics that are to go."""
-    told = {name: scenario.cluster.config.get(name, own) for name, own in _DEFAULTS.items()}
+    settings = {name: scenario.cluster.config.get(name, own) for name, own in _DEFAULTS.items()}
     moved = any(op["act"] in ("reassign", "cancel moves") for op in small.ops)
-    if told["auto.leader.rebalance.enable"] != "true" or moved:
+    if settings["auto.leader.rebalance.enable"] != "true" or moved:
         return
-    every_s = float(told["leader.imbalance.check.interval.seconds"])
-    most = float(told["leader.imbalance.per.broker.percentage"]) / 100
+    every_s = float(settings["leader.imbalance.check.interval.seconds"])
+    most = float(settings["leader.imbalance.per.broker.percentage"]) / 100
     for broker, states in sorted(_preferring(last).items()):
         away = [state for state in states if state["leader"] != broker]
         for state in states:

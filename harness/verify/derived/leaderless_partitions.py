@@ -66,12 +66,12 @@ def _may_lead(
         return [Stretch(-FOREVER_NS, FOREVER_NS)]
     found: list[Stretch] = []
     for op in sorted(small.ops, key=lambda op: int(op["invoke_ns"] or 0)):
-        told: Any = json.loads(op["after"] or "{}") if op["act"] == "config" else {}
-        if op["subject"] != topic or UNCLEAN not in told:
+        config: Any = json.loads(op["after"] or "{}") if op["act"] == "config" else {}
+        if op["subject"] != topic or UNCLEAN not in config:
             continue
         if found:
             found[-1] = Stretch(found[-1].begin_ns, min(found[-1].end_ns, op["invoke_ns"]))
-        if told[UNCLEAN] == "true" and op["outcome"] == "ok" and op["complete_ns"] is not None:
+        if config[UNCLEAN] == "true" and op["outcome"] == "ok" and op["complete_ns"] is not None:
             found.append(Stretch(op["complete_ns"], FOREVER_NS))
     return found
 

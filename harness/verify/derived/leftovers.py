@@ -97,8 +97,8 @@ def _moves(small: Small) -> dict[tuple[str, int, int], int]:
         if not path.startswith(_TOPICS) or row["partition"] is not None:
             continue
         topic = path.removeprefix(_TOPICS)
-        told: dict[str, Any] = json.loads(row["replicas"] or "{}")
-        now = {partition: set(replicas) for partition, replicas in told.items()}
+        assignment: dict[str, Any] = json.loads(row["replicas"] or "{}")
+        now = {partition: set(replicas) for partition, replicas in assignment.items()}
         for partition, replicas in had.get(topic, {}).items():
             for broker in replicas - now.get(partition, replicas):
                 left[topic, int(partition), broker] = row["at_ns"]
@@ -111,7 +111,7 @@ def _moves(small: Small) -> dict[tuple[str, int, int], int]:
 
 def _quiet_ns(small: Small, broker: int, since_ns: int) -> int | None:
     """From when on nothing was in the way; None where the broker or a controller went or came since
-    shortly before, or a fault was never healed: then nobody may have told it."""
+    shortly before, or a fault was never healed: then the broker may not know of it."""
     presence = (f"/brokers/ids/{broker}", "/controller")
     for row in small.states:
         if row["path"] in presence and row["at_ns"] > since_ns - CLOCK_SLACK_NS:

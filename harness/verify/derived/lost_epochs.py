@@ -55,7 +55,7 @@ def lost_epochs(spans: Iterable[Span], known: Collection[int]) -> list[Reign]:
 
 
 def began(run_dir: Path, topic_id: str, partition: int, lost: list[Reign]) -> dict[int, int]:
-    """The lowest offset that a send or read of each epoch tells; none of one that wrote nothing.
+    """The lowest offset of a send or read of each epoch; none for an epoch without records.
 
     Read piece by piece, and only where an epoch is lost.
     """
@@ -78,7 +78,7 @@ def _batches(run_dir: Path, table: str, topic_id: str, partition: int) -> Iterat
 
 
 def _written_in(reign: Reign, batch: pa.RecordBatch, table: str) -> pa.Array:
-    """Which rows are of that epoch: by what readers were told, or by who acknowledged it when."""
+    """Which rows are of that epoch: by the epoch of the read, or by the acknowledging leader."""
     if table == "reads":
         return pc.equal(batch["leader_epoch"], reign.epoch)
     times, nodes = batch["complete_ns"], batch["node"]

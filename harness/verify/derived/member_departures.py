@@ -78,7 +78,7 @@ def _died(small: Small, given: Events, bound_ns: int, facts: RunFacts) -> list[R
     kills = [(op["complete_ns"], op["subject"]) for op in small.ops if op["act"] == KILL]
     rows: list[Row] = []
     for (group, p), events in sorted(given.items()):
-        moved = [ns for (name, _), told in given.items() if name == group for ns, _, _ in told]
+        moved = [ns for (name, _), times in given.items() if name == group for ns, _, _ in times]
         for at_ns, subject in kills:
             before = [one for one in sorted(events) if one[0] <= at_ns]
             if not before or before[-1][1] != "assigned" or before[-1][2][0] != subject:
@@ -115,8 +115,8 @@ def _events(run_dir: Path, small: Small) -> Events:
     found: Events = defaultdict(list)
     for row in evidence.rows(run_dir, "assignments"):
         p = small.numbers.get((row["topic_id"], row["partition"]))
-        told = None not in (row["at_ns"], row["session"], row["group"])
-        if p is not None and told and row["event"] in ("assigned", "revoked", "lost"):
+        is_complete = None not in (row["at_ns"], row["session"], row["group"])
+        if p is not None and is_complete and row["event"] in ("assigned", "revoked", "lost"):
             who = (row["client"], row["session"])
             found[row["group"], p].append((row["at_ns"], row["event"], who))
     return found

@@ -12,7 +12,7 @@ from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.part_cache import once_a_version
 
 GROUPS = 62
-"""So many groups are told apart by bits of a BIGINT; those beyond share them, and are judged as one
+"""Groups that have a bit of a BIGINT of their own; further ones share bits, and are judged as one
 by what needs to know whose reads they were."""
 
 _COLUMNS = ["client", "session", "group"]
@@ -21,11 +21,11 @@ _COLUMNS = ["client", "session", "group"]
 def member_rows(run_dir: Path) -> tuple[list[Row], list[Row]]:
     """Rows of the derived tables `grps` (a group and its bit) and `members` (a session and the bits
     of its groups)."""
-    told = set(_told(run_dir))
-    names = sorted({group for _, _, group in told})
+    memberships = set(_told(run_dir))
+    names = sorted({group for _, _, group in memberships})
     bits = {name: 1 << (n % GROUPS) for n, name in enumerate(names)}
     found: dict[tuple[str, int], int] = {}
-    for client, session, group in told:
+    for client, session, group in memberships:
         found[client, session] = found.get((client, session), 0) | bits[group]
     return (
         [{"grp": name, "bit": bit} for name, bit in bits.items()],

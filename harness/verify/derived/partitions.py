@@ -41,7 +41,7 @@ def part_row(
     passes: list[Row],
     assigned: Collection[int] = (),
 ) -> Row:
-    """The partition's row of `parts`, as far as its logs, states and settings tell it."""
+    """The partition's row of `parts`, from its logs, states and settings."""
     leader = _final_leader(spans, passes, logs, assigned)
     led = next((row for row in logs if row["broker"] == leader), None)
     replication = topic.replication_factor if topic else len(logs)
@@ -98,19 +98,19 @@ def segments(logs: list[Row], leader: int | None) -> Row:
     """
     led = next((row for row in logs if row["broker"] == leader), None)
     active = None if led is None else led["active_base"]
-    told = [row["active_base"] for row in logs if row["active_base"] is not None]
+    bases = [row["active_base"] for row in logs if row["active_base"] is not None]
     return {
         "max_start": _highest_start(logs),
         "active_base": -1 if active is None else active,
-        "last_base": max(told, default=-1),
+        "last_base": max(bases, default=-1),
     }
 
 
 def late_begin(part: Row, logs: list[Row], passes: list[Row], begins: set[int]) -> Row:
     """Where the latest final pass began that left out the first records of a log, and no more.
 
-    One of `begins`, which readers were told: one may begin elsewhere by its own choice. Null where
-    none did, and where the logs do not tell: they begin at several places, or somebody deleted
+    One of `begins`, the answered log starts: a reader may begin elsewhere. Null where
+    none did, and where the logs do not decide: they begin at several places, or somebody deleted
     records (a log's start is written to disk once a minute). `one_start` is where all logs begin
     of which nothing was deleted or destroyed: there the partition began all the time.
     """
@@ -118,13 +118,13 @@ def late_begin(part: Row, logs: list[Row], passes: list[Row], begins: set[int]) 
     sole = len(starts) == 1 and not part["trimmed"]
     began = begins.intersection(row["from_offset"] for row in passes)
     latest = max((low for low in began if low < (part["seen_end"] or 0)), default=0)
-    told = sole and latest > min(starts)
+    is_late = sole and latest > min(starts)
     kept = sole and not part["gone"] and part["lost_floor"] is None
-    return {"late_begin": latest if told else None, "one_start": min(starts) if kept else None}
+    return {"late_begin": latest if is_late else None, "one_start": min(starts) if kept else None}
 
 
 def _told_ns(topic: TopicFact | None, passes: list[Row]) -> int | None:
-    """When a final pass was last told its end; whatever was acknowledged before lies below it."""
+    """When a final pass last fetched its end; all that was acknowledged before lies below it."""
     if topic is not None and ENDS_NS in topic.config:
         return int(topic.config[ENDS_NS])
     return max((row["begin_ns"] for row in passes if row["begin_ns"] is not None), default=None)
@@ -161,15 +161,15 @@ def _final_leader(
     is nothing else that the partition could come back from.
     """
     have = {row["broker"]: row["log_end"] or 0 for row in logs}
-    told = [span.leader for span in spans if span.leader >= 0]
-    if not told:
+    leaders = [span.leader for span in spans if span.leader >= 0]
+    if not leaders:
         asked = sorted(passes, key=lambda row: int(row["end_ns"] or 0))
-        told = [row["leader"] for row in asked if row["leader"] is not None]
-    if not told and len(have) == 1:
-        told = list(have)
-    if not told:
+        leaders = [row["leader"] for row in asked if row["leader"] is not None]
+    if not leaders and len(have) == 1:
+        leaders = list(have)
+    if not leaders:
         return None
     left = set(assigned)
-    if told[-1] not in have and told[-1] not in left and left and left <= have.keys():
+    if leaders[-1] not in have and leaders[-1] not in left and left and left <= have.keys():
         return int(max(left, key=lambda broker: (have[broker], broker)))
-    return int(told[-1]) if told[-1] in have else None
+    return int(leaders[-1]) if leaders[-1] in have else None

@@ -65,8 +65,8 @@ def _given(run_dir: Path) -> dict[tuple[Member, int], Row]:
     """When members were first given what they read in a generation."""
     found: dict[tuple[Member, int], Row] = {}
     for row in evidence.rows(run_dir, "assignments"):
-        told = (row["at_ns"], row["generation"], row["group"], row["client"])
-        if row["event"] != "assigned" or None in told:
+        required = (row["at_ns"], row["generation"], row["group"], row["client"])
+        if row["event"] != "assigned" or None in required:
             continue
         key = (row["client"], row["session"], row["topic_id"], row["partition"]), row["generation"]
         before = found.setdefault(key, row)
@@ -90,9 +90,9 @@ def _first_reads(
             mine = _lowest(mine, name)
         for row in mine.to_pylist():
             member = row["client"], row["session"], row["topic_id"], row["partition"]
-            told = row["poll"], row["read_ns"], row["offset"]
+            first_read = row["poll"], row["read_ns"], row["offset"]
             key = member, row["generation"]
-            found[key] = min(told, found.get(key, told))
+            found[key] = min(first_read, found.get(key, first_read))
     return found
 
 

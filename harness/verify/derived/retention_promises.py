@@ -60,7 +60,7 @@ def settled(
     records' times may be; null where nobody set them, or an administrator changed one.
     `segment_ms` and `segment_bytes` are when a segment ends; null where nobody set them.
     `flush_ns` is how long after its append a record may be lost with a disk's cache; null where
-    brokers are not told to flush by time.
+    brokers are not configured to flush by time.
     `late_ns` is how long after its time a segment may still be
     there; null where nobody set how often brokers look.
     """
@@ -95,8 +95,8 @@ def settled(
 def _limits(topic: TopicFact | None, scenario: Scenario, admin: Iterable[Row]) -> Row:
     names = {*_LIMITS, *map(_BROKER_WIDE.__getitem__, _LIMITS)}
     is_known = topic is not None and not any(names & changes(row).keys() for row in admin)
-    told = {_LIMITS[name]: _told(topic, scenario, name, None) for name in _LIMITS}
-    return {column: _number(value) if is_known else None for column, value in told.items()}
+    values = {_LIMITS[name]: _told(topic, scenario, name, None) for name in _LIMITS}
+    return {column: _number(value) if is_known else None for column, value in values.items()}
 
 
 def _told(
@@ -135,11 +135,11 @@ def _late_ns(topic: TopicFact | None, scenario: Scenario, faults: Iterable[Row])
 def _flush_ns(topic: TopicFact | None, scenario: Scenario) -> int | None:
     """A log is old enough, is seen to be so, is flushed, and how far that went is written down."""
     brokers = scenario.cluster.config
-    told = [_told(topic, scenario, "flush.ms", None), *map(brokers.get, _FLUSHES)]
-    if None in told:
+    intervals = [_told(topic, scenario, "flush.ms", None), *map(brokers.get, _FLUSHES)]
+    if None in intervals:
         return None
     first_ms = brokers.get("log.initial.task.delay.ms", "30000")
-    return sum(int(one or 0) for one in (*told, first_ms)) * _MS_NS + _FLUSH_SLACK_NS
+    return sum(int(one or 0) for one in (*intervals, first_ms)) * _MS_NS + _FLUSH_SLACK_NS
 
 
 def _number(text: str | None) -> int | None:

@@ -31,13 +31,13 @@ def shortened(
     if any(op["outcome"] != "ok" or op["complete_ns"] is None for op, _ in acts):
         return UNKNOWN
     found = UNKNOWN
-    for (op, told), after in zip_longest(acts, acts[1:]):
+    for (op, changed), after in zip_longest(acts, acts[1:]):
         until_ns = end_ns if after is None else after[0]["invoke_ns"]
         lasted = Stretch(op["invoke_ns"], until_ns)
         others = [
             one for one in faults if one["fault"] != "retention" and acting(one).meets(lasted)
         ]
-        short_ns, segment_ns = (_ns(told.get(name)) for name in (RETENTION, SEGMENT))
+        short_ns, segment_ns = (_ns(changed.get(name)) for name in (RETENTION, SEGMENT))
         if None not in (short_ns, segment_ns) and not others:
             found = {"short_ns": short_ns, "short_segment_ns": segment_ns}
             found |= {"short_from_ns": op["complete_ns"] + HEARD_NS, "short_until_ns": until_ns}

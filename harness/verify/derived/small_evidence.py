@@ -43,7 +43,7 @@ class Small:
 
     @property
     def wall_ns(self) -> int | None:
-        """Wall clock minus CLOCK_MONOTONIC, as the states tell it."""
+        """Wall clock minus CLOCK_MONOTONIC, from the states."""
         known = (row for row in self.states if row["wall_ms"] is not None)
         first = next(known, None)
         return None if first is None else int(first["wall_ms"] * 1_000_000 - first["at_ns"])
@@ -212,8 +212,8 @@ def _assigned(states: Iterable[Row]) -> Iterator[tuple[Key, set[int]]]:
     for row in sorted(states, key=lambda one: int(one["zxid"] or 0)):
         if row["replicas"] is None or row["topic_id"] is None:
             continue
-        told = json.loads(row["replicas"])
-        by_partition = told if isinstance(told, dict) else {row["partition"]: told}
+        replicas = json.loads(row["replicas"])
+        by_partition = replicas if isinstance(replicas, dict) else {row["partition"]: replicas}
         for partition, replicas in by_partition.items():
             if partition is not None:
                 yield (row["topic_id"], int(partition)), set(replicas)

@@ -106,9 +106,9 @@ def _chain(rows: list[Row]) -> list[Span]:
     for row, after in zip(rows, [*rows[1:], None], strict=True):
         if row["leader_epoch"] is None:  # deleted: nothing is owed from here on
             continue
-        told = row["controller_epoch"]
-        if told is None:  # not known: it did not change, for all that is told
-            told = chain[-1].controller_epoch if chain else 0
+        controller_epoch = row["controller_epoch"]
+        if controller_epoch is None:  # not known: it did not change, for all that is told
+            controller_epoch = chain[-1].controller_epoch if chain else 0
         chain.append(
             Span(
                 version=row["version"],
@@ -116,7 +116,7 @@ def _chain(rows: list[Row]) -> list[Span]:
                 end_ns=after["at_ns"] if after else FOREVER_NS,
                 leader=-1 if row["leader"] is None else row["leader"],
                 leader_epoch=row["leader_epoch"],
-                controller_epoch=told,
+                controller_epoch=controller_epoch,
                 isr=tuple(json.loads(row["isr"] or "[]")),
                 topic=row["topic"] or "",
                 path=row["path"] or "",

@@ -32,7 +32,7 @@ def rejoin_rows(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts
     which it died (`before`), and the one in which its successor was given something (`after`)."""
     if facts.runtime == IMPORTED:
         return []
-    session_ns, told = session_timeout_ns(scenario), _told(run_dir, small)
+    session_ns, events = session_timeout_ns(scenario), _told(run_dir, small)
     disturbed = disturbances(small, KILLING)
     kills = sorted((op["complete_ns"], op["subject"]) for op in small.ops if op["act"] == KILL)
     rows: list[Row] = []
@@ -40,9 +40,9 @@ def rejoin_rows(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts
         old = next((one for one in small.clients if one["client"] == client), None)
         if old is None or old["instance"] is None:
             continue
-        had = [one for one in told.get((client, old["session"]), ()) if one[0] <= died_ns]
+        had = [one for one in events.get((client, old["session"]), ()) if one[0] <= died_ns]
         new = _successor(small, old, died_ns)
-        given = [one for one in told.get(new, ()) if one[3] == "assigned"] if new else []
+        given = [one for one in events.get(new, ()) if one[3] == "assigned"] if new else []
         if not had or had[-1][3] != "assigned" or not given:
             continue
         back_ns, after, p, _ = given[0]
@@ -55,7 +55,7 @@ def rejoin_rows(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts
                 for ns, one in kills
                 if one != client
             )
-            or _moved(small, told, old["group"], {(client, old["session"]), new}, absence)
+            or _moved(small, events, old["group"], {(client, old["session"]), new}, absence)
         ):
             continue
         rows.append(
@@ -101,7 +101,7 @@ def _successor(small: Small, old: Row, died_ns: int) -> Session | None:
 
 
 def _moved(
-    small: Small, told: dict[Session, Told], group: str, own: set[Session | None], one: Stretch
+    small: Small, events: dict[Session, Told], group: str, own: set[Session | None], one: Stretch
 ) -> bool:
     """Whether another member of the group came or went meanwhile, or a rebalance was under way when
     the absence began."""
@@ -113,5 +113,5 @@ def _moved(
         times = [at for at in (row["begin_ns"], row["end_ns"]) if at is not None]
         if any(from_ns < at <= one.end_ns for at in times):
             return True
-    moves = [at for who in told for at, _, _, _ in told[who]]
+    moves = [at for who in events for at, _, _, _ in events[who]]
     return any(from_ns < at <= one.begin_ns for at in moves)

@@ -46,11 +46,11 @@ def takeover_rows(run_dir: Path, small: Small, scenario: Scenario, facts: RunFac
     stall_ns = time_ns(scenario, "max_poll_interval_ms") - SECOND_NS
     found = [
         (who, p, office, at_ns)
-        for group, told in events.items()
-        for at_ns, what, who, p in told
+        for group, group_events in events.items()
+        for at_ns, what, who, p in group_events
         if what == "lost" and at_ns < limit_ns
         for office in _taken(group, offices, at_ns, session_ns - SLACK_NS)
-        if _left_alone(small, group, told, who, Stretch(office.begin_ns, at_ns))
+        if _left_alone(small, group, group_events, who, Stretch(office.begin_ns, at_ns))
     ]
     beats = beats_of(run_dir, {who for who, *_ in found}, small.numbers)
     rows: dict[Who, Row] = {}
@@ -69,8 +69,8 @@ def _events(run_dir: Path, small: Small) -> dict[str, list[Event]]:
     for row in evidence.rows(run_dir, "assignments"):
         p = small.numbers.get((row["topic_id"], row["partition"]))
         who = (row["client"], row["session"])
-        told = p is not None and None not in (row["at_ns"], row["group"]) and who in plain
-        if told and row["event"] in ("assigned", "revoked", "lost"):
+        is_complete = p is not None and None not in (row["at_ns"], row["group"]) and who in plain
+        if is_complete and row["event"] in ("assigned", "revoked", "lost"):
             found[row["group"]].append((row["at_ns"], row["event"], who, p or 0))
     return {group: sorted(events) for group, events in found.items()}
 
@@ -98,9 +98,9 @@ def _taken(
             yield span
 
 
-def _left_alone(small: Small, group: str, told: list[Event], who: Who, one: Stretch) -> bool:
+def _left_alone(small: Small, group: str, events: list[Event], who: Who, one: Stretch) -> bool:
     """Whether the member had what it lost for long, and only offices changed hands since then."""
-    before = [event for event in told if event[0] <= one.begin_ns]
+    before = [event for event in events if event[0] <= one.begin_ns]
     mine = [event for event in before if event[2] == who]
     if not mine or mine[-1][1] != "assigned" or before[-1][0] > one.begin_ns - ALONE_NS:
         return False

@@ -85,8 +85,8 @@ def stand_rows(
     for row in evidence.rows(run_dir, "commit_reads") if moved else ():
         key = (row["group"], numbers.get((row["topic_id"], row["partition"]), -1))
         if key in read and row["outcome"] == "ok" and row["invoke_ns"] > moved[key[0]]:
-            told = (row["invoke_ns"], row["offset"] or 0)
-            last[key] = max(last.get(key, told), told)
+            commit = (row["invoke_ns"], row["offset"] or 0)
+            last[key] = max(last.get(key, commit), commit)
     return [
         {"grp": grp, "p": p, "position": position, "asked_ns": asked_ns}
         for (grp, p), (asked_ns, position) in sorted(last.items())

@@ -233,8 +233,8 @@ def _take(found: dict[Who, _Beats], batch: pa.RecordBatch, numbers: Mapping[Key,
     ticks = pc.divide(table["complete_ns"].cast(pa.int64()), TICK_NS)
     keys = ["client", "session", "topic_id", "partition", "tick"]
     counted = table.append_column("tick", ticks).group_by(keys)
-    told = counted.aggregate([("complete_ns", "max"), ("position_after", "max")])
-    for row in told.to_pylist():
+    polls = counted.aggregate([("complete_ns", "max"), ("position_after", "max")])
+    for row in polls.to_pylist():
         beats = found[row["client"], row["session"]]
         beats.polls.append(row["complete_ns_max"])
         p = numbers.get((row["topic_id"], row["partition"]))

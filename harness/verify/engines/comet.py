@@ -51,8 +51,8 @@ def are_in(settings: Mapping[str, str]) -> bool:
 
 def versions(session: Any) -> dict[str, str]:
     """For the `versions` of a result: Comet's, or why a large run goes without."""
-    told = session.conf.get(_TOLD, None)
-    return {"comet": told} if told else {}
+    version = session.conf.get(_TOLD, None)
+    return {"comet": version} if version else {}
 
 
 @contextmanager

@@ -129,12 +129,12 @@ class Guarantee:
     """Whether a final pass that stopped short leaves the guarantee unknown."""
 
     def evidence(self) -> frozenset[str]:
-        """Every table whose damage may make a violation: told, read, or what would excuse it."""
+        """Every table whose damage may cause a violation: declared, read, or needed by excuses."""
         read = set(_TABLE.findall(f"{self.violations} {self.opportunities}"))
-        told = {*self.rests_on, *self.needs, *(read & SCHEMAS.keys())}
+        tables = {*self.rests_on, *self.needs, *(read & SCHEMAS.keys())}
         words = set(_WORD.findall(f"{self.violations} {self.permitted}"))
-        told = told.union(*(_TOLD_BY.get(word, ()) for word in words))
-        return frozenset(told.union(*(_MADE_OF.get(name, ()) for name in read)))
+        tables = tables.union(*(_TOLD_BY.get(word, ()) for word in words))
+        return frozenset(tables.union(*(_MADE_OF.get(name, ()) for name in read)))
 
     def judged(self) -> str:
         """The violations, each with its permission."""

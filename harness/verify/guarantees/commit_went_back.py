@@ -31,10 +31,10 @@ ANSWERS = "SELECT COUNT(*) AS n FROM commit_reads r WHERE r.outcome = 'ok'"
 
 def answered(row: Mapping[str, Any]) -> str:
     """Who asked, and what came back."""
-    told = "no position" if row["answered"] is None else f"position {row['answered']}"
+    answer = "no position" if row["answered"] is None else f"position {row['answered']}"
     return (
         f"{row['client']} asked where {row['grp']} stands in {row['topic']}-{row['partition']} "
-        f"and was told {told}"
+        f"and was told {answer}"
     )
 
 

@@ -52,12 +52,12 @@ def _explain(row: Mapping[str, Any]) -> str:
     epochs = f", in epoch {row['told_epoch']}"
     if row["told_epoch"] != row["leader_epoch"]:
         epochs += f" instead of {row['leader_epoch']}"
-    told = {
+    statements = {
         "metadata": f"broker {row['node']} says broker {row['told']} does{epochs}",
         "another leads": f"broker {row['node']} answers as its leader",
         "the leader denies": f"broker {row['node']} denies it",
     }
-    return f"{known}, but {told[row['sub_kind']]}."
+    return f"{known}, but {statements[row['sub_kind']]}."
 
 
 GUARANTEE = Guarantee(

@@ -19,8 +19,8 @@ FROM cycles c WHERE {condition}"""
 
 def edges(*kinds: str) -> str:
     """How many edges of these kinds there are."""
-    told = ", ".join(f"'{kind}'" for kind in kinds)
-    return f"SELECT COALESCE(SUM(g.edges), 0) AS n FROM graph g WHERE g.kind IN ({told})"
+    names = ", ".join(f"'{kind}'" for kind in kinds)
+    return f"SELECT COALESCE(SUM(g.edges), 0) AS n FROM graph g WHERE g.kind IN ({names})"
 
 
 GUARANTEE = Guarantee(

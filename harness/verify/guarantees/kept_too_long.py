@@ -117,7 +117,7 @@ _BEFORE = "FROM answers a WHERE a.kind = 'before'"
 
 def _explain(row: Mapping[str, Any]) -> str:
     where, broker = f"{row['topic']}-{row['partition']}", row["broker"]
-    told = {
+    sentences = {
         "too old": f"The segment of {where} that begins at {row['off']} is on broker {broker} "
         f"still, {row['late_s']} s after its last record was older than retention.ms.",
         "too large": f"The log of {where} on broker {broker} had {row['bytes']} bytes long before "
@@ -142,7 +142,7 @@ def _explain(row: Mapping[str, Any]) -> str:
             f"Broker {broker} told that {where} begins at {row['off']}, though retention.ms was "
             f"{row['limit_s']} s for a while, and all to offset {row['start']} was older."
         )
-    return _LEFT[row["what"]].format(**row) if row["what"] else told[row["sub_kind"]]
+    return _LEFT[row["what"]].format(**row) if row["what"] else sentences[row["sub_kind"]]
 
 
 _LEFT = {

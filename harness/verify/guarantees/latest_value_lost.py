@@ -21,16 +21,20 @@ WHERE k.outcome = 'ok' AND k.off = k.last_off AND k.open_n = 0 AND k.tombstone =
 
 def _explain(row: Mapping[str, Any]) -> str:
     if row["sub_kind"] == "not on a follower":
-        told = f"only {counted(row['copies'], 'replica')} of those whose logs reach so far have it"
+        defect = (
+            f"only {counted(row['copies'], 'replica')} of those whose logs reach so far have it"
+        )
     elif row["sub_kind"] == "not served":
-        told = "a complete final pass over that offset did not deliver it"
+        defect = "a complete final pass over that offset did not deliver it"
     elif row["shown_off"] is None:
-        told = "the key is not in the final leader's log at all"
+        defect = "the key is not in the final leader's log at all"
     else:
-        told = (
+        defect = (
             f"the last that the final leader's log has of the key is at offset {row['shown_off']}"
         )
-    return f"{row['value_id']}, the last value of key {row['key']!r}, was at {place(row)}; {told}."
+    return (
+        f"{row['value_id']}, the last value of key {row['key']!r}, was at {place(row)}; {defect}."
+    )
 
 
 GUARANTEE = Guarantee(

@@ -54,7 +54,7 @@ GROUP BY v.sent_p
 
 
 def _explain(row: Mapping[str, Any]) -> str:
-    told = {
+    defects = {
         "missing": f"is on {row['slot_copies']} of the {row['expected']} replicas whose logs "
         "cover it",
         "content": f"is {row['value_id'] or 'a marker of one kind'} on some replicas and another "
@@ -68,7 +68,7 @@ def _explain(row: Mapping[str, Any]) -> str:
         "behind": f"had been acknowledged by all long before, yet broker {row['slot_copies']}, "
         f"which is in the ISR, noted {row['expected']} as its high watermark when it stopped",
     }
-    return f"After healing, {place(row)} {told[row['sub_kind']]}."
+    return f"After healing, {place(row)} {defects[row['sub_kind']]}."
 
 
 GUARANTEE = Guarantee(

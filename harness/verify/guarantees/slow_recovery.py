@@ -35,9 +35,9 @@ def _explain(row: Mapping[str, Any]) -> str:
         who = "" if row["sub_kind"] == "not given back" else "An administrator asked "
         return f"{who}{row['asked']}, but {row['stands']}, {long}."
     took = row["recovery_s"]
-    told = "was not whole again" if took is None else f"took {float(took):.1f} s to be whole again"
+    delay = "was not whole again" if took is None else f"took {float(took):.1f} s to be whole again"
     return (
-        f"After {row['fault']} on {row['targets']} was healed, the cluster {told}, the last of it "
+        f"After {row['fault']} on {row['targets']} was healed, the cluster {delay}, the last of it "
         f"{row['topic']}-{row['partition']}."
     )
 

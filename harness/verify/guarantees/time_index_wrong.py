@@ -141,10 +141,10 @@ def _explain(row: Mapping[str, Any]) -> str:
             f"leader epoch {row['first_off']} of it; by the log these are {row['told']} and "
             f"{row['leader_epoch']}."
         )
-    told = "no offset" if row["told"] < 0 else f"offset {row['told']}"
+    answer = "no offset" if row["told"] < 0 else f"offset {row['told']}"
     return (
         f"Asked for time {row['asked_ms']} in {row['topic']}-{row['partition']}, broker "
-        f"{row['node']} answered {told}; by the log it is {row['first_off']}."
+        f"{row['node']} answered {answer}; by the log it is {row['first_off']}."
     )
 
 

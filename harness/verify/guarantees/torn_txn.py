@@ -90,8 +90,8 @@ _TOLD = {
 
 
 def _explain(row: Mapping[str, Any]) -> str:
-    told = _TOLD[row["sub_kind"]].format(**row, place=place(row))
-    return f"Transaction {row['txn']} of {row['client']} ({row['tid']}) {told}."
+    defect = _TOLD[row["sub_kind"]].format(**row, place=place(row))
+    return f"Transaction {row['txn']} of {row['client']} ({row['tid']}) {defect}."
 
 
 GUARANTEE = Guarantee(

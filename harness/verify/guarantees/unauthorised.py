@@ -59,7 +59,7 @@ def _explain(row: Mapping[str, Any]) -> str:
         f"it has turned {times(row['turns'])}, and the right was changed {times(row['changes'])} "
         "until then."
     )
-    told = {
+    sentences = {
         "never granted": f"{done}, which nobody had ever granted.",
         "after revocation": f"{done}, though it had shown before that this was granted no more: "
         f"{turned}",
@@ -68,7 +68,7 @@ def _explain(row: Mapping[str, Any]) -> str:
         "refused": f"Broker {row['node']} refused `{row['subject']}`, though it had shown before "
         f"that this was granted: {turned}",
     }
-    return told[row["sub_kind"]]
+    return sentences[row["sub_kind"]]
 
 
 GUARANTEE = Guarantee(

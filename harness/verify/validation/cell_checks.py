@@ -18,28 +18,28 @@ _STATE = re.compile(r"/partitions/\d+/state$")
 Fits = Callable[[Any], bool]
 
 
-def _brokers(told: Any) -> bool:
-    return isinstance(told, list) and all(type(one) is int for one in told)
+def _brokers(value: Any) -> bool:
+    return isinstance(value, list) and all(type(one) is int for one in value)
 
 
-def _replicas(told: Any) -> bool:
+def _replicas(value: Any) -> bool:
     """A partition's, or a topic's by partition."""
-    if not isinstance(told, dict):
-        return _brokers(told)
-    return all(name.isdigit() and _brokers(one) for name, one in told.items())
+    if not isinstance(value, dict):
+        return _brokers(value)
+    return all(name.isdigit() and _brokers(one) for name, one in value.items())
 
 
-def _starts(told: Any) -> bool:
-    return isinstance(told, dict) and all(
-        name.isdigit() and type(start) is int for name, start in told.items()
+def _starts(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        name.isdigit() and type(start) is int for name, start in value.items()
     )
 
 
-def _harm(told: Any) -> bool:
-    if not isinstance(told, dict) or not isinstance(told.get("brokers", {}), dict):
+def _harm(value: Any) -> bool:
+    if not isinstance(value, dict) or not isinstance(value.get("brokers", {}), dict):
         return False
-    logs = list(told.get("brokers", {}).values())
-    return (not logs or type(told.get("at_ns")) is int) and all(map(_ranges, logs))
+    logs = list(value.get("brokers", {}).values())
+    return (not logs or type(value.get("at_ns")) is int) and all(map(_ranges, logs))
 
 
 def _ranges(logs: Any) -> bool:
@@ -51,10 +51,10 @@ def _ranges(logs: Any) -> bool:
     )
 
 
-def _object(told: Any) -> bool:
+def _object(value: Any) -> bool:
     """Whose parts by partition are such, too."""
     parts = ("elected", "offsets", "low_watermarks")
-    return isinstance(told, dict) and all(isinstance(told.get(one, {}), dict) for one in parts)
+    return isinstance(value, dict) and all(isinstance(value.get(one, {}), dict) for one in parts)
 
 
 NEEDED: dict[str, tuple[str, ...]] = {
@@ -72,7 +72,7 @@ JSON: dict[str, dict[str, tuple[str, Fits]]] = {
     },
     "logs": {"epochs": ("an object of epochs and their start offsets", _starts)},
     "faults": {
-        "targets": ("a name, or a list of names", lambda told: isinstance(told, list)),
+        "targets": ("a name, or a list of names", lambda value: isinstance(value, list)),
         "harm": ('{"at_ns": t, "brokers": {"b1": {"topic-0": [low, high]}}}', _harm),
     },
     "admin_ops": dict.fromkeys(("before", "after"), ("an object", _object)),
@@ -103,8 +103,8 @@ def odd(table: str, name: str, rows: Sequence[Row]) -> Iterator[str]:
 
 def labels(row: Row) -> Row:
     """The labels of a row of `samples`; none where they are not what they should be."""
-    told = row["labels"] or "{}"
-    return dict(json.loads(told)) if _fits("samples", "labels", told) else {}
+    value = row["labels"] or "{}"
+    return dict(json.loads(value)) if _fits("samples", "labels", value) else {}
 
 
 def _placed(table: str, row: Row) -> bool:

@@ -23,13 +23,13 @@ from urteil.harness.verify.part_cache import once_a_version, once_a_version_of_a
 
 ROWS = 131_072
 ENOUGH = 4
-"""So many calls on either side of a step tell a clock that went back from a few odd rows."""
+"""Calls on either side of a step that distinguish a clock that went back from a few odd rows."""
 COUNTED = {
     "sends": ("partition_intended", "op", "invoke_ns"),
     "polls": ("partition", "poll", "invoke_ns"),
     "reads": ("partition", "pass", "poll", "read_ns"),
 }
-"""Tables, each with the columns that tell apart what is in order, the one that counts calls and the
+"""Tables, each with the columns that separate ordered sequences, the one that counts calls and the
 one that has their time."""
 
 SLACK_NS = 60_000_000_000
@@ -41,7 +41,7 @@ Group = tuple[int, ...]
 
 
 def clock_faults(run_dir: Path, facts: RunFacts) -> list[str]:
-    """All that is told of clocks here."""
+    """The sentences of all checks of clocks."""
     return [*went_back(run_dir), *states_back(run_dir), *leapt(run_dir, facts)]
 
 
@@ -83,11 +83,13 @@ def leapt(run_dir: Path, facts: RunFacts) -> list[str]:
 
 @once_a_version_of_any_size
 def _spans(part: Path, column: str) -> list[tuple[int, int]]:
-    """The least and the greatest value of a column, where the part's statistics tell them."""
-    told = evidence.footer(part)
-    at = told.schema.names.index(column) if column in told.schema.names else None
+    """The least and the greatest value of a column, where the part has statistics."""
+    metadata = evidence.footer(part)
+    at = metadata.schema.names.index(column) if column in metadata.schema.names else None
     groups = (
-        [] if at is None else [told.row_group(n).column(at) for n in range(told.num_row_groups)]
+        []
+        if at is None
+        else [metadata.row_group(n).column(at) for n in range(metadata.num_row_groups)]
     )
     known = [one.statistics for one in groups if one.statistics and one.statistics.has_min_max]
     if not known or not all(isinstance(one.min, int) for one in known):
@@ -97,16 +99,16 @@ def _spans(part: Path, column: str) -> list[tuple[int, int]]:
 
 def went_back(run_dir: Path) -> list[str]:
     """A sentence for each part whose calls are not in the order of their times."""
-    told = []
+    sentences = []
     for table, columns in COUNTED.items():
         for part in evidence.files(run_dir, table):
             steps = _steps_back(part, *columns)
             if steps:
-                told.append(
+                sentences.append(
                     f"a clock went back {len(steps)} times in {part.relative_to(run_dir)}, "
                     f"by {max(steps) / 1e9:.3f} s at most"
                 )
-    return told
+    return sentences
 
 
 @once_a_version

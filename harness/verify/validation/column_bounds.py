@@ -57,7 +57,7 @@ NEEDED = {
     "indexes": ("broker", *_PLACE, "segment_base", "kind", "entry", "offset"),
     "admin_ops": ("act", "outcome"),
 }
-"""Columns without which nobody knows of whom or what a row tells."""
+"""Columns without which a row's subject is unknown."""
 
 TOLD_BY_ALL = {
     "sends": ("acks",),
@@ -65,7 +65,7 @@ TOLD_BY_ALL = {
     "passes": ("from_offset", "isolation"),
     "logs": ("log_start",),
 }
-"""Columns that every row of a file tells, or none. Flags are not among them: null is not set."""
+"""Columns that are set in every row of a file or in none. Flags are excepted: null is false."""
 
 _ISOLATIONS = frozenset({"read_uncommitted", "read_committed"})
 _OUTCOMES = frozenset({"ok", "fail", "info"})
@@ -102,7 +102,7 @@ def wild(part: pq.ParquetFile, table: str, ours: pa.Schema) -> dict[str, int]:
     """Columns of `ours` with numbers out of bounds in `part`, whatever their width there, each
     with one."""
     have = part.schema_arrow
-    told = {}
+    examples = {}
     for column in ours:
         ends = limits(table, column)
         if ends is None or column.name not in have.names:
@@ -110,8 +110,8 @@ def wild(part: pq.ParquetFile, table: str, ours: pa.Schema) -> dict[str, int]:
         if pa.types.is_integer(have.field(column.name).type):
             low, high = _reach(part, column.name)
             if low < ends[0] or high > ends[1]:
-                told[column.name] = low if low < ends[0] else high
-    return told
+                examples[column.name] = low if low < ends[0] else high
+    return examples
 
 
 def strange(part: pq.ParquetFile, table: str) -> dict[str, str]:
@@ -122,14 +122,14 @@ def strange(part: pq.ParquetFile, table: str) -> dict[str, str]:
         for name, known in WORDS.get(table, {}).items()
         if name in names and nulls(part, name) < part.metadata.num_rows
     }
-    told: dict[str, str] = {}
+    examples: dict[str, str] = {}
     for group in range(part.num_row_groups if texts else 0):
         rows = part.read_row_group(group, [*texts])
         for name, known in texts.items():
             others = {str(one) for one in pc.unique(rows[name]).to_pylist() if one is not None}
             if others - known:
-                told[name] = min(others - known)
-    return told
+                examples[name] = min(others - known)
+    return examples
 
 
 def blank(part: pq.ParquetFile, table: str) -> list[str]:
@@ -143,9 +143,9 @@ def blank(part: pq.ParquetFile, table: str) -> list[str]:
 def nulls(part: pq.ParquetFile, name: str) -> int:
     found = 0
     for group in range(part.num_row_groups):
-        told = part.metadata.row_group(group).column(_place(part, name)).statistics
-        if told is not None and told.has_null_count:
-            found += told.null_count
+        statistics = part.metadata.row_group(group).column(_place(part, name)).statistics
+        if statistics is not None and statistics.has_null_count:
+            found += statistics.null_count
         else:
             found += part.read_row_group(group, [name]).column(0).null_count
     return found
@@ -156,15 +156,15 @@ def _place(part: pq.ParquetFile, name: str) -> int:
 
 
 def ends(part: pq.ParquetFile, name: str) -> set[Any]:
-    """The least and the most in a column's parts, by the footer or, where that does not tell, by
+    """The least and the most in a column's parts, by the footer or, without statistics, by
     what is read; nothing where there is no such column."""
     if name not in {column.path for column in part.schema}:
         return set()
     found: set[Any] = set()
     for group in range(part.num_row_groups):
-        told = part.metadata.row_group(group).column(_place(part, name)).statistics
-        if told is not None and told.has_min_max:
-            found |= {told.min, told.max}
+        statistics = part.metadata.row_group(group).column(_place(part, name)).statistics
+        if statistics is not None and statistics.has_min_max:
+            found |= {statistics.min, statistics.max}
         else:
             low_high = pc.min_max(part.read_row_group(group, [name]).column(0)).as_py()
             found |= {*low_high.values()}

@@ -91,20 +91,20 @@ def missing_evidence(
     run_dir: Path, facts: RunFacts, derived: Derived, tally: Sequence[Row]
 ) -> list[str]:
     """A sentence for each part of the evidence that does not fit the rest."""
-    told = [
+    sentences = [
         f"{row['found']} {LACKING[row['what']]}"
         for row in tally
         if row["what"] in LACKING and row["found"]
         if str(row["what"]).split()[1] not in facts.withheld
     ]
     if "states" not in facts.withheld:
-        told += skipped(derived.tables["spans"])
-        told += _strangers(derived.tables["spans"])
-        told += _logs(run_dir, derived) if "logs" not in facts.withheld else []
+        sentences += skipped(derived.tables["spans"])
+        sentences += _strangers(derived.tables["spans"])
+        sentences += _logs(run_dir, derived) if "logs" not in facts.withheld else []
     ours = [part for part in derived.parts if part["ours"]]
-    told += [one for part in ours for one in _unlike(part, derived)]
-    told += [one for part in ours for one in _unread(part, derived)]
-    return told + [one for part in ours for one in _ends_early(part)]
+    sentences += [one for part in ours for one in _unlike(part, derived)]
+    sentences += [one for part in ours for one in _unread(part, derived)]
+    return sentences + [one for part in ours for one in _ends_early(part)]
 
 
 def skipped(spans: Iterable[Row]) -> list[str]:
@@ -135,21 +135,21 @@ def _logs(run_dir: Path, derived: Derived) -> list[str]:
     kept: dict[int, set[int]] = defaultdict(set)
     for row in derived.tables["logs_p"]:
         kept[row["p"]].add(row["broker"])
-    told = []
+    sentences = []
     for part in derived.parts:
         if not part["ours"] or part["gone"]:
             continue
         name = f"{part['topic']}-{part['partition']}"
         replicas = assigned.get((part["topic_id"], part["partition"]))
         if replicas is None:
-            told.append(f"evidence/states has nothing about {name}")
+            sentences.append(f"evidence/states has nothing about {name}")
             continue
         first, asked = made[part["topic_id"], part["partition"]], part["replication"]
         if asked not in (len(first), len(replicas)):
-            told.append(f"{name} was made on {_brokers(first)}, though {asked} were asked for")
+            sentences.append(f"{name} was made on {_brokers(first)}, though {asked} were asked for")
         lost = sorted(replicas - kept[part["p"]])
-        told += [f"evidence/logs has no log of broker {broker} of {name}" for broker in lost]
-    return told
+        sentences += [f"evidence/logs has no log of broker {broker} of {name}" for broker in lost]
+    return sentences
 
 
 def _unlike(part: Row, derived: Derived) -> list[str]:
@@ -158,16 +158,20 @@ def _unlike(part: Row, derived: Derived) -> list[str]:
     logs = [row for row in derived.tables["logs_p"] if row["p"] == part["p"]]
     name = f"{part['topic']}-{part['partition']}"
     silent = [row["broker"] for row in logs if not row["epochs_told"]]
-    told = []
+    sentences = []
     if silent and len(silent) < len(logs):
-        told.append(f"evidence/logs: {_brokers(silent)} tell no epochs of {name}, though others do")
+        sentences.append(
+            f"evidence/logs: {_brokers(silent)} tell no epochs of {name}, though others do"
+        )
     starts = sorted({row["log_start"] or 0 for row in logs})
     kept = part["retention_ns"] is not None and not (part["retention_told"] or part["compacted"])
     hurt = part["trimmed"] or part["gone"] or part["clock_moved"] or part["lost_floor"] is not None
     if len(starts) > 1 and kept and not hurt:
         numbers = ", ".join(map(str, starts))
-        told.append(f"evidence/logs: the logs of {name} begin at {numbers}, and nobody deleted any")
-    return told
+        sentences.append(
+            f"evidence/logs: the logs of {name} begin at {numbers}, and nobody deleted any"
+        )
+    return sentences
 
 
 def _brokers(numbers: Iterable[int]) -> str:

@@ -16,13 +16,15 @@ from urteil.harness.verify.validation.cell_checks import AGAIN
 
 def tables_with_foreign_rows(run_dir: Path, facts: RunFacts) -> dict[str, str]:
     """Tables with rows of several runs, each with the sentence that says so."""
-    told = {}
+    sentences = {}
     for table in SCHEMAS:
         runs = {run for part in evidence.files(run_dir, table) for run in _runs(part)}
         if len(runs) > 1:
             others = ", ".join(sorted(map(str, runs - {facts.run})))
-            told[table] = f"evidence/{table}: rows of several runs, of {others} among them: {AGAIN}"
-    return told
+            sentences[table] = (
+                f"evidence/{table}: rows of several runs, of {others} among them: {AGAIN}"
+            )
+    return sentences
 
 
 @once_a_version

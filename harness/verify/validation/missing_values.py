@@ -46,11 +46,11 @@ WHERE e.key IS NULL AND k.as_sent = 1 AND COALESCE(e.intact, TRUE)
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """How many cells of a column lack what others tell, `told` by whom."""
+    """How many cells of a column are null though other rows, named by `where`, have the value."""
 
     table: str
     column: str
-    told: str
+    where: str
     query: str
 
 
@@ -99,20 +99,20 @@ def tables_missing_values(
 ) -> dict[str, str]:
     """Tables with such cells, each with the sentence that says so."""
     broken = any(one.status is Status.VIOLATED for one in judged)
-    told: dict[str, str] = {}
-    for asked in QUESTIONS if broken else SILENT:
-        number = engine.query(asked.query)[0]["n"] if _nulls(run_dir, asked) else 0
+    sentences: dict[str, str] = {}
+    for question in QUESTIONS if broken else SILENT:
+        number = engine.query(question.query)[0]["n"] if _nulls(run_dir, question) else 0
         if number:
-            told.setdefault(
-                asked.table,
-                f"{counted(number, 'row')} without {asked.column} {asked.told} "
-                f"(evidence/{asked.table}): {AGAIN}",
+            sentences.setdefault(
+                question.table,
+                f"{counted(number, 'row')} without {question.column} {question.where} "
+                f"(evidence/{question.table}): {AGAIN}",
             )
-    return told
+    return sentences
 
 
-def _nulls(run_dir: Path, asked: Question) -> int:
-    return sum(_nulls_in(part, asked.column) for part in evidence.files(run_dir, asked.table))
+def _nulls(run_dir: Path, question: Question) -> int:
+    return sum(_nulls_in(part, question.column) for part in evidence.files(run_dir, question.table))
 
 
 @once_a_version

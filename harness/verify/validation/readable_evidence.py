@@ -64,10 +64,10 @@ def _make_readable(run_dir: Path, work: Path, *, deep: bool) -> ReadableEvidence
         for part in _parts_of_run(run_dir, table, known.get(table), found):
             have = _schema_of(part, run_dir, table, found, deep=deep)
             if have is not None:
-                told = _columns(part, table)
-                plan[part] = None if have.equals(schema) and not told else have
-                if told:
-                    found.add_damage(table, f"{part.relative_to(run_dir)}: {'; '.join(told)}")
+                problems = _columns(part, table)
+                plan[part] = None if have.equals(schema) and not problems else have
+                if problems:
+                    found.add_damage(table, f"{part.relative_to(run_dir)}: {'; '.join(problems)}")
     if found.problems or any(plan.values()):
         found.run_dir = work / "read"
         shutil.rmtree(found.run_dir, ignore_errors=True)
@@ -123,12 +123,12 @@ def _parts_of_run(
 
 def listed(run_dir: Path) -> dict[str, set[str]]:
     """Part files by table, where the manifest lists them."""
-    told: dict[str, set[str]] = defaultdict(set)
+    names: dict[str, set[str]] = defaultdict(set)
     for row in manifest_rows(run_dir):
         path = Path(str(row["file"]))
         if row["kind"] == "part" and path.parent.name in SCHEMAS and path.parent.name != "samples":
-            told[path.parent.name].add(path.name)
-    return told
+            names[path.parent.name].add(path.name)
+    return names
 
 
 def manifest_rows(run_dir: Path) -> list[Row]:
@@ -147,16 +147,16 @@ def _outline(part: Path) -> str:
     """Row count and bounds of all columns, from the footer; empty without rows or statistics."""
     ends: dict[str, list[Any]] = defaultdict(list)
     try:
-        told = evidence.footer(part)
-        for group in range(told.num_row_groups):
-            for number in range(told.num_columns):
-                one = told.row_group(group).column(number)
+        metadata = evidence.footer(part)
+        for group in range(metadata.num_row_groups):
+            for number in range(metadata.num_columns):
+                one = metadata.row_group(group).column(number)
                 if one.statistics is not None and one.statistics.has_min_max:
                     ends[one.path_in_schema] += [one.statistics.min, one.statistics.max]
     except (pa.ArrowException, OSError, ValueError):  # as of times finer than Python's own
         return ""
     spans = {name: (min(both), max(both)) for name, both in ends.items()}
-    return f"{told.num_rows} {sorted(spans.items())}" if told.num_rows else ""
+    return f"{metadata.num_rows} {sorted(spans.items())}" if metadata.num_rows else ""
 
 
 def _same(one: Path, other: Path) -> bool:
@@ -201,26 +201,26 @@ def _columns(part: Path, table: str) -> list[str]:
     """The problems of a part's columns."""
     file = pq.ParquetFile(part)
     have, ours = file.schema_arrow, {column.name: column for column in SCHEMAS[table]}
-    told = []
+    problems = []
     if lost := [name for name in ours if name not in {*have.names, *OPTIONAL[table]}]:
-        told.append(f"it has no {', '.join(lost)} as this version of Urteil writes it")
-    told += [
+        problems.append(f"it has no {', '.join(lost)} as this version of Urteil writes it")
+    problems += [
         f"{name} is {have.field(name).type}, should be {column.type}"
         for name, column in ours.items()
         if name in have.names and not evidence.castable(have.field(name), column)
     ]
     if far := column_bounds.wild(file, table, SCHEMAS[table]):
         numbers = ", ".join(map(str, far.values()))
-        told.append(
+        problems.append(
             f"{', '.join(far)} with numbers that none can be ({numbers}); they count as unknown: "
             f"{cell_checks.AGAIN}"
         )
     if strange := column_bounds.strange(file, table):
         words = ", ".join(f"{word[:60]!r}" for word in strange.values())
-        told.append(f"{', '.join(strange)} with words that no check knows ({words})")
+        problems.append(f"{', '.join(strange)} with words that no check knows ({words})")
     if lost := column_bounds.blank(file, table):
-        told.append(f"it has rows without {', '.join(lost)}: {cell_checks.AGAIN}")
-    return told
+        problems.append(f"it has rows without {', '.join(lost)}: {cell_checks.AGAIN}")
+    return problems
 
 
 def _write_part(run_dir: Path, target: Path, part: Path, have: pa.Schema | None) -> None:

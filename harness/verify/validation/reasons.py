@@ -53,7 +53,7 @@ def reasons(
 
     `ticks` are the acknowledgements by time, `tally` the counts of judgement's `_TALLY`.
     """
-    told = [
+    sentences = [
         *facts.problems,
         *_missing(run_dir, facts),
         *incomplete_sends(tally),
@@ -70,7 +70,7 @@ def reasons(
         *_unfollowed(derived),
         *_mutant(facts),
     ]
-    return list(dict.fromkeys(told))
+    return list(dict.fromkeys(sentences))
 
 
 def _missing(run_dir: Path, facts: RunFacts) -> list[str]:
@@ -111,7 +111,7 @@ def altered_tables(run_dir: Path) -> dict[str, str]:
     Any difference leaves every accusation that rests on the table in doubt: what was not seen may
     just have gone missing.
     """
-    told: dict[str, str] = {}
+    sentences: dict[str, str] = {}
     parts: dict[str, str] = {}
     for row in evidence.rows(run_dir, "manifest"):
         file, kind = str(row["file"]), kind_of(row)
@@ -122,8 +122,8 @@ def altered_tables(run_dir: Path) -> dict[str, str]:
             odd = _odd_part(run_dir, file, row["rows"])
             parts |= {table: odd} if odd else {}
         elif (have := evidence.row_count(run_dir, table)) != row["rows"]:
-            told[table] = f"the manifest says {row['rows']} rows of {table}, there are {have}"
-    return told | parts
+            sentences[table] = f"the manifest says {row['rows']} rows of {table}, there are {have}"
+    return sentences | parts
 
 
 def _odd_part(run_dir: Path, file: str, rows: int) -> str | None:
@@ -136,7 +136,7 @@ def _odd_part(run_dir: Path, file: str, rows: int) -> str | None:
 
 
 def kind_of(row: Row) -> str:
-    """What a row of the manifest is about, told from its file where it does not say."""
+    """The kind of a row of the manifest, derived from its file name where it is null."""
     if row["kind"]:
         return str(row["kind"])
     path = Path(str(row["file"]))
@@ -205,22 +205,22 @@ def _table_of(file: str) -> str:
 
 
 def _faults(scenario: Scenario, derived: Derived) -> list[str]:
-    told = [
+    sentences = [
         f"fault {fault['fault']} did not act: {fault['proof'] or 'no proof'}"
         for fault in derived.faults
         if not fault["acted"]
     ]
-    told += [
+    sentences += [
         f"fault {fault['fault']} was never healed"
         for fault in derived.faults
         if fault["acted"] and fault["healed_ns"] is None
     ]
     lacking = lacking_faults(scenario, derived)
-    return [*told, lacking] if lacking else told
+    return [*sentences, lacking] if lacking else sentences
 
 
 def lacking_faults(scenario: Scenario, derived: Derived) -> str | None:
-    """That fewer faults are told than were asked for: what they excuse would be accused."""
+    """A reason where fewer faults were recorded than scheduled: their excuses would be missing."""
     asked, have = len(scenario.faults), len(derived.faults)
     return f"only {have} of {asked} faults left a row in the evidence" if have < asked else None
 
@@ -258,7 +258,7 @@ def _attempts(facts: RunFacts, derived: Derived, tally: Sequence[Row]) -> list[s
 
 
 def stray_rows(facts: RunFacts, tally: Sequence[Row]) -> list[str]:
-    """Rows that no check can place, so that nobody would miss what they tell."""
+    """Rows that belong to no known partition: no check would miss them."""
     lacking = {
         "stray sends": "name no partition of a topic in run.json",
         "placeless sends": "name no partition of a topic in run.json",
@@ -266,8 +266,8 @@ def stray_rows(facts: RunFacts, tally: Sequence[Row]) -> list[str]:
     }
     if facts.runtime == IMPORTED:
         del lacking["placeless sends"]
-    told = [] if facts.topics else ["run.json names no topic: nothing was promised"]
-    return told + [
+    sentences = [] if facts.topics else ["run.json names no topic: nothing was promised"]
+    return sentences + [
         f"{row['found']} {row['what'].split()[1]} {lacking[row['what']]}"
         for row in tally
         if row["what"] in lacking and row["found"]
@@ -282,14 +282,14 @@ def _passes(run_dir: Path, facts: RunFacts, derived: Derived) -> list[str]:
         for part in derived.parts
         if part["ours"] and not (part["gone"] and part["topic"] in deleted)
     ]
-    told = [f"a final pass over {name} stopped before its end" for name in derived.short]
-    told += [
+    sentences = [f"a final pass over {name} stopped before its end" for name in derived.short]
+    sentences += [
         f"no complete final pass over {part['topic']}-{part['partition']}"
         for part in ours
         if part["seen_end"] is None and facts.runtime != IMPORTED
     ]
-    told += [f"no complete final pass asked {replica}" for replica in derived.unasked]
-    return told + [
+    sentences += [f"no complete final pass asked {replica}" for replica in derived.unasked]
+    return sentences + [
         f"no log of the final leader of {part['topic']}-{part['partition']}"
         for part in ours
         if not part["has_log"] and "logs" not in facts.withheld

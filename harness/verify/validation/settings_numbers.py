@@ -16,30 +16,30 @@ def replace_invalid_numbers(
     scenario: Scenario, facts: RunFacts
 ) -> tuple[Scenario, RunFacts, list[str]]:
     """Both without such settings, and a sentence for each, which names file and setting."""
-    told: list[str] = []
-    brokers = _sound(scenario.cluster.config, "scenario.json, cluster", told)
-    options = _sound(scenario.workload.options, "scenario.json, workload", told)
+    sentences: list[str] = []
+    brokers = _sound(scenario.cluster.config, "scenario.json, cluster", sentences)
+    options = _sound(scenario.workload.options, "scenario.json, workload", sentences)
     topics = [
-        replace(topic, config=_sound(topic.config, f"run.json, topic {topic.name}", told))
+        replace(topic, config=_sound(topic.config, f"run.json, topic {topic.name}", sentences))
         for topic in facts.topics
     ]
-    if not told:
-        return scenario, facts, told
+    if not sentences:
+        return scenario, facts, sentences
     asked = replace(
         scenario,
         cluster=replace(scenario.cluster, config=brokers),
         workload=replace(scenario.workload, options=options),
     )
-    return asked, replace(facts, topics=topics), told
+    return asked, replace(facts, topics=topics), sentences
 
 
-def _sound(config: dict[str, str], where: str, told: list[str]) -> dict[str, str]:
+def _sound(config: dict[str, str], where: str, sentences: list[str]) -> dict[str, str]:
     wrong = {
         name: text
         for name, text in config.items()
         if _NUMERIC.fullmatch(name) and not _NUMBER.fullmatch(text)
     }
-    told += [
+    sentences += [
         f"{where}: {name} is {text!r}, which is no number; write one and judge again"
         for name, text in wrong.items()
     ]

@@ -83,7 +83,7 @@ def test_a_place_tells_all_that_stand_there(tmp_path: Path, tables: Tables) -> N
     ("place", "told"),
     [
         ("nothing-0@5", "no topic nothing in .*; its topics: .*urteil"),
-        ("urteil-0@99999", "nobody was told of one, and no replica holds one there"),
+        ("urteil-0@99999", "no client saw one there, and no replica holds one there"),
         ("urteil@5", "is no TOPIC-PARTITION@OFFSET"),
         ("urteil-0@99999999999999999999", "is no TOPIC-PARTITION@OFFSET"),
         ("urteil-9999999999@5", "is no TOPIC-PARTITION@OFFSET"),

@@ -5,12 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 
-RINGING = """
+WAKING = """
 import signal
 from urteil.harness.clients.client_main import Stop
 
 stop = Stop()
-signal.signal(signal.SIGALRM, lambda *_: stop._ask())
+signal.signal(signal.SIGALRM, lambda *_: stop._request())
 signal.setitimer(signal.ITIMER_REAL, 0.002, 0.002)
 for _ in range(20_000):
     stop.wait(0.00001)
@@ -21,6 +21,6 @@ assert stop.is_set()
 
 def test_signal_at_any_moment_wakes_the_waiting_thread() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", RINGING], timeout=240, stderr=subprocess.PIPE, text=True, check=False
+        [sys.executable, "-c", WAKING], timeout=240, stderr=subprocess.PIPE, text=True, check=False
     )
     assert done.returncode == 0, done.stderr

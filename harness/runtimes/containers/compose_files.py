@@ -15,7 +15,7 @@ from pathlib import Path
 from urteil.chaos.observations import CLIENT
 from urteil.chaos.topology import Address, Plan
 from urteil.harness.cluster.ensemble import write_zookeeper, zookeeper_argv
-from urteil.harness.runtimes.containers.pod_plan import CLIENT_PORT, DOOR, PodPlan
+from urteil.harness.runtimes.containers.pod_plan import CLIENT_PORT, ENTRY_PORT, PodPlan
 from urteil.harness.runtimes.containers.pods import SYSCTLS
 from urteil.harness.runtimes.docker import HOME, ImagePrograms
 from urteil.harness.targets import UrteilTarget
@@ -67,7 +67,7 @@ def _outside(plan: Plan, node: str, port: int) -> Address:
         return LOCALHOST, METRICS + place
     if node == CLIENT:
         return LOCALHOST, BOOTSTRAP + port - CLIENT_PORT - 1
-    return LOCALHOST, DOORS + 200 * place + port - DOOR
+    return LOCALHOST, DOORS + 200 * place + port - ENTRY_PORT
 
 
 def _write_broker(plan: Plan, name: str, directory: Path) -> None:

@@ -29,7 +29,7 @@ CLIENT_PORT, USERS_PORT = 20_000, 21_000
 """Where the clients' Toxiproxy listens for broker N: this and N."""
 NETWORK_PORT, NETWORK_ZOOKEEPER = 19_091, 2_180
 """Where it listens for other containers: this and the number of a broker, or of a ZooKeeper."""
-DOOR = 30_000
+ENTRY_PORT = 30_000
 """Where a pod's proxy to its own node listens; those to other nodes at this and their number."""
 
 
@@ -57,12 +57,12 @@ class PodPlan(Plan):
         return self.published[node, self.ports.toxiproxy]
 
     def direct_address(self, node: str) -> Address:
-        return self.published[node, DOOR]
+        return self.published[node, ENTRY_PORT]
 
     def link_address(self, link: Link) -> Address:
         if link.src == CLIENT:
             return self.lab_client_address(link.dst)
-        return self.published[link.src, DOOR + self.index(link.dst)]
+        return self.published[link.src, ENTRY_PORT + self.index(link.dst)]
 
     def client_address(self, broker: str, port: int) -> Address:
         inside = self._inside(broker, port)
@@ -84,9 +84,13 @@ class PodPlan(Plan):
         own = f"{self.address(node)}:{self.service_port(node)}"
         links = [link for link in self.links() if link.src == node]
         return (
-            _door(node, DOOR, own),
+            _entry_proxy(node, ENTRY_PORT, own),
             *(
-                _door(node, DOOR + self.index(link.dst), self._listen(link, self.ports_of(link)[0]))
+                _entry_proxy(
+                    node,
+                    ENTRY_PORT + self.index(link.dst),
+                    self._listen(link, self.ports_of(link)[0]),
+                )
                 for link in links
             ),
         )
@@ -113,7 +117,7 @@ class PodPlan(Plan):
     def _published_as(self, node: str, port: int) -> int:
         if port == self.ports.metrics:
             return port
-        return DOOR if port == self.ports.zookeeper else self._inside(node, port)
+        return ENTRY_PORT if port == self.ports.zookeeper else self._inside(node, port)
 
     def _inside(self, broker: str, port: int) -> int:
         """Where the clients' Toxiproxy listens for a port of a broker."""
@@ -129,7 +133,7 @@ class PodPlan(Plan):
             return ()
         return tuple(
             ProxyPlan(
-                name=f"proxy-{zookeeper}",
+                name=f"door-{zookeeper}",
                 link=None,
                 listen=f"{EVERYWHERE}:{NETWORK_ZOOKEEPER + int(zookeeper[2:])}",
                 upstream=f"{self.address(zookeeper)}:{self.ports.zookeeper}",
@@ -143,6 +147,6 @@ class PodPlan(Plan):
         return super()._listen(link, port)
 
 
-def _door(node: str, port: int, upstream: str) -> ProxyPlan:
-    name = f"proxy-{node}-{port}"
+def _entry_proxy(node: str, port: int, upstream: str) -> ProxyPlan:
+    name = f"door-{node}-{port}"
     return ProxyPlan(name=name, link=None, listen=f"{EVERYWHERE}:{port}", upstream=upstream)

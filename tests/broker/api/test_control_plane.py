@@ -46,7 +46,7 @@ class Slow:
         return Stat(czxid=THIS_LIFE, mzxid=THIS_LIFE, version=0, ephemeral_owner=self.session_id)
 
 
-def test_what_was_meant_for_an_earlier_life_waits_for_the_registration_and_is_refused() -> None:
+def test_request_for_an_earlier_registration_is_rejected() -> None:
     async def scenario() -> None:
         session: Any = Slow()
         registration = Registration(session, BrokerInfo(id=1, endpoints=()), lambda: 0)
@@ -74,7 +74,7 @@ def test_what_was_meant_for_an_earlier_life_waits_for_the_registration_and_is_re
     run(scenario())
 
 
-def test_metadata_waits_for_the_controllers_first_word() -> None:
+def test_metadata_waits_for_the_first_update() -> None:
     async def scenario() -> None:
         cache = MetadataCache()
         broker: Any = SimpleNamespace(authorizer=None, metadata=cache, cluster_id="c")
@@ -99,7 +99,7 @@ def alive(*brokers: int) -> UpdateMetadataRequest:
     )
 
 
-def test_when_a_broker_left_the_partitions_look_whom_they_wait_for() -> None:
+def test_leaving_broker_makes_leaders_check_their_isr() -> None:
     """A follower about to join holds up the high watermark; no fetch tells that it is gone."""
 
     async def scenario() -> None:
@@ -148,7 +148,7 @@ def topics(broker_epoch: int, controller_epoch: int, **ids: int) -> UpdateMetada
 
 
 @pytest.mark.parametrize("now", [(9, 1), (7, 2)], ids=["session expired", "controller died"])
-def test_what_was_deleted_without_a_word_is_forgotten(now: tuple[int, int]) -> None:
+def test_unannounced_deletion_is_found_in_zookeeper(now: tuple[int, int]) -> None:
     """Who has no replica of it is told by the controller alone, if that lives and can."""
 
     async def scenario() -> None:
@@ -190,7 +190,7 @@ def test_what_was_deleted_without_a_word_is_forgotten(now: tuple[int, int]) -> N
     run(scenario())
 
 
-def test_settings_of_an_earlier_topic_are_not_those_of_one_made_anew() -> None:
+def test_recreated_topic_loads_its_own_settings() -> None:
     """Of whose end nobody told: the broker still knows it when it is to host the other one."""
 
     async def scenario() -> None:

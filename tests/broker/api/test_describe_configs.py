@@ -22,7 +22,7 @@ class Configs:
         return STANDING[topic]
 
 
-def test_only_its_own_answer_suffers() -> None:
+def test_unreadable_settings_fail_only_their_own_resource() -> None:
     broker: Any = SimpleNamespace(
         authorizer=None,
         config=SimpleNamespace(properties=LiveProperties({}), request_timeout_ms=1000),

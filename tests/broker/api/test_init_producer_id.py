@@ -24,7 +24,7 @@ class Silent:
         return 0
 
 
-def test_a_silent_controller_does_not_hold_up_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silent_controller_does_not_delay_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(init_producer_id, "BLOCK_TIMEOUT_S", 0.05, raising=False)
     broker: Any = SimpleNamespace(authorizer=None, producer_ids=Silent())
     request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1000)

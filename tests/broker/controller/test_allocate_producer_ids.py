@@ -8,7 +8,9 @@ from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 
 
-def test_blocks_go_to_registered_brokers_alone(zookeeper: ZooKeeperServer, chroot: str) -> None:
+def test_producer_id_blocks_require_a_registered_broker(
+    zookeeper: ZooKeeperServer, chroot: str
+) -> None:
     async def scenario() -> None:
         async with nodes(zookeeper, chroot, 1, 2) as cluster:
             active = await cluster.active()

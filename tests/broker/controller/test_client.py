@@ -47,7 +47,7 @@ def client(backoff_ms: int) -> tuple[ControllerClient, Stubborn, MetadataCache]:
     return ControllerClient(config, controlling, channels, metadata), controller, metadata
 
 
-def test_the_last_broker_standing_asks_once() -> None:
+def test_last_broker_leaves_after_one_controlled_shutdown() -> None:
     async def scenario() -> None:
         shell, controller, metadata = client(60_000)
         metadata.update(alive(1))
@@ -58,7 +58,7 @@ def test_the_last_broker_standing_asks_once() -> None:
     run(scenario())
 
 
-def test_a_broker_that_is_left_alone_stops_waiting() -> None:
+def test_wait_for_a_removed_broker_ends() -> None:
     async def scenario() -> None:
         shell, controller, metadata = client(60_000)
         metadata.update(alive(1, 2))
@@ -73,7 +73,7 @@ def test_a_broker_that_is_left_alone_stops_waiting() -> None:
     run(scenario())
 
 
-def test_while_others_live_it_is_tried_again() -> None:
+def test_request_is_retried_until_the_broker_answers() -> None:
     async def scenario() -> None:
         shell, controller, metadata = client(1)
         metadata.update(alive(1, 2))

@@ -15,7 +15,7 @@ from urteil.broker.wire.messages import (
 from urteil.broker.zookeeper import znodes
 
 
-def test_a_topic_gets_leaders_and_everybody_hears(zookeeper: ZooKeeperServer, chroot: str) -> None:
+def test_new_topic_gets_leaders_and_is_announced(zookeeper: ZooKeeperServer, chroot: str) -> None:
     async def scenario() -> None:
         async with nodes(zookeeper, chroot, 1, 2, 3) as cluster:
             await cluster.make_topic("t", {0: (2, 3), 1: (3, 1)})
@@ -58,7 +58,7 @@ def test_a_dead_leader_is_replaced_and_comes_back_as_follower(
     run(scenario)
 
 
-def test_a_broker_that_comes_knows_who_is_alive_before_it_hears_its_roles(
+def test_joining_broker_gets_live_brokers_before_its_roles(
     zookeeper: ZooKeeperServer, chroot: str
 ) -> None:
     """Apache Kafka's follows nobody whom no UpdateMetadata told of (`makeFollowers`)."""
@@ -77,7 +77,7 @@ def test_a_broker_that_comes_knows_who_is_alive_before_it_hears_its_roles(
     run(scenario)
 
 
-def test_a_broker_that_restarts_within_one_watch_is_known_by_its_czxid(
+def test_restart_within_one_watch_is_noticed_by_czxid(
     zookeeper: ZooKeeperServer, chroot: str
 ) -> None:
     async def scenario() -> None:
@@ -123,7 +123,9 @@ def test_failover_when_the_controllers_session_expires(
     run(scenario)
 
 
-def test_controller_node_deleted_by_hand(zookeeper: ZooKeeperServer, chroot: str) -> None:
+def test_deleted_controller_znode_starts_an_election(
+    zookeeper: ZooKeeperServer, chroot: str
+) -> None:
     async def scenario() -> None:
         async with nodes(zookeeper, chroot, 1, 2) as cluster:
             old = await cluster.active()
@@ -257,7 +259,7 @@ def test_without_the_isr_there_is_no_leader_unless_unclean_is_allowed(
     run(scenario)
 
 
-def test_the_isr_leads_again_when_it_is_back(zookeeper: ZooKeeperServer, chroot: str) -> None:
+def test_returning_isr_member_leads_again(zookeeper: ZooKeeperServer, chroot: str) -> None:
     async def scenario() -> None:
         async with nodes(zookeeper, chroot, 1, 2, 3) as cluster:
             await cluster.make_topic("t", {0: (2, 3)})
@@ -275,7 +277,7 @@ def test_the_isr_leads_again_when_it_is_back(zookeeper: ZooKeeperServer, chroot:
     run(scenario)
 
 
-def test_controlled_shutdown_moves_everything_away(zookeeper: ZooKeeperServer, chroot: str) -> None:
+def test_controlled_shutdown_moves_all_leaders(zookeeper: ZooKeeperServer, chroot: str) -> None:
     async def scenario() -> None:
         async with nodes(zookeeper, chroot, 1, 2, 3) as cluster:
             await cluster.make_topic("t", {0: (2, 1, 3), 1: (1, 2, 3)})
@@ -341,7 +343,7 @@ def test_leaders_go_back_to_preferred_replicas(zookeeper: ZooKeeperServer, chroo
     run(scenario)
 
 
-def test_a_controller_cut_off_from_zookeeper_sends_askers_away(
+def test_controller_without_zookeeper_answers_not_controller(
     zookeeper: ZooKeeperServer, chroot: str
 ) -> None:
     """Before its session can be known to have expired; it goes on afterwards if it has not."""

@@ -94,22 +94,22 @@ def test_a_member_joins(version: int) -> None:
         (request((1,), recovery=1), ErrorCode.INVALID_REQUEST),
     ],
 )
-def test_what_is_refused(proposal: AlterPartitionRequest, error: ErrorCode) -> None:
+def test_rejected_proposals(proposal: AlterPartitionRequest, error: ErrorCode) -> None:
     verdicts = evaluate_proposals(context(), proposal, 3)
     assert verdicts.writes == {}
     assert verdicts.answers == {TP: error}
 
 
-def test_epochs_of_members_that_are_right_are_accepted() -> None:
+def test_current_broker_epochs_of_isr_members_are_accepted() -> None:
     assert evaluate_proposals(context(), request(epochs={3: 103}), 3).writes
 
 
-def test_old_versions_know_no_ineligible_replica() -> None:
+def test_old_versions_get_operation_not_attempted() -> None:
     verdicts = evaluate_proposals(context(), request((1, 2, 4), version=1), 1)
     assert verdicts.answers == {TP: ErrorCode.OPERATION_NOT_ATTEMPTED}
 
 
-def test_a_retry_of_what_was_done_is_answered_with_what_stands() -> None:
+def test_repeated_proposal_returns_the_current_state() -> None:
     made = context()
     asked = request((2, 1), partition_epoch=6)
     verdicts = evaluate_proposals(made, asked, 3)
@@ -118,7 +118,7 @@ def test_a_retry_of_what_was_done_is_answered_with_what_stands() -> None:
     assert (answer.error_code, answer.isr, answer.partition_epoch) == (0, (1, 2), 7)
 
 
-def test_members_that_shut_down_do_not_join_but_a_leader_may_stay() -> None:
+def test_brokers_in_shutdown_do_not_join_the_isr_but_a_leader_may_stay() -> None:
     made = context()
     made.shutting_down = {1, 3}
     assert evaluate_proposals(made, request(), 3).answers == {TP: ErrorCode.INELIGIBLE_REPLICA}
@@ -148,7 +148,7 @@ def test_only_the_registered_broker_may_ask() -> None:
     assert request_error(made, request(leader=4)) is ErrorCode.STALE_BROKER_EPOCH
 
 
-def test_replicas_that_are_being_added_may_join() -> None:
+def test_adding_replicas_may_join_the_isr() -> None:
     made = context()
     made.assign({TP: ReplicaAssignment((1, 2)).to((3, 1))})
     assert made.replicas(TP) == (3, 1, 2)

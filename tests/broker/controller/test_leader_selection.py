@@ -66,7 +66,7 @@ def test_a_live_replica_outside_the_isr_does_not_lead() -> None:
     assert fail(made, (1, 2, 3), {2}) is None
 
 
-def test_unless_unclean_elections_are_allowed() -> None:
+def test_allowed_unclean_election_elects_any_live_replica() -> None:
     made = fail(state(1, (1, 3)), (1, 2, 3), {2}, unclean=True)
     assert made is not None
     assert (made.leader, made.isr, made.recovery_state) == (2, (2,), leader_selection.RECOVERING)
@@ -85,7 +85,7 @@ def test_a_dead_follower_leaves_the_isr_under_a_new_epoch() -> None:
     assert fail(state(1, (1, 3)), (1, 2, 3), {1, 3}) is None
 
 
-def test_a_leader_that_shuts_down_stays_until_it_is_gone() -> None:
+def test_leader_without_successor_stays_during_shutdown() -> None:
     now = state(1, (1,))
     assert fail(now, (1, 2), {1, 2}, live={2}) is None
     made = fail(state(3, (3, 1)), (3, 1, 2), {1, 2}, live={2})
@@ -137,7 +137,7 @@ def test_preferred_leaders() -> None:
     assert leader_selection.to_preferred(state(1, (2, 1)), (1, 2), {1, 2}, 2) is None
 
 
-def test_the_tables_name_every_state_and_refuse_the_rest() -> None:
+def test_transition_tables_cover_every_status() -> None:
     assert set(PARTITION_TRANSITIONS) == set(PartitionStatus)
     assert set(REPLICA_TRANSITIONS) == set(ReplicaStatus)
     with pytest.raises(IllegalTransition):
@@ -146,7 +146,7 @@ def test_the_tables_name_every_state_and_refuse_the_rest() -> None:
         next_replica_status(ReplicaStatus.OFFLINE, ReplicaStatus.DELETION_SUCCESSFUL)
 
 
-def test_a_deletion_waits_for_brokers_that_are_away() -> None:
+def test_deletion_waits_for_absent_brokers() -> None:
     deletions = ReplicaDeletions()
     a, b = ("t", 0), ("t", 1)
     deletions.add("t", {a: (1, 2), b: (2, 3)})

@@ -108,7 +108,7 @@ def test_many_changes_at_once(zookeeper: ZooKeeperServer, chroot: str) -> None:
     run(scenario)
 
 
-def test_an_election_that_was_won_unheard(zookeeper: ZooKeeperServer, chroot: str) -> None:
+def test_lost_answer_of_election_is_found(zookeeper: ZooKeeperServer, chroot: str) -> None:
     async def scenario() -> None:
         async with behind_a_gate(zookeeper, chroot) as behind:
             await behind.zk.create(znodes.CONTROLLER_EPOCH, b"7")
@@ -121,7 +121,7 @@ def test_an_election_that_was_won_unheard(zookeeper: ZooKeeperServer, chroot: st
     run(scenario)
 
 
-def test_a_topic_that_was_made_unheard(zookeeper: ZooKeeperServer, chroot: str) -> None:
+def test_lost_answer_of_creation_is_found(zookeeper: ZooKeeperServer, chroot: str) -> None:
     async def scenario() -> None:
         async with behind_a_gate(zookeeper, chroot) as behind:
             admin = TopicAdmin(
@@ -139,7 +139,7 @@ def test_a_topic_that_was_made_unheard(zookeeper: ZooKeeperServer, chroot: str) 
     run(scenario)
 
 
-def test_a_deletion_that_was_done_unheard(zookeeper: ZooKeeperServer, chroot: str) -> None:
+def test_lost_answer_of_deletion_is_found(zookeeper: ZooKeeperServer, chroot: str) -> None:
     async def scenario() -> None:
         async with behind_a_gate(zookeeper, chroot) as behind:
             store, state = await one_topic(behind.zk)
@@ -152,7 +152,7 @@ def test_a_deletion_that_was_done_unheard(zookeeper: ZooKeeperServer, chroot: st
     run(scenario)
 
 
-def test_a_deletion_that_was_done_unheard_takes_nothing_that_was_made_anew(
+def test_lost_answer_of_deletion_spares_a_recreated_topic(
     zookeeper: ZooKeeperServer, chroot: str
 ) -> None:
     """Not even one that is wished away itself: its replicas are to be stopped before."""

@@ -184,7 +184,9 @@ class Storm:
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_after_the_storm(zookeeper: ZooKeeperServer, chroot: str, seed: int) -> None:
+def test_random_restarts_end_in_a_consistent_cluster(
+    zookeeper: ZooKeeperServer, chroot: str, seed: int
+) -> None:
     async def scenario() -> None:
         async with nodes(zookeeper, chroot, *BROKERS) as cluster:
             storm = Storm(cluster, random.Random(seed))

@@ -57,7 +57,7 @@ def test_complete_when_all_targets_are_in_sync_and_one_can_lead(
     assert ReplicaAssignment((1, 2, 3)).to((4, 5)).is_complete(isr, live) is complete
 
 
-def test_which_targets_are_refused() -> None:
+def test_rejected_targets() -> None:
     now, live = ReplicaAssignment((1, 2)), {1, 2, 3}
     for target in ((), (1, 1), (1, -1), (1, 4)):
         assert find_target_error(now, target, live, (1, 2)), target
@@ -162,7 +162,7 @@ def test_cancelled_and_replaced() -> None:
     run(scenario)
 
 
-def test_a_leader_from_among_the_new_ones_loses_it_when_they_are_cancelled() -> None:
+def test_leader_among_cancelled_targets_is_replaced() -> None:
     async def scenario() -> None:
         world = World((1, 2, 3), {"t": {0: (1,)}})
         term = SimulatedTerm(world)
@@ -188,7 +188,7 @@ def test_a_leader_from_among_the_new_ones_loses_it_when_they_are_cancelled() -> 
     run(scenario)
 
 
-def test_targets_that_are_away_are_waited_for() -> None:
+def test_reassignment_waits_for_absent_targets() -> None:
     async def scenario() -> None:
         world = World((1, 2, 3), {"t": {0: (1, 2)}})
         term = SimulatedTerm(world)
@@ -208,7 +208,7 @@ def test_targets_that_are_away_are_waited_for() -> None:
     run(scenario)
 
 
-def test_the_last_living_copy_is_not_deleted() -> None:
+def test_last_live_copy_is_not_deleted() -> None:
     """The targets are in sync but have just died: the old ones wait for them."""
 
     async def scenario() -> None:
@@ -232,7 +232,7 @@ def test_the_last_living_copy_is_not_deleted() -> None:
     run(scenario)
 
 
-def test_a_topic_goes_when_its_reassignment_is_done() -> None:
+def test_deletion_starts_after_the_reassignment() -> None:
     async def scenario() -> None:
         world = World((1, 2, 3), {"t": {0: (1, 2)}})
         term = SimulatedTerm(world)
@@ -250,7 +250,7 @@ def test_a_topic_goes_when_its_reassignment_is_done() -> None:
     run(scenario)
 
 
-def test_partitions_that_tools_add_meanwhile_are_kept() -> None:
+def test_concurrently_added_partitions_are_kept() -> None:
     async def scenario() -> None:
         world = World((1, 2, 3), {"t": {0: (1, 2)}})
         term = SimulatedTerm(world)
@@ -267,7 +267,7 @@ def test_partitions_that_tools_add_meanwhile_are_kept() -> None:
     run(scenario)
 
 
-def test_old_tools_ask_by_a_node() -> None:
+def test_old_tools_reassign_through_a_znode() -> None:
     async def scenario() -> None:
         world = World((1, 2, 3), {"t": {0: (1,), 1: (1,)}})
         term = SimulatedTerm(world)
@@ -335,7 +335,7 @@ def test_failover_and_lost_answers_at_every_operation(trouble: str) -> None:
 
 
 @pytest.mark.parametrize("trouble", TROUBLE)
-def test_a_cancelled_one_in_trouble(trouble: str) -> None:
+def test_cancelled_reassignment_survives_failover(trouble: str) -> None:
     async def once(at: int) -> bool:
         world = World((1, 2, 3, 4), {"t": {0: (1, 2)}})
         first = SimulatedTerm(world)
@@ -364,7 +364,7 @@ def test_a_cancelled_one_in_trouble(trouble: str) -> None:
     run(scenario)
 
 
-def test_who_is_told_what() -> None:
+def test_receivers_of_each_request() -> None:
     """Removed replicas hear of their deletion alone, never of the new epochs."""
 
     async def scenario() -> None:
@@ -396,7 +396,7 @@ def led_by_a_new_one() -> World:
     return world
 
 
-def test_a_leader_that_is_no_target_any_more_is_replaced_at_once() -> None:
+def test_leader_outside_the_target_is_replaced_at_once() -> None:
     """The new targets could not catch up with nobody."""
 
     async def scenario() -> None:
@@ -415,7 +415,9 @@ def test_a_leader_that_is_no_target_any_more_is_replaced_at_once() -> None:
 
 
 @pytest.mark.parametrize("target", [None, (5, 1)])
-def test_a_leader_that_is_no_target_any_more_in_trouble(target: tuple[int, ...] | None) -> None:
+def test_replacement_of_a_leader_outside_the_target_survives_failover(
+    target: tuple[int, ...] | None,
+) -> None:
     """Whoever takes over knows nothing but what is written: no replica in sync or leading that
     the assignment does not name, and none left on a disk that was in sync."""
 
@@ -474,7 +476,7 @@ def test_leaders_are_not_rebalanced_while_replicas_are_replaced() -> None:
 
 
 @pytest.mark.parametrize("by_request", [False, True])
-def test_a_target_that_leads_alone_after_an_unclean_election_is_all_there_is_to_wait_for(
+def test_unclean_leader_among_targets_completes_the_reassignment(
     by_request: bool,
 ) -> None:
     """No leader proposes anything then: its ISR is what it is."""

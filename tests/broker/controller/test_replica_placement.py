@@ -97,7 +97,7 @@ def test_replicas_differ_and_racks_come_first(
     assert max(leaders.values()) - min(leaders.get(one, 0) for one in racks) <= 1
 
 
-def test_what_cannot_be_assigned() -> None:
+def test_impossible_placements_are_rejected() -> None:
     rng = random.Random(1)
     with pytest.raises(InvalidPartitions, match=r"must be larger than 0\."):
         assign_replicas({1: None}, 0, 1, rng)

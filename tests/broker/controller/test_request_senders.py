@@ -33,7 +33,7 @@ class Network:
         return StopReplicaResponse()
 
 
-def test_what_a_broker_is_owed_outlives_a_change_of_its_registration() -> None:
+def test_unanswered_requests_survive_a_new_registration() -> None:
     """Under the same epoch it is the same broker, which was never told to stop its replica."""
 
     async def scenario() -> None:

@@ -54,7 +54,7 @@ async def in_trouble(
 
 
 @pytest.mark.parametrize("trouble", TROUBLE)
-def test_a_topic_is_deleted_whatever_happens(trouble: str) -> None:
+def test_topic_deletion_survives_failover(trouble: str) -> None:
     async def story(world: World, term: SimulatedTerm) -> None:
         if znodes.topic_path("t") in world.zk.nodes:
             world.zk.put(znodes.topic_config_path("t"), znodes.encode_config({}))
@@ -78,7 +78,7 @@ async def _at_least(least: int, counted: Awaitable[int]) -> None:
 
 
 @pytest.mark.parametrize("trouble", TROUBLE)
-def test_a_broker_goes_down_in_order_and_comes_back_empty(trouble: str) -> None:
+def test_broker_stops_cleanly_and_returns_empty(trouble: str) -> None:
     """Controlled shutdown, replaced by another machine of that id: never a leader that is not in
     sync, and in the end everybody is told the same."""
 
@@ -113,7 +113,7 @@ def test_a_broker_goes_down_in_order_and_comes_back_empty(trouble: str) -> None:
 
 
 @pytest.mark.parametrize("trouble", TROUBLE)
-def test_a_log_directory_fails_whatever_happens(trouble: str) -> None:
+def test_log_directory_failure_survives_failover(trouble: str) -> None:
     """Reported, asked for, led elsewhere; the report is taken away."""
 
     async def story(world: World, term: SimulatedTerm) -> None:
@@ -137,7 +137,7 @@ def test_a_log_directory_fails_whatever_happens(trouble: str) -> None:
     run(lambda: _at_least(5, in_trouble(trouble, story, check)))
 
 
-def test_everybody_hears_which_replicas_are_away() -> None:
+def test_offline_replicas_are_announced() -> None:
     """Also of those that were not in sync when they went, and before they are in sync again."""
 
     async def scenario() -> None:
@@ -163,7 +163,7 @@ def test_everybody_hears_which_replicas_are_away() -> None:
     run(scenario)
 
 
-def test_a_failed_directory_comes_back_with_its_broker() -> None:
+def test_failed_log_directory_returns_with_its_broker() -> None:
     async def scenario() -> None:
         world = World((1, 2), {"t": {0: (1, 2)}, "alone": {0: (1,)}})
         term = SimulatedTerm(world)
@@ -199,7 +199,7 @@ def errors(outcomes: dict[TopicPartition, int | ApiError]) -> dict[TopicPartitio
     return {tp: one.error if isinstance(one, ApiError) else one for tp, one in outcomes.items()}
 
 
-def test_elections_that_are_asked_for() -> None:
+def test_requested_elections() -> None:
     async def scenario() -> None:
         world = World((1, 2, 3), {"t": {0: (1, 2), 1: (2, 1), 2: (3,)}, "gone": {0: (1,)}})
         term = SimulatedTerm(world)
@@ -260,7 +260,7 @@ def test_an_unclean_election_at_request() -> None:
 
 
 @pytest.mark.parametrize("trouble", TROUBLE)
-def test_preferred_leaders_by_the_node_of_old_tools(trouble: str) -> None:
+def test_preferred_election_znode_of_old_tools(trouble: str) -> None:
     """Asked while no controller looked, or while one does; asked for nonsense; asked again."""
 
     async def story(world: World, term: SimulatedTerm) -> None:
@@ -278,7 +278,7 @@ def test_preferred_leaders_by_the_node_of_old_tools(trouble: str) -> None:
     run(lambda: _at_least(5, in_trouble(trouble, story, check)))
 
 
-def test_topics_as_tools_before_topic_ids_write_them() -> None:
+def test_topics_without_ids_get_one() -> None:
     """Versions 1 and 2, then altered by a tool that leaves the id out."""
 
     async def scenario() -> None:
@@ -308,7 +308,7 @@ def test_topics_as_tools_before_topic_ids_write_them() -> None:
     run(scenario)
 
 
-def test_partitions_added_while_a_topic_goes_are_taken_back() -> None:
+def test_partitions_added_during_deletion_are_removed() -> None:
     async def scenario() -> None:
         world = World((1, 2), {"t": {0: (1, 2)}})
         term = SimulatedTerm(world)
@@ -360,7 +360,7 @@ def test_partitions_are_added_once(trouble: str) -> None:
     assert grow(world, 5).error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def test_partitions_go_on_where_the_first_ones_ended() -> None:
+def test_added_partitions_continue_the_placement() -> None:
     """With the same start, added ones are those a topic made at once would have had."""
     unaware = dict.fromkeys(range(1, 6), None)
     assert assign_more(unaware, 2, (3, 4, 5), 4) == {
@@ -377,7 +377,7 @@ def test_partitions_go_on_where_the_first_ones_ended() -> None:
 
 
 @pytest.mark.parametrize("settings", [b"{nonsense", b"[]", b'{"config": {"retention.ms": 5}}'])
-def test_settings_that_cannot_be_read_stop_no_controller(settings: bytes) -> None:
+def test_unreadable_settings_do_not_stop_the_controller(settings: bytes) -> None:
     """They are asked for where only an unclean election could help."""
 
     async def scenario() -> None:
@@ -393,7 +393,7 @@ def test_settings_that_cannot_be_read_stop_no_controller(settings: bytes) -> Non
     run(scenario)
 
 
-def test_a_topic_made_anew_by_hand_does_not_suffer_for_the_one_that_was_going() -> None:
+def test_recreated_topic_survives_the_deletion_of_its_predecessor() -> None:
     """Its nodes are removed while its deletion waits for a broker, which then comes back."""
 
     async def scenario() -> None:
@@ -420,7 +420,7 @@ def test_a_topic_made_anew_by_hand_does_not_suffer_for_the_one_that_was_going() 
 
 
 @pytest.mark.parametrize("data", [b"", b"{nonsense", b"[]", b'{"version": 1}'])
-def test_a_topic_that_cannot_be_read_stops_no_controller(data: bytes) -> None:
+def test_unreadable_topic_does_not_stop_the_controller(data: bytes) -> None:
     """Somebody made it by hand; it is taken in once it is mended."""
 
     async def scenario() -> None:
@@ -441,7 +441,7 @@ STATE = b'{"leader": 1, "leader_epoch": %s, "isr": [1, 2], "controller_epoch": 1
 
 
 @pytest.mark.parametrize("data", [b"", b"{nonsense", b"[]", b'{"version": 1}', STATE % b'"x"'])
-def test_a_state_that_cannot_be_read_ends_no_term(data: bytes) -> None:
+def test_unreadable_state_does_not_end_the_term(data: bytes) -> None:
     """The partition waits until somebody mends it; the others go on."""
 
     async def scenario() -> None:

@@ -61,7 +61,9 @@ async def delete(
     )
 
 
-def test_answered_when_leaders_are_there_and_known(zookeeper: ZooKeeperServer, chroot: str) -> None:
+def test_create_topics_answers_once_leaders_are_known(
+    zookeeper: ZooKeeperServer, chroot: str
+) -> None:
     async def scenario() -> None:
         async with nodes(zookeeper, chroot, 1, 2, num_partitions="3") as cluster:
             active = await cluster.active()
@@ -86,7 +88,9 @@ def test_answered_when_leaders_are_there_and_known(zookeeper: ZooKeeperServer, c
     run(scenario)
 
 
-def test_who_was_just_elected_is_the_controller(zookeeper: ZooKeeperServer, chroot: str) -> None:
+def test_newly_elected_controller_loads_before_it_answers(
+    zookeeper: ZooKeeperServer, chroot: str
+) -> None:
     """Metadata names it before it knows the cluster: what it is asked for waits until it does."""
 
     async def scenario() -> None:
@@ -102,7 +106,7 @@ def test_who_was_just_elected_is_the_controller(zookeeper: ZooKeeperServer, chro
     run(scenario)
 
 
-def test_what_is_refused_and_with_which_error(zookeeper: ZooKeeperServer, chroot: str) -> None:
+def test_rejected_topics_and_their_errors(zookeeper: ZooKeeperServer, chroot: str) -> None:
     async def scenario() -> None:
         async with nodes(zookeeper, chroot, 1, 2) as cluster:
             active = await cluster.active()
@@ -161,7 +165,7 @@ def test_what_is_refused_and_with_which_error(zookeeper: ZooKeeperServer, chroot
     run(scenario)
 
 
-def test_a_topic_on_brokers_that_are_away_times_out_and_is_led_later(
+def test_topic_on_absent_brokers_times_out_and_gets_leaders_later(
     zookeeper: ZooKeeperServer, chroot: str
 ) -> None:
     async def scenario() -> None:
@@ -204,7 +208,7 @@ def test_auto_creation_from_any_broker(zookeeper: ZooKeeperServer, chroot: str) 
     run(scenario)
 
 
-def test_deletion_removes_every_trace(zookeeper: ZooKeeperServer, chroot: str) -> None:
+def test_deletion_removes_all_znodes_and_replicas(zookeeper: ZooKeeperServer, chroot: str) -> None:
     async def scenario() -> None:
         async with nodes(zookeeper, chroot, 1, 2) as cluster:
             active = await cluster.active()
@@ -239,7 +243,7 @@ async def until_empty(node: Node, path: str) -> None:
             await asyncio.sleep(0.01)
 
 
-def test_deletion_waits_for_replicas_that_are_away_also_across_controllers(
+def test_deletion_waits_for_absent_replicas_across_controllers(
     zookeeper: ZooKeeperServer, chroot: str
 ) -> None:
     async def scenario() -> None:
@@ -265,7 +269,7 @@ def test_deletion_waits_for_replicas_that_are_away_also_across_controllers(
     run(scenario)
 
 
-def test_deletion_can_be_switched_off(zookeeper: ZooKeeperServer, chroot: str) -> None:
+def test_disabled_deletion_is_rejected(zookeeper: ZooKeeperServer, chroot: str) -> None:
     async def scenario() -> None:
         async with nodes(zookeeper, chroot, 1, delete_topic_enable="false") as cluster:
             await create(cluster[1], topic("t"))
@@ -278,7 +282,7 @@ def test_deletion_can_be_switched_off(zookeeper: ZooKeeperServer, chroot: str) -
     run(scenario)
 
 
-def test_a_broker_that_knows_a_newer_controller_makes_us_look_again(
+def test_stale_controller_epoch_verifies_the_election(
     zookeeper: ZooKeeperServer, chroot: str
 ) -> None:
     async def scenario() -> None:
@@ -300,7 +304,7 @@ def test_a_broker_that_knows_a_newer_controller_makes_us_look_again(
     run(scenario)
 
 
-def test_nobody_waits_for_zookeeper_longer_than_asked(
+def test_zookeeper_outage_ends_requests_at_their_timeout(
     zookeeper: ZooKeeperServer, chroot: str
 ) -> None:
     """Apache Kafka's handler thread waits until ZooKeeper is back; no client does."""

@@ -28,7 +28,7 @@ async def begun(world: World) -> SimulatedTerm:
     return term
 
 
-def test_a_leader_that_bounced_unseen_leads_no_more() -> None:
+def test_leader_with_unnoticed_restart_is_replaced() -> None:
     async def scenario() -> None:
         world = World((1, 2, 3), {"t": {0: (2, 1, 3)}})
         (await begun(world)).term.close()
@@ -44,7 +44,7 @@ def test_a_leader_that_bounced_unseen_leads_no_more() -> None:
     run(scenario)
 
 
-def test_a_follower_that_bounced_unseen_leaves_the_isr() -> None:
+def test_follower_with_unnoticed_restart_leaves_the_isr() -> None:
     async def scenario() -> None:
         world = World((1, 2, 3), {"t": {0: (2, 1, 3)}})
         (await begun(world)).term.close()
@@ -57,7 +57,7 @@ def test_a_follower_that_bounced_unseen_leaves_the_isr() -> None:
     run(scenario)
 
 
-def test_where_all_bounced_the_first_to_come_leads_in_a_new_epoch() -> None:
+def test_first_registered_broker_leads_if_all_restarted() -> None:
     """In the old epoch those who had kept more would not cut what the leader had lost."""
 
     async def scenario() -> None:
@@ -78,7 +78,7 @@ def test_where_all_bounced_the_first_to_come_leads_in_a_new_epoch() -> None:
     run(scenario)
 
 
-def test_a_bounce_that_was_seen_is_not_seen_twice() -> None:
+def test_noticed_restart_is_handled_once() -> None:
     async def scenario() -> None:
         world = World((1, 2, 3), {"t": {0: (2, 1, 3)}})
         term = await begun(world)

@@ -49,7 +49,7 @@ class Coordinating:
 
     def __init__(self, folder: Path) -> None:
         self.hosting = Hosting([folder])
-        self.hosting.hear(OFFSETS_TOPIC)
+        self.hosting.announce_topic(OFFSETS_TOPIC)
         self.following: asyncio.Future[None] | None = None
         self.config: Any = SimpleNamespace(
             offsets_topic_num_partitions=1,
@@ -120,7 +120,7 @@ async def until(condition: Callable[[], object]) -> None:
             await asyncio.sleep(0.005)
 
 
-def test_a_transaction_that_ends_while_its_positions_are_read_counts(tmp_path: Path) -> None:
+def test_transaction_that_ends_during_loading_is_applied(tmp_path: Path) -> None:
     async def scenario() -> None:
         here = Coordinating(tmp_path)
         here.lead(0)
@@ -143,7 +143,7 @@ def test_a_transaction_that_ends_while_its_positions_are_read_counts(tmp_path: P
     run(scenario())
 
 
-def test_an_answer_to_an_earlier_term_leaves_the_sessions_of_this_one_alone(
+def test_answer_to_an_earlier_term_renews_no_session(
     tmp_path: Path,
 ) -> None:
     """A member of which nothing is heard any more would stay for ever."""
@@ -173,7 +173,7 @@ def test_an_answer_to_an_earlier_term_leaves_the_sessions_of_this_one_alone(
     run(scenario())
 
 
-def test_who_leads_on_in_another_epoch_keeps_its_groups(tmp_path: Path) -> None:
+def test_leader_in_a_new_epoch_keeps_its_groups(tmp_path: Path) -> None:
     """A replica of the offsets topic that is shut down makes one; nothing was stored yet."""
 
     async def scenario() -> None:
@@ -192,7 +192,7 @@ def test_who_leads_on_in_another_epoch_keeps_its_groups(tmp_path: Path) -> None:
     run(scenario())
 
 
-def test_what_is_stored_is_the_group_as_it_was_assigned(tmp_path: Path) -> None:
+def test_stored_group_is_the_assigned_one(tmp_path: Path) -> None:
     """Who joins at the same moment is not in it: a later coordinator would take it for a member
     that has nothing to do."""
 
@@ -219,7 +219,7 @@ def test_what_is_stored_is_the_group_as_it_was_assigned(tmp_path: Path) -> None:
     run(scenario())
 
 
-def test_a_position_that_is_on_its_way_is_not_stable(tmp_path: Path) -> None:
+def test_offset_being_appended_is_unstable(tmp_path: Path) -> None:
     """Who asks for stable ones alone waits for it, as for one of a transaction."""
 
     async def scenario() -> None:
@@ -257,9 +257,7 @@ def request(new_id: str = "m", *, instance_id: str | None = None) -> JoinRequest
 
 
 @pytest.mark.parametrize("damaged", [MAGIC_AT, FIRST_RECORD_AT], ids=["batch", "record"])
-def test_a_batch_that_cannot_be_read_keeps_no_group_from_its_coordinator(
-    tmp_path: Path, damaged: int
-) -> None:
+def test_unreadable_batch_hides_no_other_group(tmp_path: Path, damaged: int) -> None:
     """Apache Kafka goes on too: what waits for a partition that is read for ever waits for ever."""
 
     async def scenario() -> None:
@@ -283,7 +281,7 @@ def test_a_batch_that_cannot_be_read_keeps_no_group_from_its_coordinator(
     run(scenario())
 
 
-def test_a_group_that_was_stored_with_more_members_than_it_may_have_rebalances(
+def test_loaded_group_above_the_maximum_size_rebalances(
     tmp_path: Path,
 ) -> None:
     async def scenario() -> None:
@@ -321,7 +319,7 @@ STORE_FAILURES = [
 
 
 @pytest.mark.parametrize(("failure", "of_positions", "of_groups"), STORE_FAILURES)
-def test_members_hear_why_nothing_was_stored(
+def test_failed_append_reaches_members_as_their_error(
     tmp_path: Path, failure: str, of_positions: str, of_groups: str
 ) -> None:
     """As `GroupMetadataManager` tells it; a static member's return is undone."""
@@ -355,7 +353,7 @@ def test_members_hear_why_nothing_was_stored(
     run(scenario())
 
 
-def test_no_group_is_found_before_it_is_known_how_many_partitions_there_are(
+def test_group_is_loading_until_the_partition_count_is_known(
     tmp_path: Path,
 ) -> None:
     """The setting is only for the topic that is made: another group's partition knows no positions
@@ -367,7 +365,7 @@ def test_no_group_is_found_before_it_is_known_how_many_partitions_there_are(
         here.lead(0)
         await until(lambda: here.groups.shards()[0].is_loaded)
         assert here.groups.find("g") == (None, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-        here.hosting.hear(OFFSETS_TOPIC, partitions=4)
+        here.hosting.announce_topic(OFFSETS_TOPIC, partitions=4)
         assert here.groups.find("g") == (None, ErrorCode.NOT_COORDINATOR)
         here.close()
 
@@ -376,7 +374,7 @@ def test_no_group_is_found_before_it_is_known_how_many_partitions_there_are(
 
 @pytest.mark.parametrize("commits", [1, 2], ids=["none before", "one before"])
 @pytest.mark.parametrize("in_transaction", [False, True])
-def test_a_position_on_its_way_that_is_deleted_does_not_come_back(
+def test_offset_deleted_while_being_appended_stays_deleted(
     tmp_path: Path, commits: int, in_transaction: bool
 ) -> None:
     """Its record is before the tombstone, though it is heard of after it."""
@@ -419,7 +417,7 @@ def test_a_position_on_its_way_that_is_deleted_does_not_come_back(
     run(scenario())
 
 
-def test_what_is_stored_later_does_not_bring_a_deleted_group_back(tmp_path: Path) -> None:
+def test_late_append_does_not_restore_a_deleted_group(tmp_path: Path) -> None:
     """Its last member leaves, and it is deleted at the same moment."""
 
     async def scenario() -> None:

@@ -94,7 +94,7 @@ def test_the_first_member_leads_and_gets_everybodys_metadata() -> None:
     assert a.generation == b.generation == 2
 
 
-def test_a_new_member_must_come_back_with_its_id() -> None:
+def test_new_member_rejoins_with_its_id() -> None:
     group = new_group()
     a = Client(group, "a")
     a.join(0, needs_known_id=True)
@@ -103,7 +103,7 @@ def test_a_new_member_must_come_back_with_its_id() -> None:
     assert a.joins[-1].error is ErrorCode.NONE
 
 
-def test_who_was_to_come_back_and_does_not_disturbs_nobody() -> None:
+def test_expired_pending_member_does_not_disturb_the_group() -> None:
     """It is no member yet: a stable group stays so when it leaves or is not heard of again."""
     group, _ = stable("a", "b")
     c, d = Client(group, "c"), Client(group, "d")
@@ -118,7 +118,7 @@ def test_who_was_to_come_back_and_does_not_disturbs_nobody() -> None:
     assert group.state is GroupState.STABLE
 
 
-def test_a_member_that_never_asks_for_its_assignment_is_left_behind() -> None:
+def test_member_without_sync_is_removed() -> None:
     """Though the leader did, and the group is stable since."""
     group, (a, b) = stable("a", "b")
     c = Client(group, "c")
@@ -137,7 +137,7 @@ def test_a_member_that_never_asks_for_its_assignment_is_left_behind() -> None:
     assert a.heartbeat(REBALANCE_MS) is ErrorCode.REBALANCE_IN_PROGRESS
 
 
-def test_an_id_nobody_was_given_is_refused() -> None:
+def test_unknown_member_id_is_rejected() -> None:
     a = Client(new_group(), "a")
     a.member_id = "made-up"
     a.join(0)
@@ -155,7 +155,7 @@ def test_the_first_rebalance_waits_for_more_members() -> None:
     assert a.generation == b.generation == 1
 
 
-def test_a_member_that_does_not_rejoin_is_left_behind() -> None:
+def test_member_that_does_not_rejoin_is_removed() -> None:
     group, (a, b) = stable("a", "b")
     c = Client(group, "c")
     c.join(100)
@@ -170,7 +170,7 @@ def test_a_member_that_does_not_rejoin_is_left_behind() -> None:
     assert a.generation == c.generation == 3
 
 
-def test_a_silent_member_loses_its_session() -> None:
+def test_silent_member_expires() -> None:
     group, (a, b) = stable("a", "b")
     a.heartbeat(9000)
     group.tick(SESSION_MS)
@@ -181,7 +181,7 @@ def test_a_silent_member_loses_its_session() -> None:
     assert b.heartbeat(SESSION_MS + 2) is ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_an_old_generation_is_refused() -> None:
+def test_old_generation_is_rejected() -> None:
     group, (a, _) = stable("a", "b")
     check = group.check_commit(a.member_id, None, 1, 10)
     assert check is ErrorCode.ILLEGAL_GENERATION
@@ -189,7 +189,7 @@ def test_an_old_generation_is_refused() -> None:
     assert group.check_commit("", None, -1, 10) is ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_commits_between_join_and_sync_are_refused() -> None:
+def test_commit_between_join_and_sync_is_rejected() -> None:
     group, (a, _) = stable("a", "b")
     Client(group, "c").join(10)
     assert group.check_commit(a.member_id, None, 2, 11) is ErrorCode.NONE
@@ -212,7 +212,7 @@ def test_the_last_to_leave_empties_the_group() -> None:
     assert group.check_commit("", None, -1, 12) is ErrorCode.NONE
 
 
-def test_a_leader_whose_assignment_was_not_stored_begins_again() -> None:
+def test_failed_assignment_starts_a_rebalance() -> None:
     group, (a, b) = stable("a", "b")
     a.join(10)
     b.join(11)
@@ -223,7 +223,7 @@ def test_a_leader_whose_assignment_was_not_stored_begins_again() -> None:
     assert group.state is GroupState.PREPARING_REBALANCE
 
 
-def test_members_that_never_sync_are_removed() -> None:
+def test_members_without_sync_are_removed() -> None:
     group, (a, b) = stable("a", "b")
     a.join(10)
     b.join(11)
@@ -234,7 +234,7 @@ def test_members_that_never_sync_are_removed() -> None:
     assert a.syncs[-1].error is ErrorCode.REBALANCE_IN_PROGRESS
 
 
-def test_who_waited_for_the_assignment_has_a_session_again() -> None:
+def test_assignment_renews_the_session_of_a_waiting_sync() -> None:
     """The leader took longer than a session to assign; then a new member makes all join again."""
     group, (a, b) = stable("a", "b")
     a.join(10)
@@ -250,7 +250,7 @@ def test_who_waited_for_the_assignment_has_a_session_again() -> None:
     assert b.heartbeat(late_ms + 1) is ErrorCode.REBALANCE_IN_PROGRESS
 
 
-def test_who_does_not_wait_has_no_session_of_the_assignment() -> None:
+def test_assignment_renews_no_session_without_a_waiting_sync() -> None:
     group, (a, b) = stable("a", "b")
     a.join(10)
     b.join(11)
@@ -268,7 +268,7 @@ def test_protocols_must_be_shared() -> None:
     assert c.joins[-1].error is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
 
 
-def test_the_protocol_most_wanted_by_all_wins() -> None:
+def test_protocol_with_most_votes_is_selected() -> None:
     group = new_group(initial_delay_ms=10)
     group.generation = 1  # not the first: nobody prolongs the wait
     both = (("sticky", b""), ("range", b""))
@@ -283,7 +283,7 @@ def test_the_protocol_most_wanted_by_all_wins() -> None:
     assert {client.joins[-1].protocol for client in clients} == {"sticky"}
 
 
-def test_a_static_member_comes_back_without_a_rebalance() -> None:
+def test_static_member_returns_without_rebalance() -> None:
     group = new_group()
     a = Client(group, "a", instance_id="i")
     a.join(0)
@@ -297,7 +297,7 @@ def test_a_static_member_comes_back_without_a_rebalance() -> None:
     assert again.heartbeat(7) is ErrorCode.NONE
 
 
-def test_a_full_group_takes_nobody() -> None:
+def test_full_group_rejects_members() -> None:
     group = new_group(max_size=1)
     Client(group, "a").join(0)
     b = Client(group, "b")
@@ -305,7 +305,7 @@ def test_a_full_group_takes_nobody() -> None:
     assert b.joins[-1].error is ErrorCode.GROUP_MAX_SIZE_REACHED
 
 
-def test_resigning_tells_everybody_who_waits() -> None:
+def test_resignation_answers_all_waiting_requests() -> None:
     group, (_a, _b) = stable("a", "b")
     c = Client(group, "c")
     c.join(10)
@@ -314,7 +314,7 @@ def test_resigning_tells_everybody_who_waits() -> None:
     assert c.heartbeat(11) is ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
-def test_a_static_member_that_comes_back_in_a_rebalance_is_the_last_one_waited_for() -> None:
+def test_returning_static_member_completes_the_rebalance() -> None:
     """As in Apache Kafka, whose handleJoinGroup looks again after every member."""
     group = new_group()
     a = Client(group, "a", instance_id="i")
@@ -329,7 +329,7 @@ def test_a_static_member_that_comes_back_in_a_rebalance_is_the_last_one_waited_f
     assert again.generation == b.generation == 2
 
 
-def test_static_members_that_nobody_waits_for_do_not_keep_the_broker_busy() -> None:
+def test_static_members_with_zero_timeout_do_not_spin_the_broker() -> None:
     group, (a, b) = stable("a", "b")
     static = group.members[a.member_id]
     static.instance_id, static.rebalance_timeout_ms = "i", 0

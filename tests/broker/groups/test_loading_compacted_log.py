@@ -51,7 +51,7 @@ def _told(log: PartitionLog) -> tuple[object, object]:
     return offsets, shard._stored_groups
 
 
-def test_groups_load_from_a_cleaned_log(tmp_path: Path) -> None:
+def test_groups_load_from_a_compacted_log(tmp_path: Path) -> None:
     log = open_log(tmp_path, config=SMALL)
     _write(log)
     before, count = _told(log), len(pairs(log))

@@ -82,7 +82,7 @@ class Late(Tombstones):
         return error
 
 
-def test_what_is_committed_meanwhile_stays() -> None:
+def test_offset_committed_during_deletion_stays() -> None:
     shard = shard_with(group_of(protocol_type=None), a=OLD_MS)
     coordinator = Late(shard)
     asyncio.run(GroupMaintenance(coordinator, Still()).expire(RETENTION_MS))  # type: ignore[arg-type]
@@ -97,7 +97,7 @@ def left_of(shard: Shard) -> tuple[set[str], list[str]]:
 
 
 @pytest.mark.parametrize("commits", [0, 1])
-def test_a_group_without_members_or_positions_goes_but_not_before_its_commit(commits: int) -> None:
+def test_empty_group_expires_after_its_commit(commits: int) -> None:
     group = group_of(protocol_type=None)
     group.generation = 0
     shard = shard_with(group)
@@ -129,7 +129,7 @@ def group_of(*subscriptions: bytes, protocol_type: str | None = "consumer") -> G
     return group
 
 
-def test_one_that_assigns_itself_loses_what_it_committed_long_ago() -> None:
+def test_offsets_of_a_simple_consumer_expire_by_commit_time() -> None:
     group = group_of(protocol_type=None)
     assert left_of(shard_with(group, old=OLD_MS, new=NEW_MS)) == ({"new"}, [])
     assert left_of(shard_with(group, old=OLD_MS)) == (set(), ["g"])
@@ -138,7 +138,7 @@ def test_one_that_assigns_itself_loses_what_it_committed_long_ago() -> None:
 @pytest.mark.parametrize(
     ("since_ms", "left", "removed"), [(NEW_MS, {"old", "new"}, []), (OLD_MS, set(), ["g"])]
 )
-def test_an_empty_group_keeps_all_until_it_was_empty_for_long(
+def test_offsets_of_an_empty_group_expire_after_retention(
     since_ms: int, left: set[str], removed: list[str]
 ) -> None:
     group = group_of()
@@ -146,27 +146,27 @@ def test_an_empty_group_keeps_all_until_it_was_empty_for_long(
     assert left_of(shard_with(group, old=OLD_MS, new=NEW_MS)) == (left, removed)
 
 
-def test_a_group_at_work_keeps_what_it_subscribes_to() -> None:
+def test_offsets_of_subscribed_topics_do_not_expire() -> None:
     group = group_of(subscription("mine"), subscription("ours", "mine"))
     shard = shard_with(group, mine=OLD_MS, ours=OLD_MS, others=OLD_MS, recent=NEW_MS)
     assert left_of(shard) == ({"mine", "ours", "recent"}, [])
 
 
 @pytest.mark.parametrize("metadata", [b"", b"\0\1", struct.pack(">hih", 1, 2, 9) + b"short"])
-def test_subscriptions_that_cannot_be_read_spare_all(metadata: bytes) -> None:
+def test_unreadable_subscription_keeps_all_offsets(metadata: bytes) -> None:
     group = group_of(metadata)
     assert subscribed_topics(group) is None
     assert left_of(shard_with(group, others=OLD_MS)) == ({"others"}, [])
 
 
-def test_what_is_pending_in_a_transaction_stays() -> None:
+def test_pending_transactional_offset_does_not_expire() -> None:
     group = group_of(protocol_type=None)
     shard = shard_with(group, old=OLD_MS)
     shard.pending.add(7, ("g", "old", 0), shard.offsets["g"]["old", 0])
     assert left_of(shard) == ({"old"}, [])
 
 
-def test_topics_that_go_take_every_group_with_them_that_has_nothing_left() -> None:
+def test_deleted_topics_remove_groups_without_offsets() -> None:
     """Also one that never had a position in them, as in Apache Kafka; no other."""
     shards = [shard_with(group_of(protocol_type=None)), shard_with(group_of(), gone=NEW_MS)]
     shards += [shard_with(group_of(), gone=NEW_MS, left=NEW_MS), shard_with(group_of(b""))]
@@ -192,7 +192,7 @@ def test_an_open_transaction_does_not_keep_a_group_that_is_deleted() -> None:
     assert coordinator.removed == ["g"]
 
 
-def test_a_commit_on_its_way_keeps_a_group_that_is_deleted() -> None:
+def test_commit_being_appended_keeps_a_deleted_group() -> None:
     shard = shard_with(group_of(), a=NEW_MS)
     shard.pending.begin_append([("g", "a", 0)])
     coordinator = Tombstones(shard)
@@ -201,7 +201,7 @@ def test_a_commit_on_its_way_keeps_a_group_that_is_deleted() -> None:
     assert coordinator.removed == []
 
 
-def test_an_open_transaction_has_nothing_to_commit_for_a_position_that_was_deleted() -> None:
+def test_deleted_offset_of_an_open_transaction_is_not_committed() -> None:
     """But until it ends the group stays."""
     shard = shard_with(group_of(), a=NEW_MS)
     for topic in "ab":
@@ -222,7 +222,7 @@ def test_an_open_transaction_has_nothing_to_commit_for_a_position_that_was_delet
 
 
 @pytest.mark.parametrize(("expires_ms", "left"), [(NOW_MS, {"kept"}), (NOW_MS + 1, {"a", "kept"})])
-def test_a_position_that_brought_its_own_time_goes_by_it(expires_ms: int, left: set[str]) -> None:
+def test_offset_with_its_own_expiration_expires_by_it(expires_ms: int, left: set[str]) -> None:
     """As the first versions of OffsetCommit could say; for long, too."""
     shard = shard_with(group_of(protocol_type=None), a=NEW_MS, kept=OLD_MS)
     for topic, until_ms in (("a", expires_ms), ("kept", NOW_MS + 1)):
@@ -232,7 +232,7 @@ def test_a_position_that_brought_its_own_time_goes_by_it(expires_ms: int, left: 
     assert left_of(shard) == (left, [])
 
 
-def test_requests_go_on_while_much_expires() -> None:
+def test_requests_are_served_during_a_large_expiration() -> None:
     shard = shard_with(group_of(), a=OLD_MS)
     for number in range(20):
         group = group_of()

@@ -46,7 +46,7 @@ def test_the_later_record_counts_whichever_is_replayed_last() -> None:
     assert shard.offsets["g"] == {}
 
 
-def test_loading_brings_groups_back() -> None:
+def test_loading_restores_groups() -> None:
     member = GroupMetadataValue.MemberMetadata(
         member_id="m", client_id="c", client_host="/h", rebalance_timeout=5, session_timeout=9,
         subscription=b"s", assignment=b"a",
@@ -65,7 +65,7 @@ def test_loading_brings_groups_back() -> None:
     assert group.next_deadline_ms() == 1009
 
 
-def test_partitions_are_javas() -> None:
+def test_partition_of_a_group_matches_java_hash() -> None:
     assert java_hash("hello") == 99162322
     assert java_hash("polygenelubricants") == -(1 << 31)
     assert partition_for("polygenelubricants", 50) == 0
@@ -84,27 +84,25 @@ def test_partitions_are_javas() -> None:
     ],
     ids=["short", "cut", "lying", "no group", "no topic", "no text"],
 )
-def test_a_key_that_cannot_be_read_is_an_error(key: bytes) -> None:
+def test_malformed_key_is_an_error(key: bytes) -> None:
     with pytest.raises(WireError):
         decode_place(key)
 
 
 @pytest.mark.parametrize("data", [b"", b"\0", b"\0\3", b"\0\x09"])
 @pytest.mark.parametrize("decode", [decode_offset, decode_group])
-def test_a_value_that_cannot_be_read_is_an_error(
-    decode: Callable[[bytes], object], data: bytes
-) -> None:
+def test_malformed_value_is_an_error(decode: Callable[[bytes], object], data: bytes) -> None:
     """One that its reader knows: the others of its partition are read all the same."""
     with pytest.raises(WireError):
         decode(data)
 
 
-def test_a_key_names_its_position_and_another_ones_does_not() -> None:
+def test_offset_key_is_decoded_and_other_keys_are_not() -> None:
     assert decode_place(offset_record(3, partition=5)[0]) == ("g", "t", 5)
     assert decode_place(encode(2, GroupMetadataKey(group="g"))) is None
 
 
-def test_groups_of_which_nothing_is_left_are_not_loaded() -> None:
+def test_deleted_groups_are_not_loaded() -> None:
     """Their positions have tombstones, or were part of a transaction that was aborted."""
     shard = Shard(0)
     shard.replay(*offset_record(3), log_offset=0)
@@ -116,7 +114,7 @@ def test_groups_of_which_nothing_is_left_are_not_loaded() -> None:
     assert shard.groups == {}
 
 
-def test_ended_transactions_are_remembered_only_while_something_of_theirs_is_on_its_way() -> None:
+def test_ended_transactions_are_kept_only_during_their_appends() -> None:
     """Else a coordinator would remember every producer that ever committed positions."""
     shard, where = Shard(0), ("g", "t", 0)
     for producer_id in range(100):

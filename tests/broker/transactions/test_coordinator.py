@@ -66,8 +66,8 @@ class Coordinating:
 
     def hear(self, *, epoch: int) -> None:
         """What the controller says of the topics."""
-        self.hosting.hear(TRANSACTIONS_TOPIC, epoch=epoch)
-        self.hosting.hear(DATA[0])
+        self.hosting.announce_topic(TRANSACTIONS_TOPIC, epoch=epoch)
+        self.hosting.announce_topic(DATA[0])
 
     async def store(self, transactional_id: str, state: TxnState) -> None:
         """What an earlier coordinator left in the log."""
@@ -124,16 +124,14 @@ async def steps() -> None:
 
 
 @pytest.mark.parametrize("is_known", [False, True], ids=["nothing", "what was"])
-def test_no_partition_is_gone_before_the_controller_said_what_there_is(
-    tmp_path: Path, is_known: bool
-) -> None:
+def test_missing_metadata_deletes_no_marker_partition(tmp_path: Path, is_known: bool) -> None:
     """A new controller tells a broker its roles before it tells it of the topics: of what this one
     has not heard yet it may have to end transactions."""
 
     async def scenario() -> None:
         here = Coordinating(tmp_path)
         if is_known:
-            here.hosting.hear(TRANSACTIONS_TOPIC)
+            here.hosting.announce_topic(TRANSACTIONS_TOPIC)
         here.lead(0)
         await here.store("x", TxnState.PREPARE_COMMIT)
         here.lead_again(2)
@@ -149,7 +147,7 @@ def test_no_partition_is_gone_before_the_controller_said_what_there_is(
 
 
 @pytest.mark.parametrize(("key", "value"), [(b"", b"x"), (encode_key("z"), b"x")])
-def test_a_record_that_cannot_be_read_keeps_no_id_from_its_coordinator(
+def test_unreadable_record_hides_no_other_transactional_id(
     tmp_path: Path, key: bytes, value: bytes
 ) -> None:
     async def scenario() -> None:
@@ -166,7 +164,7 @@ def test_a_record_that_cannot_be_read_keeps_no_id_from_its_coordinator(
     run(scenario())
 
 
-def test_nobody_is_found_before_it_is_known_how_many_partitions_there_are(tmp_path: Path) -> None:
+def test_transactional_id_is_loading_until_the_partition_count_is_known(tmp_path: Path) -> None:
     """The setting is only for the topic that is made."""
 
     async def scenario() -> None:
@@ -174,14 +172,14 @@ def test_nobody_is_found_before_it_is_known_how_many_partitions_there_are(tmp_pa
         here.lead(0)
         await steps()
         assert here.coordinator.find("x") == (None, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-        here.hosting.hear(TRANSACTIONS_TOPIC, partitions=7)
+        here.hosting.announce_topic(TRANSACTIONS_TOPIC, partitions=7)
         assert here.coordinator.find("x") == (None, ErrorCode.NOT_COORDINATOR)
         here.close()
 
     run(scenario())
 
 
-def test_who_removes_what_is_expired_leaves_what_another_term_has(tmp_path: Path) -> None:
+def test_expiration_of_an_earlier_term_removes_nothing(tmp_path: Path) -> None:
     """While the first one's tombstone waits for replicas, all may be used again elsewhere."""
 
     async def scenario() -> None:
@@ -206,7 +204,7 @@ def test_who_removes_what_is_expired_leaves_what_another_term_has(tmp_path: Path
     run(scenario())
 
 
-def test_a_producer_that_ends_its_transaction_at_the_last_moment_is_left_alone(
+def test_transaction_that_ends_before_the_abort_is_not_aborted(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def scenario() -> None:
@@ -230,12 +228,12 @@ def test_a_producer_that_ends_its_transaction_at_the_last_moment_is_left_alone(
     assert "a task failed" not in caplog.text
 
 
-def test_a_marker_is_sent_again_whatever_went_wrong(tmp_path: Path) -> None:
+def test_failed_marker_is_sent_again(tmp_path: Path) -> None:
     """Else its transaction would never end."""
 
     async def scenario() -> None:
         hosting = Hosting([tmp_path])
-        hosting.hear(DATA[0])
+        hosting.announce_topic(DATA[0])
         tries = []
 
         async def write(orders: Sequence[Order]) -> list[Outcome]:
@@ -254,7 +252,7 @@ def test_a_marker_is_sent_again_whatever_went_wrong(tmp_path: Path) -> None:
     run(scenario())
 
 
-def test_who_leads_on_sends_markers_of_its_newest_epoch(tmp_path: Path) -> None:
+def test_leader_in_a_new_epoch_sends_markers_of_it(tmp_path: Path) -> None:
     """Another may have led in between, unheard of here, and sent some: older ones are refused, and
     the transaction would never end."""
 

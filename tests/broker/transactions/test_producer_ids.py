@@ -21,7 +21,7 @@ class Controllers:
         return answer
 
 
-def test_ids_come_from_block_after_block_whoever_answers() -> None:
+def test_producer_ids_come_from_consecutive_blocks() -> None:
     async def scenario() -> None:
         controllers = Controllers(
             [ConnectionError("NOT_CONTROLLER"), (0, 1), TimeoutError(), (5000, 5001), (7000, 7999)]

@@ -57,7 +57,7 @@ def test_the_first_epoch_is_0() -> None:
     assert step_of(txn(epoch=-1).initialise(None, 2000, NOW_MS, None)).producer_epoch == 0
 
 
-def test_an_init_whose_answer_was_lost_may_be_repeated() -> None:
+def test_repeated_init_after_a_lost_answer_succeeds() -> None:
     """KIP-360: the client that asked with epoch 3 gets 4 again; nobody else does."""
     one = txn()
     assert store(one, one.initialise(3, 2000, NOW_MS, None)).producer_epoch == 4
@@ -77,7 +77,7 @@ def test_an_exhausted_id_is_replaced() -> None:
     assert not one.may_continue(4711, 0)
 
 
-def test_partitions_join_and_the_clock_starts_with_the_first() -> None:
+def test_first_partition_starts_the_transaction_timeout() -> None:
     one = txn()
     store(one, one.add(frozenset({("a", 0)}), NOW_MS))
     now = store(one, one.add(frozenset({("b", 0)}), NOW_MS + 5))
@@ -124,7 +124,7 @@ def test_only_the_producer_of_the_epoch_may_end(
     assert one.end(producer, epoch, commit=True, by_client=True, now_ms=NOW_MS) is error
 
 
-def test_nothing_begins_while_a_step_is_on_its_way() -> None:
+def test_no_step_begins_while_one_is_pending() -> None:
     one = txn(TxnState.ONGOING)
     one.begin(step_of(one.add(frozenset({("z", 0)}), NOW_MS)))
     concurrent = ErrorCode.CONCURRENT_TRANSACTIONS
@@ -134,7 +134,7 @@ def test_nothing_begins_while_a_step_is_on_its_way() -> None:
     assert one.now.partitions == PARTS
 
 
-def test_a_fence_aborts_in_an_epoch_that_the_producer_does_not_have() -> None:
+def test_fence_aborts_in_a_new_epoch() -> None:
     one = txn(TxnState.ONGOING)
     fence = one.fence()
     one.begin(fence)
@@ -146,7 +146,7 @@ def test_a_fence_aborts_in_an_epoch_that_the_producer_does_not_have() -> None:
     assert one.now.partitions == frozenset()
 
 
-def test_a_fence_that_was_not_stored_bumps_no_second_time() -> None:
+def test_failed_fence_bumps_the_epoch_once() -> None:
     one = txn(TxnState.ONGOING)
     one.begin(one.fence())
     one.begin(step_of(one.end(ID, 4, commit=False, by_client=False, now_ms=NOW_MS)))
@@ -155,7 +155,7 @@ def test_a_fence_that_was_not_stored_bumps_no_second_time() -> None:
     assert one.fence().producer_epoch == 4
 
 
-def test_steps_out_of_order_are_a_bug() -> None:
+def test_steps_out_of_order_raise() -> None:
     with pytest.raises(RuntimeError, match="CompleteCommit cannot follow"):
         txn(TxnState.ONGOING).begin(replace(txn().now, state=TxnState.COMPLETE_COMMIT))
 
@@ -174,7 +174,7 @@ def test_kafkas_names() -> None:
     assert TxnState.COMPLETE_ABORT.title == "CompleteAbort"
 
 
-def test_the_record_is_laid_out_as_kafkas() -> None:
+def test_record_layout_matches_kafka() -> None:
     """A transaction of `t` on a-0, a-2 and b-1, by TransactionLogKey and TransactionLogValue 0."""
     assert encode_key("t") == bytes.fromhex("0000 0001 74")
     assert encode_value(txn(TxnState.ONGOING).now) == bytes.fromhex(
@@ -193,7 +193,7 @@ STATES = [state for state in TxnState if state is not TxnState.PREPARE_EPOCH_FEN
     parts=st.frozensets(st.tuples(st.text(max_size=5), st.integers(0, 9))),
     transactional_id=st.text(max_size=20),
 )
-def test_records_come_back(
+def test_records_round_trip(
     state: TxnState, parts: frozenset[tuple[str, int]], transactional_id: str
 ) -> None:
     known = parts if state is not TxnState.EMPTY else frozenset()

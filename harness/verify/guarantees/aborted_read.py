@@ -1,4 +1,4 @@
-"""A send that failed for certain is nowhere to be seen, nor an aborted one under read_committed."""
+"""A send that certainly failed is never readable, nor an aborted one under read_committed."""
 
 from __future__ import annotations
 

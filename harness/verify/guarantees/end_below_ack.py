@@ -1,7 +1,7 @@
-"""The end that consumers are told lies beyond everything that was acknowledged before.
+"""The latest offset that a broker answers lies beyond everything acknowledged before.
 
 acks=all. An acknowledgement counts when it was given in the answer's epoch or an older one, by
-ZooKeeper's state at its end: a deposed leader that does not know it yet may tell an older end.
+ZooKeeper's state at its end: a deposed leader that does not know it yet may answer an older end.
 """
 
 from __future__ import annotations

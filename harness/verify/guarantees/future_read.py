@@ -1,4 +1,4 @@
-"""Nobody reads what was not yet sent.
+"""No record is read before it was sent.
 
 Only the end of a poll is known, so a read may be accused only when its poll had returned before
 the send was invoked, or, of readers of committed records, before its commit was. That is permitted

@@ -1,7 +1,7 @@
-"""The generations of a group only rise, as one member hears of them.
+"""The generations of a group that one member receives only rise.
 
-A generation is on every replica in sync before its members are told of it, so that the next
-coordinator goes on from there. Only what one session of a client was told is compared: others may
+A generation is on every replica in sync before its members receive it, so that the next
+coordinator goes on from there. Only what one session of a client received is compared: others may
 hear late of a generation that is over. Who joins anew joins a later one. `forgotten`: the only
 member of a group, which leads it, was given other partitions than it had given itself in that
 generation (workloads with `zombie_offsets`).

@@ -1,4 +1,4 @@
-"""The end that consumers are told never falls back while the epoch does not.
+"""The latest offset that brokers answer never falls while the leader epoch stays.
 
 Neither does the last stable offset, which is the end for readers of committed records: a
 transaction begins at the log's end, never below what was stable. Answers to ListOffsets of version

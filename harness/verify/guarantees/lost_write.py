@@ -1,4 +1,4 @@
-"""An acknowledged record is there in the end.
+"""An acknowledged record is in the final log.
 
 Not judged: compacted topics (there it is latest_value_lost), offsets below the log's start, and
 acknowledgements without an offset of what may have stood there: not sent after a record that the

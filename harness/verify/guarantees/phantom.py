@@ -1,4 +1,4 @@
-"""Nothing appears that nobody wrote.
+"""Every record was written by a client.
 
 What an application copied is no send of ours, but a copy of one. Passed over are values of a client
 whose journal is damaged: the invocation may have been lost.

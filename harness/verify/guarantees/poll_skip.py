@@ -1,4 +1,4 @@
-"""A consumer passes no record that it could have been given.
+"""A consumer skips no record that was available to it.
 
 A gap in what a consumer received, without seek, reset or rebalance, must hold nothing visible; nor
 may one between the committed offset that a member read after a rebalance and its first record.

@@ -1,4 +1,4 @@
-"""Nobody who reads committed records is given one before its commit was asked for.
+"""A reader of committed records receives none before its commit was requested.
 
 Nor is such a reader told an end beyond a record whose commit had not been asked for yet: it would
 take the position for one that nothing comes before any more.

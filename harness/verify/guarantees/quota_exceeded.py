@@ -1,4 +1,4 @@
-"""Nobody writes or reads more than the quota of their client id, in the long run.
+"""In the long run, clients write and read no more than the quota of their client id.
 
 Judged by partition and client, in each stretch of a quota that nothing disturbed (see `rations`):
 records of the client that were acknowledged in it, and records sent in it (what was fetched before

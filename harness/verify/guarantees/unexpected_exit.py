@@ -1,4 +1,4 @@
-"""No broker ends by itself.
+"""No broker exits by itself.
 
 Counted are brokers whose process the lab started and watched. Where a fault may bring one to an end
 (a full disk, no file descriptors, its last log directory gone) the lab expects it.

@@ -1,4 +1,4 @@
-"""Brokers answer as they are set, and as they were told before.
+"""Brokers answer by their settings and by what they acknowledged before.
 
 The workload's examiner asks them about groups, topics and transactions of its own, of which nobody
 else knows, until the answer is right, and for ten seconds at most. What it asks while a fault

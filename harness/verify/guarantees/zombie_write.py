@@ -1,4 +1,4 @@
-"""Whoever lost its transactional id to another producer writes nothing any more.
+"""A producer that lost its transactional id to another one writes nothing any more.
 
 Another one has it as soon as its InitProducerId was answered; what the first one sends after that,
 or commits, must be refused. In a log the epochs of one producer id never fall, its markers' among

@@ -1,4 +1,4 @@
-"""No cleaner takes anything of an active segment, on whatever replica."""
+"""The cleaner removes nothing of an active segment, on any replica."""
 
 from __future__ import annotations
 

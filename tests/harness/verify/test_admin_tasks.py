@@ -1,4 +1,4 @@
-"""What administrators asked for, and whether it ended."""
+"""Administrative requests must finish, unless something prevents them."""
 
 from __future__ import annotations
 

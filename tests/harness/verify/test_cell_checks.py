@@ -1,4 +1,4 @@
-"""Cells that are not what they should be are told with their file, and accuse nobody."""
+"""Malformed cells are reported with their file and cause no finding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Times that went back are found in any piece of a part, and answers out of order are none."""
+"""Clocks that went back are found in any batch of a part; answers out of order are none."""
 
 from __future__ import annotations
 

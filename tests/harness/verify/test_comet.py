@@ -1,4 +1,4 @@
-"""Native operators judge as Spark's own do, in a process with a JVM of their own."""
+"""Comet's operators give the results of Spark's own, in a process with its own JVM."""
 
 from __future__ import annotations
 

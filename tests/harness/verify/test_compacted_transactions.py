@@ -1,4 +1,4 @@
-"""Transactions on a compacted topic: what their readers are given, and what replicas have."""
+"""Transactions on a compacted topic: what readers receive, and what replicas hold."""
 
 from __future__ import annotations
 

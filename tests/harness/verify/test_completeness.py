@@ -1,4 +1,4 @@
-"""Histories as a stranger would make them who wants a PASS: what is missed silently is no PASS."""
+"""Histories whose evidence is incomplete without a trace do not pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Circles of transactions are found, by reads alone or by what permits them."""
+"""Cycles of transactions are found, by reads alone or by the orders that are possible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Positions that somebody had deleted: they stay away, unless a failover may have undone it."""
+"""Deleted positions stay deleted, unless a failover may have restored them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an administrator deleted is owed to nobody, also where it is on disks still."""
+"""Deleted records need not be delivered, also while they are on disks."""
 
 from __future__ import annotations
 

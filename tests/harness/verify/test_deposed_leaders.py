@@ -1,4 +1,4 @@
-"""Who was deposed acknowledges nothing more: by ZooKeeper's state, and by what it said itself."""
+"""A deposed leader acknowledges nothing: by ZooKeeper's state, and by its own answers."""
 
 from __future__ import annotations
 

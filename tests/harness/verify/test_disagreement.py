@@ -1,4 +1,4 @@
-"""Who leads, and how many are in sync, everybody tells alike once there was time to hear of it."""
+"""Leader and ISR size are the same in every answer once the change had time to spread."""
 
 from __future__ import annotations
 

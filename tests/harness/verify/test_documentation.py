@@ -1,4 +1,4 @@
-"""docs/reference/guarantees.md tells every guarantee, and each declares itself whole."""
+"""docs/reference/guarantees.md lists every guarantee, and each declaration is complete."""
 
 from __future__ import annotations
 

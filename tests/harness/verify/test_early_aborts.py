@@ -1,5 +1,4 @@
-"""A coordinator that ends a transaction before its time is accused, where nobody else had a reason
-to."""
+"""A coordinator that ends a transaction before its timeout is found, unless it had a reason."""
 
 from __future__ import annotations
 

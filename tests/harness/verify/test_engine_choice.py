@@ -1,4 +1,4 @@
-"""`--engine auto`: the engine that it takes for a run, and the reason that it gives."""
+"""`--engine auto`: the engine that it chooses for a run, and the reason."""
 
 from __future__ import annotations
 

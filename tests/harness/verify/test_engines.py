@@ -1,4 +1,4 @@
-"""Spark and DuckDB judge the same."""
+"""Spark and DuckDB give the same results."""
 
 from __future__ import annotations
 

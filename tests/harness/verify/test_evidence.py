@@ -1,4 +1,4 @@
-"""What is read of a run's Parquet files."""
+"""Reading of a run's Parquet files."""
 
 from __future__ import annotations
 

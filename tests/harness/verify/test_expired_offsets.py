@@ -1,4 +1,4 @@
-"""Positions that nobody commits for long enough are forgotten (KIP-211), and not before."""
+"""Committed positions expire after their retention (KIP-211), and not before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A partition that somebody gave fewer replicas than min.insync.replicas asks for is written to."""
+"""A partition with fewer replicas than min.insync.replicas, by reassignment, accepts writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `flush.ms` had brought to every disk no power cut may take."""
+"""A power cut may not lose what `flush.ms` had brought to every disk."""
 
 from __future__ import annotations
 

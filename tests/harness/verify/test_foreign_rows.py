@@ -1,4 +1,4 @@
-"""Rows of another run, and parts that were written anew, are told, and accuse nobody."""
+"""Rows of another run, and parts that were rewritten, are reported and cause no finding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Leaders that left are in sync no more when others are elected for that."""
+"""A former leader is not in sync once another leader was elected in its place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a group may do is never held against it; what it may not is found, with its record."""
+"""Permitted behaviour of a group is no finding; each violation is found with its record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where members read on, and where positions may stand when."""
+"""Where members resume, and which positions are possible at a time."""
 
 from __future__ import annotations
 

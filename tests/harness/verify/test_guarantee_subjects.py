@@ -1,4 +1,4 @@
-"""A guarantee without a subject in a run is not queried, and its result is that of its queries."""
+"""A guarantee without a subject in a run is not queried, and its result is the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Healthy evidence holds, every damage is found by its guarantee, excuses excuse."""
+"""Healthy evidence holds, every damage is found by its guarantee, and excuses excuse."""
 
 from __future__ import annotations
 

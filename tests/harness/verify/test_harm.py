@@ -1,4 +1,4 @@
-"""What power cuts and lost disks permit: what no in-sync replica was left with, and no more."""
+"""Power cuts and lost disks permit the loss of what no in-sync replica still had, and no more."""
 
 from __future__ import annotations
 

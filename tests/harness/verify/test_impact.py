@@ -1,4 +1,4 @@
-"""What a fault cost, and whether it may be judged for progress and recovery."""
+"""The cost of a fault, and whether it may be judged for progress and recovery."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Numbers that nothing can be, and rows without what they are about, are told with their file, and
-accuse nobody. Texts without end stand cut in findings."""
+"""Impossible values are reported with their file and cause no finding; findings cut long texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replicas that fall out of sync when nothing is in their way."""
+"""Replicas that leave the ISR without a fault are found."""
 
 from __future__ import annotations
 

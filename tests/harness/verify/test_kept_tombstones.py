@@ -1,4 +1,4 @@
-"""A tombstone goes once it is old enough, and a log that is compacted alone loses nothing else."""
+"""A tombstone is removed once it is old enough; compaction removes nothing else."""
 
 from __future__ import annotations
 

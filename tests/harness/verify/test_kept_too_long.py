@@ -1,4 +1,4 @@
-"""What was to go and is still there: found where it is known, and nowhere else."""
+"""Data that should be deleted and is still there is found, where its age is known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A transaction that the end of an earlier one committed is read before its own commit."""
+"""A transaction that an earlier commit request ended may be read before its own commit."""
 
 from __future__ import annotations
 

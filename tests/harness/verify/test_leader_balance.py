@@ -1,4 +1,4 @@
-"""Leaders that are to go back to preferred ones, and those of who shuts down to others before."""
+"""Leadership returns to preferred replicas, and leaves a broker before it shuts down."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Partitions that nobody leads, and whether anybody could have."""
+"""A partition without a leader is found where an eligible replica lived."""
 
 from __future__ import annotations
 

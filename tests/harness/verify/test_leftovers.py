@@ -1,4 +1,4 @@
-"""What should be on no disk any more is found, where nothing was in the way of its removal."""
+"""Data that should be on no disk any more is found, where nothing prevented its removal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A replica that was never healed may hold what it would truncate; one that was may not."""
+"""A replica that was never healed may hold a divergent suffix; a healed one may not."""
 
 from __future__ import annotations
 

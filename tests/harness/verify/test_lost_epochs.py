@@ -1,4 +1,4 @@
-"""Unclean elections that took a whole epoch, or that began below where a log begins now."""
+"""Unclean elections that lost a whole epoch, or that began below the present log start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who leaves a group is not waited for."""
+"""A group does not wait for a member that left."""
 
 from __future__ import annotations
 

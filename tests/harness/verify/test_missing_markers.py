@@ -1,4 +1,4 @@
-"""As long as a log has records of a transaction, it has the marker that ended it."""
+"""A log with records of a transaction has the marker that ended it."""
 
 from __future__ import annotations
 

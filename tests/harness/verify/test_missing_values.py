@@ -1,4 +1,4 @@
-"""A single cell that is empty accuses nobody, where others tell what stood there."""
+"""A null cell whose value other rows contain causes no finding."""
 
 from __future__ import annotations
 

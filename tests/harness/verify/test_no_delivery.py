@@ -1,4 +1,4 @@
-"""A group that lives and is given nothing is found; one that is disturbed, or silent, is not."""
+"""A living group without deliveries is found; a disturbed or silent one is not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Histories that once slipped through, and healthy ones that once were accused."""
+"""Histories that were once passed wrongly, and healthy ones that once caused a finding."""
 
 from __future__ import annotations
 

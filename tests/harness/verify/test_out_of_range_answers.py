@@ -1,4 +1,4 @@
-"""A consumer is not told that there is nothing where it stands, if the log goes on there."""
+"""A position within the log is not answered with OFFSET_OUT_OF_RANGE."""
 
 from __future__ import annotations
 

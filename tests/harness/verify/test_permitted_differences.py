@@ -1,4 +1,4 @@
-"""What settings void is counted as permitted, and nothing beyond it."""
+"""Losses that the settings permit are counted as permitted, and no others."""
 
 from __future__ import annotations
 

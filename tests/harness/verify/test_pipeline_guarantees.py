@@ -1,4 +1,4 @@
-"""A pipeline's output is compared with its input: what is missing, and what is there twice."""
+"""A pipeline's output is compared with its input: missing and doubled records."""
 
 from __future__ import annotations
 

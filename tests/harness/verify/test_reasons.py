@@ -1,4 +1,4 @@
-"""What keeps a run from a green verdict, and what outranks what."""
+"""What keeps a run from PASS, and the precedence of verdicts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a record says of itself beside its content, and what has no place: both are judged."""
+"""Attributes of records beside their content, and records without a place, are judged."""
 
 from __future__ import annotations
 

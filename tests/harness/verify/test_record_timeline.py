@@ -1,4 +1,4 @@
-"""The life of one record, from made-up evidence."""
+"""The timeline of one record, from made-up evidence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A producer that did nothing wrong is not refused for its sequence."""
+"""The sequence numbers of a correct producer are not rejected."""
 
 from __future__ import annotations
 

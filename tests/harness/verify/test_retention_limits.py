@@ -1,4 +1,4 @@
-"""What is beyond its topic's limits of size or time must not have been taken."""
+"""Retention deletes only what exceeds its topic's limits of size or time."""
 
 from __future__ import annotations
 

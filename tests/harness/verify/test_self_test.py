@@ -1,4 +1,4 @@
-"""The canary must be heard, and a verifier that went deaf must be UNKNOWN."""
+"""A verdict is UNKNOWN where the self-test misses a damage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A retention that was shorter for a while took what was too old then; segments end in time."""
+"""A temporarily shorter retention deletes what was too old then; segments end in time."""
 
 from __future__ import annotations
 

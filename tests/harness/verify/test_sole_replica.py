@@ -1,4 +1,4 @@
-"""A partition whose last leader is no replica any more, and left nothing to those that are."""
+"""A partition whose last leader is no replica any more, and left no records to the others."""
 
 from __future__ import annotations
 

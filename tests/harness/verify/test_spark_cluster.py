@@ -1,4 +1,4 @@
-"""A standalone cluster of two workers judges as a session of one process does."""
+"""A standalone cluster of two workers gives the results of a session in one process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A static member that is back before its session ran out disturbs nobody."""
+"""A static member that rejoins within its session timeout causes no rebalance."""
 
 from __future__ import annotations
 

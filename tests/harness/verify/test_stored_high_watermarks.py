@@ -1,4 +1,4 @@
-"""A high watermark on disk is that of a moment ago, where brokers had the time to write it."""
+"""A high watermark on disk is recent, where brokers had the time to write it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who takes over a group has its members for a session at least."""
+"""A new coordinator keeps the members of its groups for at least one session."""
 
 from __future__ import annotations
 

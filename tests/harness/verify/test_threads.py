@@ -1,4 +1,4 @@
-"""A judgement that is stuck does not keep its process."""
+"""A judgement that hangs does not keep its process alive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What administrators asked for excuses what follows from it, where they asked for it."""
+"""Changes that administrators requested excuse their consequences, for the topic they concern."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is told by a topic's name is of that topic, and of it as it was then."""
+"""Evidence that has only a topic's name belongs to the topic of that name at that time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What transactions may do is never held against them; what they may not is found."""
+"""Permitted outcomes of transactions are no finding; violations are found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What brokers hear late is not held against them; what they had shown to be over is."""
+"""A broker may apply changes of rights late, but in their order."""
 
 from __future__ import annotations
 

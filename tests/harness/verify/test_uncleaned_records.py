@@ -1,4 +1,4 @@
-"""What was overwritten long ago is cleaned, where it is known to be overwritten."""
+"""Records that were overwritten long ago are cleaned, where they are known to be overwritten."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Brokers that end by themselves, and those that may have been ended."""
+"""Brokers that exit by themselves are found, unless something outside may have stopped them."""
 
 from __future__ import annotations
 

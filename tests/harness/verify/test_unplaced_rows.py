@@ -1,4 +1,4 @@
-"""Rows that do not say where they belong prove nothing, and what they tell may be of anywhere."""
+"""Rows without a place prove nothing, and may belong to any partition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Evidence that cannot be read is UNKNOWN with its reason, a folder that is no run wrong usage."""
+"""Unreadable evidence makes a verdict UNKNOWN with a reason; a folder without a run is an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A judgement that hangs ends as UNKNOWN, and says where it stood."""
+"""A judgement that hangs ends as UNKNOWN, and reports where it hung."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A wrong answer is found, unless a fault may have made it."""
+"""A wrong answer is found, unless a fault may have caused it."""
 
 from __future__ import annotations
 

@@ -41,10 +41,10 @@ def compare(a: Path, b: Path) -> list[Line]:
     return [
         *_pairs("run", _run(first), _run(second)),
         *_pairs("versions", first.result.versions, second.result.versions),
-        *_different("settings", _settings(first), _settings(second)),
+        *_differing_lines("settings", _settings(first), _settings(second)),
         *_numbers("load", _load(a), _load(b)),
         *_numbers("unavailability", _faults(first), _faults(second)),
-        *_different("guarantees", _judged(first), _judged(second)),
+        *_differing_lines("guarantees", _statuses(first), _statuses(second)),
     ]
 
 
@@ -60,16 +60,16 @@ def _settings(run: LoadedRun) -> dict[str, str]:
     if run.scenario is None:
         return {}
     settings: dict[str, Any] = msgspec.to_builtins(run.scenario)
-    return dict(_flat("", {name: one for name, one in settings.items() if name not in SAME}))
+    return dict(_flatten("", {name: one for name, one in settings.items() if name not in SAME}))
 
 
-def _flat(name: str, value: Any) -> Iterator[tuple[str, str]]:
+def _flatten(name: str, value: Any) -> Iterator[tuple[str, str]]:
     if isinstance(value, dict):
         for key, one in value.items():
-            yield from _flat(f"{name}.{key}" if name else str(key), one)
+            yield from _flatten(f"{name}.{key}" if name else str(key), one)
     elif isinstance(value, (list, tuple)) and any(isinstance(one, dict) for one in value):
         for number, one in enumerate(value):
-            yield from _flat(f"{name}[{number}]", one)
+            yield from _flatten(f"{name}[{number}]", one)
     else:
         listed = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else value
         yield name, "" if listed is None else str(listed)
@@ -107,7 +107,7 @@ def _faults(run: LoadedRun) -> dict[str, tuple[float, str]]:
     return found
 
 
-def _judged(run: LoadedRun) -> dict[str, str]:
+def _statuses(run: LoadedRun) -> dict[str, str]:
     return {
         g.name: f"{g.status}" + (f", {counted(g.violations, 'violation')}" if g.violations else "")
         + (f", {g.permitted:,} permitted" if g.permitted else "")
@@ -120,7 +120,7 @@ def _pairs(part: str, a: dict[str, str], b: dict[str, str]) -> Iterator[Line]:
         yield Line(part=part, what=what, a=a.get(what, ""), b=b.get(what, ""))
 
 
-def _different(part: str, a: dict[str, str], b: dict[str, str]) -> Iterator[Line]:
+def _differing_lines(part: str, a: dict[str, str], b: dict[str, str]) -> Iterator[Line]:
     return (line for line in _pairs(part, a, b) if line.differs)
 
 

@@ -74,7 +74,7 @@ def page_of(
         folder=run_dir,
         stacks=stacks(run_dir),
         repeats=repeats(run_dir, result),
-        caught={name: mutants[name] for name in _judged(result) if mutants.get(name)},
+        caught={name: mutants[name] for name in _judged_names(result) if mutants.get(name)},
         Status=Status,
     )
 
@@ -124,7 +124,7 @@ def sentence(result: Result) -> str:
     if result.verdict is Verdict.FAIL and violated:
         first, *others = violated
         also = ", ".join(f"{g.name} ({g.violations:,})" for g in others)
-        broken = f"{_about(first.name)} ({first.name}, {times(first.violations)})"
+        broken = f"{_describe(first.name)} ({first.name}, {times(first.violations)})"
         return f"Broken {faults}: {broken}{f'; also {also}' if also else ''}."
     if result.verdict is Verdict.PASS:
         sends = result.counts.get("sends", 0)
@@ -143,7 +143,7 @@ def _under(result: Result) -> str:
     return f"under {counted(len(result.faults), 'fault')} ({named})"
 
 
-def _about(name: str) -> str:
+def _describe(name: str) -> str:
     """The violation of a guarantee in words."""
     known = GUARANTEES.get(name)
     return known.about if known else "a promise that this version does not know"
@@ -156,7 +156,7 @@ def _own(run: LoadedRun) -> list[GuaranteeResult]:
     return broken + [g for g in run.result.guarantees if g.name in named and g not in broken]
 
 
-def _judged(result: Result) -> list[str]:
+def _judged_names(result: Result) -> list[str]:
     return [g.name for g in result.guarantees if g.status is not Status.NOT_JUDGED]
 
 
@@ -166,7 +166,7 @@ def _environment(origin_ns: int) -> jinja2.Environment:
         "at": lambda at_ns: f"{(at_ns - origin_ns) / NS:.2f} s",
         "slug": lambda status: str(status).replace(" ", "-"),
         "columns": _columns,
-        "unreported": _unreported,
+        "unreported": _count_unreported,
         "groups": _groups,
         "reasons": _reasons,
         "record": record_of,
@@ -183,7 +183,7 @@ def _columns(records: list[dict[str, Any]]) -> list[str]:
     return list(dict.fromkeys(key for record in records for key in record))
 
 
-def _unreported(guarantee: GuaranteeResult) -> int:
+def _count_unreported(guarantee: GuaranteeResult) -> int:
     """The number of findings that are counted but not stored."""
     return max(0, guarantee.violations + guarantee.permitted - len(guarantee.findings))
 

@@ -49,7 +49,7 @@ class Drawn:
 def lives(run_dir: Path, result: Result, origin_ns: int) -> dict[str, Drawn]:
     """By value_id, the lives of the first records that findings name, as far as known; their
     seconds count from `origin_ns`."""
-    wanted = _wanted(result)
+    wanted = _select_records(result)
     if not wanted:
         return {}
     found = lives_of(run_dir, wanted, load_facts(run_dir))
@@ -59,7 +59,7 @@ def lives(run_dir: Path, result: Result, origin_ns: int) -> dict[str, Drawn]:
     }
 
 
-def _wanted(result: Result) -> list[str]:
+def _select_records(result: Result) -> list[str]:
     wanted: dict[str, None] = {}
     order = (Status.VIOLATED, Status.PERMITTED)
     judged = sorted(
@@ -88,7 +88,7 @@ def _drawn(life: Life) -> Drawn:
     _leaders(plot, life, set(brokers), end_s)
     _moments(plot, life, lanes, client, end_s)
     _ends(plot, life, lanes, end_s)
-    _lost(plot, life)
+    _mark_loss(plot, life)
     script, markup = components(plot)
     return Drawn(life=life, script=script, markup=markup)
 
@@ -177,7 +177,7 @@ def _held(one: Replica) -> str:
     return "lacks it in the end" + (f", has {plain(one.instead)}" if one.instead else "")
 
 
-def _lost(plot: Any, life: Life) -> None:
+def _mark_loss(plot: Any, life: Life) -> None:
     """Mark the first leader after the acknowledgement whose log lacks the record in the end."""
     acked = next((m.at_ns for m in life.moments if m.kind == "acknowledged"), None)
     without = {one.broker for one in life.replicas if not one.offsets}

@@ -39,7 +39,7 @@ def repeats(run_dir: Path, result: Result) -> RepeatedRuns:
     beside = sorted(run_dir.resolve().parent.glob("*/result.json"))[-NEWEST:]
     own_result = run_dir.resolve() / "result.json"
     heads = [head for path in {*beside} - {own_result} if (head := _head(path)) is not None]
-    same = [head.verdict for head in heads if _played(head) == _played(result)]
+    same = [head.verdict for head in heads if _identity(head) == _identity(result)]
     verdicts = [*same, result.verdict]
     judged = [one for one in verdicts if one is not Verdict.UNKNOWN]
     failed = judged.count(Verdict.FAIL)
@@ -52,7 +52,7 @@ def repeats(run_dir: Path, result: Result) -> RepeatedRuns:
     )
 
 
-def _played(one: _Head | Result) -> tuple[str, str, str, str | None]:
+def _identity(one: _Head | Result) -> tuple[str, str, str, str | None]:
     return one.scenario, one.target, one.runtime, one.mutant
 
 

@@ -20,7 +20,7 @@ def progress(run_dir: Path) -> dict[str, list[float]]:
 
     Incomplete lines and the last second are left out.
     """
-    counts = _counted(run_dir)
+    counts = _count_outcomes(run_dir)
     last = max((second for _, second in counts), default=-1)
     columns: dict[str, list[float]] = {"at": [float(n) for n in range(last)]}
     for kind in KINDS:
@@ -28,7 +28,7 @@ def progress(run_dir: Path) -> dict[str, list[float]]:
     return columns
 
 
-def _counted(run_dir: Path) -> Counter[tuple[str, int]]:
+def _count_outcomes(run_dir: Path) -> Counter[tuple[str, int]]:
     """Completions by outcome and second."""
     sent: list[tuple[str, int]] = []
     begin_ns = 0

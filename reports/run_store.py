@@ -80,7 +80,9 @@ class Store:
     def runs(self) -> list[ListedRun]:
         """All runs, the newest first."""
         found = {path: None for pattern in PATTERNS for path in self._folders(pattern)}
-        return sorted(map(self._listed, found), key=lambda run: (run.at_s, run.name), reverse=True)
+        return sorted(
+            map(self._describe_run, found), key=lambda run: (run.at_s, run.name), reverse=True
+        )
 
     def run(self, name: str) -> ListedRun:
         """The run of a name; raises NotStored for any other name."""
@@ -89,7 +91,7 @@ class Store:
         path = self.inside(self.root / name)
         if path is None or path == self.root or not _is_run(path):
             raise NotStored(name)
-        return self._listed(path)
+        return self._describe_run(path)
 
     def inside(self, path: Path) -> Path | None:
         """The resolved path if it is inside the store, else None."""
@@ -104,7 +106,7 @@ class Store:
             if not path.is_symlink() and _is_run(path) and self.inside(path) is not None:
                 yield path.resolve()
 
-    def _listed(self, path: Path) -> ListedRun:
+    def _describe_run(self, path: Path) -> ListedRun:
         result = path / "result.json"
         try:
             summary = _summary(result, result.stat().st_mtime_ns)

@@ -34,13 +34,13 @@ class _Compiled(jinja2.BytecodeCache):
     """
 
     def load_bytecode(self, bucket: Bucket) -> None:
-        with suppress(OSError), _kept(bucket).open("rb") as file:
+        with suppress(OSError), _cache_path(bucket).open("rb") as file:
             bucket.load_bytecode(file)
 
     def dump_bytecode(self, bucket: Bucket) -> None:
         if sys.dont_write_bytecode:
             return
-        path = _kept(bucket)
+        path = _cache_path(bucket)
         with suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
             handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -49,5 +49,5 @@ class _Compiled(jinja2.BytecodeCache):
             Path(part).replace(path)
 
 
-def _kept(bucket: Bucket) -> Path:
+def _cache_path(bucket: Bucket) -> Path:
     return Path(cache_from_source(str(FOLDER / f"{bucket.key}.py")))

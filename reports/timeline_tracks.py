@@ -44,18 +44,18 @@ class Track:
 def tracks(run: EvidenceViews, series: Series, faults: Sequence[FaultResult]) -> list[Track]:
     """Every track that has something to show."""
     found = [
-        _fitted("Faults, until the cluster was healthy again", _faults(series, faults)),
-        _fitted(
+        _fit("Faults, until the cluster was healthy again", _faults(series, faults)),
+        _fit(
             "Partitions: leader (colour), ISR (faint: not full)",
             _partitions(run, series),
         ),
-        _fitted("Brokers: registered, controller (line), faults", _brokers(run, series, faults)),
-        _fitted("Clients and their sessions", _clients(run, series)),
+        _fit("Brokers: registered, controller (line), faults", _brokers(run, series, faults)),
+        _fit("Clients and their sessions", _clients(run, series)),
     ]
     return [track for track in found if track.bands]
 
 
-def _fitted(title: str, bands: list[Band]) -> Track:
+def _fit(title: str, bands: list[Band]) -> Track:
     """A track with at most LANES lanes and BANDS bands."""
     lanes = list(dict.fromkeys(band.lane for band in bands))
     left_out = []
@@ -70,7 +70,7 @@ def _fitted(title: str, bands: list[Band]) -> Track:
     return Track(title=title, bands=bands, left_out=", ".join(left_out))
 
 
-def _cut(series: Series, begin_ns: int, end_ns: int | None) -> tuple[float, float]:
+def _clip(series: Series, begin_ns: int, end_ns: int | None) -> tuple[float, float]:
     """A stretch clipped to the axis; an open end is the end of the axis."""
     end = series.end_s if end_ns is None else min(series.end_s, series.seconds(end_ns))
     return max(0.0, series.seconds(begin_ns)), end
@@ -81,7 +81,7 @@ def _faults(series: Series, faults: Sequence[FaultResult]) -> list[Band]:
     for number, fault in enumerate(faults, 1):
         lane = f"{number}. {fault.fault}"
         healed_ns = fault.healed_ns or fault.end_ns
-        begin, end = _cut(series, fault.begin_ns, healed_ns)
+        begin, end = _clip(series, fault.begin_ns, healed_ns)
         acted = "" if fault.acted else ", left no trace"
         detail = f"{', '.join(fault.targets)}{acted}: {fault.proof}"
         bands.append(
@@ -117,7 +117,7 @@ def _partitions(run: EvidenceViews, series: Series) -> list[Band]:
     bands = []
     for topic, partition, at_ns, leader, epoch, isr_json, until_ns in rows:
         lane, isr = f"{topic}-{partition}", _numbers(isr_json)
-        begin, end = _cut(series, at_ns, until_ns)
+        begin, end = _clip(series, at_ns, until_ns)
         if end <= begin:
             continue
         led = "no leader" if leader is None or leader < 0 else f"b{leader}"
@@ -150,7 +150,7 @@ def _brokers(run: EvidenceViews, series: Series, faults: Sequence[FaultResult]) 
     )
     bands = []
     for broker, at_ns, gone, until_ns in rows:
-        begin, end = _cut(series, at_ns, until_ns)
+        begin, end = _clip(series, at_ns, until_ns)
         if end > begin:
             bands.append(
                 Band(lane=f"b{broker}", begin_s=begin, end_s=end, shade="gone" if gone else "up",
@@ -166,7 +166,7 @@ def _controllers(run: EvidenceViews, series: Series) -> Iterator[Band]:
     )
     for (controller, at_ns), (_, until_ns) in pairwise([*rows, (None, None)]):
         if controller is not None and controller >= 0:
-            begin, end = _cut(series, at_ns, until_ns)
+            begin, end = _clip(series, at_ns, until_ns)
             if end > begin:
                 yield Band(lane=f"b{controller}", begin_s=begin, end_s=end, shade="controller",
                            detail="controller", thin=True)  # fmt: skip
@@ -174,7 +174,7 @@ def _controllers(run: EvidenceViews, series: Series) -> Iterator[Band]:
 
 def _struck(series: Series, faults: Sequence[FaultResult], lanes: set[str]) -> Iterator[Band]:
     for fault in faults:
-        begin, end = _cut(series, fault.begin_ns, fault.healed_ns or fault.end_ns)
+        begin, end = _clip(series, fault.begin_ns, fault.healed_ns or fault.end_ns)
         ends = {name for target in fault.targets for name in target.split("->")}
         for broker in sorted(ends & lanes):
             itself = broker in fault.targets
@@ -191,7 +191,7 @@ def _clients(run: EvidenceViews, series: Series) -> list[Band]:
     )
     bands = []
     for client, session, kind, library, version, acks, begin_ns, end_ns in rows:
-        begin, end = _cut(series, begin_ns, end_ns)
+        begin, end = _clip(series, begin_ns, end_ns)
         if end <= begin:
             continue
         facts: list[Any] = [kind, f"session {session}", " ".join(filter(None, (library, version)))]

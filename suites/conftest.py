@@ -95,10 +95,10 @@ def results(request: pytest.FixtureRequest, play: Play) -> list[Result]:
     """
     name = request.param
     if not SCENARIOS[name].must_find:
-        return [judged(play(name))]
+        return [require_verdict(play(name))]
     results: list[Result] = []
     for seed in range(1, REPEATS + 1):
-        results.append(judged(play(name, seed=seed)))
+        results.append(require_verdict(play(name, seed=seed)))
         if all(results[-1].must_find.values()):
             break
     return results
@@ -110,12 +110,12 @@ def mutated(request: pytest.FixtureRequest, play: Play) -> list[Result]:
     mutant = MUTANTS[request.param]
     seeds = SEEDS if request.config.getoption("--urteil-nightly") else SEEDS[:1]
     return [
-        judged(play(mutant.scenario, seed=seed, mutant=mutant.name, target="urteil"))
+        require_verdict(play(mutant.scenario, seed=seed, mutant=mutant.name, target="urteil"))
         for seed in seeds
     ]
 
 
-def judged(result: Result) -> Result:
+def require_verdict(result: Result) -> Result:
     """The result; raises UnknownVerdict for UNKNOWN."""
     if result.verdict is Verdict.UNKNOWN:
         raise UnknownVerdict(explanation(result))

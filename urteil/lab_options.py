@@ -85,7 +85,7 @@ def with_markers(
     merged = msgspec.structs.asdict(options)
     requested: set[str] = set()
     for marker in markers:
-        keywords = _checked(marker)
+        keywords = _check_keywords(marker)
         requested |= keywords.keys()
         for name in ("config", "topics"):
             keywords[name] = merged[name] | keywords.get(name, {})
@@ -115,7 +115,7 @@ def check_config(options: Options, brokers: int) -> None:
         )
 
 
-def _checked(marker: Mapping[str, Any]) -> dict[str, Any]:
+def _check_keywords(marker: Mapping[str, Any]) -> dict[str, Any]:
     """The keywords of a marker, topics by name. Raises PluginError for a session option."""
     keywords = dict(marker)
     for name, option in SESSION_WORDS.items():

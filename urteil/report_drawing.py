@@ -10,7 +10,7 @@ DRAWING = (*(f"urteil.reports.{name}" for name in _PAGE), "urteil.suites.mutants
 """Modules that `draw` imports; the runner imports them during the load."""
 
 
-def caught() -> dict[str, list[str]]:
+def mutants_by_guarantee() -> dict[str, list[str]]:
     """The mutants that each guarantee's check catches."""
     from urteil.suites.mutants import MUTANTS
 
@@ -27,7 +27,7 @@ def draw(run_dir: Path, *, pictures: bool = True) -> list[Path]:
     """
     from urteil.reports import write_reports
 
-    return write_reports(run_dir, caught() if pictures else {}, pictures=pictures)
+    return write_reports(run_dir, mutants_by_guarantee() if pictures else {}, pictures=pictures)
 
 
 def keep_logs(run_dir: Path, keep: str, *, failed: bool) -> None:

@@ -94,7 +94,7 @@ class _Pages:
         """All runs, by filters of the query."""
         runs = self._store.runs()
         filters = {name: request.query_params.get(name, "").strip() for name in FILTERS}
-        found = [run for run in runs if _wanted(run, filters)]
+        found = [run for run in runs if _matches(run, filters)]
         choices = {
             "scenario": sorted({run.scenario for run in runs}),
             "target": sorted({run.summary.target for run in runs if run.summary}),
@@ -202,7 +202,7 @@ class _Pages:
 FILTERS = ("scenario", "target", "verdict", "since", "until", "guarantee")
 
 
-def _wanted(run: ListedRun, filters: Mapping[str, str]) -> bool:
+def _matches(run: ListedRun, filters: Mapping[str, str]) -> bool:
     target = run.summary.target if run.summary else ""
     return all((
         filters["scenario"] in ("", run.scenario),

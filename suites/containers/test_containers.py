@@ -6,14 +6,14 @@ import pytest
 
 from urteil.harness.scenarios import SCENARIOS
 from urteil.harness.verify.result import Result, Status, Verdict
-from urteil.suites.conftest import Play, judged
+from urteil.suites.conftest import Play, require_verdict
 from urteil.suites.mutants import MUTANTS
 from urteil.suites.verdicts import assert_expected, explanation, guarantee
 
 
 @pytest.mark.parametrize("scenario", ["demo", "restart-storm", "unplug-leader", "starved-leader"])
 def test_scenario_in_containers(play: Play, scenario: str) -> None:
-    result = judged(play(scenario, runtime="docker"))
+    result = require_verdict(play(scenario, runtime="docker"))
     assert_expected(SCENARIOS[scenario], [result])
 
 
@@ -22,7 +22,7 @@ def test_scenario_in_containers(play: Play, scenario: str) -> None:
 )
 def test_mutant_is_caught_by_its_guarantee(play: Play, name: str) -> None:
     mutant = MUTANTS[name]
-    result: Result = judged(
+    result: Result = require_verdict(
         play(mutant.scenario, mutant=mutant.name, target="urteil", runtime="docker")
     )
     assert result.verdict is Verdict.FAIL, explanation(result)

@@ -12,7 +12,7 @@ import click
 from urteil.cli import completion
 from urteil.cli.options import budget_option, engine_option, into_option, json_option, out_option
 from urteil.cli.run import EXIT_CODES
-from urteil.cli.suggestions import known
+from urteil.cli.suggestions import require_known
 
 if TYPE_CHECKING:
     from urteil.harness.hunt.job import Row
@@ -109,7 +109,7 @@ def chosen_scenarios(suites: Sequence[str], named: Sequence[str]) -> list[str]:
     """The named scenarios and those of the suites; all scenarios when neither is given."""
     from urteil.harness.scenarios import SCENARIOS, SUITES
 
-    wanted = [known("scenario", name, SCENARIOS) for name in named]
+    wanted = [require_known("scenario", name, SCENARIOS) for name in named]
     for suite in suites:
         if suite not in SUITES:
             raise click.UsageError(f"no suite {suite!r}; known: {', '.join(SUITES)}")
@@ -121,7 +121,7 @@ def meant_of(names: Sequence[str], suites: Sequence[str]) -> list[Meant]:
     from urteil.harness.hunt.matrix import Meant
     from urteil.suites.mutants import MUTANTS
 
-    chosen = [known("mutant", name, MUTANTS) for name in names] or list(MUTANTS)
+    chosen = [require_known("mutant", name, MUTANTS) for name in names] or list(MUTANTS)
     inside = set(chosen_scenarios(suites, ()))
     return [
         Meant(name=name, scenario=MUTANTS[name].scenario, guarantee=MUTANTS[name].guarantee)

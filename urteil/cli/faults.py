@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from urteil.cli.options import Number, json_option
-from urteil.cli.suggestions import known
+from urteil.cli.suggestions import require_known
 
 if TYPE_CHECKING:
     from urteil.chaos.fault_arguments import Option
@@ -47,11 +47,11 @@ def check(
     """
     from urteil.chaos.faults import FAULTS
 
-    chosen = [known("fault", name, FAULTS) for name in names] or list(FAULTS)
+    chosen = [require_known("fault", name, FAULTS) for name in names] or list(FAULTS)
     if cluster is not None and (target or runtime):
         raise click.UsageError("a standing cluster has its target and runtime: leave them out")
     found = []
-    for one in _checked(chosen, cluster, target or "urteil", runtime or "process", seed):
+    for one in _check_faults(chosen, cluster, target or "urteil", runtime or "process", seed):
         found.append(one)
         if not as_json:
             click.echo(_sentence(one))
@@ -83,7 +83,7 @@ def hold(name: str, target: str | None, cluster: str, for_s: float, **arguments:
     signal.signal(
         signal.SIGINT, signal.default_int_handler
     )  # a shell script's background jobs ignore SIGINT
-    kind = FAULTS[known("fault", name, FAULTS)]
+    kind = FAULTS[require_known("fault", name, FAULTS)]
     options = dict(_option(text) for text in arguments.pop("options"))
     try:
         session = standing.faults_on(cluster)
@@ -108,7 +108,7 @@ def _hold(name: str, held: AbstractContextManager[tuple[Proof, list[str]]], for_
     return 0 if proof.acted else EXIT_NOT_SHOWN
 
 
-def _checked(
+def _check_faults(
     names: list[str], cluster: str | None, target: str, runtime: str, seed: int
 ) -> Iterator[FaultCheck]:
     if cluster is None:

@@ -28,7 +28,7 @@ def judge_store(store: Path, request: ImportRequest, *, as_json: bool) -> int:
     worst, some = 0, False
     for history in histories(store):
         some = True
-        code, line = _judged(history, request)
+        code, line = _judge_history(history, request)
         worst = max(worst, code, key=BADNESS.index)
         click.echo(json.dumps(line) if as_json else _text(line))
     if not some:
@@ -39,12 +39,12 @@ def judge_store(store: Path, request: ImportRequest, *, as_json: bool) -> int:
     return worst
 
 
-def _judged(history: Path, request: ImportRequest) -> tuple[int, dict[str, object]]:
+def _judge_history(history: Path, request: ImportRequest) -> tuple[int, dict[str, object]]:
     """The exit code of one history, and the fields of its line."""
-    from urteil.cli.jepsen import judged
+    from urteil.cli.jepsen import import_and_judge
 
     try:
-        run_dir, result = judged(history, request)
+        run_dir, result = import_and_judge(history, request)
     except Exception as error:  # the other histories are still judged
         text = f"{type(error).__name__}: {error}"
         text = error.message if isinstance(error, click.UsageError) else text

@@ -107,7 +107,7 @@ def import_command(
         from urteil.cli.history_store import judge_store
 
         return judge_store(file, request, as_json=as_json)
-    run_dir, result = judged(file, request)
+    run_dir, result = import_and_judge(file, request)
     return print_result(run_dir, result, as_json)
 
 
@@ -123,7 +123,7 @@ class ImportRequest:
     out: Path
 
 
-def judged(file: Path, request: ImportRequest) -> tuple[Path, Result]:
+def import_and_judge(file: Path, request: ImportRequest) -> tuple[Path, Result]:
     """Import one history as a run and judge it. Raises UsageError for a history that is invalid."""
     from urteil.harness.imports.tables.importer import tables_in
     from urteil.harness.run.folder import dated_folder

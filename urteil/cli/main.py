@@ -89,14 +89,14 @@ def exit_code(arguments: list[str] | None = None) -> int:
         return EXIT_LAB_FAILURE
     except OSError as error:
         if os.environ.get("URTEIL_DEBUG") or not error.filename:
-            return _failed(error)
+            return _report_failure(error)
         click.echo(f"urteil: {error.filename}: {error.strerror}", err=True)
         return EXIT_LAB_FAILURE
     except Exception as error:
-        return _failed(error)
+        return _report_failure(error)
 
 
-def _failed(error: Exception) -> int:
+def _report_failure(error: Exception) -> int:
     """Report a failure of the lab: its message, or the type and text of an unexpected error."""
     from urteil.chaos.observations import LabFailure
     from urteil.harness.dependencies.installation import MissingDependency

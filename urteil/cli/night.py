@@ -23,7 +23,7 @@ from urteil.cli.campaign import (
 )
 from urteil.cli.options import Number, engine_option, summary_option
 from urteil.cli.run import EXIT_CODES, summarise
-from urteil.cli.suggestions import known
+from urteil.cli.suggestions import require_known
 
 if TYPE_CHECKING:
     from urteil.harness.hunt.archive import Archive, KnownSignature
@@ -210,7 +210,7 @@ def _weights(
             named = [*SUITES[name]]
         else:
             names = [*SCENARIOS, *targets, *mutants, MUTANTS, *SUITES]
-            named = [known("scenario", name, names)]
+            named = [require_known("scenario", name, names)]
         for one in named:
             weights[one] = weights.get(one, 1.0) * weight
     return weights

@@ -20,7 +20,7 @@ from urteil.cli.options import (
     summary_option,
 )
 from urteil.cli.run_lookup import find_run, readable_run
-from urteil.cli.suggestions import known
+from urteil.cli.suggestions import require_known
 
 if TYPE_CHECKING:
     from urteil.harness.scenario import Scenario, WorkloadSpec
@@ -230,7 +230,7 @@ def _scenario(name: str, arguments: dict[str, Any]) -> Scenario:
     from urteil.harness.targets.mix import kinds_of, size_of
     from urteil.suites.mutants import MUTANTS
 
-    base = SCENARIOS[known("scenario", name, SCENARIOS)]
+    base = SCENARIOS[require_known("scenario", name, SCENARIOS)]
     replace = msgspec.structs.replace
     target = arguments["target"] or base.target
     try:
@@ -242,7 +242,7 @@ def _scenario(name: str, arguments: dict[str, Any]) -> Scenario:
     except ValueError as error:
         raise click.UsageError(f"--target {target}: {error}") from None
     if arguments["mutant"] is not None:
-        known("mutant", arguments["mutant"], MUTANTS)
+        require_known("mutant", arguments["mutant"], MUTANTS)
         if target != "urteil":
             raise click.UsageError(f"--mutant changes our own broker, not --target {target}")
     zookeepers = arguments["zookeepers"] or base.cluster.zookeepers

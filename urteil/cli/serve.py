@@ -23,14 +23,16 @@ def serve(host: str, port: int, token: str | None, out: Path) -> None:
     """Show the runs of a folder in a browser, read only; on loopback unless --host is given."""
     import uvicorn
 
-    from urteil.report_drawing import caught
+    from urteil.report_drawing import mutants_by_guarantee
     from urteil.reports.web.app import LOOPBACK, make_app
 
     if not out.is_dir():
         raise click.UsageError(f"{out} is no folder; `--out DIR` names the one that holds the runs")
     local = _is_loopback(host)
     token = token or (None if local else secrets.token_urlsafe(24))
-    app = make_app(out, mutants=caught(), token=token, hosts=(*LOOPBACK, host) if local else ())
+    app = make_app(
+        out, mutants=mutants_by_guarantee(), token=token, hosts=(*LOOPBACK, host) if local else ()
+    )
     config = uvicorn.Config(app, host=host, port=port, log_level="critical", server_header=False)
     try:
         listener = config.bind_socket()

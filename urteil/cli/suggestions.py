@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import click
 
 
-def known(kind: str, name: str, names: Iterable[str]) -> str:
+def require_known(kind: str, name: str, names: Iterable[str]) -> str:
     """Return `name` if it is in `names`; else raise UsageError with the nearest names."""
     names = sorted(names)
     if name in names:

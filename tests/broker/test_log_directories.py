@@ -141,7 +141,7 @@ def test_failed_directory_leaves_others_online(nodes: Nodes) -> None:
             {str(path): _code(path == broken) for path in nodes.dirs(broker)},
             {index: [broker] if index in lost else [] for index in range(PARTITIONS)},
         )
-        until(lambda: describe_failures(nodes, broker) == expected, "clients are told")
+        until(lambda: describe_failures(nodes, broker) == expected, "the failure is reported")
         nodes.kill(broker)
         broken.unlink()
         broken.with_name("away").rename(broken)

@@ -32,12 +32,12 @@ class Configs:
 
     def __init__(self) -> None:
         self.standing: dict[tuple[str, str], dict[str, str]] = {}
-        self.told: list[Callable[[str, dict[str, str]], None]] = []
+        self.callbacks: list[Callable[[str, dict[str, str]], None]] = []
         self.away = False
 
     def on_change(self, callback: Callable[[str, dict[str, str]], None], kind: str) -> None:
         assert kind == "brokers"
-        self.told.append(callback)
+        self.callbacks.append(callback)
 
     async def read(self, kind: str, entity: str) -> dict[str, str]:
         await asyncio.sleep(0)
@@ -51,7 +51,7 @@ class Configs:
         await asyncio.sleep(0)
         self.standing[kind, entity] = dict(settings)
         if kind == "brokers":
-            for callback in self.told:
+            for callback in self.callbacks:
                 callback(entity, dict(settings))
 
 
@@ -100,13 +100,13 @@ def test_precedence_of_dynamic_settings() -> None:
 def test_subscribers_receive_changed_names() -> None:
     async def scenario() -> None:
         broker = BrokerUnderTest(min_insync_replicas="2")
-        told: list[frozenset[str]] = []
-        broker.properties.subscribe(told.append)
+        changes: list[frozenset[str]] = []
+        broker.properties.subscribe(changes.append)
         await broker.set(BROKER, "1", min_insync_replicas="2", log_retention_ms="9")
         await broker.set(BROKER, "1", min_insync_replicas="3")
         await broker.set(BROKER, "1", min_insync_replicas="3")
         await broker.configs.write("brokers", "2", {"min.insync.replicas": "1"})
-        assert told == [{"log.retention.ms"}, {"min.insync.replicas"}]
+        assert changes == [{"log.retention.ms"}, {"min.insync.replicas"}]
 
     run(scenario())
 

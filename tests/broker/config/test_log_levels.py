@@ -16,13 +16,13 @@ for name in names:
     logging.getLogger(name)
 logging.root.setLevel("INFO")
 join_families()
-def told():
+def read_levels():
     return {name: level for name, level in levels().items() if name in names}
-seen = [told()]
+seen = [read_levels()]
 for name, level in (("kafka", "DEBUG"), ("kafka.log", "WARN"), ("state.change.logger", "ERROR")):
     change = Change(name=name, operation=Operation.SET, value=level)
     alter_levels("1", [change], 1, validate_only=False)
-    seen.append(told())
+    seen.append(read_levels())
 print(json.dumps(seen))
 """
 

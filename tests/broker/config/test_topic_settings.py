@@ -29,14 +29,14 @@ from urteil.broker.wire.messages import (
 
 
 class Configs:
-    """Settings in ZooKeeper; `tell` sends a notification."""
+    """Settings in ZooKeeper; `notify` sends a notification."""
 
     def __init__(self) -> None:
         self.standing: dict[str, dict[str, str]] = {}
-        self.tell: Callable[[str, dict[str, str]], None] = lambda topic, overrides: None
+        self.notify: Callable[[str, dict[str, str]], None] = lambda topic, overrides: None
 
     def on_change(self, callback: Callable[[str, dict[str, str]], None]) -> None:
-        self.tell = callback
+        self.notify = callback
 
     async def overrides_of(self, topics: list[str]) -> dict[str, dict[str, str]]:
         return {topic: self.standing.get(topic, {}) for topic in topics}
@@ -44,17 +44,17 @@ class Configs:
 
 def settings() -> tuple[TopicSettings, Any, list[tuple[str, Mapping[str, str]]]]:
     configs: Any = Configs()
-    told: list[tuple[str, Mapping[str, str]]] = []
-    return TopicSettings(configs, lambda *change: told.append(change)), configs, told
+    changes: list[tuple[str, Mapping[str, str]]] = []
+    return TopicSettings(configs, lambda *change: changes.append(change)), configs, changes
 
 
 def test_changes_of_loaded_topics_are_applied() -> None:
     async def scenario() -> None:
-        known, configs, told = settings()
+        known, configs, changes = settings()
         await known.load(["t"])
-        configs.tell("t", {"a": "1"})
+        configs.notify("t", {"a": "1"})
         assert known.overrides("t") == {"a": "1"}
-        assert told == [("t", {"a": "1"})]
+        assert changes == [("t", {"a": "1"})]
 
     run(scenario())
 
@@ -62,7 +62,7 @@ def test_changes_of_loaded_topics_are_applied() -> None:
 def test_late_notification_of_a_deleted_topic_does_not_affect_its_successor() -> None:
     async def scenario() -> None:
         known, configs, _ = settings()
-        configs.tell("t", {})
+        configs.notify("t", {})
         configs.standing["t"] = {"min.insync.replicas": "2"}
         await known.load(["t"])
         assert known.overrides("t") == {"min.insync.replicas": "2"}
@@ -82,7 +82,7 @@ def test_change_during_loading_is_not_lost() -> None:
             configs.overrides_of = read
             found: dict[str, dict[str, str]] = await read(topics)
             configs.standing["t"] = {"retention.ms": "-1"}
-            configs.tell("t", configs.standing["t"])
+            configs.notify("t", configs.standing["t"])
             return found
 
         configs.overrides_of = slowly
@@ -100,7 +100,7 @@ def test_unread_settings_delete_nothing_and_require_all_replicas(
     monkeypatch.setattr(topic_settings, "READ_TIMEOUT_S", 0.01)
 
     async def scenario() -> None:
-        known, configs, told = settings()
+        known, configs, changes = settings()
         configs.standing["t"] = {"retention.ms": "1000"}
         read, answers = configs.overrides_of, asyncio.Event()
 
@@ -117,17 +117,17 @@ def test_unread_settings_delete_nothing_and_require_all_replicas(
         assert meanwhile.min_insync_replicas > 1000
         known.forget("gone")
         answers.set()
-        await until(lambda: told, "what was read late")
+        await until(lambda: changes, "what was read late")
         assert known.overrides("t") == {"retention.ms": "1000"}
         assert known.overrides("gone") == {}
-        assert told == [("t", {"retention.ms": "1000"})]
+        assert changes == [("t", {"retention.ms": "1000"})]
 
     run(scenario())
 
 
 def test_log_without_a_role_follows_its_topics_settings() -> None:
     async def scenario() -> None:
-        known, configs, told = settings()
+        known, configs, changes = settings()
         configs.standing["t"] = {"retention.ms": "-1"}
         await known.load(["t"])
 
@@ -155,8 +155,8 @@ def test_log_without_a_role_follows_its_topics_settings() -> None:
         request = StopReplicaRequest(controller_id=1)
         await stop_replica(broker, context(ApiKey.STOP_REPLICA, 4), request)
         assert known.overrides("t") == {"retention.ms": "-1"}
-        configs.tell("t", {"retention.ms": "5"})
-        assert told == [("t", {"retention.ms": "5"})]
+        configs.notify("t", {"retention.ms": "5"})
+        assert changes == [("t", {"retention.ms": "5"})]
         here.clear()
         await stop_replica(broker, context(ApiKey.STOP_REPLICA, 4), request)
         assert known.overrides("t") == {}
@@ -213,14 +213,14 @@ def test_invalid_values_are_ignored() -> None:
     """Other settings apply, and logs can be created."""
 
     async def scenario() -> None:
-        known, configs, told = settings()
+        known, configs, changes = settings()
         sound = {"min.insync.replicas": "2", "of.a.plugin": "x"}
         bad = {"retention.ms": "a week", "segment.bytes": "1", "compression.type": "zip"}
         configs.standing["t"] = {**sound, **bad}
         await known.load(["t"])
         assert known.overrides("t") == sound
-        configs.tell("t", {**bad, "flush.ms": "5"})
+        configs.notify("t", {**bad, "flush.ms": "5"})
         assert known.overrides("t") == {"flush.ms": "5"}
-        assert told == [("t", {"flush.ms": "5"})]
+        assert changes == [("t", {"flush.ms": "5"})]
 
     run(scenario())

@@ -70,7 +70,7 @@ def test_invalid_frame_size_closes_the_connection(size: int) -> None:
 def test_hangup_closes_one_connection_only() -> None:
     async def picky(connection: Connection, frame: memoryview) -> list[bytes]:
         if frame[0] == 0:
-            raise Hangup("told to")
+            raise Hangup("requested")
         return [framed(bytes(frame))]
 
     async def scenario() -> None:

@@ -255,20 +255,20 @@ def test_client_authenticates_with_a_token(nodes: SecureNodes) -> None:
 def test_failed_authentication_is_reported_to_the_client(
     nodes: SecureNodes, mechanism: str, user: str, password: str, why: str
 ) -> None:
-    told: list[str] = []
+    errors: list[str] = []
     client = AdminClient(
         {
             **as_user(nodes, mechanism, user, password),
-            "error_cb": lambda error: told.append(error.str()),
+            "error_cb": lambda error: errors.append(error.str()),
             "reconnect.backoff.ms": "5000",
         }
     )
 
     def refused() -> bool:
         client.poll(0.1)
-        return any(why in one for one in told)
+        return any(why in one for one in errors)
 
-    until(refused, "told why")
+    until(refused, "the reason")
 
 
 def test_client_reauthenticates_across_sessions(nodes: SecureNodes) -> None:

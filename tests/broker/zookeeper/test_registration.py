@@ -263,8 +263,8 @@ def test_cancelled_write_is_announced(slow: str) -> None:
             async with asyncio.timeout(0.01):
                 await configs.write("topics", "t", {"min.insync.replicas": "2"})
         zk.answers.set()
-        told = f"{znodes.CONFIG_CHANGES}/config_change_"
-        await until(lambda: told in zk.written, "the notice")
-        assert zk.written[told] == znodes.encode_config_change("topics/t")
+        notification = f"{znodes.CONFIG_CHANGES}/config_change_"
+        await until(lambda: notification in zk.written, "the notice")
+        assert zk.written[notification] == znodes.encode_config_change("topics/t")
 
     run(scenario)

@@ -148,7 +148,7 @@ def test_change_with_a_lost_response_is_announced(
             for wanted in ({"User:ann"}, {"User:ann", "User:bob"}):
                 lose_the_next_answer(one, monkeypatch)
                 await first.add(ORDERS, [entry(who) for who in sorted(wanted)])
-                await until(partial(stands, second, {entry(who) for who in wanted}), "told")
+                await until(partial(stands, second, {entry(who) for who in wanted}), "the change")
             lose_the_next_answer(one, monkeypatch)
             await first.remove([AclFilter()])
             await until(lambda: not standing(second, ORDERS), "the removal")
@@ -199,7 +199,7 @@ def test_cancelled_change_is_announced_when_repeated(
                 adding.cancel()
                 await asyncio.gather(adding, return_exceptions=True)
             await first.add(ORDERS, [entry("User:ann")])
-            await until(lambda: standing(second, ORDERS) == {entry("User:ann")}, "told")
+            await until(lambda: standing(second, ORDERS) == {entry("User:ann")}, "the change")
             await first.stop()
             await second.stop()
 

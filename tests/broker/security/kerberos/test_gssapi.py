@@ -74,10 +74,10 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("told", WRONG)
-def test_service_without_a_key_is_rejected(told: str) -> None:
-    options, name = WRONG[told]
-    with pytest.raises(ValueError, match=told):
+@pytest.mark.parametrize("message", WRONG)
+def test_service_without_a_key_is_rejected(message: str) -> None:
+    options, name = WRONG[message]
+    with pytest.raises(ValueError, match=message):
         load_service(options, name, ["DEFAULT"])
 
 
@@ -171,6 +171,6 @@ def test_clients_and_brokers_authenticate_as_their_principals(
         assert "Topic authorization failed" in refused.stdout, refused.stdout + refused.stderr
         nobody = ask(kdc, f"FILE:{tmp_path}/none", nodes.tickets[1], "-L", "-m", "5")
         assert nobody.returncode != 0
-        told = [nodes.log(broker).read_text() for broker in nodes.ports]
-        assert "User:bob is Denied" in "".join(told)
-        assert not [one for one in told if "GSSAPI: " in one]
+        logs = [nodes.log(broker).read_text() for broker in nodes.ports]
+        assert "User:bob is Denied" in "".join(logs)
+        assert not [one for one in logs if "GSSAPI: " in one]

@@ -1,4 +1,4 @@
-"""What administrators do to a cluster at work: topics, replicas, leaders, settings, brokers."""
+"""Administrative acts on a cluster under load: topics, replicas, leaders, settings, brokers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ REPEATED = WorkloadSpec(topics=(DURABLE,), options=SENT_AGAIN)
 GROUP = WorkloadSpec(kind="group", topics=(DURABLE,), consumers=2)
 SAFE = (*REPLICATION, "duplicate", "unclean_leader", "epoch_went_back")
 FOUR = ClusterSpec(brokers=4)
-"""Replicas have somewhere to go."""
+"""More brokers than replicas, so that replicas can move."""
 
 TOPICS = Scenario(
     name="topics",

@@ -1,4 +1,4 @@
-"""Schedules drawn anew by every seed, from weighted sets of faults."""
+"""Schedules drawn by every seed from weighted sets of faults."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PROCESSES_NAMED = (
     WeightedFault(fault="pause", targets=("follower", "controller", "random"), weight=2),
     WeightedFault(fault="shutdown", targets=("leader", "random"), weight=1.5, brings=NEW_LEADER),
 )
-"""What ends or stops processes, with the events that follow where they last long enough."""
+"""Faults that end or pause processes, with the events that follow long ones."""
 
 NETWORK_NAMED = (
     WeightedFault(
@@ -54,10 +54,10 @@ NETWORK_NAMED = (
         options={"latency_ms": (50.0, 200.0, 500.0), "jitter_ms": (0.0, 50.0)},
     ),
 )
-"""What cuts or slows links."""
+"""Faults that cut or slow links."""
 
 APART = ("rolling_restart", "zookeeper_from_zookeeper")
-"""Takes a minute in which nothing else is healed; needs an ensemble of three."""
+"""Lasts a minute without other healing; needs an ensemble of three."""
 
 
 def others(family: str, named: tuple[WeightedFault, ...]) -> tuple[WeightedFault, ...]:
@@ -171,7 +171,7 @@ ZOOKEEPER = (
     ),
     WeightedFault(fault="crash", targets=("leader", "controller"), weight=2, brings=NEW_LEADER),
 )
-"""Never two of three servers at once but where it is meant: the lab itself asks them who leads."""
+"""Never two of three servers at once unless intended: the lab reads the leaders from them."""
 
 CHAOS_ZOOKEEPER = Scenario(
     name="chaos-zookeeper",

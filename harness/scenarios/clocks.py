@@ -1,4 +1,4 @@
-"""Wall clocks that jump or run wrong: brokers count by monotonic ones, or should."""
+"""Wall clocks that jump or run wrong. Brokers should count by monotonic clocks."""
 
 from __future__ import annotations
 

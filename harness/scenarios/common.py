@@ -1,4 +1,4 @@
-"""What most scenarios share: topics, guarantees, a line a fault."""
+"""Topics, guarantees and short forms of faults that most scenarios share."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ DURABLE = TopicSpec(config={"min.insync.replicas": "2"})
 SOLE = TopicSpec(replication_factor=1, config={"min.insync.replicas": "1"})
 LAX = TopicSpec(config={"min.insync.replicas": "1"})
 SENT_AGAIN = {"repeated_rounds": "400", "repeated_every_ms": "50"}
-"""Options: a client of its own sends batches again, time and again."""
+"""Options: an extra client resends batches repeatedly."""
 
 IMPATIENT = WorkloadSpec(
     topics=(DURABLE,), idempotent=False, delivery_timeout_ms=2_000, request_timeout_ms=1_000
 )
-"""Gives up within a fault, so that refusals are answers and not just delays."""
+"""Times out within a fault, so that rejections are outcomes and not only delays."""
 DELIVERY = ("lost_write", "phantom", "inconsistent_offset")
 REPLICATION = (*DELIVERY, "replica_divergence")
 

@@ -18,7 +18,7 @@ EAGER = TopicSpec(
     partitions=2,
     config=_OFTEN | {"max.compaction.lag.ms": "3000", "segment.ms": "3000"},
 )
-"""Cleaned all the time; tombstones stay for a day."""
+"""Compacted all the time; tombstones stay for a day."""
 
 PATIENT = TopicSpec(
     name="patient", partitions=1, config=_OFTEN | {"min.compaction.lag.ms": "3600000"}
@@ -32,7 +32,7 @@ BRIEF = TopicSpec(
     | {"max.compaction.lag.ms": "2000", "segment.ms": "2000"}
     | {"delete.retention.ms": "1000", "retention.ms": "4000"},
 )
-"""Tombstones go soon; of what is compacted alone nothing else goes by age."""
+"""Tombstones are removed soon. Compaction alone removes nothing else by age."""
 
 LOAD = WorkloadSpec(
     kind="compacted", topics=(DURABLE, EAGER, PATIENT), keys=400, rate_records_per_s=300
@@ -40,7 +40,7 @@ LOAD = WorkloadSpec(
 """So many keys that the last values of most lie before the active segment."""
 
 PACKED = msgspec.structs.replace(LOAD, options={"compression_type": "gzip", "linger_ms": "100"})
-"""Batches of many records, compressed: some of them go, and the others are packed anew."""
+"""Compressed batches of many records: some are removed, and the others are recompressed."""
 
 CLEANING = cluster(log_cleaner_backoff_ms="500", log_cleaner_threads="1")
 OWN = ("latest_value_lost", "stale_value_visible", "resurrected_key", "offset_renumbered")

@@ -1,4 +1,4 @@
-"""What only containers allow: a cable pulled, a node starved. They run with `docker` alone."""
+"""Faults that need containers: an unplugged network, resource limits. Runtime `docker` only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings of clients, and what they permit."""
+"""Client settings, and the anomalies that they permit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first run anybody sees, and the control without any fault."""
+"""The demo for new users, and the control run without any fault."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Disks that lose, refuse or damage what they were given."""
+"""Disks that lose, reject or damage data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may lead, what it takes over, and what the others cut off."""
+"""Leader elections: eligible replicas, the log of the new leader, truncation of followers."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from urteil.harness.scenario import FaultSpec, Scenario, WorkloadSpec
 from urteil.harness.scenarios.common import DURABLE, IMPATIENT, LAX, REPLICATION, cluster, fault
 
 LOAD = WorkloadSpec(topics=(DURABLE,))
-# Producers that do not wait in step with each other: while one is answered, another's records are
-# already on their way, so the leader's watermark is ahead of what its followers were told.
+# Producers that do not wait for each other: while one gets its response, records of another are
+# on their way, so the leader's high watermark is ahead of its followers'.
 MANY_LOAD = WorkloadSpec(topics=(DURABLE,), producers=5)
 LAX_LOAD = WorkloadSpec(topics=(LAX,))
 STEADY_LOAD = WorkloadSpec(topics=(DURABLE,), rate_records_per_s=60)
@@ -72,7 +72,7 @@ UNCLEAN_ALLOWED = Scenario(
     must_find=("lost_write",),
     duration_s=42.0,
 )
-"""The last in sync is away for longer than whoever lives may take to lead."""
+"""The last in-sync replica is away for longer than another replica needs to lead."""
 
 LONE_SHUTDOWN = Scenario(
     name="lone-shutdown",
@@ -141,7 +141,7 @@ CUT_SUCCESSOR = Scenario(
     guarantees=(*REPLICATION, "duplicate", "unclean_leader", "vanished_read"),
     duration_s=22.0,
 )
-"""All of the ISR has to have a record, not as many as min ISR; and also one that is sent again."""
+"""The whole ISR must have a record, not just min ISR replicas; this includes a resent record."""
 
 SLOW_CRASH = Scenario(
     name="slow-crash",
@@ -159,7 +159,7 @@ SLOW_CRASH = Scenario(
 
 EPOCH_TRUNCATION = Scenario(
     name="epoch-truncation",
-    about="two leaders leave in a row, the last replica was never told what both had committed",
+    about="two leaders leave in a row, the last replica never received the high watermark of both",
     suites=("replication",),
     cluster=cluster(replica_lag_time_max_ms="15000"),
     workload=MANY_LOAD,
@@ -181,9 +181,9 @@ EPOCH_TRUNCATION = Scenario(
 
 UNTOLD_SUCCESSOR = Scenario(
     name="untold-successor",
-    about="a leader dies as soon as its ISR is without one follower, before the other one is told "
-    "what that commits; the first one asks the other for records over a narrow link, then that one "
-    "dies, too: who lacks what was committed before does not lead",
+    about="a leader dies as soon as its ISR is without one follower, before the other one "
+    "receives the high watermark; the first one fetches from the other over a narrow link, then that "
+    "one dies, too: a replica without the committed records does not lead",
     suites=("replication",),
     cluster=cluster(replica_lag_time_max_ms="5000"),
     workload=MANY_LOAD,

@@ -1,4 +1,4 @@
-"""What must not be believed: stale leaders, sequences out of order, logs of an epoch that lost."""
+"""Fencing of stale leaders, of sequences out of order, and of logs of a lost epoch."""
 
 from __future__ import annotations
 
@@ -112,8 +112,8 @@ NEAREST_REPLICA = Scenario(
 
 LATE_METADATA = Scenario(
     name="late-metadata",
-    about="a broker restarts, then who led what before is told to it once more, as by a controller "
-    "whose request to its life before was held up",
+    about="a broker restarts, then it receives the earlier leadership once more, as from a controller "
+    "whose request to its previous life was delayed",
     suites=("elections",),
     cluster=cluster(),
     workload=WorkloadSpec(topics=(DURABLE,)),
@@ -129,8 +129,8 @@ LATE_METADATA = Scenario(
 
 LATE_STOP = Scenario(
     name="late-stop",
-    about="a broker restarts, then the end of its replicas as of its shutdown is told to it once "
-    "more: it must go on to follow",
+    about="a broker restarts, then it receives the StopReplica of its shutdown once "
+    "more: it must continue to follow",
     suites=("elections",),
     cluster=cluster(),
     workload=WorkloadSpec(topics=(DURABLE,)),

@@ -1,4 +1,4 @@
-"""Consumer groups: members that die, sleep, stand still, come and go; coordinators that fail."""
+"""Consumer groups: members that die, pause, join and leave; coordinators that fail."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ GROUP_CALM = Scenario(
     guarantees=(*OWNERSHIP, *POSITIONS, "poll_skip", "no_progress"),
     duration_s=30.0,
 )
-"""Long enough for a member to be put out of it three times."""
+"""Long enough for a member to be expelled three times."""
 
 PAUSED_MEMBER = Scenario(
     name="paused-member",
@@ -159,8 +159,8 @@ CUT_COORDINATOR = Scenario(
 
 LOST_GENERATIONS = Scenario(
     name="lost-generations",
-    about="a coordinator whose followers get no answers dies while somebody joins its group anew "
-    "all the time: nobody may be told of a generation that no other broker has",
+    about="a coordinator whose followers get no answers dies while members join its group again "
+    "and again: no member may receive a generation that no other broker has",
     suites=("groups",),
     cluster=cluster(replica_lag_time_max_ms="15000"),
     workload=load(zombie_offsets="60"),
@@ -209,7 +209,7 @@ COORDINATOR_MOVES = Scenario(
 POSITIONS_TOPIC = TopicSpec(
     name="urteil-positions", partitions=12, config={"min.insync.replicas": "2"}
 )
-"""So many that who reads one position in ten wrongly, in taking over an office, is found."""
+"""Enough offsets to reveal a new coordinator that loads one in ten wrongly."""
 
 REGISTERS = Scenario(
     name="committed-registers",

@@ -1,4 +1,4 @@
-"""Loads that are large, or of all kinds at once."""
+"""Large loads, and loads of all client kinds at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Links that work, but badly: narrow, in slices, late to close, reset, cut off, flapping."""
+"""Links that work badly: narrow, sliced, slow to close, reset, cut off, flapping."""
 
 from __future__ import annotations
 

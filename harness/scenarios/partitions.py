@@ -1,4 +1,4 @@
-"""Links that are cut or slow, in every shape."""
+"""Network partitions of every shape, and slow links."""
 
 from __future__ import annotations
 

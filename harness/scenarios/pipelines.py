@@ -1,4 +1,4 @@
-"""An application of somebody's own between two topics, judged from the outside."""
+"""A user's own application between two topics, judged from the outside."""
 
 from __future__ import annotations
 

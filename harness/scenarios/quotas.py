@@ -1,4 +1,4 @@
-"""What clients may take of a broker, and do not get more of."""
+"""Client quotas, and their enforcement by brokers."""
 
 from __future__ import annotations
 

@@ -182,8 +182,8 @@ EPOCH_TRUNCATION = Scenario(
 UNTOLD_SUCCESSOR = Scenario(
     name="untold-successor",
     about="a leader dies as soon as its ISR is without one follower, before the other one "
-    "receives the high watermark; the first one fetches from the other over a narrow link, then that "
-    "one dies, too: a replica without the committed records does not lead",
+    "receives the high watermark; the first one fetches from the other over a narrow link, then "
+    "that one dies, too: a replica without the committed records does not lead",
     suites=("replication",),
     cluster=cluster(replica_lag_time_max_ms="5000"),
     workload=MANY_LOAD,

@@ -112,8 +112,8 @@ NEAREST_REPLICA = Scenario(
 
 LATE_METADATA = Scenario(
     name="late-metadata",
-    about="a broker restarts, then it receives the earlier leadership once more, as from a controller "
-    "whose request to its previous life was delayed",
+    about="a broker restarts, then it receives the earlier leadership once more, as from a "
+    "controller whose request to its previous life was delayed",
     suites=("elections",),
     cluster=cluster(),
     workload=WorkloadSpec(topics=(DURABLE,)),

@@ -59,7 +59,7 @@ async def _requested_partitions(request: ElectLeadersRequest) -> Partitions | No
 async def _wait_for_metadata(
     broker: BrokerParts, outcomes: ElectionOutcomes, timeout_ms: int
 ) -> ElectionOutcomes:
-    """REQUEST_TIMED_OUT for leaders of whom the controller did not tell in time."""
+    """Wait for the new leaders in this broker's metadata; missing ones become REQUEST_TIMED_OUT."""
 
     leaders = {
         tp: leader

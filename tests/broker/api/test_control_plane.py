@@ -100,7 +100,7 @@ def alive(*brokers: int) -> UpdateMetadataRequest:
 
 
 def test_leaving_broker_makes_leaders_check_their_isr() -> None:
-    """A follower about to join holds up the high watermark; no fetch tells that it is gone."""
+    """A follower about to join holds up the high watermark; no fetch reports that it left."""
 
     async def scenario() -> None:
         seen: list[str] = []
@@ -118,10 +118,10 @@ def test_leaving_broker_makes_leaders_check_their_isr() -> None:
             channels=SimpleNamespace(forget=lambda one: seen.append(f"forget {one}")),
             replicas=SimpleNamespace(shrink_isrs=lambda: seen.append("look")),
         )
-        told = context(ApiKey.UPDATE_METADATA, 8)
-        await update_metadata(broker, told, alive(1, 2))
+        request_context = context(ApiKey.UPDATE_METADATA, 8)
+        await update_metadata(broker, request_context, alive(1, 2))
         assert seen == []
-        await update_metadata(broker, told, alive(1))
+        await update_metadata(broker, request_context, alive(1))
         assert seen == ["forget 2", "look"]
 
     run(scenario())
@@ -149,7 +149,7 @@ def topics(broker_epoch: int, controller_epoch: int, **ids: int) -> UpdateMetada
 
 @pytest.mark.parametrize("now", [(9, 1), (7, 2)], ids=["session expired", "controller died"])
 def test_unannounced_deletion_is_found_in_zookeeper(now: tuple[int, int]) -> None:
-    """Who has no replica of it is told by the controller alone, if that lives and can."""
+    """A broker without a replica learns of a deletion from the controller alone."""
 
     async def scenario() -> None:
         forgotten: list[str] = []
@@ -176,11 +176,13 @@ def test_unannounced_deletion_is_found_in_zookeeper(now: tuple[int, int]) -> Non
             topic_settings=SimpleNamespace(forget=forgotten.append),
             zk=SimpleNamespace(sync=sync, children=children),
         )
-        told = context(ApiKey.UPDATE_METADATA, 8)
-        await update_metadata(broker, told, topics(7, 1, kept=1, gone=2, anew=3))
-        await update_metadata(broker, told, topics(*now))
-        await update_metadata(broker, told, topics(*now, kept=1, new=5))
-        await update_metadata(broker, told, topics(*now, anew=4))  # after ZooKeeper looked
+        request_context = context(ApiKey.UPDATE_METADATA, 8)
+        await update_metadata(broker, request_context, topics(7, 1, kept=1, gone=2, anew=3))
+        await update_metadata(broker, request_context, topics(*now))
+        await update_metadata(broker, request_context, topics(*now, kept=1, new=5))
+        await update_metadata(
+            broker, request_context, topics(*now, anew=4)
+        )  # after ZooKeeper looked
         answers.set()
         await until(lambda: "gone" in forgotten, "the topic that is gone")
         assert set(broker.metadata.topics) == {"kept", "new", "anew"}
@@ -191,7 +193,7 @@ def test_unannounced_deletion_is_found_in_zookeeper(now: tuple[int, int]) -> Non
 
 
 def test_recreated_topic_loads_its_own_settings() -> None:
-    """Of whose end nobody told: the broker still knows it when it is to host the other one."""
+    """The broker did not learn of the deletion, and hosts the new topic."""
 
     async def scenario() -> None:
         done: list[str] = []

@@ -1,7 +1,7 @@
 """Controllers in one process, each with a session, a socket that answers it, and a client side.
 
-The peers answer LeaderAndIsr, UpdateMetadata and StopReplica over real connections and keep what
-they were told; there is no log behind them.
+The peers answer LeaderAndIsr, UpdateMetadata and StopReplica over real connections and keep the
+requests; there is no log behind them.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Node:
         self.id = id
         self.port = free_port()
         self._earlier_port = earlier_port
-        self.told: list[Any] = []
+        self.received: list[Any] = []
         self.refuse_with = ErrorCode.NONE
         self._chroot = chroot
         self.config = load_config(
@@ -120,15 +120,15 @@ class Node:
         header, pos = decode_request_header(frame)
         request, _ = REQUESTS[header.api_key].decode(header.api_version, frame, pos)
         if not self.refuse_with:
-            self.told.append(request)
+            self.received.append(request)
         response = RESPONSES[header.api_key](error_code=self.refuse_with)  # type: ignore[call-arg]
         return encode_response(header.api_key, header.api_version, header.correlation_id, response)
 
     def states(self, topic: str) -> dict[int, LeaderAndIsrRequest.LeaderAndIsrPartitionState]:
-        """What LeaderAndIsr told last of a topic's partitions."""
+        """The last LeaderAndIsr state of each partition of a topic."""
         return {
             state.partition_index: state
-            for request in self.told
+            for request in self.received
             if isinstance(request, LeaderAndIsrRequest)
             for one in request.topic_states
             if one.topic_name == topic
@@ -138,7 +138,7 @@ class Node:
     def metadata(self, topic: str) -> dict[int, UpdateMetadataRequest.UpdateMetadataPartitionState]:
         return {
             state.partition_index: state
-            for request in self.told
+            for request in self.received
             if isinstance(request, UpdateMetadataRequest)
             for one in request.topic_states
             if one.topic_name == topic
@@ -147,13 +147,13 @@ class Node:
 
     def alive(self) -> list[int]:
         """The live brokers of the last UpdateMetadata."""
-        updates = [one for one in self.told if isinstance(one, UpdateMetadataRequest)]
+        updates = [one for one in self.received if isinstance(one, UpdateMetadataRequest)]
         return [broker.id for broker in updates[-1].live_brokers] if updates else []
 
     def stopped(self) -> list[tuple[str, int, bool]]:
         return [
             (topic.topic_name, state.partition_index, state.delete_partition)
-            for request in self.told
+            for request in self.received
             if isinstance(request, StopReplicaRequest)
             for topic in request.topic_states
             for state in topic.partition_states
@@ -190,7 +190,7 @@ class Nodes(dict[int, Node]):
         return found()[0]
 
     async def all_alive(self, *ids: int) -> None:
-        """Until every node was told that exactly these brokers are alive."""
+        """Wait until every node has exactly these live brokers."""
         for node in self.values():
             await until(lambda n=node: n.alive() == list(ids), f"{ids} alive")  # type: ignore[misc]
 

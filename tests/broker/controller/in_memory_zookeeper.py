@@ -1,4 +1,4 @@
-"""ZooKeeper on paper, and one term on it that can end at any operation."""
+"""ZooKeeper in memory, and one term on it that can end at any operation."""
 
 from __future__ import annotations
 
@@ -219,13 +219,13 @@ class PaperBroker:
         default_factory=dict
     )
     failed: set[TopicPartition] = field(default_factory=set)
-    told: list[Any] = field(default_factory=list)
+    received: list[Any] = field(default_factory=list)
     metadata: dict[TopicPartition, UpdateMetadataRequest.UpdateMetadataPartitionState] = field(
         default_factory=dict
     )
 
     def answer(self, request: Any) -> Any:
-        self.told.append(request)
+        self.received.append(request)
         match request:
             case LeaderAndIsrRequest():
                 return LeaderAndIsrResponse(
@@ -308,7 +308,7 @@ class World:
 
 
 class SimulatedTerm:
-    """One term: a term, its queue, and the brokers at the other end."""
+    """A term with its queue and the brokers that it sends to."""
 
     def __init__(self, world: World, *, deletion: bool = True, **trouble: int) -> None:
         self.world = world
@@ -371,19 +371,19 @@ class SimulatedTerm:
         state = self.term.context.states.get(tp)
         if state is None or state.leader not in self.world.brokers:
             return None
-        told = self.world.brokers[state.leader].disk[tp]
+        role = self.world.brokers[state.leader].disk[tp]
         topic_id = self.term.context.topics[tp[0]].topic_id
         assert topic_id is not None
         proposal = AlterPartitionRequest.PartitionData(
             partition_index=tp[1],
-            leader_epoch=told.leader_epoch,
+            leader_epoch=role.leader_epoch,
             new_isr_with_epochs=[
                 AlterPartitionRequest.BrokerState(broker_id=one)
-                for one in told.replicas
+                for one in role.replicas
                 if one in self.world.brokers and tp not in self.world.brokers[one].failed
             ],
             partition_epoch=state.partition_epoch,
-            leader_recovery_state=told.leader_recovery_state,
+            leader_recovery_state=role.leader_recovery_state,
         )
         request = AlterPartitionRequest(
             broker_id=state.leader,

@@ -25,11 +25,11 @@ def test_new_topic_gets_leaders_and_is_announced(zookeeper: ZooKeeperServer, chr
                 await until(lambda n=node: len(n.metadata("t")) == 2, "metadata")  # type: ignore[misc]
             await until(lambda: len(cluster[3].states("t")) == 2, "both replicas of broker 3")
             assert list(cluster[2].states("t")) == [0]
-            told = cluster[2].states("t")[0]
-            assert (told.leader, told.isr, told.replicas, told.is_new) == (2, (2, 3), (2, 3), True)
-            request = next(one for one in cluster[2].told if hasattr(one, "live_leaders"))
+            role = cluster[2].states("t")[0]
+            assert (role.leader, role.isr, role.replicas, role.is_new) == (2, (2, 3), (2, 3), True)
+            request = next(one for one in cluster[2].received if hasattr(one, "live_leaders"))
             assert request.broker_epoch == cluster[2].registration.epoch
-            # the topic had no id: the controller gave it one, and tells it
+            # the topic had no id: the controller assigned and announced one
             data, _ = await cluster[1].zk.get(znodes.topic_path("t"))
             assert request.topic_states[0].topic_id == znodes.decode_topic(data).topic_id
 
@@ -61,7 +61,7 @@ def test_a_dead_leader_is_replaced_and_comes_back_as_follower(
 def test_joining_broker_gets_live_brokers_before_its_roles(
     zookeeper: ZooKeeperServer, chroot: str
 ) -> None:
-    """Apache Kafka's follows nobody whom no UpdateMetadata told of (`makeFollowers`)."""
+    """Apache Kafka follows no leader that no UpdateMetadata announced (`makeFollowers`)."""
 
     async def scenario() -> None:
         async with nodes(zookeeper, chroot, 1, 2) as cluster:
@@ -69,7 +69,7 @@ def test_joining_broker_gets_live_brokers_before_its_roles(
             await cluster.until_state("t", leader=1, isr=(1, 2))
             come = await cluster.add(3)
             await until(lambda: len(come.states("t")) == 2, "roles of both partitions")
-            first = come.told[0]
+            first = come.received[0]
             assert isinstance(first, UpdateMetadataRequest)
             assert [one.id for one in first.live_brokers] == [1, 2, 3]
             assert [one.topic_name for one in first.topic_states] == ["t"]
@@ -91,7 +91,7 @@ def test_restart_within_one_watch_is_noticed_by_czxid(
             await cluster.until_state("t", leader=1, isr=(1,))
             await until(lambda: other.states("t"), "the new incarnation hears")
             assert other.states("t")[0].leader == 1
-            assert all(one.broker_epoch == other.registration.epoch for one in other.told)
+            assert all(one.broker_epoch == other.registration.epoch for one in other.received)
 
     run(scenario)
 
@@ -115,10 +115,10 @@ def test_failover_when_the_controllers_session_expires(
             assert not old.controller.is_active
             # it may have come back before the new controller looked, but never unseen
             await until(
-                lambda: old.told and old.told[-1].broker_epoch == old.registration.epoch,
+                lambda: old.received and old.received[-1].broker_epoch == old.registration.epoch,
                 "requests with the new broker epoch",
             )
-            assert old.told[-1].controller_epoch == epoch + 1
+            assert old.received[-1].controller_epoch == epoch + 1
 
     run(scenario)
 
@@ -300,8 +300,8 @@ def test_controlled_shutdown_moves_all_leaders(zookeeper: ZooKeeperServer, chroo
                 lambda: set(cluster[2].stopped()) == {("t", 0, False), ("t", 1, False)},
                 "StopReplica without deletion",
             )
-            told = {index: one.leader_epoch for index, one in cluster[2].states("t").items()}
-            assert told == {0: 0, 1: 0}, "it must not fetch in the epochs that go on without it"
+            epochs = {index: one.leader_epoch for index, one in cluster[2].states("t").items()}
+            assert epochs == {0: 0, 1: 0}, "it must not fetch in the epochs that go on without it"
             # and it may not come back into an ISR while it goes
             state = await cluster.state("t")
             assert state is not None

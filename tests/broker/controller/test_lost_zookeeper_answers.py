@@ -11,7 +11,7 @@ from typing import TypeVar
 from uuid import UUID
 
 from tests.broker.controller.controller_nodes import run
-from tests.broker.controller.zookeeper_proxy import Gate
+from tests.broker.controller.zookeeper_proxy import AnswerDroppingProxy
 from tests.broker.zookeeper.server import ZooKeeperServer, until
 from urteil.broker.controller.controller_election import ControllerElection
 from urteil.broker.controller.metadata_store import STATES_A_MULTI, MetadataStore
@@ -26,10 +26,10 @@ Meanwhile = Callable[[], Awaitable[None]]
 
 
 class Behind:
-    """A session behind a gate."""
+    """A session behind a proxy."""
 
-    def __init__(self, zk: Session, gate: Gate) -> None:
-        self.zk, self._gate = zk, gate
+    def __init__(self, zk: Session, proxy: AnswerDroppingProxy) -> None:
+        self.zk, self._gate = zk, proxy
 
     async def without_answers(
         self, act: Awaitable[T], writes: int = 1, meanwhile: Meanwhile | None = None
@@ -38,8 +38,8 @@ class Behind:
         `meanwhile` something else is done, before the last answer is known to be lost."""
         task = asyncio.ensure_future(act)
         for left in reversed(range(writes)):
-            self._gate.swallowed, self._gate.armed = 0, True
-            await until(lambda: self._gate.swallowed, "an answer is lost")
+            self._gate.dropped, self._gate.armed = 0, True
+            await until(lambda: self._gate.dropped, "an answer is lost")
             assert not task.done()
             if meanwhile is not None and left == 0:
                 await meanwhile()
@@ -48,17 +48,17 @@ class Behind:
 
 
 @asynccontextmanager
-async def behind_a_gate(server: ZooKeeperServer, chroot: str) -> AsyncIterator[Behind]:
-    gate = Gate(server.port)
-    await gate.start()
-    zk = Session(f"127.0.0.1:{gate.port}{chroot}", 10_000)
+async def behind_proxy(server: ZooKeeperServer, chroot: str) -> AsyncIterator[Behind]:
+    proxy = AnswerDroppingProxy(server.port)
+    await proxy.start()
+    zk = Session(f"127.0.0.1:{proxy.port}{chroot}", 10_000)
     try:
         await zk.connect(10)
         await create_persistent_paths(zk)
-        yield Behind(zk, gate)
+        yield Behind(zk, proxy)
     finally:
         await zk.close()
-        await gate.stop()
+        await proxy.stop()
 
 
 async def one_topic(zk: Session) -> tuple[MetadataStore, PartitionState]:
@@ -72,7 +72,7 @@ async def one_topic(zk: Session) -> tuple[MetadataStore, PartitionState]:
 
 def test_first_states_and_changes(zookeeper: ZooKeeperServer, chroot: str) -> None:
     async def scenario() -> None:
-        async with behind_a_gate(zookeeper, chroot) as behind:
+        async with behind_proxy(zookeeper, chroot) as behind:
             store, state = await one_topic(behind.zk)
             tp, path = ("t", 0), znodes.state_path("t", 0)
             made = await behind.without_answers(store.create_states({tp: state}), 2)
@@ -90,7 +90,7 @@ def test_many_changes_at_once(zookeeper: ZooKeeperServer, chroot: str) -> None:
     """One that another had written stands in nobody's way; an answer that is lost is looked for."""
 
     async def scenario() -> None:
-        async with behind_a_gate(zookeeper, chroot) as behind:
+        async with behind_proxy(zookeeper, chroot) as behind:
             store, state = await one_topic(behind.zk)
             states = {("t", partition): state for partition in range(STATES_A_MULTI + 3)}
             assert await store.create_states(states) == states
@@ -110,7 +110,7 @@ def test_many_changes_at_once(zookeeper: ZooKeeperServer, chroot: str) -> None:
 
 def test_lost_answer_of_election_is_found(zookeeper: ZooKeeperServer, chroot: str) -> None:
     async def scenario() -> None:
-        async with behind_a_gate(zookeeper, chroot) as behind:
+        async with behind_proxy(zookeeper, chroot) as behind:
             await behind.zk.create(znodes.CONTROLLER_EPOCH, b"7")
             election = ControllerElection(behind.zk, 1, lambda: 0, lambda path: None)
             won = await behind.without_answers(election.stand())
@@ -123,7 +123,7 @@ def test_lost_answer_of_election_is_found(zookeeper: ZooKeeperServer, chroot: st
 
 def test_lost_answer_of_creation_is_found(zookeeper: ZooKeeperServer, chroot: str) -> None:
     async def scenario() -> None:
-        async with behind_a_gate(zookeeper, chroot) as behind:
+        async with behind_proxy(zookeeper, chroot) as behind:
             admin = TopicAdmin(
                 behind.zk,
                 random.Random(1),
@@ -141,7 +141,7 @@ def test_lost_answer_of_creation_is_found(zookeeper: ZooKeeperServer, chroot: st
 
 def test_lost_answer_of_deletion_is_found(zookeeper: ZooKeeperServer, chroot: str) -> None:
     async def scenario() -> None:
-        async with behind_a_gate(zookeeper, chroot) as behind:
+        async with behind_proxy(zookeeper, chroot) as behind:
             store, state = await one_topic(behind.zk)
             await store.create_states({("t", 0): state})
             await behind.zk.create(znodes.delete_topic_path("t"))
@@ -165,7 +165,7 @@ def test_lost_answer_of_deletion_spares_a_recreated_topic(
             await other.create(znodes.topic_path("t"), znodes.encode_topic(anew))
             await other.create(znodes.delete_topic_path("t"))
 
-        async with behind_a_gate(zookeeper, chroot) as behind:
+        async with behind_proxy(zookeeper, chroot) as behind:
             await other.connect(10)
             store, state = await one_topic(behind.zk)
             await store.create_states({("t", 0): state})

@@ -2,7 +2,7 @@
 peace.
 
 What must hold in the end does not depend on the order of events: one controller, every partition
-led by a member of its ISR, every broker told exactly what stands in ZooKeeper. What must hold all
+led by a member of its ISR, every broker with exactly the state in ZooKeeper. What must hold all
 the time: no epoch goes back, no leader from outside the ISR.
 """
 
@@ -170,16 +170,16 @@ class Storm:
             if not set(state.isr) <= set(znodes.decode_topic(data).partitions[int(partition)]):
                 return f"{key} has strangers in its ISR: {state}"
             for node in self.cluster.values():
-                told = node.metadata(name).get(int(partition))
-                if told is None or (told.leader, told.leader_epoch, tuple(told.isr)) != (
+                known = node.metadata(name).get(int(partition))
+                if known is None or (known.leader, known.leader_epoch, tuple(known.isr)) != (
                     state.leader,
                     state.leader_epoch,
                     state.isr,
                 ):
-                    return f"broker {node.id} was told of {key}: {told}, it is {state}"
+                    return f"broker {node.id} has {key} as {known}, not {state}"
             leader = self.cluster[state.leader].states(name).get(int(partition))
             if leader is None or leader.leader_epoch != state.leader_epoch:
-                return f"the leader of {key} was told {leader}"
+                return f"the leader of {key} has the state {leader}"
         return ""
 
 

@@ -95,14 +95,14 @@ def test_step_by_step() -> None:
         assert assigned(world) == ReplicaAssignment((3, 4, 1, 2), (3, 4), (1, 2))
         state = world.zk.state(TP)
         assert (state.leader, state.leader_epoch, state.isr) == (1, 1, (1, 2))
-        told = {id: world.brokers[id].disk[TP] for id in (1, 2, 3, 4)}
-        assert {id: one.is_new for id, one in told.items()} == {
+        roles = {id: world.brokers[id].disk[TP] for id in (1, 2, 3, 4)}
+        assert {id: one.is_new for id, one in roles.items()} == {
             1: False,
             2: False,
             3: True,
             4: True,
         }
-        for one in told.values():
+        for one in roles.values():
             assert (tuple(one.adding_replicas), tuple(one.removing_replicas)) == ((3, 4), (1, 2))
         under_way = await term.term.reassignments(None)
         assert under_way == {TP: ReplicaAssignment((3, 4, 1, 2), (3, 4), (1, 2))}
@@ -313,7 +313,7 @@ def test_failover_and_lost_answers_at_every_operation(trouble: str) -> None:
         try:
             await to_the_end(world, term)
         except Died:
-            # written as done, and gone before the brokers were told to delete: so with Kafka's
+            # written as complete, and ended before StopReplica was sent: as with Kafka's
             orphans = assigned(world) == ReplicaAssignment((3, 4))
             await to_the_end(world, SimulatedTerm(world))
         assert assigned(world) == ReplicaAssignment((3, 4))
@@ -372,11 +372,11 @@ def test_receivers_of_each_request() -> None:
         term = SimulatedTerm(world)
         await term.begin()
         await alter(term, (2, 3))
-        world.brokers[1].told.clear()
+        world.brokers[1].received.clear()
         await term.catch_up(TP)
-        kinds = [type(one) for one in world.brokers[1].told]
+        kinds = [type(one) for one in world.brokers[1].received]
         assert LeaderAndIsrRequest not in kinds
-        (stop,) = (one for one in world.brokers[1].told if isinstance(one, StopReplicaRequest))
+        (stop,) = (one for one in world.brokers[1].received if isinstance(one, StopReplicaRequest))
         (state,) = stop.topic_states[0].partition_states
         assert state.delete_partition
         assert state.leader_epoch == world.zk.state(TP).leader_epoch
@@ -408,8 +408,8 @@ def test_leader_outside_the_target_is_replaced_at_once() -> None:
         state = world.zk.state(TP)
         assert (state.leader, state.isr) == (1, (1, 2))
         assert world.holders(TP) == {1, 2, 5}
-        told = world.brokers[5].disk[TP]
-        assert (told.leader, told.leader_epoch) == (1, state.leader_epoch)
+        role = world.brokers[5].disk[TP]
+        assert (role.leader, role.leader_epoch) == (1, state.leader_epoch)
 
     run(scenario)
 
@@ -439,8 +439,8 @@ def test_replacement_of_a_leader_outside_the_target_survives_failover(
         assert (state.leader, state.isr) == (1, (1, 2))
         assert 3 not in world.holders(TP)
         for one in replicas:
-            told = world.brokers[one].disk[TP]
-            assert (told.leader, told.leader_epoch) == (1, state.leader_epoch)
+            role = world.brokers[one].disk[TP]
+            assert (role.leader, role.leader_epoch) == (1, state.leader_epoch)
         return at <= term.session.operations
 
     async def scenario() -> None:

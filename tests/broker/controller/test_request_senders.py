@@ -34,7 +34,7 @@ class Network:
 
 
 def test_unanswered_requests_survive_a_new_registration() -> None:
-    """Under the same epoch it is the same broker, which was never told to stop its replica."""
+    """Under the same epoch it is the same broker, which never received StopReplica."""
 
     async def scenario() -> None:
         network, answered = Network(), []

@@ -80,7 +80,7 @@ async def _at_least(least: int, counted: Awaitable[int]) -> None:
 @pytest.mark.parametrize("trouble", TROUBLE)
 def test_broker_stops_cleanly_and_returns_empty(trouble: str) -> None:
     """Controlled shutdown, replaced by another machine of that id: never a leader that is not in
-    sync, and in the end everybody is told the same."""
+    sync, and in the end every broker has the same state."""
 
     async def story(world: World, term: SimulatedTerm) -> None:
         if "replaced" not in world.notes:
@@ -103,8 +103,8 @@ def test_broker_stops_cleanly_and_returns_empty(trouble: str) -> None:
             assert state.leader in replicas
             assert world.holders(tp) == replicas
             for broker in replicas:
-                told = world.brokers[broker].disk[tp]
-                assert (told.leader, told.leader_epoch) == (state.leader, state.leader_epoch)
+                role = world.brokers[broker].disk[tp]
+                assert (role.leader, role.leader_epoch) == (state.leader, state.leader_epoch)
             for one in world.brokers.values():
                 seen = one.metadata[tp]
                 assert (seen.leader, set(seen.isr)) == (state.leader, replicas)
@@ -145,20 +145,20 @@ def test_offline_replicas_are_announced() -> None:
         term = SimulatedTerm(world)
         await term.begin()
 
-        def told() -> list[list[int]]:
+        def offline_replicas() -> list[list[int]]:
             return [list(world.brokers[one].metadata[TP].offline_replicas) for one in (1, 3)]
 
         for _ in range(2):
             world.go(2)
             await term.settle()
-            assert told() == [[2], [2]]
+            assert offline_replicas() == [[2], [2]]
             world.come(2)
             await term.settle()
-            assert told() == [[], []]
+            assert offline_replicas() == [[], []]
             assert world.zk.state(TP).isr == (1,)
         request = ControlledShutdownRequest(broker_id=2, broker_epoch=-1)
         await term.act(lambda term: term.controlled_shutdown(request))
-        assert told() == [[2], [2]]
+        assert offline_replicas() == [[2], [2]]
 
     run(scenario)
 
@@ -299,8 +299,10 @@ def test_topics_without_ids_get_one() -> None:
         await term.settle()
         assert world.zk.topic("one").topic_id == made["one"], "it is the same topic"
         assert [world.zk.state(("one", n)).leader for n in (0, 1, 2)] == [1, 2, 3]
-        told = [one for one in world.brokers[3].told if isinstance(one, LeaderAndIsrRequest)]
-        assert told[-1].topic_states[0].topic_id == made["one"]
+        requests = [
+            one for one in world.brokers[3].received if isinstance(one, LeaderAndIsrRequest)
+        ]
+        assert requests[-1].topic_states[0].topic_id == made["one"]
         heir = SimulatedTerm(world)
         await heir.begin()
         assert {name: world.zk.topic(name).topic_id for name in made} == made

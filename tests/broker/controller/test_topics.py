@@ -77,9 +77,9 @@ def test_create_topics_answers_once_leaders_are_known(
             assert (c.num_partitions, c.replication_factor) == (1, 2)
             assert a.topic_id.int
             assert a.configs is not None
-            told = {one.name: (one.value, one.config_source) for one in a.configs}
-            assert told["retention.ms"] == ("5", 1)
-            assert told["segment.bytes"] == ("1073741824", 5)
+            settings = {one.name: (one.value, one.config_source) for one in a.configs}
+            assert settings["retention.ms"] == ("5", 1)
+            assert settings["segment.bytes"] == ("1073741824", 5)
             for name in "abc":
                 assert await cluster.state(name)
                 assert active.metadata(name)  # its own broker heard of it before the answer
@@ -215,7 +215,7 @@ def test_deletion_removes_all_znodes_and_replicas(zookeeper: ZooKeeperServer, ch
             made = await create(active, topic("a", 3, 2, retention_ms="5"), topic("b"))
             response = await delete(active, "a", "nobody", by_id=made.topics[1].topic_id)
             a, nobody, b = response.responses
-            assert (a.error_code, a.topic_id.int) == (0, 0)  # told only to who asks by id
+            assert (a.error_code, a.topic_id.int) == (0, 0)  # only a request by id receives it
             assert b.topic_id == made.topics[1].topic_id
             assert nobody.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             assert (b.error_code, b.name) == (0, "b")
@@ -297,7 +297,7 @@ def test_stale_controller_epoch_verifies_the_election(
             await active.zk.set(znodes.CONTROLLER_EPOCH, str(epoch + 3).encode())
             other.refuse_with = ErrorCode.STALE_CONTROLLER_EPOCH
             active.controller.term.senders.send(  # type: ignore[union-attr]
-                other.id, other.told[-1]
+                other.id, other.received[-1]
             )
             await cluster.active(above_epoch=epoch + 3)
 

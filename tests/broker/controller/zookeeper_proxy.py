@@ -1,4 +1,4 @@
-"""A TCP proxy before ZooKeeper that can swallow answers: writes are done, and nobody is told."""
+"""A TCP proxy before ZooKeeper that can drop answers of writes that were applied."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import contextlib
 WRITES = {1, 2, 5, 14, 15}  # create, delete, setData, multi, create2
 
 
-class Gate:
+class AnswerDroppingProxy:
     """Forwards 127.0.0.1:`port` to the server's port."""
 
     def __init__(self, upstream: int) -> None:
         self._upstream = upstream
         self._writers: set[asyncio.StreamWriter] = set()
         self._tasks: set[asyncio.Task[None]] = set()
-        self.armed = False  # swallow from the next write on
-        self.swallowing = False
-        self.swallowed = 0
+        self.armed = False  # drop from the next write on
+        self.dropping = False
+        self.dropped = 0
 
     async def start(self) -> None:
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
@@ -25,7 +25,7 @@ class Gate:
 
     def cut(self) -> None:
         """Break every connection and forward again from the next one on."""
-        self.swallowing = False
+        self.dropping = False
         for writer in self._writers:
             writer.transport.abort()
         self._writers.clear()
@@ -52,15 +52,15 @@ class Gate:
                 head = await reader.readexactly(4)
                 frame = await reader.readexactly(int.from_bytes(head, "big"))
                 if self.armed and int.from_bytes(frame[4:8], "big") in WRITES:
-                    self.armed, self.swallowing = False, True
+                    self.armed, self.dropping = False, True
                 writer.write(head + frame)
         writer.close()
 
     async def _answers(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(ConnectionError):
             while data := await reader.read(65536):
-                if self.swallowing:
-                    self.swallowed += 1
+                if self.dropping:
+                    self.dropped += 1
                 else:
                     writer.write(data)
         writer.close()

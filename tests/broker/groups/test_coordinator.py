@@ -322,7 +322,7 @@ STORE_FAILURES = [
 def test_failed_append_reaches_members_as_their_error(
     tmp_path: Path, failure: str, of_positions: str, of_groups: str
 ) -> None:
-    """As `GroupMetadataManager` tells it; a static member's return is undone."""
+    """As in `GroupMetadataManager`; a static member's return is undone."""
 
     async def scenario() -> None:
         here = Coordinating(tmp_path)
@@ -345,8 +345,8 @@ def test_failed_append_reaches_members_as_their_error(
         assert groups.heartbeat("g", old, "box", generation) is ErrorCode.NONE
         assert groups.heartbeat("g", "n", "box", generation) is ErrorCode.FENCED_INSTANCE_ID
         given = {other.member_id: b"all"}
-        told = await groups.sync("h", other.member_id, None, other.generation, None, None, given)
-        assert told.error.name == of_groups
+        synced = await groups.sync("h", other.member_id, None, other.generation, None, None, given)
+        assert synced.error.name == of_groups
         here.following.cancel()
         here.close()
 

@@ -1,4 +1,4 @@
-"""The state machine of a group, told the time."""
+"""The state machine of a group, with explicit time."""
 
 from __future__ import annotations
 

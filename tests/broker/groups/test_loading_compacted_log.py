@@ -1,4 +1,4 @@
-"""A cleaned offsets topic tells the same groups and offsets."""
+"""A compacted offsets topic has the same groups and offsets."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _write(log: PartitionLog) -> None:
                       None if n % 13 == 0 else encode(GROUP_VALUE_VERSION, state)))  # fmt: skip
 
 
-def _told(log: PartitionLog) -> tuple[object, object]:
+def _loaded(log: PartitionLog) -> tuple[object, object]:
     shard = Shard(0)
     asyncio.run(load_shard(shard, log, lambda: True))
     offsets = {group: known for group, known in shard.offsets.items() if known}
@@ -54,15 +54,15 @@ def _told(log: PartitionLog) -> tuple[object, object]:
 def test_groups_load_from_a_compacted_log(tmp_path: Path) -> None:
     log = open_log(tmp_path, config=SMALL)
     _write(log)
-    before, count = _told(log), len(pairs(log))
+    before, count = _loaded(log), len(pairs(log))
     assert all(before)
     log.roll(NOW_MS)
     for n in range(3):  # tombstones go with the last one
         log.cleaned_to = None
         clean(log, NOW_MS + n * SMALL.delete_retention_ms)
-        assert _told(log) == before
+        assert _loaded(log) == before
     assert len(pairs(log)) < count / 8
     log.close()
     again = open_log(tmp_path, config=SMALL, remembered=CheckpointedState(clean=True))
-    assert _told(again) == before
+    assert _loaded(again) == before
     close_logs(again)

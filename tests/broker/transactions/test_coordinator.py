@@ -125,7 +125,7 @@ async def steps() -> None:
 
 @pytest.mark.parametrize("is_known", [False, True], ids=["nothing", "what was"])
 def test_missing_metadata_deletes_no_marker_partition(tmp_path: Path, is_known: bool) -> None:
-    """A new controller tells a broker its roles before it tells it of the topics: of what this one
+    """A new controller sends a broker its roles before the topics' metadata: of what this one
     has not heard yet it may have to end transactions."""
 
     async def scenario() -> None:

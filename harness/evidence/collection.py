@@ -144,7 +144,7 @@ def _journal(
                 offset_ns = entry.wall_ns - entry.at_ns
             for table, row in rows.take(entry):
                 evidence.add(table, row)
-        for table, row in rows.rest(reader.state.end_ns):
+        for table, row in rows.remaining_rows(reader.state.end_ns):
             evidence.add(table, row)
     collected.took(evidence)
     collected.note(

@@ -59,7 +59,7 @@ class JournalRows:
         """The rows that `entry` completes."""
         return self._handlers[type(entry)](entry)
 
-    def rest(self, end_ns: int | None) -> Iterator[TableRow]:
+    def remaining_rows(self, end_ns: int | None) -> Iterator[TableRow]:
         """Rows of operations that were open when the journal ended, and of the client itself."""
         for send in self._sends.values():
             yield "sends", self._send_row(send) | {"outcome": "info", "ambiguous": True}

@@ -142,7 +142,7 @@ def _made(
     version: str = "latest",
     on_base: bool = True,
 ) -> Recipe:
-    def whole(context: Context, architecture: str) -> None:
+    def fill_all(context: Context, architecture: str) -> None:
         context.add_folder(".", _folder(name))
         fill(context, architecture)
 
@@ -154,5 +154,5 @@ def _made(
         inputs=digest.hexdigest(),
         checkout=str(PACKAGE.resolve()),
         on_base=on_base,
-        fill=whole,
+        fill=fill_all,
     )

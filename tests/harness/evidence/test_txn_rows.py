@@ -31,7 +31,7 @@ def rows() -> dict[str, list[Row]]:
     for entry in ENTRIES:
         for table, row in made.take(entry):
             found.setdefault(table, []).append(row)
-    for table, row in made.rest(None):
+    for table, row in made.remaining_rows(None):
         found.setdefault(table, []).append(row)
     return found
 
@@ -62,7 +62,7 @@ def test_deleted_offsets_are_an_act() -> None:
     )
     for entry in entries:
         found += made.take(entry)
-    found += made.rest(None)
+    found += made.remaining_rows(None)
     acts = [row for table, row in found if table == "admin_ops"]
     assert [(one["invoke_ns"], one["complete_ns"], one["outcome"]) for one in acts] == [
         (10, 12, "ok"),

@@ -111,7 +111,7 @@ def test_hanging_run_is_ended_with_stack_dumps(
     assert any("the run hung" in reason for reason in result.reasons)
     lab = (tmp_path / "latest" / "stacks" / "lab.txt").read_text()
     assert lab.startswith("the run hung\n")
-    assert "test_run.py" in lab
+    assert "test_runner.py" in lab
 
 
 def processes_of(out: Path) -> list[str]:

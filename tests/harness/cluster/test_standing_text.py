@@ -41,7 +41,9 @@ CLUSTER = StandingCluster(
 
 
 def test_a_shell_evaluates_the_exported_lines() -> None:
-    script = f'{text.for_shells(CLUSTER)}\nprintf "%s\\n" "$BOOTSTRAP" "$CLUSTER" "$JAVA_CONFIG"'
+    script = (
+        f'{text.as_shell_lines(CLUSTER)}\nprintf "%s\\n" "$BOOTSTRAP" "$CLUSTER" "$JAVA_CONFIG"'
+    )
     done = subprocess.run(["sh", "-euc", script], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == [
         "127.0.0.1:9092,127.0.0.1:9093",
@@ -50,18 +52,18 @@ def test_a_shell_evaluates_the_exported_lines() -> None:
     ]
     assert text.variables(CLUSTER)["ZOOKEEPER"] == "127.0.0.1:9094"
     assert text.variables(CLUSTER)["SASL_PASSWORD"] == "admin-secret"
-    assert all(line.startswith("export ") for line in text.for_shells(CLUSTER).splitlines())
+    assert all(line.startswith("export ") for line in text.as_shell_lines(CLUSTER).splitlines())
 
 
 def test_json_has_everything_but_the_key_of_faults() -> None:
-    found = json.loads(json.dumps(text.for_machines(CLUSTER)))
+    found = json.loads(json.dumps(text.as_json(CLUSTER)))
     assert found["bootstrap"] == CLUSTER.bootstrap
     assert found["users"][1]["rights"] == "none"
     assert "c0ffee" not in json.dumps(found)
 
 
 def test_text_names_ports_settings_and_users() -> None:
-    shown = text.for_people(CLUSTER)
+    shown = text.as_text(CLUSTER)
     assert "9092 to 9094 of 127.0.0.1, the same at every start with --port 9092" in shown
     assert "min.insync.replicas=2" in shown
     assert "admin / admin-secret, rights: all" in shown

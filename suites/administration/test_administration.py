@@ -1,5 +1,5 @@
 """Administration under load loses no record."""
 
-from urteil.suites.scenario_test import test_scenario
+from urteil.suites.generated_tests import test_scenario
 
 __all__ = ["test_scenario"]

@@ -1,5 +1,5 @@
 """Elections: each new leader and controller has everything that was acknowledged."""
 
-from urteil.suites.scenario_test import test_scenario
+from urteil.suites.generated_tests import test_scenario
 
 __all__ = ["test_scenario"]

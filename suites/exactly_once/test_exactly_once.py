@@ -1,5 +1,5 @@
 """Consume, transform, produce: each record takes effect once, despite crashes and pauses."""
 
-from urteil.suites.scenario_test import test_scenario
+from urteil.suites.generated_tests import test_scenario
 
 __all__ = ["test_scenario"]

@@ -33,4 +33,4 @@ SUBJECTS = (
 """The modules whose functions declare mutants."""
 
 for _subject in SUBJECTS:
-    importlib.import_module(f"{__name__}.{_subject}")
+    importlib.import_module(f"urteil.suites.mutants.{_subject}")  # pytest imports suites.mutants

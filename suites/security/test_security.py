@@ -1,5 +1,5 @@
 """ACLs and quotas: no client exceeds its rights or its quota."""
 
-from urteil.suites.scenario_test import test_scenario
+from urteil.suites.generated_tests import test_scenario
 
 __all__ = ["test_scenario"]

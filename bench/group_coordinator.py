@@ -13,8 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from load_tools import Load
 
-from urteil.harness.protocol.connection import Wire
-from urteil.harness.protocol.transaction_requests import text
+from urteil.harness.protocol.connection import Connection
+from urteil.harness.protocol.framing import encode_request, encode_string
 from urteil.harness.scenario import ClusterSpec
 
 SPEC = ClusterSpec(config={"offsets.topic.num.partitions": "1"})
@@ -56,19 +56,14 @@ def _addresses(load: Load) -> dict[str, str]:
     return {node: f"{plan.address(node)}:{plan.ports.internal}" for node in plan.brokers}
 
 
-def _frame(api: tuple[int, int], body: bytes) -> bytes:
-    content = struct.pack(">hhi", *api, 1) + text("bench") + body
-    return struct.pack(">i", len(content)) + content
-
-
 def _await_coordinator(addresses: dict[str, str], group: str) -> str:
     """The coordinator of all groups, once it answers."""
     deadline = time.monotonic() + DEADLINE_S
-    request = _frame(COORDINATOR, text(group))
+    request = encode_request(COORDINATOR, 1, encode_string(group))
     while time.monotonic() < deadline:
-        wire = Wire(addresses["b1"], TIMEOUT_S)
-        error, node = struct.unpack_from(">hi", wire.ask(request), 4)
-        wire.close()
+        connection = Connection(addresses["b1"], TIMEOUT_S)
+        error, node = struct.unpack_from(">hi", connection.call(request), 4)
+        connection.close()
         if not error and _position(addresses[f"b{node}"], group) is not None:
             return f"b{node}"
         time.sleep(POLL_S)
@@ -79,9 +74,13 @@ def _await_coordinator(addresses: dict[str, str], group: str) -> str:
 
 
 def _commit(group: str, positions: range, offset: int) -> bytes:
-    entries = b"".join(struct.pack(">iq", one, offset) + text("") for one in positions)
-    body = text(group) + struct.pack(">i", -1) + text("") + struct.pack(">qi", -1, 1)
-    return _frame(COMMIT, body + text("work") + struct.pack(">i", len(positions)) + entries)
+    entries = b"".join(struct.pack(">iq", one, offset) + encode_string("") for one in positions)
+    body = (
+        encode_string(group) + struct.pack(">i", -1) + encode_string("") + struct.pack(">qi", -1, 1)
+    )
+    return encode_request(
+        COMMIT, 1, body + encode_string("work") + struct.pack(">i", len(positions)) + entries
+    )
 
 
 def _check_commit(answer: bytes) -> None:
@@ -92,12 +91,12 @@ def _check_commit(answer: bytes) -> None:
 
 def _commits_per_s(address: str, seconds: float) -> float:
     def commit(number: int) -> int:
-        wire, done = Wire(address, TIMEOUT_S), 0
+        connection, done = Connection(address, TIMEOUT_S), 0
         until = time.monotonic() + seconds
         while time.monotonic() < until:
-            _check_commit(wire.ask(_commit(f"bench-{number}", range(1), done)))
+            _check_commit(connection.call(_commit(f"bench-{number}", range(1), done)))
             done += 1
-        wire.close()
+        connection.close()
         return done
 
     with ThreadPoolExecutor(COMMITTERS) as pool:
@@ -111,16 +110,20 @@ class Member:
     """One member of the group, on a connection of its own."""
 
     def __init__(self, address: str) -> None:
-        self._wire = Wire(address, TIMEOUT_S)
+        self._connection = Connection(address, TIMEOUT_S)
         self.name = ""
 
     def join(self, number: int) -> None:
         """Join with new metadata, which starts a rebalance, and return the assignment."""
         metadata = struct.pack(">i", number)
-        body = text("fifty") + struct.pack(">ii", SESSION_MS, REBALANCE_MS) + text(self.name)
-        body += text("consumer") + struct.pack(">i", 1) + text("range")
+        body = (
+            encode_string("fifty")
+            + struct.pack(">ii", SESSION_MS, REBALANCE_MS)
+            + encode_string(self.name)
+        )
+        body += encode_string("consumer") + struct.pack(">i", 1) + encode_string("range")
         body += struct.pack(">i", len(metadata)) + metadata
-        answer = self._wire.ask(_frame(JOIN, body))
+        answer = self._connection.call(encode_request(JOIN, 1, body))
         error, generation, size = struct.unpack_from(">hih", answer, 4)
         at = 12 + size
         leader, at = _text_at(answer, at)
@@ -130,15 +133,17 @@ class Member:
         self._sync(generation, _members_at(answer, at) if leader == self.name else [])
 
     def _sync(self, generation: int, members: Sequence[str]) -> None:
-        body = text("fifty") + struct.pack(">i", generation) + text(self.name)
+        body = encode_string("fifty") + struct.pack(">i", generation) + encode_string(self.name)
         body += struct.pack(">i", len(members))
-        body += b"".join(text(one) + struct.pack(">i", 4) + b"part" for one in members)
-        error, size = struct.unpack_from(">hi", self._wire.ask(_frame(SYNC, body)), 4)
+        body += b"".join(encode_string(one) + struct.pack(">i", 4) + b"part" for one in members)
+        error, size = struct.unpack_from(
+            ">hi", self._connection.call(encode_request(SYNC, 1, body)), 4
+        )
         if error or size != 4:
             raise RuntimeError(f"SyncGroup was answered with error {error}, {size} bytes")
 
     def close(self) -> None:
-        self._wire.close()
+        self._connection.close()
 
 
 def _text_at(answer: bytes, at: int) -> tuple[str, int]:
@@ -178,19 +183,24 @@ def _joining(number: int) -> Callable[[Member], None]:
 
 
 def _fill(address: str) -> None:
-    wire = Wire(address, TIMEOUT_S)
+    connection = Connection(address, TIMEOUT_S)
     for group in range(GROUPS):
-        _check_commit(wire.ask(_commit(f"full-{group}", range(PARTITIONS), group)))
-    wire.close()
+        _check_commit(connection.call(_commit(f"full-{group}", range(PARTITIONS), group)))
+    connection.close()
 
 
 def _position(address: str, group: str) -> int | None:
     """The group's offset in partition 0; None if this broker does not return it."""
-    body = text(group) + struct.pack(">i", 1) + text("work") + struct.pack(">ii", 1, 0)
+    body = (
+        encode_string(group)
+        + struct.pack(">i", 1)
+        + encode_string("work")
+        + struct.pack(">ii", 1, 0)
+    )
     try:
-        wire = Wire(address, TIMEOUT_S)
-        answer = wire.ask(_frame(FETCH, body))
-        wire.close()
+        connection = Connection(address, TIMEOUT_S)
+        answer = connection.call(encode_request(FETCH, 1, body))
+        connection.close()
     except OSError:
         return None
     (topics,) = struct.unpack_from(">i", answer, 4)

@@ -1,4 +1,5 @@
-"""A send that certainly failed is never readable, nor an aborted one under read_committed."""
+"""A record of a send that certainly failed is never readable, and a record of an aborted
+transaction is never readable under read_committed."""
 
 from __future__ import annotations
 

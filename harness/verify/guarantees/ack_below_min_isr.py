@@ -1,13 +1,16 @@
-"""acks=all is acknowledged only while enough replicas are in sync.
+"""With acks=all a record is acknowledged only while enough replicas are in sync.
 
-The limit is min(min.insync.replicas, replicas), of these as few as the partition ever had: somebody
-may have taken some away. A record counts only when ZooKeeper's state had fewer members from a
-second before its invocation until after its completion, in one version (so that epoch and ISR were
-unchanged), and before any fault that could have kept that from the leader: one that is paused or
-cut off keeps the ISR it last knew. The leader's maximal ISR may be larger while an expansion is
-pending, but appends are refused by the committed one. Where administrators changed the setting, the
-lowest counts of all that the leader may go by in that version.
-"""
+The limit is min(min.insync.replicas, number of replicas), with the smallest number of replicas
+that the partition ever had, because an administrator may have removed some. Where an
+administrator changed the setting, the smallest value counts that the leader may use in that
+version.
+
+A leader learns of an ISR change with a delay, and a paused or isolated leader keeps the ISR that
+it last knew. A record is therefore a violation only when the state in ZooKeeper had too few
+members from a second before the invocation until after the completion, within one version (so
+that epoch and ISR were unchanged), and before any fault that could have kept the leader from
+learning it. The leader's maximal ISR may be larger while an expansion is pending, but the
+committed ISR decides whether an append is rejected."""
 
 from __future__ import annotations
 

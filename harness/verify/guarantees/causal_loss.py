@@ -1,8 +1,7 @@
-"""What survives must not outlive what its client knew before it sent it.
+"""A record does not survive the records that its client knew before it sent it.
 
-acks=all: a record that survives, while one that its client had seen acknowledged, or had read,
-before sending it is lost.
-"""
+With acks=all. Violated when a record survives while a record is lost that its client had seen
+acknowledged, or had read, before it sent the surviving one."""
 
 from __future__ import annotations
 

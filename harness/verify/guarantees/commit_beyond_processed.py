@@ -1,11 +1,14 @@
-"""Below a committed position every visible record was processed by the group.
+"""The group processed every visible record below a committed offset.
 
-Processing is journaling: what a member was killed with, before it could, it did not commit either.
-Nobody owes what the group never asked for: it may begin at the end (auto.offset.reset=latest), and
-a member may seek. Nor what was deleted: DeleteRecords leaves records on disks, below where the log
-begins then.
-`beyond the end`: a member of a group that reads committed a position that its partition never had.
-"""
+A record counts as processed once the member journaled it. A member killed before that did not
+commit the record either.
+
+Not counted: records that the group never requested (it may begin at the end with
+auto.offset.reset=latest, and a member may seek) and deleted records, since DeleteRecords leaves
+records on disk below the log start.
+
+`beyond the end`: a member of a group that reads committed an offset that the partition never
+had."""
 
 from __future__ import annotations
 

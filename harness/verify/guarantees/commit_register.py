@@ -1,14 +1,14 @@
-"""The committed position of a group in a partition is one linearizable register.
+"""The committed offset of a group in a partition is one linearizable register.
 
-OffsetCommit writes it, OffsetDelete and DeleteGroups empty it (forgotten.py), OffsetFetch reads it:
-an answer must be the value of a commit that was under way, or of the last one before it. The search
-is Python, on one register at a time: rows of `commit_breaks` (harness/verify/linearizability.py).
+OffsetCommit writes it, OffsetDelete and DeleteGroups clear it
+(harness/verify/derived/deleted_positions.py), and OffsetFetch reads it. A response must hold the
+value of a commit in flight, or of the last commit before it. The search is Python, one register
+at a time: rows of `commit_breaks` (harness/verify/linearizability.py).
 
-`unstable`: who had sent a position to its transaction was told another one before that ended,
-though it asked for stable ones alone (workloads with `present_offsets`).
-`note`: a position was told without the text or the leader epoch that were committed with it (of
-workload `commits`).
-"""
+`unstable`: a client that had sent an offset to its transaction got another offset before the
+transaction ended, although it had requested stable offsets (workloads with `present_offsets`).
+`note`: a response lacked the metadata or the leader epoch committed with the offset (workload
+`commits`)."""
 
 from __future__ import annotations
 

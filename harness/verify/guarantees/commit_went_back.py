@@ -1,9 +1,9 @@
-"""A committed position does not fall by itself.
+"""A committed offset does not decrease by itself.
 
-An answer of OffsetFetch below a commit acknowledged before it, with no commit as low since, not
-even one of unknown outcome, or a member's first read there, of a partition that it was given after
-that: rows of `commit_breaks` (harness/verify/derived/committed_positions.py).
-"""
+Violated when OffsetFetch returns an offset below one whose commit was acknowledged earlier, and
+no commit since, not even one of unknown outcome, was as low; likewise when a member starts to
+read there in a partition assigned to it after that. Rows of `commit_breaks`
+(harness/verify/derived/committed_positions.py)."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
-"""The cleaner leaves the active segment alone, and what is younger than min.compaction.lag.ms.
+"""The cleaner changes neither the active segment nor records younger than min.compaction.lag.ms.
 
-That is so on every replica. What a replica fetched anew, from one that had been cleaned, may lie in
-fewer segments than it did there: a segment counts as active from where the last of any replica's
-begins. Where the final leader's log does not tell its own, it is the last of several that hold
-records.
-"""
+This holds on every replica. A replica that fetched its log anew from a cleaned one may hold the
+records in fewer segments. A segment therefore counts as active from the offset where the last
+segment of any replica begins. If the final leader's log does not show its own, the active
+segment is the last of several that hold records."""
 
 from __future__ import annotations
 

@@ -1,10 +1,12 @@
-"""What comes out carries the checksum that went in, and the time, unless brokers stamp it; no
-reader is given a batch whose own CRC is wrong, where no fault damaged a disk; and what is beyond
-its topic's limits of size or time never came in.
+"""A record is read with the checksum and the timestamp with which it was sent.
 
-The size is that of a batch in the final leader's log; cleaners write theirs anew. A time is
-compared with when its acknowledged send began and ended, with ten minutes to spare for clocks.
-"""
+Timestamps that brokers set themselves are left out. Where no fault damaged a disk, no reader
+gets a batch whose own CRC is wrong. A batch beyond its topic's limits of size or timestamp is
+never appended.
+
+The size is that of the batch in the final leader's log; batches that the cleaner rewrites are
+left out. A timestamp is compared with the begin and the end of its acknowledged send, with ten
+minutes of tolerance for clocks."""
 
 from __future__ import annotations
 

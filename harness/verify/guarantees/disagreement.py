@@ -1,11 +1,13 @@
-"""Long after healing everybody says the same of who leads: ZooKeeper, each broker's Metadata, and
-the leader by what it answers; and of how many replicas are in sync.
+"""After healing, all sources agree on who leads a partition and on how many replicas are in
+sync.
 
-Asked are answers at least five seconds after a fault was healed and after the state's last version
-was written, and before its next, of brokers that have been there for ten: on a crowded machine a
-healthy one needed more than six to hear of what it leads. That a broker is away keeps the others
-from hearing of nothing, but of what it led itself.
-"""
+The sources are ZooKeeper, the Metadata responses of each broker, and the leader's own responses.
+
+Brokers learn of changes with a delay; on a loaded machine a healthy one took more than six
+seconds. A response therefore counts only if it came at least five seconds after a fault was
+healed and after the last version of the state was written, before the next version, from a
+broker that had been registered for ten seconds. The absence of a broker excuses only news about
+partitions that it led itself."""
 
 from __future__ import annotations
 

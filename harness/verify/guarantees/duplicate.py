@@ -1,8 +1,7 @@
-"""An idempotent producer's record is in the log once.
+"""A record of an idempotent producer is in the log once.
 
-The finding names the client: a Java producer of 3.9 may itself send twice after a non-retriable
-error (KAFKA-14034).
-"""
+The finding names the client: a Java producer of 3.9 may itself send a record twice after a
+non-retriable error (KAFKA-14034)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The latest offset that a broker answers lies beyond everything acknowledged before.
+"""The latest offset that a broker returns lies beyond every record acknowledged before.
 
-acks=all. An acknowledgement counts when it was given in the answer's epoch or an older one, by
-ZooKeeper's state at its end: a deposed leader that does not know it yet may answer an older end.
-"""
+With acks=all. An acknowledgement counts if it was given in the epoch of the response or an older
+one, by the state in ZooKeeper when it ended. A deposed leader that does not know it yet may
+return an older end."""
 
 from __future__ import annotations
 

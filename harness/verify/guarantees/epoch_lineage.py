@@ -1,12 +1,12 @@
-"""A leader epoch starts at one offset, on every replica that knows it; its records lie there, and
-whoever asks is told so.
+"""A leader epoch starts at one offset on every replica that knows it, and its records lie there.
 
-Left out: compacted topics, and starts that lie at a log's own start, where deletion moves them.
-What readers were told of a record's epoch is compared with the final leader's log: none is of one
-that never was, nor, where no committed record may be lost, of an older one than it has there.
-Answers about an older epoch's end are compared with the final leader's log, where that knows the
-epoch which the broker led in when it was asked: up to there both are the same.
-"""
+OffsetForLeaderEpoch returns the same. Left out are compacted topics, and epochs that start at a
+log's own start, because deletion moves these.
+
+The epoch of a record that a reader received is compared with the final leader's log. It is never
+one that did not exist. Where no committed record may be lost, it is never older than in that log
+either. A response about the end of an older epoch is compared with the final leader's log where
+that log knows the epoch in which the broker led: up to there both are equal."""
 
 from __future__ import annotations
 

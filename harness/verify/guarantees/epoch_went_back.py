@@ -1,8 +1,8 @@
-"""Epochs only rise, and who was controller elects nobody once there is a newer one.
+"""Epochs only rise, and a former controller elects no leader once a newer controller exists.
 
-Every write of a controller is one transaction with a check of `/controller_epoch`. Judged are
-elections alone: before KIP-497 leaders wrote their ISR themselves, under the epoch they had heard.
-"""
+Each write of a controller is one transaction that checks `/controller_epoch`. Only elections are
+judged: before KIP-497 leaders wrote their ISR themselves, with the controller epoch that they
+had last received."""
 
 from __future__ import annotations
 

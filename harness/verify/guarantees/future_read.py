@@ -1,9 +1,8 @@
 """No record is read before it was sent.
 
-Only the end of a poll is known, so a read may be accused only when its poll had returned before
-the send was invoked, or, of readers of committed records, before its commit was. That is permitted
-where the end of an earlier transaction may have arrived in its own.
-"""
+Only the end of a poll is known. A read is therefore a violation only if its poll returned before
+the send was invoked or, for readers of committed records, before the commit was. It is permitted
+where the end of an earlier transaction may have reached this one."""
 
 from __future__ import annotations
 

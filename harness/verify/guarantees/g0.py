@@ -1,7 +1,6 @@
-"""Dirty writes: transactions whose records stand in opposite orders in two places (G0).
+"""Dirty writes: the records of two transactions lie in opposite orders in two partitions (G0).
 
-Kafka does not isolate writes: counted, and never a failure.
-"""
+Kafka does not isolate writes, so this is counted and never a failure."""
 
 from __future__ import annotations
 

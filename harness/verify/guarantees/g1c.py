@@ -1,8 +1,9 @@
-"""Circular information flow: each of some transactions read what the one before it wrote (G1c).
+"""Circular information flow: each of several transactions read what the previous one wrote
+(G1c).
 
-A cycle of reads alone is a violation. One that needs a reader of uncommitted records, or the order
-of writes, too, is counted: such readers are promised no more, and Kafka does not isolate writes.
-"""
+A cycle of reads alone is a violation. A cycle that needs a reader of uncommitted records, or the
+order of writes, is only counted: such readers have no such promise, and Kafka does not isolate
+writes."""
 
 from __future__ import annotations
 

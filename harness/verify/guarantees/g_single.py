@@ -1,8 +1,7 @@
-"""Read skew: a circle of transactions with one that did not see what another one wrote (G-single).
+"""Read skew: a cycle of transactions in which one did not see what another wrote (G-single).
 
-What a transaction reads is a slice of a log between two polls, and no snapshot: counted, never a
-failure.
-"""
+A transaction reads a slice of a log between two polls, which is no snapshot. This is therefore
+counted and never a failure."""
 
 from __future__ import annotations
 

@@ -1,11 +1,12 @@
 """The generations of a group that one member receives only rise.
 
-A generation is on every replica in sync before its members receive it, so that the next
-coordinator goes on from there. Only what one session of a client received is compared: others may
-hear late of a generation that is over. Who joins anew joins a later one. `forgotten`: the only
-member of a group, which leads it, was given other partitions than it had given itself in that
-generation (workloads with `zombie_offsets`).
-"""
+A generation is on every in-sync replica before its members receive it, so that the next
+coordinator continues from it. Only generations received by one session of a client are compared:
+another member may learn late of a generation that is over. A member that joins again joins a
+later generation.
+
+`forgotten`: the only member of a group, which leads it, received other partitions than it had
+assigned to itself in that generation (workloads with `zombie_offsets`)."""
 
 from __future__ import annotations
 

@@ -1,14 +1,14 @@
-"""No transaction stays open for ever: its coordinator aborts it when its timeout has passed, and
-not before.
+"""No transaction stays open: its coordinator aborts it after its timeout, and not before.
 
-Judged in the end, when every producer is gone and every fault healed: from the transactions'
-timeout, the interval at which coordinators look and 10 s on, the last stable offset must have
-reached what was the high watermark before. Until then each transactional id must be had again, too:
-a coordinator that is not done with a transaction keeps its successors waiting, whatever the logs
-have of it. `cut short`: cut_short.py. And as long as a log has records of a transaction, and for
-delete.retention.ms, it has its marker, also where it is compacted (`unmarked`): who reads it anew
-would have the transaction open again.
-"""
+Judged at the end of the run, when all producers have ended and all faults are healed. After the
+transaction timeout, the coordinator's check interval and 10 s, the last stable offset must have
+reached the earlier high watermark. By then each transactional id must be available again as
+well: a coordinator that has not completed a transaction blocks its successors, whatever the logs
+hold.
+
+`cut short`: harness/verify/derived/early_aborts.py. `unmarked`: while a log holds records of a
+transaction, and for delete.retention.ms, it holds the marker too, also in a compacted topic.
+Without the marker a new reader would see the transaction as open again."""
 
 from __future__ import annotations
 

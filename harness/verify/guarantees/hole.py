@@ -1,8 +1,7 @@
-"""The batches of a log that is not compacted cover all of it, each offset once.
+"""The batches of a log that is not compacted cover it completely, each offset once.
 
-Logs are looked at offset by offset where they have more records than offsets, or fewer, or where
-one offset has more records than there are logs: one may stand there twice instead of another.
-"""
+A log is examined offset by offset if it has more or fewer records than offsets, or if one offset
+has more records than there are logs, since one record may stand there twice in place of another."""
 
 from __future__ import annotations
 

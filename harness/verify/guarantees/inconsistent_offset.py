@@ -1,8 +1,8 @@
-"""One offset is one record, whoever asks and whenever.
+"""One offset holds one record, for every reader at every time.
 
-Witnesses are reads, the final leader's log and acks=all acknowledgements. Acknowledgements of
-acks=1 are none: offsets truncated at a failover are used again, which acks=1 permits.
-"""
+The witnesses are reads, the final leader's log and acknowledgements with acks=all.
+Acknowledgements with acks=1 are none: a failover truncates their offsets and reuses them, which
+acks=1 permits."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
-"""Every entry of an index points at its batch: a check of every segment's files.
+"""Every entry of an index points at its batch; the files of every segment are checked.
 
-An entry of an offset index names a position where a batch begins, at or before its offset. One of a
-time index names an offset in the batch with that very time, with no later time before it. One of a
-transaction index names an abort marker. Entries beyond the log's end are left out: a log that was
-cut with its machine is mended at the next start.
-"""
+An entry of an offset index names a position where a batch begins, at or before its offset. An
+entry of a time index names an offset in the batch with exactly that timestamp, with no later
+timestamp before it. An entry of a transaction index names an abort marker. Entries beyond the
+end of the log are left out: after a power cut the next start repairs them."""
 
 from __future__ import annotations
 

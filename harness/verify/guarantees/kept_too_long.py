@@ -1,23 +1,23 @@
-"""What retention or an administrator deleted is gone, for readers and on every replica's disk.
+"""Records that retention or an administrator deleted are gone, for readers and from every disk.
 
-`too old`: a closed segment of the final leader whose newest record's timestamp + retention.ms, and
-the last healing, lie before the end by more than the brokers' interval between two looks, the wait
-before the first one and 5 s; judged where that interval is told, and nobody changed how long
-records stay nor moved a clock. `too large`: as long before the end its log was two segments larger
-than retention.bytes; judged likewise. `on a replica`, `told`: DeleteRecords was acknowledged up to
-an offset, yet in the end a replica in sync begins before it, or a final pass was told so; left out
-where all replicas were ended since (their starts are checkpointed once a minute). A replica in sync
-has to begin where its leader does after an answer that got lost, too. `fetched`: in one
-leader epoch a leader told where a partition begins, and did not refuse a fetch from before.
+`too old`: the newest timestamp of a closed segment of the final leader plus retention.ms, and
+the last healing, lie before the end of the run by more than the brokers' check interval, their
+initial delay and 5 s. Judged where that interval is known, no administrator changed how long
+records stay, and no clock was moved. `too large`: for the same time the log was two segments
+larger than retention.bytes.
 
-`kept on`: a leader told a begin although a shorter retention.ms, which an administrator set for a
-while with segment.ms, had to take what lies there.
-`not rolled`: what retention could never take: a segment larger than segment.bytes, or with records
-further apart than segment.ms and ten seconds. Segments whose records have no time (messages of
-magic 0) expire and roll by times that are not in the evidence. `on disk`: a broker has a log of a
-topic that is gone, or of a partition that was moved away from it, or what it had set aside for
-deletion for longer than `file.delete.delay.ms`.
-"""
+`on a replica`, `told`: DeleteRecords was acknowledged up to an offset, yet at the end an in-sync
+replica begins before it, or a final pass received an earlier log start. Left out where all
+replicas were stopped since, because log starts are checkpointed once a minute. After a response
+that got lost, an in-sync replica still has to begin where its leader does. `fetched`: within one
+leader epoch a leader reported a log start and then served a fetch from before it.
+
+`kept on`: a leader reported a log start although a shorter retention.ms, set for a while
+together with segment.ms, must have deleted records there. `not rolled`: a segment that retention
+could never delete, because it is larger than segment.bytes or spans more than segment.ms and ten
+seconds. Segments whose records have no timestamp (magic 0) expire and roll by times that are not
+in the evidence. `on disk`: a broker holds a log of a deleted topic or of a partition that was
+moved away, or a directory marked for deletion for longer than `file.delete.delay.ms`."""
 
 from __future__ import annotations
 

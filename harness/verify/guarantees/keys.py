@@ -1,4 +1,5 @@
-"""What a table built of a compacted topic shows of a key, against the last record of that key."""
+"""The value that a table built from a compacted topic shows for a key, against the last record
+of that key."""
 
 from __future__ import annotations
 

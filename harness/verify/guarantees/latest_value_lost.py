@@ -1,8 +1,8 @@
-"""A compacted topic keeps at least the last value of every key.
+"""A compacted topic retains at least the last value of every key.
 
-Judged of keys of which every send is resolved: acknowledged with an offset, or failed for certain.
-Of a value that was written twice a reader may be given the second one alone: the first was cleaned.
-"""
+Judged for keys of which every send is resolved: acknowledged with an offset, or certainly
+failed. If a value was written twice, a reader may receive only the second copy, since the first
+was cleaned."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
-"""The latest offset that brokers answer never falls while the leader epoch stays.
+"""The latest offset that brokers return never decreases within a leader epoch.
 
-Neither does the last stable offset, which is the end for readers of committed records: a
-transaction begins at the log's end, never below what was stable. Answers to ListOffsets of version
-5 and later that did not overlap. OFFSET_NOT_AVAILABLE is the right answer of a leader that does
-not know its end yet.
-"""
+The last stable offset, the end for readers of committed records, does not decrease either: a
+transaction begins at the end of the log, never below what was stable. Judged are ListOffsets
+responses of version 5 and later that did not overlap. OFFSET_NOT_AVAILABLE is correct for a
+leader that does not know its end yet."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""An unclean election loses a suffix: what the new leader lacked from the start of its epoch on.
+"""An unclean election loses a suffix: the records that the new leader lacked from its epoch's
+start.
 
-Judged where unclean election happened; a lost record below the start of every unclean epoch that
-began after its send is more than any of them could take.
-"""
+Judged where an unclean election happened. A lost record below the start of every unclean epoch
+that began after its send is more than any of these elections could lose."""
 
 from __future__ import annotations
 

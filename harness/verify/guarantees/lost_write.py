@@ -1,13 +1,14 @@
 """An acknowledged record is in the final log.
 
-Not judged: compacted topics (there it is latest_value_lost), offsets below the log's start, and
-acknowledgements without an offset of what may have stood there: not sent after a record that the
-log begins with or has; unknown sends that nobody read.
-What disks lost is permitted, but not what was acknowledged so long before that `flush.ms` had
-brought it to every disk (`flushed_ns`).
-A record that is missing from the final leader's log, or that a complete final pass over its offset
-did not deliver, is lost.
-"""
+A record is lost if it is missing from the final leader's log, or if a complete final pass over
+its offset did not return it.
+
+Not judged: compacted topics (see latest_value_lost), offsets below the log start, and
+acknowledgements without an offset for records that may have been deleted (not sent after a
+record that the log begins with or holds) and for unknown sends that no consumer read.
+
+Losses caused by disks are permitted, but not of records acknowledged so long before that
+`flush.ms` had brought them to every disk (`flushed_ns`)."""
 
 from __future__ import annotations
 

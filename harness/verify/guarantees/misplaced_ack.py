@@ -1,9 +1,10 @@
-"""A record is where its acknowledgement says, and has the time that this tells.
+"""A record lies at the offset of its acknowledgement, with the timestamp of that
+acknowledgement.
 
-`without offset` and `another time`: of what was sent once, in records that know their own time. A
-batch that is sent again may be known as a duplicate alone, and is told by its newest time. Without
-idempotence it may be there twice; then the copy that was acknowledged may be cleaned, or deleted.
-"""
+`without offset` and `another time` are judged for records sent once, in formats that store their
+timestamp. A batch that is sent again may be recognised only as a duplicate, and is then
+acknowledged with its newest timestamp. Without idempotence a batch may be in the log twice, and
+the acknowledged copy may then be cleaned or deleted."""
 
 from __future__ import annotations
 

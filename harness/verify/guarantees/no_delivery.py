@@ -1,20 +1,18 @@
-"""A group, or a reader of its own, that lives is given what was acknowledged.
+"""A live group, or a live reader without a group, receives the acknowledged records.
 
-Judged where it was left alone: no fault acted, nobody led anew, no member came, went, fell asleep
-or woke up. A group may stand still for twice its session timeout and 10 s then (and for
-max.poll.interval.ms more while a member does not poll), a reader for 20 s, a final one for 30 s.
-What waits for them was acknowledged with acks=all before that time began, lies in the final log
-where it was acknowledged, and nobody of the group was ever beyond it. All who should poll did so
-to the last: a client that hangs is no finding. Readers of committed records are judged in runs
-without transactions alone.
+Judged in undisturbed intervals: no fault acted, no leader was elected, and no member joined,
+left, paused or resumed. Within one, a group may stand still for twice its session timeout and 10
+s (and max.poll.interval.ms more while a member does not poll), a reader for 20 s, a final reader
+for 30 s. The pending records were acknowledged with acks=all before the interval, lie in the
+final log at their offsets, and no member was ever beyond them. All members polled until the end:
+a client that hangs is no finding. Readers of committed records are judged only in runs without
+transactions.
 
-Nor does all fail that a group tries to commit in such a time, nor is a member put out of it again
-and again while it polls (see `expulsions`), nor by who has just begun to coordinate (`takeovers`),
-nor one waited for that has left, or that is dead for
-longer than its session lasts (`departures`), nor disturbed by a static one that is back before its
-session runs out (`returns`). A final reader is not told again and again of a begin that is none
-(`turned away`).
-"""
+Further sub-kinds of an undisturbed interval: not every commit of a group fails; a member that
+polls is not removed again and again (`expulsions`), nor by a new coordinator (`takeovers`); a
+group does not wait for a member that left or whose session has expired (`departures`), and a
+static member that returns within its session timeout causes no rebalance (`returns`). `turned
+away`: a final reader is not sent again and again to a log start that is none."""
 
 from __future__ import annotations
 

@@ -1,14 +1,15 @@
-"""A cluster that keeps its majority keeps serving.
+"""A cluster with a majority of its nodes continues to serve.
 
-Judged only where the scenario says that its settings survive: crashes and full isolations
-(ZooKeeper too) of a minority, and one broker that does not reach another one, which reaches it (a
-follower that can fetch nothing has to leave the ISR); alone and on a whole cluster, counted from
-session timeout plus 1.5 x replica.lag.time.max.ms on, or from when a client gives up on the old
-leader, if later; and only where somebody was sending to the partition for the last two seconds of
-it. And wherever faults were healed and every replica is back, what two producers still wait for has
-to be acknowledged, or something else of that partition. Nor does a partition stop while no fault
-acts and every replica is in sync, nor do all transactions fail.
-"""
+Judged only where the scenario declares that its settings survive its faults. These are crashes
+and full isolations of a minority (ZooKeeper included), and one broker that cannot reach another
+while that one can reach it (a follower that cannot fetch has to leave the ISR). Each is judged
+alone, on a complete cluster, from session timeout plus 1.5 x replica.lag.time.max.ms on, or from
+when a client gives up on the old leader, if that is later; and only while a client was sending
+to the partition for the last two seconds of that time.
+
+After healing, with all replicas back, records for which two producers still wait have to be
+acknowledged, or other records of that partition. Also without faults: a partition whose replicas
+are all in sync does not stop, and not all transactions fail."""
 
 from __future__ import annotations
 

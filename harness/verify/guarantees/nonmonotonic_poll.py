@@ -1,9 +1,8 @@
-"""A consumer's position goes back only when somebody moved it, as to the begin of a new pass.
+"""The position of a consumer decreases only when it was moved, as at the begin of a new pass.
 
-Nor is a consumer told that there is nothing where it stands, so that it has to begin elsewhere,
-although the log has gone on there all the time: what it had read before was committed, and every
-later leader has it.
-"""
+A consumer does not get OFFSET_OUT_OF_RANGE at its position, which makes it begin elsewhere,
+while the log continued there all the time: the records that it had read before were committed,
+and every later leader has them."""
 
 from __future__ import annotations
 

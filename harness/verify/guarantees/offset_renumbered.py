@@ -1,4 +1,4 @@
-"""Compaction never moves a record: its offset is its name, and the order stays."""
+"""Compaction never moves a record: its offset is its identity, and the order remains."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""A read-process-write step is done as a whole: its output is there, and its input consumed.
+"""A read-process-write step is atomic: its output exists if and only if its input is consumed.
 
-In the end, by the group's last position and the final passes of readers of committed records: what
-lies below the position has its output, and what has one lies below the position.
-"""
+Judged at the end, by the group's last committed offset and the final passes of readers of
+committed records: every input below that offset has its output, and every input with an output
+lies below it."""
 
 from __future__ import annotations
 

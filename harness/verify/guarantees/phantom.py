@@ -1,8 +1,7 @@
 """Every record was written by a client.
 
-What an application copied is no send of ours, but a copy of one. Passed over are values of a client
-whose journal is damaged: the invocation may have been lost.
-"""
+A record that an application copied counts as a copy of a send. Values of a client whose journal
+is damaged are ignored, since their invocations may be missing."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """A consumer skips no record that was available to it.
 
-A gap in what a consumer received, without seek, reset or rebalance, must hold nothing visible; nor
-may one between the committed offset that a member read after a rebalance and its first record.
-"""
+A gap in the records that a consumer received, without seek, reset or rebalance, holds nothing
+visible. The same applies between the committed offset that a member fetched after a rebalance
+and its first record."""
 
 from __future__ import annotations
 

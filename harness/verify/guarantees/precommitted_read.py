@@ -1,8 +1,7 @@
-"""A reader of committed records receives none before its commit was requested.
+"""A reader of committed records receives no record before its commit was requested.
 
-Nor is such a reader told an end beyond a record whose commit had not been asked for yet: it would
-take the position for one that nothing comes before any more.
-"""
+Nor does such a reader receive an end beyond a record whose commit was not requested yet: the
+reader would take that position for one before which no record can appear."""
 
 from __future__ import annotations
 

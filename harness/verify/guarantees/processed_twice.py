@@ -1,8 +1,7 @@
 """A pipeline that promises exactly once, or at most once, processes no record twice.
 
-One that promises at least once may: then it is counted and permitted. Copies in transactions
-(workload `transactions`) promise exactly once.
-"""
+For a pipeline that promises at least once, this is counted and permitted. Copies within
+transactions (workload `transactions`) promise exactly once."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
-"""In the long run, clients write and read no more than the quota of their client id.
+"""Over a longer time, clients write and read no more than the quota of their client id.
 
-Judged by partition and client, in each stretch of a quota that nothing disturbed (see `rations`):
-records of the client that were acknowledged in it, and records sent in it (what was fetched before
-does not count) that the client was given in it. All that is known of a record's size is its
-value's: what is counted is less than what the broker measures.
-"""
+Judged by partition and client, in each undisturbed stretch of a quota (`rations`): records that
+were acknowledged in it, and records that were sent in it and received by the client (records
+fetched earlier do not count). Only the size of a record's value is known, so that less is
+counted than the broker measures."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""One producer's records stand in the order in which it sent them.
+"""The records of one producer lie in the log in the order in which it sent them.
 
-Judged within one producer id and epoch, as the log has them, by first copies. Failed sends are left
-out, as are sends of unknown end, but for those of a transaction that readers show to be committed.
-"""
+Judged within one producer id and epoch, by the first copies in the log. Failed sends are left
+out, and so are sends of unknown outcome, except those of a transaction that readers prove
+committed."""
 
 from __future__ import annotations
 

@@ -1,17 +1,19 @@
-"""After healing, replicas hold the same below the high watermark.
+"""After healing, all replicas hold the same records below the high watermark.
 
-Bytes of batches are compared where logs are not compacted, content and leader epoch by offset
-elsewhere, since replicas clean on their own: of their markers, which are no records, the kind, and
-for delete.retention.ms that each has them. A replica is asked only for offsets its own log covers;
-one that is in the ISR must also reach the leader's high watermark, and none of its checkpoints
-(high watermark, recovery point, start) may lie beyond its own end: who trusts one that does serves,
-or takes for flushed, what is not there yet. Nor may its high watermark there be one of long ago
-(`behind`): in the end brokers stop in an orderly way, and until then they write it every five
-seconds. A checkpoint may be older than a loss that is permitted, and where readers were told of
-more than the final leader's log has, it is the ends that are in doubt. Where the lab could not
-heal, a replica may still hold what it would truncate, beyond the last epoch that it shares with the
-leader.
-"""
+Logs that are not compacted are compared by the bytes of their batches. Compacted ones are
+compared by content and leader epoch at each offset, because replicas clean independently; of
+their markers, the kind is compared, and for delete.retention.ms their existence. A replica is
+compared only at offsets that its own log covers.
+
+A replica in the ISR must also reach the leader's high watermark. None of its checkpoints (high
+watermark, recovery point, log start) may lie beyond its own end: a broker that trusts such a
+checkpoint serves, or takes for flushed, records that do not exist yet. `behind`: its
+checkpointed high watermark is not an old one, because brokers write it every five seconds and
+stop cleanly at the end of a run.
+
+A checkpoint may be older than a permitted loss. Where readers received more than the final
+leader's log holds, the ends are in doubt. Where the lab could not heal, a replica may still hold
+records that it would truncate, beyond the last epoch that it shares with the leader."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""A deleted key stays deleted.
+"""A deleted key remains deleted.
 
-In offset order: a key whose last record is a tombstone shows no value. Passes that took longer than
-delete.retention.ms may have seen the value and missed its tombstone.
-"""
+In offset order, a key whose last record is a tombstone shows no value. A pass that took longer
+than delete.retention.ms may have seen the value and missed the tombstone."""
 
 from __future__ import annotations
 

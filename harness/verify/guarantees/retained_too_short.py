@@ -1,12 +1,13 @@
-"""Retention deletes what is too old or too much, and nothing else.
+"""Retention deletes records that are too old or exceed its size, and no others.
 
-Judged where retention.ms is told or Kafka's own week (what the lab configures and says nothing of
-retention, by the final leader's log), and no administrator changed how long records stay, and no
-clock was moved; where one deleted records, from the offset on up to which he did. What was young at
-the run's end was younger when it went. Deletion by size leaves at least retention.bytes. Of a
-topic that is compacted, too, a segment's newest record may be gone before the rest is too old. A
-log that is compacted alone begins where it began (`compacted`), whatever its retention.
-"""
+Judged where retention.ms is known, or is Kafka's default of a week (the lab configured the topic
+without a retention, by the final leader's log), no administrator changed how long records stay,
+and no clock was moved. Where an administrator deleted records, judging begins at that offset.
+
+A record that was young at the end of the run was younger when it was deleted. Deletion by size
+leaves at least retention.bytes. In a topic that is also compacted, the newest record of a
+segment may be gone before the others are too old. `compacted`: a log with compaction alone
+begins where it always began, whatever its retention."""
 
 from __future__ import annotations
 

@@ -1,14 +1,14 @@
-"""A producer's sequences in one partition and epoch follow one another.
+"""The sequences of a producer in one partition and epoch are consecutive.
 
-In the final leader's log, where it was not compacted. The first one may be any: what came before
-may have been deleted, and a broker that knows nothing of a producer takes what it is given.
-`refused`: an idempotent producer with acks=all, all of whose earlier records there had been
-acknowledged, was told that it is out of order. Where one of them is lost, and may be, that is
-permitted, as it is of a leader that was deposed meanwhile and may not know. `shared id`: two
-producers were given one id (workloads with a `probe`). `stripped`: records lie
-there without the id that their producer sent, by which brokers know them again (which a cleaner
-leaves as it is).
-"""
+Judged in the final leader's log, where it was not compacted. The first sequence may be any:
+earlier records may be deleted, and a broker without state of a producer accepts any sequence.
+
+`refused`: an idempotent producer with acks=all, all of whose earlier records in the partition
+were acknowledged, got OUT_OF_ORDER_SEQUENCE_NUMBER. This is permitted where one of these records
+is lost and may be, and from a leader that was deposed meanwhile and may not know it. `shared
+id`: two producers received one producer id (workloads with a `probe`). `stripped`: records lack
+the producer id with which they were sent, by which brokers recognise duplicates (cleaners keep
+it)."""
 
 from __future__ import annotations
 

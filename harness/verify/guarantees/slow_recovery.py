@@ -1,12 +1,15 @@
-"""After healing, every partition is led and has its full ISR again before the deadline; and what
-administrators asked for ends, once nothing is in its way: replicas are where they were to be moved
-to, and topics that were to be deleted are gone. `not elected`: a preferred leader never led, though
-who had asked for it was told that it was elected. `not given back`: leadership is to go back to
-preferred leaders by itself, and did not. `not handed over`: who shut down in an orderly way still
-led a partition when it left, though others were in sync. `fell out`: replicas fell out of sync and
-stayed so, though every broker was there and no fault acted. `leaderless`: nobody led a partition
-though a member of its in-sync replicas lived, or any where unclean elections are allowed.
-`kept in sync`: a leader had left, another one was elected, and the first was still in sync."""
+"""After healing, each partition has a leader and its complete ISR before the deadline.
+
+Requested administration completes as well once nothing prevents it: replicas are where a
+reassignment puts them, and deleted topics are gone.
+
+`not elected`: a preferred leader never led, although the request was answered as successful.
+`not given back`: automatic rebalancing did not return leadership to the preferred leader. `not
+handed over`: a broker that shut down cleanly still led a partition, although other replicas were
+in sync. `fell out`: replicas left the ISR and stayed outside, although all brokers were running
+and no fault acted. `leaderless`: a partition had no leader although a member of its ISR was
+running, or any replica where unclean election is enabled. `kept in sync`: a former leader that
+stopped was still in the ISR after another had been elected."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Real-time order: what was acknowledged before another send began stands before it.
+"""Real-time order: a record acknowledged before another send began lies before it.
 
-acks=all in one partition, by any clients.
-"""
+With acks=all in one partition, over all clients."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Whoever reads a compacted topic to its end has the last value of every key, and the cleaner takes
-the older ones in time.
+"""A reader of a complete compacted topic gets the last value of every key, and the cleaner
+removes older ones in time.
 
-`not cleaned` is judged only where max.compaction.lag.ms is set: a value that was overwritten, and
-whose successor lies before the active segment too, stays at most that long, from the healing of
-the last fault on. `tombstone kept`: likewise a tombstone of which nothing came after goes when
-delete.retention.ms is over and the log is cleaned once more, as it is while records come in.
-"""
+`not cleaned` is judged only where max.compaction.lag.ms is set. A value that was overwritten,
+and whose successor also lies before the active segment, stays at most that long from the healing
+of the last fault on. `tombstone kept`: likewise, a tombstone with no later record of its key is
+removed when delete.retention.ms has passed and the log is cleaned once more, as it is while
+records arrive."""
 
 from __future__ import annotations
 

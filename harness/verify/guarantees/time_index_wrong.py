@@ -1,15 +1,19 @@
-"""A time finds the first record that is not older, the largest time a record that has it, each told
-with that record's own time and leader epoch; and append times never fall.
+"""A lookup by timestamp finds the first record that is not older, and the largest timestamp a
+record that has it.
 
-ListOffsets by time is compared with the final leader's log; offsets below its start are left out,
-and a record that was cleaned away since. Replicas clean on their own: of a compacted topic a leader
-owes only what all of them have still. `none` needs a record that was acknowledged before, an answer
-of who led, and a log of which nothing was deleted, by anybody or by retention: Apache Kafka looks
-into a segment below the start, of which no record is left, and into no other. The largest time is
-compared with the records before the answer, and with what was acknowledged before the question and
-is there still: none may be newer. No answer to it accuses nobody: the newest record may not be
-committed yet.
-"""
+Each response carries that record's own timestamp and leader epoch. With LogAppendTime,
+timestamps never decrease.
+
+ListOffsets responses are compared with the final leader's log. Offsets below its start are left
+out, and so are records cleaned since. Replicas clean independently, so in a compacted topic a
+leader owes only the records that all replicas still hold.
+
+`none` requires a record acknowledged before the request, a response from the leader, and a log
+from which neither an administrator nor retention deleted records: Apache Kafka looks into one
+segment below the log start, of which no record is left, and into no other. The largest timestamp
+is compared with the records before the response, and with records acknowledged before the
+request that still exist: none may be newer. An empty response is no violation, since the newest
+record may not be committed yet."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""A tombstone stays for delete.retention.ms, so that who reads meanwhile learns of the deletion.
+"""A tombstone stays for delete.retention.ms, so that readers learn of the deletion.
 
-Counted from its send's invocation, which is before the cleaner can have begun to count. Tombstones
-that were overwritten may go at once; where a clock was moved nobody can tell.
-"""
+The time is counted from the invocation of its send, which is before the cleaner begins to count.
+Overwritten tombstones may be removed at once. Where a clock was moved, nothing is judged."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""A transaction is in the log as a whole, or not at all.
+"""A transaction is in the log completely, or not at all.
 
-Judged by the final passes of readers of committed records: markers are not written at one moment,
-so that passes before the end may see a part. A transaction whose commit was never asked for must
-not be seen; of one whose commit did not return well either all or nothing.
-"""
+Judged by the final passes of readers of committed records: markers are not written at one
+moment, so that earlier passes may see a part. A transaction whose commit was never requested
+must not be visible. Of a transaction whose commit did not succeed, either all records are
+visible or none."""
 
 from __future__ import annotations
 

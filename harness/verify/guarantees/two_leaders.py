@@ -1,11 +1,13 @@
-"""One broker leads in one epoch: every change of leader raises it, and nobody else acknowledges.
+"""One broker leads in one epoch: each change of leader raises the epoch, and only the leader
+acknowledges.
 
-Of acknowledgements, those of sends with a single attempt count, of records that all replicas have
-in one epoch: a repeated one may be acknowledged by a later leader as the duplicate that it is. Who
-was `deposed` by ZooKeeper's state learns of it soon where no fault acts: it is asked for what was
-sent five seconds later. Who `knew better` is asked for what was sent half a second later: in KRaft
-mode a broker tells of a new leader before it stops to lead itself.
-"""
+Acknowledgements count for sends with a single attempt and records that all replicas hold in one
+epoch: a later leader may acknowledge a repeated send as the duplicate that it is.
+
+`deposed`: a leader replaced in ZooKeeper's state learns it soon if no fault acts, so it is
+judged by records sent five seconds later. `knew better`: a broker acknowledged although it had
+itself reported another leader; judged by records sent half a second later, since in KRaft mode a
+broker reports a new leader before it stops to lead."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""In one generation of a group a partition belongs to one member, to whom its leader gave it.
+"""Within one generation of a group a partition belongs to one member, as its leader assigned it.
 
-A member claims a partition by being assigned it, or by a commit of that generation that was
-acknowledged: with cooperative rebalancing members keep partitions without being told again. The
-sessions of a static member are one: who comes back is given what it had (KIP-345).
+A member claims a partition by its assignment, or by an acknowledged commit in that generation:
+with cooperative rebalancing, members keep partitions without a new assignment. All sessions of a
+static member are one owner, since it gets its former partitions back (KIP-345).
 
-`of another`: the leader had given it to another member alone (clients that tell what they give as
-leaders). A generation that was not stored may be begun again by another leader, so that what any of
-them gave counts; static members come back under other ids, and are left out.
-"""
+`of another`: the leader had assigned the partition to another member alone (clients that journal
+what they assign as leaders). A generation that was not stored may be started again by another
+leader, so the assignments of all of them count. Static members return under new member ids and
+are left out."""
 
 from __future__ import annotations
 

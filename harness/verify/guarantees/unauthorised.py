@@ -1,12 +1,12 @@
-"""Nobody does what was never granted, or what the broker itself had shown to be granted no more;
-and nobody is refused what it had shown to be granted.
+"""No operation succeeds without a right that was granted, and none is denied that was granted.
 
-A broker hears of changes late, but in their order: what it allows, denies or tells of one right
-turns at most as often as the right was granted or taken back until then. An operation that succeeds
-one turn too late was carried out by a broker that had denied it, or told that nobody may, before.
-Late is not never: five seconds after the last change and the last healing every broker has heard,
-unless a change was not answered and may come late itself.
-"""
+Brokers learn of changes late, but in order. The answers of a broker about one right therefore
+change at most as often as the right was granted or revoked until then. An operation that
+succeeds one change too late was carried out by a broker that had denied it, or had reported it
+as not granted, before.
+
+Five seconds after the last change and the last healing every broker has the current rights,
+unless a change was not answered and may itself arrive late."""
 
 from __future__ import annotations
 

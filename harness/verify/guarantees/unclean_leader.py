@@ -1,4 +1,5 @@
-"""Leaders come from the ISR unless unclean election is on or an administrator asked for it."""
+"""Leaders come from the ISR, unless unclean election is enabled or an administrator requested
+it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """No broker exits by itself.
 
-Counted are brokers whose process the lab started and watched. Where a fault may bring one to an end
-(a full disk, no file descriptors, its last log directory gone) the lab expects it.
-"""
+Judged are brokers whose process the lab started and watched. Where a fault may end a broker (a
+full disk, no file descriptors, its last log directory gone), the lab expects the exit."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
 """A pipeline processes every record at least once.
 
-Judged is the application from the outside: each record that is in its input in the end must be in
-its output, in some final pass. A copy is known by its value, which the application leaves as it is.
-Of the lab's own copies (workload `transactions`) it is known what each was made of: what lies below
-the group's last position must have one.
-"""
+The application is judged from the outside: each record that its input finally holds must be in
+its output, in some final pass. A copy is recognised by its value, which the application keeps.
+The lab's own copies (workload `transactions`) record their source: each record below the group's
+last committed offset must have a copy."""
 
 from __future__ import annotations
 

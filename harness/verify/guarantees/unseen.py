@@ -1,10 +1,10 @@
 """The final passes reach every acknowledged offset.
 
-A final pass that stopped before the end its leader told is a reason for UNKNOWN, never a finding;
-but a leader whose own end lies below an acknowledged offset hides or lost that record. So does one
-that tells a begin above it, where every replica's log begins at or below it and nobody deleted
-records. Nor does a leader tell anybody at any time of a begin above that of all logs.
-"""
+A final pass that stopped before the end that its leader reported is a reason for UNKNOWN, never
+a finding. A leader whose own end lies below an acknowledged offset hides or lost that record.
+The same applies to a leader that reports a log start above the offset while every replica's log
+begins at or below it and no administrator deleted records. At no time does a leader report a log
+start above that of all logs."""
 
 from __future__ import annotations
 

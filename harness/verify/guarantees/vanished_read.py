@@ -1,9 +1,8 @@
-"""What was readable once stays readable.
+"""A record that was readable once remains readable.
 
-Every complete final pass over an offset must show the same, whichever replica led while it read,
-and a record that was read during the run must be in them. Markers, transactional records under
-read_committed, compacted topics and offsets below the log's start are left out.
-"""
+All complete final passes over an offset return the same, whichever replica led meanwhile, and
+they include each record read during the run. Left out are markers, transactional records under
+read_committed, compacted topics and offsets below the log start."""
 
 from __future__ import annotations
 

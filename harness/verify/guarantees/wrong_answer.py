@@ -1,9 +1,8 @@
-"""Brokers answer by their settings and by what they acknowledged before.
+"""Brokers respond according to their settings and to what they acknowledged before.
 
-The workload's examiner asks them about groups, topics and transactions of its own, of which nobody
-else knows, until the answer is right, and for ten seconds at most. What it asks while a fault
-acts, or less than five seconds after its healing, is not judged.
-"""
+A client of the workload asks questions about its own groups, topics and transactions, which no
+other client uses. It repeats each question until the answer is correct, for at most ten seconds.
+Questions during a fault, or less than five seconds after its healing, are not judged."""
 
 from __future__ import annotations
 

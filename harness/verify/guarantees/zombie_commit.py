@@ -1,13 +1,14 @@
-"""A commit of an older generation, or of a static member that was replaced, is refused.
+"""A commit of an older generation, or of a replaced static member, is rejected.
 
-A generation is known to be over once a member was given its partitions in a later one; nobody need
-have been given any in it (cooperative members keep theirs). Where members of it, or of an older
-one, were told of theirs after that, the group began anew and nothing is said.
-A static member is replaced once a later session of its instance, or another client's, was given
-partitions (KIP-345), and it was given none itself since.
-`of nobody`: a position was committed without any generation, while the group had a member: that may
-be done to groups without members alone (workloads with `present_offsets`).
-"""
+A generation is known to be over once a member was assigned partitions in a later one; that later
+assignment may be empty (cooperative members keep their partitions). Where members of it, or of
+an older one, were assigned partitions after that, the group began anew, and nothing is judged.
+
+A static member is replaced once a later session of its instance, or another client's, was
+assigned partitions (KIP-345), and it was assigned none itself since.
+
+`of nobody`: an offset was committed without a generation while the group had a member, which is
+permitted only for groups without members (workloads with `present_offsets`)."""
 
 from __future__ import annotations
 

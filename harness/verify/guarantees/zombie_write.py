@@ -1,11 +1,11 @@
-"""A producer that lost its transactional id to another one writes nothing any more.
+"""A producer that lost its transactional id to another producer writes nothing more.
 
-Another one has it as soon as its InitProducerId was answered; what the first one sends after that,
-or commits, must be refused. In a log the epochs of one producer id never fall, its markers' among
-them: who ends a transaction in another producer's stead does so in a later epoch. `same epoch`: a
-producer was given an epoch that another one with its transactional id and producer id had before
-(of clients that tell theirs: workloads with `takeovers`).
-"""
+Another producer owns the id once its InitProducerId was answered; what the former one sends or
+commits after that must be rejected. In a log the epochs of one producer id never decrease, those
+of its markers included: a producer that ends another one's transaction does so in a later epoch.
+
+`same epoch`: a producer received an epoch that another producer with its transactional id and
+producer id had before (clients that journal theirs: workloads with `takeovers`)."""
 
 from __future__ import annotations
 

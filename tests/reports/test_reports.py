@@ -134,7 +134,7 @@ def test_junit_unknown_is_an_error_never_a_skip(tmp_path: Path) -> None:
     [
         (
             Verdict.FAIL,
-            "Broken under 1 fault (crash): an acknowledged record is missing in the end "
+            "Broken under 1 fault (crash): an acknowledged record is missing at the end "
             "(lost_write, 120 times).",
         ),
         (Verdict.PASS, "2 guarantees held over 2,000 sends under 1 fault (crash)."),

@@ -55,7 +55,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 GUARANTEE = Guarantee(
     name="aborted_read",
-    about="a record whose send failed for certain is visible",
+    about="a record whose send certainly failed is visible",
     promise="A request that is answered with an error that rules out its append is not appended.",
     source="Kafka protocol guide, Error Codes; KAFKA-13574 for those that rule out nothing",
     opportunities=f"""

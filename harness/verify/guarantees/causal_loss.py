@@ -30,9 +30,9 @@ FROM ({LOST}) l JOIN reads r ON r.value_id = l.value_id WHERE {_GONE}
 
 GUARANTEE = Guarantee(
     name="causal_loss",
-    about="a record survived, but not one that its client knew of before it sent it",
-    promise="A committed message is not lost, so whatever was sent in its knowledge does not stand "
-    "alone: the order of cause and effect holds across partitions.",
+    about="a record survived, but not one that its client knew before it sent it",
+    promise="A committed message is not lost, so a message that was sent in knowledge of it does "
+    "not survive alone: causal order holds across partitions.",
     source="Kafka documentation, 4.7 Replication; Jepsen, Kafka: causality of sends",
     opportunities=numbered(
         "FROM vals v WHERE v.sent = 1 AND v.acks = -1 AND v.outcome = 'ok' AND v.log_slots > 0"

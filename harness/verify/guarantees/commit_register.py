@@ -52,10 +52,10 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 GUARANTEE = Guarantee(
     name="commit_register",
-    about="an answer about a committed position that no order of the commits explains",
-    promise="Offsets committed by a group are stored by its one coordinator, which serves the "
-    "last of them; what is deleted of them is served no more, and who asks for stable positions "
-    "alone is told none that an open transaction may change.",
+    about="a response about a committed offset that no order of the commits explains",
+    promise="The one coordinator of a group stores its committed offsets and serves the last of "
+    "them; deleted offsets are not served, and a client that requests stable offsets gets "
+    "none that an open transaction may change.",
     source="Kafka documentation, Distribution: Consumer Offset Tracking; KIP-211; KIP-229; "
     "KIP-447; KIP-496",
     opportunities=f"SELECT SUM(o.n) AS n FROM ({ANSWERS} UNION ALL SELECT COUNT(*) {_AMID}) o",

@@ -49,7 +49,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 GUARANTEE = Guarantee(
     name="commit_went_back",
-    about="a committed position fell although nobody committed a lower one",
+    about="a committed offset decreased although no client committed a lower one",
     promise="The broker sends a successful offset commit response only after all the replicas of "
     "the offsets topic receive the offsets.",
     source="Kafka documentation, 4.5 The Consumer; Distribution: Consumer Offset Tracking",

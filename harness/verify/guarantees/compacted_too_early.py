@@ -42,7 +42,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 GUARANTEE = Guarantee(
     name="compacted_too_early",
-    about="compaction took a record of the active segment, or inside min.compaction.lag.ms",
+    about="compaction removed a record of the active segment, or within min.compaction.lag.ms",
     promise="The active segment is never compacted, and a message stays uncompacted at least for "
     "min.compaction.lag.ms after it was written.",
     source="Kafka documentation, 4.8 Log Compaction; KIP-58",

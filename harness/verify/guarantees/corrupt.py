@@ -95,8 +95,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 GUARANTEE = Guarantee(
     name="corrupt",
-    about="a record is not what was sent, by its checksum or its time, or should never have come "
-    "in",
+    about="a record is not as it was sent, by checksum or timestamp, or exceeds its topic's limits",
     promise="Record batches carry a CRC-32C over their content, which the broker checks before it "
     "appends and the consumer when it reads; max.message.bytes is the largest batch size allowed, "
     "and a message is rejected whose timestamp is further from the broker's than "

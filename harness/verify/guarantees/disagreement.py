@@ -64,9 +64,9 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 GUARANTEE = Guarantee(
     name="disagreement",
-    about="long after healing, brokers and ZooKeeper do not agree who leads, or is in sync",
-    promise="The controller tells every broker of each change of leadership and of the in-sync "
-    "replicas, and brokers serve what they lead, and nothing else.",
+    about="brokers and ZooKeeper disagree long after healing about the leader or the ISR",
+    promise="The controller sends every broker each change of leadership and of the in-sync "
+    "replicas, and brokers serve only partitions that they lead.",
     source="Kafka documentation, 4.7 Replication; KAFKA-7165, KAFKA-7235",
     opportunities=f"SELECT SUM(u.n) AS n FROM (SELECT COUNT(*) AS n {_VIEWS} "
     f"UNION ALL SELECT COUNT(*) AS n {_ANSWERS}) u",

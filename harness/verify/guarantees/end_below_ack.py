@@ -28,7 +28,7 @@ GROUP BY v.sent_p, s.leader_epoch, v.complete_ns DIV {_STEP_NS}
 
 GUARANTEE = Guarantee(
     name="end_below_ack",
-    about="the latest offset was told to be at or below an acknowledged one",
+    about="the reported latest offset is at or below an acknowledged one",
     promise="A message acknowledged with acks=all is committed, and the latest offset is the end "
     "of what is committed.",
     source="KIP-207; Kafka documentation, 4.7 Replication",

@@ -24,7 +24,7 @@ def edges(*kinds: str) -> str:
 
 GUARANTEE = Guarantee(
     name="g0",
-    about="transactions write over each other: their records stand in opposite orders",
+    about="transactions overwrite each other: their records lie in opposite orders",
     promise="Transactions can be put in an order in which each follows those that it overwrites.",
     source="Adya, Liskov, O'Neil, Generalized Isolation Level Definitions (2000): G0; Kafka "
     "promises no isolation of writes",

@@ -12,7 +12,7 @@ from urteil.harness.verify.guarantees.g0 import NOT_ISOLATED, cycles, edges
 
 GUARANTEE = Guarantee(
     name="g1c",
-    about="transactions have read each other's records in a circle",
+    about="transactions read each other's records in a cycle",
     promise="In read_committed mode a transaction reads only what was committed before, so that "
     "information flows one way.",
     source="Adya, Liskov, O'Neil, Generalized Isolation Level Definitions (2000): G1c; KIP-98",

@@ -10,7 +10,7 @@ from urteil.harness.verify.guarantees.g0 import cycles, edges
 
 GUARANTEE = Guarantee(
     name="g_single",
-    about="a transaction missed a write of one that it depends on",
+    about="a transaction missed a write of a transaction that it depends on",
     promise="A transaction that depends on another one sees all that the other one wrote.",
     source="Adya, Weak Consistency (1999): G-single; Kafka promises no snapshots",
     opportunities=edges("rw"),

@@ -45,7 +45,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 GUARANTEE = Guarantee(
     name="generation_went_back",
-    about="a group's generation fell, or what was assigned in it: its coordinator had forgotten it",
+    about="a group's generation or its assignment went back: the coordinator lost it",
     promise="The group's metadata, its generation and assignments with it, is written to the "
     "offsets topic, from which a new coordinator takes it over.",
     source="KIP-62; GroupMetadataManager.storeGroup, loadGroupsAndOffsets",

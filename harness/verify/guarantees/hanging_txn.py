@@ -103,7 +103,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 GUARANTEE = Guarantee(
     name="hanging_txn",
-    about="a transaction was never ended: the last stable offset stays below the end; or too soon",
+    about="a transaction never ended, which holds back the last stable offset, or ended too early",
     promise="A transaction that lasts longer than transaction.timeout.ms is aborted by its "
     "coordinator; one that does not is ended by its producer.",
     source="Kafka documentation, Producer Configs: transaction.timeout.ms; KIP-664",

@@ -157,7 +157,7 @@ _LEFT = {
 
 GUARANTEE = Guarantee(
     name="kept_too_long",
-    about="what retention or an administrator deleted is still there",
+    about="records that retention or an administrator deleted still exist",
     promise="With the delete policy old segments are discarded when their retention time or size "
     "limit has been reached; segment.ms and segment.bytes bound a segment; a replica that is moved "
     "away or whose topic is deleted leaves its broker's disk; records before the low watermark "

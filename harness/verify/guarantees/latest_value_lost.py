@@ -39,7 +39,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 GUARANTEE = Guarantee(
     name="latest_value_lost",
-    about="the last value of a key is gone from a compacted topic",
+    about="the last value of a key is missing from a compacted topic",
     promise="Log compaction ensures that Kafka will always retain at least the last known value "
     "for each message key within the log of data for a single topic partition.",
     source="Kafka documentation, 4.8 Log Compaction",

@@ -17,7 +17,7 @@ _ENDS = f"FROM answers a WHERE a.kind IN ('latest', 'stable') AND {_ANSWERED}"
 
 GUARANTEE = Guarantee(
     name="latest_went_back",
-    about="the latest offset fell from one answer to a later one",
+    about="the latest offset decreased from one response to a later one",
     promise="Offsets returned by ListOffsets are monotonic: a leader that does not yet know the "
     "high watermark answers OFFSET_NOT_AVAILABLE instead of an older end.",
     source="KIP-207",

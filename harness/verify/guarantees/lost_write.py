@@ -111,7 +111,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 GUARANTEE = Guarantee(
     name="lost_write",
-    about="an acknowledged record is missing in the end",
+    about="an acknowledged record is missing at the end",
     promise="A message will not be lost as long as at least one in-sync replica remains alive "
     "once it is committed, and acks=all acknowledges committed messages only.",
     source="Kafka documentation, 4.6 Message Delivery Semantics, 4.7 Replication",

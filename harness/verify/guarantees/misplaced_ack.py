@@ -60,7 +60,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 GUARANTEE = Guarantee(
     name="misplaced_ack",
-    about="a record survives, but not as its acknowledgement told: at another offset, or time",
+    about="a record survives at another offset or time than its acknowledgement says",
     promise="The acknowledgement of a produced batch carries the offset that the record was "
     "assigned in its partition, and the time that the broker set, if it did.",
     source="Kafka protocol guide, Produce response: base_offset, log_append_time_ms; "

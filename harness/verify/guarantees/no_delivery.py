@@ -94,10 +94,10 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 GUARANTEE = Guarantee(
     name="no_delivery",
-    about="a group or a reader that lives was given nothing of what was acknowledged",
-    promise="If a consumer does not send heartbeats before its session times out, it is removed "
-    "from the group and a rebalance is initiated, and none when a static member is back before; "
-    "consumers see the records that were committed to the log.",
+    about="a live group or reader received none of the acknowledged records",
+    promise="A consumer that sends no heartbeats within its session timeout is removed from its "
+    "group and a rebalance begins, unless a static member returns before; consumers see "
+    "the records that were committed to the log.",
     source="Kafka documentation, Consumer Configs: session.timeout.ms; 4.6 Message Delivery "
     "Semantics; KIP-62; KIP-345",
     opportunities=f"""SELECT SUM(o.n) AS n

@@ -96,7 +96,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 GUARANTEE = Guarantee(
     name="no_progress",
-    about="no acknowledgement through a fault that the settings promise to survive",
+    about="no acknowledgement during a fault that the settings promise to survive",
     promise="With N replicas and min.insync.replicas of M, a partition stays available for writes "
     "through the failure of N-M brokers, once leadership has moved.",
     source="Kafka documentation, 4.7 Replication: Availability and Durability Guarantees",

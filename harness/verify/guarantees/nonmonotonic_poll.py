@@ -48,7 +48,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 GUARANTEE = Guarantee(
     name="nonmonotonic_poll",
-    about="a consumer's position went back without seek, reset or rebalance",
+    about="the position of a consumer decreased without seek, reset or rebalance",
     promise="The position of the consumer advances automatically every time it receives messages "
     "in a call to poll.",
     source="KafkaConsumer, Offsets and Consumer Position; Kafka documentation, 4.5 The Consumer",

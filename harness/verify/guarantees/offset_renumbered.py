@@ -25,7 +25,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 GUARANTEE = Guarantee(
     name="offset_renumbered",
-    about="a record of a compacted topic is at another offset than it was given",
+    about="a record of a compacted topic has another offset than it was assigned",
     promise="The offset for a message never changes, and the ordering of messages is always "
     "maintained: compaction removes some, but never re-orders them.",
     source="Kafka documentation, 4.8 Log Compaction: guarantees",

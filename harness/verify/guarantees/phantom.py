@@ -50,7 +50,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 GUARANTEE = Guarantee(
     name="phantom",
-    about="a record appears that nobody sent, or not there, or not under that key",
+    about="a record appears that no client sent, or in another partition, or under another key",
     promise="A consumer sees the records that producers published to that partition, unaltered.",
     source="Kafka documentation, 1.1 Introduction: main concepts; 5.3 Record batch",
     opportunities=numbered("FROM vals v WHERE v.shown_slot IS NOT NULL"),

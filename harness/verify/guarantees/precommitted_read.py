@@ -50,7 +50,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 GUARANTEE = Guarantee(
     name="precommitted_read",
-    about="a record was read as committed before its commit was asked for",
+    about="a record was read as committed before its commit was requested",
     promise="In read_committed mode the consumer reads only those transactional messages which "
     "have been successfully committed.",
     source="KafkaConsumer, Reading Transactional Messages; KIP-98",

@@ -26,7 +26,7 @@ _ONCE = "GREATEST(1, v.n_slots)"
 
 GUARANTEE = Guarantee(
     name="processed_twice",
-    about="a record of the pipeline's input is more than once in its output",
+    about="a record of the pipeline's input occurs more than once in its output",
     promise="Exactly-once processing: each record affects the output once, even when the "
     "application fails and is restarted.",
     source="Kafka documentation, 4.6 Message Delivery Semantics; KIP-98, KIP-447",

@@ -53,7 +53,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 GUARANTEE = Guarantee(
     name="quota_exceeded",
-    about="a client wrote or read more than its quota lets pass",
+    about="a client wrote or read more than its quota allows",
     promise="Each client can publish or fetch no more than its quota of bytes a second, over "
     "several small windows, from each broker before it is throttled.",
     source="Kafka documentation, 4.9 Quotas; KIP-13; KIP-55",

@@ -35,7 +35,7 @@ WINDOW w AS (PARTITION BY v.p, v.client, v.session, COALESCE(v.pid, -1),
 
 GUARANTEE = Guarantee(
     name="reordered_send",
-    about="two records of one producer stand in the log in the wrong order",
+    about="two records of one producer lie in the log in the wrong order",
     promise="Messages sent by a producer to a particular topic partition will be appended in the "
     "order they are sent.",
     source="Kafka documentation, 1.1 Introduction: guarantees; KIP-98, KAFKA-5494",

@@ -58,7 +58,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 GUARANTEE = Guarantee(
     name="retained_too_short",
-    about="retention deleted a record that was neither too old nor too much",
+    about="retention deleted a record that was neither too old nor beyond the size limit",
     promise="With the delete policy a segment is discarded when its newest record is older than "
     "retention.ms, or to keep the partition within retention.bytes; with the compact policy alone "
     "neither applies.",

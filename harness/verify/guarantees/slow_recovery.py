@@ -47,14 +47,14 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 GUARANTEE = Guarantee(
     name="slow_recovery",
-    about="the cluster was not whole again, or done with what it was asked for, before a deadline",
-    promise="A replica that fell out of the in-sync set catches up and joins it again; a "
-    "reassignment goes on across controllers until its target replicas are in place, and a topic "
-    "marked for deletion is deleted; a preferred leader is elected before the request for it is "
-    "answered, and leads again by itself where auto.leader.rebalance.enable is on; a broker that "
-    "is stopped gracefully has its partitions led by other replicas before; a partition without "
-    "leader gets one as soon as a member of its in-sync set is back, or unclean elections are "
-    "enabled; brokers without a session are in sync no more.",
+    about="the cluster was not healthy, or requested administration incomplete, at a deadline",
+    promise="A replica that left the in-sync set catches up and joins it again; a reassignment "
+    "continues across controllers until its target replicas are in place, and a topic "
+    "marked for deletion is deleted; a preferred leader is elected before the request for "
+    "it is answered, and leads again automatically where auto.leader.rebalance.enable is "
+    "on; a broker that is stopped gracefully hands its partitions to other replicas "
+    "first; a partition without leader gets one as soon as a member of its in-sync set is "
+    "back, or unclean elections are enabled; brokers without a session are not in sync.",
     source="Kafka documentation, 4.7 Replication; 6.1 Basic Kafka Operations: Graceful shutdown, "
     "Balancing leadership; KIP-455; KIP-460; unclean.leader.election.enable; the deadline is the "
     "scenario's",

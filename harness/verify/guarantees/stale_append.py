@@ -13,7 +13,7 @@ _SENDS = (
 
 GUARANTEE = Guarantee(
     name="stale_append",
-    about="a record stands before one that was acknowledged before it was sent",
+    about="a record lies before one that was acknowledged before it was sent",
     promise="The leader appends records in the order in which they arrive, and a record is "
     "acknowledged only after it was appended and committed.",
     source="Kafka documentation, 4.6 Message Delivery Semantics, 4.7 Replication",

@@ -154,7 +154,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 GUARANTEE = Guarantee(
     name="time_index_wrong",
-    about="a time was looked up wrongly, or append times fell",
+    about="a lookup by timestamp returned a wrong offset, or append times decreased",
     promise="ListOffsets answers the offset of the first message whose timestamp is greater than "
     "or equal to the given one, or of one with the largest, with its timestamp and leader epoch; "
     "LogAppendTime never decreases within a leader's log.",

@@ -17,7 +17,7 @@ _YOUNG = f"AND q.ends_ns + {STOPPING_NS} < k.invoke_ns + q.delete_retention_ns"
 
 GUARANTEE = Guarantee(
     name="tombstone_too_early",
-    about="a tombstone was cleaned away before delete.retention.ms was over",
+    about="a tombstone was removed before delete.retention.ms had passed",
     promise="delete.retention.ms is the time to retain delete tombstone markers for log compacted "
     "topics: a bound on the time in which a consumer must complete a read from offset 0.",
     source="Kafka documentation, 3.2 Topic Configs: delete.retention.ms; KIP-534",

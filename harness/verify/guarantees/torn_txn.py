@@ -96,7 +96,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 GUARANTEE = Guarantee(
     name="torn_txn",
-    about="a part of a transaction is visible, or one that was aborted is",
+    about="a transaction is visible in part, or although it was aborted",
     promise="All the messages of a transaction, across partitions, will be visible to consumers in "
     "read_committed mode, or none of them.",
     source="KIP-98: Transactional Guarantees; KafkaProducer, transactional.id",

@@ -63,7 +63,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 GUARANTEE = Guarantee(
     name="two_leaders",
-    about="a broker acknowledged in an epoch in which another one led",
+    about="a broker acknowledged in an epoch in which another broker led",
     promise="Each partition has one leader at a time; requests under an older leader epoch are "
     "fenced.",
     source="Kafka documentation, 4.7 Replication; KIP-101, KIP-320",

@@ -62,7 +62,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 GUARANTEE = Guarantee(
     name="two_owners",
-    about="two members of a group hold one partition in one generation, or one holds another's",
+    about="two members of a group own one partition in one generation, or one owns another's",
     promise="Each partition is consumed by exactly one consumer within each subscribing consumer "
     "group at any given time; the coordinator gives each member what the leader assigned to it.",
     source="Kafka documentation, 4.5 The Consumer; KIP-429; Kafka protocol: SyncGroup",

@@ -73,9 +73,9 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 GUARANTEE = Guarantee(
     name="unauthorised",
-    about="something was done without the right to it, or after its end, or refused despite it",
-    promise="An operation is allowed if an ACL allows it and none denies it, and only then; who "
-    "does not know a user's present password is not that user.",
+    about="an operation succeeded without a right, or was denied although the right was granted",
+    promise="An operation is allowed if and only if an ACL allows it and none denies it; a client "
+    "without the user's current password is not that user.",
     source="Kafka documentation, 7.4 Authorization and ACLs; KIP-11, KIP-84, KIP-554",
     opportunities="SELECT COUNT(*) AS n FROM accesses a WHERE a.outcome = 'denied'",
     violations=f"""

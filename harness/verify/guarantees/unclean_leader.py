@@ -32,7 +32,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 GUARANTEE = Guarantee(
     name="unclean_leader",
-    about="a broker from outside the ISR was made leader",
+    about="a broker outside the ISR became leader",
     promise="Only members of the in-sync set are eligible for election as leader, unless unclean "
     "leader election is enabled.",
     source="Kafka documentation, 4.7 Replication: Unclean leader election; KIP-106",

@@ -21,9 +21,9 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 GUARANTEE = Guarantee(
     name="unexpected_exit",
-    about="a broker ended though nobody ended it",
-    promise="What happens to other brokers, to ZooKeeper, to the network or to a broker's own "
-    "process does not end it for good: it goes on, or starts again.",
+    about="a broker exited by itself",
+    promise="Failures of other brokers, of ZooKeeper, of the network or of a broker's own process "
+    "do not end the broker for good: it continues, or starts again.",
     source="Kafka documentation, 4.7 Replication: Kafka handles failures in the fail/recover model",
     opportunities="SELECT COUNT(*) AS n FROM ends e",
     violations="""

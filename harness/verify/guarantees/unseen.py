@@ -42,8 +42,8 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 GUARANTEE = Guarantee(
     name="unseen",
-    about="an acknowledged record lies outside of what final passes were told is there",
-    promise="Consumers are given every committed message of a partition up to its end.",
+    about="an acknowledged record lies outside the range that final passes reported",
+    promise="Consumers receive every committed message of a partition up to its end.",
     source="Kafka documentation, 4.7 Replication; KIP-207",
     opportunities=numbered(_JUDGED),
     violations=f"""

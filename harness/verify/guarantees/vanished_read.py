@@ -16,7 +16,7 @@ WHERE s.value_id IS NOT NULL AND s.mask <> 0 AND s.n_reads > 0 AND s.marks < 2
 
 GUARANTEE = Guarantee(
     name="vanished_read",
-    about="a record that was read is not there for another reader",
+    about="a record that was read is missing for another reader",
     promise="Only committed messages are given out to consumers, so that they need not worry "
     "about seeing a message that could be lost if the leader fails.",
     source="Kafka documentation, 4.7 Replication",

@@ -28,8 +28,8 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 GUARANTEE = Guarantee(
     name="wrong_answer",
-    about="brokers did not hold to their settings, or to what they were told before",
-    promise="What is set, made, changed or refused is so for everybody who asks, at every broker.",
+    about="a broker's answer contradicts its settings or an earlier acknowledgement",
+    promise="What is set, created, changed or rejected is so for every client, at every broker.",
     source="Kafka documentation, 3 Configuration and 4 Design; KIP-62, KIP-74, KIP-101, KIP-227, "
     "KIP-345, KIP-394, KIP-447, KIP-951; Kafka protocol guide",
     opportunities=f"SELECT COUNT(*) AS n {_CALM}",

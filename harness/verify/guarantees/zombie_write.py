@@ -52,7 +52,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 GUARANTEE = Guarantee(
     name="zombie_write",
-    about="a producer that another one with its transactional id had replaced could still write",
+    about="a producer whose transactional id another producer took over could still write",
     promise="If another producer with the same transactional.id is initialised, transactions of "
     "the previous one are finished and it is fenced off.",
     source="KIP-98: Producer Zombies; KafkaProducer.initTransactions",

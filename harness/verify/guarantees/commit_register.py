@@ -36,17 +36,17 @@ WHERE c.outcome = 'ok' AND c.invoke_ns < r.invoke_ns AND r.complete_ns < t.commi
 
 def _explain(row: Mapping[str, Any]) -> str:
     if row["sub_kind"] == "note":
-        return f"{answered(row)}, without the text or the leader epoch committed with it."
+        return f"{answered(row)}, without the metadata or the leader epoch committed with it."
     if row["sub_kind"] == "unstable":
         return (
-            f"{answered(row)}, though it asked for stable positions alone, and "
-            f"{row['acknowledged']} was part of a transaction that was open."
+            f"{answered(row)}, although it requested stable offsets and "
+            f"{row['acknowledged']} was part of an open transaction."
         )
     last = f"the last commit acknowledged before was {row['acknowledged']}"
     if row["acknowledged"] is None:
         last = "no commit had been acknowledged before"
     elif row["acknowledged"] == -1:
-        last = "the last position had been deleted, or had expired"
+        last = "the last offset had been deleted or had expired"
     return f"{answered(row)}; {last}, and no order of the commits explains it."
 
 

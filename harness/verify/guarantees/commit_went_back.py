@@ -30,11 +30,11 @@ ANSWERS = "SELECT COUNT(*) AS n FROM commit_reads r WHERE r.outcome = 'ok'"
 
 
 def answered(row: Mapping[str, Any]) -> str:
-    """Who asked, and what came back."""
-    answer = "no position" if row["answered"] is None else f"position {row['answered']}"
+    """The fetching client and the returned offset."""
+    answer = "no offset" if row["answered"] is None else f"offset {row['answered']}"
     return (
-        f"{row['client']} asked where {row['grp']} stands in {row['topic']}-{row['partition']} "
-        f"and was told {answer}"
+        f"{row['client']} fetched the committed offset of {row['grp']} in "
+        f"{row['topic']}-{row['partition']} and received {answer}"
     )
 
 

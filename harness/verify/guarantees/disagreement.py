@@ -42,22 +42,22 @@ _DENIED = "(a.error LIKE '%NOT_LEADER%' OR a.error LIKE '%NotLeader%' OR a.error
 
 def _explain(row: Mapping[str, Any]) -> str:
     where = f"{row['topic']}-{row['partition']}"
-    known = f"ZooKeeper has said for long that broker {row['leader']} leads {where}"
+    known = f"In ZooKeeper broker {row['leader']} has led {where} for long"
     if row["sub_kind"] == "in sync":
         return (
-            f"ZooKeeper has said for long that {row['members']} replicas of {where} are in sync, "
-            f"but broker {row['node']} tells {row['told']}."
+            f"In ZooKeeper {row['members']} replicas of {where} have been in sync for long, "
+            f"but broker {row['node']} reports {row['told']}."
         )
     if row["told"] == row["leader"] and row["sub_kind"] == "metadata":
-        epochs = f"broker {row['node']} tells epoch {row['told_epoch']}"
+        epochs = f"broker {row['node']} reports epoch {row['told_epoch']}"
         return f"{known} in epoch {row['leader_epoch']}, but {epochs}."
     epochs = f", in epoch {row['told_epoch']}"
     if row["told_epoch"] != row["leader_epoch"]:
         epochs += f" instead of {row['leader_epoch']}"
     statements = {
-        "metadata": f"broker {row['node']} says broker {row['told']} does{epochs}",
+        "metadata": f"broker {row['node']} reports broker {row['told']} as leader{epochs}",
         "another leads": f"broker {row['node']} answers as its leader",
-        "the leader denies": f"broker {row['node']} denies it",
+        "the leader denies": f"broker {row['node']} denies being the leader",
     }
     return f"{known}, but {statements[row['sub_kind']]}."
 

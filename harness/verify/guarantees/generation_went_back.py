@@ -34,12 +34,12 @@ WHERE a.event IN ('kept', 'forgotten') AND a.generation >= 0 AND a.at_ns IS NOT 
 def _explain(row: Mapping[str, Any]) -> str:
     if row["sub_kind"] == "forgotten":
         return (
-            f"{row['client']} leads {row['grp']} and gave itself a partition in generation "
-            f"{row['generation']}; its coordinator told it otherwise."
+            f"{row['client']} leads {row['grp']} and assigned itself a partition in generation "
+            f"{row['generation']}; its coordinator returned another assignment."
         )
     return (
-        f"{row['client']} was in generation {row['before']} of {row['grp']}, and was given its "
-        f"partitions in generation {row['generation']} then."
+        f"{row['client']} was in generation {row['before']} of {row['grp']}, and then received "
+        f"its partitions in generation {row['generation']}."
     )
 
 

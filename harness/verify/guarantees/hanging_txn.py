@@ -80,24 +80,24 @@ def _explain(row: Mapping[str, Any]) -> str:
         )
     if row["sub_kind"] == "cut short":
         return (
-            f"A transaction of {row['tid']} was aborted by its coordinator, which shut its "
-            f"producer out after {(row['until_ns'] - row['at_ns']) / 1e9:.1f} s, before "
+            f"A transaction of {row['tid']} was aborted by its coordinator, which fenced its "
+            f"producer after {(row['until_ns'] - row['at_ns']) / 1e9:.1f} s, before "
             "transaction.timeout.ms had passed."
         )
     if row["sub_kind"] == "forgotten":
         return (
             f"A producer that had just been initialised with the transactional id {row['tid']} "
-            "began a transaction, and its coordinator did not know it any more."
+            "began a transaction, and its coordinator had lost the id."
         )
     if row["sub_kind"] == "unmarked":
         return (
             f"A transaction of {row['tid']} had a record at {place(row)}, and a later one of it "
-            "had one too, but the log has no marker between them any more: who reads it anew does "
-            "not know that the first has ended."
+            "had one too, but the log no longer has a marker between them: a new reader cannot "
+            "know that the first has ended."
         )
     return (
         f"The last stable offset of {row['topic']}-{row['partition']} stays at {row['off']}, below "
-        f"the end {row['latest']}, though every transaction's timeout passed long ago."
+        f"the end {row['latest']}, although every transaction's timeout passed long ago."
     )
 
 

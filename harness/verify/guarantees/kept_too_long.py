@@ -118,29 +118,29 @@ _BEFORE = "FROM answers a WHERE a.kind = 'before'"
 def _explain(row: Mapping[str, Any]) -> str:
     where, broker = f"{row['topic']}-{row['partition']}", row["broker"]
     sentences = {
-        "too old": f"The segment of {where} that begins at {row['off']} is on broker {broker} "
-        f"still, {row['late_s']} s after its last record was older than retention.ms.",
+        "too old": f"The segment of {where} that begins at {row['off']} is still on broker "
+        f"{broker}, {row['late_s']} s after its last record was older than retention.ms.",
         "too large": f"The log of {where} on broker {broker} had {row['bytes']} bytes long before "
         f"the end, two segments more than retention.bytes, {row['limit_bytes']}.",
         "on a replica": f"The records of {where} below {row['start']} were deleted, yet the log of "
         f"broker {broker}, which is in sync, begins at {row['off']}.",
-        "told": f"The records of {where} below {row['start']} were deleted, yet a later reader was "
-        f"told that it begins at {row['off']}.",
-        "fetched": f"Broker {broker} told that {where} begins at {row['start']}, and then did not "
-        f"refuse a fetch from {place(row)}.",
+        "told": f"The records of {where} below {row['start']} were deleted, yet a later reader "
+        f"received {row['off']} as its log start.",
+        "fetched": f"Broker {broker} reported that {where} begins at {row['start']}, and then "
+        f"served a fetch from {place(row)}.",
     }
     if row["sub_kind"] == "not rolled":
         limits = ((row["limit_bytes"], "bytes"), (row["limit_s"], "s"))
         ends = " or ".join(f"{most} {unit}" for most, unit in limits if most is not None)
         return (
             f"The segment of {where} that begins at {row['off']} on broker {broker} has "
-            f"{row['bytes']} bytes and records {row['late_s']} s apart: it was to end before, at "
-            f"{ends}."
+            f"{row['bytes']} bytes and records {row['late_s']} s apart: it had to roll at {ends}."
         )
     if row["sub_kind"] == "kept on":
         return (
-            f"Broker {broker} told that {where} begins at {row['off']}, though retention.ms was "
-            f"{row['limit_s']} s for a while, and all to offset {row['start']} was older."
+            f"Broker {broker} reported that {where} begins at {row['off']}, although retention.ms "
+            f"was {row['limit_s']} s for a while, and all records up to offset {row['start']} were "
+            "older."
         )
     return _LEFT[row["what"]].format(**row) if row["what"] else sentences[row["sub_kind"]]
 
@@ -148,10 +148,10 @@ def _explain(row: Mapping[str, Any]) -> str:
 _LEFT = {
     "deleted": "Broker {broker} has a log of {topic}-{partition}, a topic that was deleted "
     "{late_s} s before.",
-    "moved": "Broker {broker} has the log of {name} still, {late_s} s after it was taken from its "
-    "replicas and nothing was in the way.",
-    "set aside": "Broker {broker} had set {name} aside for its deletion {late_s} s before it ended "
-    "and had it still; {limit_s} s are time enough.",
+    "moved": "Broker {broker} still has the log of {name}, {late_s} s after it left the "
+    "replicas and no fault acted.",
+    "set aside": "Broker {broker} marked {name} for deletion {late_s} s before the broker ended "
+    "and still had it then; {limit_s} s are enough.",
 }
 
 

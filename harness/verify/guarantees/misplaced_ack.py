@@ -45,12 +45,12 @@ def _explain(row: Mapping[str, Any]) -> str:
     if row["sub_kind"] == "another time":
         return (
             f"{row['value_id']} was acknowledged at {place(row)} with time {row['told_ms']}, but "
-            f"has the time that it was sent with, {row['found_ms']}."
+            f"has the timestamp with which it was sent, {row['found_ms']}."
         )
     if not row["has_log"]:
         return (
             f"{row['value_id']} was acknowledged at {place(row)}, but was read at offset "
-            f"{row['found_off']}, and there by nobody."
+            f"{row['found_off']}, and at the acknowledged one by no client."
         )
     return (
         f"{row['value_id']} was acknowledged at {place(row)}, but lies at offset "

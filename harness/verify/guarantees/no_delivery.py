@@ -51,43 +51,44 @@ def _explain(row: Mapping[str, Any]) -> str:
     calm_s = f"{float(row['calm_s']):.1f} s"
     if row["sub_kind"] == "put out at takeover":
         return (
-            f"{row['who']} was put out of its group {calm_s} after broker {row['reached']} had "
-            "begun to coordinate it, which is less than its session."
+            f"{row['who']} was removed from its group {calm_s} after broker {row['reached']} "
+            "became its coordinator, sooner than its session timeout."
         )
     if row["sub_kind"] == "member put out":
         return (
-            f"{row['who']} was put out of its group {row['waiting']} times in {calm_s}, though it "
-            "polled all the time and nobody disturbed it."
+            f"{row['who']} was removed from its group {row['waiting']} times in {calm_s}, although "
+            "it polled all the time and no fault acted."
         )
     if row["sub_kind"] == "turned away":
         return (
-            f"{row['who']} was told for {calm_s} that {row['topic']}-{row['partition']} begins at "
-            f"{row['off']}, and {row['waiting']} times in the last 20 s that nothing is there."
+            f"{row['who']} received {row['off']} as log start of "
+            f"{row['topic']}-{row['partition']} for {calm_s}, and an out-of-range error there "
+            f"{row['waiting']} times in the last 20 s."
         )
     if row["sub_kind"] == "rebalanced":
         return (
-            f"{row['who']}, a static member, was back {calm_s} after its death, before its session "
-            f"ran out, but went on in a later generation (by {row['waiting']})."
+            f"{row['who']}, a static member, returned {calm_s} after it was killed, within its "
+            f"session timeout, but in a later generation (by {row['waiting']})."
         )
     if row["sub_kind"] == "commits stand still":
         return (
-            f"{row['who']} could commit nothing in the last of {calm_s} in which nobody disturbed "
-            f"it, though its members tried {row['waiting']} times."
+            f"{row['who']} could commit no offset in {calm_s} in which no fault acted, although "
+            f"its members tried {row['waiting']} times at the end."
         )
     if row["sub_kind"] == "left behind":
         return (
-            f"{row['who']} left its group, and for {calm_s} nobody was given "
-            f"{row['topic']}-{row['partition']}, though others of the group lived."
+            f"{row['who']} left its group, and for {calm_s} no member was assigned "
+            f"{row['topic']}-{row['partition']}, although others were running."
         )
     if row["sub_kind"] == "kept dead":
         return (
-            f"{row['who']} was killed, and for {calm_s}, longer than its session and a rebalance "
-            f"last, nobody was given {row['topic']}-{row['partition']}, though others of its group "
-            "lived."
+            f"{row['who']} was killed, and for {calm_s}, longer than its session timeout and a "
+            f"rebalance, no member was assigned {row['topic']}-{row['partition']}, although others "
+            "of its group were running."
         )
     return (
-        f"{row['who']} was given nothing of {row['topic']}-{row['partition']} for the last of "
-        f"{calm_s} in which nobody disturbed it, although {row['waiting']} "
+        f"{row['who']} received no record of {row['topic']}-{row['partition']} at the end of "
+        f"{calm_s} in which no fault acted, although {row['waiting']} "
         f"acknowledged records waited from {place(row)} on and its clients polled."
     )
 

@@ -75,8 +75,8 @@ def _explain(row: Mapping[str, Any]) -> str:
     if row["sub_kind"] == "transactions stopped":
         of = f" of group {row['grp']}" if row["grp"] else ""
         return (
-            f"No transaction{of} ended as its client asked in {for_s}, in which no fault acted and "
-            f"every replica was in sync, though {row['waiting']} were tried."
+            f"No transaction{of} ended as its client requested in {for_s}, when no fault acted and "
+            f"every replica was in sync, although {row['waiting']} were tried."
         )
     if row["sub_kind"] == "stopped":
         return (

@@ -37,12 +37,12 @@ is none. What lies behind that record is in the final log, whose begin is where 
 def _explain(row: Mapping[str, Any]) -> str:
     if row["sub_kind"] == "out of range":
         return (
-            f"{row['client']} was given {place(row)}, and was told then that there is nothing at "
-            "its position, though every log goes on there."
+            f"{row['client']} received {place(row)}, and then an out-of-range error at its "
+            "position, although every log continues there."
         )
     return (
         f"{row['client']} stood after offset {row['prev_off']} of {row['topic']}-"
-        f"{row['partition']} and then was given {place(row)}, without seek, reset or rebalance."
+        f"{row['partition']} and then received {place(row)}, without seek, reset or rebalance."
     )
 
 

@@ -39,12 +39,12 @@ def _explain(row: Mapping[str, Any]) -> str:
     whose = f"transaction {row['txn']} of {row['client']} ({row['tid']})"
     if row["sub_kind"] == "end":
         return (
-            f"Broker {row['reader']} told readers of committed records that they may read up to "
-            f"{row['told']}, beyond {place(row)} of {whose}, whose commit was asked for later."
+            f"Broker {row['reader']} returned {row['told']} as the end for readers of committed "
+            f"records, beyond {place(row)} of {whose}, whose commit was requested later."
         )
     return (
-        f"{row['reader']}, which reads committed records only, was given {row['value_id']} at "
-        f"{place(row)} before the commit of {whose} was asked for."
+        f"{row['reader']}, which reads only committed records, received {row['value_id']} at "
+        f"{place(row)} before the commit of {whose} was requested."
     )
 
 

@@ -22,7 +22,7 @@ from urteil.harness.verify.guarantees.base import Guarantee
 def _explain(row: Mapping[str, Any]) -> str:
     if row["sub_kind"] == "not elected":
         return (
-            f"An administrator asked {row['asked']}, and was told that it was elected, but "
+            f"An administrator asked {row['asked']}, and the election was acknowledged, but "
             f"{row['stands']}."
         )
     if row["sub_kind"] in ("not handed over", "kept in sync"):
@@ -32,13 +32,15 @@ def _explain(row: Mapping[str, Any]) -> str:
     if row["sub_kind"] == "fell out":
         return f"{row['asked']}, then {row['stands']}, for {float(row['recovery_s']):.0f} s."
     if row["asked"] is not None:
-        long = f"{float(row['recovery_s']):.0f} s after nothing was in the way any more"
+        long = f"{float(row['recovery_s']):.0f} s after nothing prevented it any more"
         if row["sub_kind"] == "not done":
-            long = f"{float(row['recovery_s']):.0f} s later, with nothing in the way"
+            long = f"{float(row['recovery_s']):.0f} s later, although nothing prevented it"
         who = "" if row["sub_kind"] == "not given back" else "An administrator asked "
         return f"{who}{row['asked']}, but {row['stands']}, {long}."
     took = row["recovery_s"]
-    delay = "was not whole again" if took is None else f"took {float(took):.1f} s to be whole again"
+    delay = (
+        "was not healthy again" if took is None else f"took {float(took):.1f} s to be healthy again"
+    )
     return (
         f"After {row['fault']} on {row['targets']} was healed, the cluster {delay}, the last of it "
         f"{row['topic']}-{row['partition']}."

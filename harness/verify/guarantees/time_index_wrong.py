@@ -135,20 +135,20 @@ def _explain(row: Mapping[str, Any]) -> str:
         )
     if row["sub_kind"] == "not the newest":
         return (
-            f"Asked for the largest time in {row['topic']}-{row['partition']}, broker "
-            f"{row['node']} answered offset {row['off']} of {row['told']}; there was a record "
+            f"For the largest timestamp in {row['topic']}-{row['partition']} broker "
+            f"{row['node']} returned offset {row['off']} of {row['told']}; there was a record "
             f"of {row['asked_ms']}."
         )
     if row["sub_kind"] in ("other epoch", "other time"):
         return (
-            f"Broker {row['node']} found {place(row)} by its time, and told {row['asked_ms']} and "
-            f"leader epoch {row['first_off']} of it; by the log these are {row['told']} and "
-            f"{row['leader_epoch']}."
+            f"Broker {row['node']} found {place(row)} by its timestamp, and returned "
+            f"{row['asked_ms']} and leader epoch {row['first_off']} for it; by the log these are "
+            f"{row['told']} and {row['leader_epoch']}."
         )
     answer = "no offset" if row["told"] < 0 else f"offset {row['told']}"
     return (
-        f"Asked for time {row['asked_ms']} in {row['topic']}-{row['partition']}, broker "
-        f"{row['node']} answered {answer}; by the log it is {row['first_off']}."
+        f"For timestamp {row['asked_ms']} in {row['topic']}-{row['partition']} broker "
+        f"{row['node']} returned {answer}; by the log it is {row['first_off']}."
     )
 
 

@@ -56,16 +56,15 @@ GROUP BY t.client, t.session, t.node, t.subject, t.outcome, t.invoke_ns, t.compl
 def _explain(row: Mapping[str, Any]) -> str:
     done = f"Broker {row['node']} carried out `{row['subject']}`"
     turned = (
-        f"it has turned {times(row['turns'])}, and the right was changed {times(row['changes'])} "
+        f"its answers changed {times(row['turns'])}, and the right {times(row['changes'])} "
         "until then."
     )
     sentences = {
-        "never granted": f"{done}, which nobody had ever granted.",
-        "after revocation": f"{done}, though it had shown before that this was granted no more: "
-        f"{turned}",
-        "long after": f"{done}, though this was taken back more than five seconds before, for good "
-        "and acknowledged, and no fault acted any more.",
-        "refused": f"Broker {row['node']} refused `{row['subject']}`, though it had shown before "
+        "never granted": f"{done}, which was never granted.",
+        "after revocation": f"{done}, although it had shown before that this was revoked: {turned}",
+        "long after": f"{done}, although the right had been revoked finally more than five seconds "
+        "before, which was acknowledged, and no fault acted.",
+        "refused": f"Broker {row['node']} denied `{row['subject']}`, although it had shown before "
         f"that this was granted: {turned}",
     }
     return sentences[row["sub_kind"]]

@@ -14,8 +14,8 @@ from urteil.harness.verify.guarantees.base import Guarantee
 def _explain(row: Mapping[str, Any]) -> str:
     meanwhile = " while it started" if row["sub_kind"] == "starting" else ""
     return (
-        f"Broker {row['broker'][1:]} ended{meanwhile} with exit code {row['exit_code']}, though "
-        f"nobody ended it: its last words are in logs/{row['broker']}.log."
+        f"Broker {row['broker'][1:]} exited{meanwhile} by itself, with exit code "
+        f"{row['exit_code']}; its last lines are in logs/{row['broker']}.log."
     )
 
 

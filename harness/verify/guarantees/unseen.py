@@ -28,16 +28,16 @@ BEYOND = """(v.ack_off >= q.seen_end AND v.seen_slots = 0
 def _explain(row: Mapping[str, Any]) -> str:
     if row["sub_kind"] == "told too late":
         return (
-            f"Broker {row['node']} told that {row['topic']}-{row['partition']} begins at "
-            f"{row['late_begin']}, though every replica's log begins at {row['off']} still."
+            f"Broker {row['node']} reported that {row['topic']}-{row['partition']} begins at "
+            f"{row['late_begin']}, although every replica's log still begins at {row['off']}."
         )
-    told = f"{row['value_id']} was acknowledged at {place(row)}"
+    acknowledged = f"{row['value_id']} was acknowledged at {place(row)}"
     if row["sub_kind"] == "before the begin":
         return (
-            f"{told} and lies in the final leader's log, but a final pass was told that the "
-            f"partition begins at {row['late_begin']}."
+            f"{acknowledged} and lies in the final leader's log, but a final pass received "
+            f"{row['late_begin']} as the partition's log start."
         )
-    return f"{told}, but no final pass was told of an end beyond {row['seen_end']}."
+    return f"{acknowledged}, but no final pass received an end beyond {row['seen_end']}."
 
 
 GUARANTEE = Guarantee(

@@ -23,7 +23,7 @@ WHERE a.outcome IN ('right', 'wrong') AND w.n IS NULL
 def _explain(row: Mapping[str, Any]) -> str:
     who = "The brokers" if row["node"] < 0 else f"Broker {row['node']}"
     seconds = (row["until_ns"] - row["at_ns"]) / 1e9
-    return f"{who} answered for {seconds:.1f} s wrong of {row['subject']}: {row['told']}."
+    return f"{who} gave a wrong answer for {seconds:.1f} s to {row['subject']}: {row['told']}."
 
 
 GUARANTEE = Guarantee(

@@ -169,7 +169,7 @@ class Topic:
             if self.is_beyond(send):
                 yield (
                     f"{send['value_id']} was acknowledged at {self.name}@{send['offset']}, but no "
-                    f"final pass was told of an end beyond {end}."
+                    f"final pass received an end beyond {end}."
                 )
 
     def is_beyond(self, send: Row) -> bool:
@@ -293,7 +293,7 @@ class Topic:
             if acked and at and send["offset"] not in at:
                 yield (
                     f"{send['value_id']} was acknowledged at {self.name}@{send['offset']}, but "
-                    f"was read at offset {min(at)}, and there by nobody."
+                    f"was read at offset {min(at)}, and at the acknowledged one by no client."
                 )
 
     def reordered_send(self) -> Iterator[str]:

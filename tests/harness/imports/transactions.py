@@ -183,9 +183,9 @@ class History:
                         early[row["offset"]].append(row["client"])
                 for offset, readers in early.items():
                     yield (
-                        f"{min(readers)}, which reads committed records only, was given "
+                        f"{min(readers)}, which reads only committed records, received "
                         f"{one.send['value_id']} at {one.topic.name}@{offset} before the commit of "
-                        f"transaction {txn[1]} of {txn[0]} ({txn[0]}) was asked for."
+                        f"transaction {txn[1]} of {txn[0]} ({txn[0]}) was requested."
                     )
 
     def future_read(self) -> Iterator[str]:

@@ -173,7 +173,7 @@ def test_a_preferred_leader_that_never_led(later: tuple[Any, ...], tmp_path: Pat
     (finding,) = result.findings
     assert finding.sub_kind == "not elected"
     assert "that broker 2 lead other-0" in finding.sentence
-    assert "was told that it was elected, but broker 1 led all the while" in finding.sentence
+    assert "the election was acknowledged, but broker 1 led all the while" in finding.sentence
 
 
 @pytest.mark.parametrize(

@@ -207,7 +207,7 @@ def test_a_begin_that_is_told_to_anybody_lies_where_logs_begin(tmp_path: Path) -
     result = judged(tmp_path / "late", tables)
     (finding,) = named(result, "unseen").findings
     assert (finding.sub_kind, finding.offset) == ("told too late", 0)
-    assert "Broker 1 told that urteil-0 begins at 1, though every" in finding.sentence
+    assert "Broker 1 reported that urteil-0 begins at 1, although every" in finding.sentence
     tables["offset_answers"][0]["offset"] = 0
     assert judged(tmp_path / "right", tables).verdict is Verdict.PASS
     tables["offset_answers"][0]["offset"] = 50

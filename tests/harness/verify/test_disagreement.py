@@ -35,7 +35,7 @@ def test_an_epoch_that_only_one_tells_is_named(tmp_path: Path) -> None:
     for row in old:
         row["value"] -= 1
     (finding, *_) = alone("disagreement", tmp_path, tables).findings
-    assert finding.sentence.endswith("in epoch 1, but broker 2 tells epoch 0."), finding.sentence
+    assert finding.sentence.endswith("in epoch 1, but broker 2 reports epoch 0."), finding.sentence
 
 
 @pytest.mark.parametrize(("sooner_s", "found"), [(1, 0), (9, 0), (11, 1)])
@@ -78,4 +78,6 @@ def test_who_tells_of_fewer_in_sync_than_there_are_is_named(tmp_path: Path) -> N
         row["value"] -= 1
     (finding, *_) = alone("disagreement", tmp_path, tables).findings
     assert finding.sub_kind == "in sync"
-    assert finding.sentence.endswith("are in sync, but broker 2 tells 2."), finding.sentence
+    assert finding.sentence.endswith("have been in sync for long, but broker 2 reports 2."), (
+        finding.sentence
+    )

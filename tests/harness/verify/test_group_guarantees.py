@@ -288,7 +288,7 @@ def test_partitions_that_their_coordinator_forgot(tmp_path: Path) -> None:
     tables["assignments"][-1]["event"] = "forgotten"
     (finding,) = judged(tmp_path / "gone", tables)["generation_went_back"].findings
     assert finding.sub_kind == "forgotten"
-    assert "gave itself a partition in generation 3" in finding.sentence
+    assert "assigned itself a partition in generation 3" in finding.sentence
 
 
 def test_a_zombie_whose_commit_is_accepted(tmp_path: Path) -> None:

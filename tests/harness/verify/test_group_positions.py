@@ -180,4 +180,4 @@ def test_nothing_is_told_as_the_protocol_does(told: int | None, tmp_path: Path) 
     assert_only(found, "commit_register", "commit_went_back")
     for name in ("commit_register", "commit_went_back"):
         (finding,) = found[name].findings
-        assert "was told no position" in finding.sentence
+        assert "received no offset" in finding.sentence

@@ -179,8 +179,8 @@ def _transactions(*outcomes: str, clients: int = 2, first: str = "t") -> Tables:
 def test_transactions_that_nobody_disturbs_end_as_was_asked(tmp_path: Path) -> None:
     (finding,) = alone("no_progress", tmp_path, _transactions(*["unknown"] * 3)).findings
     assert finding.sub_kind == "transactions stopped"
-    assert finding.sentence.startswith("No transaction ended as its client asked in ")
-    assert finding.sentence.endswith("though 3 were tried.")
+    assert finding.sentence.startswith("No transaction ended as its client requested in ")
+    assert finding.sentence.endswith("although 3 were tried.")
 
 
 def test_transactions_that_are_aborted_for_what_was_refused_are_no_progress(tmp_path: Path) -> None:
@@ -196,7 +196,9 @@ def test_others_transactions_say_nothing_of_those_that_move_a_groups_positions(
     tables["txns"] += _transactions(*["refused"] * 6, clients=1, first="x")["txns"]
     tables["clients"].append({"run": RUN, "client": "x0", "session": 0, "group": "movers"})
     (finding,) = alone("no_progress", tmp_path, tables).findings
-    assert finding.sentence.startswith("No transaction of group movers ended as its client asked")
+    assert finding.sentence.startswith(
+        "No transaction of group movers ended as its client requested"
+    )
 
 
 @pytest.mark.parametrize(

@@ -58,8 +58,8 @@ def test_the_sentence_names_who_left(tmp_path: Path) -> None:
     result = judged(tmp_path, _left(None), session_timeout_ms="20000")
     told = [one.sentence for one in result.findings if one.sub_kind == "left behind"]
     assert told == [
-        "g9 left its group, and for 10.0 s nobody was given urteil-0, though others of the group "
-        "lived."
+        "g9 left its group, and for 10.0 s no member was assigned urteil-0, although others were "
+        "running."
     ]
 
 

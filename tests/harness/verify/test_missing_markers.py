@@ -77,7 +77,7 @@ def test_a_marker_that_is_gone(config: dict[str, str], tmp_path: Path) -> None:
     result = _judged(tmp_path, tables, **config)
     (finding,) = result.findings
     assert (finding.sub_kind, finding.offset) == ("unmarked", ONE.records)
-    assert "the log has no marker between them any more" in finding.sentence
+    assert "the log no longer has a marker between them" in finding.sentence
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def test_a_group_that_is_given_nothing(tmp_path: Path) -> None:
     assert result.status is Status.VIOLATED
     (finding,) = result.findings
     assert (finding.sub_kind, finding.offset) == ("group stands still", 0)
-    assert "late was given nothing of urteil-0 for the last of 62.0 s" in finding.sentence
+    assert "late received no record of urteil-0 at the end of 62.0 s" in finding.sentence
     assert finding.records[0]["waiting"] == ONE.records
 
 
@@ -193,7 +193,7 @@ def findings(result: GuaranteeResult) -> list[str]:
 
 def test_a_member_that_is_put_out_though_it_polls(tmp_path: Path) -> None:
     (sentence,) = findings(judged(tmp_path / "thrice", put_out(3)))
-    assert sentence.startswith("g9 was put out of its group 3 times in 14.0 s")
+    assert sentence.startswith("g9 was removed from its group 3 times in 14.0 s")
     assert not findings(judged(tmp_path / "twice", put_out(2)))
 
 
@@ -235,7 +235,7 @@ def test_a_group_that_can_commit_nothing(outcomes: str, found: int, tmp_path: Pa
     sentences = [one.sentence for one in result.findings if one.sub_kind == "commits stand still"]
     assert len(sentences) == found
     for sentence in sentences:
-        assert "late could commit nothing" in sentence
+        assert "late could commit no offset" in sentence
         assert "its members tried 3 times" in sentence
 
 
@@ -259,4 +259,7 @@ def test_a_begin_where_nothing_is(told: list[int], last_s: int, found: int, tmp_
     sentences = [one.sentence for one in result.findings if one.sub_kind == "turned away"]
     assert len(sentences) == found
     for one in sentences:
-        assert one.startswith("g9 was told for 39.9 s that urteil-0 begins at 7, and 200 times")
+        assert one.startswith(
+            "g9 received 7 as log start of urteil-0 for 39.9 s, and an out-of-range error there "
+            "200 times"
+        )

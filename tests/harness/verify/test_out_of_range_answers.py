@@ -48,7 +48,7 @@ def test_a_position_that_is_said_to_be_none(error: str, tmp_path: Path) -> None:
     tables = _sent_away(error)
     (finding,) = _judged(tmp_path, tables).findings
     assert (finding.sub_kind, finding.offset) == ("out of range", _last(tables))
-    assert finding.sentence.startswith("c0 was given urteil-0@")
+    assert finding.sentence.startswith("c0 received urteil-0@")
     assert finding.permitted is None
 
 

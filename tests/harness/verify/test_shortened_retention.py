@@ -58,7 +58,7 @@ def test_what_was_too_old_for_a_while_is_gone(
         tables["offset_answers"].append(asked | when | {"query": "earliest", "offset": offset})
     result = _judged(tmp_path, tables)
     assert [one.offset for one in result.findings if one.sub_kind == "kept on"] == found
-    told = "told that urteil-0 begins at 7, though retention.ms was 2 s for a while"
+    told = "reported that urteil-0 begins at 7, although retention.ms was 2 s for a while"
     assert all(told in one.sentence for one in result.findings)
 
 

@@ -44,8 +44,8 @@ def test_who_is_put_out(lost_s: float, given_s: float, found: int, tmp_path: Pat
 
 def test_the_sentence_names_the_new_coordinator(tmp_path: Path) -> None:
     assert _put_out(tmp_path, _taken_over(1)) == [
-        "g9 was put out of its group 1.0 s after broker 2 had begun to coordinate it, which is "
-        "less than its session."
+        "g9 was removed from its group 1.0 s after broker 2 became its coordinator, sooner than "
+        "its session timeout."
     ]
 
 

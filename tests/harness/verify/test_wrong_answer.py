@@ -39,13 +39,14 @@ def test_a_wrong_answer_is_found_with_who_gave_it(tmp_path: Path) -> None:
     assert (result.status, result.opportunities) == (Status.VIOLATED, 2)
     (finding,) = result.findings
     assert finding.sentence == (
-        "Broker 2 answered for 8.0 s wrong of group.max.size: No instead of GroupMaxSizeReached."
+        "Broker 2 gave a wrong answer for 8.0 s to group.max.size: No instead of "
+        "GroupMaxSizeReached."
     )
 
 
 def test_brokers_that_could_not_even_be_asked(tmp_path: Path) -> None:
     (finding,) = _judged(tmp_path, (2, 10, "wrong", -1)).findings
-    assert finding.sentence.startswith("The brokers answered for 8.0 s wrong")
+    assert finding.sentence.startswith("The brokers gave a wrong answer for 8.0 s")
 
 
 def test_right_answers_hold(tmp_path: Path) -> None:

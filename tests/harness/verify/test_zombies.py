@@ -45,7 +45,7 @@ def test_a_position_that_a_transaction_is_about_to_change(
     told = [one for one in result.findings if one.sub_kind == "unstable"]
     assert [one.sub_kind for one in told] == found
     for one in told:
-        assert "asked for stable positions alone, and 700 was part of" in one.sentence
+        assert "requested stable offsets and 700 was part of" in one.sentence
 
 
 @pytest.mark.parametrize(

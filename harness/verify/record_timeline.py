@@ -180,8 +180,8 @@ def _life(
     )
 
 
-def told(life: Life) -> Iterator[str]:
-    """The life as lines for people; seconds count from the begin of the load."""
+def timeline_lines(life: Life) -> Iterator[str]:
+    """The timeline as text; seconds count from the begin of the load."""
     yield f"{life.value_id} in {life.place}"
     for moment in life.moments:
         yield f"{(moment.at_ns - life.begin_ns) / 1e9:+9.3f} s  {moment.text}"

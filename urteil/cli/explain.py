@@ -26,7 +26,12 @@ def explain(run: str, record: str, out: Path, as_json: bool) -> None:
     import pyarrow as pa
 
     from urteil.cli.run_lookup import readable_run
-    from urteil.harness.verify.record_timeline import UnknownRecord, life_of, lives_at, told
+    from urteil.harness.verify.record_timeline import (
+        UnknownRecord,
+        life_of,
+        lives_at,
+        timeline_lines,
+    )
 
     folder = readable_run(run, out, "run.json")
     try:
@@ -40,5 +45,5 @@ def explain(run: str, record: str, out: Path, as_json: bool) -> None:
         click.echo(msgspec.json.format(encoded, indent=2).decode())
         return
     for n, life in enumerate(lives):
-        for line in ([""] if n else []) + list(told(life)):
+        for line in ([""] if n else []) + list(timeline_lines(life)):
             click.echo(line)

@@ -193,7 +193,7 @@ def _moves(small: Small, last: dict[str, Row], at_ns: int, scenario: Scenario) -
 
 def _targets(op: Row) -> dict[str, list[int] | None]:
     """The brokers that each partition was to have, None where a cancellation was refused; nothing
-    where that is not told as the lab does."""
+    where the act is not written as the lab writes it."""
     try:
         wanted: Any = json.loads(op["after"] or "{}")
         return {

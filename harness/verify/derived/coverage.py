@@ -57,8 +57,8 @@ def known_ns(at_ns: int, faults: list[Row]) -> int:
 
 
 def cover_rows(p: int, logs: list[Row], passes: list[tuple[int, Row]]) -> list[Row]:
-    """Disjoint ranges of offsets with how many logs and which final passes, each told by its bit,
-    cover each."""
+    """Disjoint ranges of offsets, each with the number of logs and the final passes (one bit each)
+    that cover it."""
     ranges = [(row["log_start"] or 0, row["log_end"] or 0, 1, 0, 0) for row in logs]
     for bit, row in passes:
         committed = row["isolation"] == "read_committed"
@@ -86,8 +86,8 @@ def stretch_rows(p: int, passes: list[Row]) -> list[Row]:
 
 
 def log_rows(p: int, spans: list[Span], logs: list[Row]) -> list[Row]:
-    """Where each log starts and ends, whether its broker was in sync in the end, and whether the
-    log tells its epochs."""
+    """Where each log starts and ends, whether its broker was in sync at the end, and whether the
+    log states its epochs."""
     final_isr = next((span.isr for span in reversed(spans) if span.leader >= 0), ())
     names = ("broker", "log_start", "log_end", "high_watermark", "recovery_point")
     return [

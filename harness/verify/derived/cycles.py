@@ -242,7 +242,7 @@ def _knots(graph: Graph) -> Graph:
 
 
 def _read_skews(graph: Graph) -> Iterator[tuple[str, list[Node], Place]]:
-    """One pass over the graph tells which edges the others close; the shortest paths are looked for
+    """One pass over the graph finds the edges that close a cycle; the shortest paths are searched
     as long as `VISITED` permits."""
     tried = sorted(graph.rw)[:TRIED]
     after = successors({*graph.ww, *graph.early, *graph.wr})

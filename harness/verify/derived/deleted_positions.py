@@ -46,8 +46,8 @@ def deletions(ops: Iterable[Row], numbers: Mapping[Key, int]) -> dict[Key, list[
 def settled(
     group: str, commits: list[Op], gone: list[Op], known: Coordinators, scenario: Scenario
 ) -> list[Op]:
-    """The deletions of one position among its `commits`, with what may undo them: the position that
-    was committed last before, or beside them, is told again, at any time."""
+    """The deletions of one committed offset among its `commits`, with commits that may undo them:
+    the last offset committed before them, or concurrently, may be returned again at any time."""
     found = []
     for one in gone:
         beside = [

@@ -91,8 +91,8 @@ def standstill_rows(derived: Derived, scenario: Scenario, facts: RunFacts) -> li
 
 
 def _quiet(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Stretch]:
-    """Stretches of the load in which no fault acts and every replica is in sync, as far as they are
-    long enough to tell."""
+    """Stretches of the load in which no fault acts and every replica is in sync, if they are long
+    enough for a statement."""
     if any(fault["fault"] == QUOTA for fault in derived.faults) or not derived.tables.get("spans"):
         return []
     busy = [*map(acting, derived.faults), *unhealthy(derived)]

@@ -86,9 +86,9 @@ def losses(spans: Sequence[Span], hurt: Sequence[Harm]) -> list[Loss]:
 
 
 def flushed_ns(spans: Sequence[Span], hurt: Sequence[Harm], within_ns: int | None) -> int | None:
-    """Up to when what was acknowledged by all in sync had to be on their disks, when those lost
-    their ends: for logs that are flushed `within_ns`. None where that is not told, disks were hurt
-    several times, or the ISR changed in that time: who comes in has a log to write anew."""
+    """The time up to which acknowledged records had to be on all in-sync disks that lost their
+    tails, for logs flushed `within_ns`. None where that bound is not known, disks were damaged
+    several times, or the ISR changed in that time: a new member writes its log anew."""
     lost = losses(spans, hurt)
     if within_ns is None or len(lost) != 1:
         return None

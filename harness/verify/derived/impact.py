@@ -164,7 +164,7 @@ def trials(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Row]:
 
 
 def load_of(facts: RunFacts) -> Stretch:
-    """When clients worked; never, when the lab did not live to tell."""
+    """The time of the load; empty if the lab died before it recorded its phases."""
     loads = [phase for phase in facts.phases if phase.name in ("before", "during", "after")]
     return Stretch(
         min((phase.begin_ns for phase in loads), default=0),
@@ -184,8 +184,8 @@ def grace_ns(scenario: Scenario) -> int:
 
 
 def _minority(fault: Row, scenario: Scenario) -> bool:
-    """Whether a fault takes a minority away wholly: a crash, or every link of its nodes cut. A
-    broker tells the controller of a log directory that is gone, or ends itself (KIP-112).
+    """Whether a fault removes a minority completely: a crash, or all links of its nodes cut. A
+    broker reports a failed log directory to the controller, or ends itself (KIP-112).
 
     Brokers whose sessions ended take part again at once, however many they are. Where one broker
     does not reach another, and is reached by it, its replicas leave the ISR of what that one leads.

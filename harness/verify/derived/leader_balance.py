@@ -27,9 +27,10 @@ _DEFAULTS = {
 
 
 def given_back(small: Small, scenario: Scenario, last: dict[str, Row]) -> Iterator[Row]:
-    """Rows of the derived table `chores`: what stood when a calm ended. One has nothing that
-    `stands` where the first replica leads, or is not in sync, or it is not too much; none is told
-    of where somebody moved replicas, which may wait for that, or topics that are to go."""
+    """Rows of the derived table `chores`: the state when an undisturbed interval ended. A row has
+    no `stands` where the first replica leads or is not in sync, or the imbalance is below the
+    limit. There is none where replicas were moved, which may delay it, or topics are being
+    deleted."""
     settings = {name: scenario.cluster.config.get(name, own) for name, own in _DEFAULTS.items()}
     moved = any(op["act"] in ("reassign", "cancel moves") for op in small.ops)
     if settings["auto.leader.rebalance.enable"] != "true" or moved:

@@ -25,11 +25,12 @@ from urteil.harness.verify.evidence import Row
 STORM, KILLING = "rebalance_storm", "kill_client"
 LONG_NS = 15 * SECOND_NS
 LEAVING_NS = 5 * SECOND_NS
-"""From giving its partitions back to its end, at most: it left, and was not thrown out."""
+"""The longest time from a member's release of its partitions to its end when it leaves the group
+by itself."""
 REBALANCE_NS = 8 * SECOND_NS
-"""How long a rebalance may take of members that live, after the one who is gone was put out."""
+"""How long a rebalance of live members may take after a member was removed."""
 QUIET_NS = 3 * SECOND_NS
-"""How long before a death nobody may have been given anything: a rebalance lets dead members be."""
+"""The time before a member's death without an assignment: a rebalance ignores dead members."""
 
 Who = tuple[str, int]
 Events = dict[tuple[str, int], list[tuple[int, str, Who]]]

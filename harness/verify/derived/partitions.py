@@ -10,9 +10,9 @@ from urteil.harness.verify.derived.topic_changes import unclean_asked
 from urteil.harness.verify.evidence import Row
 
 LOG, ENDS, ENDS_NS = "urteil.log", "urteil.ends", "urteil.ends.ns"
-"""Of a topic whose history was recorded elsewhere: `reads` says that what anybody read was visible,
-there being no log; `unknown` that nobody told the ends which its final passes had to reach; else
-the time before which the last of those ends was not asked for."""
+"""Settings of a topic whose history was imported. `reads`: there is no log, and every record that
+was read counts as visible. `unknown`: the ends that its final passes had to reach were not
+recorded; otherwise the time before which the last of these ends was not requested."""
 
 LAB_DEFAULTS = {
     "min.insync.replicas": "2",

@@ -138,9 +138,9 @@ def _by_partition(table: Iterable[Row], numbers: dict[Key, int]) -> dict[int, li
 
 
 def sort_passes(passes: list[Row], damaged: frozenset[str]) -> tuple[list[Row], list[Row]]:
-    """Final passes that prove what they covered, and those that stopped short, or do not tell what
-    they covered for whom: not where the same client began once more, further on, as the log had
-    lost its beginning."""
+    """Final passes that prove what they covered, and those that stopped short or do not state what
+    they covered for which readers. A pass does not count as short where its client began again at a
+    later offset because the log had lost its beginning."""
     whole = [
         row for row in passes
         if row["complete"] and _says_what(row) and row["client"] not in damaged
@@ -179,8 +179,8 @@ def unasked(topic: TopicFact, partition: int, logs: list[Row], passes: list[Row]
 
 
 def assigned_last(states: Iterable[Row]) -> dict[Key, set[int]]:
-    """The replicas that a partition had last: its state tells them, and so does its topic, whose
-    node alone is written when one is taken away."""
+    """The last replicas of a partition, from its state and from its topic's znode, which alone is
+    written when a replica is removed."""
     return dict(_assigned(states))
 
 

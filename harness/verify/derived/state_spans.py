@@ -107,7 +107,7 @@ def _chain(rows: list[Row]) -> list[Span]:
         if row["leader_epoch"] is None:  # deleted: nothing is owed from here on
             continue
         controller_epoch = row["controller_epoch"]
-        if controller_epoch is None:  # not known: it did not change, for all that is told
+        if controller_epoch is None:  # not known: taken as unchanged
             controller_epoch = chain[-1].controller_epoch if chain else 0
         chain.append(
             Span(

@@ -33,7 +33,7 @@ MOMENTARY = ("kill_client", "pause_client", "slow_poll", "second_session")
 """Faults of clients that disturb a group when they begin and when they are healed."""
 FINAL = "final reader"
 BOUNDS_NS = {"consumer": 20 * S, FINAL: 30 * S}
-"""How long who reads by itself may be given nothing; a group, as long as its members may die."""
+"""How long a reader without a group may receive nothing; a group, as long as its sessions last."""
 SLACK_NS = 10 * S
 
 _COLUMNS = "client session topic_id partition complete_ns outcome position_after"

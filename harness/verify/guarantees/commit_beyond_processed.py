@@ -48,7 +48,7 @@ LEFT JOIN (SELECT q.p, r.`group` AS grp, MIN(r.offset) AS low
            WHERE r.outcome = 'ok' AND r.offset >= 0 GROUP BY q.p, r.`group`) a
   ON a.p = g.p AND a.grp = g.grp
 """
-"""Where a group began: the lowest position that its members, or its coordinator, ever told."""
+"""Where a group began: the lowest offset that its members or its coordinator ever reported."""
 
 _SOUGHT = f"""
 SELECT l.p, l.grp, l.low, l.high

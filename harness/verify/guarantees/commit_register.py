@@ -31,7 +31,7 @@ JOIN txns t ON t.client = c.client AND t.session = c.session AND t.txn = c.txn
 JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.partition
 WHERE c.outcome = 'ok' AND c.invoke_ns < r.invoke_ns AND r.complete_ns < t.commit_invoke_ns
 """
-"""Answers to who was in the midst of a transaction that it committed then."""
+"""Responses to a client within a transaction that it committed afterwards."""
 
 
 def _explain(row: Mapping[str, Any]) -> str:

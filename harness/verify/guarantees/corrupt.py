@@ -37,10 +37,11 @@ _RETIMED = f"""
    AND (SELECT COUNT(*) FROM odd w WHERE w.rekeyed = 1) * 2 < (SELECT COUNT(*) FROM sends)
  GROUP BY o.value_id, o.p, o.off, o.foreign_on)
 """
-"""Reads and records of the final leader with another time than their send's, of which `intact` says
-nothing. A duplicate's acknowledgement tells the time of its batch, which clients take for the
-record's: then the log's counts. What Kafka's own tools send has a time that they do not tell; where
-most records have another time than their sends, that of a send is of something else."""
+"""Reads and records of the final leader with another timestamp than their send's; `intact` does not
+cover timestamps. The acknowledgement of a duplicate carries the timestamp of its batch, which
+clients take for the record's: then the log's counts. Kafka's own tools do not report the timestamps
+that they send. Where most records have another timestamp than their sends, the sends' timestamps
+mean something else."""
 
 _SLACK_MS = 600_000
 

@@ -16,7 +16,7 @@ _LATE = f"""
 SELECT DISTINCT k.p, k.tick FROM ticks k JOIN (SELECT a.* {TOLD}) a ON a.p = k.p
 WHERE k.first_ns < a.invoke_ns AND k.last_off >= a.offset
 """
-"""When something may have been acknowledged that lies beyond an end told later."""
+"""Times at which a record may have been acknowledged beyond an end that was reported later."""
 
 _ACKS = f"""
 SELECT v.sent_p AS p, s.leader_epoch AS epoch, MAX(v.complete_ns) AS t, MAX(v.ack_off) AS told

@@ -36,7 +36,7 @@ _TOLD = """
    AND a.offset > n.log_start AND n.start > n.log_start
  GROUP BY a.p, a.node, a.asked_epoch, a.offset, a.invoke_ns, a.complete_ns)
 """
-"""What leaders told of epochs that were over, and where by the final log the next one begins."""
+"""Responses of leaders about former epochs, and where the next one begins by the final log."""
 
 _SHOWN = """
 (SELECT h.p, h.leader_epoch, h.high, h.kept,

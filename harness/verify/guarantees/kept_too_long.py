@@ -40,7 +40,7 @@ _SEGMENTS = """
    AND r.segment_base < q.active_base
  GROUP BY q.p, r.broker, r.segment_base)
 """
-"""Closed segments of the final leader where retention by time is told."""
+"""Closed segments of the final leader where retention by time is known."""
 
 _SIZES = f"""
 (SELECT g.p, g.broker, MIN(g.segment_base) AS base, SUM(g.size) AS size,
@@ -61,8 +61,8 @@ _SIZES = f"""
        GROUP BY b.p, b.broker, b.segment_base) g
  GROUP BY g.p, g.broker)
 """
-"""Final leaders' logs where retention by size is told: what was acknowledged long before the end,
-and how much of it is in the oldest segment."""
+"""Final leaders' logs where retention by size is known: the bytes acknowledged long before the end,
+and how many of them are in the oldest segment."""
 
 _SHORTENED = f"""
 FROM (SELECT m.p, m.node, m.at_ns, m.until_ns, m.off, m.short_ns, m.kind,
@@ -82,8 +82,8 @@ FROM (SELECT m.p, m.node, m.at_ns, m.until_ns, m.off, m.short_ns, m.kind,
             FROM ticks t JOIN parts q ON q.p = t.p AND q.short_ns IS NOT NULL) m) s
 WHERE s.kind = 1
 """
-"""Begins that leaders told while a shorter retention and segment.ms, set for a while, were in
-effect, each with the last offset that was acknowledged so long before that it had to be gone."""
+"""Log starts that leaders reported while a shorter retention and segment.ms were in effect, each
+with the last offset acknowledged so long before that it had to be deleted."""
 
 _LONG = """
 FROM (SELECT q.p, r.broker, r.segment_base, SUM(r.size) AS size, MAX(r.newest_ms) AS newest_ms,
@@ -102,7 +102,7 @@ FROM (SELECT q.p, r.broker, r.segment_base, SUM(r.size) AS size, MAX(r.newest_ms
         AND (q.compacted = 0 OR r.segment_base = q.active_base)
       GROUP BY q.p, r.broker, r.segment_base) s
 """
-"""Segments of final leaders as brokers wrote them, where it is told when they end."""
+"""Segments of final leaders as brokers wrote them, where the limits of a segment are known."""
 
 _EXPIRED = f"""
 FROM vals v JOIN parts q ON q.p = v.sent_p CROSS JOIN settings c

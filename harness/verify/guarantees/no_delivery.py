@@ -42,8 +42,8 @@ WHERE t.times >= 20 AND t.first_ns <= t.last_ns - 20000000000
 GROUP BY t.p, t.client, t.from_offset, t.first_ns, t.last_ns, t.times
 HAVING COUNT(*) >= 10 AND MIN(e.offset) = t.from_offset AND MAX(e.offset) = t.from_offset
 """
-"""Final readers that were told for 20 s and longer that a partition begins where there is nothing,
-as they were told when they asked for it: a begin that moves on is told anew."""
+"""Final readers that for at least 20 s received a log start at which a fetch was out of range. A
+log start that moves meanwhile does not count."""
 _STILL = "c.live = 1 AND c.to_ns - c.from_ns >= c.bound_ns"
 
 

@@ -30,8 +30,8 @@ WHERE l.n = 1 AND l.off + 1 >= q.one_start AND l.off + 1 <= q.log_end
                   AND a.topic_id = l.topic_id AND a.partition = l.partition
                   AND a.at_ns >= l.at_ns AND a.at_ns <= l.until_ns)
 """
-"""The last record that a client was given of a partition before it was told that its position there
-is none. What lies behind that record is in the final log, whose begin is where it was then."""
+"""The last record of a partition that a client received before an out-of-range error at its
+position. The offsets after it are in the final log, whose start is unchanged since."""
 
 
 def _explain(row: Mapping[str, Any]) -> str:

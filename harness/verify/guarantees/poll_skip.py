@@ -64,9 +64,9 @@ WHERE f.n = 1 AND COALESCE(f.prev_generation, 0) >= 0
                   AND a.at_ns > c.complete_ns AND a.at_ns <= f.read_ns)
 GROUP BY f.p, f.client, f.session, f.pass, f.poll, c.offset, f.off, f.value_id, f.read_ns
 """
-"""First reads after an assignment, whose predecessor is the committed offset that was read then: a
-partition may be given again in the same generation, by a coordinator that has just taken over. What
-moved a member before it was told so is none of it."""
+"""First reads after an assignment; the predecessor is the committed offset fetched then. A new
+coordinator may assign a partition again in the same generation. Reads of a member before it
+received the assignment are left out."""
 
 
 def _way(row: Mapping[str, Any]) -> str:

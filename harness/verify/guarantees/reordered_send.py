@@ -17,7 +17,7 @@ _JUDGED = """
 FROM vals v JOIN parts q ON q.p = v.sent_p WHERE v.sent = 1 AND v.outcome = 'ok'
   AND (v.log_slots > 0 OR (q.read_log = 1 AND v.asked = 0 AND v.ack_off IS NOT NULL))
 """
-"""Where there are no logs, acknowledgements tell the places of what nobody has read so far."""
+"""Without logs, the offsets of records that no consumer read are those of acknowledgements."""
 _IN_ORDER = f"""
 FROM vals v JOIN parts q ON q.p = v.sent_p {OF_COMMIT}
 WHERE v.sent = 1 AND (v.outcome = 'ok' OR v.outcome = 'info' AND t.txn IS NOT NULL)

@@ -43,8 +43,8 @@ _MARKERS = f"""
 """The markers of compacted logs; `young` ones no cleaner may have taken yet."""
 
 _NOTED_NS = 10 * SECOND_NS
-"""So long after what was acknowledged, and after the last healing, a checkpoint tells of it: twice
-what `replica.high.watermark.checkpoint.interval.ms` is."""
+"""The time after an acknowledgement, and after the last healing, within which a checkpoint includes
+it: twice `replica.high.watermark.checkpoint.interval.ms`."""
 
 _ACKED = f"""
 SELECT v.sent_p AS p, MAX(v.ack_off) AS off FROM vals v JOIN parts q ON q.p = v.sent_p

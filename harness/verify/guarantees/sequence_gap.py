@@ -35,7 +35,7 @@ FROM odd v JOIN spans s ON s.p = v.sent_p AND s.end_ns > v.invoke_ns
   AND s.begin_ns <= COALESCE(v.complete_ns, {FOREVER_NS})
 WHERE v.outcome <> 'ok' AND v.node IS NOT NULL GROUP BY v.value_id
 """
-"""Whether who answered led the partition while the record was sent."""
+"""Whether the responding broker led the partition while the record was sent."""
 _REFUSED = f"""
 FROM odd v JOIN parts q ON q.p = v.sent_p
 JOIN (SELECT v.sent_p AS p, v.client, v.session, MIN(v.op) AS op FROM odd v

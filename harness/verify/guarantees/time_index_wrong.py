@@ -52,7 +52,7 @@ FROM answers a JOIN spans s
   ON s.p = a.p AND s.begin_ns <= a.complete_ns AND s.end_ns > a.invoke_ns
 WHERE a.kind IN ('time', 'max') GROUP BY a.p, a.node, a.invoke_ns
 """
-"""Whether who answered led then, by ZooKeeper: another one may not know what was acknowledged."""
+"""Whether the responding broker led then, by ZooKeeper: another may lack acknowledged records."""
 
 _FOUND_ONES = """
 FROM answers a JOIN parts q ON q.p = a.p
@@ -95,7 +95,7 @@ _BEFORE = _NEWER.format(
       JOIN (SELECT DISTINCT a.p {_NEWEST}) w ON w.p = q.p
       WHERE r.broker = q.final_leader AND r.timestamp_ms IS NOT NULL""",
 )
-"""Answers with the largest time of the records before what was told."""
+"""Responses with the largest timestamp of the records before the returned offset."""
 _KNOWN = _NEWER.format(
     order="m.at_ns",
     records=f"""

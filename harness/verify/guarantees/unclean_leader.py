@@ -12,7 +12,7 @@ _JUDGED = """
 FROM spans s JOIN parts q ON q.p = s.p
 WHERE s.version = s.prev_version + 1 AND s.leader >= 0 AND s.leader <> s.prev_leader
 """
-"""Where a version is missing, nobody knows who was in sync in it (validation/completeness.py)."""
+"""The ISR of a missing version is unknown (validation/completeness.py)."""
 
 
 def _explain(row: Mapping[str, Any]) -> str:

@@ -68,7 +68,7 @@ JOIN (SELECT a.`group` AS grp, a.member_id, a.generation, MIN(a.at_ns) AS first_
   ON m.grp = c.`group` AND m.first_ns < c.invoke_ns AND m.last_ns > c.complete_ns
 WHERE c.generation = -1
 """
-"""Commits while a member was in its group: it was told its partitions before, and again later."""
+"""Commits while a member was in its group: it received its partitions before, and again later."""
 
 
 def _explain(row: Mapping[str, Any]) -> str:

@@ -153,8 +153,8 @@ def _logs(run_dir: Path, derived: Derived) -> list[str]:
 
 
 def _unlike(part: Row, derived: Derived) -> list[str]:
-    """Logs that begin at different offsets though nothing may have been deleted; those that tell no
-    epochs though others do."""
+    """Logs that begin at different offsets although nothing may have been deleted, and logs without
+    epochs although others state them."""
     logs = [row for row in derived.tables["logs_p"] if row["p"] == part["p"]]
     name = f"{part['topic']}-{part['partition']}"
     silent = [row["broker"] for row in logs if not row["epochs_told"]]
@@ -191,7 +191,7 @@ def _unread(part: Row, derived: Derived) -> list[str]:
 
 
 def _ends_early(part: Row) -> list[str]:
-    """A log that ends below what final passes were told is its end: they came after all faults."""
+    """A log that ends below the end that final passes received, which came after all faults."""
     ends = part["log_end"] if part["has_log"] and not (part["gone"] or part["compacted"]) else None
     if ends is None or part["seen_end"] is None or part["seen_end"] <= ends:
         return []

@@ -10,7 +10,13 @@ import pytest
 from tests.harness.verify.made_up_runs import ONE, Tables, healthy
 from urteil.cli.main import EXIT_LAB_FAILURE, EXIT_WRONG_USAGE, exit_code
 from urteil.harness.verify import synthetic
-from urteil.harness.verify.record_timeline import Life, UnknownRecord, life_of, lives_at, told
+from urteil.harness.verify.record_timeline import (
+    Life,
+    UnknownRecord,
+    life_of,
+    lives_at,
+    timeline_lines,
+)
 
 
 @pytest.fixture
@@ -46,7 +52,7 @@ def test_what_took_its_place_is_named(tmp_path: Path, tables: Tables) -> None:
             row["value_id"] = usurper["value_id"]
     found = life(tmp_path, tables, sent["value_id"])
     assert {one.instead for one in found.replicas} == {usurper["value_id"]}
-    assert f"at its offset stands {usurper['value_id']}" in "\n".join(told(found))
+    assert f"at its offset stands {usurper['value_id']}" in "\n".join(timeline_lines(found))
 
 
 def test_an_unknown_fate_a_fault_and_a_damaged_read_are_told(
@@ -61,7 +67,7 @@ def test_an_unknown_fate_a_fault_and_a_damaged_read_are_told(
              "end_ns": sent["invoke_ns"] + 1, "healed_ns": sent["invoke_ns"] + 2, "proof": "",
              "acted": True}  # fmt: skip
     tables["faults"] = [fault]
-    text = "\n".join(told(life(tmp_path, tables, sent["value_id"])))
+    text = "\n".join(timeline_lines(life(tmp_path, tables, sent["value_id"])))
     for piece in ("unknown to the client: RequestTimedOut", "crash on b2 begins", "DAMAGED"):
         assert piece in text
 
@@ -80,7 +86,7 @@ def test_a_place_tells_all_that_stand_there(tmp_path: Path, tables: Tables) -> N
 
 
 @pytest.mark.parametrize(
-    ("place", "told"),
+    ("place", "message"),
     [
         ("nothing-0@5", "no topic nothing in .*; its topics: .*urteil"),
         ("urteil-0@99999", "no client saw one there, and no replica holds one there"),
@@ -90,10 +96,10 @@ def test_a_place_tells_all_that_stand_there(tmp_path: Path, tables: Tables) -> N
     ],
 )
 def test_a_place_where_nothing_stands_says_so(
-    place: str, told: str, tmp_path: Path, tables: Tables
+    place: str, message: str, tmp_path: Path, tables: Tables
 ) -> None:
     life(tmp_path, tables, tables["sends"][5]["value_id"])
-    with pytest.raises(UnknownRecord, match=told):
+    with pytest.raises(UnknownRecord, match=message):
         lives_at(tmp_path, place)
 
 

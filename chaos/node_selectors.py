@@ -188,10 +188,10 @@ def select_nodes(
     """
     target = arguments.target if target is None else target
     chosen = BY_ROLE.get(target)
-    return _named(controls, target) if chosen is None else chosen(controls, arguments)
+    return _nodes_by_name(controls, target) if chosen is None else chosen(controls, arguments)
 
 
-def _named(controls: Controls, target: str) -> list[str]:
+def _nodes_by_name(controls: Controls, target: str) -> list[str]:
     names = [name.strip() for name in target.split(",")]
     known = {*controls.brokers, *controls.zookeepers, CLIENT}
     unknown = [name for name in names if name not in known]

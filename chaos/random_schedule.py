@@ -61,7 +61,7 @@ def draw_schedule(
         )
         anchor = random.choices(list(request.anchors), list(request.anchors.values()))[0]
         at_s = free_at_s[lane]
-        one = _anchored(anchor, at_s, before, rate_records_per_s, choice, arguments, duration_s)
+        one = _place_fault(anchor, at_s, before, rate_records_per_s, choice, arguments, duration_s)
         drawn.append(one)
         before = (choice, one)
         until_s = at_s + duration_s + random.uniform(*request.pause_s)
@@ -71,7 +71,7 @@ def draw_schedule(
     return drawn
 
 
-def _anchored(
+def _place_fault(
     anchor: str,
     at_s: float,
     before: tuple[WeightedFault, PlannedFault] | None,

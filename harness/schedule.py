@@ -114,7 +114,9 @@ def schedule_of(
     load = scenario.workload
     topic = load.topics[0].name
     played = {
-        one.planned.arguments.seed: _played(one, began_ns) for one in injections if one.planned
+        one.planned.arguments.seed: _played_times(one, began_ns)
+        for one in injections
+        if one.planned
     }
     return Schedule(
         scenario=scenario.name,
@@ -132,7 +134,7 @@ def schedule_of(
     )
 
 
-def _played(one: Injection, began_ns: int) -> Played:
+def _played_times(one: Injection, began_ns: int) -> Played:
     healed_ns = one.healed_ns
     return Played(
         begin_s=round((one.begin_ns - began_ns) / _SECOND_NS, 3),

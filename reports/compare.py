@@ -130,7 +130,7 @@ def _numbers(
     for what in dict.fromkeys([*a, *b]):
         one, other = a.get(what), b.get(what)
         change = _change(other[0] / one[0]) if one and other and one[0] else ""
-        yield Line(part=part, what=what, a=_shown(one), b=_shown(other), change=change)
+        yield Line(part=part, what=what, a=_value_text(one), b=_value_text(other), change=change)
 
 
 def _change(ratio: float) -> str:
@@ -140,7 +140,7 @@ def _change(ratio: float) -> str:
     return f"{ratio - 1:+.0%}"
 
 
-def _shown(value: tuple[float, str] | None) -> str:
+def _value_text(value: tuple[float, str] | None) -> str:
     if value is None:
         return ""
     number, unit = value

@@ -26,11 +26,11 @@ def graphs(result: Result) -> dict[str, tuple[str, str]]:
         ways = [way for way in map(cycle_of, guarantee.findings) if way and len(way) <= LARGEST]
         for way in ways[:EACH]:
             if len(found) < DRAWN:
-                found[" -> ".join(way)] = components(_drawn(way))
+                found[" -> ".join(way)] = components(_draw_cycle(way))
     return found
 
 
-def _drawn(way: list[str]) -> Any:
+def _draw_cycle(way: list[str]) -> Any:
     nodes = list(dict.fromkeys(way))
     at = {
         node: (cos(pi / 2 - 2 * pi * n / len(nodes)), sin(pi / 2 - 2 * pi * n / len(nodes)))

@@ -54,7 +54,7 @@ def lives(run_dir: Path, result: Result, origin_ns: int) -> dict[str, Drawn]:
         return {}
     found = lives_of(run_dir, wanted, load_facts(run_dir))
     return {
-        value_id: _drawn(msgspec.structs.replace(life, begin_ns=origin_ns))
+        value_id: _draw_life(msgspec.structs.replace(life, begin_ns=origin_ns))
         for value_id, life in found.items()
     }
 
@@ -71,7 +71,7 @@ def _select_records(result: Result) -> list[str]:
     return list(wanted)[:LIVES]
 
 
-def _drawn(life: Life) -> Drawn:
+def _draw_life(life: Life) -> Drawn:
     begin_s, end_s = _window(life)
     readers = list(dict.fromkeys(_reader(m.text) for m in life.moments if m.kind == "read"))
     client = "client"
@@ -87,7 +87,7 @@ def _drawn(life: Life) -> Drawn:
     plot.yaxis.major_tick_line_color = None
     _leaders(plot, life, set(brokers), end_s)
     _moments(plot, life, lanes, client, end_s)
-    _ends(plot, life, lanes, end_s)
+    _draw_lane_ends(plot, life, lanes, end_s)
     _mark_loss(plot, life)
     script, markup = components(plot)
     return Drawn(life=life, script=script, markup=markup)
@@ -156,14 +156,14 @@ def _moments(plot: Any, life: Life, lanes: list[str], client: str, end_s: float)
     legend(plot, "above")
 
 
-def _ends(plot: Any, life: Life, lanes: list[str], end_s: float) -> None:
+def _draw_lane_ends(plot: Any, life: Life, lanes: list[str], end_s: float) -> None:
     """Beside each lane, what the replica's log holds in the end."""
     shown = [one for one in life.replicas if f"b{one.broker}" in lanes]
     source = ColumnDataSource(
         {
             "at": [end_s] * len(shown),
             "lane": [f"b{one.broker}" for one in shown],
-            "text": [_held(one) for one in shown],
+            "text": [_held_text(one) for one in shown],
             "colour": ["#2e9d5b" if one.offsets else FAULT for one in shown],
         }
     )
@@ -171,7 +171,7 @@ def _ends(plot: Any, life: Life, lanes: list[str], end_s: float) -> None:
               text_baseline="middle", text_font_size="11px")  # fmt: skip
 
 
-def _held(one: Replica) -> str:
+def _held_text(one: Replica) -> str:
     if one.offsets:
         return "has it at " + ", ".join(map(str, one.offsets))
     return "lacks it in the end" + (f", has {plain(one.instead)}" if one.instead else "")

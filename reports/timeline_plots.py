@@ -238,7 +238,9 @@ def bands(plot: Any, shown: Sequence[Band], whole_s: float) -> Any:
             "alpha": [_alpha(b) for b in shown],
             "height": [0.16 if b.thin else 0.72 for b in shown],
             "detail": [b.detail[:300] for b in shown],
-            "text": [_fitting(b, end, whole_s) for b, end in zip(shown, _ends(shown), strict=True)],
+            "text": [
+                _fitting(b, end, whole_s) for b, end in zip(shown, _text_ends(shown), strict=True)
+            ],
             "ink": [INK if b.faint and b.shade != "fault" else "#ffffff" for b in shown],
         }
     )
@@ -257,7 +259,7 @@ def _alpha(band: Band) -> float:
     return 0.22 if band.faint else 0.25 if band.shade == "gone" else 0.85
 
 
-def _ends(shown: Sequence[Band]) -> list[float]:
+def _text_ends(shown: Sequence[Band]) -> list[float]:
     """Where the text of each band must end: with it, or where the next one of its lane begins."""
     begins: dict[str, list[float]] = {}
     for band in (one for one in shown if one.text):

@@ -177,7 +177,7 @@ async def delete_acls(
         try:
             async with asyncio.timeout(broker.config.request_timeout_ms / 1000):
                 removed = await broker.cluster_acls.remove(filters)
-            return DeleteAclsResponse(filter_results=[_removed(one) for one in removed])
+            return DeleteAclsResponse(filter_results=[_filter_result(one) for one in removed])
         except TimeoutError:
             error, message = ErrorCode.REQUEST_TIMED_OUT, "ZooKeeper cannot be reached"
     return DeleteAclsResponse(
@@ -188,7 +188,7 @@ async def delete_acls(
     )
 
 
-def _removed(removed: Sequence[Removed]) -> DeleteAclsResponse.DeleteAclsFilterResult:
+def _filter_result(removed: Sequence[Removed]) -> DeleteAclsResponse.DeleteAclsFilterResult:
     return DeleteAclsResponse.DeleteAclsFilterResult(
         error_message=None,
         matching_acls=[

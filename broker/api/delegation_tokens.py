@@ -134,11 +134,11 @@ async def describe_delegation_token(
     table = broker.tokens.table
     found = table.visible(context.principal, owners, may_describe)
     return DescribeDelegationTokenResponse(
-        tokens=[_described(one, table.hmac(one.id)) for one in found]
+        tokens=[_token_description(one, table.hmac(one.id)) for one in found]
     )
 
 
-def _described(token: Token, hmac: bytes) -> Described:
+def _token_description(token: Token, hmac: bytes) -> Described:
     return Described(
         principal_type=token.owner.type,
         principal_name=token.owner.name,

@@ -111,12 +111,12 @@ async def _entries(
 ) -> Sequence[Entry]:
     kind, name = resource.resource_type, resource.resource_name
     if kind == TOPIC:
-        return _shown(await _topic(broker, name), request)
+        return _entries_of(await _topic(broker, name), request)
     if kind == BROKER and name == "":
-        return _shown(cluster_wide_settings(broker.config.properties), request)
+        return _entries_of(cluster_wide_settings(broker.config.properties), request)
     if kind == BROKER:
         _check_broker(name, broker.broker_id, "or empty string, ")
-        return _shown(broker_settings(broker.config.properties), request)
+        return _entries_of(broker_settings(broker.config.properties), request)
     if kind == BROKER_LOGGER:
         if not name:
             raise RejectedChange(ErrorCode.INVALID_REQUEST, "Broker id must not be empty")
@@ -160,7 +160,7 @@ def _no_metrics(name: str) -> str:
     return "Config type client-metrics is only supported on KRaft clusters"
 
 
-def _shown(settings: Iterable[Setting], request: DescribeConfigsRequest) -> list[Entry]:
+def _entries_of(settings: Iterable[Setting], request: DescribeConfigsRequest) -> list[Entry]:
     return [_entry(one, request) for one in settings]
 
 

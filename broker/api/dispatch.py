@@ -67,7 +67,7 @@ class Dispatcher:
         if served is None:
             raise Hangup(f"unknown API {header.api_key}")
         if not served.min_version <= header.api_version <= served.max_version:
-            return self._unsupported(header)
+            return self._unsupported_version_response(header)
         try:
             body = await self._decode(served, header.api_version, frame, pos)
         except WireError as error:
@@ -148,7 +148,7 @@ class Dispatcher:
 
         return await self._broker.offload.call(encoded) if is_large else encoded()
 
-    def _unsupported(self, header: RequestHeader) -> list[Any]:
+    def _unsupported_version_response(self, header: RequestHeader) -> list[Any]:
         if header.api_key != ApiKey.API_VERSIONS:
             raise Hangup(f"unsupported version {header.api_version} of API {header.api_key}")
         served = SERVED[ApiKey.API_VERSIONS]

@@ -105,7 +105,7 @@ class _FetchInProgress:
         reads = await self._read(wanted)
         if wait_ms := self._wait_ms(reads):
             return FetchResponse(throttle_time_ms=wait_ms)
-        self._sent(wanted, reads)
+        self._count_sent(wanted, reads)
         session = None
         if begins_session:
             self.reject_zero_ids()
@@ -135,7 +135,7 @@ class _FetchInProgress:
             )
         if wait_ms := self._wait_ms(reads):
             return FetchResponse(throttle_time_ms=wait_ms, session_id=session.id)
-        self._sent(wanted, reads)
+        self._count_sent(wanted, reads)
         return await self._answer(session.id, list(session.news(reads)))
 
     def reject_zero_ids(self) -> None:
@@ -147,7 +147,7 @@ class _FetchInProgress:
             raise RequestError(ErrorCode.UNKNOWN_SERVER_ERROR)
 
     async def _read(self, wanted: list[FetchTarget]) -> list[PartitionRead]:
-        allowed = wanted if self._broker.authorizer is None else self._allowed(wanted)
+        allowed = wanted if self._broker.authorizer is None else self._check_read_rights(wanted)
         if self._request.isolation_level not in ISOLATIONS and any(
             one.error not in NOT_SERVED for one in allowed
         ):
@@ -163,22 +163,23 @@ class _FetchInProgress:
         size = EMPTY_BYTES + sum(read.size + PARTITION_BYTES for read in reads)
         return fetch_wait_ms(self._broker, self._context, size)
 
-    def _sent(self, wanted: list[FetchTarget], reads: list[PartitionRead]) -> None:
+    def _count_sent(self, wanted: list[FetchTarget], reads: list[PartitionRead]) -> None:
         if not self._terms.is_follower:
             self._broker.replicas.traffic.sent(wanted, reads)
 
-    def _allowed(self, wanted: list[FetchTarget]) -> list[FetchTarget]:
+    def _check_read_rights(self, wanted: list[FetchTarget]) -> list[FetchTarget]:
         """The partitions, with an error for those that the client may not read now."""
         if self._terms.is_follower:
             if may_cluster(self._broker, self._context, Operation.CLUSTER_ACTION):
                 return wanted
-            return [_unauthorized(one) for one in wanted]
+            return [_unauthorized_target(one) for one in wanted]
         names = [one.topic for one in wanted if one.topic]
         allowed = allowed_names(
             self._broker, self._context, Operation.READ, ResourceType.TOPIC, names
         )
         return [
-            one if not one.topic or one.topic in allowed else _unauthorized(one) for one in wanted
+            one if not one.topic or one.topic in allowed else _unauthorized_target(one)
+            for one in wanted
         ]
 
     def resolve(
@@ -246,7 +247,7 @@ class _FetchInProgress:
             return ErrorCode.CORRUPT_MESSAGE
 
 
-def _unauthorized(wanted: FetchTarget) -> FetchTarget:
+def _unauthorized_target(wanted: FetchTarget) -> FetchTarget:
     return FetchTarget(wanted.topic, None, wanted.request, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 
@@ -303,7 +304,7 @@ def _partition(
         diverging_epoch=FetchResponse.EpochEndOffset(
             epoch=read.diverging_epoch, end_offset=read.diverging_end_offset
         ),
-        aborted_transactions=_aborted(read),
+        aborted_transactions=_aborted_transactions(read),
         preferred_read_replica=read.preferred_replica,
         records=records or b"",
     )
@@ -321,7 +322,7 @@ def _version_error(wanted: FetchTarget, version: int) -> ErrorCode:
     return ErrorCode.NONE
 
 
-def _aborted(read: PartitionRead) -> list[FetchResponse.AbortedTransaction] | None:
+def _aborted_transactions(read: PartitionRead) -> list[FetchResponse.AbortedTransaction] | None:
     if read.aborted is None:
         return None
     return [

@@ -80,11 +80,11 @@ async def describe_groups(
         allowed = UNASKED
         if request.include_authorized_operations:
             allowed = operations(broker, context, ResourceType.GROUP, group_id)
-        described.append(_described(broker, group_id, allowed))
+        described.append(_describe_group(broker, group_id, allowed))
     return DescribeGroupsResponse(groups=[*denied, *described])
 
 
-def _described(
+def _describe_group(
     broker: BrokerParts, group_id: str, allowed: int
 ) -> DescribeGroupsResponse.DescribedGroup:
     error, group = broker.group_maintenance.describe(group_id)

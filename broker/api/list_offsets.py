@@ -49,7 +49,7 @@ async def list_offsets(
         places = ((topic.name, one) for topic in request.topics for one in topic.partitions)
         async for name, one in paced(places):
             times[name, one.partition_index] += 1
-    allowed = _described(broker, context, [topic.name for topic in request.topics])
+    allowed = _describable_topics(broker, context, [topic.name for topic in request.topics])
     answers = []
     async for topic in paced(sorted(request.topics, key=lambda one: one.name not in allowed)):
         partitions = [
@@ -66,7 +66,7 @@ async def list_offsets(
     return ListOffsetsResponse(topics=answers)
 
 
-def _described(
+def _describable_topics(
     broker: BrokerParts, context: RequestContext, topics: Sequence[str]
 ) -> Collection[str]:
     return allowed_names(broker, context, Operation.DESCRIBE, ResourceType.TOPIC, topics)
@@ -125,7 +125,7 @@ async def offset_for_leader_epoch(
     if may_cluster(broker, context, Operation.CLUSTER_ACTION, quiet=True):
         allowed: Collection[str] = set(names)
     else:
-        allowed = _described(broker, context, names)
+        allowed = _describable_topics(broker, context, names)
     return OffsetForLeaderEpochResponse(
         topics=[
             OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult(

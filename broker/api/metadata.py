@@ -47,8 +47,8 @@ async def metadata(
     await broker.metadata.first_word(FIRST_WORD_S)
     if request.topics is None or (context.version == 0 and not request.topics):
         names = sorted(broker.metadata.topics)
-        allowed = _described(broker, context, names, quiet=True)
-        topics = await _known(broker, context, [name for name in names if name in allowed])
+        allowed = _describable_topics(broker, context, names, quiet=True)
+        topics = await _known_topics(broker, context, [name for name in names if name in allowed])
     else:
         topics = await _requested_topics(broker, context, request)
     if request.include_topic_authorized_operations:
@@ -74,7 +74,7 @@ async def metadata(
     return answer
 
 
-def _described(
+def _describable_topics(
     broker: BrokerParts, context: RequestContext, names: Iterable[str], *, quiet: bool = False
 ) -> Collection[str]:
     return allowed_names(
@@ -113,10 +113,10 @@ async def _requested_topics(
     if ids:
         return await _by_ids(broker, context, ids)
     names = dict.fromkeys(one.name for one in asked if one.name is not None)
-    allowed = _described(broker, context, names)
+    allowed = _describable_topics(broker, context, names)
     known = [name for name in names if name in allowed and name in broker.metadata.topics]
     missing = [name for name in names if name in allowed and name not in broker.metadata.topics]
-    topics = await _known(broker, context, known)
+    topics = await _known_topics(broker, context, known)
     creates = request.allow_auto_topic_creation and broker.config.auto_create_topics_enable
     forbidden = _uncreatable(broker, context, missing) if creates else []
     wanted = [name for name in missing if name not in forbidden]
@@ -160,7 +160,7 @@ async def _by_ids(broker: BrokerParts, context: RequestContext, ids: Iterable[UU
     """Topics by id; the name of a topic that the client may not describe stays hidden."""
     cache = broker.metadata
     names = {one: name for one in ids if (name := cache.topic_names.get(one)) in cache.topics}
-    allowed = _described(broker, context, [name for name in names.values() if name])
+    allowed = _describable_topics(broker, context, [name for name in names.values() if name])
     unknown, known, forbidden = [], list[str](), []
     for one in ids:
         name = names.get(one)
@@ -171,10 +171,12 @@ async def _by_ids(broker: BrokerParts, context: RequestContext, ids: Iterable[UU
         else:
             error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
             forbidden.append(Topic(error_code=error, name=None, topic_id=one))
-    return [*unknown, *await _known(broker, context, known), *forbidden]
+    return [*unknown, *await _known_topics(broker, context, known), *forbidden]
 
 
-async def _known(broker: BrokerParts, context: RequestContext, names: Iterable[str]) -> list[Topic]:
+async def _known_topics(
+    broker: BrokerParts, context: RequestContext, names: Iterable[str]
+) -> list[Topic]:
     """Known topics, from one snapshot of the metadata."""
     cache = broker.metadata
     snapshot = [

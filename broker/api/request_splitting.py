@@ -33,10 +33,10 @@ async def handle_in_parts(
     for part in _parts(elements):
         responses.append(await handle(replace(request, **{array: part})))
         await asyncio.sleep(0)
-    return await _joined(responses, results)
+    return await _join_responses(responses, results)
 
 
-async def _joined(responses: list[Any], results: str) -> Any:
+async def _join_responses(responses: list[Any], results: str) -> Any:
     first = responses[0]
     joined: list[Any] = []
     async for response in paced(responses, 10):
@@ -56,7 +56,7 @@ async def _joined(responses: list[Any], results: str) -> Any:
 
 def _as_one(before: Any, after: Any) -> Any:
     """Two results of parts of the same element, joined; None if they are of different elements."""
-    nested = _nested(before)
+    nested = _nested_arrays(before)
     if len(nested) != 1:
         return None
     name = nested[0].name
@@ -71,11 +71,11 @@ def _is_long(elements: Any) -> bool:
         return False
     if len(elements) > PART_ELEMENTS:
         return True
-    nested = _nested(elements[0])
+    nested = _nested_arrays(elements[0])
     return bool(nested) and _weight(elements, nested) > PART_ELEMENTS
 
 
-def _nested(element: Any) -> list[Field]:
+def _nested_arrays(element: Any) -> list[Field]:
     """The arrays within an element."""
     return [spec for spec in element.FIELDS if spec.is_array] if isinstance(element, Struct) else []
 
@@ -87,7 +87,7 @@ def _weight(elements: Any, nested: list[Field]) -> int:
 
 
 def _parts(elements: Any) -> Iterator[list[Any]]:
-    nested = _nested(elements[0])
+    nested = _nested_arrays(elements[0])
     part: list[Any] = []
     weight = 0
     for element in elements:
@@ -115,4 +115,4 @@ def _pieces(element: Any, nested: list[Field]) -> Iterator[Any]:
 
 def is_long(response: Struct) -> bool:
     """Whether an array of the response is long."""
-    return any(_is_long(getattr(response, spec.name)) for spec in _nested(response))
+    return any(_is_long(getattr(response, spec.name)) for spec in _nested_arrays(response))

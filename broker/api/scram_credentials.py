@@ -30,16 +30,16 @@ async def describe_user_scram_credentials(
         users = [one.name async for one in paced(request.users)]
     if not may_cluster(broker, context, Operation.DESCRIBE):
         error, why = NOT_ALLOWED, not_authorized(NOT_ALLOWED)
-        refused = _described(Described("", {}, error, why))
+        refused = _user_result(Described("", {}, error, why))
         return DescribeUserScramCredentialsResponse(
             error_code=error, error_message=why, results=[refused] * len(users or ())
         )
     found = await broker.scram_admin.describe(users)
-    results = [_described(one) async for one in paced(found)]
+    results = [_user_result(one) async for one in paced(found)]
     return DescribeUserScramCredentialsResponse(results=results)
 
 
-def _described(
+def _user_result(
     one: Described,
 ) -> DescribeUserScramCredentialsResponse.DescribeUserScramCredentialsResult:
     return DescribeUserScramCredentialsResponse.DescribeUserScramCredentialsResult(

@@ -34,11 +34,13 @@ async def describe_transactions(
     broker: BrokerParts, context: RequestContext, request: DescribeTransactionsRequest
 ) -> DescribeTransactionsResponse:
     return DescribeTransactionsResponse(
-        transaction_states=[_described(broker, context, one) for one in request.transactional_ids]
+        transaction_states=[
+            _describe_transaction(broker, context, one) for one in request.transactional_ids
+        ]
     )
 
 
-def _described(
+def _describe_transaction(
     broker: BrokerParts, context: RequestContext, transactional_id: str
 ) -> DescribeTransactionsResponse.TransactionState:
     """A transaction, with the topics that the client may describe."""

@@ -67,7 +67,7 @@ async def add_partitions_to_txn(
     async for txn in paced(request.transactions):
         producer = (txn.transactional_id, txn.producer_id, txn.producer_epoch)
         if txn.verify_only:
-            known, errors = await _known(broker, txn.topics)
+            known, errors = await _split_known(broker, txn.topics)
             if not errors:
                 errors = broker.transactions.verify(*producer, known)
             else:
@@ -99,7 +99,7 @@ async def _add(
     knows_fenced: bool = True,
 ) -> Results:
     """Add all partitions or none: if one does not exist, the others are not attempted."""
-    known, errors = await _known(broker, topics, allowed)
+    known, errors = await _split_known(broker, topics, allowed)
     if errors:
         return await _results(errors | dict.fromkeys(known, ErrorCode.OPERATION_NOT_ATTEMPTED))
     error = await broker.transactions.add_partitions(
@@ -108,7 +108,7 @@ async def _add(
     return await _all(topics, fencing_error(error, knows=knows_fenced))
 
 
-async def _known(
+async def _split_known(
     broker: BrokerParts, topics: Topics, allowed: Collection[str] | None = None
 ) -> tuple[list[TopicPartition], dict[TopicPartition, ErrorCode]]:
     known: list[TopicPartition] = []

@@ -139,7 +139,7 @@ class ConfigAdministration:
             raise RejectedChange(
                 ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed."
             )
-        settings = await self._changed(TOPICS, topic, asked, _topic_key)
+        settings = await self._changed_settings(TOPICS, topic, asked, _topic_key)
         if topic not in self._metadata.topics:
             raise RejectedChange(
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{topic}' does not exist."
@@ -153,7 +153,7 @@ class ConfigAdministration:
         if not validate_only:
             await self._configs.write(TOPICS, topic, settings)
 
-    async def _changed(
+    async def _changed_settings(
         self, kind: str, entity: str, asked: Alteration, key_of: KeyOf
     ) -> dict[str, str]:
         standing: Mapping[str, str] = {}
@@ -171,7 +171,7 @@ class ConfigAdministration:
                     ErrorCode.INVALID_REQUEST, f"Unknown operations type {change.operation}"
                 )
         entity = self._dynamic.entity(asked.name)
-        settings = await self._changed(BROKERS, entity, asked, known_keys().get)
+        settings = await self._changed_settings(BROKERS, entity, asked, known_keys().get)
         try:
             self._dynamic.validate(settings, per_broker=per_broker)
         except ConfigError as wrong:

@@ -57,13 +57,13 @@ class ControllerContext:
 
     def present_for(self, tp: TopicPartition) -> frozenset[int]:
         """Registered brokers, without those whose log directory with this partition failed."""
-        return self.present - self._failed(tp)
+        return self.present - self._failed_brokers(tp)
 
     def live_for(self, tp: TopicPartition) -> frozenset[int]:
         """Live brokers, without those whose log directory with this partition failed."""
-        return self.live - self._failed(tp)
+        return self.live - self._failed_brokers(tp)
 
-    def _failed(self, tp: TopicPartition) -> AbstractSet[int]:
+    def _failed_brokers(self, tp: TopicPartition) -> AbstractSet[int]:
         if not self.offline:
             return frozenset()
         return {broker for broker, tps in self.offline.items() if tp in tps}

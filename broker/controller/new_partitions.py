@@ -83,18 +83,18 @@ def _check_sizes(given: Mapping[int, tuple[int, ...]], factor: int) -> None:
             why = f"Cannot have replication factor of 0 for partition id {partition}."
             raise ApiException(ErrorCode.INVALID_REPLICA_ASSIGNMENT, why)
         if len(set(ids)) != len(ids):
-            why = f"Duplicate brokers not allowed in replica assignment: {_listed(ids)} "
+            why = f"Duplicate brokers not allowed in replica assignment: {_comma_list(ids)} "
             why += f"for partition id {partition}."
             raise ApiException(ErrorCode.INVALID_REPLICA_ASSIGNMENT, why)
     others = {partition: len(ids) for partition, ids in given.items() if len(ids) != factor}
     if others:
         why = (
             f"Inconsistent replication factor between partitions, partition 0 has {factor} while "
-            f"partitions [{_listed(others)}] have replication factors "
-            f"[{_listed(others.values())}], respectively."
+            f"partitions [{_comma_list(others)}] have replication factors "
+            f"[{_comma_list(others.values())}], respectively."
         )
         raise ApiException(ErrorCode.INVALID_REPLICA_ASSIGNMENT, why)
 
 
-def _listed(numbers: Iterable[int]) -> str:
+def _comma_list(numbers: Iterable[int]) -> str:
     return ", ".join(map(str, numbers))

@@ -52,7 +52,7 @@ async def create_partitions(
         )
     if not all(map(is_node_name, may_alter)):  # Apache Kafka fails the request in ZooKeeper
         lost = TopicResult(error=ErrorCode.UNKNOWN_SERVER_ERROR)
-        return _created([(topic.name, lost) for topic in request.topics])
+        return _create_response([(topic.name, lost) for topic in request.topics])
     async for topic in paced(request.topics, 20):
         if controller.term is None:
             outcomes[topic.name] = TopicResult(error=ErrorCode.NOT_CONTROLLER)
@@ -82,10 +82,10 @@ async def create_partitions(
             lambda term, name: term.has_leaders(name, grown[name]),
         )
         outcomes |= {name: TopicResult(error=ErrorCode.REQUEST_TIMED_OUT) for name in timed_out}
-    return _created(outcomes.items())
+    return _create_response(outcomes.items())
 
 
-def _created(outcomes: Iterable[tuple[str, TopicResult]]) -> CreatePartitionsResponse:
+def _create_response(outcomes: Iterable[tuple[str, TopicResult]]) -> CreatePartitionsResponse:
     return CreatePartitionsResponse(
         results=[
             Created(name=name, error_code=one.error, error_message=one.message)
@@ -186,12 +186,14 @@ async def elect_leaders_response(
     return ElectLeadersResponse(
         replica_election_results=[
             ElectLeadersResponse.ReplicaElectionResult(topic=topic, partition_result=partitions)
-            async for topic, partitions in paced(await _by_topic(reported, _elected))
+            async for topic, partitions in paced(await _by_topic(reported, _election_result))
         ]
     )
 
 
-def _elected(partition: int, outcome: int | ApiError) -> ElectLeadersResponse.PartitionResult:
+def _election_result(
+    partition: int, outcome: int | ApiError
+) -> ElectLeadersResponse.PartitionResult:
     api_error = outcome if isinstance(outcome, ApiError) else None
     return ElectLeadersResponse.PartitionResult(
         partition_id=partition,

@@ -36,7 +36,7 @@ def assign_replicas(
     one, followers from a random shift that grows with each round. With racks, each rack gets a
     replica before any gets a second. Raises AssignmentError.
     """
-    brokers = _checked(racks, partitions, replication_factor)
+    brokers = _check_placement(racks, partitions, replication_factor)
     start, shift = rng.randrange(len(brokers)), rng.randrange(len(brokers))
     return _assign(brokers, racks, range(partitions), replication_factor, start, shift)
 
@@ -50,12 +50,12 @@ def assign_more(
     its leader. Apache Kafka counts the leader's position among all brokers by id, even with racks.
     Raises AssignmentError.
     """
-    brokers = _checked(racks, count, len(first))
+    brokers = _check_placement(racks, count, len(first))
     start = next((n for n, one in enumerate(sorted(racks)) if one >= first[0]), 0)
     return _assign(brokers, racks, range(existing, existing + count), len(first), start, start)
 
 
-def _checked(
+def _check_placement(
     racks: Mapping[int, str | None], partitions: int, replication_factor: int
 ) -> list[int]:
     """The brokers in the order of rotation."""
@@ -69,13 +69,13 @@ def _checked(
         raise InvalidReplicationFactor(
             f"Replication factor: {replication_factor} larger than available brokers: {len(racks)}."
         )
-    known = _known(racks)
+    known = _known_racks(racks)
     if known and len(known) < len(racks):
         raise MixedRacks("Not all brokers have rack information for replica rack aware assignment.")
     return rack_alternated(known) if known else sorted(racks)
 
 
-def _known(racks: Mapping[int, str | None]) -> dict[int, str]:
+def _known_racks(racks: Mapping[int, str | None]) -> dict[int, str]:
     return {broker: rack for broker, rack in racks.items() if rack is not None}
 
 
@@ -87,7 +87,7 @@ def _assign(
     start: int,
     shift: int,
 ) -> dict[int, tuple[int, ...]]:
-    known = _known(racks)
+    known = _known_racks(racks)
     place = _rack_aware if known else _rack_unaware
     assignment = {}
     for partition in partitions:

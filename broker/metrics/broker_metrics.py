@@ -57,7 +57,7 @@ def families(broker: MetricSources) -> Iterator[Family]:
     up_s = asyncio.get_running_loop().time() - broker.began_s
     yield from request_families(broker.requests, up_s)
     yield from _purgatories(broker.replicas)
-    yield from _throttled(broker.throttle)
+    yield from _throttle_families(broker.throttle)
     yield from _logs(broker.logs.logs())
     yield from _directories(broker.logs)
     yield from cleaner_families(broker.cleaner, broker.logs.paths, broker.clock.now_ms())
@@ -170,7 +170,7 @@ _HELD_UP = {
 }  # fmt: skip
 
 
-def _throttled(throttle: Throttle) -> Iterator[Family]:
+def _throttle_families(throttle: Throttle) -> Iterator[Family]:
     """Throttle times of users and client ids as in Apache Kafka; the totals are ours."""
     waits = list(throttle.waits_ms())
     for quota, name in _HELD_UP.items():

@@ -24,7 +24,7 @@ _TIMES: tuple[tuple[str, str, Callable[[Times], float]], ...] = (
 
 def request_families(counts: RequestCounts, up_s: float) -> Iterator[Family]:
     """Yield counts by API and version, times by API, and the idle share of `up_s`."""
-    shown = sorted(_shown(counts), key=lambda one: one[:2])
+    shown = sorted(_shown_counts(counts), key=lambda one: one[:2])
     versions: dict[tuple[str, int], int] = {}
     for name, version, asked in shown:
         versions[name, version] = versions.get((name, version), 0) + asked.count
@@ -64,7 +64,7 @@ def _handlers(idle_s: float, up_s: float) -> Iterator[Family]:
     yield Family(f"{HANDLERS}percent_count", "counter", "It in ns", [((), int(idle_s * 1e9))])
 
 
-def _shown(counts: RequestCounts) -> Iterator[tuple[str, int, ApiRequests]]:
+def _shown_counts(counts: RequestCounts) -> Iterator[tuple[str, int, ApiRequests]]:
     """Fetches count twice: as those of consumers or followers, and as fetches."""
     for api, versions in counts.by_api().items():
         for version, asked in versions.items():

@@ -143,7 +143,7 @@ class SaslHandshake:
                 f"Unexpected Kafka request of type {ApiKey(header.api_key).name} during SASL "
                 "handshake."
             )
-        return self._handshake(header, _decoded(header, frame, pos))
+        return self._handshake(header, _decode_message(header, frame, pos))
 
     async def _answer_api_versions(
         self, connection: Connection, frame: memoryview
@@ -162,7 +162,7 @@ class SaslHandshake:
         if chosen not in offered:
             error = ErrorCode.UNSUPPORTED_SASL_MECHANISM
             refusal = SaslHandshakeResponse(error_code=error, mechanisms=offered)
-            raise _Refused("Unsupported SASL mechanism", _encoded(header, refusal))
+            raise _Refused("Unsupported SASL mechanism", _encode_message(header, refusal))
         self._is_wrapped = header.api_version >= 1
         if self._known is not None and chosen != self._mechanism:
             self._state = _State.OTHER_MECHANISM
@@ -170,7 +170,7 @@ class SaslHandshake:
             self._mechanism = chosen
             self._exchange = self._mechanisms.exchange(chosen, self._find(chosen))
             self._state = _State.EXCHANGE
-        return _encoded(header, SaslHandshakeResponse(mechanisms=offered))
+        return _encode_message(header, SaslHandshakeResponse(mechanisms=offered))
 
     # -- the mechanism's messages ---------------------------------------------------------------
 
@@ -191,7 +191,7 @@ class SaslHandshake:
             raise Hangup(f"bad request header: {error}") from None
         if header.api_key != ApiKey.SASL_AUTHENTICATE:
             raise _out_of_place(header, frame, pos)
-        request = _decoded(header, frame, pos)
+        request = _decode_message(header, frame, pos)
         assert isinstance(request, SaslAuthenticateRequest)
         try:
             token = self._step(bytes(request.auth_bytes))
@@ -208,7 +208,7 @@ class SaslHandshake:
             raise _refusal(header, message, str(broken)) from None
         lifetime_ms = self._end_when_complete()
         answer = SaslAuthenticateResponse(auth_bytes=token, session_lifetime_ms=lifetime_ms)
-        return _encoded(header, answer)
+        return _encode_message(header, answer)
 
     def _step(self, message: bytes) -> bytes:
         assert self._exchange is not None
@@ -258,7 +258,7 @@ class _Refused(Exception):
 def _refusal(header: RequestHeader, message: str, why: str) -> _Refused:
     error = ErrorCode.SASL_AUTHENTICATION_FAILED
     answer = SaslAuthenticateResponse(error_code=error, error_message=message)
-    return _Refused(why, _encoded(header, answer))
+    return _Refused(why, _encode_message(header, answer))
 
 
 def _out_of_place(header: RequestHeader, frame: memoryview, pos: int) -> Exception:
@@ -266,7 +266,7 @@ def _out_of_place(header: RequestHeader, frame: memoryview, pos: int) -> Excepti
     field."""
     if header.api_key not in REQUESTS:
         return Hangup(f"unknown API {header.api_key}")
-    request = _decoded(header, frame, pos)
+    request = _decode_message(header, frame, pos)
     name = ApiKey(header.api_key).name
     why = f"Unexpected Kafka request of type {name} during SASL authentication."
     if isinstance(request, ProduceRequest) and request.acks == 0:
@@ -274,10 +274,10 @@ def _out_of_place(header: RequestHeader, frame: memoryview, pos: int) -> Excepti
     kind = RESPONSES[header.api_key]
     has_error = any(one.name == "error_code" for one in kind.FIELDS)
     answer = kind(error_code=ErrorCode.ILLEGAL_SASL_STATE) if has_error else kind()
-    return _Refused(why, _encoded(header, answer))
+    return _Refused(why, _encode_message(header, answer))
 
 
-def _decoded(header: RequestHeader, frame: memoryview, pos: int) -> Message:
+def _decode_message(header: RequestHeader, frame: memoryview, pos: int) -> Message:
     """Decode a request. Raises Hangup, also for an unsupported version."""
     message = REQUESTS[header.api_key]
     if not message.MIN_VERSION <= header.api_version <= message.MAX_VERSION:
@@ -288,5 +288,5 @@ def _decoded(header: RequestHeader, frame: memoryview, pos: int) -> Message:
         raise Hangup(f"bad {message.__name__}: {error}") from None
 
 
-def _encoded(header: RequestHeader, message: Message) -> list[Any]:
+def _encode_message(header: RequestHeader, message: Message) -> list[Any]:
     return list(encode_response(header.api_key, header.api_version, header.correlation_id, message))

@@ -180,7 +180,7 @@ def _read(
         )
     aborted: Sequence[AbortedTxn] | None = None
     if terms.read_committed and not terms.is_follower and not terms.lend:
-        aborted = _aborted(log, fetched.fetch_offset, result)
+        aborted = _aborted_transactions(log, fetched.fetch_offset, result)
     return PartitionRead(
         high_watermark=high_watermark,
         last_stable_offset=stable,
@@ -192,7 +192,9 @@ def _read(
     )
 
 
-def _aborted(log: PartitionLog, fetch_offset: int, result: ReadResult) -> Sequence[AbortedTxn]:
+def _aborted_transactions(
+    log: PartitionLog, fetch_offset: int, result: ReadResult
+) -> Sequence[AbortedTxn]:
     return log.aborted_transactions(fetch_offset, result.next_offset) if result.size else ()
 
 

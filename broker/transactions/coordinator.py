@@ -147,7 +147,7 @@ class TransactionCoordinator:
         """The loaded shard of a transactional id, or the error that a client receives instead."""
         return self._shards.find(transactional_id)
 
-    def _known(
+    def _find_transaction(
         self, transactional_id: str, producer_id: int, producer_epoch: int
     ) -> tuple[Shard | None, Transaction | None, ErrorCode]:
         """The transaction of a producer, or the error."""
@@ -242,7 +242,7 @@ class TransactionCoordinator:
         """Add partitions to the producer's transaction; the first ones begin it."""
         if not transactional_id:
             return ErrorCode.INVALID_REQUEST
-        shard, txn, error = self._known(transactional_id, producer_id, producer_epoch)
+        shard, txn, error = self._find_transaction(transactional_id, producer_id, producer_epoch)
         if shard is None or txn is None or error is not ErrorCode.NONE:
             return error
         step = txn.add(frozenset(partitions), self._clock.now_ms())
@@ -261,7 +261,7 @@ class TransactionCoordinator:
         keys = list(partitions)
         if not transactional_id:
             return dict.fromkeys(keys, ErrorCode.INVALID_REQUEST)
-        _, txn, error = self._known(transactional_id, producer_id, producer_epoch)
+        _, txn, error = self._find_transaction(transactional_id, producer_id, producer_epoch)
         if txn is None or error is not ErrorCode.NONE:
             return dict.fromkeys(keys, error)
         if txn.now.state in PREPARED:

@@ -123,7 +123,7 @@ def encode_request(header: RequestHeader, message: Message) -> list[bytes | memo
         head += _LENGTH.pack(-1 if client_id is None else len(client_id)) + (client_id or b"")
     if version == 2:
         head += b"\0"
-    return _framed(head, message.encode(header.api_version))
+    return _frame_parts(head, message.encode(header.api_version))
 
 
 def encode_response(
@@ -133,10 +133,10 @@ def encode_response(
     head = _SIZE.pack(correlation_id)
     if response_header_version(api_key, api_version) == 1:
         head += b"\0"
-    return _framed(head, message.encode(api_version))
+    return _frame_parts(head, message.encode(api_version))
 
 
-def _framed(head: bytes, body: list[bytes | memoryview]) -> list[bytes | memoryview]:
+def _frame_parts(head: bytes, body: list[bytes | memoryview]) -> list[bytes | memoryview]:
     size = len(head) + sum(map(len, body))
     first = _SIZE.pack(size) + head
     if body and isinstance(body[0], bytes) and len(body[0]) < 1 << 12:

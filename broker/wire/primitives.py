@@ -70,17 +70,17 @@ def read_uvarint(data: Buffer, pos: int) -> tuple[int, int]:
         shift += 7
         if shift > 28:
             raise WireError("varint longer than five bytes")
-    return _signed(value), pos + 1
+    return _to_signed(value), pos + 1
 
 
-def _signed(value: int) -> int:
+def _to_signed(value: int) -> int:
     return ((value + (1 << 31)) & _ALL) - (1 << 31)
 
 
 def read_length(data: Buffer, pos: int) -> tuple[int, int]:
     """Read the varint before a string or an array: one more than its length, 0 being null."""
     value, pos = read_uvarint(data, pos)
-    return _signed(value - 1), pos
+    return _to_signed(value - 1), pos
 
 
 def skip_tags(data: Buffer, pos: int, count: int) -> int:

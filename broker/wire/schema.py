@@ -171,7 +171,7 @@ class Message(Struct):
         Records stay views of `data`. Raises WireError for a truncated body, a wrong length or a
         null in a field that is not nullable. Bytes after the body are not checked.
         """
-        decoder = cls.DECODERS.get(version) or cls._compiled("decoder", version)
+        decoder = cls.DECODERS.get(version) or cls._compiled_encoder("decoder", version)
         result: tuple[Self, int] = decoder(data, pos)
         return result
 
@@ -180,12 +180,12 @@ class Message(Struct):
 
         Fields that `version` does not have are omitted, whatever their value.
         """
-        encoder = self.ENCODERS.get(version) or self._compiled("encoder", version)
+        encoder = self.ENCODERS.get(version) or self._compiled_encoder("encoder", version)
         result: list[bytes | memoryview] = encoder(self)
         return result
 
     @classmethod
-    def _compiled(cls, what: str, version: int) -> Any:
+    def _compiled_encoder(cls, what: str, version: int) -> Any:
         from urteil.broker.wire.compiler import compile_decoder, compile_encoder
 
         if not cls.MIN_VERSION <= version <= cls.MAX_VERSION:

@@ -56,8 +56,8 @@ class TopicChurn(TopicFault):
         return f"{len(present)} more topics marked for deletion"
 
     def find_residual_effects(self, controls: Controls) -> str:
-        until(lambda: not self._undeleted(controls), deadline_s=GONE_S)
-        return ", ".join(self._undeleted(controls))
+        until(lambda: not self._remaining_topics(controls), deadline_s=GONE_S)
+        return ", ".join(self._remaining_topics(controls))
 
-    def _undeleted(self, controls: Controls) -> list[str]:
+    def _remaining_topics(self, controls: Controls) -> list[str]:
         return [name for name in self.targets if controls.admin.topic_id(name)]

@@ -46,23 +46,23 @@ def await_copied(
 
     Returns the number of missing copies; the verdict judges them.
     """
-    acked = {value for path in producers for value in _acked(path, run)}
+    acked = {value for path in producers for value in _acknowledged_ids(path, run)}
     missing, last = acked, time.monotonic()
     deadline = last + deadline_s
     while missing and time.monotonic() < min(deadline, last + PATIENCE_S):
-        remaining = acked - {value for path in readers for value in _copied(path)}
+        remaining = acked - {value for path in readers for value in _copied_ids(path)}
         if len(remaining) < len(missing):
             missing, last = remaining, time.monotonic()
         threading.Event().wait(POLL_S)
     return len(missing)
 
 
-def _acked(path: Path, run: str) -> list[str]:
+def _acknowledged_ids(path: Path, run: str) -> list[str]:
     entries = JournalReader(path) if path.exists() else ()
     return [f"{run}/{path.stem}/{entry.op}" for entry in entries if isinstance(entry, Ok)]
 
 
-def _copied(path: Path) -> list[str]:
+def _copied_ids(path: Path) -> list[str]:
     entries = JournalReader(path) if path.exists() else ()
     return [
         got.value_id.removeprefix(COPY)

@@ -77,7 +77,9 @@ class AdminActs:
             "configs": dict(config or {}),
         }
         with self._acts.act("create", topic) as after:
-            self._until(lambda admin: admin.create_topics({topic: asked}), lambda: self._led(topic))
+            self._until(
+                lambda admin: admin.create_topics({topic: asked}), lambda: self._has_leaders(topic)
+            )
             found = self._state.topic_id(topic) or ""
             after.update(asked, topic_id=found)
         return found
@@ -147,7 +149,7 @@ class AdminActs:
             after["partitions"] = total
             self._until(
                 lambda admin: admin.create_partitions({topic: total}),
-                lambda: len(self.replicas(topic)) == total and self._led(topic),
+                lambda: len(self.replicas(topic)) == total and self._has_leaders(topic),
             )
 
     # Replicas and leaders
@@ -239,7 +241,7 @@ class AdminActs:
     def _leaders(self, topic: str) -> dict[str, Any]:
         return {"leaders": {str(v.partition): v.leader for v in self._state.partitions(topic)}}
 
-    def _led(self, topic: str) -> bool:
+    def _has_leaders(self, topic: str) -> bool:
         views = self._state.partitions(topic)
         return bool(views) and all(view.leader is not None for view in views)
 

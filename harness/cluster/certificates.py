@@ -63,7 +63,7 @@ class Authority:
         a client."""
         authority, by = self._own()
         key = _new_key()
-        certificate = _signed(_name(name), key, authority.subject, by, hosts=hosts)
+        certificate = _sign_certificate(_name(name), key, authority.subject, by, hosts=hosts)
         return Issued(certificate, key, authority)
 
     @property
@@ -84,7 +84,9 @@ class Authority:
         """Made on first use: most clusters have no TLS."""
         if self._key is None or self._certificate is None:
             self._key, subject = _new_key(), self._subject
-            self._certificate = _signed(subject, self._key, subject, self._key, is_authority=True)
+            self._certificate = _sign_certificate(
+                subject, self._key, subject, self._key, is_authority=True
+            )
         return self._certificate, self._key
 
 
@@ -97,7 +99,7 @@ def _name(name: Name) -> x509.Name:
     return x509.Name([x509.NameAttribute(oid, value) for oid, value in parts])
 
 
-def _signed(
+def _sign_certificate(
     subject: x509.Name,
     key: ec.EllipticCurvePrivateKey,
     issuer: x509.Name,

@@ -44,7 +44,7 @@ class ClusterState:
 
     def registered(self) -> dict[str, int]:
         """Brokers in `/brokers/ids`, each with the zxid of its registration."""
-        return {node: stat.czxid for node, (_, stat) in self._registered().items()}
+        return {node: stat.czxid for node, (_, stat) in self._registrations().items()}
 
     def controller(self) -> str | None:
         found = self._all(["/controller"])[0]
@@ -57,7 +57,7 @@ class ClusterState:
 
     def registrations(self) -> dict[str, dict[str, Any]]:
         """The registration of each broker in `/brokers/ids`."""
-        return {node: json.loads(data) for node, (data, _) in self._registered().items()}
+        return {node: json.loads(data) for node, (data, _) in self._registrations().items()}
 
     def cluster_id(self) -> str:
         found = self._all(["/cluster/id"])[0]
@@ -109,7 +109,7 @@ class ClusterState:
         """Whether neither the topic nor its mark for deletion exists."""
         return topic not in self._children("/brokers/topics") and not self.is_going(topic)
 
-    def _registered(self) -> dict[str, tuple[bytes, Any]]:
+    def _registrations(self) -> dict[str, tuple[bytes, Any]]:
         names = self._children("/brokers/ids")
         found = self._all([f"/brokers/ids/{name}" for name in names])
         return {

@@ -315,12 +315,14 @@ class ExternalCluster:
 
     def data_dirs(self) -> dict[int, Path]:
         """The copied log directories by broker id, of brokers with a command `copy`."""
-        return {_number(node): self._node_dir(node) / "data" for node in self._copied("b")}
+        return {
+            _number(node): self._node_dir(node) / "data" for node in self._nodes_with_copies("b")
+        }
 
     def withheld(self) -> list[str]:
         """Evidence tables that the file has no command `copy` for."""
-        replicas = [] if self._copied("b") else ["replicas", "logs"]
-        return replicas if self._copied("z") else [*replicas, "states"]
+        replicas = [] if self._nodes_with_copies("b") else ["replicas", "logs"]
+        return replicas if self._nodes_with_copies("z") else [*replicas, "states"]
 
     def versions(self) -> dict[str, str]:
         return {"external": "whatever answers"}
@@ -350,10 +352,10 @@ class ExternalCluster:
 
         Brokers are stopped cleanly for that and started again.
         """
-        brokers = self._copied("b")
+        brokers = self._nodes_with_copies("b")
         try:
             _each(self._controls.stop, brokers)
-            _each(self._copy, [*brokers, *self._copied("z")])
+            _each(self._copy, [*brokers, *self._nodes_with_copies("z")])
         finally:
             _each(self._controls.start, brokers)
         self._logs()
@@ -389,7 +391,7 @@ class ExternalCluster:
         for node in self.commands.ended_by_us():
             yield node, partial(self._controls.start, node)
 
-    def _copied(self, kind: str) -> list[str]:
+    def _nodes_with_copies(self, kind: str) -> list[str]:
         return [name for name, node in self._file.nodes.items() if name[0] == kind and node.copy]
 
     def _copy(self, node: str) -> None:

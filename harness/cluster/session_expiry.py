@@ -44,7 +44,7 @@ def end_session(address: tuple[str, int], session: int, *, timeout_s: float) -> 
     connect = _CONNECT.pack(0, 0, TIMEOUT_MS, session, 16, password(session), False)
     close = struct.pack(">ii", 1, CLOSE_SESSION)
     with socket.create_connection(address, timeout=timeout_s) as connection:
-        connection.sendall(_framed(connect) + _framed(close))
+        connection.sendall(_frame(connect) + _frame(close))
         head = _read(connection, 4 + _CONNECTED.size)
         _version, timeout_ms, known = _CONNECTED.unpack_from(head, 4)
         if not timeout_ms or not known:
@@ -53,7 +53,7 @@ def end_session(address: tuple[str, int], session: int, *, timeout_s: float) -> 
             pass
 
 
-def _framed(message: bytes) -> bytes:
+def _frame(message: bytes) -> bytes:
     return struct.pack(">i", len(message)) + message
 
 

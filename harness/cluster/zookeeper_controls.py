@@ -28,7 +28,7 @@ class ZooKeeperControls:
         self._servers = servers
 
     def session(self, broker: str) -> int | None:
-        with _told():
+        with _zookeeper_errors():
             asked = self._client().exists_async(f"/brokers/ids/{broker[1:]}")
             stat = asked.get(timeout=ANSWER_S)
         return int(stat.ephemeralOwner) if stat else None
@@ -45,7 +45,7 @@ class ZooKeeperControls:
         raise LabFailure(f"no ZooKeeper ended a session: {'; '.join(failures)}")
 
     def controller_term(self) -> ControllerTerm | None:
-        with _told():
+        with _zookeeper_errors():
             try:
                 data, stat = self._client().get_async(CONTROLLER).get(timeout=ANSWER_S)
             except NoNodeError:
@@ -53,12 +53,12 @@ class ZooKeeperControls:
         return ControllerTerm(broker=f"b{json.loads(data)['brokerid']}", zxid=int(stat.czxid))
 
     def delete_controller(self) -> None:
-        with _told(), contextlib.suppress(NoNodeError):
+        with _zookeeper_errors(), contextlib.suppress(NoNodeError):
             self._client().delete_async(CONTROLLER).get(timeout=ANSWER_S)
 
 
 @contextlib.contextmanager
-def _told() -> Iterator[None]:
+def _zookeeper_errors() -> Iterator[None]:
     try:
         yield
     except NoNodeError:

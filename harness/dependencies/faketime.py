@@ -22,10 +22,10 @@ HOW = "for faults of clocks only; Debian: apt install faketime"
 @cache
 def faketime_library() -> Path:
     """Path of the library for programs with threads. Installed if missing."""
-    found = _found()
+    found = _find_library()
     if found is None and can_apt():
         apt_install(NAME, "faketime", how=HOW)
-        found = _found()
+        found = _find_library()
     if found is None:
         raise MissingDependency(NAME, HOW)
     return found
@@ -33,7 +33,7 @@ def faketime_library() -> Path:
 
 def describe_faketime() -> Dependency:
     """One line of `urteil doctor`."""
-    found = _found()
+    found = _find_library()
     return Dependency(
         name=NAME,
         found=found is not None,
@@ -44,7 +44,7 @@ def describe_faketime() -> Dependency:
     )
 
 
-def _found() -> Path | None:
+def _find_library() -> Path | None:
     places = (Path(one) for one in FOLDERS)
     return next((path for one in places for path in sorted(one.glob(f"*/{FILE}"))), None)
 

@@ -66,7 +66,7 @@ class Archive:
                 mine,
             ).fetchone()
             if found:
-                return list(_seen(db, row, before=found[0]))
+                return list(_known_signatures(db, row, before=found[0]))
             kept = db.execute(
                 "INSERT INTO runs (at, scenario, seed, target, mutant, verdict, seconds, row) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -76,7 +76,7 @@ class Archive:
                 "INSERT INTO signatures VALUES (?, ?)",
                 [(kept, one) for one in dict.fromkeys(row.signatures)],
             )
-            return list(_seen(db, row, before=kept or 0))
+            return list(_known_signatures(db, row, before=kept or 0))
 
     def keep(self, failure: Failure) -> None:
         """Store the investigation of a signature."""
@@ -110,7 +110,7 @@ class Archive:
             yield db
 
 
-def _seen(db: sqlite3.Connection, row: Row, *, before: int) -> Iterator[KnownSignature]:
+def _known_signatures(db: sqlite3.Connection, row: Row, *, before: int) -> Iterator[KnownSignature]:
     job = row.job
     for signature in dict.fromkeys(row.signatures):
         found = db.execute(

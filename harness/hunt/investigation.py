@@ -44,7 +44,7 @@ class Investigator:
         mine = self.folder / Path(row.run).name
         mine.mkdir(parents=True, exist_ok=True)
         again = self._again(row, mine, deadline)
-        failures = [_rated(row, signature, again) for signature in signatures]
+        failures = [_failure_rate(row, signature, again) for signature in signatures]
         if self.reruns and not failures[0].hits:
             ended = f"not shown again in {self.reruns} runs"
             return [msgspec.structs.replace(failures[0], ended=ended)]
@@ -90,13 +90,13 @@ class Investigator:
         _tidy(into, "" if report is None else report.run)
         shown = [] if report is None else _shown_too(report)
         return [
-            _ended(one, report, into)
+            _with_shrink_report(one, report, into)
             for one in failures
             if one is first or kind_of(one.signature) in shown
         ]
 
 
-def _rated(row: Row, signature: str, again: Sequence[Row]) -> Failure:
+def _failure_rate(row: Row, signature: str, again: Sequence[Row]) -> Failure:
     hits = sum(kind_of(signature) in one.shows for one in again)
     return Failure(signature=signature, job=row.job, at=row.at, hits=hits, tries=len(again))
 
@@ -107,7 +107,7 @@ def _shown_too(report: Report) -> list[str]:
     return [one.name for one in kept[-1].others] if kept else []
 
 
-def _ended(one: Failure, report: Report | None, folder: Path) -> Failure:
+def _with_shrink_report(one: Failure, report: Report | None, folder: Path) -> Failure:
     if report is None:
         return msgspec.structs.replace(one, ended="the lab failed", folder=str(folder))
     kept = report.ended in ("smallest", "budget") and report.tries > 0

@@ -87,7 +87,7 @@ class Night:
                 return
             self._check(self.ledger.rows[played:][-REFUSALS:])
             row = self.play(job, self.folder / "runs")
-            row = prune(row) if self._expected(row) else row
+            row = prune(row) if self._is_expected(row) else row
             self.ledger.add(row)
             self.write()
             self.report(row)
@@ -207,7 +207,7 @@ class Night:
         )
         part.replace(self.folder / "table.md")
 
-    def _expected(self, row: Row) -> bool:
+    def _is_expected(self, row: Row) -> bool:
         """Whether the run needs no investigation."""
         if row.job.mutant is None:
             return row.verdict == "PASS"

@@ -20,7 +20,7 @@ def night_text(
 ) -> str:
     """table.md: the summary first, every run last."""
     plain = [row for row in rows if row.job.mutant is None]
-    parts = ["# The night", _counted(rows), summary(plain)]
+    parts = ["# The night", _count_line(rows), summary(plain)]
     if left_out:
         parts.append("Not played: " + "; ".join(left_out) + ".\n")
     if any(row.job.mutant for row in rows):
@@ -29,7 +29,7 @@ def night_text(
         parts += ["## Mutants", text_of(matrix_of(met, rows))]
     if failures:
         parts += ["## Failures", _failures(failures)]
-    parts += ["## What is not PASS", _found(plain), "## All runs", _all(rows)]
+    parts += ["## What is not PASS", _findings_table(plain), "## All runs", _all(rows)]
     return "\n".join(parts)
 
 
@@ -64,7 +64,7 @@ def _line(target: str, name: str, rows: Sequence[Row]) -> list[str]:
     return [target, name, str(len(rows)), *map(str, counts.values()), f"{seconds:.0f}", must, bound]
 
 
-def _counted(rows: Sequence[Row]) -> str:
+def _count_line(rows: Sequence[Row]) -> str:
     hours = sum(row.seconds for row in rows) / 3600
     return (
         f"{counted(len(rows), 'run')} in {hours:.1f} h. `fails at most`: the one-sided "
@@ -85,7 +85,7 @@ def _failures(failures: Sequence[tuple[Failure, int]]) -> str:
     )  # fmt: skip
 
 
-def _found(rows: Sequence[Row]) -> str:
+def _findings_table(rows: Sequence[Row]) -> str:
     strange = [row for row in rows if row.verdict != "PASS"]
     if not strange:
         return "Nothing.\n"

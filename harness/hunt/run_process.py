@@ -41,9 +41,9 @@ def play_run(job: Job, out: Path, *, engine: str = "auto", deadline_s: float = D
     try:
         _, output = running.communicate(timeout=deadline_s)
     except subprocess.TimeoutExpired:
-        output = f"{_ended(running)}\nthe run did not end within {deadline_s:.0f} s"
+        output = f"{_end_process(running)}\nthe run did not end within {deadline_s:.0f} s"
     except BaseException:
-        _ended(running)
+        _end_process(running)
         raise
     return _row(job, output.splitlines(), time.monotonic() - began, at)
 
@@ -78,7 +78,7 @@ def shrink(asked: Shrinking, *, engine: str = "auto") -> Report | None:
         try:
             running.wait(asked.seconds + DEADLINE_S)
         except BaseException as error:
-            _ended(running)
+            _end_process(running)
             if not isinstance(error, subprocess.TimeoutExpired):
                 raise
             return None
@@ -115,7 +115,7 @@ def _row(job: Job, output: list[str], seconds: float, at: str) -> Row:
     return row_of(job, result, facts, seconds=seconds, at=at, run=run)
 
 
-def _ended(running: subprocess.Popen[str]) -> str:
+def _end_process(running: subprocess.Popen[str]) -> str:
     """End the process, in order if possible. Returns its output."""
     running.terminate()
     try:

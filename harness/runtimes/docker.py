@@ -131,7 +131,7 @@ class DockerRuntime:
         None without permission to enter it, or with a remote engine: its name is random, so it
         exists nowhere else.
         """
-        known = self._known(node)
+        known = self._node_state(node)
         with _lab_failures(node):
             known.container.reload()
         places = {one["Destination"]: one["Source"] for one in known.container.attrs["Mounts"]}
@@ -140,11 +140,11 @@ class DockerRuntime:
     @contextlib.contextmanager
     def unpacked(self, node: str) -> Iterator[Path]:
         """The home of a stopped node as a folder. Changed files are written back at the end."""
-        known = self._known(node)
+        known = self._node_state(node)
         with tempfile.TemporaryDirectory(dir=self._run_dir) as place, _lab_failures(node):
             _unpack(known.container, Path(place))
             yield Path(place)
-            known.container.put_archive("/", _packed(Path(place), whole=True))
+            known.container.put_archive("/", _pack_folder(Path(place), whole=True))
 
     def start(
         self,
@@ -166,13 +166,13 @@ class DockerRuntime:
             if known is None:
                 container = self._create(node, image, argv, dict(env or {}))
                 known = self._nodes[node] = _Node(container, cwd, image)
-                container.put_archive("/", _packed(cwd, whole=True))
+                container.put_archive("/", _pack_folder(cwd, whole=True))
             else:
                 if self.alive(node):
                     raise LabFailure(f"{node} runs already")
                 if image != known.image:
                     self._replace(node, known, image, argv, dict(env or {}))
-                known.container.put_archive("/", _packed(cwd, whole=False))
+                known.container.put_archive("/", _pack_folder(cwd, whole=False))
                 known.starts += 1
             known.ended_by_us = False
             known.container.start()
@@ -209,12 +209,12 @@ class DockerRuntime:
     def pause(self, node: str) -> NodeStatus:
         """Freeze the container's control group, which stops all its processes."""
         with _lab_failures(node):
-            self._known(node).container.pause()
+            self._node_state(node).container.pause()
         return self.status(node)
 
     def resume(self, node: str) -> NodeStatus:
         with _lab_failures(node):
-            self._known(node).container.unpause()
+            self._node_state(node).container.unpause()
         return self.status(node)
 
     def unplug(self, node: str) -> None:
@@ -226,7 +226,7 @@ class DockerRuntime:
             self._pods.plug(node)
 
     def limits(self, node: str) -> Limits:
-        known = self._known(node)
+        known = self._node_state(node)
         with _lab_failures(node):
             known.container.reload()
             host_config = known.container.attrs["HostConfig"]
@@ -256,12 +256,12 @@ class DockerRuntime:
 
     def _update(self, node: str, asked: dict[str, int]) -> Limits:
         with _lab_failures(node):
-            self._known(node).container.update(**asked)
+            self._node_state(node).container.update(**asked)
         return self.limits(node)
 
     def allow_exit(self, node: str, *, allowed: bool = True) -> None:
         if self.alive(node):
-            self._known(node).ended_by_us = allowed
+            self._node_state(node).ended_by_us = allowed
 
     def throttle_cpu(self, node: str, cpus: float) -> Limits:
         return self.limit(node, cpus=cpus, memory_mb=None)
@@ -275,7 +275,7 @@ class DockerRuntime:
     def local_pid(self, node: str) -> int:
         """The engine reports a process id. It belongs to this machine if the command line is the
         same."""
-        known = self._known(node)
+        known = self._node_state(node)
         with _lab_failures(node):
             known.container.reload()
         argv = [known.container.attrs["Path"], *known.container.attrs["Args"]]
@@ -394,7 +394,7 @@ class DockerRuntime:
         )
 
     def _end(self, node: str, how: Any) -> NodeStatus:
-        known = self._known(node)
+        known = self._node_state(node)
         with _lab_failures(node):
             now = self.status(node)
             if now.state is NodeState.DEAD:
@@ -415,7 +415,7 @@ class DockerRuntime:
         )
         return found
 
-    def _known(self, node: str) -> _Node:
+    def _node_state(self, node: str) -> _Node:
         known = self._nodes.get(node)
         if known is None:
             raise LabFailure(f"{node} was never started")
@@ -432,7 +432,7 @@ def _exit_code(code: int) -> int:
     return 128 - code if code > 128 else code
 
 
-def _packed(folder: Path, *, whole: bool) -> bytes:
+def _pack_folder(folder: Path, *, whole: bool) -> bytes:
     """An archive of a node's folder as HOME, for the image's user; not `whole`: without data."""
     buffer = io.BytesIO()
 

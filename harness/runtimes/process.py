@@ -161,7 +161,7 @@ class ProcessRuntime:
     def kill(self, node: str) -> NodeStatus:
         """SIGKILL the node's process group; returns when its process is gone."""
         with self._lock:
-            known = self._known(node)
+            known = self._node_state(node)
             known.ended_by_us = known.ended_by_us or known.process.poll() is None
         _signal_group(known.process, signal.SIGKILL)
         known.process.wait(KILL_DEADLINE_S)
@@ -169,7 +169,7 @@ class ProcessRuntime:
 
     def stop(self, node: str, *, deadline_s: float) -> NodeStatus:
         with self._lock:
-            known = self._known(node)
+            known = self._node_state(node)
             known.ended_by_us = known.ended_by_us or known.process.poll() is None
         if known.paused:
             self.resume(node)
@@ -184,7 +184,7 @@ class ProcessRuntime:
 
     def pause(self, node: str) -> NodeStatus:
         """SIGSTOP; returns when the process is stopped."""
-        known = self._known(node)
+        known = self._node_state(node)
         with self._lock:
             _signal_group(known.process, signal.SIGSTOP)
             known.paused = True
@@ -192,7 +192,7 @@ class ProcessRuntime:
         return self.status(node)
 
     def resume(self, node: str) -> NodeStatus:
-        known = self._known(node)
+        known = self._node_state(node)
         with self._lock:
             _signal_group(known.process, signal.SIGCONT)
             known.paused = False
@@ -201,14 +201,14 @@ class ProcessRuntime:
 
     def allow_exit(self, node: str, *, allowed: bool = True) -> None:
         with self._lock:
-            known = self._known(node)
+            known = self._node_state(node)
             if known.process.poll() is None:
                 known.ended_by_us = allowed
 
     def throttle_cpu(self, node: str, cpus: float) -> Limits:
         """By SIGSTOP and SIGCONT, ten times a second. `throttled` counts the observed stops."""
         self.restore_cpu(node)
-        known = self._known(node)
+        known = self._node_state(node)
         process = psutil.Process(known.process.pid)
 
         def signal_it(number: int) -> None:
@@ -226,14 +226,14 @@ class ProcessRuntime:
         return self.cpu_throttling(node)
 
     def restore_cpu(self, node: str) -> Limits:
-        known = self._known(node)
+        known = self._node_state(node)
         if known.throttle is not None:
             known.throttle.end()
             known.throttle = None
         return self.cpu_throttling(node)
 
     def cpu_throttling(self, node: str) -> Limits:
-        throttle = self._known(node).throttle
+        throttle = self._node_state(node).throttle
         if throttle is None:
             return Limits(node=node, cpus=None, memory_mb=None)
         return Limits(
@@ -245,7 +245,7 @@ class ProcessRuntime:
         )
 
     def local_pid(self, node: str) -> int:
-        known = self._known(node)
+        known = self._node_state(node)
         if known.process.poll() is not None:
             raise LabFailure(f"{node} does not run")
         return known.process.pid
@@ -272,7 +272,7 @@ class ProcessRuntime:
             for known in self._nodes.values():
                 known.process.wait(KILL_DEADLINE_S)
 
-    def _known(self, node: str) -> _Node:
+    def _node_state(self, node: str) -> _Node:
         known = self._nodes.get(node)
         if known is None:
             raise LabFailure(f"{node} was never started")

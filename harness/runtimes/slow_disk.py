@@ -52,8 +52,8 @@ class SlowDisk:
             self._strace = subprocess.Popen(
                 self._argv(files, delay_ms), stdin=subprocess.DEVNULL, stdout=said, stderr=said
             )
-        until(lambda: self._ended() or self._attached(), deadline_s=ATTACH_S)
-        if not self._attached():
+        until(lambda: self._has_ended() or self._is_attached(), deadline_s=ATTACH_S)
+        if not self._is_attached():
             why = self._said.read_text(errors="replace").strip()[-300:]
             self.close()
             raise LabFailure(f"strace cannot be attached to process {pid}: {why or 'no answer'}")
@@ -85,10 +85,10 @@ class SlowDisk:
         self._folder.cleanup()
         return held
 
-    def _attached(self) -> bool:
+    def _is_attached(self) -> bool:
         return find_tracer(self._pid) == self._strace.pid
 
-    def _ended(self) -> bool:
+    def _has_ended(self) -> bool:
         return self._strace.poll() is not None
 
 

@@ -41,14 +41,14 @@ def broker_defaults(cluster: Cluster) -> dict[str, str]:
     wanted = [*SHOWN, *(name for name in cluster.spec.config if name not in SHOWN)]
     written = cluster.properties(first)
     try:
-        described = _described(cluster.bootstrap, first.broker_id)
+        described = _describe_broker(cluster.bootstrap, first.broker_id)
     except KafkaError:
         described = dict[str, str | None]()
     found = {name: described.get(name, written.get(name)) for name in wanted}
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _described(bootstrap: list[str], broker_id: int) -> dict[str, str | None]:
+def _describe_broker(bootstrap: list[str], broker_id: int) -> dict[str, str | None]:
     with closing(
         KafkaAdminClient(bootstrap_servers=bootstrap, request_timeout_ms=ANSWER_MS)
     ) as admin:

@@ -34,11 +34,11 @@ def port_problem(first: int, count: int) -> str:
             try:
                 tried.bind((LOCALHOST, port))
             except OSError as error:
-                return _named(first, last, port, error)
+                return _port_error(first, last, port, error)
     return ""
 
 
-def _named(first: int, last: int, port: int, error: OSError) -> str:
+def _port_error(first: int, last: int, port: int, error: OSError) -> str:
     needs = f"--port {first} needs ports {first} to {last} of {LOCALHOST}"
     if error.errno == errno.EACCES:
         return f"{needs}, and {port} is for root alone: choose a port from 1024 on"

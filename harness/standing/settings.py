@@ -103,7 +103,7 @@ def _problem(kind: Target, request: StandingRequest) -> str:
     # The file is temporary: its name means nothing to the user.
     refusal = check.refusal.replace(f"{node.properties_file}: ", "")
     if refusal:
-        return f"{_blamed(refusal, request.settings)}: {refusal}"
+        return f"{_blamed_settings(refusal, request.settings)}: {refusal}"
     return ""
 
 
@@ -126,7 +126,7 @@ def _near(key: str, known: Iterable[str]) -> str:
     return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
-def _blamed(refusal: str, settings: Mapping[str, str]) -> str:
+def _blamed_settings(refusal: str, settings: Mapping[str, str]) -> str:
     """The settings that the error names, or all of them."""
     named = [key for key in settings if key in refusal] or list(settings)
     return " ".join(f"--set {key}={settings[key]}" for key in named)

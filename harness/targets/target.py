@@ -220,10 +220,10 @@ def replication_properties(brokers: int) -> dict[str, str]:
 
 def render(properties: Mapping[str, str]) -> str:
     """A Java property file in ASCII. Java reads one as Latin-1, with escapes for other letters."""
-    return "".join(f"{name}={_escaped(value)}\n" for name, value in properties.items())
+    return "".join(f"{name}={_escape(value)}\n" for name, value in properties.items())
 
 
-def _escaped(value: str) -> str:
+def _escape(value: str) -> str:
     """Backslashes doubled, and characters other than printable ASCII as UTF-16 escapes."""
 
     def units(letter: re.Match[str]) -> str:

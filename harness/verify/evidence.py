@@ -82,11 +82,11 @@ def rows(run_dir: Path, table: str) -> list[Row]:
 def rows_of(part: Path, table: str) -> list[Row]:
     """All rows of one part file, as they are, with the columns of its schema. The caller may change
     them."""
-    return [dict(row) for row in _decoded(part, table)]
+    return [dict(row) for row in _decode_rows(part, table)]
 
 
 @once_a_version
-def _decoded(part: Path, table: str) -> list[Row]:
+def _decode_rows(part: Path, table: str) -> list[Row]:
     names = SCHEMAS[table].names
     rows = pq.ParquetFile(part).read(use_threads=False).to_pylist()
     return [{name: row.get(name) for name in names} for row in rows]
@@ -104,7 +104,7 @@ def samples(run_dir: Path, metrics: Collection[str]) -> Iterator[Row]:
 def batches(part: Path, columns: Sequence[str], rows: int = 65_536) -> Iterator[pa.RecordBatch]:
     """Some columns of a part, so many rows at a time; nothing where it lacks one of them."""
     if is_small(part):
-        table = _selected(part, tuple(columns))
+        table = _read_columns(part, tuple(columns))
         yield from table.to_batches() if table is not None else ()
         return
     file = pq.ParquetFile(part)
@@ -113,7 +113,7 @@ def batches(part: Path, columns: Sequence[str], rows: int = 65_536) -> Iterator[
 
 
 @once_a_version
-def _selected(part: Path, columns: tuple[str, ...]) -> pa.Table | None:
+def _read_columns(part: Path, columns: tuple[str, ...]) -> pa.Table | None:
     file = pq.ParquetFile(part)
     if not set(columns) <= set(file.schema_arrow.names):
         return None

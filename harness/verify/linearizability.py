@@ -50,7 +50,7 @@ class _Register:
     def begin(self, number: int, op: Op) -> None:
         (self.reads if op.is_read else self.writes)[number] = op.value
         if op.is_read:
-            self.states = {self._seen(value, done) for value, done in self.states}
+            self.states = {self._with_reads(value, done) for value, done in self.states}
 
     def end(self, number: int, op: Op) -> bool:
         """Whether the operation can have taken effect by now; a read that cannot is believed."""
@@ -60,10 +60,10 @@ class _Register:
         fits = bool(able)
         (self.reads if op.is_read else self.writes).pop(number)
         after = able or {(op.value, done) for _, done in self.states}
-        self.states = {self._seen(value, done - {number}) for value, done in after}
+        self.states = {self._with_reads(value, done - {number}) for value, done in after}
         return fits
 
-    def _seen(self, value: Value, done: Iterable[int]) -> State:
+    def _with_reads(self, value: Value, done: Iterable[int]) -> State:
         return value, frozenset(done) | {n for n, wanted in self.reads.items() if wanted == value}
 
     def _reachable(self) -> set[State]:
@@ -72,7 +72,7 @@ class _Register:
         while fresh:
             _, done = fresh.pop()
             for number in self.writes.keys() - done:
-                state = self._seen(self.writes[number], done | {number})
+                state = self._with_reads(self.writes[number], done | {number})
                 if state not in found:
                     found.add(state)
                     fresh.append(state)

@@ -42,7 +42,7 @@ def once_a_version(
     compute: Callable[Concatenate[Path, P], T],
 ) -> Callable[Concatenate[Path, P], T]:
     """`compute`, called once for each version of a small part. What it raises is not stored."""
-    stored = _stored(compute, MOST_ANSWERS)
+    stored = _cache_answers(compute, MOST_ANSWERS)
 
     @functools.wraps(compute)
     def answer(part: Path, /, *args: P.args, **options: P.kwargs) -> T:
@@ -55,10 +55,10 @@ def once_a_version_of_any_size(
     compute: Callable[Concatenate[Path, P], T],
 ) -> Callable[Concatenate[Path, P], T]:
     """`compute`, called once for each version of a part: for answers that are always small."""
-    return _stored(compute, MOST_SMALL_ANSWERS)
+    return _cache_answers(compute, MOST_SMALL_ANSWERS)
 
 
-def _stored(
+def _cache_answers(
     compute: Callable[Concatenate[Path, P], T], most: int
 ) -> Callable[Concatenate[Path, P], T]:
     answers: OrderedDict[tuple[Any, ...], T] = OrderedDict()

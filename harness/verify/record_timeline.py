@@ -166,7 +166,7 @@ def _life(
     topic_id, partition = first["topic_id"], _partition(first)
     heard = [*_of_sends(sends), *_of_reads(reads)]
     begin_ns, end_ns = _span(heard, facts.phases[0].begin_ns if facts.phases else 0)
-    led = _led(states, topic_id, partition, begin_ns, end_ns)
+    led = _leaders_in_force(states, topic_id, partition, begin_ns, end_ns)
     around = [*map(_of_state, led), *_of_faults(faults, begin_ns, end_ns)]
     acked = next((row["offset"] for row in sends if row["outcome"] == "ok"), None)
     return Life(
@@ -188,12 +188,12 @@ def timeline_lines(life: Life) -> Iterator[str]:
     yield "in the end"
     for one in life.replicas:
         extent = f"its log covers {one.log_start} to {one.log_end}"
-        yield f"  broker {one.broker}: {_held(one)} ({extent})"
+        yield f"  broker {one.broker}: {_held_text(one)} ({extent})"
     if not life.replicas:
         yield "  no replica's log is in the evidence"
 
 
-def _held(one: Replica) -> str:
+def _held_text(one: Replica) -> str:
     places = " and ".join(
         f"offset {offset} (epoch {epoch})"
         for offset, epoch in zip(one.offsets, one.leader_epochs, strict=True)
@@ -272,7 +272,9 @@ def _span(heard: list[Moment], otherwise_ns: int) -> tuple[int, int]:
     return min(times), max(times) + LINGER_NS
 
 
-def _led(states: list[Row], topic_id: str, partition: int, begin_ns: int, end_ns: int) -> list[Led]:
+def _leaders_in_force(
+    states: list[Row], topic_id: str, partition: int, begin_ns: int, end_ns: int
+) -> list[Led]:
     """The state in force when the record was sent, and those that came while it was heard of."""
     mine = [
         Led(

@@ -175,7 +175,7 @@ def _piece(run_dir: Path, work: Path, derived: Derived) -> tuple[Copy, Row] | No
         for name in ("sends", "reads", "replicas"):
             engine.view(name, run_dir / "evidence" / name, SCHEMAS[name])
         for part in _richest(derived):
-            copy = _cut(engine, run_dir, derived, part)
+            copy = _cut_copy(engine, run_dir, derived, part)
             if copy is not None:
                 return copy, part
         return None
@@ -192,14 +192,14 @@ def _richest(derived: Derived) -> list[Row]:
     return sorted(parts, key=order)[:2]
 
 
-def _cut(engine: Duck, run_dir: Path, derived: Derived, part: Row) -> Copy | None:
+def _cut_copy(engine: Duck, run_dir: Path, derived: Derived, part: Row) -> Copy | None:
     logs = [row for row in derived.tables["logs_p"] if row["p"] == part["p"]]
     high = min([part["committed_end"], part["seen_end"] or 0, *(row["log_end"] for row in logs)])
     in_transactions = evidence.row_count(run_dir, "txns") > 0
     records = SLOTS_IN_TRANSACTIONS if in_transactions else SLOTS
     low = max(part["log_start"], _low(engine, part, high, records))
     passes = [row for row in evidence.rows(run_dir, "passes") if _about(row, part)]
-    low, high = _covered(passes, low, high)
+    low, high = _longest_pass(passes, low, high)
     here = (
         f"t.topic_id = '{part['topic_id']}' AND t.partition = {part['partition']}"
         f" AND t.offset >= {low} AND t.offset < {high}"
@@ -237,7 +237,7 @@ def _low(engine: Duck, part: Row, high: int, records: int) -> int:
     return high if row["low"] is None else int(row["low"])
 
 
-def _covered(passes: list[Row], low: int, high: int) -> tuple[int, int]:
+def _longest_pass(passes: list[Row], low: int, high: int) -> tuple[int, int]:
     """The most of [low, high) that one final pass read: several may share the partition."""
     reach = [
         (max(low, row["from_offset"] or 0), min(high, row["to_offset"]))

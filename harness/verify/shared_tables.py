@@ -50,7 +50,7 @@ No producer is written as -1, as Kafka does, or as null."""
 TIMES = 1 << 61
 
 
-def _marked(row: str) -> str:
+def _mark_sql(row: str) -> str:
     """One number of a record's key, and of its time where that is its client's."""
     return (
         f"CASE WHEN {row}.key IS NULL THEN 1 ELSE xxhash64({row}.key) DIV 2 END"
@@ -67,7 +67,7 @@ FROM sends s JOIN parts p ON s.topic_id = p.topic_id AND s.partition = p.partiti
 WHERE s.outcome = 'ok' AND s.offset >= 0
 UNION ALL
 SELECT p.p * {SHIFT} + GREATEST(0, LEAST(r.offset, {SHIFT} - 1)), r.value_id, 1,
-       {_marked("r")}, CASE WHEN r.intact = FALSE THEN 1 ELSE 0 END + 2 * p.read_log,
+       {_mark_sql("r")}, CASE WHEN r.intact = FALSE THEN 1 ELSE 0 END + 2 * p.read_log,
        COALESCE(g.bits, 0), COALESCE(b.bit, 0), r.read_ns, NULL
 FROM reads r JOIN parts p ON r.topic_id = p.topic_id AND r.partition = p.partition
 LEFT JOIN pass_bits b ON b.client = r.client AND b.session = r.session AND b.pass = r.pass
@@ -75,7 +75,7 @@ LEFT JOIN pass_bits b ON b.client = r.client AND b.session = r.session AND b.pas
 LEFT JOIN members g ON g.client = r.client AND g.session = r.session
 UNION ALL
 SELECT p.p * {SHIFT} + GREATEST(0, LEAST(l.offset, {SHIFT} - 1)), l.value_id, 2,
-       CASE WHEN l.value_id IS NOT NULL THEN {_marked("l")} END,
+       CASE WHEN l.value_id IS NOT NULL THEN {_mark_sql("l")} END,
        CASE WHEN l.intact = FALSE THEN 1 ELSE 0 END
        + CASE WHEN l.broker = p.final_leader THEN 2 ELSE 0 END
        + CASE WHEN l.transactional THEN 4 ELSE 0 END
@@ -178,8 +178,8 @@ SELECT /*+ SHUFFLE_HASH(v) */ COALESCE(s.value_id, v.value_id) AS value_id,
   COALESCE(v.copies, 0) AS copies, COALESCE(v.at_ack, 0) AS at_ack,
   COALESCE(v.unserved, 0) AS unserved, COALESCE(v.asked, 0) AS asked,
   COALESCE(v.read_asked, 0) AS read_asked, v.pid, v.pseq, v.ident,
-  CASE WHEN s.value_id IS NOT NULL AND (v.key_low <> {_marked("s")}
-    OR v.key_high <> {_marked("s")}) THEN 1 ELSE 0 END AS rekeyed,
+  CASE WHEN s.value_id IS NOT NULL AND (v.key_low <> {_mark_sql("s")}
+    OR v.key_high <> {_mark_sql("s")}) THEN 1 ELSE 0 END AS rekeyed,
   COALESCE(v.broken, 0) AS broken, COALESCE(v.rc_asked, 0) AS rc_asked,
   COALESCE(v.rc_shown, 0) AS rc_shown, COALESCE(v.rc_whole, 0) AS rc_whole,
   COALESCE(v.given, 0) AS given,

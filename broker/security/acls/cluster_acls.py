@@ -134,7 +134,7 @@ class ClusterAcls:
             with notices.notifying(encode_change(pattern)):
                 written = await self._store.write(pattern, wanted, standing.version)
             if written is not None:
-                await self._changed(pattern, known, written)
+                await self._on_change(pattern, known, written)
                 return
             await asyncio.sleep(BACKOFF_S)  # the backoff of Apache Kafka
             standing = await self._store.read(pattern)
@@ -142,7 +142,9 @@ class ClusterAcls:
             f"Failed to update ACLs for {pattern} after trying a maximum of {MAX_RETRIES} times"
         )
 
-    async def _changed(self, pattern: Pattern, before: VersionedAcls, after: VersionedAcls) -> None:
+    async def _on_change(
+        self, pattern: Pattern, before: VersionedAcls, after: VersionedAcls
+    ) -> None:
         """Log a change and notify other brokers. `before` is the state known here: the stored one
         may come from a write whose response was lost. After a cancelled notification this broker
         learns the change only from ZooKeeper."""

@@ -77,8 +77,8 @@ def parsed(token: str) -> tuple[dict[str, Any], dict[str, Any], bytes, bytes]:
     if len(parts) != 3:
         raise TokenRefused("a token has three parts")
     try:
-        header, claims = (json.loads(_decoded(part)) for part in parts[:2])
-        signature = _decoded(parts[2])
+        header, claims = (json.loads(_decode_base64(part)) for part in parts[:2])
+        signature = _decode_base64(parts[2])
     except (ValueError, RecursionError):
         raise TokenRefused("a part of the token cannot be read") from None
     if not isinstance(header, dict) or not isinstance(claims, dict):
@@ -96,7 +96,7 @@ def unsecured_token(options: Mapping[str, str], now_ms: float) -> str:
     lifetime_s = int(options.get(f"{_UNSECURED}LoginLifetimeSeconds", "3600"))
     claims |= {"iat": now_ms / 1000, "exp": now_ms / 1000 + lifetime_s}
     parts = ({"alg": "none"}, claims)
-    return "".join(_encoded(json.dumps(part).encode()) + "." for part in parts)
+    return "".join(_encode_base64(json.dumps(part).encode()) + "." for part in parts)
 
 
 def _timely(claims: Mapping[str, Any], now_ms: float, skew_ms: int, subject_claim: str) -> Token:
@@ -130,12 +130,12 @@ def _scopes(value: Any) -> list[str]:
     return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
 
 
-def _decoded(text: str) -> bytes:
+def _decode_base64(text: str) -> bytes:
     try:
         return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
     except binascii.Error as error:
         raise ValueError(str(error)) from None
 
 
-def _encoded(data: bytes) -> str:
+def _encode_base64(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).decode().rstrip("=")

@@ -50,8 +50,8 @@ class Credential:
     def text(self) -> str:
         """The text in ZooKeeper (`ScramCredentialUtils`)."""
         return (
-            f"salt={_encoded(self.salt)},stored_key={_encoded(self.stored_key)},"
-            f"server_key={_encoded(self.server_key)},iterations={self.iterations}"
+            f"salt={_encode_base64(self.salt)},stored_key={_encode_base64(self.stored_key)},"
+            f"server_key={_encode_base64(self.server_key)},iterations={self.iterations}"
         )
 
 
@@ -151,7 +151,7 @@ class ScramExchange:
             )
         self._known = known
         self._expected = found["nonce"] + self._nonce()
-        answer = f"r={self._expected},s={_encoded(own.salt)},i={own.iterations}"
+        answer = f"r={self._expected},s={_encode_base64(own.salt)},i={own.iterations}"
         bare = text.split(",", 2)[2]
         self._said = f"{bare},{answer}"
         return answer.encode()
@@ -166,7 +166,7 @@ class ScramExchange:
         auth_message = f"{self._said},{found['without_proof']}".encode()
         own = known.credential
         signature = hmac.digest(own.stored_key, auth_message, self._hash)
-        proof = _decoded(found["proof"])
+        proof = _decode_base64(found["proof"])
         if len(proof) != len(signature):
             raise MalformedMessage("Invalid SCRAM message: a proof of another length")
         client_key = _xor(signature, proof)
@@ -176,7 +176,9 @@ class ScramExchange:
         self.is_complete = True
         self.principal = known.principal
         self.expires_at_ms = known.expires_at_ms
-        return b"v=" + _encoded(hmac.digest(own.server_key, auth_message, self._hash)).encode()
+        return (
+            b"v=" + _encode_base64(hmac.digest(own.server_key, auth_message, self._hash)).encode()
+        )
 
 
 class ScramLogin:
@@ -210,14 +212,16 @@ class ScramLogin:
         if count < MIN_ITERATIONS:
             raise BrokenExchange(f"{count} iterations are fewer than {MIN_ITERATIONS}")
         name = self._hash
-        salted = hashlib.pbkdf2_hmac(name, self._password, _decoded(found["salt"]), count)
+        salted = hashlib.pbkdf2_hmac(name, self._password, _decode_base64(found["salt"]), count)
         client_key = hmac.digest(salted, b"Client Key", name)
         without_proof = f"c=biws,r={found['nonce']}"
         auth_message = f"{self._bare},{text},{without_proof}".encode()
         signature = hmac.digest(hashlib.new(name, client_key).digest(), auth_message, name)
         server_key = hmac.digest(salted, b"Server Key", name)
-        self._expected = b"v=" + _encoded(hmac.digest(server_key, auth_message, name)).encode()
-        return f"{without_proof},p={_encoded(_xor(client_key, signature))}".encode()
+        self._expected = (
+            b"v=" + _encode_base64(hmac.digest(server_key, auth_message, name)).encode()
+        )
+        return f"{without_proof},p={_encode_base64(_xor(client_key, signature))}".encode()
 
 
 def user_of(name: str) -> Principal:
@@ -228,11 +232,11 @@ def _name(text: str) -> str:
     return text.replace("=2C", ",").replace("=3D", "=")
 
 
-def _encoded(data: bytes) -> str:
+def _encode_base64(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-def _decoded(text: str) -> bytes:
+def _decode_base64(text: str) -> bytes:
     try:
         return base64.b64decode(text)
     except binascii.Error:

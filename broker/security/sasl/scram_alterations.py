@@ -71,9 +71,9 @@ class ScramAdmin:
             found = [await self._describe(name) for name in names]
             return [one for one in found if one.credentials]
         times = Counter(users)
-        return [await self._asked(name, times[name]) async for name in paced(times)]
+        return [await self._describe_user(name, times[name]) async for name in paced(times)]
 
-    async def _asked(self, name: str, times: int) -> Described:
+    async def _describe_user(self, name: str, times: int) -> Described:
         if not name:
             return Described(name, {}, ErrorCode.RESOURCE_NOT_FOUND, EMPTY_NAME)
         if times > 1:

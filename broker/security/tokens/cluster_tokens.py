@@ -112,7 +112,7 @@ class ClusterTokens:
     async def renew(self, asker: Principal, password: bytes, period_ms: int) -> ExpiryResult:
         """Renew a token. `period_ms`: negative for the default."""
         async with self._turn:
-            token, error = self._found(asker, password)
+            token, error = self._find_token(asker, password)
             if token is None:
                 return error, NO_TIME
             if token.is_over(self._now_ms()):
@@ -122,7 +122,7 @@ class ClusterTokens:
     async def expire(self, asker: Principal, password: bytes, period_ms: int) -> ExpiryResult:
         """Set the expiry of a token. `period_ms`: negative to expire it now."""
         async with self._turn:
-            token, error = self._found(asker, password)
+            token, error = self._find_token(asker, password)
             if token is None:
                 return error, NO_TIME
             if period_ms < 0:
@@ -132,7 +132,7 @@ class ClusterTokens:
                 return ErrorCode.DELEGATION_TOKEN_EXPIRED, NO_TIME
             return await self._end_in(token, period_ms)
 
-    def _found(self, asker: Principal, password: bytes) -> tuple[Token | None, ErrorCode]:
+    def _find_token(self, asker: Principal, password: bytes) -> tuple[Token | None, ErrorCode]:
         token = self.table.by_hmac(password)
         if token is None:
             return None, ErrorCode.DELEGATION_TOKEN_NOT_FOUND

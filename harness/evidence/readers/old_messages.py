@@ -133,11 +133,11 @@ def _plain(wrapper: _Message) -> bytes:
         raise ValueError(f"a compressed message without a value, or of codec {wrapper.codec}")
     value = wrapper.record.value
     if wrapper.codec == _LZ4 and not wrapper.magic:
-        value = _mended(value)
+        value = _fix_lz4_checksum(value)
     return bytes(decode(value))
 
 
-def _mended(frame: bytes) -> bytes:
+def _fix_lz4_checksum(frame: bytes) -> bytes:
     """A frame of magic 0 with the checksum of its header that LZ4 requires.
 
     Old clients hashed the frame's magic number along with it.

@@ -45,7 +45,7 @@ def outcome_of(run_dir: Path, result: Result, seconds: float) -> Outcome:
     return Outcome(
         run=str(run_dir),
         verdict=str(result.verdict),
-        shows=tuple(sorted({one for one, _ in _shown(run_dir, result)})),
+        shows=tuple(sorted({one for one, _ in _shown_anomalies(run_dir, result)})),
         seconds=round(seconds, 1),
     )
 
@@ -57,7 +57,7 @@ def anomaly_of(
 
     Raises NoAnomaly when the run does not show it.
     """
-    found = _shown(run_dir, result)
+    found = _shown_anomalies(run_dir, result)
     wanted = [
         (one, at_ns)
         for one, at_ns in found
@@ -74,10 +74,10 @@ def anomaly_of(
 
 def first_ns(run_dir: Path, result: Result, anomaly: Anomaly) -> int | None:
     """When a run first showed an anomaly. None where it has no time or did not occur."""
-    return dict(_shown(run_dir, result)).get(anomaly)
+    return dict(_shown_anomalies(run_dir, result)).get(anomaly)
 
 
-def _shown(run_dir: Path, result: Result) -> list[tuple[Anomaly, int | None]]:
+def _shown_anomalies(run_dir: Path, result: Result) -> list[tuple[Anomaly, int | None]]:
     """All anomalies, without permitted findings and guarantees that are not judged."""
     return [
         (Anomaly(one.name, kind), at_ns)

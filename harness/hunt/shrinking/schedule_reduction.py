@@ -30,7 +30,7 @@ def keep_faults(schedule: Schedule, kept: Collection[int]) -> Schedule:
         begin_s = min(_at(faults[n]) for n in group)
         calm_s = begin_s if calm_s is None else calm_s
         lead_s = begin_s - end_s if moved else max(begin_s - end_s, calm_s)
-        end_s = max(end_s, max(_ends(faults[n]) for n in group))
+        end_s = max(end_s, max(_latest_end_s(faults[n]) for n in group))
         mine = [n for n in group if n in kept]
         if not mine:
             continue
@@ -39,7 +39,7 @@ def keep_faults(schedule: Schedule, kept: Collection[int]) -> Schedule:
         for n in mine:
             at_s = round(_at(faults[n]) + shift_s, 3)
             moved[n] = _replace(faults[n], at_s=at_s, played=None)
-        clock_s = max(_ends(moved[n]) for n in mine)
+        clock_s = max(_latest_end_s(moved[n]) for n in mine)
     entries = [
         moved.get(n) or _replace(one, played=None) for n, one in enumerate(faults) if n in kept
     ]
@@ -54,7 +54,7 @@ def trim_load(schedule: Schedule, before: Schedule) -> Schedule:
     """
     if not schedule.faults:
         return schedule
-    ends = [_ends(one) for one in schedule.faults if one.after_acks is None]
+    ends = [_latest_end_s(one) for one in schedule.faults if one.after_acks is None]
     needs_s = max(ends, default=0.0) + TAIL_S
     return _replace(schedule, duration_s=round(min(before.duration_s or 0.0, needs_s), 3))
 
@@ -74,7 +74,7 @@ def _at(one: Entry) -> float:
     return one.at_s or 0.0
 
 
-def _ends(one: Entry) -> float:
+def _latest_end_s(one: Entry) -> float:
     """The latest possible end of a fault, waits for events included."""
     return _at(one) + (one.within_s or 0.0) + one.duration_s
 
@@ -88,5 +88,5 @@ def _groups(schedule: Schedule) -> list[list[int]]:
         if _at(schedule.faults[n]) >= end_s:
             groups.append([])
         groups[-1].append(n)
-        end_s = max(end_s, _ends(schedule.faults[n]))
+        end_s = max(end_s, _latest_end_s(schedule.faults[n]))
     return groups

@@ -148,7 +148,7 @@ def _fewer(run: _Shrinking, whole: Schedule, until_s: float | None) -> None:
         early = tuple(n for n in places if (whole.faults[n].at_s or 0.0) <= until_s)
         if 0 < len(early) < len(places) and run.shows("until it showed", keep_faults(whole, early)):
             places = early
-    minimise(places, lambda kept: run.shows(_named(whole, kept), keep_faults(whole, kept)))
+    minimise(places, lambda kept: run.shows(_fault_names(whole, kept), keep_faults(whole, kept)))
 
 
 def _shorter(run: _Shrinking) -> None:
@@ -173,5 +173,5 @@ def _lighter(run: _Shrinking) -> None:
     halve(run.best.rate_records_per_s or 0.0, LEAST_RATE, shows)
 
 
-def _named(whole: Schedule, kept: tuple[int, ...]) -> str:
+def _fault_names(whole: Schedule, kept: tuple[int, ...]) -> str:
     return "faults " + ", ".join(f"{n + 1} {whole.faults[n].fault}" for n in kept)

@@ -131,7 +131,7 @@ class _Reader:
 
     def _rarer(self, kind: str, word: str, token: re.Match[str]) -> Any:
         if not word.isascii():
-            word = self._decoded(word, token.start(kind))
+            word = self._decode_word(word, token.start(kind))
         try:
             if kind == "string":
                 return string(word)
@@ -145,17 +145,17 @@ class _Reader:
         if kind == "tag":
             return self._one(f"#{word}")
         if kind == "namespace":
-            return self._qualified(word.lstrip(":"))
+            return self._qualified_map(word.lstrip(":"))
         return word if kind == "regex" else Symbol(f"#<{word}>")
 
-    def _decoded(self, word: str, at: int) -> str:
+    def _decode_word(self, word: str, at: int) -> str:
         try:
             return word.encode("latin-1").decode("utf-8")
         except UnicodeDecodeError as error:
             what, ends = "text that is not UTF-8; expected UTF-8", self.at == len(self._text)
             raise self._error(what, at + error.start, ends=ends) from None
 
-    def _qualified(self, namespace: str) -> dict[Any, Any]:
+    def _qualified_map(self, namespace: str) -> dict[Any, Any]:
         """`#:ns{:a 1}`: keywords without a namespace have this one, those in `_` have none."""
         found: dict[Any, Any] = {}
         for key, value in self._one(f"#:{namespace}").items():
@@ -187,7 +187,7 @@ class _Reader:
         items = []
         while (item := self.value()) is not CLOSE:
             if item is END:
-                raise self._unclosed()
+                raise self._unclosed_error()
             items.append(item)
         self._depth -= 1
         if self._closing != _CLOSES[opened]:
@@ -202,7 +202,7 @@ class _Reader:
                               "a value", begin)  # fmt: skip
         return {_hashable(items[n]): items[n + 1] for n in range(0, len(items), 2)}
 
-    def _unclosed(self) -> EdnError:
+    def _unclosed_error(self) -> EdnError:
         """The error names the outermost bracket, where the damage begins."""
         opened = "#{" if self._text[self._outermost] == "#" else self._text[self._outermost]
         what = f"a {opened} that is never closed; add its {_CLOSES[opened]}"

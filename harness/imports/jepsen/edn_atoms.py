@@ -90,11 +90,11 @@ def string(inner: str) -> str:
     """The text between the quotes of a string, its escapes resolved."""
     if "\\" not in inner:
         return inner
-    text = _ESCAPE.sub(_unescaped, inner)
-    return _paired(text) if _SURROGATE.search(text) else text
+    text = _ESCAPE.sub(_unescape, inner)
+    return _join_surrogates(text) if _SURROGATE.search(text) else text
 
 
-def _unescaped(found: re.Match[str]) -> str:
+def _unescape(found: re.Match[str]) -> str:
     code = found[1]
     if code[0] == "u":
         return chr(int(code[1:], 16)) if len(code) == 5 else _unknown(code)
@@ -108,7 +108,7 @@ def _unknown(code: str) -> str:
                     "\\u and four digits, and octal ones")  # fmt: skip
 
 
-def _paired(text: str) -> str:
+def _join_surrogates(text: str) -> str:
     """Pairs of surrogates as the one character that they mean, a lone one as U+FFFD."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
@@ -121,7 +121,7 @@ def character(name: str) -> str:
         return _CHARACTERS[name]
     if found := _CODED.fullmatch(name):
         code = chr(int(found[1], 16) if found[1] else int(found[2], 8))
-        return _paired(code)
+        return _join_surrogates(code)
     raise AtomError(f"\\{name} is no character; expected is one as \\a, \\newline, \\u0041")
 
 

@@ -79,9 +79,9 @@ class Import:
         reader.end_ns = max(reader.end_ns, int(done["time"]))
         f = str(done["f"])
         if f in STEPS:
-            self._stepped(reader, f, invoked, done, begin_ns)
+            self._add_steps(reader, f, invoked, done, begin_ns)
         elif f in ("assign", "subscribe"):
-            self._assigned(reader, f, invoked, done)
+            self._add_assignment(reader, f, invoked, done)
         elif f == "crash":
             reader.stop()
         elif f == "debug-topic-partitions" and isinstance(done.get("value"), dict):
@@ -111,7 +111,7 @@ class Import:
     def _value(self, key: str, value: Any) -> str:
         return f"{self.run}/{key}/{value if type(value) is int else name_part(value)}"
 
-    def _assigned(self, reader: Reader, f: str, invoked: Row | None, done: Row) -> None:
+    def _add_assignment(self, reader: Reader, f: str, invoked: Row | None, done: Row) -> None:
         rebalanced = done.get("value") or (invoked or {}).get("value") or ()
         keys = {self._key(key) for key in rebalanced}
         seeks = done.get("seek-to-beginning?") or (invoked or {}).get("seek-to-beginning?")
@@ -120,7 +120,7 @@ class Import:
         elif done["type"] == "info":
             reader.stop()
 
-    def _stepped(
+    def _add_steps(
         self, reader: Reader, f: str, invoked: Row | None, done: Row, begin_ns: int
     ) -> None:
         """Sends and polls of one operation; those of a transaction belong together."""
@@ -139,12 +139,12 @@ class Import:
             txn = self._transaction(reader, sends, polls, done, begin_ns)
         for key, offset, value_id in sends:
             self._add(reader, (key, offset, value_id), sends, done, begin_ns, txn)
-        moved = self._moved(done)
+        moved = self._rebalanced_keys(done)
         if polls or moved is None or moved or reader.kind == "group":
             times = begin_ns, max(begin_ns, int(done["time"]) - (txn is not None))
             reader.take(polls, times, ok=ok, moved=moved, txn=txn)
 
-    def _moved(self, done: Row) -> set[str] | None:
+    def _rebalanced_keys(self, done: Row) -> set[str] | None:
         """The keys of rebalances during an operation. None where one of them does not name its
         keys."""
         log = done.get("rebalance-log")
@@ -225,7 +225,7 @@ class Import:
 
     def finish(self) -> list[Row]:
         """Close all tables. Returns the rows of `clients`."""
-        proved = self._committed()
+        proved = self._proven_commits()
         for txn, unknown, committed in self._open:
             self.sends.add(committed if txn in proved else unknown)
         for reader in self.readers.values():
@@ -241,7 +241,7 @@ class Import:
             for reader in self.readers.values()
         ]  # fmt: skip
 
-    def _committed(self) -> set[int]:
+    def _proven_commits(self) -> set[int]:
         """Transactions of unknown end with a polled record."""
         if not self._of_open:
             return set()

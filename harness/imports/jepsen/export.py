@@ -96,7 +96,7 @@ def _rows(run_dir: Path, table: str, columns: str) -> list[Row]:
     return found
 
 
-def _whole(value_id: str | None) -> bool:
+def _is_complete_id(value_id: str | None) -> bool:
     return value_id is not None and value_id.rpartition("/")[2].isdigit()
 
 
@@ -106,7 +106,7 @@ def _sends(run_dir: Path, names: _Names) -> Iterator[_Op]:
     sends = _rows(run_dir, "sends", f"{columns} partition_intended offset value_id")
     in_txn: dict[tuple[str, int, int], list[Row]] = defaultdict(list)
     for row in sorted(sends, key=lambda row: int(row["invoke_ns"])):
-        if not _whole(row["value_id"]):
+        if not _is_complete_id(row["value_id"]):
             continue
         if row["txn"] is not None:
             in_txn[row["client"], row["session"], row["txn"]].append(row)
@@ -161,7 +161,7 @@ def _polls(run_dir: Path, names: _Names) -> Iterator[_Op]:
                   "topic_id partition offset value_id")  # fmt: skip
     by_owner: dict[tuple[str, int], list[Row]] = defaultdict(list)
     for row in reads:
-        if _whole(row["value_id"]) and row["offset"] is not None:
+        if _is_complete_id(row["value_id"]) and row["offset"] is not None:
             by_owner[row["client"], row["session"]].append(row)
     transactional = bool(_rows(run_dir, "txns", "client"))
     for owner, mine in by_owner.items():
@@ -224,10 +224,12 @@ def _reader(
                   asked=[[Keyword("poll")]], answered=[[Keyword("poll"), dict(records)]],
                   more=more)  # fmt: skip
         now_ns = end_ns
-    yield from _ends(names, owner, passes, now_ns)
+    yield from _end_operations(names, owner, passes, now_ns)
 
 
-def _ends(names: _Names, owner: tuple[str, int], passes: list[Row], now_ns: int) -> Iterator[_Op]:
+def _end_operations(
+    names: _Names, owner: tuple[str, int], passes: list[Row], now_ns: int
+) -> Iterator[_Op]:
     for row in passes:
         if row["final"] and row["complete"]:
             legend = {names.key(row): {Keyword("end"): row["to_offset"]}}

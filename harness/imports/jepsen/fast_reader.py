@@ -89,18 +89,18 @@ class FastReader:
 
         An empty list stands for one map that needs the general reader.
         """
-        if (whole := self._decoded(text)) is not None:
+        if (whole := self._decode_rows(text)) is not None:
             yield whole, 0
             return
         forms = list(_FORM.finditer(text))
         for n in range(0, len(forms), BLOCK):
             block = forms[n : n + BLOCK]
-            known = self._decoded(_tidy(" ".join(form[1] for form in block)))
+            known = self._decode_rows(_tidy(" ".join(form[1] for form in block)))
             if known is not None:
                 yield known, block[0].start()
                 continue
             for form in block:
-                yield self._decoded(_tidy(form[1])) or [], form.start()
+                yield self._decode_rows(_tidy(form[1])) or [], form.start()
 
     def learn(self, value: Any) -> None:
         """Add the names in a value of the general reader: keys of maps and other keywords, except
@@ -123,7 +123,7 @@ class FastReader:
             longest = sorted(self._words.items(), key=lambda one: -len(one[0]))
             self._words = dict(longest)
 
-    def _decoded(self, text: str) -> list[Row] | None:
+    def _decode_rows(self, text: str) -> list[Row] | None:
         try:
             json, keys = self._json(text)
             found: list[Any] = _decode(json)
@@ -144,7 +144,7 @@ class FastReader:
         kept: list[str] = []
         counts = [0, 0, 0, 0]
         if '"' in text or ":error " in text:
-            text = _TEXT.sub(lambda found: _kept(found, kept), text)
+            text = _TEXT.sub(lambda found: _replace_string(found, kept), text)
         text = text.replace("#jepsen.history.Op{", "{")
         text = text.replace(", ", " ").replace("\r\n", " ").replace("\n", " ")
         text = _NIL.sub("null", text) if self._named else text.replace("nil", "null")
@@ -169,7 +169,7 @@ class FastReader:
         return f"[{text}]".encode("latin-1"), sum(counts)
 
 
-def _kept(found: re.Match[str], kept: list[str]) -> str:
+def _replace_string(found: re.Match[str], kept: list[str]) -> str:
     """A mark in place of a string, or of an error's EDN as a string."""
     if found[1] is None:
         if "\\/" in found[2]:

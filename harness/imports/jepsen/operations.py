@@ -48,7 +48,7 @@ def pairs(path: Path) -> Iterator[tuple[Row | None, Row]]:
     Raises HistoryError with the line or operation that is invalid.
     """
     open_ops: dict[Any, Row] = {}
-    for op in _timed(operations(path)):
+    for op in _add_times(operations(path)):
         if op["type"] == "invoke":
             if op["process"] in open_ops:
                 raise HistoryError(f"{place_of(op)}: process {op['process']} invokes again "
@@ -143,7 +143,7 @@ def _operation(value: Any, stream: Stream) -> Row:
     return found
 
 
-def _timed(ops: Iterable[Row]) -> Iterator[Row]:
+def _add_times(ops: Iterable[Row]) -> Iterator[Row]:
     """Operations with their times. Where none has one, their order replaces it."""
     untimed: Row | None = None
     for n, op in enumerate(ops):

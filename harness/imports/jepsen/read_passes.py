@@ -104,7 +104,7 @@ class Reader:
             for position, (key, offset, value_id) in enumerate(records):
                 alone = moved is None or key in moved
                 if alone:
-                    row = self._begun(key, offset, times, proves=False)
+                    row = self._begin_pass(key, offset, times, proves=False)
                 else:
                     row = self._pass(key, offset, times, own, ok=ok)
                 row.to_offset = max(row.to_offset, offset + 1)
@@ -129,7 +129,7 @@ class Reader:
         beginning by then."""
         row = self.running.get(key)
         if row is None and key in self.at_beginning:
-            row = self.running[key] = self._begun(key, 0, (at_ns, at_ns))
+            row = self.running[key] = self._begin_pass(key, 0, (at_ns, at_ns))
         if row is None or row.from_offset > 0:
             return False
         row.to_offset = max(row.to_offset, end)
@@ -142,14 +142,16 @@ class Reader:
         if ok:
             if running is None:
                 begin = 0 if key in self.at_beginning else offset
-                running = self.running[key] = self._begun(key, begin, times)
+                running = self.running[key] = self._begin_pass(key, begin, times)
             return running
         if key not in own:
             begin = offset if running is None else running.position
-            own[key] = self._begun(key, begin, times, proves=False)
+            own[key] = self._begin_pass(key, begin, times, proves=False)
         return own[key]
 
-    def _begun(self, key: str, begin: int, times: tuple[int, int], *, proves: bool = True) -> Pass:
+    def _begin_pass(
+        self, key: str, begin: int, times: tuple[int, int], *, proves: bool = True
+    ) -> Pass:
         row = Pass(self.passes, key, begin, begin, *times, proves, begin)
         self.passes += 1
         return row

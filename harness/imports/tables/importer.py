@@ -91,7 +91,7 @@ def load(
     stretched = "reads" in have and "pass" not in have["reads"].column_names
     ids = _ids(brought, have)
     have |= {
-        one: fill_columns(one, _placed(have[one], ids, brought[one][0]), run, settings)
+        one: fill_columns(one, _add_topic_ids(have[one], ids, brought[one][0]), run, settings)
         for one in NEEDED
         if one in have
     }
@@ -176,7 +176,7 @@ def _pairs(files: list[Path]) -> Iterator[pa.Table]:
             continue
 
 
-def _placed(have: pa.Table, ids: dict[str, set[str]], file: Path) -> pa.Table:
+def _add_topic_ids(have: pa.Table, ids: dict[str, set[str]], file: Path) -> pa.Table:
     """`have` with the topic ids of other tables, where it has only names."""
     if "topic_id" in have.column_names or not ids:
         return have

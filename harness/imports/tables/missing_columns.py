@@ -47,12 +47,12 @@ def fill_columns(table: str, have: pa.Table, run: str, settings: Settings) -> pa
         at = have.column_names.index(name)
         have = have.set_column(at, have.schema.field(at), pc.fill_null(have[name], value))
     if table == "sends" and "op" not in names:
-        return _with(have, "op", _counted(have, ("client",), ("invoke_ns",)))
+        return _with(have, "op", _row_numbers(have, ("client",), ("invoke_ns",)))
     if table == "reads" and "poll" not in names:
         order = ("read_ns", "position_in_poll")
-        have = _with(have, "poll", _counted(have, ("client", "session"), order))
+        have = _with(have, "poll", _row_numbers(have, ("client", "session"), order))
     elif table == "reads" and "position_in_poll" not in names:
-        places = _counted(have, ("client", "session", "poll"), ("read_ns",))
+        places = _row_numbers(have, ("client", "session", "poll"), ("read_ns",))
         have = _with(have, "position_in_poll", places)
     if table == "reads" and "pass" not in names:
         return _with(have, "pass", _stretches(have))
@@ -108,7 +108,7 @@ def _stretches(reads: pa.Table) -> list[int]:
     return found
 
 
-def _counted(have: pa.Table, whose: tuple[str, ...], by: tuple[str, ...]) -> list[int]:
+def _row_numbers(have: pa.Table, whose: tuple[str, ...], by: tuple[str, ...]) -> list[int]:
     """The number of each row among those with the same `whose`, ordered by `by`, then
     by position."""
     keys = list(zip(*(have[name].to_pylist() for name in whose), strict=True))

@@ -108,7 +108,7 @@ def _topics(have: Tables, configs: Configs, *, made: bool) -> Iterator[TopicFact
         logs = have["logs"].group_by(["topic_id", "partition"]).aggregate([("broker", "count")])
         for row in logs.to_pylist():
             copies[row["topic_id"]] = max(copies[row["topic_id"]], row["broker_count"])
-    mixed = _mixed(have)
+    mixed = _mixed_topics(have)
     for (name, topic_id), partitions in sorted(most.items()):
         marks = {} if "logs" in have or topic_id in mixed else {LOG: "reads"}
         marks |= {ENDS: "unknown"} if made else {}
@@ -117,7 +117,7 @@ def _topics(have: Tables, configs: Configs, *, made: bool) -> Iterator[TopicFact
                         config=marks | configs.get(name, {}))  # fmt: skip
 
 
-def _mixed(have: Tables) -> set[str]:
+def _mixed_topics(have: Tables) -> set[str]:
     """Topics with transactions, if any reader reads uncommitted records."""
     sends, passes = have["sends"], have.get("passes")
     if passes is None or "read_uncommitted" not in pc.unique(passes["isolation"]).to_pylist():

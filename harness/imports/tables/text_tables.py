@@ -36,7 +36,7 @@ def read(name: str, file: Path) -> pa.Table:
     """
     lines = _csv(file) if ".csv" in file.suffixes else _json(file)
     wanted = {column.name: column for column in SCHEMAS[name]}
-    with _whole(file):
+    with _reject_empty(file):
         header = [column.strip().lower() for column in next(lines)]
         if len({*header}) < len(header):
             raise TablesError(f"{file}: it has a column twice ({', '.join(header)})")
@@ -121,7 +121,7 @@ def _row(file: Path, number: int, header: Sequence[str], row: Sequence[Any]) -> 
 
 
 @contextmanager
-def _whole(file: Path) -> Iterator[None]:
+def _reject_empty(file: Path) -> Iterator[None]:
     try:
         yield
     except StopIteration:

@@ -65,13 +65,13 @@ def base_image(engine: Engine, say: Callable[[str], None]) -> str:
         with suppress(docker.errors.ImageNotFound):
             engine.client.images.get(reference)
             return reference
-    if _pulled(engine, say):
+    if _pull(engine, say):
         return PUBLIC
-    _made(engine, say)
+    _make_image(engine, say)
     return OWN
 
 
-def _pulled(engine: Engine, say: Callable[[str], None]) -> bool:
+def _pull(engine: Engine, say: Callable[[str], None]) -> bool:
     """Whether a registry answered within 10 s and had the image."""
     api = engine.client.api
     usual, api.timeout = api.timeout, REGISTRY_TIMEOUT_S
@@ -87,7 +87,7 @@ def _pulled(engine: Engine, say: Callable[[str], None]) -> bool:
     return True
 
 
-def _made(engine: Engine, say: Callable[[str], None]) -> None:
+def _make_image(engine: Engine, say: Callable[[str], None]) -> None:
     machine = MACHINES.get(os.uname().machine)
     if not can_apt() or machine != engine.architecture:
         raise MissingDependency("base image", f"no registry answers: {HOW}")
@@ -118,7 +118,7 @@ def _debootstrap(folder: Path) -> None:
 def _import(engine: Engine, folder: Path) -> None:
     with tempfile.NamedTemporaryFile(prefix=PART, dir=cache_dir()) as file:
         with tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar:
-            tar.add(folder, ".", filter=_kept)
+            tar.add(folder, ".", filter=_filter_entry)
         file.flush()
         changes = ["LABEL org.urteil.image=base", 'CMD ["bash"]']
         repository, tag = OWN.split(":")
@@ -133,7 +133,7 @@ def _import(engine: Engine, folder: Path) -> None:
             ) from error
 
 
-def _kept(info: tarfile.TarInfo) -> tarfile.TarInfo | None:
+def _filter_entry(info: tarfile.TarInfo) -> tarfile.TarInfo | None:
     """Keep every folder, because packages expect theirs, but no file below LEFT_OUT."""
     left_out = info.name.removeprefix("./").startswith(LEFT_OUT)
     return info if info.isdir() or not left_out else None

@@ -155,7 +155,7 @@ def _node(plan: PodPlan, node: str) -> str:
     if not keeper:
         after += [f"{one}: {{condition: service_healthy}}" for one in plan.zookeepers]
     own = (
-        f"healthcheck: {json.dumps(_asked(plan, node))}"
+        f"healthcheck: {json.dumps(_health_check(plan, node))}"
         if keeper
         else f"environment: {{URTEIL_CONFIG: {HOME}/server.properties}}"
     )
@@ -172,7 +172,7 @@ def _node(plan: PodPlan, node: str) -> str:
     )
 
 
-def _asked(plan: PodPlan, node: str) -> dict[str, object]:
+def _health_check(plan: PodPlan, node: str) -> dict[str, object]:
     """A health check for a ZooKeeper server that listens on its own address only."""
     where = f"/dev/tcp/{plan.address(node)}/{plan.ports.zookeeper}"
     ask = f"exec 3<>{where} && printf srvr >&3 && grep -q Mode <&3"
@@ -201,9 +201,9 @@ def _external(plan: PodPlan) -> str:
     nodes = "".join(_external_node(plan, node) for node in (*plan.brokers, *plan.zookeepers))
     links = "".join(
         f'\n[[links]]\nfrom = "{link.src}"\nto = "{link.dst}"\n'
-        f'toxiproxy = "{_joined(plan.toxiproxy(link.src))}"\n'
+        f'toxiproxy = "{_join_address(plan.toxiproxy(link.src))}"\n'
         f"proxies = {json.dumps([proxy.name for proxy in plan.proxies(link)])}\n"
-        f'probe = "{_joined(plan.link_address(link))}"\n'
+        f'probe = "{_join_address(plan.link_address(link))}"\n'
         for link in plan.links()
     )
     timeouts = ("zookeeper.session.timeout.ms", "replica.lag.time.max.ms")
@@ -217,7 +217,7 @@ def _external_node(plan: PodPlan, node: str) -> str:
     container = f"urteil-{node}"
     state = "{{.State.Status}} {{.State.Pid}} {{.State.ExitCode}}"
     commands = {
-        "direct": _joined(plan.direct_address(node)),
+        "direct": _join_address(plan.direct_address(node)),
         "state": f"docker inspect -f '{state}' {container}",
         "start": f"docker start {container}",
         "stop": f"docker stop -t 30 {container}",
@@ -230,7 +230,7 @@ def _external_node(plan: PodPlan, node: str) -> str:
     return f"\n[nodes.{node}]\n" + "".join(f'{name} = "{it}"\n' for name, it in commands.items())
 
 
-def _joined(address: Address) -> str:
+def _join_address(address: Address) -> str:
     return "{}:{}".format(*address)
 
 

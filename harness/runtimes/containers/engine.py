@@ -51,7 +51,7 @@ def connect(url: str | None = None) -> Engine:
     except (docker.errors.DockerException, requests.RequestException, OSError) as error:
         raise MissingDependency("docker", _why(error, url)) from error
     try:
-        return _described(client)
+        return _describe_engine(client)
     except (docker.errors.DockerException, requests.RequestException) as error:
         client.close()
         raise MissingDependency("docker", _why(error, url)) from error
@@ -87,7 +87,7 @@ def _client(url: str | None) -> docker.DockerClient:
     return docker.from_env(timeout=ANSWER_S, version="auto", **ssh)
 
 
-def _described(client: docker.DockerClient) -> Engine:
+def _describe_engine(client: docker.DockerClient) -> Engine:
     said = client.version()
     api = said.get("ApiVersion", "0")
     if tuple(int(part) for part in re.findall(r"\d+", api)[:2]) < LOWEST_API:

@@ -63,7 +63,7 @@ def recipe(name: str) -> Recipe:
 
 def _broker() -> Recipe:
     folder = _folder("broker")
-    digest = _started(folder)
+    digest = _start_digest(folder)
     for name, path in _broker_code():
         digest.add(name, path.read_bytes())
 
@@ -73,7 +73,7 @@ def _broker() -> Recipe:
         for name, path in _broker_code():
             context.add(name, path)
 
-    return _made("broker", digest, fill)
+    return _make_recipe("broker", digest, fill)
 
 
 def _broker_code() -> list[tuple[str, Path]]:
@@ -92,7 +92,7 @@ def _modules(folder: Path) -> list[Path]:
 
 def _zookeeper() -> Recipe:
     jars = [Path(jar) for jar in zookeeper_classpath().split(":")]
-    digest = _started(_folder("zookeeper"))
+    digest = _start_digest(_folder("zookeeper"))
     for jar in jars:
         digest.add(jar.name, b"")
 
@@ -100,41 +100,41 @@ def _zookeeper() -> Recipe:
         for jar in jars:
             context.add(f"lib/{jar.name}", jar)
 
-    return _made("zookeeper", digest, fill)
+    return _make_recipe("zookeeper", digest, fill)
 
 
 def _toxiproxy() -> Recipe:
-    digest = _started(_folder("toxiproxy"))
+    digest = _start_digest(_folder("toxiproxy"))
     digest.add("version", toxiproxy.VERSION.encode())
 
     def fill(context: Context, architecture: str) -> None:
         context.add("toxiproxy", toxiproxy_for_linux(architecture))
 
-    return _made("toxiproxy", digest, fill, on_base=False)
+    return _make_recipe("toxiproxy", digest, fill, on_base=False)
 
 
 def _kafka(version: str) -> Recipe:
-    digest = _started(_folder("kafka"))
+    digest = _start_digest(_folder("kafka"))
     digest.add("version", version.encode())
 
     def fill(context: Context, architecture: str) -> None:
         for jar in sorted(Path(kafka_classpath(version)).parent.glob("*.jar")):
             context.add(f"libs/{jar.name}", jar)
 
-    return _made("kafka", digest, fill, version=version)
+    return _make_recipe("kafka", digest, fill, version=version)
 
 
 def _folder(name: str) -> Path:
     return (PACKAGE / "compose" / name).resolve()
 
 
-def _started(folder: Path) -> Digest:
+def _start_digest(folder: Path) -> Digest:
     digest = Digest()
     digest.add_folder("compose", folder)
     return digest
 
 
-def _made(
+def _make_recipe(
     name: str,
     digest: Digest,
     fill: Callable[[Context, str], None],

@@ -120,13 +120,13 @@ def _state(engine: Engine, name: str) -> ImageState:
     except MissingDependency as error:
         return ImageState(name=name, state=f"unknown: {error}", reference="", size_bytes=0)
     if found := _find(engine, one.reference):
-        return _shown(name, "current", one.reference, found)
+        return _image_state(name, "current", one.reference, found)
     if found := _find(engine, one.moving):
-        return _shown(name, "out of date", one.moving, found)
+        return _image_state(name, "out of date", one.moving, found)
     return ImageState(name=name, state="missing", reference="", size_bytes=0)
 
 
-def _shown(name: str, state: str, reference: str, found: Any) -> ImageState:
+def _image_state(name: str, state: str, reference: str, found: Any) -> ImageState:
     return ImageState(
         name=name, state=state, reference=reference, size_bytes=int(found.attrs["Size"])
     )

@@ -62,7 +62,7 @@ class Pods:
                 all_at_once(lambda node: self._start(node, image, control), self.plan.nodes)
                 if layout.network:
                     self._open_network(layout.network)
-                self.plan.published = self._published()
+                self.plan.published = self._published_ports()
         except BaseException:
             with contextlib.suppress(docker.errors.DockerException, requests.RequestException):
                 self.close()
@@ -73,15 +73,15 @@ class Pods:
 
     def unplug(self, node: str) -> None:
         """Disconnect a pod from the data network, in both directions. Repeatable."""
-        if self._plugged(node):
+        if self._is_connected(node):
             self._data_network().disconnect(self.pod(node))
 
     def plug(self, node: str) -> None:
         """Reconnect it with the same address. Repeatable."""
-        if not self._plugged(node):
+        if not self._is_connected(node):
             self._data_network().connect(self.pod(node), ipv4_address=self.plan.address(node))
 
-    def _plugged(self, node: str) -> bool:
+    def _is_connected(self, node: str) -> bool:
         pod = self.pod(node)
         pod.reload()
         return self._data.name in pod.attrs["NetworkSettings"]["Networks"]
@@ -159,7 +159,7 @@ class Pods:
         _start(container)
         self.plug(node)
 
-    def _published(self) -> dict[tuple[str, int], Address]:
+    def _published_ports(self) -> dict[tuple[str, int], Address]:
         found = {}
         for node in self.plan.nodes:
             pod = self.pod(node)

@@ -10,25 +10,25 @@ from urteil.harness.verify.evidence import Row
 
 def assign_twice(copy: Copy) -> Trace:
     """A partition given to a second member in the same generation."""
-    mine = _owned(copy)
+    mine = _last_assignment(copy)
     copy.rows("assignments").append(mine | {"client": "made up", "member_id": "made up"})
     return Trace("two_owners", "one generation")
 
 
 def commit_as_zombie(copy: Copy) -> Trace:
     """A member commits in its generation when the next one has long begun."""
-    mine = _owned(copy)
+    mine = _last_assignment(copy)
     later = mine | {"client": "made up", "generation": mine["generation"] + 1}
     end_ns = _end_ns(copy)
     copy.rows("assignments").append(later | {"at_ns": end_ns, "member_id": "made up"})
-    top = max(row["offset"] for row in _acked(copy))
+    top = max(row["offset"] for row in _acknowledged_commits(copy))
     copy.rows("commits").append(_commit(mine, top, end_ns + S))
     return Trace("zombie_commit", "accepted", top)
 
 
 def commit_as_replaced(copy: Copy) -> Trace:
     """A static member commits when a later session of it has its partitions."""
-    mine = _owned(copy) | {"group": "made up static"}
+    mine = _last_assignment(copy) | {"group": "made up static"}
     model, end_ns = first(copy.rows("clients")), _end_ns(copy)
     for session in (1, 2):
         who = {"client": f"made up {session}", "session": session}
@@ -36,7 +36,7 @@ def commit_as_replaced(copy: Copy) -> Trace:
         copy.rows("clients").append(model | who | settings)
         at_ns = {"at_ns": end_ns + session * S}
         copy.rows("assignments").append(mine | who | at_ns | {"event": "assigned"})
-    top = max(row["offset"] for row in _acked(copy))
+    top = max(row["offset"] for row in _acknowledged_commits(copy))
     stale = mine | {"client": "made up 1", "session": 1}
     copy.rows("commits").append(_commit(stale, top, end_ns + 3 * S))
     return Trace("zombie_commit", "replaced", top)
@@ -44,7 +44,11 @@ def commit_as_replaced(copy: Copy) -> Trace:
 
 def forget_generation(copy: Copy) -> Trace:
     """A member of a group of its own is given a partition in the generation before its own."""
-    mine = _owned(copy) | {"group": "made up", "client": "made up member", "at_ns": _end_ns(copy)}
+    mine = _last_assignment(copy) | {
+        "group": "made up",
+        "client": "made up member",
+        "at_ns": _end_ns(copy),
+    }
     before = {"generation": mine["generation"] - 1, "at_ns": mine["at_ns"] + S}
     copy.rows("assignments").extend([mine, mine | before])
     return Trace("generation_went_back", "fell")
@@ -52,14 +56,22 @@ def forget_generation(copy: Copy) -> Trace:
 
 def forget_assignment(copy: Copy) -> Trace:
     """The only member of a group of its own asks for its partitions again, and has none."""
-    mine = _owned(copy) | {"group": "made up", "client": "made up asker", "at_ns": _end_ns(copy)}
+    mine = _last_assignment(copy) | {
+        "group": "made up",
+        "client": "made up asker",
+        "at_ns": _end_ns(copy),
+    }
     copy.rows("assignments").append(mine | {"event": "forgotten"})
     return Trace("generation_went_back", "forgotten")
 
 
 def swap_assignments(copy: Copy) -> Trace:
     """A member is given what the leader of its group gave to another one."""
-    mine = _owned(copy) | {"group": "made up swapped", "client": "made up", "at_ns": _end_ns(copy)}
+    mine = _last_assignment(copy) | {
+        "group": "made up swapped",
+        "client": "made up",
+        "at_ns": _end_ns(copy),
+    }
     given = {"event": "given", "client": "made up leader", "member_id": "made up other"}
     copy.rows("assignments").extend([mine | {"member_id": "made up member"}, mine | given])
     return Trace("two_owners", "of another")
@@ -67,7 +79,7 @@ def swap_assignments(copy: Copy) -> Trace:
 
 def forget_commit(copy: Copy) -> Trace:
     """An answered position lies below an acknowledged one that was not reset."""
-    top = max(_acked(copy), key=lambda row: int(row["offset"]))
+    top = max(_acknowledged_commits(copy), key=lambda row: int(row["offset"]))
     copy.rows("commit_reads").append(_answer(top, None, _end_ns(copy)))
     return Trace("commit_went_back", "went back")
 
@@ -75,7 +87,7 @@ def forget_commit(copy: Copy) -> Trace:
 def resume_below(copy: Copy) -> Trace:
     """A member of a group of its own was given a partition and read a record again, long after a
     position beyond it had been committed."""
-    mine, victim = _owned(copy), copy.take()
+    mine, victim = _last_assignment(copy), copy.take()
     who = {"group": "made up reader", "client": "made up reader", "session": 1, "member_id": "m"}
     mine, end_ns = mine | who, _end_ns(copy)
     copy.rows("clients").append(first(copy.rows("clients")) | {**who, "kind": "made up"})
@@ -90,14 +102,14 @@ def resume_below(copy: Copy) -> Trace:
 
 def invent_commit(copy: Copy) -> Trace:
     """An answered position was never committed."""
-    top = max(_acked(copy), key=lambda row: int(row["offset"]))
+    top = max(_acknowledged_commits(copy), key=lambda row: int(row["offset"]))
     copy.rows("commit_reads").append(_answer(top, top["offset"] + 7, _end_ns(copy)))
     return Trace("commit_register", "register", top["offset"] + 7)
 
 
 def lose_a_note(copy: Copy) -> Trace:
     """An answered position lacks the metadata that was committed with it."""
-    top = max(_acked(copy), key=lambda row: int(row["offset"]))
+    top = max(_acknowledged_commits(copy), key=lambda row: int(row["offset"]))
     answer = _answer(top, top["offset"], _end_ns(copy))
     copy.rows("commit_reads").append(answer | {"intact": False})
     return Trace("commit_register", "note", top["offset"])
@@ -105,7 +117,7 @@ def lose_a_note(copy: Copy) -> Trace:
 
 def leave_unprocessed(copy: Copy) -> Trace:
     """No member processed a record below the position that the group committed."""
-    last = max(_acked(copy), key=lambda row: int(row["offset"]))
+    last = max(_acknowledged_commits(copy), key=lambda row: int(row["offset"]))
     members = {
         row["client"]
         for table in ("clients", "assignments", "commits")
@@ -145,7 +157,7 @@ def leave_waiting(copy: Copy) -> Trace:
 
 def put_out(copy: Copy) -> Trace:
     """Long before the rest a member polled every second, and yet lost its membership thrice."""
-    model, given = first(copy.rows("clients")), _owned(copy)
+    model, given = first(copy.rows("clients")), _last_assignment(copy)
     session_ns = (copy.still_ns - 10 * S) // 2
     begin_ns = min(row["invoke_ns"] for row in copy.rows("sends")) - 10 * copy.still_ns
     who = {"client": "made up outsider", "session": 1}
@@ -162,7 +174,7 @@ def put_out(copy: Copy) -> Trace:
     return Trace("no_delivery", "member put out")
 
 
-def _owned(copy: Copy) -> Row:
+def _last_assignment(copy: Copy) -> Row:
     """The assignment of the last generation; Untried when nobody was assigned anything."""
     given = [row for row in copy.rows("assignments") if row["event"] == "assigned"]
     known = [row for row in given if (row["generation"] or -1) >= 0]
@@ -171,7 +183,7 @@ def _owned(copy: Copy) -> Row:
     return max(known, key=lambda row: int(row["generation"]))
 
 
-def _acked(copy: Copy) -> list[Row]:
+def _acknowledged_commits(copy: Copy) -> list[Row]:
     acked = [row for row in copy.rows("commits") if row["outcome"] == "ok"]
     if not acked:
         raise Untried("no group committed anything")

@@ -80,7 +80,7 @@ def _key(copy: Copy, number: int) -> list[Row]:
     return [row for row in sends if row["key"] == sends[number * EACH]["key"]]
 
 
-def _gone(copy: Copy, sends: list[Row], *tables: str) -> None:
+def _remove_values(copy: Copy, sends: list[Row], *tables: str) -> None:
     values = {row["value_id"] for row in sends}
     for table in tables:
         copy.drop(table, lambda row: row["value_id"] in values)
@@ -88,7 +88,7 @@ def _gone(copy: Copy, sends: list[Row], *tables: str) -> None:
 
 def drop_latest(copy: Copy) -> Trace:
     *_, last = _key(copy, 1)
-    _gone(copy, [last], "replicas", "reads")
+    _remove_values(copy, [last], "replicas", "reads")
     return Trace("latest_value_lost", "older shown", last["offset"])
 
 
@@ -104,7 +104,7 @@ def resurrect(copy: Copy) -> Trace:
     """A tombstone is gone, what it deleted is not."""
     *_, before, last = _key(copy, 3)
     last["tombstone"] = True
-    _gone(copy, [last], "replicas", "reads")
+    _remove_values(copy, [last], "replicas", "reads")
     return Trace("resurrected_key", "in", before["offset"])
 
 
@@ -112,20 +112,20 @@ def drop_tombstone(copy: Copy) -> Trace:
     """All of a deleted key is gone, and its tombstone too."""
     sends = _key(copy, 4)
     sends[-1]["tombstone"] = True
-    _gone(copy, sends, "replicas", "reads")
+    _remove_values(copy, sends, "replicas", "reads")
     return Trace("tombstone_too_early", "absent", sends[-1]["offset"])
 
 
 def clean_too_early(copy: Copy) -> Trace:
     first, *_ = _key(copy, 5)
-    _gone(copy, [first], "replicas", "reads")
+    _remove_values(copy, [first], "replicas", "reads")
     return Trace("compacted_too_early", "", first["offset"])
 
 
 def renumber(copy: Copy) -> Trace:
     """Cleaning closed the gap that an overwritten record left."""
     first, second, *_ = _key(copy, 6)
-    _gone(copy, [first], "replicas", "reads")
+    _remove_values(copy, [first], "replicas", "reads")
     for table in ("replicas", "reads"):
         for row in copy.of(table, second):
             row["offset"] = first["offset"]
@@ -142,7 +142,7 @@ def delete_too_early(copy: Copy) -> Trace:
     for row in copy.rows("passes"):
         if row["topic_id"] == RETAINED.topic_id:
             row["from_offset"] = start
-    _gone(copy, sends[:10], "replicas", "reads")
+    _remove_values(copy, sends[:10], "replicas", "reads")
     return Trace("retained_too_short", "too early", sends[0]["offset"])
 
 

@@ -18,7 +18,7 @@ def tear(copy: Copy) -> Trace:
     victim, other = _pair(copy)
     _txn(copy, [victim, other])
     _committed_pass(copy, victim)
-    copy.drop("reads", lambda row: _shown(row) and row["value_id"] == victim["value_id"])
+    copy.drop("reads", lambda row: _is_final_reader(row) and row["value_id"] == victim["value_id"])
     return Trace("torn_txn", "missing", victim["offset"])
 
 
@@ -112,7 +112,7 @@ def leave_open(copy: Copy) -> Trace:
     victim = copy.take()
     _txn(copy, [victim])
     late_ns = max(_times(copy)) + 600 * S
-    _answer(copy, victim, "latest", max(_ends(copy)) + 7, copy.last_ns)
+    _answer(copy, victim, "latest", max(_log_ends(copy)) + 7, copy.last_ns)
     _answer(copy, victim, "stable", victim["offset"], late_ns)
     return Trace("hanging_txn", "open")
 
@@ -132,12 +132,12 @@ def keep_an_id(copy: Copy) -> Trace:
 def _pair(copy: Copy) -> tuple[Row, Row]:
     """Two victims of one client, in order."""
     victim = copy.take()
-    other = first(row for row in copy.victims if _who(row) == _who(victim))
+    other = first(row for row in copy.victims if _session_of(row) == _session_of(victim))
     del copy.victims[: copy.victims.index(other) + 3]
     return victim, other
 
 
-def _who(row: Row) -> tuple[str, int]:
+def _session_of(row: Row) -> tuple[str, int]:
     return row["client"], row["session"]
 
 
@@ -179,7 +179,7 @@ def _committed_pass(copy: Copy, victim: Row) -> None:
         if row["final"] and row["complete"] and row["topic_id"] == victim["topic_id"]
     )
     whose = (done["client"], done["session"], done["pass"])
-    model = first(row for row in copy.rows("clients") if _who(row) == whose[:2])
+    model = first(row for row in copy.rows("clients") if _session_of(row) == whose[:2])
     named = {"client": READER, "isolation": "read_committed"}
     copy.rows("clients").append(model | named)
     copy.rows("passes").append(done | named)
@@ -191,7 +191,7 @@ def _committed_pass(copy: Copy, victim: Row) -> None:
     )
 
 
-def _shown(row: Row) -> bool:
+def _is_final_reader(row: Row) -> bool:
     return bool(row["client"] == READER)
 
 
@@ -243,5 +243,5 @@ def _times(copy: Copy) -> list[int]:
     return known
 
 
-def _ends(copy: Copy) -> list[int]:
+def _log_ends(copy: Copy) -> list[int]:
     return [row["log_end"] for row in copy.rows("logs")]

@@ -58,12 +58,12 @@ def admin_task_rows(small: Small, scenario: Scenario, facts: RunFacts) -> list[R
                 if key not in found or not found[key]["late"]:
                     found[key] = row | {"from_ns": from_ns, "to_ns": to_ns, "late": int(late)}
                     found[key]["p"] = small.numbers.get(row["key"])
-    unheeded = _unheeded(small.ops, list(_calms(small, end_ns)))
+    unheeded = _ignored_acts(small.ops, list(_calms(small, end_ns)))
     led = [*leaderless(small, scenario, load_ns), *kept_in_sync(small, end_ns)]
     return [*found.values(), *unheeded, *_elections(small), *handovers(small), *led]
 
 
-def _unheeded(ops: Sequence[Row], calms: Sequence[Stretch]) -> Iterator[Row]:
+def _ignored_acts(ops: Sequence[Row], calms: Sequence[Stretch]) -> Iterator[Row]:
     """What was asked for and not refused, and of which nothing was to be seen for as long as the
     lab waits."""
     for op in ops:
@@ -89,7 +89,7 @@ def _elections(small: Small) -> Iterator[Row]:
     for row in sorted(small.states, key=lambda row: int(row["zxid"])):
         versions.setdefault(str(row["path"]), []).append(row)
     for op in small.ops:
-        for (topic, p), leader in _elected(op).items():
+        for (topic, p), leader in _elected_leaders(op).items():
             known = versions.get(f"{_TOPICS}{topic}/partitions/{p}/state", [])
             ends = [*(row["at_ns"] for row in known[1:]), FOREVER_NS]
             asked = Stretch(op["invoke_ns"] - CLOCK_SLACK_NS, op["complete_ns"] + CLOCK_SLACK_NS)
@@ -109,7 +109,7 @@ def _elections(small: Small) -> Iterator[Row]:
                 }  # fmt: skip
 
 
-def _elected(op: Row) -> dict[tuple[str, str], int]:
+def _elected_leaders(op: Row) -> dict[tuple[str, str], int]:
     """Topic and partition to the preferred leader that was elected, for all that was answered."""
     if op["act"] != "elect preferred" or op["outcome"] != "ok" or op["complete_ns"] is None:
         return {}
@@ -165,7 +165,7 @@ def _moves(small: Small, last: dict[str, Row], at_ns: int, scenario: Scenario) -
     """The last acknowledged reassignment, or its end before its time, of each partition of a topic
     that stays. Whatever is cancelled may leave the old replicas in another order."""
     due_s = scenario.recovery_deadline_s
-    for topic, ops in _asked(small.ops, at_ns).items():
+    for topic, ops in _requested_reassignments(small.ops, at_ns).items():
         node = last.get(_TOPICS + topic)
         if node is None or node["version"] == -1 or _WISHES + topic in last:
             continue
@@ -204,7 +204,7 @@ def _targets(op: Row) -> dict[str, list[int] | None]:
         return {}
 
 
-def _asked(ops: Sequence[Row], at_ns: int) -> dict[str, list[Row]]:
+def _requested_reassignments(ops: Sequence[Row], at_ns: int) -> dict[str, list[Row]]:
     """The reassignments of each topic until then, in order, where all were acknowledged."""
     found: dict[str, list[Row]] = {}
     for op in sorted(ops, key=lambda op: int(op["invoke_ns"] or 0)):

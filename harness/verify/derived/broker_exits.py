@@ -31,14 +31,14 @@ def exit_rows(run_dir: Path, small: Small) -> list[Row]:
             found += [blank] * value
             continue
         kind = cell_checks.labels(row).get(WHILE)
-        if value not in _KILLED and not (kind == STARTING and _disturbed(small, broker, row)):
+        if value not in _KILLED and not (kind == STARTING and _has_other_fault(small, broker, row)):
             found.append(
                 {"at_ns": row["at_ns"], "broker": broker, "kind": kind, "exit_code": value}
             )
     return found
 
 
-def _disturbed(small: Small, broker: str, row: Row) -> bool:
+def _has_other_fault(small: Small, broker: str, row: Row) -> bool:
     """Whether a fault acted then that was not meant for the broker."""
     return any(
         acting(one).begin_ns <= row["at_ns"] < acting(one).end_ns

@@ -34,7 +34,7 @@ def view_rows(
     found: dict[tuple[int, int, int], Row] = {}
     for row in evidence.samples(run_dir, TOLD):
         place = _place(row, numbers, topic_ids)
-        if place is None or not _told(row, begin_ns):
+        if place is None or not _is_possible(row, begin_ns):
             continue
         p, broker = place
         view = found.setdefault(
@@ -56,7 +56,7 @@ def since_made(found: list[Row], spans: Mapping[int, Sequence[Span]]) -> list[Ro
     ]  # fmt: skip
 
 
-def _told(row: Row, begin_ns: int) -> bool:
+def _is_possible(row: Row, begin_ns: int) -> bool:
     at_ns, value = row["at_ns"], row["value"]
     return value is not None and -1 <= value < MOST and (at_ns is None or at_ns >= begin_ns)
 

@@ -269,11 +269,11 @@ def _row(kind: str, cycle: list[Txn], place: Place, alive: Mapping[Txn, Row]) ->
         "at_ns": min(row["begin_ns"] for row in rows),
         "until_ns": max(row["end_ns"] or row["begin_ns"] for row in rows),
         "n": len(members),
-        "txns": " -> ".join(_shown(cycle)),
+        "txns": " -> ".join(_shortened_names(cycle)),
     }
 
 
-def _shown(cycle: list[Txn]) -> list[str]:
+def _shortened_names(cycle: list[Txn]) -> list[str]:
     names = [f"{client}/{txn}" for client, _, txn in cycle]
     if len(names) <= SHOWN:
         return names

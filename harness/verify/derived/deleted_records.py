@@ -37,7 +37,7 @@ def deletions(
     ]  # fmt: skip
     deletion: tuple[int | None, int | None] = max(done, default=(None, None))
     replicas = 0 if topic is None else topic.replication_factor
-    if deletion[1] is not None and len(set(_ended(faults, deletion[1]))) >= replicas:
+    if deletion[1] is not None and len(set(_ended_brokers(faults, deletion[1]))) >= replicas:
         deletion = (None, None)
     known = [offset for offset in asked if offset is not None]
     return {
@@ -54,7 +54,7 @@ def _offset(op: Row, name: str, partition: int) -> int | None:
     return offset if isinstance(offset, int) else None
 
 
-def _ended(faults: Iterable[Row], since_ns: int) -> Iterator[str]:
+def _ended_brokers(faults: Iterable[Row], since_ns: int) -> Iterator[str]:
     """Brokers that may have been ended since then."""
     for fault in faults:
         if str(fault["fault"]).startswith(ENDING) and acting(fault).end_ns > since_ns:

@@ -34,17 +34,19 @@ def eviction_rows(run_dir: Path, small: Small, scenario: Scenario, facts: RunFac
     if facts.runtime == IMPORTED:
         return []
     session_ns = session_timeout_ns(scenario)
-    limit_ns, disturbed = end_of_load_ns(facts), _disturbed(small, session_ns + SLACK_NS)
+    limit_ns, disturbed = end_of_load_ns(facts), _disturbances(small, session_ns + SLACK_NS)
     lost = {
         who: (p, [at for at in times if at < limit_ns and not _during(at, disturbed)])
-        for who, (p, times) in _lost(run_dir, small).items()
+        for who, (p, times) in _eviction_times(run_dir, small).items()
     }
     lost = {who: losses for who, losses in lost.items() if len(losses[1]) >= TIMES}
     beats = beats_of(run_dir, set(lost), small.numbers)
     rows: list[Row] = []
     for who, (p, times) in sorted(lost.items()):
         polls = sorted(beats[who].polls) if who in beats else []
-        lived = [at for at in times if _polled(polls, at - session_ns, at, session_ns // 3)]
+        lived = [
+            at for at in times if _polled_steadily(polls, at - session_ns, at, session_ns // 3)
+        ]
         if len(lived) >= TIMES:
             rows.append(
                 {"n": len(rows), "who": who[0], "p": p, "times": len(lived)}
@@ -53,7 +55,7 @@ def eviction_rows(run_dir: Path, small: Small, scenario: Scenario, facts: RunFac
     return rows
 
 
-def _lost(run_dir: Path, small: Small) -> dict[Who, tuple[int, list[int]]]:
+def _eviction_times(run_dir: Path, small: Small) -> dict[Who, tuple[int, list[int]]]:
     """When members learned of their eviction, each with one of their partitions."""
     times: dict[Who, set[int]] = defaultdict(set)
     places: dict[Who, int] = {}
@@ -67,7 +69,7 @@ def _lost(run_dir: Path, small: Small) -> dict[Who, tuple[int, list[int]]]:
     return {who: (places[who], sorted(found)) for who, found in times.items()}
 
 
-def _disturbed(small: Small, after_ns: int) -> list[Stretch]:
+def _disturbances(small: Small, after_ns: int) -> list[Stretch]:
     """Every fault and every change of a coordinator, each with so much time after it."""
     found = [acting(fault) for fault in small.faults]
     for spans in small.spans.values():
@@ -80,7 +82,7 @@ def _during(at_ns: int, disturbed: list[Stretch]) -> bool:
     return any(one.begin_ns <= at_ns <= one.end_ns for one in disturbed)
 
 
-def _polled(polls: list[int], from_ns: int, to_ns: int, gap_ns: int) -> bool:
+def _polled_steadily(polls: list[int], from_ns: int, to_ns: int, gap_ns: int) -> bool:
     """Whether no longer than `gap_ns` passed without a poll."""
     within = [from_ns, *(at for at in polls if from_ns < at < to_ns), to_ns]
     return all(after - at <= gap_ns for at, after in pairwise(within))

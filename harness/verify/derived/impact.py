@@ -194,7 +194,7 @@ def _minority(fault: Row, scenario: Scenario) -> bool:
     if fault["fault"] == "session_expired":
         return True
     if fault["fault"] in ("crash", "shutdown", "disk_gone"):
-        return _few(targets, scenario)
+        return _is_minority(targets, scenario)
     if fault["fault"] == "partition":
         ends = targets[0].split("->") if len(targets) == 1 else []
         return len(ends) == 2 and all(BROKER.fullmatch(end) for end in ends)
@@ -205,10 +205,10 @@ def _minority(fault: Row, scenario: Scenario) -> bool:
     met = {end for pair in cut for end in pair}
     servers = {f"zk{n}" for n in range(1, scenario.cluster.zookeepers + 1)}
     brokers = {f"b{n}" for n in range(1, scenario.cluster.brokers + 1)}
-    return bool(inside) and _few(sorted(inside), scenario) and (servers | brokers) <= met
+    return bool(inside) and _is_minority(sorted(inside), scenario) and (servers | brokers) <= met
 
 
-def _few(nodes: Iterable[str], scenario: Scenario) -> bool:
+def _is_minority(nodes: Iterable[str], scenario: Scenario) -> bool:
     names = set(nodes)
     servers = {name for name in names if name.startswith("zk")}
     return (

@@ -43,8 +43,8 @@ def leftover_rows(run_dir: Path, small: Small, scenario: Scenario, facts: RunFac
         for node in targets_of(fault)
     }
     found = [
-        *_deleted(small, end_ns),
-        *_moved(run_dir, small, end_ns),
+        *_deleted_rows(small, end_ns),
+        *_moved_rows(run_dir, small, end_ns),
         *_set_aside(run_dir, small, scenario, end_ns),
     ]
     for row in found:
@@ -53,7 +53,7 @@ def leftover_rows(run_dir: Path, small: Small, scenario: Scenario, facts: RunFac
     return found
 
 
-def _deleted(small: Small, end_ns: int) -> Iterator[Row]:
+def _deleted_rows(small: Small, end_ns: int) -> Iterator[Row]:
     """Partitions of topics that are gone, and who has a log of them still."""
     gone_ns = {
         (row["topic_id"], row["partition"]): row["at_ns"]
@@ -69,7 +69,7 @@ def _deleted(small: Small, end_ns: int) -> Iterator[Row]:
             yield _row(DELETED, p, broker, None, told_s, 0.0)
 
 
-def _moved(run_dir: Path, small: Small, end_ns: int) -> Iterator[Row]:
+def _moved_rows(run_dir: Path, small: Small, end_ns: int) -> Iterator[Row]:
     """Replicas that were moved away while their broker and the controller stayed, and those of them
     that left a log."""
     stray = set()

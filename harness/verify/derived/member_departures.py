@@ -44,12 +44,12 @@ def departure_rows(run_dir: Path, small: Small, scenario: Scenario, facts: RunFa
     if facts.runtime == IMPORTED:
         return []
     session_ns, given = session_timeout_ns(scenario), _events(run_dir, small)
-    left = _left(small, given, session_ns // 2, facts) if session_ns >= LONG_NS else []
-    found = left + _died(small, given, session_ns + REBALANCE_NS, facts)
+    left = _leave_rows(small, given, session_ns // 2, facts) if session_ns >= LONG_NS else []
+    found = left + _death_rows(small, given, session_ns + REBALANCE_NS, facts)
     return [{"n": number} | row for number, row in enumerate(found)]
 
 
-def _left(small: Small, given: Events, bound_ns: int, facts: RunFacts) -> list[Row]:
+def _leave_rows(small: Small, given: Events, bound_ns: int, facts: RunFacts) -> list[Row]:
     ends: dict[str, dict[tuple[str, int], int]] = defaultdict(dict)
     for row in small.clients:
         is_static = row["instance"] is not None  # such a member says nothing when it ends
@@ -69,7 +69,7 @@ def _left(small: Small, given: Events, bound_ns: int, facts: RunFacts) -> list[R
     return rows
 
 
-def _died(small: Small, given: Events, bound_ns: int, facts: RunFacts) -> list[Row]:
+def _death_rows(small: Small, given: Events, bound_ns: int, facts: RunFacts) -> list[Row]:
     """A row for each partition that a member had when it was killed amid others that live on."""
     ends: dict[str, list[tuple[str, int]]] = defaultdict(list)
     for row in small.clients:

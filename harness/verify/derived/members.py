@@ -21,7 +21,7 @@ _COLUMNS = ["client", "session", "group"]
 def member_rows(run_dir: Path) -> tuple[list[Row], list[Row]]:
     """Rows of the derived tables `grps` (a group and its bit) and `members` (a session and the bits
     of its groups)."""
-    memberships = set(_told(run_dir))
+    memberships = set(_reported_generations(run_dir))
     names = sorted({group for _, _, group in memberships})
     bits = {name: 1 << (n % GROUPS) for n, name in enumerate(names)}
     found: dict[tuple[str, int], int] = {}
@@ -33,7 +33,7 @@ def member_rows(run_dir: Path) -> tuple[list[Row], list[Row]]:
     )
 
 
-def _told(run_dir: Path) -> Iterator[tuple[str, int, str]]:
+def _reported_generations(run_dir: Path) -> Iterator[tuple[str, int, str]]:
     for table in ("clients", "assignments", "commits"):
         for part in evidence.files(run_dir, table):
             yield from _told_in(part)

@@ -42,9 +42,9 @@ class Resumed:
 
 def resumed(run_dir: Path) -> Iterator[Resumed]:
     """All of them of which the generation is known, by the time of the read."""
-    given = _given(run_dir)
+    given = _first_assignments(run_dir)
     firsts = _first_reads(run_dir, {member[0] for member, _ in given})
-    moved = _moved(run_dir) if firsts else defaultdict[Moved, list[tuple[int, int]]](list)
+    moved = _position_moves(run_dir) if firsts else defaultdict[Moved, list[tuple[int, int]]](list)
     for key, (poll, read_ns, offset) in sorted(firsts.items(), key=lambda one: one[1][1]):
         assigned = given.get(key)
         if assigned is None or assigned["at_ns"] > read_ns:
@@ -61,7 +61,7 @@ def resumed(run_dir: Path) -> Iterator[Resumed]:
         )
 
 
-def _given(run_dir: Path) -> dict[tuple[Member, int], Row]:
+def _first_assignments(run_dir: Path) -> dict[tuple[Member, int], Row]:
     """When members were first given what they read in a generation."""
     found: dict[tuple[Member, int], Row] = {}
     for row in evidence.rows(run_dir, "assignments"):
@@ -102,7 +102,7 @@ def _lowest(rows: pa.Table, name: str) -> pa.Table:
     return rows.join(lows, [*_KEYS, name], join_type="inner")
 
 
-def _moved(run_dir: Path) -> Mapping[Moved, list[tuple[int, int]]]:
+def _position_moves(run_dir: Path) -> Mapping[Moved, list[tuple[int, int]]]:
     """The polls at which a member's position was moved, and when; those of which nobody knows the
     partition are for all."""
     found: dict[Moved, list[tuple[int, int]]] = defaultdict(list)

@@ -67,21 +67,21 @@ def settled(
     faults, admin = list(faults), list(admin)
     healed = [row["healed_ns"] or row["end_ns"] or FOREVER_NS for row in faults]
     loads = [phase.end_ns for phase in facts.phases]
-    delete_ms = _told(topic, scenario, "delete.retention.ms", "86400000")
-    minimum_ms = _told(topic, scenario, "min.compaction.lag.ms", "0")
-    stamped = _told(topic, scenario, "message.timestamp.type", "CreateTime")
-    told_ms = _told(topic, scenario, "retention.ms", None)
+    delete_ms = _topic_setting(topic, scenario, "delete.retention.ms", "86400000")
+    minimum_ms = _topic_setting(topic, scenario, "min.compaction.lag.ms", "0")
+    stamped = _topic_setting(topic, scenario, "message.timestamp.type", "CreateTime")
+    told_ms = _topic_setting(topic, scenario, "retention.ms", None)
     kept_ms = told_ms or _default_ms(topic, scenario, facts)
     return {
         "delete_retention_ns": _ns(delete_ms),
         "min_lag_ns": _ns(minimum_ms),
-        "max_lag_ns": _ns(_told(topic, scenario, "max.compaction.lag.ms", None)),
+        "max_lag_ns": _ns(_topic_setting(topic, scenario, "max.compaction.lag.ms", None)),
         "retention_ns": _ns(kept_ms),
         "retention_told": int(told_ms is not None),
-        "retention_bytes": _number(_told(topic, scenario, "retention.bytes", None)),
+        "retention_bytes": _number(_topic_setting(topic, scenario, "retention.bytes", None)),
         "late_ns": _late_ns(topic, scenario, faults),
-        "segment_ms": _number(_told(topic, scenario, "segment.ms", None)),
-        "segment_bytes": _number(_told(topic, scenario, "segment.bytes", None)),
+        "segment_ms": _number(_topic_setting(topic, scenario, "segment.ms", None)),
+        "segment_bytes": _number(_topic_setting(topic, scenario, "segment.bytes", None)),
         "flush_ns": _flush_ns(topic, scenario),
         "append_time": int(stamped == "LogAppendTime"),
         "sent_times": int(stamped != "LogAppendTime" and not any(map(_stamps, admin))),
@@ -95,11 +95,11 @@ def settled(
 def _limits(topic: TopicFact | None, scenario: Scenario, admin: Iterable[Row]) -> Row:
     names = {*_LIMITS, *map(_BROKER_WIDE.__getitem__, _LIMITS)}
     is_known = topic is not None and not any(names & changes(row).keys() for row in admin)
-    values = {_LIMITS[name]: _told(topic, scenario, name, None) for name in _LIMITS}
+    values = {_LIMITS[name]: _topic_setting(topic, scenario, name, None) for name in _LIMITS}
     return {column: _number(value) if is_known else None for column, value in values.items()}
 
 
-def _told(
+def _topic_setting(
     topic: TopicFact | None, scenario: Scenario, name: str, default: str | None
 ) -> str | None:
     own = {} if topic is None else topic.config
@@ -135,7 +135,7 @@ def _late_ns(topic: TopicFact | None, scenario: Scenario, faults: Iterable[Row])
 def _flush_ns(topic: TopicFact | None, scenario: Scenario) -> int | None:
     """A log is old enough, is seen to be so, is flushed, and how far that went is written down."""
     brokers = scenario.cluster.config
-    intervals = [_told(topic, scenario, "flush.ms", None), *map(brokers.get, _FLUSHES)]
+    intervals = [_topic_setting(topic, scenario, "flush.ms", None), *map(brokers.get, _FLUSHES)]
     if None in intervals:
         return None
     first_ms = brokers.get("log.initial.task.delay.ms", "30000")

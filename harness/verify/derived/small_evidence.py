@@ -65,7 +65,7 @@ def read(run_dir: Path, facts: RunFacts) -> Small:
         ops=evidence.rows(run_dir, "admin_ops"),
         topics={topic.topic_id: topic for topic in facts.topics},
         numbers=numbers,
-        gone=_gone(states),
+        gone=_deleted_partitions(states),
         spans=spans,
         logs=_by_partition(_whole_logs(run_dir, logs), numbers),
         passes=final,
@@ -108,7 +108,7 @@ def _whole_logs(run_dir: Path, logs: list[Row]) -> list[Row]:
     ]
 
 
-def _gone(states: list[Row]) -> set[Key]:
+def _deleted_partitions(states: list[Row]) -> set[Key]:
     """Partitions whose topic was deleted, for all that ZooKeeper says."""
     last = {
         (row["topic_id"], row["partition"]): row["version"]
@@ -181,13 +181,13 @@ def unasked(topic: TopicFact, partition: int, logs: list[Row], passes: list[Row]
 def assigned_last(states: Iterable[Row]) -> dict[Key, set[int]]:
     """The last replicas of a partition, from its state and from its topic's znode, which alone is
     written when a replica is removed."""
-    return dict(_assigned(states))
+    return dict(_assigned_replicas(states))
 
 
 def assigned_first(states: Iterable[Row]) -> dict[Key, set[int]]:
     """The replicas that a partition was made with."""
     found: dict[Key, set[int]] = {}
-    for key, replicas in _assigned(states):
+    for key, replicas in _assigned_replicas(states):
         found.setdefault(key, replicas)
     return found
 
@@ -195,7 +195,7 @@ def assigned_first(states: Iterable[Row]) -> dict[Key, set[int]]:
 def assigned_ever(states: Iterable[Row]) -> dict[Key, set[int]]:
     """All replicas that a partition ever had."""
     found: dict[Key, set[int]] = defaultdict(set)
-    for key, replicas in _assigned(states):
+    for key, replicas in _assigned_replicas(states):
         found[key] |= replicas
     return found
 
@@ -203,12 +203,12 @@ def assigned_ever(states: Iterable[Row]) -> dict[Key, set[int]]:
 def assigned_least(states: Iterable[Row]) -> dict[Key, int]:
     """How many replicas a partition had when it had fewest."""
     found: dict[Key, int] = {}
-    for key, replicas in _assigned(states):
+    for key, replicas in _assigned_replicas(states):
         found[key] = min(len(replicas), found.get(key, len(replicas)))
     return found
 
 
-def _assigned(states: Iterable[Row]) -> Iterator[tuple[Key, set[int]]]:
+def _assigned_replicas(states: Iterable[Row]) -> Iterator[tuple[Key, set[int]]]:
     for row in sorted(states, key=lambda one: int(one["zxid"] or 0)):
         if row["replicas"] is None or row["topic_id"] is None:
             continue

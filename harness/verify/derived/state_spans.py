@@ -175,7 +175,7 @@ def floors(
             continue
         start = _start(span.leader_epoch, starts, log_end)
         if span.unclean:
-            start = min([start, *_taken(span, starts, lost or {})])
+            start = min([start, *_lost_epoch_starts(span, starts, lost or {})])
         any_floor = min(any_floor, start)
         if span.unclean:
             unclean_floor = min(unclean_floor, start)
@@ -195,7 +195,9 @@ def _floor(
     )
 
 
-def _taken(span: Span, starts: Mapping[int, int], lost: Mapping[int, int]) -> Iterator[int]:
+def _lost_epoch_starts(
+    span: Span, starts: Mapping[int, int], lost: Mapping[int, int]
+) -> Iterator[int]:
     """Where the epochs right before an unclean one began that the final log does not know."""
     before = span.previous
     while before is not None and before.leader_epoch not in starts:

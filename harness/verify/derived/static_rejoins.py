@@ -32,7 +32,7 @@ def rejoin_rows(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts
     which it died (`before`), and the one in which its successor was given something (`after`)."""
     if facts.runtime == IMPORTED:
         return []
-    session_ns, events = session_timeout_ns(scenario), _told(run_dir, small)
+    session_ns, events = session_timeout_ns(scenario), _session_events(run_dir, small)
     disturbed = disturbances(small, KILLING)
     kills = sorted((op["complete_ns"], op["subject"]) for op in small.ops if op["act"] == KILL)
     rows: list[Row] = []
@@ -51,11 +51,13 @@ def rejoin_rows(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts
             back_ns - died_ns >= session_ns * 2 // 3 - SLACK_NS
             or any(one.meets(absence) for one in disturbed)
             or any(
-                died_ns - session_ns < ns <= back_ns and not _replaced(small, one, ns)
+                died_ns - session_ns < ns <= back_ns and not _is_replaced(small, one, ns)
                 for ns, one in kills
                 if one != client
             )
-            or _moved(small, events, old["group"], {(client, old["session"]), new}, absence)
+            or _has_rebalanced(
+                small, events, old["group"], {(client, old["session"]), new}, absence
+            )
         ):
             continue
         rows.append(
@@ -65,7 +67,7 @@ def rejoin_rows(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts
     return rows
 
 
-def _told(run_dir: Path, small: Small) -> dict[Session, Told]:
+def _session_events(run_dir: Path, small: Small) -> dict[Session, Told]:
     """What each session was given and gave back, in order."""
     found: dict[Session, Told] = {}
     for row in evidence.rows(run_dir, "assignments"):
@@ -77,7 +79,7 @@ def _told(run_dir: Path, small: Small) -> dict[Session, Told]:
     return {who: sorted(events) for who, events in found.items()}
 
 
-def _replaced(small: Small, client: str, at_ns: int) -> bool:
+def _is_replaced(small: Small, client: str, at_ns: int) -> bool:
     """Whether a later session had a static member's place by then: its own end is nobody's."""
     old = next((one for one in small.clients if one["client"] == client), None)
     if old is None or old["instance"] is None or old["begin_ns"] is None:
@@ -100,7 +102,7 @@ def _successor(small: Small, old: Row, died_ns: int) -> Session | None:
     return min(later)[1:] if later else None
 
 
-def _moved(
+def _has_rebalanced(
     small: Small, events: dict[Session, Told], group: str, own: set[Session | None], one: Stretch
 ) -> bool:
     """Whether another member of the group came or went meanwhile, or a rebalance was under way when

@@ -49,7 +49,7 @@ def takeover_rows(run_dir: Path, small: Small, scenario: Scenario, facts: RunFac
         for group, group_events in events.items()
         for at_ns, what, who, p in group_events
         if what == "lost" and at_ns < limit_ns
-        for office in _taken(group, offices, at_ns, session_ns - SLACK_NS)
+        for office in _recent_terms(group, offices, at_ns, session_ns - SLACK_NS)
         if _left_alone(small, group, group_events, who, Stretch(office.begin_ns, at_ns))
     ]
     beats = beats_of(run_dir, {who for who, *_ in found}, small.numbers)
@@ -84,7 +84,7 @@ def _offices(small: Small) -> dict[int, list[Span]]:
     }
 
 
-def _taken(
+def _recent_terms(
     group: str, offices: dict[int, list[Span]], at_ns: int, within_ns: int
 ) -> Iterator[Span]:
     """The office of whoever had begun to coordinate the group that short before, and had not

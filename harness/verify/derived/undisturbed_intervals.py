@@ -99,7 +99,7 @@ def _units(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts) -> 
     over_ns = max((phase.end_ns for phase in facts.phases), default=0)
     killed = {op["subject"]: op["complete_ns"] for op in small.ops if op["act"] == "kill client"}
     in_transactions = evidence.row_count(run_dir, "txns") > 0
-    given = _given(run_dir)
+    given = _assigned_topics(run_dir)
     known: dict[tuple[str, str], list[_Client]] = defaultdict(list)
     for row in small.clients:
         if row["kind"] not in ("group", "consumer", "final") or row["begin_ns"] is None:
@@ -119,7 +119,7 @@ def _units(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts) -> 
         p for key, p in small.numbers.items() if key[0] in small.topics and key not in small.gone
     )
     swept = _swept(run_dir, small.numbers)
-    commits = _committed(run_dir, small.numbers) if known else {}
+    commits = _highest_commits(run_dir, small.numbers) if known else {}
     tries = _tries(run_dir) if known else {}
     stall_ns = time_ns(scenario, "max_poll_interval_ms")
     return [
@@ -179,7 +179,7 @@ def _unit_of(client: Row, given: Mapping[str, set[str]]) -> tuple[str, str]:
     return "consumer", str(client["client"])
 
 
-def _given(run_dir: Path) -> dict[str, set[str]]:
+def _assigned_topics(run_dir: Path) -> dict[str, set[str]]:
     """Topics by the group that was ever assigned something of them."""
     found: dict[str, set[str]] = defaultdict(set)
     for row in evidence.rows(run_dir, "assignments"):
@@ -195,7 +195,7 @@ def _of_topics(ours: frozenset[int], given: set[str], small: Small) -> frozenset
     return frozenset(p for key, p in small.numbers.items() if p in ours and key[0] in given)
 
 
-def _committed(run_dir: Path, numbers: Mapping[Key, int]) -> dict[str, dict[int, int]]:
+def _highest_commits(run_dir: Path, numbers: Mapping[Key, int]) -> dict[str, dict[int, int]]:
     """The highest position by group that anybody may have committed."""
     found: dict[str, dict[int, int]] = defaultdict(dict)
     for row in evidence.rows(run_dir, "commits"):

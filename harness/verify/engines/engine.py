@@ -136,7 +136,7 @@ class Duck:
 
     def view(self, name: str, folder: Path, schema: pa.Schema | None = None) -> None:
         files = sorted(folder.glob("*.parquet"))
-        found = f"read_parquet('{_quoted(folder)}/*.parquet')"
+        found = f"read_parquet('{_quote(folder)}/*.parquet')"
         columns = [f'CAST("{f.name}" AS {_SPARK[f.type]}) AS "{f.name}"' for f in schema or ()]
         kind = "TABLE" if fits_in_memory(files) else "VIEW"
         source = f"SELECT {', '.join(columns) or '*'} FROM {found}"
@@ -166,7 +166,7 @@ class Duck:
         folder.mkdir(parents=True)
         with self._cursor() as cursor:
             for number, _ in enumerate(cut.parts(cursor) if cut else [None]):
-                target = f"{_quoted(folder)}/part-{number}.parquet"
+                target = f"{_quote(folder)}/part-{number}.parquet"
                 cursor.execute(f"COPY ({to_duckdb(query)}) TO '{target}'")
 
     def query(self, query: str) -> list[Row]:
@@ -235,7 +235,7 @@ def _rows(files: Sequence[Path]) -> int:
     return sum(int(evidence.footer(file).num_rows) for file in files)
 
 
-def _quoted(folder: Path) -> str:
+def _quote(folder: Path) -> str:
     return str(folder).replace("'", "''")
 
 

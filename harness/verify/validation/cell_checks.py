@@ -82,7 +82,7 @@ JSON: dict[str, dict[str, tuple[str, Fits]]] = {
 
 def clean(table: str, rows: Sequence[Row]) -> list[Row]:
     """The rows that can be placed, with null for every cell that is not what it should be."""
-    kept = [row for row in rows if _placed(table, row)]
+    kept = [row for row in rows if _has_place(table, row)]
     for column in JSON.get(table, ()):
         for row in kept:
             row[column] = row[column] if _fits(table, column, row.get(column)) else None
@@ -91,7 +91,7 @@ def clean(table: str, rows: Sequence[Row]) -> list[Row]:
 
 def odd(table: str, name: str, rows: Sequence[Row]) -> Iterator[str]:
     """A sentence for each column of part `name` with cells that `clean` leaves out."""
-    lost = sum(not _placed(table, row) for row in rows)
+    lost = sum(not _has_place(table, row) for row in rows)
     if lost:
         yield f"{name}: {lost} rows lack one of {', '.join(NEEDED[table])}: {AGAIN}"
     for column, (kind, _) in JSON.get(table, {}).items():
@@ -107,7 +107,7 @@ def labels(row: Row) -> Row:
     return dict(json.loads(value)) if _fits("samples", "labels", value) else {}
 
 
-def _placed(table: str, row: Row) -> bool:
+def _has_place(table: str, row: Row) -> bool:
     if table == "passes" and not (row["final"] and row["complete"]):
         return True
     needed = NEEDED.get(table, ())

@@ -113,7 +113,11 @@ def _parts_of_run(
             found.problems.append(f"{name} is not in the manifest and was left out")
             continue
         alike = _outline(part) if len(parts) > 1 else ""
-        twin = next((other for other in seen[alike] if _same(other, part)), None) if alike else None
+        twin = (
+            next((other for other in seen[alike] if _have_same_rows(other, part)), None)
+            if alike
+            else None
+        )
         if twin is not None:
             found.problems.append(f"{name} is the same as {twin.name} and was left out")
             continue
@@ -159,7 +163,7 @@ def _outline(part: Path) -> str:
     return f"{metadata.num_rows} {sorted(spans.items())}" if metadata.num_rows else ""
 
 
-def _same(one: Path, other: Path) -> bool:
+def _have_same_rows(one: Path, other: Path) -> bool:
     """Whether both hold the same rows in the same order, however they are written."""
     try:
         return bool(pq.ParquetFile(one).read().equals(pq.ParquetFile(other).read()))

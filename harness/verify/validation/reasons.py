@@ -55,7 +55,7 @@ def reasons(
     """
     sentences = [
         *facts.problems,
-        *_missing(run_dir, facts),
+        *_missing_tables(run_dir, facts),
         *incomplete_sends(tally),
         *reversed_times(tally),
         *far_offsets(run_dir),
@@ -67,13 +67,13 @@ def reasons(
         *_attempts(facts, derived, tally),
         *stray_rows(facts, tally),
         *_passes(run_dir, facts, derived),
-        *_unfollowed(derived),
+        *_unfinished_searches(derived),
         *_mutant(facts),
     ]
     return list(dict.fromkeys(sentences))
 
 
-def _missing(run_dir: Path, facts: RunFacts) -> list[str]:
+def _missing_tables(run_dir: Path, facts: RunFacts) -> list[str]:
     return [f"the evidence has no {table}" for table in empty_tables(run_dir, facts)]
 
 
@@ -173,7 +173,7 @@ def incomplete_sends(tally: Sequence[Row]) -> list[str]:
             "of several sends (evidence/sends): each record needs one that no other has",
         ),
     }
-    return _counted(lacks, tally)
+    return _defect_counts(lacks, tally)
 
 
 def reversed_times(tally: Sequence[Row]) -> list[str]:
@@ -182,10 +182,10 @@ def reversed_times(tally: Sequence[Row]) -> list[str]:
         f"turned {table}": (noun, f"ended before beginning: a clock went back (evidence/{table})")
         for table, noun in TIMED.items()
     }
-    return _counted(lacks, tally)
+    return _defect_counts(lacks, tally)
 
 
-def _counted(lacks: dict[str, tuple[str, str]], tally: Sequence[Row]) -> list[str]:
+def _defect_counts(lacks: dict[str, tuple[str, str]], tally: Sequence[Row]) -> list[str]:
     """What there is any of: its noun, and what is wrong with it."""
     found = [(row["found"], lacks[row["what"]]) for row in tally if row["what"] in lacks]
     return [f"{counted(number, noun)} {wrong}" for number, (noun, wrong) in found if number]
@@ -296,7 +296,7 @@ def _passes(run_dir: Path, facts: RunFacts, derived: Derived) -> list[str]:
     ]
 
 
-def _unfollowed(derived: Derived) -> list[str]:
+def _unfinished_searches(derived: Derived) -> list[str]:
     """Registers that are not searched to the end, as a checker of linearizability says, too."""
     names = {part["p"]: f"{part['topic']}-{part['partition']}" for part in derived.parts}
     return [

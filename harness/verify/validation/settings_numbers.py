@@ -17,10 +17,12 @@ def replace_invalid_numbers(
 ) -> tuple[Scenario, RunFacts, list[str]]:
     """Both without such settings, and a sentence for each, which names file and setting."""
     sentences: list[str] = []
-    brokers = _sound(scenario.cluster.config, "scenario.json, cluster", sentences)
-    options = _sound(scenario.workload.options, "scenario.json, workload", sentences)
+    brokers = _valid_settings(scenario.cluster.config, "scenario.json, cluster", sentences)
+    options = _valid_settings(scenario.workload.options, "scenario.json, workload", sentences)
     topics = [
-        replace(topic, config=_sound(topic.config, f"run.json, topic {topic.name}", sentences))
+        replace(
+            topic, config=_valid_settings(topic.config, f"run.json, topic {topic.name}", sentences)
+        )
         for topic in facts.topics
     ]
     if not sentences:
@@ -33,7 +35,7 @@ def replace_invalid_numbers(
     return asked, replace(facts, topics=topics), sentences
 
 
-def _sound(config: dict[str, str], where: str, sentences: list[str]) -> dict[str, str]:
+def _valid_settings(config: dict[str, str], where: str, sentences: list[str]) -> dict[str, str]:
     wrong = {
         name: text
         for name, text in config.items()

@@ -102,7 +102,7 @@ def _fresh(folder: Path, stack: ExitStack) -> tuple[Side, Side]:
             cluster.bootstrap,
             cluster.plan.zookeeper_direct(),
             cluster.controls(),
-            addresses=[cluster.plan.direct(node) for node in cluster.plan.brokers],
+            addresses=[cluster.plan.direct_address(node) for node in cluster.plan.brokers],
         )
         for name, cluster in clusters
     )

@@ -234,7 +234,7 @@ class Topic:
         for client, before, offset, _ in self.steps():
             if offset <= before:
                 yield (
-                    f"{client} stood after offset {before} of {self.name} and then was given "
+                    f"{client} stood after offset {before} of {self.name} and then received "
                     f"{self.name}@{offset}, without seek, reset or rebalance."
                 )
 

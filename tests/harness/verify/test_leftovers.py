@@ -123,6 +123,6 @@ def test_logs_of_a_topic_that_is_gone(tmp_path: Path) -> None:
 def test_they_are_findings(tmp_path: Path) -> None:
     tables = _rows(*_moved(), manifest=[STRAY], samples=[_aside(FOLDER, 30.0)])
     result = alone("kept_too_long", tmp_path, tables, scenario=_scenario(**SOON))
-    told = "\n".join(one.sentence for one in result.findings)
-    assert f"Broker 4 has the log of {TOPIC}-0 still, 50 s after it was taken" in told
-    assert f"Broker 4 had set {FOLDER} aside for its deletion 30 s before it ended" in told
+    sentences = "\n".join(one.sentence for one in result.findings)
+    assert f"Broker 4 still has the log of {TOPIC}-0, 50 s after it left the replicas" in sentences
+    assert f"Broker 4 marked {FOLDER} for deletion 30 s before the broker ended" in sentences

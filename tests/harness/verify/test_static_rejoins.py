@@ -61,8 +61,8 @@ def test_who_is_back_in_time(after_s: float, generation: int, found: int, tmp_pa
 
 def test_the_sentence_names_who_died(tmp_path: Path) -> None:
     assert _rebalanced(tmp_path, _back(3, 2)) == [
-        "g9, a static member, was back 3.0 s after its death, before its session ran out, but went "
-        "on in a later generation (by 1)."
+        "g9, a static member, returned 3.0 s after it was killed, within its session timeout, but "
+        "in a later generation (by 1)."
     ]
 
 

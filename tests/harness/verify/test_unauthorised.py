@@ -73,7 +73,7 @@ def test_what_nobody_granted(tmp_path: Path) -> None:
 def test_what_a_broker_had_shown_to_be_granted_is_not_refused(tmp_path: Path) -> None:
     (finding,) = judged(tmp_path, [*LATE, (11, "shows grant", 1), (12, "denied", 1)]).findings
     assert finding.sub_kind == "refused"
-    assert f"Broker 1 refused `{SUBJECT}`" in finding.sentence
+    assert f"Broker 1 denied `{SUBJECT}`" in finding.sentence
 
 
 def test_a_broker_that_never_hears_of_the_end(tmp_path: Path) -> None:

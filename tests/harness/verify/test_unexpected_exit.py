@@ -37,7 +37,7 @@ def test_brokers_that_live_are_counted_by_their_lives(tmp_path: Path) -> None:
 def test_who_ends_by_itself_is_found(code: int, tmp_path: Path) -> None:
     (finding,) = _judged(tmp_path, _end(code, at_ns=CRASH_NS + S)).findings
     assert finding.sub_kind == "running"
-    assert finding.sentence.startswith(f"Broker 1 ended with exit code {code}, though nobody")
+    assert finding.sentence.startswith(f"Broker 1 exited by itself, with exit code {code};")
 
 
 @pytest.mark.parametrize("code", [-9, 137, -15, 143, 0])

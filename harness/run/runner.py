@@ -87,6 +87,9 @@ def run_scenario(
                 one.stop()
             return run_dir, judge_collected(run_dir, facts, engine, master, warming, log)
     finally:
+        # A thread within an import of C++ code aborts a process that ends meanwhile.
+        for one in preloads:
+            one.stop()
         for spark in warming:
             spark.stop()
 

@@ -8,6 +8,7 @@ import pytest
 
 from tests.broker.nodes import Nodes
 from tests.broker.waits.bystander import Bystander, Client, framed
+from tests.broker.waits.controller import wait_for_controller
 from tests.broker.waits.test_records import LONGEST_WAIT_S
 from tests.broker.zookeeper.server import ZooKeeperServer
 from urteil.broker.wire.api_keys import ApiKey
@@ -26,6 +27,7 @@ TIMEOUT_MS = 120_000
 @pytest.fixture(scope="module")
 def nodes(tmp_path_factory: pytest.TempPathFactory, zookeeper: ZooKeeperServer) -> Iterator[Nodes]:
     with Nodes(tmp_path_factory.mktemp("many"), zookeeper, "/many", 1) as started:
+        wait_for_controller(started.ports[1])
         yield started
 
 

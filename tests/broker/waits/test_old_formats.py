@@ -9,6 +9,7 @@ import pytest
 from tests.broker.nodes import Nodes
 from tests.broker.waits.batches import MIB, tiny_records, zeros
 from tests.broker.waits.bystander import Bystander, Client
+from tests.broker.waits.controller import wait_for_controller
 from tests.broker.waits.old_messages import old_messages, old_zeros
 from tests.broker.waits.test_records import LONGEST_WAIT_S, create_topic, produce
 from tests.broker.zookeeper.server import ZooKeeperServer
@@ -29,6 +30,7 @@ PRODUCE_OF, FETCH_OF = {0: 0, 1: 2}, {0: 1, 1: 3}
 def nodes(tmp_path_factory: pytest.TempPathFactory, zookeeper: ZooKeeperServer) -> Iterator[Nodes]:
     folder = tmp_path_factory.mktemp("old")
     with Nodes(folder, zookeeper, "/old", 1, message_max_bytes=str(64 * MIB)) as started:
+        wait_for_controller(started.ports[1])
         yield started
 
 

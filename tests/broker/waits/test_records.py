@@ -9,6 +9,7 @@ import pytest
 from tests.broker.nodes import Nodes
 from tests.broker.waits.batches import MIB, NOW_MS, tiny_records, zeros
 from tests.broker.waits.bystander import Bystander, Client, framed
+from tests.broker.waits.controller import wait_for_controller
 from tests.broker.zookeeper.server import ZooKeeperServer
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.compression import Compression
@@ -35,6 +36,7 @@ LARGEST_MIB = 90
 def nodes(tmp_path_factory: pytest.TempPathFactory, zookeeper: ZooKeeperServer) -> Iterator[Nodes]:
     folder = tmp_path_factory.mktemp("waits")
     with Nodes(folder, zookeeper, "/records", 1, message_max_bytes=MAX_MESSAGE_BYTES) as started:
+        wait_for_controller(started.ports[1])
         yield started
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import psutil
@@ -11,8 +13,16 @@ import pytest
 
 from urteil.chaos.observations import LabFailure
 from urteil.harness.run import play as play_module
+from urteil.harness.run import runner
 from urteil.harness.run.runner import run_scenario
-from urteil.harness.scenario import FaultSpec, Scenario, load_facts, load_scenario, with_duration
+from urteil.harness.scenario import (
+    FaultSpec,
+    RunFacts,
+    Scenario,
+    load_facts,
+    load_scenario,
+    with_duration,
+)
 from urteil.harness.scenarios import SCENARIOS
 from urteil.harness.scenarios.common import fault
 from urteil.harness.schedule import load_schedule
@@ -91,6 +101,24 @@ def test_a_failing_end_does_not_hide_an_interrupt(
     problems = load_facts(tmp_path / "latest").problems
     assert "interrupted" in problems
     assert "LabFailure: evidence of b1 did not come back" in problems
+
+
+def test_interrupted_run_leaves_no_thread_that_imports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "slow_to_import.py").write_text("import threading; threading.Event().wait(0.5)")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def interrupted(
+        scenario: Scenario, run_dir: Path, facts: RunFacts, under_load: Callable[[], None], log: Any
+    ) -> None:
+        under_load()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runner, "_play", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run_scenario(SHORT, out=tmp_path, engine="duckdb", preload=["slow_to_import"])
+    assert "preload" not in [thread.name for thread in threading.enumerate()]
 
 
 class Hanging(Interrupted):

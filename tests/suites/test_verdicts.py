@@ -48,6 +48,12 @@ def test_permitted_loss_is_expected_where_acks_are_below_all() -> None:
     )
 
 
+def test_acks_below_all_permit_no_other_anomaly() -> None:
+    divergent = _result("leader-moves", replica_divergence=Status.PERMITTED)
+    with pytest.raises(AssertionError, match="replica_divergence"):
+        assert_expected(SCENARIOS["leader-moves"], [divergent])
+
+
 def test_anomaly_that_a_scenario_has_to_show_is_found_and_permitted() -> None:
     found = _result("unclean-on", lost_write=Status.PERMITTED)
     assert_expected(SCENARIOS["unclean-on"], [found])

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from urteil.broker.metrics.request_counts import FOLLOWER_FETCH, ApiRequests, RequestCounts, Times
-from urteil.broker.metrics.text_format import Family, Sample, gauge, quantiles_ms
+from urteil.broker.metrics.text_format import (
+    Family,
+    Sample,
+    build_family,
+    build_single,
+    quantiles_ms,
+)
 from urteil.broker.wire.api_keys import ApiKey
 
 PREFIX = "kafka_network_requestmetrics"
@@ -14,11 +20,11 @@ HANDLERS = "kafka_server_kafkarequesthandlerpool_requesthandleravgidle"
 Shown = Sequence[tuple[str, int, ApiRequests]]
 """Name, version and requests, in the order of names."""
 
-_TIMES: tuple[tuple[str, str, Callable[[Times], float]], ...] = (
-    ("requestqueuetimems", "From arrival until it was begun, in ms", lambda one: one[0]),
-    ("localtimems", "Its handler ran, in ms", lambda one: one[1] - one[2]),
-    ("remotetimems", "Its handler waited, in ms", lambda one: one[2]),
-    ("totaltimems", "From arrival to the answer, in ms", lambda one: one[0] + one[1]),
+_TIMES: tuple[tuple[str, Callable[[Times], float]], ...] = (
+    ("requestqueuetimems", lambda one: one[0]),
+    ("localtimems", lambda one: one[1] - one[2]),
+    ("remotetimems", lambda one: one[2]),
+    ("totaltimems", lambda one: one[0] + one[1]),
 )
 
 
@@ -32,22 +38,20 @@ def request_families(counts: RequestCounts, up_s: float) -> Iterator[Family]:
         ((("request", name), ("version", str(version))), count)
         for (name, version), count in versions.items()
     ]
-    yield Family(f"{PREFIX}_requests_total", "counter", "Requests answered", samples)
-    for metric, about, time in _TIMES:
-        yield from _times(f"{PREFIX}_{metric}", about, time, shown)
+    yield build_family(f"{PREFIX}_requests_total", samples)
+    for metric, time in _TIMES:
+        yield from _times(f"{PREFIX}_{metric}", time, shown)
     yield from _handlers(max(0.0, up_s - counts.busy_s), up_s)
 
 
-def _times(
-    metric: str, about: str, time: Callable[[Times], float], shown: Shown
-) -> Iterator[Family]:
+def _times(metric: str, time: Callable[[Times], float], shown: Shown) -> Iterator[Family]:
     by_name: dict[str, list[ApiRequests]] = {}
     for name, _, asked in shown:
         by_name.setdefault(name, []).append(asked)
     totals: list[Sample] = [
         ((("request", name),), sum(one.count for one in every)) for name, every in by_name.items()
     ]
-    yield Family(f"{metric}_count", "counter", "Requests timed", totals)
+    yield build_family(f"{metric}_count", totals)
     samples = (
         sample
         for name, every in by_name.items()
@@ -55,13 +59,12 @@ def _times(
             (time(times) for one in every for times in one.recent), (("request", name),)
         )
     )
-    yield Family(metric, "gauge", about, samples)
+    yield build_family(metric, samples)
 
 
 def _handlers(idle_s: float, up_s: float) -> Iterator[Family]:
-    about = "Share of the time since the start in which no request was handled"
-    yield gauge(f"{HANDLERS}_percent", about, round(idle_s / up_s, 6) if up_s > 0 else 1.0)
-    yield Family(f"{HANDLERS}percent_count", "counter", "It in ns", [((), int(idle_s * 1e9))])
+    yield build_single(f"{HANDLERS}_percent", round(idle_s / up_s, 6) if up_s > 0 else 1.0)
+    yield build_single(f"{HANDLERS}percent_count", int(idle_s * 1e9))
 
 
 def _shown_counts(counts: RequestCounts) -> Iterator[tuple[str, int, ApiRequests]]:

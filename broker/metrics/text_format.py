@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from itertools import islice
 from math import ceil
 
+from urteil.broker.metrics.declarations import METRICS
+
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 BLOCK_LINES = 500
 QUANTILES = {
@@ -43,12 +45,15 @@ class Family:
             yield f"{self.name}{_labels(labels)} {value}\n"
 
 
-def gauge(name: str, about: str, value: float) -> Family:
-    return Family(name, "gauge", about, [((), value)])
+def build_family(name: str, samples: Iterable[Sample]) -> Family:
+    """Return the declared metric `name` with its samples."""
+    metric = METRICS[name]
+    return Family(name, metric.kind, metric.help, samples)
 
 
-def counter(name: str, about: str, value: float) -> Family:
-    return Family(name, "counter", about, [((), value)])
+def build_single(name: str, value: float) -> Family:
+    """Return the declared metric `name` with one value without labels."""
+    return build_family(name, [((), value)])
 
 
 def quantiles_ms(values_s: Iterable[float], labels: Labels = ()) -> Iterator[Sample]:

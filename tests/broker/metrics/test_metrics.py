@@ -18,7 +18,7 @@ from urteil.broker.metrics import scrape_server
 from urteil.broker.metrics.request_counts import FOLLOWER_FETCH, RequestCounts, kind_of
 from urteil.broker.metrics.request_metrics import request_families
 from urteil.broker.metrics.scrape_server import MAX_OPEN, ScrapeServer
-from urteil.broker.metrics.text_format import BLOCK_LINES, Family, Sample, gauge, quantiles_ms
+from urteil.broker.metrics.text_format import BLOCK_LINES, Family, Sample, quantiles_ms
 from urteil.broker.replication.traffic import Traffic
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.messages import FetchRequest
@@ -114,7 +114,7 @@ def test_remote_time_excludes_tasks_that_a_request_started() -> None:
 
 
 @contextlib.asynccontextmanager
-async def scraped(text: str = "".join(gauge("up", "It is", 1).blocks())) -> AsyncIterator[int]:
+async def scraped(text: str = "# HELP up It is\n# TYPE up gauge\nup 1\n") -> AsyncIterator[int]:
     server, port = ScrapeServer(lambda: [text]), free_port()
     await server.listen("127.0.0.1", port)
     try:

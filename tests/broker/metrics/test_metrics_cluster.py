@@ -13,6 +13,7 @@ from kafka.admin import KafkaAdminClient, NewTopic
 from tests.broker.metrics.exposition import Labels, parse
 from tests.subscribed import subscribed
 from tests.waiting import until
+from urteil.broker.metrics.declarations import METRICS
 from urteil.harness.cluster import Cluster
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.targets import UrteilTarget
@@ -87,6 +88,17 @@ def test_produced_and_consumed_records_are_counted(brokers: ScrapedMetrics) -> N
         assert len({each["kafka_log_log_logendoffset"][where] for each in logs}) == 1
         assert all(each["kafka_log_log_logstartoffset"][where] == 0 for each in logs)
     assert all(sum(_of("counted", each["kafka_log_log_size"])) == bytes_in for each in logs)
+
+
+def test_scrape_has_every_declared_metric_and_its_labels(brokers: ScrapedMetrics) -> None:
+    produce(brokers)
+    for broker in brokers.addresses:
+        scraped = brokers.scrape(broker)
+        assert scraped.keys() == METRICS.keys()
+        for name, samples in scraped.items():
+            labels = {tuple(label for label, _ in sample) for sample in samples}
+            totals = {()} if name.startswith(TRAFFIC) else set()
+            assert labels <= {METRICS[name].labels} | totals, name
 
 
 def _of(topic: str, samples: dict[Labels, float]) -> list[float]:

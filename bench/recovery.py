@@ -6,7 +6,7 @@ import time
 
 from load_tools import Load
 
-from urteil.chaos.faults.fault import until
+from urteil.chaos.waiting import until
 from urteil.harness.scenario import ClusterSpec
 
 SPEC = ClusterSpec(

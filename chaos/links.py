@@ -22,6 +22,7 @@ from urteil.chaos.observations import (
 )
 from urteil.chaos.topology import Address, Plan, ProxyPlan
 from urteil.chaos.toxiproxy import Toxic, ToxiproxyFailed, ToxiproxyServer, ToxiproxyStuck
+from urteil.chaos.waiting import until
 
 T = TypeVar("T")
 STREAMS = (DOWNSTREAM, UPSTREAM)
@@ -291,11 +292,14 @@ class Links:
     def _await_proxies(self, node: str) -> None:
         """Wait until the server of `node` reports its proxies in their intended state."""
         wanted = {one.name: self._open_at_start(one.link) for one in self._proxies_of(node)}
-        deadline = time.monotonic() + START_DEADLINE_S
-        while problem := self._describe_difference(node, wanted):
-            if time.monotonic() > deadline or not self._processes.toxiproxy_alive(node):
-                raise LabFailure(f"the Toxiproxy beside {node} does not serve: {problem}")
-            time.sleep(POLL_S)
+        problem = until(
+            lambda: self._describe_difference(node, wanted),
+            lambda problem: not problem or not self._processes.toxiproxy_alive(node),
+            deadline_s=START_DEADLINE_S,
+            poll_s=POLL_S,
+        )
+        if problem:
+            raise LabFailure(f"the Toxiproxy beside {node} does not serve: {problem}")
 
     def _describe_difference(self, node: str, wanted: dict[str, bool]) -> str:
         """How the server's proxies differ from `wanted` (enabled by name); empty if they agree."""

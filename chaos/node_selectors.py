@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import difflib
 import re
-import threading
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from urteil.chaos.controls import Controls
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.observations import CLIENT, Link, NodeState, PartitionView
+from urteil.chaos.waiting import until
 
-POLL_S = 0.1
 OFFSETS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"
 GROUP = "urteil-group"
 """The group of the lab's own workload, for the role `coordinator`."""
@@ -59,14 +57,22 @@ def _view(controls: Controls, arguments: FaultArguments) -> PartitionView:
 
 def _leader(controls: Controls, arguments: FaultArguments) -> str:
     """The leader; if it is dead, the next one."""
-    deadline = time.monotonic() + arguments.election_deadline_s
-    while True:
-        leader = _view(controls, arguments).leader
-        if leader is not None and running_nodes(controls, [leader]):
-            return leader
-        if time.monotonic() > deadline:
-            raise NoTarget(f"{arguments.topic}-{arguments.partition} has no running leader")
-        threading.Event().wait(POLL_S)
+    leader = _await_running(controls, lambda: _view(controls, arguments).leader, arguments)
+    if leader is None:
+        raise NoTarget(f"{arguments.topic}-{arguments.partition} has no running leader")
+    return leader
+
+
+def _await_running(
+    controls: Controls, elected: Callable[[], str | None], arguments: FaultArguments
+) -> str | None:
+    """The elected node that runs; None if there is none within the deadline for an election."""
+
+    def read() -> str | None:
+        node = elected()
+        return node if node is not None and running_nodes(controls, [node]) else None
+
+    return until(read, deadline_s=arguments.election_deadline_s)
 
 
 def _followers(controls: Controls, arguments: FaultArguments) -> list[str]:
@@ -86,14 +92,10 @@ def _non_leaders(controls: Controls, arguments: FaultArguments) -> list[str]:
 
 def _controller(controls: Controls, arguments: FaultArguments) -> str:
     """The controller; if it is dead, the next one."""
-    deadline = time.monotonic() + arguments.election_deadline_s
-    while True:
-        node = controls.controller()
-        if node is not None and running_nodes(controls, [node]):
-            return node
-        if time.monotonic() > deadline:
-            raise NoTarget("no running broker is controller")
-        threading.Event().wait(POLL_S)
+    node = _await_running(controls, controls.controller, arguments)
+    if node is None:
+        raise NoTarget("no running broker is controller")
+    return node
 
 
 def _random(controls: Controls, arguments: FaultArguments, *, excluding: str | None = None) -> str:

@@ -7,9 +7,10 @@ from typing import ClassVar
 from urteil.chaos.controls import Controls
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.faults.elect_unclean import LEADERLESS_S
-from urteil.chaos.faults.fault import Proof, until
+from urteil.chaos.faults.fault import Proof
 from urteil.chaos.faults.topic_fault import SettingFault
 from urteil.chaos.node_selectors import NoTarget
+from urteil.chaos.waiting import until
 
 
 class AllowUnclean(SettingFault):

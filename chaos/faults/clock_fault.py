@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import time
+from operator import not_
 from typing import ClassVar
 
 from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
 from urteil.chaos.faults.fault import KAFKA, MIX, PROCESS, URTEIL, Fault, Proof, run_on_all
+from urteil.chaos.waiting import until
 
 DEADLINE_S = 8.0
 TOLERATED_S = 0.5
-POLL_S = 0.1
 
 
 class ClockFault(Fault):
@@ -50,22 +50,21 @@ class ClockFault(Fault):
         return f"the clocks of {', '.join(self.targets)} are correct again"
 
     def find_residual_effects(self, controls: Controls) -> str:
-        deadline = time.monotonic() + DEADLINE_S
-        while True:
+        def describe_wrong_clocks() -> str:
             ahead = {node: controls.clocks.clock_offset_s(node) for node in self.targets}
-            wrong = [f"{n} is {s:+.1f} s ahead" for n, s in ahead.items() if abs(s) > TOLERATED_S]
-            if not wrong or time.monotonic() > deadline:
-                return ", ".join(wrong)
-            time.sleep(POLL_S)
+            return ", ".join(
+                f"{n} is {s:+.1f} s ahead" for n, s in ahead.items() if abs(s) > TOLERATED_S
+            )
+
+        return until(describe_wrong_clocks, not_, deadline_s=DEADLINE_S)
 
     def _set_and_measure(self, controls: Controls, node: str) -> tuple[bool, str]:
         before_s = controls.clocks.clock_offset_s(node)
         self.set_clock(controls, node)
-        deadline = time.monotonic() + DEADLINE_S
-        while True:
-            now_s = controls.clocks.clock_offset_s(node)
-            visible = self.is_visible(before_s, now_s)
-            if visible or time.monotonic() > deadline:
-                text = f"{node} stamped a record {before_s:+.1f} s ahead before, {now_s:+.1f} s now"
-                return visible, text
-            time.sleep(POLL_S)
+        now_s = until(
+            lambda: controls.clocks.clock_offset_s(node),
+            lambda now_s: self.is_visible(before_s, now_s),
+            deadline_s=DEADLINE_S,
+        )
+        text = f"{node} stamped a record {before_s:+.1f} s ahead before, {now_s:+.1f} s now"
+        return self.is_visible(before_s, now_s), text

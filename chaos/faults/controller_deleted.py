@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
-
 from urteil.chaos.controls import Controls
 from urteil.chaos.faults.fault import KAFKA, MIX, URTEIL, Fault, Proof
 from urteil.chaos.observations import ControllerTerm
+from urteil.chaos.waiting import until
 
 ELECTED_S = 10.0
 POLL_S = 0.02
@@ -43,9 +42,9 @@ class ControllerDeleted(Fault):
 
 def _await_election(controls: Controls, before: ControllerTerm | None) -> ControllerTerm | None:
     """The first term other than `before`, or the current one when the deadline passes."""
-    deadline = time.monotonic() + ELECTED_S
-    while (term := controls.zookeeper_admin.controller_term()) in (None, before):
-        if time.monotonic() > deadline:
-            break
-        time.sleep(POLL_S)
-    return term
+    return until(
+        controls.zookeeper_admin.controller_term,
+        lambda term: term not in (None, before),
+        deadline_s=ELECTED_S,
+        poll_s=POLL_S,
+    )

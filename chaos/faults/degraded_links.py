@@ -8,10 +8,11 @@ from typing import ClassVar
 
 from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.fault import Fault, Proof, describe_broken_links, until
+from urteil.chaos.faults.fault import Fault, Proof, describe_broken_links
 from urteil.chaos.faults.partition import describe_answers
 from urteil.chaos.node_selectors import NoTarget
 from urteil.chaos.observations import Link, Transfer
+from urteil.chaos.waiting import until
 
 Both = tuple[Transfer, Transfer]
 TRANSFER_S = 10.0

@@ -16,10 +16,10 @@ from urteil.chaos.faults.fault import (
     Proof,
     describe_stopped_nodes,
     run_on_all,
-    until,
 )
 from urteil.chaos.faults.partition import PROBE_S, describe_answers, prove_silence
 from urteil.chaos.observations import Descriptors, LabFailure, Link, NodeState
+from urteil.chaos.waiting import until
 
 FIRST_OPENED = 8
 LASTS_S = 1.0

@@ -8,9 +8,9 @@ from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.faults.disk_fault import LiveDiskFault
-from urteil.chaos.faults.fault import until
 from urteil.chaos.log_directories import partitions, segments
 from urteil.chaos.observations import LabFailure
+from urteil.chaos.waiting import until
 
 ENDS_S = 1.0
 """A broker that reached the limit before healing exits within this time."""

@@ -7,15 +7,8 @@ from typing import ClassVar
 from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
 from urteil.chaos.fault_arguments import FaultArguments
-from urteil.chaos.faults.fault import (
-    KAFKA,
-    MIX,
-    URTEIL,
-    Fault,
-    Proof,
-    run_on_all,
-    until,
-)
+from urteil.chaos.faults.fault import KAFKA, MIX, URTEIL, Fault, Proof, run_on_all
+from urteil.chaos.waiting import until
 
 DELAY_MS = 100
 MOST_MS = 10_000

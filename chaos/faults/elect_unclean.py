@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import ClassVar
 
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.fault import Proof, until
+from urteil.chaos.faults.fault import Proof
 from urteil.chaos.faults.topic_fault import TopicFault
 from urteil.chaos.node_selectors import NoTarget
 from urteil.chaos.observations import PartitionView
+from urteil.chaos.waiting import until
 
 LEADERLESS_S = 20.0
 ELECTED_S = 5.0

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -31,7 +29,6 @@ TEXT_OPTIONS = {"command", "direction", "how", *COORDINATOR_OPTIONS}
 
 EXPIRY_S = 60.0
 HEALED_S = 3.0
-POLL_S = 0.1
 PROCESS, DOCKER = "process", "docker"
 URTEIL, KAFKA, MIX, EXTERNAL = "urteil", "kafka", "mix", "external"
 
@@ -176,13 +173,3 @@ def probe_all(controls: Controls, links: Sequence[Link], *, timeout_s: float) ->
     """Probe all links in parallel."""
     with ThreadPoolExecutor(max(1, min(16, len(links)))) as pool:
         return list(pool.map(lambda link: controls.net.probe(link, timeout_s=timeout_s), links))
-
-
-def until(condition: Callable[[], bool], *, deadline_s: float) -> bool:
-    """Wait until the condition holds. False if the deadline passes first."""
-    deadline = time.monotonic() + deadline_s
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        threading.Event().wait(POLL_S)
-    return True

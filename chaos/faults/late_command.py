@@ -8,7 +8,8 @@ from typing import ClassVar
 from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
 from urteil.chaos.fault_arguments import FaultArguments
-from urteil.chaos.faults.fault import Fault, Proof, describe_stopped_nodes, until
+from urteil.chaos.faults.fault import Fault, Proof, describe_stopped_nodes
+from urteil.chaos.waiting import until
 
 SETTLES_S = 20.0
 UPDATE_METADATA, STOP_REPLICA = "UpdateMetadata", "StopReplica"

@@ -7,16 +7,10 @@ from typing import ClassVar
 from urteil.chaos.controls import Controls
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.faults.degraded_links import SHOWN_S, select_fault_links
-from urteil.chaos.faults.fault import (
-    HEALED_S,
-    Fault,
-    Proof,
-    describe_broken_links,
-    probe_all,
-    until,
-)
+from urteil.chaos.faults.fault import HEALED_S, Fault, Proof, describe_broken_links, probe_all
 from urteil.chaos.node_selectors import NoTarget
 from urteil.chaos.observations import Link
+from urteil.chaos.waiting import until
 
 REPEATS = 2
 """Further measurements of each link before the fault: one alone may be slow by host load."""

@@ -6,8 +6,9 @@ from typing import ClassVar
 
 from urteil.chaos.admin_controls import Replicas
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.fault import Proof, until
+from urteil.chaos.faults.fault import Proof
 from urteil.chaos.faults.topic_fault import TopicFault
+from urteil.chaos.waiting import until
 
 DEADLINE_S = 60.0
 BEGINS_S = 10.0

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-import time
 from typing import ClassVar
 
 from urteil.chaos.controls import ClientControls, Controls
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.faults.fault import Fault, Proof
 from urteil.chaos.observations import LabFailure
+from urteil.chaos.waiting import until
 
 EVERY_MS = 500
 JOINED_DEADLINE_S = 20.0
@@ -75,8 +75,9 @@ class RebalanceStorm(Fault):
 
     def _await_assignment(self, members: ClientControls, name: str) -> bool:
         """Wait until the member has partitions. False at healing or on the deadline."""
-        deadline = time.monotonic() + JOINED_DEADLINE_S
-        while not members.assignments(name):
-            if self._stop.wait(POLL_S) or time.monotonic() > deadline:
-                return False
-        return True
+        return until(
+            lambda: bool(members.assignments(name)),
+            deadline_s=JOINED_DEADLINE_S,
+            poll_s=POLL_S,
+            stop=self._stop,
+        )

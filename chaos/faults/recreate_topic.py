@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.fault import Proof, describe_stopped_nodes, until
+from urteil.chaos.faults.fault import Proof, describe_stopped_nodes
 from urteil.chaos.faults.topic_fault import TopicFault
+from urteil.chaos.waiting import until
 
 RECORDS, NEW_RECORDS = 40, 7
 ASKED_S = 10.0

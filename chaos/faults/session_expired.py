@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import time
+from operator import not_
 
 from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
 from urteil.chaos.faults.fault import KAFKA, MIX, URTEIL, Fault, Proof, run_on_all
+from urteil.chaos.waiting import until
 
 DEADLINE_S = 5.0
-ATTEMPTS = 50
 REGISTERED_S = 5.0
 POLL_S = 0.05
 
@@ -36,12 +36,13 @@ class SessionExpired(Fault):
         return Proof(acted=acted, text="; ".join(text for _, text in results))
 
     def heal(self, controls: Controls) -> str:
-        deadline = time.monotonic() + REGISTERED_S
-        while absent := self.find_residual_effects(controls):
-            if time.monotonic() > deadline:
-                return f"after {REGISTERED_S:g} s {absent}"
-            time.sleep(POLL_S)
-        return "registered again"
+        absent = until(
+            lambda: self.find_residual_effects(controls),
+            not_,
+            deadline_s=REGISTERED_S,
+            poll_s=POLL_S,
+        )
+        return f"after {REGISTERED_S:g} s {absent}" if absent else "registered again"
 
     def find_residual_effects(self, controls: Controls) -> str:
         registered = controls.registered()
@@ -54,12 +55,14 @@ def _expire(controls: Controls, node: str, session: int | None) -> tuple[bool, s
     close is repeated."""
     if session is None:
         return False, f"{node} was not registered"
-    deadline = time.monotonic() + DEADLINE_S
-    for attempt in range(1, ATTEMPTS + 1):
+    attempts = 0
+
+    def close_session() -> bool:
+        nonlocal attempts
+        attempts += 1
         controls.zookeeper_admin.end_session(session)
-        now = controls.zookeeper_admin.session(node)
-        if now != session:
-            return True, f"session {session:#x} of {node} is gone (attempt {attempt})"
-        if time.monotonic() > deadline:
-            break
+        return controls.zookeeper_admin.session(node) != session
+
+    if until(close_session, deadline_s=DEADLINE_S, poll_s=0.0):
+        return True, f"session {session:#x} of {node} is gone (attempt {attempts})"
     return False, f"session {session:#x} still holds the registration of {node}"

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from typing import ClassVar
 
 from urteil.chaos.client_selectors import select_clients
 from urteil.chaos.controls import ClientControls, Controls
 from urteil.chaos.faults.fault import Fault, Proof
+from urteil.chaos.waiting import until
 
 IDLE_S = 1.5
 """Longer than the interval at which an idle member writes its journal (`journal.IDLE_NS`)."""
@@ -51,10 +50,10 @@ class SlowPoll(Fault):
 
 def _is_idle(controls: ClientControls, name: str) -> bool:
     """Whether the member writes nothing for IDLE_S, before DEADLINE_S: a poll may be running."""
-    deadline = time.monotonic() + DEADLINE_S
-    while time.monotonic() < deadline:
-        before = controls.journal_bytes(name)
-        threading.Event().wait(IDLE_S)
-        if controls.journal_bytes(name) == before:
-            return True
-    return False
+    sizes: list[int] = []
+
+    def has_paused() -> bool:
+        sizes.append(controls.journal_bytes(name))
+        return sizes[-1:] == sizes[-2:-1]
+
+    return until(has_paused, deadline_s=DEADLINE_S, poll_s=IDLE_S)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from typing import ClassVar
 
 from urteil.chaos import node_selectors
@@ -11,6 +10,7 @@ from urteil.chaos.controls import Controls
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.faults.fault import KAFKA, MIX, URTEIL, Fault, Proof, run_on_all
 from urteil.chaos.observations import Limits
+from urteil.chaos.waiting import until
 
 CPUS = 0.1
 THROTTLED_PERIODS = 3
@@ -60,11 +60,15 @@ class Starve(Fault):
 def _await_throttling(controls: Controls, node: str, least: int) -> Limits:
     """The node's limits after `least` throttled periods. Requests keep the node busy meanwhile."""
     links = [one for one in controls.net.links() if one.dst == node]
-    deadline = time.monotonic() + DEADLINE_S
-    while (now := controls.cpu_throttling(node)).throttled < least and time.monotonic() < deadline:
+
+    def read_under_load() -> Limits:
         for link in links[:1]:
             controls.net.measure_transfer(link, request_count=REQUESTS, timeout_s=1.0)
-    return now
+        return controls.cpu_throttling(node)
+
+    return until(
+        read_under_load, lambda now: now.throttled >= least, deadline_s=DEADLINE_S, poll_s=0.0
+    )
 
 
 def _describe_limits(limits: Limits) -> str:

@@ -6,8 +6,9 @@ from typing import ClassVar
 
 from urteil.chaos.controls import Controls
 from urteil.chaos.fault_arguments import FaultArguments
-from urteil.chaos.faults.fault import Proof, until
+from urteil.chaos.faults.fault import Proof
 from urteil.chaos.faults.topic_fault import TopicFault
+from urteil.chaos.waiting import until
 
 COUNT = 4
 PARTITIONS = 3

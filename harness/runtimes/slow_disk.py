@@ -11,9 +11,9 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from urteil.chaos.faults.fault import until
 from urteil.chaos.log_directories import partitions, segments
 from urteil.chaos.observations import LabFailure
+from urteil.chaos.waiting import until
 from urteil.harness.dependencies.installation import MissingDependency
 from urteil.harness.dependencies.strace import strace_binary
 

@@ -7,7 +7,7 @@ import pytest
 from tests.chaos.paper import PaperCluster
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.faults import FAULTS, clock_fault
-from urteil.chaos.faults.fault import until
+from urteil.chaos.waiting import until
 
 
 @pytest.mark.parametrize(("option", "offset_s"), [({}, 300.0), ({"offset_s": -60}, -60.0)])

@@ -1,0 +1,69 @@
+"""Waits for conditions that nothing announces: reads them until they hold, with a deadline.
+
+Every such wait of chaos, harness and bench is a call of `until` or `retry`; there are no other
+deadline loops. A process, a thread or an event is waited for by itself.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+POLL_S = 0.1
+
+Value = TypeVar("Value")
+Error = TypeVar("Error", bound=Exception)
+
+
+def until(
+    read: Callable[[], Value],
+    reached: Callable[[Value], object] = bool,
+    *,
+    deadline_s: float,
+    poll_s: float = POLL_S,
+    patience_s: float = math.inf,
+    stop: threading.Event | None = None,
+) -> Value:
+    """Read every `poll_s` until the value is `reached`. Returns the last value.
+
+    Gives up when `deadline_s` have passed, when the value has not changed for `patience_s`, or when
+    `stop` is set: then the returned value is not `reached`. Reads once at least, and once more
+    after the pause in which the deadline passes. With `operator.not_` as `reached`, `read` returns
+    what is still wrong.
+    """
+    stop = stop or threading.Event()
+    began = changed = time.monotonic()
+    value = read()
+    while not reached(value):
+        if time.monotonic() > min(began + deadline_s, changed + patience_s) or stop.wait(poll_s):
+            break
+        previous, value = value, read()
+        if value != previous:
+            changed = time.monotonic()
+    return value
+
+
+def retry(
+    act: Callable[[], Value],
+    errors: type[Error],
+    is_transient: Callable[[Error], bool] = lambda _error: True,
+    *,
+    deadline_s: float,
+    poll_s: float = POLL_S,
+    stop: threading.Event | None = None,
+) -> Value:
+    """Return the result of `act`, repeated every `poll_s` while it raises a transient error.
+
+    Raises the error when `deadline_s` have passed or `stop` is set.
+    """
+    stop = stop or threading.Event()
+    deadline = time.monotonic() + deadline_s
+    while True:
+        try:
+            return act()
+        except errors as error:
+            if not is_transient(error) or time.monotonic() > deadline or stop.wait(poll_s):
+                raise

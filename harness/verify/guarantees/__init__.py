@@ -1,135 +1,45 @@
-"""The guarantees by name, one a file."""
+"""Every guarantee that is judged, by subject.
+
+A guarantee is one module with one `GUARANTEE` in the folder of its subject. All modules below this
+package are imported here, so that a new file is a new guarantee; modules without a `GUARANTEE` hold
+SQL that several guarantees of a subject share.
+"""
 
 from __future__ import annotations
 
-from urteil.harness.verify.guarantees import (
-    aborted_read,
-    ack_below_min_isr,
-    causal_loss,
-    commit_beyond_processed,
-    commit_register,
-    commit_went_back,
-    compacted_too_early,
-    corrupt,
-    disagreement,
-    duplicate,
-    end_below_ack,
-    epoch_lineage,
-    epoch_went_back,
-    future_read,
-    g0,
-    g1c,
-    g_single,
-    generation_went_back,
-    hanging_txn,
-    hole,
-    inconsistent_offset,
-    index_wrong,
-    kept_too_long,
-    latest_value_lost,
-    latest_went_back,
-    loss_not_a_suffix,
-    lost_write,
-    misplaced_ack,
-    no_delivery,
-    no_progress,
-    nonmonotonic_poll,
-    offset_renumbered,
-    offsets_not_atomic,
-    phantom,
-    poll_skip,
-    precommitted_read,
-    processed_twice,
-    quota_exceeded,
-    reordered_send,
-    replica_divergence,
-    resurrected_key,
-    retained_too_short,
-    sequence_gap,
-    slow_recovery,
-    stale_append,
-    stale_value_visible,
-    time_index_wrong,
-    tombstone_too_early,
-    torn_txn,
-    two_leaders,
-    two_owners,
-    unauthorised,
-    unclean_leader,
-    unexpected_exit,
-    unprocessed,
-    unseen,
-    vanished_read,
-    wrong_answer,
-    zombie_commit,
-    zombie_write,
-)
+import pkgutil
+from collections.abc import Iterator
+from importlib import import_module
+
 from urteil.harness.verify.guarantees.base import Guarantee
 
-_MODULES = (
-    lost_write,
-    unseen,
-    loss_not_a_suffix,
-    phantom,
-    corrupt,
-    future_read,
-    aborted_read,
-    duplicate,
-    inconsistent_offset,
-    misplaced_ack,
-    vanished_read,
-    reordered_send,
-    sequence_gap,
-    stale_append,
-    poll_skip,
-    nonmonotonic_poll,
-    hole,
-    time_index_wrong,
-    index_wrong,
-    replica_divergence,
-    epoch_lineage,
-    two_leaders,
-    unclean_leader,
-    epoch_went_back,
-    ack_below_min_isr,
-    two_owners,
-    zombie_commit,
-    generation_went_back,
-    commit_beyond_processed,
-    commit_went_back,
-    commit_register,
-    unprocessed,
-    processed_twice,
-    torn_txn,
-    precommitted_read,
-    zombie_write,
-    hanging_txn,
-    offsets_not_atomic,
-    g0,
-    g1c,
-    g_single,
-    latest_went_back,
-    end_below_ack,
-    causal_loss,
-    disagreement,
-    latest_value_lost,
-    stale_value_visible,
-    resurrected_key,
-    tombstone_too_early,
-    compacted_too_early,
-    offset_renumbered,
-    retained_too_short,
-    kept_too_long,
-    unauthorised,
-    quota_exceeded,
-    wrong_answer,
-    no_progress,
-    no_delivery,
-    slow_recovery,
-    unexpected_exit,
+_ORDER = (
+    *("delivery", "replication", "elections", "groups", "transactions"),
+    *("metadata", "compaction", "retention", "security", "availability"),
 )
+"""Subjects in the order of reports: what users lose first."""
 
-GUARANTEES: dict[str, Guarantee] = {module.GUARANTEE.name: module.GUARANTEE for module in _MODULES}
-"""Every guarantee that is judged, in the order in which reports show them."""
 
-__all__ = ["GUARANTEES", "Guarantee"]
+def _declared(subject: str) -> Iterator[Guarantee]:
+    package = import_module(f"{__name__}.{subject}")
+    for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+        declared = getattr(import_module(module.name), "GUARANTEE", None)
+        if isinstance(declared, Guarantee):
+            yield declared
+
+
+SUBJECTS: dict[str, tuple[Guarantee, ...]] = {
+    subject: tuple(sorted(_declared(subject), key=lambda one: (one.rank, one.name)))
+    for subject in sorted(
+        (module.name for module in pkgutil.iter_modules(__path__) if module.ispkg),
+        key=_ORDER.index,
+    )
+}
+"""Subject (a folder of this package) to its guarantees."""
+
+GUARANTEES: dict[str, Guarantee] = {
+    guarantee.name: guarantee for guarantees in SUBJECTS.values() for guarantee in guarantees
+}
+"""Name to guarantee, in the order of reports."""
+
+__all__ = ["GUARANTEES", "SUBJECTS", "Guarantee"]

@@ -116,6 +116,8 @@ class Guarantee:
     violations: str
     explain: Explain
     permitted: str = "CAST(NULL AS STRING)"
+    rank: int = 1000
+    """Place among the guarantees of its subject in reports: the smallest first, then by name."""
     needs: tuple[str, ...] = ("sends",)
     subjects: tuple[str, ...] = ()
     """Derived tables, and columns of `parts` (`parts.compacted`). In a run where all of these are

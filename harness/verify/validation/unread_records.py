@@ -10,7 +10,7 @@ from urteil.harness.scenario import IMPORTED, RunFacts
 from urteil.harness.verify.derived.tables import Derived
 from urteil.harness.verify.engines.engine import Engine
 from urteil.harness.verify.evidence import Row
-from urteil.harness.verify.guarantees.unseen import BEYOND
+from urteil.harness.verify.guarantees.delivery.unseen import BEYOND
 from urteil.harness.verify.plurals import counted
 from urteil.harness.verify.unplaced_sends import DUE, OF_COMMIT
 

@@ -1,0 +1,1 @@
+"""Progress: brokers run, partitions accept and deliver records, recovery ends in time."""

@@ -1,0 +1,135 @@
+"""A cluster with a majority of its nodes continues to serve.
+
+Judged only where the scenario declares that its settings survive its faults. These are crashes
+and full isolations of a minority (ZooKeeper included), and one broker that cannot reach another
+while that one can reach it (a follower that cannot fetch has to leave the ISR). Each is judged
+alone, on a complete cluster, from session timeout plus 1.5 x replica.lag.time.max.ms on, or from
+when a client gives up on the old leader, if that is later; and only while a client was sending
+to the partition for the last two seconds of that time.
+
+After healing, with all replicas back, records for which two producers still wait have to be
+acknowledged, or other records of that partition. Also without faults: a partition whose replicas
+are all in sync does not stop, and not all transactions fail."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from urteil.harness.verify.guarantees.base import Guarantee
+from urteil.harness.verify.shared_tables import REFUSED, WAITS
+
+_WAIT_NS = 2_000_000_000
+
+_TRIED = f"""
+FROM trials t JOIN (SELECT k.p, MIN(k.first_ns) AS first_ns FROM ticks k GROUP BY k.p) b
+  ON b.p = t.p AND b.first_ns < t.begin_ns
+JOIN (SELECT DISTINCT a.n, a.p
+      FROM trials a JOIN tries w
+        ON w.p = a.p AND w.first_ns <= a.to_ns - {_WAIT_NS} AND w.last_ns >= a.from_ns) s
+  ON s.n = t.n AND s.p = t.p
+"""
+
+_RESUMED = f"""
+FROM (SELECT t.*, COALESCE(e.n, 0) AS beats,
+        CASE WHEN t.to_ns - t.from_ns >= {_WAIT_NS} THEN COALESCE(s.waiting, 0) ELSE 0 END
+          AS waiting
+      FROM resumptions t JOIN (SELECT k.p, MIN(k.first_ns) AS first_ns FROM ticks k GROUP BY k.p) b
+        ON b.p = t.p AND b.first_ns < t.whole_ns
+      LEFT JOIN (SELECT a.p, COUNT(*) AS n FROM resumptions a JOIN ticks k
+                   ON k.p = a.p AND k.last_ns >= a.whole_ns AND k.first_ns <= a.to_ns
+                 GROUP BY a.p) e ON e.p = t.p
+      LEFT JOIN (SELECT a.p, COUNT(DISTINCT v.client) AS waiting
+                 FROM resumptions a JOIN vals v ON v.sent_p = a.p
+                 JOIN clients c ON c.client = v.client AND c.session = v.session
+                  AND c.kind = 'producer' AND c.transactional_id IS NULL AND c.end_ns >= a.to_ns
+                 WHERE v.invoke_ns <= a.to_ns - {_WAIT_NS} AND {WAITS} >= a.from_ns
+                   AND NOT ({REFUSED})
+                 GROUP BY a.p) s ON s.p = t.p) o
+WHERE (o.beats > 0 OR o.waiting > 1)
+"""
+"""It served again, or two that wait all the time show that it did not."""
+
+
+_STOPPED = f"""
+FROM (SELECT o.p, o.since_ns, o.to_ns, COUNT(DISTINCT v.client) AS waiting
+      FROM (SELECT t.p, t.to_ns, t.bound_ns,
+              GREATEST(t.from_ns, COALESCE(MAX(k.last_ns), t.from_ns)) AS since_ns
+            FROM quiets t LEFT JOIN ticks k ON k.p = t.p AND k.first_ns <= t.to_ns
+            GROUP BY t.p, t.from_ns, t.to_ns, t.bound_ns) o
+      JOIN vals v ON v.sent_p = o.p
+      JOIN clients c ON c.client = v.client AND c.session = v.session
+        AND c.kind = 'producer' AND c.transactional_id IS NULL
+        AND c.end_ns >= o.since_ns + o.bound_ns
+      WHERE o.to_ns - o.since_ns >= o.bound_ns AND v.invoke_ns <= o.since_ns + {_WAIT_NS}
+        AND {WAITS} >= o.since_ns + o.bound_ns AND NOT ({REFUSED})
+      GROUP BY o.p, o.since_ns, o.to_ns) d
+WHERE d.waiting > 1
+"""
+"""Two wait for as long as it may take, and nobody was answered since."""
+
+
+def _explain(row: Mapping[str, Any]) -> str:
+    place, fault = f"{row['topic']}-{row['partition']}", f"{row['fault']} on {row['targets']}"
+    for_s = f"{float(row['silent_s']):.1f} s"
+    if row["sub_kind"] == "transactions stopped":
+        of = f" of group {row['grp']}" if row["grp"] else ""
+        return (
+            f"No transaction{of} ended as its client requested in {for_s}, when no fault acted and "
+            f"every replica was in sync, although {row['waiting']} were tried."
+        )
+    if row["sub_kind"] == "stopped":
+        return (
+            f"{place} acknowledged nothing for {for_s}, in which no fault acted and every replica "
+            f"was in sync, although {row['waiting']} producers waited for it."
+        )
+    if row["sub_kind"] == "not resumed":
+        return (
+            f"{place} acknowledged nothing in the {for_s} after {fault} was healed and every "
+            f"replica was in sync again, although {row['waiting']} producers waited for it."
+        )
+    return (
+        f"{place} acknowledged nothing for the last {for_s} of {fault}, although a majority was "
+        "alive and the time to move leadership had passed."
+    )
+
+
+GUARANTEE = Guarantee(
+    name="no_progress",
+    rank=10,
+    about="no acknowledgement during a fault that the settings promise to survive",
+    promise="With N replicas and min.insync.replicas of M, a partition stays available for writes "
+    "through the failure of N-M brokers, once leadership has moved.",
+    source="Kafka documentation, 4.7 Replication: Availability and Durability Guarantees",
+    opportunities=f"""SELECT SUM(b.n) AS n FROM (SELECT COUNT(*) AS n {_TRIED}
+      UNION ALL SELECT COUNT(*) AS n {_RESUMED} UNION ALL SELECT COUNT(*) FROM quiets t
+      JOIN (SELECT k.p, MIN(k.first_ns) AS first_ns FROM ticks k GROUP BY k.p) b
+        ON b.p = t.p AND b.first_ns < t.to_ns
+      UNION ALL SELECT COUNT(*) FROM standstills t) b""",
+    violations=f"""
+SELECT 'stalled' AS sub_kind, o.p, CAST(NULL AS BIGINT) AS off, o.from_ns AS at_ns,
+  o.to_ns AS until_ns, o.fault, o.targets,
+  CAST(o.to_ns - o.from_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE) AS silent_s,
+  CAST(NULL AS BIGINT) AS waiting, CAST(NULL AS STRING) AS grp
+FROM (SELECT t.* {_TRIED}) o
+WHERE NOT EXISTS (SELECT 1 FROM ticks k WHERE k.p = o.p AND k.last_ns >= o.from_ns
+                  AND k.first_ns <= o.to_ns)
+UNION ALL
+SELECT 'not resumed', o.p, CAST(NULL AS BIGINT), o.whole_ns, o.to_ns, o.fault, o.targets,
+  CAST(o.to_ns - o.whole_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE), o.waiting, NULL
+{_RESUMED} AND o.beats = 0
+UNION ALL
+SELECT 'stopped', d.p, CAST(NULL AS BIGINT), d.since_ns, d.to_ns, CAST(NULL AS STRING),
+  CAST(NULL AS STRING), CAST(d.to_ns - d.since_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE),
+  d.waiting, NULL {_STOPPED}
+UNION ALL
+SELECT 'transactions stopped', CAST(NULL AS INT), NULL, t.from_ns, t.to_ns, NULL, NULL,
+  CAST(t.to_ns - t.from_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE), CAST(t.tried AS BIGINT), t.grp
+FROM standstills t WHERE t.ended = 0 AND t.tried > 2 AND (t.clients > 1 OR t.tried > 5)""",
+    explain=_explain,
+    needs=("sends",),
+    rests_on=("sends", "faults", "states", "clients"),
+    subjects=("trials", "resumptions", "quiets", "standstills"),
+    sub_kinds=("stalled", "not resumed", "stopped", "transactions stopped"),
+    tie="j.fault, j.targets, j.grp",
+)

@@ -1,0 +1,39 @@
+"""No broker exits by itself.
+
+Judged are brokers whose process the lab started and watched. Where a fault may end a broker (a
+full disk, no file descriptors, its last log directory gone), the lab expects the exit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from urteil.harness.verify.guarantees.base import Guarantee
+
+
+def _explain(row: Mapping[str, Any]) -> str:
+    meanwhile = " while it started" if row["sub_kind"] == "starting" else ""
+    return (
+        f"Broker {row['broker'][1:]} exited{meanwhile} by itself, with exit code "
+        f"{row['exit_code']}; its last lines are in logs/{row['broker']}.log."
+    )
+
+
+GUARANTEE = Guarantee(
+    name="unexpected_exit",
+    rank=40,
+    about="a broker exited by itself",
+    promise="Failures of other brokers, of ZooKeeper, of the network or of a broker's own process "
+    "do not end the broker for good: it continues, or starts again.",
+    source="Kafka documentation, 4.7 Replication: Kafka handles failures in the fail/recover model",
+    opportunities="SELECT COUNT(*) AS n FROM ends e",
+    violations="""
+SELECT e.kind AS sub_kind, CAST(NULL AS INT) AS p, CAST(NULL AS BIGINT) AS off, e.at_ns,
+  e.at_ns AS until_ns, e.broker, e.exit_code
+FROM ends e WHERE e.exit_code IS NOT NULL""",
+    explain=_explain,
+    needs=("samples",),
+    rests_on=("samples", "faults"),
+    sub_kinds=("running", "starting"),
+    tie="j.broker, j.exit_code",
+)

@@ -1,0 +1,68 @@
+"""A compacted topic retains at least the last value of every key.
+
+Judged for keys of which every send is resolved: acknowledged with an offset, or certainly
+failed. If a value was written twice, a reader may receive only the second copy, since the first
+was cleaned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from urteil.harness.verify.guarantees.base import Guarantee, place
+from urteil.harness.verify.guarantees.compaction.keys import (
+    COMMITTED,
+    FLOORS,
+    LOSABLE,
+    UNSERVED,
+    WHOSE,
+)
+from urteil.harness.verify.plurals import counted
+
+_JUDGED = """
+WHERE k.outcome = 'ok' AND k.off = k.last_off AND k.open_n = 0 AND k.tombstone = 0
+  AND q.has_log = 1 AND k.off >= q.log_start
+"""
+
+
+def _explain(row: Mapping[str, Any]) -> str:
+    if row["sub_kind"] == "not on a follower":
+        defect = (
+            f"only {counted(row['copies'], 'replica')} of those whose logs reach so far have it"
+        )
+    elif row["sub_kind"] == "not served":
+        defect = "a complete final pass over that offset did not deliver it"
+    elif row["shown_off"] is None:
+        defect = "the key is not in the final leader's log at all"
+    else:
+        defect = (
+            f"the last that the final leader's log has of the key is at offset {row['shown_off']}"
+        )
+    return (
+        f"{row['value_id']}, the last value of key {row['key']!r}, was at {place(row)}; {defect}."
+    )
+
+
+GUARANTEE = Guarantee(
+    name="latest_value_lost",
+    rank=10,
+    about="the last value of a key is missing from a compacted topic",
+    promise="Log compaction ensures that Kafka will always retain at least the last known value "
+    "for each message key within the log of data for a single topic partition.",
+    source="Kafka documentation, 4.8 Log Compaction",
+    opportunities=f"SELECT COUNT(*) AS n FROM keyed k JOIN parts q ON q.p = k.p {_JUDGED}",
+    violations=f"""
+SELECT CASE WHEN {UNSERVED} THEN 'not served'
+    WHEN k.log_slots > 0 THEN 'not on a follower' WHEN k.copies > 0 THEN 'on some replicas'
+    WHEN k.shown_off IS NULL THEN 'absent' ELSE 'older shown' END AS sub_kind,
+  k.p, k.off, k.invoke_ns AS at_ns, k.complete_ns AS until_ns, k.value_id, k.client, k.key,
+  k.shown_off, k.copies, {WHOSE}
+FROM keyed k JOIN parts q ON q.p = k.p
+LEFT JOIN cover c ON c.p = k.p AND k.off >= c.lo AND k.off < c.hi {COMMITTED} {FLOORS} {_JUDGED}
+  AND (k.log_slots = 0 OR {UNSERVED}
+    OR (k.copies < c.copies AND k.off < q.agreed_end))""",
+    permitted=f"CASE WHEN x.sub_kind = 'not served' THEN NULL ELSE ({LOSABLE}) END",
+    explain=_explain,
+    subjects=("parts.compacted",),
+    sub_kinds=("absent", "older shown", "on some replicas", "not on a follower", "not served"),
+)

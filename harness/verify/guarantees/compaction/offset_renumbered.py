@@ -1,0 +1,59 @@
+"""Compaction never moves a record: its offset is its identity, and the order remains."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from urteil.harness.verify.guarantees.base import SLOT, Guarantee, numbered, place
+
+_JUDGED = """
+FROM vals v JOIN parts q ON q.p = v.sent_p
+WHERE v.sent = 1 AND q.compacted = 1 AND q.ours = 1 AND v.shown_slot IS NOT NULL
+"""
+_ACKED = "v.outcome = 'ok' AND v.acks <> 0 AND v.ack_off IS NOT NULL"
+
+
+def _explain(row: Mapping[str, Any]) -> str:
+    if row["sub_kind"] == "reordered":
+        return f"At {place(row)} stands a record below the base {row['found_off']} of its batch."
+    return (
+        f"{row['value_id']} belongs at {place(row)}, but after compaction it is at offset "
+        f"{row['found_off']}."
+    )
+
+
+GUARANTEE = Guarantee(
+    name="offset_renumbered",
+    rank=60,
+    about="a record of a compacted topic has another offset than it was assigned",
+    promise="The offset for a message never changes, and the ordering of messages is always "
+    "maintained: compaction removes some, but never re-orders them.",
+    source="Kafka documentation, 4.8 Log Compaction: guarantees",
+    opportunities=numbered(_JUDGED),
+    violations=f"""
+SELECT 'renumbered' AS sub_kind, v.p, COALESCE(v.ack_off, v.shown_slot % {SLOT}) AS off,
+  v.invoke_ns AS at_ns, v.complete_ns AS until_ns, v.value_id, v.client, v.acks,
+  CASE WHEN v.shown_slot % {SLOT} = v.ack_off THEN v.shown_last % {SLOT}
+    ELSE v.shown_slot % {SLOT} END AS found_off,
+  q.unclean_on, COALESCE(f.unclean_floor, 0) AS unclean_floor,
+  COALESCE(f.any_floor, 0) AS any_floor, v.idempotent, f.lost_floor
+FROM odd v JOIN parts q ON q.p = v.sent_p
+LEFT JOIN floors f ON f.p = v.sent_p AND v.invoke_ns >= f.from_ns AND v.invoke_ns < f.to_ns
+WHERE v.sent = 1 AND q.compacted = 1 AND q.ours = 1 AND v.shown_slot IS NOT NULL
+  AND (v.shown_slot <> v.shown_last OR ({_ACKED} AND v.shown_slot % {SLOT} <> v.ack_off))
+UNION ALL
+SELECT 'reordered', q.p, r.offset, NULL, NULL, r.value_id, NULL, -1, MAX(r.batch_base),
+  q.unclean_on, q.unclean_floor, 0, 1, NULL
+FROM replicas r JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.partition
+WHERE q.compacted = 1 AND q.ours = 1 AND r.offset < r.batch_base
+GROUP BY q.p, r.offset, r.value_id, q.unclean_on, q.unclean_floor""",
+    permitted="CASE WHEN x.idempotent = 0 THEN 'without idempotence a retry may append again' "
+    "WHEN x.acks = 1 AND x.off >= x.any_floor THEN 'acks=1: truncated offsets are used again' "
+    "WHEN x.unclean_on = 1 AND x.off >= x.unclean_floor "
+    "THEN 'an unclean election began below this offset' "
+    "WHEN x.off >= x.lost_floor THEN 'a fault took it from every replica that was in sync' END",
+    explain=_explain,
+    subjects=("parts.compacted",),
+    sub_kinds=("renumbered", "reordered"),
+)

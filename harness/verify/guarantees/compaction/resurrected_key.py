@@ -1,0 +1,27 @@
+"""A deleted key remains deleted.
+
+In offset order, a key whose last record is a tombstone shows no value. A pass that took longer
+than delete.retention.ms may have seen the value and missed the tombstone."""
+
+from __future__ import annotations
+
+from urteil.harness.verify.guarantees.base import Guarantee, place
+from urteil.harness.verify.guarantees.compaction.keys import LATEST_LOSABLE, latest, older
+
+GUARANTEE = Guarantee(
+    name="resurrected_key",
+    rank=30,
+    about="a deleted key shows a value again",
+    promise="A message with a key and a null payload is treated as a delete from the log: it "
+    "removes any prior message with that key, as for any new message with it.",
+    source="Kafka documentation, 4.8 Log Compaction: delete.retention.ms",
+    opportunities=latest(1),
+    violations=older(1, excused="h.took_ns <= q.delete_retention_ns"),
+    permitted=LATEST_LOSABLE,
+    explain=lambda row: (
+        f"Key {row['key']!r} was deleted by {row['latest_value_id']} at offset "
+        f"{row['latest_off']}, yet shows {row['value_id']} at {place(row)} ({row['sub_kind']})."
+    ),
+    subjects=("parts.compacted",),
+    sub_kinds=("in the log", "in a pass"),
+)

@@ -1,0 +1,84 @@
+"""A reader of a complete compacted topic gets the last value of every key, and the cleaner
+removes older ones in time.
+
+`not cleaned` is judged only where max.compaction.lag.ms is set. A value that was overwritten,
+and whose successor also lies before the active segment, stays at most that long from the healing
+of the last fault on. `tombstone kept`: likewise, a tombstone with no later record of its key is
+removed when delete.retention.ms has passed and the log is cleaned once more, as it is while
+records arrive."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from urteil.harness.verify.derived.state_spans import FOREVER_NS
+from urteil.harness.verify.guarantees.base import Guarantee, place
+from urteil.harness.verify.guarantees.compaction.keys import LATEST_LOSABLE, latest, older
+
+_SLACK_NS = 15_000_000_000
+
+_DUE = f"""
+FROM (SELECT k.*, LEAD(k.off) OVER w AS next_off, LEAD(k.complete_ns) OVER w AS next_ns,
+        LEAD(k.value_id) OVER w AS next_value_id
+      FROM keyed k WHERE k.outcome = 'ok' AND k.unresolved = 0 AND k.off IS NOT NULL
+      WINDOW w AS (PARTITION BY k.p, k.key ORDER BY k.off)) k JOIN parts q ON q.p = k.p
+WHERE q.max_lag_ns < {FOREVER_NS} AND q.clock_moved = 0 AND q.trimmed = 0
+  AND k.next_off < q.active_base AND k.off >= q.log_start
+  AND GREATEST(k.next_ns, q.calm_ns) + q.max_lag_ns + {_SLACK_NS} < q.ends_ns
+"""
+
+_OVER = f"""
+FROM (SELECT k.*, MAX(k.complete_ns) OVER (PARTITION BY k.p) AS written_ns FROM keyed k) k
+JOIN parts q ON q.p = k.p
+WHERE k.outcome = 'ok' AND k.off = k.last_off AND k.open_n = 0 AND k.tombstone = 1
+  AND q.max_lag_ns < {FOREVER_NS} AND q.delete_retention_ns < {FOREVER_NS}
+  AND q.clock_moved = 0 AND q.trimmed = 0 AND k.off < q.active_base AND k.off >= q.log_start
+  AND GREATEST(k.complete_ns, q.calm_ns) + 3 * q.max_lag_ns + q.delete_retention_ns + {_SLACK_NS}
+    < k.written_ns
+"""
+
+
+def _explain(row: Mapping[str, Any]) -> str:
+    if row["sub_kind"] == "not cleaned":
+        return (
+            f"{row['value_id']} at {place(row)} is still there, though {row['latest_value_id']} "
+            f"at offset {row['latest_off']} overwrote key {row['key']!r} longer ago than "
+            "max.compaction.lag.ms allows."
+        )
+    if row["sub_kind"] == "tombstone kept":
+        return (
+            f"The tombstone {row['value_id']} at {place(row)} is still there, though it deleted "
+            f"key {row['key']!r} longer ago than delete.retention.ms, and the log was to be "
+            "cleaned since."
+        )
+    return (
+        f"Key {row['key']!r} shows {row['value_id']} at {place(row)} ({row['sub_kind']}), but "
+        f"{row['latest_value_id']} at offset {row['latest_off']} was its last value."
+    )
+
+
+GUARANTEE = Guarantee(
+    name="stale_value_visible",
+    rank=20,
+    about="a key shows an older value than its last, or an overwritten one is never cleaned",
+    promise="Any consumer that reads from the start of the log will see at least the final state "
+    "of all records in the order they were written; max.compaction.lag.ms bounds how long a "
+    "record stays ineligible for compaction; tombstones are cleared out of the log after "
+    "delete.retention.ms.",
+    source="Kafka documentation, 4.8 Log Compaction; KIP-354; KIP-534; KAFKA-5413",
+    opportunities=f"SELECT COALESCE(SUM(u.n), 0) AS n FROM ({latest(0)} "
+    f"UNION ALL SELECT COUNT(*) AS n {_DUE} UNION ALL SELECT COUNT(*) AS n {_OVER}) u",
+    violations=f"""
+{older(0)}
+UNION ALL
+SELECT 'not cleaned', k.p, k.off, k.next_ns, k.next_ns, k.value_id, k.key, k.next_value_id,
+  k.next_off, -1, k.n_reads, 0, 0, 0, CAST(NULL AS BIGINT) {_DUE} AND k.log_slots > 0
+UNION ALL
+SELECT 'tombstone kept', k.p, k.off, k.complete_ns, k.complete_ns, k.value_id, k.key, k.value_id,
+  k.off, -1, k.n_reads, 0, 0, 0, CAST(NULL AS BIGINT) {_OVER} AND k.log_slots > 0""",
+    permitted=LATEST_LOSABLE,
+    explain=_explain,
+    subjects=("parts.compacted",),
+    sub_kinds=("in the log", "in a pass", "not cleaned", "tombstone kept"),
+)

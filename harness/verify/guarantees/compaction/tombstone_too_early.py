@@ -1,0 +1,49 @@
+"""A tombstone stays for delete.retention.ms, so that readers learn of the deletion.
+
+The time is counted from the invocation of its send, which is before the cleaner begins to count.
+Overwritten tombstones may be removed at once. Where a clock was moved, nothing is judged."""
+
+from __future__ import annotations
+
+from urteil.harness.verify.derived.retention_promises import STOPPING_NS
+from urteil.harness.verify.guarantees.base import Guarantee, place
+from urteil.harness.verify.guarantees.compaction.keys import (
+    COMMITTED,
+    FLOORS,
+    LOSABLE,
+    UNSERVED,
+    WHOSE,
+)
+
+_JUDGED = """
+WHERE k.outcome = 'ok' AND k.off = k.last_off AND k.open_n = 0 AND k.tombstone = 1
+  AND q.has_log = 1 AND k.off >= q.log_start AND q.clock_moved = 0 AND q.trimmed = 0
+"""
+_YOUNG = f"AND q.ends_ns + {STOPPING_NS} < k.invoke_ns + q.delete_retention_ns"
+
+GUARANTEE = Guarantee(
+    name="tombstone_too_early",
+    rank=40,
+    about="a tombstone was removed before delete.retention.ms had passed",
+    promise="delete.retention.ms is the time to retain delete tombstone markers for log compacted "
+    "topics: a bound on the time in which a consumer must complete a read from offset 0.",
+    source="Kafka documentation, 3.2 Topic Configs: delete.retention.ms; KIP-534",
+    opportunities=f"SELECT COUNT(*) AS n FROM keyed k JOIN parts q ON q.p = k.p {_JUDGED} {_YOUNG}",
+    violations=f"""
+SELECT CASE WHEN k.log_slots > 0 AND k.copies >= c.copies THEN 'not served'
+    WHEN k.log_slots > 0 THEN 'on some replicas' ELSE 'absent' END AS sub_kind,
+  k.p, k.off, k.invoke_ns AS at_ns, k.complete_ns AS until_ns, k.value_id, k.client, k.key,
+  k.copies, (q.ends_ns - k.invoke_ns) DIV 1000000 AS age_ms,
+  q.delete_retention_ns DIV 1000000 AS retention_ms, {WHOSE}
+FROM keyed k JOIN parts q ON q.p = k.p
+LEFT JOIN cover c ON c.p = k.p AND k.off >= c.lo AND k.off < c.hi {COMMITTED} {FLOORS} {_JUDGED}
+  {_YOUNG} AND (k.log_slots = 0 OR {UNSERVED} OR k.copies < c.copies)""",
+    permitted=f"CASE WHEN x.sub_kind = 'not served' THEN NULL ELSE ({LOSABLE}) END",
+    explain=lambda row: (
+        f"The tombstone {row['value_id']} of key {row['key']!r} at {place(row)} is gone "
+        f"({row['sub_kind']}) at most {row['age_ms']} ms after it was sent; "
+        f"delete.retention.ms is {row['retention_ms']}."
+    ),
+    subjects=("parts.compacted",),
+    sub_kinds=("absent", "on some replicas", "not served"),
+)

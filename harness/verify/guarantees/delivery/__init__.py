@@ -1,0 +1,1 @@
+"""Single records: none is lost, changed, repeated or reordered between producer and reader."""

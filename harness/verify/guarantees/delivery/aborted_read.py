@@ -1,0 +1,84 @@
+"""A record of a send that certainly failed is never readable, and a record of an aborted
+transaction is never readable under read_committed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from urteil.harness.verify.guarantees.base import SLOT, Guarantee, place
+from urteil.harness.verify.guarantees.transactions.torn_txn import SPOILED
+from urteil.harness.verify.plurals import counted
+from urteil.harness.verify.shared_tables import ENDED
+
+_ABORTED = f"""
+FROM ({ENDED}) t
+JOIN vals v ON v.value_id = t.value_id
+JOIN parts q ON q.p = t.p
+JOIN reads r ON r.value_id = t.value_id AND r.topic_id = q.topic_id AND r.partition = q.partition
+  AND r.offset = t.off
+JOIN clients c ON c.client = r.client AND c.session = r.session
+LEFT JOIN txn_p w ON w.client = v.client AND w.session = v.session AND w.txn = v.txn
+WHERE t.marks = 1 AND t.ended >= 4 AND c.isolation = 'read_committed'
+"""
+"""Reads under read_committed of records whose producer's next marker in the log is an abort. (What
+an application copied in vain has its value again, where it was copied once more.) Where its own
+marker was lost, a later one of that producer ends it: of an application's transactions nobody knows
+when they began, but for that."""
+
+_CLEANED = """
+FROM vals v JOIN parts q ON q.p = v.sent_p
+JOIN txn_p t ON t.client = v.client AND t.session = v.session AND t.txn = v.txn
+WHERE q.compacted = 1 AND t.fate = 'aborted' AND t.late = 0 AND v.rc_shown = 1
+"""
+"""Shown by a final pass over a compacted log, which may have no marker of it any more."""
+
+_JUDGED = "FROM odd v WHERE v.sent = 1 AND v.outcome = 'fail' AND v.ambiguous = 0"
+
+
+def _explain(row: Mapping[str, Any]) -> str:
+    if row["sub_kind"] == "aborted transaction":
+        return (
+            f"{row['client']}, which reads committed records only, was given {row['value_id']} at "
+            f"{place(row)}, whose transaction was aborted."
+        )
+    if row["sub_kind"] == "aborted and cleaned":
+        return (
+            f"{row['value_id']} at {place(row)} was aborted by {row['client']}, yet a reader of "
+            "committed records was given it in the end."
+        )
+    why = f" with {row['error']}" if row["error"] not in (None, "fail") else ""
+    seen = ((row["n_reads"], "read"), (row["copies"], "replica"))
+    where = " and ".join(counted(number, noun) for number, noun in seen if number)
+    return f"{row['value_id']} failed{why}, yet it is at {place(row)}: in {where}."
+
+
+GUARANTEE = Guarantee(
+    name="aborted_read",
+    rank=70,
+    about="a record whose send certainly failed is visible",
+    promise="A request that is answered with an error that rules out its append is not appended.",
+    source="Kafka protocol guide, Error Codes; KAFKA-13574 for those that rule out nothing",
+    opportunities=f"""
+SELECT COUNT(*) + (SELECT COUNT(*) FROM slots s WHERE s.on_leader = 1 AND s.marks = 1) AS n
+{_JUDGED}""",
+    violations=f"""
+SELECT CASE WHEN v.n_reads > 0 THEN 'read' ELSE 'on disk' END AS sub_kind, v.p,
+  v.shown_slot % {SLOT} AS off, v.invoke_ns AS at_ns, v.complete_ns AS until_ns, v.value_id,
+  v.client, v.error, v.n_reads, v.copies, 0 AS spoiled
+{_JUDGED} AND v.shown_slot IS NOT NULL
+UNION ALL
+SELECT 'aborted transaction', t.p, t.off, MIN(v.invoke_ns), MIN(r.read_ns), t.value_id,
+  MIN(r.client), 'an abort marker', COUNT(*), 0,
+  MAX(CASE WHEN COALESCE(w.begin_ns, v.invoke_ns, q.spoilt_ns - 1) < q.spoilt_ns
+    THEN 1 ELSE 0 END) {_ABORTED}
+  GROUP BY t.p, t.off, t.value_id
+UNION ALL
+SELECT 'aborted and cleaned', v.p, v.shown_slot % {SLOT}, v.invoke_ns, v.read_ns, v.value_id,
+  v.client, 'an abort', v.n_reads, v.copies,
+  CASE WHEN t.begin_ns < q.spoilt_ns THEN 1 ELSE 0 END {_CLEANED}""",
+    permitted=f"CASE WHEN x.spoiled = 1 THEN '{SPOILED}' END",
+    explain=_explain,
+    rests_on=("sends", "reads", "replicas", "clients"),
+    sub_kinds=("read", "on disk", "aborted transaction", "aborted and cleaned"),
+)

@@ -1,0 +1,56 @@
+"""A record does not survive the records that its client knew before it sent it.
+
+With acks=all. Violated when a record survives while a record is lost that its client had seen
+acknowledged, or had read, before it sent the surviving one."""
+
+from __future__ import annotations
+
+from urteil.harness.verify.guarantees.base import Guarantee, numbered, place
+from urteil.harness.verify.guarantees.delivery.lost_write import LOST, PERMITTED
+
+_LAST = """
+SELECT v.client, MAX(v.invoke_ns) AS last_ns FROM vals v JOIN parts q ON q.p = v.sent_p
+WHERE v.sent = 1 AND v.acks = -1 AND v.log_slots > 0
+  AND (q.has_log = 1 OR v.read_asked = 0 OR v.seen_slots > 0)
+GROUP BY v.client
+"""
+"""The last record of each client that survives: without logs, one that somebody received, and that
+the complete passes over its place have, if there are any."""
+
+_GONE = "(l.log_slots = 0 OR l.final_leader IS NULL)"
+"""Without logs, what was received once and is lost may be known to its readers."""
+
+_KNEW = f"""
+SELECT 'acknowledged' AS sub_kind, l.*, l.client AS knower, l.until_ns AS knew_ns
+FROM ({LOST}) l WHERE l.outcome = 'ok' AND l.acks = -1 AND {_GONE}
+UNION ALL
+SELECT 'read', l.*, r.client, r.read_ns
+FROM ({LOST}) l JOIN reads r ON r.value_id = l.value_id WHERE {_GONE}
+"""
+
+GUARANTEE = Guarantee(
+    name="causal_loss",
+    rank=170,
+    about="a record survived, but not one that its client knew before it sent it",
+    promise="A committed message is not lost, so a message that was sent in knowledge of it does "
+    "not survive alone: causal order holds across partitions.",
+    source="Kafka documentation, 4.7 Replication; Jepsen, Kafka: causality of sends",
+    opportunities=numbered(
+        "FROM vals v WHERE v.sent = 1 AND v.acks = -1 AND v.outcome = 'ok' AND v.log_slots > 0"
+    ),
+    violations=f"""
+SELECT k.known AS sub_kind, k.p, k.off, k.at_ns, MIN(k.knew_ns) AS until_ns, k.value_id,
+  k.knower AS client, MAX(s.last_ns) AS survivor_ns, k.acks, k.n_reads, k.log_slots, k.unclean_on,
+  k.any_floor, k.unclean_floor, k.lost_floor
+FROM ({_KNEW.replace("AS sub_kind, l.*", "AS known, l.*")}) k
+JOIN ({_LAST}) s ON s.client = k.knower AND s.last_ns > k.knew_ns
+GROUP BY k.known, k.p, k.off, k.at_ns, k.value_id, k.knower, k.acks, k.n_reads, k.log_slots,
+  k.unclean_on, k.any_floor, k.unclean_floor, k.lost_floor""",
+    permitted=PERMITTED,
+    explain=lambda row: (
+        f"{row['client']} knew of {row['value_id']} at {place(row)} ({row['sub_kind']}), which is "
+        "lost, before it sent records that survive."
+    ),
+    sub_kinds=("acknowledged", "read"),
+    tie="j.value_id, j.client",
+)

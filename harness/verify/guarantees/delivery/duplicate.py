@@ -1,0 +1,58 @@
+"""A record of an idempotent producer is in the log once.
+
+The finding names the client: a Java producer of 3.9 may itself send a record twice after a
+non-retriable error (KAFKA-14034)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from urteil.harness.verify.guarantees.base import SLOT, Guarantee, numbered, place
+from urteil.harness.verify.plurals import counted, times
+
+
+def _explain(row: Mapping[str, Any]) -> str:
+    who = f"{row['value_id']} of {row['client']} ({row.get('library', 'client unknown')})"
+    if row["sub_kind"] == "one offset twice":
+        return f"A final pass delivered {who} at {place(row)} more than once."
+    if row["sub_kind"] == "log":
+        return (
+            f"{who} lies {times(row['times'])}, first at {place(row)}, last at {row['last_off']}."
+        )
+    elsewhere = "" if row["last_p"] == row["p"] else " of another partition"
+    return (
+        f"{who} was read at {counted(row['times'], 'offset')}, first at {place(row)}, last at "
+        f"{row['last_off']}{elsewhere}."
+    )
+
+
+GUARANTEE = Guarantee(
+    name="duplicate",
+    rank=80,
+    about="one record appears twice although its producer is idempotent",
+    promise="The idempotent producer ensures that exactly one copy of each message is written to "
+    "the stream, retries included.",
+    source="Kafka documentation, 3.3 Producer Configs: enable.idempotence; KIP-98",
+    opportunities=numbered(
+        "FROM vals v WHERE v.sent = 1 AND v.idempotent = 1 "
+        "AND (v.log_slots > 0 OR v.seen_slots > 0)"
+    ),
+    violations=f"""
+SELECT CASE WHEN v.log_slots > 1 AND v.copies > 0 THEN 'log' ELSE 'pass' END AS sub_kind, v.p,
+  COALESCE(v.first_slot, v.first_seen) % {SLOT} AS off, v.invoke_ns AS at_ns,
+  v.complete_ns AS until_ns, v.value_id, v.client, v.session, v.idempotent,
+  COALESCE(v.last_slot, v.last_seen) % {SLOT} AS last_off,
+  CASE WHEN v.log_slots > 1 THEN v.log_slots ELSE v.seen_slots END AS times,
+  COALESCE(v.last_slot, v.last_seen) DIV {SLOT} AS last_p
+FROM odd v WHERE v.sent = 1 AND (v.log_slots > 1 OR v.seen_slots > 1)
+UNION ALL
+SELECT 'one offset twice', s.p, s.off, v.invoke_ns, v.complete_ns, s.value_id, v.client, v.session,
+  1, s.off, s.n_final, s.p
+FROM slots s JOIN vals v ON v.value_id = s.value_id 
+WHERE v.sent = 1 AND s.n_final > bit_count(s.seen)""",
+    permitted="CASE WHEN x.idempotent = 0 THEN 'without idempotence a retry may append again' END",
+    explain=_explain,
+    rests_on=("sends", "reads", "replicas"),
+    sub_kinds=("log", "pass", "one offset twice"),
+)

@@ -1,0 +1,52 @@
+"""One offset holds one record, for every reader at every time.
+
+The witnesses are reads, the final leader's log and acknowledgements with acks=all.
+Acknowledgements with acks=1 are none: a failover truncates their offsets and reuses them, which
+acks=1 permits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from urteil.harness.verify.derived.state_spans import FOREVER_NS
+from urteil.harness.verify.guarantees.base import FELL, Guarantee, place
+
+
+def _explain(row: Mapping[str, Any]) -> str:
+    records = f"{row['rivals']} records"
+    among = f"among them {row['value_id']} and {row['other_value_id']}"
+    if row["all_shown"]:
+        return f"{place(row)} showed {records}, {among}."
+    return f"Reads and acknowledgements name {records} at {place(row)}, {among}."
+
+
+GUARANTEE = Guarantee(
+    name="inconsistent_offset",
+    rank=90,
+    about="one offset showed two different records",
+    promise="The offset uniquely identifies each record within the partition, and committed "
+    "records do not change.",
+    source="Kafka documentation, 1.1 Introduction; 4.7 Replication",
+    opportunities="SELECT COUNT(*) AS n FROM slots s WHERE s.value_id IS NOT NULL "
+    "AND s.n_reads + s.on_leader + s.acked_all >= 2",
+    violations=f"""
+SELECT CASE WHEN MAX(CASE WHEN s.acked_all > 0 THEN 1 ELSE 0 END) = 1
+    AND MIN(CASE WHEN s.acked_all > 0 THEN 0 ELSE 1 END) = 0 AND MAX(s.n_reads) = 0
+    THEN 'acknowledgement' ELSE 'read' END AS sub_kind,
+  s.p, s.off, MIN(s.read_ns) AS at_ns, MIN(s.read_ns) AS until_ns, MIN(s.value_id) AS value_id,
+  MAX(s.value_id) AS other_value_id, COUNT(*) AS rivals,
+  MIN(CASE WHEN s.n_reads > 0 OR s.on_leader = 1 THEN 1 ELSE 0 END) AS all_shown,
+  MAX(q.unclean_on) AS unclean_on,
+  MAX(q.unclean_floor) AS unclean_floor, MAX(q.lost_floor) AS lost_floor,
+  MAX(q.spoilt_ns) AS spoilt_ns, COALESCE(MAX(CASE WHEN s.on_leader = 0
+    THEN COALESCE(s.read_ns, v.complete_ns) END), {FOREVER_NS}) AS known_ns
+FROM slots s JOIN shared r ON r.slot = s.slot JOIN parts q ON q.p = s.p
+LEFT JOIN odd v ON v.value_id = s.value_id
+WHERE r.rivals > 1 AND s.value_id IS NOT NULL
+  AND (s.n_reads > 0 OR s.on_leader = 1 OR s.acked_all > 0)
+GROUP BY s.p, s.off""",
+    permitted=FELL,
+    explain=_explain,
+    sub_kinds=("read", "acknowledgement"),
+)

@@ -1,0 +1,124 @@
+"""An acknowledged record is in the final log.
+
+A record is lost if it is missing from the final leader's log, or if a complete final pass over
+its offset did not return it.
+
+Not judged: compacted topics (see latest_value_lost), offsets below the log start, and
+acknowledgements without an offset for records that may have been deleted (not sent after a
+record that the log begins with or holds) and for unknown sends that no consumer read.
+
+Losses caused by disks are permitted, but not of records acknowledged so long before that
+`flush.ms` had brought them to every disk (`flushed_ns`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from urteil.harness.verify.derived.state_spans import NO_OFFSET
+from urteil.harness.verify.guarantees.base import DESTROYED, SLOT, Guarantee, acks, numbered, place
+from urteil.harness.verify.plurals import counted
+from urteil.harness.verify.unplaced_sends import OF_COMMIT, OWED
+
+JUDGED = """
+FROM vals v JOIN parts q ON v.sent_p = q.p
+WHERE v.sent = 1 AND q.compacted = 0 AND (q.has_log = 1 OR v.asked = 1)
+  AND (v.outcome = 'ok' OR (v.outcome <> 'fail' AND v.n_reads > 0))
+"""
+
+UNCLEAN_FLOOR = """CASE WHEN COALESCE({0}.node, -2) <> f.leader AND {0}.invoke_ns < {0}.spoilt_ns
+  THEN {0}.least_floor ELSE COALESCE(f.unclean_floor, 0) END"""
+"""From where on an unclean election may have taken a send: one that began after it, or a former one
+of which the broker that answered had not heard."""
+
+_ODD = f"""
+FROM odd v JOIN parts q ON v.sent_p = q.p {OF_COMMIT}
+LEFT JOIN unplaced u ON u.value_id = v.value_id AND u.passed = 1
+WHERE v.sent = 1 AND q.compacted = 0
+  AND (u.passed = 1 OR (q.has_log = 1 OR v.read_asked = 1 OR v.asked = 1 AND v.n_reads = 0)
+    AND (v.outcome = 'ok' OR (v.outcome <> 'fail' AND v.n_reads > 0)))
+"""
+
+LOST = f"""
+SELECT CASE WHEN l.log_slots > 0 AND l.has_log = 1 THEN 'not served'
+    ELSE (CASE WHEN l.off IS NULL THEN 'unplaced'
+               WHEN l.off >= COALESCE(f.any_floor, 0) THEN 'tail'
+               WHEN l.off > COALESCE(e.last_off, -1) THEN 'tail'
+               WHEN l.off < e.first_off THEN 'prefix' ELSE 'middle' END)
+         || (CASE WHEN l.copies > 0 THEN ', on some replicas' ELSE '' END) END AS sub_kind,
+  l.p, l.off, l.invoke_ns AS at_ns, l.complete_ns AS until_ns, l.value_id, l.client, l.session,
+  l.op, l.acks, l.outcome, l.node, l.n_reads, l.copies, l.log_slots, l.unclean_on, l.final_leader,
+  COALESCE(f.any_floor, 0) AS any_floor, {UNCLEAN_FLOOR.format("l")} AS unclean_floor, f.lost_floor,
+  l.flushed_ns, l.low_off, l.high_off
+FROM (SELECT v.*, u.low_off, u.high_off, COALESCE(CASE WHEN q.has_log = 0
+          THEN v.read_slot % {SLOT} END, v.ack_off, v.read_slot % {SLOT}) AS off, q.unclean_on,
+        q.has_log, q.final_leader, q.log_start, q.unclean_floor AS least_floor, q.spoilt_ns,
+        q.flushed_ns
+        {_ODD}
+        AND ((q.has_log = 1 AND v.log_slots = 0) OR (q.has_log = 1 AND v.unserved = 1)
+             OR (q.has_log = 0 AND v.seen_slots = 0 AND {OWED}))) l
+LEFT JOIN (SELECT s.p, MIN(s.off) AS first_off, MAX(s.off) AS last_off FROM slots s
+           WHERE s.visible = 1 GROUP BY s.p) e ON e.p = l.p
+LEFT JOIN floors f ON f.p = l.p AND l.invoke_ns >= f.from_ns AND l.invoke_ns < f.to_ns
+LEFT JOIN (SELECT t.p, MIN(t.last_ns) AS reached_ns FROM ticks t JOIN parts q ON q.p = t.p
+           WHERE t.last_off >= q.log_start GROUP BY t.p) k ON k.p = l.p
+WHERE l.off >= l.log_start OR (l.off IS NULL AND (l.log_start = 0 OR l.invoke_ns > k.reached_ns))
+"""
+
+_OFF = f"COALESCE(x.off, {NO_OFFSET - 1})"
+PERMITTED = f"""CASE WHEN x.log_slots > 0 THEN NULL
+  WHEN x.acks = 0 AND x.n_reads = 0 THEN 'acks=0 promises nothing'
+  WHEN x.acks = 1 AND x.n_reads = 0 AND {_OFF} >= x.any_floor
+    THEN 'acks=1: not replicated when leadership changed'
+  WHEN x.unclean_on = 1 AND {_OFF} >= x.unclean_floor
+    THEN 'an unclean election began below this offset'
+  WHEN {_OFF} >= x.lost_floor THEN '{DESTROYED}' END"""
+"""Acknowledged without an offset it may have stood anywhere: what began after its send decides."""
+
+_UNFLUSHED = """x.acks <> -1 OR x.outcome <> 'ok'
+  OR x.until_ns >= COALESCE(x.flushed_ns, 0)"""
+"""Whether a disk may have lost it: acknowledged by all in sync, it was flushed by `flush.ms`."""
+
+
+def _explain(row: Mapping[str, Any]) -> str:
+    acked = row["outcome"] == "ok" and (row["final_leader"] is not None or not row["n_reads"])
+    said = "was acknowledged" if acked else "was read"
+    if row["sub_kind"] == "not served":
+        return (
+            f"{row['value_id']} {said} at {place(row)} and lies in the final leader's log, but a "
+            "complete final pass over that offset did not deliver it."
+        )
+    if row["final_leader"] is None and row["high_off"] is not None:
+        low = "its begin" if row["low_off"] is None else f"offset {row['low_off']}"
+        return (
+            f"{row['value_id']} ({acks(row)}) was appended to {place(row)} without a known offset, "
+            f"between {low} and offset {row['high_off']}, but complete final passes over all of "
+            "that did not deliver it."
+        )
+    if row["final_leader"] is None:
+        return (
+            f"{row['value_id']} ({acks(row)}) {said} at {place(row)}, but no complete final "
+            "pass over that offset delivered it."
+        )
+    others = counted(row["copies"] or 0, "other replica")
+    held = f"{others} still {'has' if row['copies'] == 1 else 'have'} it"
+    return (
+        f"{row['value_id']} ({acks(row)}) {said} at {place(row)}, but is missing from the "
+        f"log of broker {row['final_leader']}, which leads in the end; "
+        f"{held if row['copies'] else 'no replica still has it'}."
+    )
+
+
+GUARANTEE = Guarantee(
+    name="lost_write",
+    rank=10,
+    about="an acknowledged record is missing at the end",
+    promise="A message will not be lost as long as at least one in-sync replica remains alive "
+    "once it is committed, and acks=all acknowledges committed messages only.",
+    source="Kafka documentation, 4.6 Message Delivery Semantics, 4.7 Replication",
+    opportunities=numbered(JUDGED),
+    violations=LOST,
+    permitted=PERMITTED.replace("x.lost_floor THEN", f"x.lost_floor AND ({_UNFLUSHED}) THEN"),
+    explain=_explain,
+    sub_kinds=("prefix", "middle", "tail", "unplaced", "not served"),
+)

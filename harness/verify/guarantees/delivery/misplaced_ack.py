@@ -1,0 +1,99 @@
+"""A record lies at the offset of its acknowledgement, with the timestamp of that
+acknowledgement.
+
+`without offset` and `another time` are judged for records sent once, in formats that store their
+timestamp. A batch that is sent again may be recognised only as a duplicate, and is then
+acknowledged with its newest timestamp. Without idempotence a batch may be in the log twice, and
+the acknowledged copy may then be cleaned or deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from urteil.harness.verify.guarantees.base import DESTROYED, SLOT, Guarantee, numbered, place
+
+_WHERE = """
+WHERE v.outcome = 'ok' AND v.acks <> 0 AND v.ack_off IS NOT NULL AND v.log_slots > 0
+"""
+
+TIMED = """
+SELECT e.value_id, MIN(e.timestamp_ms) AS found_ms
+FROM (SELECT r.value_id, r.timestamp_ms, r.intact FROM reads r
+      UNION ALL SELECT l.value_id, l.timestamp_ms, l.intact FROM replicas l) e
+JOIN odd v ON v.value_id = e.value_id AND v.rekeyed = 1 AND v.outcome = 'ok' AND v.attempts = 1
+JOIN parts q ON q.p = v.sent_p AND q.sent_times = 1 AND q.sums_told = 1
+GROUP BY e.value_id, v.timestamp_ms
+HAVING MIN(e.timestamp_ms) = MAX(e.timestamp_ms) AND MIN(e.timestamp_ms) <> v.timestamp_ms
+  AND MIN(CASE WHEN e.intact THEN 1 ELSE 0 END) = 1
+"""
+"""Records that have the time which they say they were sent with, wherever they were seen, and were
+acknowledged with another one."""
+
+_ONCE = """
+FROM odd v JOIN parts q ON q.p = v.sent_p AND q.sums_told = 1
+WHERE v.outcome = 'ok' AND v.acks <> 0 AND v.ack_off IS NULL AND v.attempts = 1
+"""
+
+
+def _explain(row: Mapping[str, Any]) -> str:
+    if row["sub_kind"] == "without offset":
+        return (
+            f"{row['value_id']} was sent once and acknowledged by {row['topic']}-"
+            f"{row['partition']}, but without an offset."
+        )
+    if row["sub_kind"] == "another time":
+        return (
+            f"{row['value_id']} was acknowledged at {place(row)} with time {row['told_ms']}, but "
+            f"has the timestamp with which it was sent, {row['found_ms']}."
+        )
+    if not row["has_log"]:
+        return (
+            f"{row['value_id']} was acknowledged at {place(row)}, but was read at offset "
+            f"{row['found_off']}, and at the acknowledged one by no client."
+        )
+    return (
+        f"{row['value_id']} was acknowledged at {place(row)}, but lies at offset "
+        f"{row['found_off']} and not there."
+    )
+
+
+GUARANTEE = Guarantee(
+    name="misplaced_ack",
+    rank=100,
+    about="a record survives at another offset or time than its acknowledgement says",
+    promise="The acknowledgement of a produced batch carries the offset that the record was "
+    "assigned in its partition, and the time that the broker set, if it did.",
+    source="Kafka protocol guide, Produce response: base_offset, log_append_time_ms; "
+    "RecordMetadata",
+    opportunities=numbered(f"FROM vals v {_WHERE} AND v.sent_p IS NOT NULL"),
+    violations=f"""
+SELECT 'elsewhere' AS sub_kind, v.p, v.ack_off AS off, v.invoke_ns AS at_ns,
+  v.complete_ns AS until_ns, v.value_id, v.client, v.acks, v.first_slot % {SLOT} AS found_off,
+  q.unclean_on, COALESCE(f.any_floor, 0) AS any_floor,
+  COALESCE(f.unclean_floor, 0) AS unclean_floor, f.lost_floor, CAST(NULL AS BIGINT) AS told_ms,
+  CAST(NULL AS BIGINT) AS found_ms,
+  CASE WHEN v.idempotent = 0 AND COALESCE(v.attempts, 2) > 1
+    AND (q.compacted = 1 OR v.ack_off < q.log_start) THEN 1
+    WHEN v.idempotent = 0 AND q.has_log = 0 AND c.p IS NULL THEN 1 ELSE 0 END AS again, q.has_log
+FROM odd v JOIN parts q ON q.p = v.sent_p
+LEFT JOIN stretches c ON c.p = v.sent_p AND v.ack_off >= c.lo AND v.ack_off < c.hi
+LEFT JOIN floors f ON f.p = v.sent_p AND v.invoke_ns >= f.from_ns AND v.invoke_ns < f.to_ns
+{_WHERE} AND v.at_ack = 0
+UNION ALL
+SELECT 'without offset', v.sent_p, NULL, v.invoke_ns, v.complete_ns, v.value_id, v.client, v.acks,
+  NULL, 0, 0, 0, NULL, NULL, NULL, 0, 1 {_ONCE}
+UNION ALL
+SELECT 'another time', v.sent_p, v.ack_off, v.invoke_ns, v.complete_ns, v.value_id, v.client,
+  v.acks, NULL, 0, 0, 0, NULL, v.timestamp_ms, t.found_ms, 0, 1
+FROM ({TIMED}) t JOIN odd v ON v.value_id = t.value_id""",
+    permitted="CASE WHEN x.sub_kind <> 'elsewhere' THEN NULL "
+    "WHEN x.again = 1 THEN 'without idempotence a retry may append again' "
+    "WHEN x.acks = 1 AND x.off >= x.any_floor "
+    "THEN 'acks=1: truncated offsets are used again' "
+    "WHEN x.unclean_on = 1 AND x.off >= x.unclean_floor "
+    "THEN 'an unclean election began below this offset' "
+    f"WHEN x.off >= x.lost_floor THEN '{DESTROYED}' END",
+    explain=_explain,
+    sub_kinds=("elsewhere", "without offset", "another time"),
+)

@@ -1,0 +1,58 @@
+"""The records of one producer lie in the log in the order in which it sent them.
+
+Judged within one producer id and epoch, by the first copies in the log. Failed sends are left
+out, and so are sends of unknown outcome, except those of a transaction that readers prove
+committed."""
+
+from __future__ import annotations
+
+from urteil.harness.verify.guarantees.base import EPOCH, SLOT, Guarantee, numbered
+from urteil.harness.verify.unplaced_sends import OF_COMMIT
+
+_ACKED = f"q.p * {SLOT} + v.ack_off"
+_SLOT = f"""COALESCE(CASE WHEN q.compacted = 1 OR v.ack_off < q.log_start
+  THEN LEAST(v.first_slot, {_ACKED}) END, v.first_slot, {_ACKED})"""
+"""A first copy may have been cleaned, or deleted, and a late one be there still."""
+_JUDGED = """
+FROM vals v JOIN parts q ON q.p = v.sent_p WHERE v.sent = 1 AND v.outcome = 'ok'
+  AND (v.log_slots > 0 OR (q.read_log = 1 AND v.asked = 0 AND v.ack_off IS NOT NULL))
+"""
+"""Without logs, the offsets of records that no consumer read are those of acknowledgements."""
+_IN_ORDER = f"""
+FROM vals v JOIN parts q ON q.p = v.sent_p {OF_COMMIT}
+WHERE v.sent = 1 AND (v.outcome = 'ok' OR v.outcome = 'info' AND t.txn IS NOT NULL)
+  AND (v.log_slots > 0 OR (q.read_log = 1 AND v.asked = 0 AND v.ack_off IS NOT NULL))
+"""
+"""Those, and records of unknown end in transactions that were committed for certain."""
+_ORDERED = f"""
+SELECT v.p, v.client, v.session, v.op, v.value_id, {_SLOT} AS first_slot, v.invoke_ns,
+  v.complete_ns, v.idempotent, v.acks, v.pid,
+  LAG({_SLOT}) OVER w AS prev_slot, LAG(v.value_id) OVER w AS prev_value
+{_IN_ORDER}
+WINDOW w AS (PARTITION BY v.p, v.client, v.session, COALESCE(v.pid, -1),
+  COALESCE(v.pseq, -1) DIV {EPOCH} ORDER BY v.op)
+"""
+
+GUARANTEE = Guarantee(
+    name="reordered_send",
+    rank=120,
+    about="two records of one producer lie in the log in the wrong order",
+    promise="Messages sent by a producer to a particular topic partition will be appended in the "
+    "order they are sent.",
+    source="Kafka documentation, 1.1 Introduction: guarantees; KIP-98, KAFKA-5494",
+    opportunities=numbered(_JUDGED),
+    violations=f"""
+SELECT 'inverted' AS sub_kind, o.p, o.first_slot % {SLOT} AS off, o.invoke_ns AS at_ns,
+  o.complete_ns AS until_ns, o.value_id, o.prev_value, o.prev_slot % {SLOT} AS prev_off, o.client,
+  o.session, o.pid, o.idempotent, o.acks, c.in_flight
+FROM ({_ORDERED}) o CROSS JOIN settings c WHERE o.first_slot < o.prev_slot""",
+    permitted="CASE WHEN x.idempotent = 0 AND x.in_flight > 1 "
+    "THEN 'several in flight without idempotence' "
+    "WHEN x.acks = 0 THEN 'acks=0: nobody waits for the one before' END",
+    explain=lambda row: (
+        f"{row['client']} sent {row['prev_value']} first and {row['value_id']} after it, but they "
+        f"lie at offsets {row['prev_off']} and {row['off']} of {row['topic']}-{row['partition']}."
+    ),
+    rests_on=("sends", "replicas"),
+    sub_kinds=("inverted",),
+)

@@ -1,0 +1,41 @@
+"""A record that was readable once remains readable.
+
+All complete final passes over an offset return the same, whichever replica led meanwhile, and
+they include each record read during the run. Left out are markers, transactional records under
+read_committed, compacted topics and offsets below the log start."""
+
+from __future__ import annotations
+
+from urteil.harness.verify.guarantees.base import LOSS, Guarantee, place
+
+_JUDGED = """
+FROM slots s JOIN parts q ON q.p = s.p
+WHERE s.value_id IS NOT NULL AND s.mask <> 0 AND s.n_reads > 0 AND s.marks < 2
+  AND q.compacted = 0 AND s.off >= q.log_start
+"""
+
+GUARANTEE = Guarantee(
+    name="vanished_read",
+    rank=110,
+    about="a record that was read is missing for another reader",
+    promise="Only committed messages are given out to consumers, so that they need not worry "
+    "about seeing a message that could be lost if the leader fails.",
+    source="Kafka documentation, 4.7 Replication",
+    opportunities=f"SELECT COUNT(*) AS n {_JUDGED}",
+    violations=f"""
+SELECT CASE WHEN s.seen = 0 THEN 'gone' ELSE 'between passes' END AS sub_kind, s.p, s.off,
+  s.read_ns AS at_ns, s.read_ns AS until_ns, s.value_id, s.n_reads,
+  bit_count(s.seen & s.mask) AS passes_with, bit_count(s.mask) AS passes_over,
+  q.unclean_on, q.unclean_floor, q.lost_floor, q.spoilt_ns
+{_JUDGED} AND (s.seen & s.mask) <> s.mask
+  AND (q.has_log = 1 OR NOT EXISTS (SELECT 1 FROM odd v LEFT JOIN txn_p t ON t.client = v.client
+    AND t.session = v.session AND t.txn = v.txn WHERE v.value_id = s.value_id
+    AND v.txn IS NOT NULL AND COALESCE(t.fate, '') <> 'committed'))""",
+    permitted=LOSS,
+    explain=lambda row: (
+        f"{row['value_id']} was read at {place(row)}, but only {row['passes_with']} of "
+        f"{row['passes_over']} complete final passes over that offset delivered it."
+    ),
+    needs=("reads", "passes"),
+    sub_kinds=("gone", "between passes"),
+)

@@ -1,0 +1,111 @@
+"""One broker leads in one epoch: each change of leader raises the epoch, and only the leader
+acknowledges.
+
+Acknowledgements count for sends with a single attempt and records that all replicas hold in one
+epoch: a later leader may acknowledge a repeated send as the duplicate that it is.
+
+`deposed`: a leader replaced in ZooKeeper's state learns it soon if no fault acts, so it is
+judged by records sent five seconds later. `knew better`: a broker acknowledged although it had
+itself reported another leader; judged by records sent half a second later, since in KRaft mode a
+broker reports a new leader before it stops to lead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from urteil.harness.verify.derived.state_spans import CLOCK_SLACK_NS
+from urteil.harness.verify.guarantees.base import EPOCH, Guarantee, place
+
+_LONG_NS = 5_000_000_000
+_SOON_NS = 500_000_000
+_ANSWERED = "v.outcome = 'ok' AND v.at_ack = 1 AND v.attempts = 1 AND v.node IS NOT NULL"
+_JUDGED = f"""
+FROM kinds v JOIN (SELECT s.p, s.leader_epoch, MIN(s.leader) AS leader FROM spans s
+                   WHERE s.leader >= 0 GROUP BY s.p, s.leader_epoch
+                   HAVING MIN(s.leader) = MAX(s.leader)) e
+  ON e.p = v.sent_p AND e.leader_epoch = v.epoch
+WHERE {_ANSWERED}
+"""
+_WRONG = f"""
+SELECT DISTINCT v.sent_p AS p, v.node, e.leader, e.leader_epoch {_JUDGED} AND v.node <> e.leader
+"""
+_SEVERAL = f"""
+SELECT v.sent_p AS p, v.epoch FROM kinds v WHERE {_ANSWERED} AND v.epoch >= 0
+GROUP BY v.sent_p, v.epoch HAVING MIN(v.node) <> MAX(v.node)
+"""
+_REIGNS = """
+SELECT s.p, s.leader, s.leader_epoch, MIN(s.begin_ns) AS begin_ns, MAX(s.end_ns) AS end_ns
+FROM spans s WHERE s.leader >= 0 GROUP BY s.p, s.leader, s.leader_epoch
+"""
+
+
+def _explain(row: Mapping[str, Any]) -> str:
+    epoch = row["leader_epoch"]
+    if row["sub_kind"] == "knew better":
+        return (
+            f"Broker {row['node']} acknowledged {row['value_id']} at {place(row)}, though it had "
+            f"said before that broker {row['leader']} leads in epoch {epoch}."
+        )
+    if row["sub_kind"] == "deposed":
+        return (
+            f"Broker {row['node']} acknowledged {row['value_id']} at {place(row)}, though by "
+            f"ZooKeeper's state broker {row['leader']} had led in epoch {epoch} for five seconds "
+            "and more, with no fault at work."
+        )
+    if row["sub_kind"] in ("two in one epoch", "two acknowledged"):
+        return f"Brokers {row['leader']} and {row['node']} both led {place(row)} in epoch {epoch}."
+    return (
+        f"Broker {row['node']} acknowledged {row['value_id']} at {place(row)}, which was written "
+        f"in epoch {epoch}, in which broker {row['leader']} led."
+    )
+
+
+GUARANTEE = Guarantee(
+    name="two_leaders",
+    rank=20,
+    about="a broker acknowledged in an epoch in which another broker led",
+    promise="Each partition has one leader at a time; requests under an older leader epoch are "
+    "fenced.",
+    source="Kafka documentation, 4.7 Replication; KIP-101, KIP-320",
+    opportunities=f"SELECT COALESCE(SUM(v.n), 0) AS n {_JUDGED}",
+    violations=f"""
+SELECT 'not the leader' AS sub_kind, v.sent_p AS p, v.ack_off AS off, v.invoke_ns AS at_ns,
+  v.complete_ns AS until_ns, v.value_id, v.client, v.node, e.leader, e.leader_epoch
+FROM vals v JOIN ({_WRONG}) e
+  ON e.p = v.sent_p AND e.leader_epoch = v.ident DIV {EPOCH} AND e.node = v.node
+WHERE {_ANSWERED}
+UNION ALL
+SELECT 'two in one epoch', s.p, NULL, MIN(s.begin_ns), MAX(s.begin_ns), NULL, NULL, MAX(s.leader),
+  MIN(s.leader), s.leader_epoch
+FROM spans s WHERE s.leader >= 0 GROUP BY s.p, s.leader_epoch
+HAVING MIN(s.leader) <> MAX(s.leader)
+UNION ALL
+SELECT 'two acknowledged', v.sent_p, NULL, MIN(v.invoke_ns), MAX(v.complete_ns), MIN(v.value_id),
+  NULL, MAX(v.node), MIN(v.node), v.ident DIV {EPOCH}
+FROM vals v JOIN ({_SEVERAL}) e ON e.p = v.sent_p AND e.epoch = v.ident DIV {EPOCH}
+WHERE {_ANSWERED} GROUP BY v.sent_p, v.ident DIV {EPOCH}
+UNION ALL
+SELECT 'knew better', v.sent_p, v.ack_off, v.invoke_ns, v.complete_ns, v.value_id, v.client,
+  v.node, MIN(w.leader), MIN(w.leader_epoch)
+FROM vals v JOIN views w ON w.p = v.sent_p AND w.broker = v.node AND w.leader <> v.node
+  AND w.leader >= 0 AND w.at_ns + {_SOON_NS} < v.invoke_ns
+WHERE v.outcome = 'ok' AND v.acks <> 0 AND v.attempts = 1
+  AND NOT EXISTS (SELECT 1 FROM spans s WHERE s.p = v.sent_p AND s.leader = v.node
+                  AND s.leader_epoch > w.leader_epoch
+                  AND s.begin_ns - {CLOCK_SLACK_NS} <= v.complete_ns)
+GROUP BY v.sent_p, v.ack_off, v.invoke_ns, v.complete_ns, v.value_id, v.client, v.node
+UNION ALL
+SELECT 'deposed', v.sent_p, v.ack_off, v.invoke_ns, v.complete_ns, v.value_id, v.client, v.node,
+  s.leader, s.leader_epoch
+FROM vals v JOIN ({_REIGNS}) s ON s.p = v.sent_p AND s.leader <> v.node
+  AND s.begin_ns + {_LONG_NS} <= v.invoke_ns AND v.complete_ns < s.end_ns
+WHERE v.outcome = 'ok' AND v.acks <> 0 AND v.attempts = 1
+  AND NOT EXISTS (SELECT 1 FROM windows w WHERE w.begin_ns <= v.complete_ns
+                  AND v.invoke_ns < w.end_ns + {_LONG_NS})""",
+    explain=_explain,
+    needs=("sends", "replicas", "states"),
+    rests_on=("sends", "replicas", "states", "samples", "faults"),
+    sub_kinds=("not the leader", "two in one epoch", "two acknowledged", "knew better", "deposed"),
+    tie="j.value_id, j.leader_epoch",
+)

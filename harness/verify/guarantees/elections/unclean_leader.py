@@ -1,0 +1,63 @@
+"""Leaders come from the ISR, unless unclean election is enabled or an administrator requested
+it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from urteil.harness.verify.guarantees.base import Guarantee, place
+
+_JUDGED = """
+FROM spans s JOIN parts q ON q.p = s.p
+WHERE s.version = s.prev_version + 1 AND s.leader >= 0 AND s.leader <> s.prev_leader
+"""
+"""The ISR of a missing version is unknown (validation/completeness.py)."""
+
+
+def _explain(row: Mapping[str, Any]) -> str:
+    if row["sub_kind"] == "no replica":
+        return (
+            f"In epoch {row['leader_epoch']} the ISR of {place(row)} is [{row['isr'].strip(',')}], "
+            f"though broker {row['strangers']} never was one of its replicas."
+        )
+    led = f"In epoch {row['leader_epoch']} broker {row['leader']}"
+    if row["sub_kind"] == "outside its own ISR":
+        return f"{led} leads {place(row)}, though its ISR is [{row['isr'].strip(',')}]."
+    return (
+        f"{led} became leader of {place(row)}, though the ISR before was "
+        f"[{row['prev_isr'].strip(',')}] and unclean election is off."
+    )
+
+
+GUARANTEE = Guarantee(
+    name="unclean_leader",
+    rank=30,
+    about="a broker outside the ISR became leader",
+    promise="Only members of the in-sync set are eligible for election as leader, unless unclean "
+    "leader election is enabled.",
+    source="Kafka documentation, 4.7 Replication: Unclean leader election; KIP-106",
+    opportunities=f"SELECT COUNT(*) AS n {_JUDGED}",
+    violations=f"""
+SELECT 'outside the ISR' AS sub_kind, s.p, CAST(NULL AS BIGINT) AS off, s.begin_ns AS at_ns,
+  s.begin_ns AS until_ns, s.leader, s.leader_epoch, s.isr, s.prev_leader, s.prev_isr, s.version,
+  q.unclean_on, q.unclean_asked, s.strangers
+{_JUDGED} AND s.prev_isr <> ','
+  AND s.prev_isr NOT LIKE '%,' || CAST(s.leader AS STRING) || ',%'
+UNION ALL
+SELECT 'outside its own ISR', s.p, NULL, s.begin_ns, s.begin_ns, s.leader, s.leader_epoch, s.isr,
+  s.prev_leader, s.isr, s.version, 0, 0, s.strangers
+FROM spans s WHERE s.leader >= 0 AND s.isr_size > 0
+  AND s.isr NOT LIKE '%,' || CAST(s.leader AS STRING) || ',%'
+UNION ALL
+SELECT 'no replica', s.p, NULL, s.begin_ns, s.begin_ns, s.leader, s.leader_epoch, s.isr,
+  s.prev_leader, s.isr, s.version, 0, 0, s.strangers
+FROM spans s WHERE s.strangers IS NOT NULL AND s.prev_version IS NOT NULL""",
+    permitted="CASE WHEN x.unclean_asked = 1 THEN 'an administrator asked for it' "
+    "WHEN x.unclean_on = 1 THEN 'unclean election is enabled' END",
+    explain=_explain,
+    needs=("states",),
+    rests_on=("states", "admin_ops"),
+    sub_kinds=("outside the ISR", "outside its own ISR", "no replica"),
+    tie="j.version",
+)

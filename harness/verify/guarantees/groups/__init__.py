@@ -1,0 +1,1 @@
+"""Consumer groups: one owner per partition, durable offsets, fenced former members."""

@@ -1,0 +1,78 @@
+"""The committed offset of a group in a partition is one linearizable register.
+
+OffsetCommit writes it, OffsetDelete and DeleteGroups clear it
+(harness/verify/derived/deleted_positions.py), and OffsetFetch reads it. A response must hold the
+value of a commit in flight, or of the last commit before it. The search is Python, one register
+at a time: rows of `commit_breaks` (harness/verify/linearizability.py).
+
+`unstable`: a client that had sent an offset to its transaction got another offset before the
+transaction ended, although it had requested stable offsets (workloads with `present_offsets`).
+`note`: a response lacked the metadata or the leader epoch committed with the offset (workload
+`commits`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from urteil.harness.verify.guarantees.base import Guarantee
+from urteil.harness.verify.guarantees.groups.commit_went_back import (
+    ANSWERS,
+    DEPOSED,
+    answered,
+    breaks,
+)
+
+_AMID = """
+FROM commit_reads r
+JOIN commits c ON c.client = r.client AND c.session = r.session AND c.`group` = r.`group`
+  AND c.topic_id = r.topic_id AND c.partition = r.partition
+JOIN txns t ON t.client = c.client AND t.session = c.session AND t.txn = c.txn
+JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.partition
+WHERE c.outcome = 'ok' AND c.invoke_ns < r.invoke_ns AND r.complete_ns < t.commit_invoke_ns
+"""
+"""Responses to a client within a transaction that it committed afterwards."""
+
+
+def _explain(row: Mapping[str, Any]) -> str:
+    if row["sub_kind"] == "note":
+        return f"{answered(row)}, without the metadata or the leader epoch committed with it."
+    if row["sub_kind"] == "unstable":
+        return (
+            f"{answered(row)}, although it requested stable offsets and "
+            f"{row['acknowledged']} was part of an open transaction."
+        )
+    last = f"the last commit acknowledged before was {row['acknowledged']}"
+    if row["acknowledged"] is None:
+        last = "no commit had been acknowledged before"
+    elif row["acknowledged"] == -1:
+        last = "the last offset had been deleted or had expired"
+    return f"{answered(row)}; {last}, and no order of the commits explains it."
+
+
+GUARANTEE = Guarantee(
+    name="commit_register",
+    rank=60,
+    about="a response about a committed offset that no order of the commits explains",
+    promise="The one coordinator of a group stores its committed offsets and serves the last of "
+    "them; deleted offsets are not served, and a client that requests stable offsets gets "
+    "none that an open transaction may change.",
+    source="Kafka documentation, Distribution: Consumer Offset Tracking; KIP-211; KIP-229; "
+    "KIP-447; KIP-496",
+    opportunities=f"SELECT SUM(o.n) AS n FROM ({ANSWERS} UNION ALL SELECT COUNT(*) {_AMID}) o",
+    violations=f"""{breaks("register")}
+UNION ALL
+SELECT 'note', q.p, r.offset, r.invoke_ns, r.complete_ns, r.`group`, r.client, r.session,
+  r.offset, NULL, 0
+FROM commit_reads r JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.partition
+WHERE r.outcome = 'ok' AND r.intact = FALSE
+UNION ALL
+SELECT 'unstable', q.p, r.offset, r.invoke_ns, r.complete_ns, r.`group`, r.client, r.session,
+  r.offset, c.offset, 0
+{_AMID} AND r.outcome = 'ok'""",
+    permitted=DEPOSED,
+    explain=_explain,
+    needs=("commits", "commit_reads"),
+    sub_kinds=("register", "note", "unstable"),
+    tie="j.grp, j.client",
+)

@@ -1,0 +1,64 @@
+"""A committed offset does not decrease by itself.
+
+Violated when OffsetFetch returns an offset below one whose commit was acknowledged earlier, and
+no commit since, not even one of unknown outcome, was as low; likewise when a member starts to
+read there in a partition assigned to it after that. Rows of `commit_breaks`
+(harness/verify/derived/committed_positions.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from urteil.harness.verify.guarantees.base import Guarantee
+from urteil.harness.verify.guarantees.groups.two_owners import LOST_OFFSETS
+
+DEPOSED = f"""CASE WHEN x.deposed = 1
+  THEN 'a coordinator that lost its office and could not know it answers from memory'
+  ELSE ({LOST_OFFSETS}) END"""
+
+
+def breaks(kind: str) -> str:
+    """The rows of one kind as a guarantee's violations."""
+    return f"""
+SELECT b.kind AS sub_kind, b.p, b.answered AS off, b.at_ns, b.until_ns, b.grp, b.client, b.session,
+  b.answered, b.acknowledged, b.deposed
+FROM commit_breaks b WHERE b.kind = '{kind}'"""
+
+
+ANSWERS = "SELECT COUNT(*) AS n FROM commit_reads r WHERE r.outcome = 'ok'"
+
+
+def answered(row: Mapping[str, Any]) -> str:
+    """The fetching client and the returned offset."""
+    answer = "no offset" if row["answered"] is None else f"offset {row['answered']}"
+    return (
+        f"{row['client']} fetched the committed offset of {row['grp']} in "
+        f"{row['topic']}-{row['partition']} and received {answer}"
+    )
+
+
+def _explain(row: Mapping[str, Any]) -> str:
+    if row["sub_kind"] == "resumed":
+        return (
+            f"{row['client']} was given {row['topic']}-{row['partition']} of {row['grp']} and read "
+            f"on from {row['answered']}, though {row['acknowledged']} had been acknowledged before."
+        )
+    return f"{answered(row)}, though {row['acknowledged']} had been acknowledged."
+
+
+GUARANTEE = Guarantee(
+    name="commit_went_back",
+    rank=50,
+    about="a committed offset decreased although no client committed a lower one",
+    promise="The broker sends a successful offset commit response only after all the replicas of "
+    "the offsets topic receive the offsets.",
+    source="Kafka documentation, 4.5 The Consumer; Distribution: Consumer Offset Tracking",
+    opportunities=ANSWERS,
+    violations=f"{breaks('went back')} UNION ALL {breaks('resumed')}",
+    permitted=DEPOSED,
+    explain=_explain,
+    needs=("commits", "commit_reads"),
+    sub_kinds=("went back", "resumed"),
+    tie="j.grp, j.client",
+)

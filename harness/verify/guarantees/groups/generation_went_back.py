@@ -1,0 +1,68 @@
+"""The generations of a group that one member receives only rise.
+
+A generation is on every in-sync replica before its members receive it, so that the next
+coordinator continues from it. Only generations received by one session of a client are compared:
+another member may learn late of a generation that is over. A member that joins again joins a
+later generation.
+
+`forgotten`: the only member of a group, which leads it, received other partitions than it had
+assigned to itself in that generation (workloads with `zombie_offsets`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from urteil.harness.verify.guarantees.base import Guarantee
+from urteil.harness.verify.guarantees.groups.two_owners import LOST_OFFSETS
+
+_TOLD = """
+SELECT g.*, MAX(g.generation) OVER (PARTITION BY g.client, g.session ORDER BY g.at_ns
+    ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
+FROM (SELECT a.`group` AS grp, a.client, a.session, a.generation, a.at_ns, MIN(q.p) AS p
+      FROM assignments a JOIN parts q ON q.topic_id = a.topic_id AND q.partition = a.partition
+      WHERE a.event = 'assigned' AND a.generation >= 0
+      GROUP BY a.`group`, a.client, a.session, a.generation, a.at_ns) g
+"""
+
+_KEPT = """
+FROM assignments a JOIN parts q ON q.topic_id = a.topic_id AND q.partition = a.partition
+WHERE a.event IN ('kept', 'forgotten') AND a.generation >= 0 AND a.at_ns IS NOT NULL
+"""
+
+
+def _explain(row: Mapping[str, Any]) -> str:
+    if row["sub_kind"] == "forgotten":
+        return (
+            f"{row['client']} leads {row['grp']} and assigned itself a partition in generation "
+            f"{row['generation']}; its coordinator returned another assignment."
+        )
+    return (
+        f"{row['client']} was in generation {row['before']} of {row['grp']}, and then received "
+        f"its partitions in generation {row['generation']}."
+    )
+
+
+GUARANTEE = Guarantee(
+    name="generation_went_back",
+    rank=30,
+    about="a group's generation or its assignment went back: the coordinator lost it",
+    promise="The group's metadata, its generation and assignments with it, is written to the "
+    "offsets topic, from which a new coordinator takes it over.",
+    source="KIP-62; GroupMetadataManager.storeGroup, loadGroupsAndOffsets",
+    opportunities=f"SELECT SUM(u.n) AS n FROM (SELECT COUNT(*) AS n FROM ({_TOLD}) t "
+    f"WHERE t.before IS NOT NULL UNION ALL SELECT COUNT(*) AS n {_KEPT}) u",
+    violations=f"""
+SELECT 'fell' AS sub_kind, t.p, CAST(NULL AS BIGINT) AS off, t.at_ns, t.at_ns AS until_ns, t.grp,
+  t.client, t.session, t.generation, t.before
+FROM ({_TOLD}) t WHERE t.before > t.generation
+UNION ALL
+SELECT 'forgotten', q.p, NULL, a.at_ns, a.at_ns, a.`group`, a.client, a.session, a.generation, NULL
+{_KEPT} AND a.event = 'forgotten'""",
+    permitted=LOST_OFFSETS,
+    explain=_explain,
+    needs=("assignments",),
+    rests_on=("assignments",),
+    sub_kinds=("fell", "forgotten"),
+    tie="j.client, j.session",
+)

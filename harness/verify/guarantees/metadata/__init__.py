@@ -1,0 +1,1 @@
+"""Responses of brokers: metadata, offsets, timestamps, and answers that are known beforehand."""

@@ -1,0 +1,46 @@
+"""Brokers respond according to their settings and to what they acknowledged before.
+
+A client of the workload asks questions about its own groups, topics and transactions, which no
+other client uses. It repeats each question until the answer is correct, for at most ten seconds.
+Questions during a fault, or less than five seconds after its healing, are not judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from urteil.harness.verify.guarantees.base import Guarantee
+
+_LONG_NS = 5_000_000_000
+
+_CALM = f"""
+FROM accesses a LEFT JOIN windows w
+  ON a.complete_ns > w.begin_ns AND a.invoke_ns - {_LONG_NS} < w.end_ns
+WHERE a.outcome IN ('right', 'wrong') AND w.n IS NULL
+"""
+
+
+def _explain(row: Mapping[str, Any]) -> str:
+    who = "The brokers" if row["node"] < 0 else f"Broker {row['node']}"
+    seconds = (row["until_ns"] - row["at_ns"]) / 1e9
+    return f"{who} gave a wrong answer for {seconds:.1f} s to {row['subject']}: {row['told']}."
+
+
+GUARANTEE = Guarantee(
+    name="wrong_answer",
+    rank=50,
+    about="a broker's answer contradicts its settings or an earlier acknowledgement",
+    promise="What is set, created, changed or rejected is so for every client, at every broker.",
+    source="Kafka documentation, 3 Configuration and 4 Design; KIP-62, KIP-74, KIP-101, KIP-227, "
+    "KIP-345, KIP-394, KIP-447, KIP-951; Kafka protocol guide",
+    opportunities=f"SELECT COUNT(*) AS n {_CALM}",
+    violations=f"""
+SELECT 'answer' AS sub_kind, CAST(NULL AS INT) AS p, CAST(NULL AS BIGINT) AS off,
+  a.invoke_ns AS at_ns, a.complete_ns AS until_ns, a.node, a.subject, a.error AS told
+{_CALM} AND a.outcome = 'wrong'""",
+    explain=_explain,
+    needs=("accesses",),
+    rests_on=("accesses", "faults"),
+    sub_kinds=("answer",),
+    tie="j.node, j.subject",
+)

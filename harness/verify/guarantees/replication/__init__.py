@@ -1,0 +1,1 @@
+"""Logs and replicas: complete offsets, equal content, correct indexes, enough copies."""

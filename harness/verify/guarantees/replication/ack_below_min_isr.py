@@ -1,0 +1,49 @@
+"""With acks=all a record is acknowledged only while enough replicas are in sync.
+
+The limit is min(min.insync.replicas, number of replicas), with the smallest number of replicas
+that the partition ever had, because an administrator may have removed some. Where an
+administrator changed the setting, the smallest value counts that the leader may use in that
+version.
+
+A leader learns of an ISR change with a delay, and a paused or isolated leader keeps the ISR that
+it last knew. A record is therefore a violation only when the state in ZooKeeper had too few
+members from a second before the invocation until after the completion, within one version (so
+that epoch and ISR were unchanged), and before any fault that could have kept the leader from
+learning it. The leader's maximal ISR may be larger while an expansion is pending, but the
+committed ISR decides whether an append is rejected."""
+
+from __future__ import annotations
+
+from urteil.harness.verify.guarantees.base import Guarantee, place
+
+_LEARN_NS = 1_000_000_000
+_SLACK_NS = 200_000_000
+
+_JUDGED = f"""
+FROM vals v JOIN spans s ON s.p = v.sent_p AND v.invoke_ns >= s.begin_ns + {_LEARN_NS}
+  AND COALESCE(v.complete_ns, v.invoke_ns) < s.end_ns - {_SLACK_NS}
+  AND COALESCE(v.complete_ns, v.invoke_ns) < s.blind_ns
+WHERE v.sent = 1 AND v.acks = -1 AND s.isr_size < s.min_isr AND s.leader >= 0
+"""
+
+GUARANTEE = Guarantee(
+    name="ack_below_min_isr",
+    rank=40,
+    about="acks=all was acknowledged while the ISR was below min.insync.replicas",
+    promise="When a producer sets acks to all, min.insync.replicas specifies the minimum number "
+    "of replicas that must acknowledge a write for the write to be considered successful.",
+    source="Kafka documentation, 3.2 Topic Configs: min.insync.replicas; KAFKA-15583",
+    opportunities=f"SELECT COUNT(*) AS n {_JUDGED}",
+    violations=f"""
+SELECT 'acknowledged' AS sub_kind, v.sent_p AS p, v.ack_off AS off, v.invoke_ns AS at_ns,
+  v.complete_ns AS until_ns, v.value_id, v.client, s.isr, s.min_isr, s.leader, s.leader_epoch,
+  s.version
+{_JUDGED} AND v.outcome = 'ok' AND COALESCE(v.node, s.leader) = s.leader""",
+    explain=lambda row: (
+        f"{row['value_id']} was acknowledged with acks=all at {place(row)} while the ISR was "
+        f"[{row['isr'].strip(',')}], fewer than {row['min_isr']}, from before it was sent."
+    ),
+    needs=("sends", "states"),
+    rests_on=("sends", "states", "faults"),
+    sub_kinds=("acknowledged",),
+)

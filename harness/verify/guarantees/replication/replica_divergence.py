@@ -1,0 +1,123 @@
+"""After healing, all replicas hold the same records below the high watermark.
+
+Logs that are not compacted are compared by the bytes of their batches. Compacted ones are
+compared by content and leader epoch at each offset, because replicas clean independently; of
+their markers, the kind is compared, and for delete.retention.ms their existence. A replica is
+compared only at offsets that its own log covers.
+
+A replica in the ISR must also reach the leader's high watermark. None of its checkpoints (high
+watermark, recovery point, log start) may lie beyond its own end: a broker that trusts such a
+checkpoint serves, or takes for flushed, records that do not exist yet. `behind`: its
+checkpointed high watermark is not an old one, because brokers write it every five seconds and
+stop cleanly at the end of a run.
+
+A checkpoint may be older than a permitted loss. Where readers received more than the final
+leader's log holds, the ends are in doubt. Where the lab could not heal, a replica may still hold
+records that it would truncate, beyond the last epoch that it shares with the leader."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from urteil.harness.verify.derived.impact import SECOND_NS
+from urteil.harness.verify.derived.retention_promises import STOPPING_NS
+from urteil.harness.verify.guarantees.base import Guarantee, place
+
+_JUDGED = """
+FROM slots s JOIN parts q ON q.p = s.p LEFT JOIN shared r ON r.slot = s.slot
+WHERE s.copies > 0 AND s.expected > 1 AND s.off < q.committed_end AND s.off >= q.log_start
+  AND s.off < q.agreed_end
+"""
+
+_MARKERS = f"""
+(SELECT q.p, r.offset AS off, COUNT(*) AS copies, MIN(r.control) AS low, MAX(r.control) AS high,
+   MAX(CASE WHEN q.clock_moved = 0 AND r.timestamp_ms > (q.ends_ns + {STOPPING_NS} + c.wall_ns
+     - q.delete_retention_ns) DIV 1000000 THEN 1 ELSE 0 END) AS young
+ FROM replicas r JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.partition
+ CROSS JOIN settings c
+ WHERE r.control IS NOT NULL AND q.compacted = 1 AND r.offset < q.committed_end
+   AND r.offset >= q.log_start AND r.offset < q.agreed_end
+ GROUP BY q.p, r.offset)
+"""
+"""The markers of compacted logs; `young` ones no cleaner may have taken yet."""
+
+_NOTED_NS = 10 * SECOND_NS
+"""The time after an acknowledgement, and after the last healing, within which a checkpoint includes
+it: twice `replica.high.watermark.checkpoint.interval.ms`."""
+
+_ACKED = f"""
+SELECT v.sent_p AS p, MAX(v.ack_off) AS off FROM vals v JOIN parts q ON q.p = v.sent_p
+WHERE v.sent = 1 AND v.outcome = 'ok' AND v.acks = -1 AND v.complete_ns < q.ends_ns - {_NOTED_NS}
+  AND q.calm_ns < q.ends_ns - {_NOTED_NS}
+GROUP BY v.sent_p
+"""
+"""The last offset of each partition that was acknowledged by all long before the end."""
+
+
+def _explain(row: Mapping[str, Any]) -> str:
+    defects = {
+        "missing": f"is on {row['slot_copies']} of the {row['expected']} replicas whose logs "
+        "cover it",
+        "content": f"is {row['value_id'] or 'a marker of one kind'} on some replicas and another "
+        "record on others",
+        "leader epoch": "carries different leader epochs on different replicas",
+        "bytes": "has different batches around it on different replicas",
+        "short": f"is the end of a replica in the ISR; the leader's high watermark is "
+        f"{row['expected']}",
+        "beyond its end": f"is the end of broker {row['slot_copies']}'s log, though one of its "
+        f"checkpoints says {row['expected']}",
+        "behind": f"had been acknowledged by all long before, yet broker {row['slot_copies']}, "
+        f"which is in the ISR, noted {row['expected']} as its high watermark when it stopped",
+    }
+    return f"After healing, {place(row)} {defects[row['sub_kind']]}."
+
+
+GUARANTEE = Guarantee(
+    name="replica_divergence",
+    rank=30,
+    about="replicas of one partition differ below the high watermark",
+    promise="The logs on the followers are identical to the leader's log: all have the same "
+    "offsets and messages in the same order, up to what is not yet replicated.",
+    source="Kafka documentation, 4.7 Replication; KIP-101, KIP-279",
+    opportunities=f"SELECT COUNT(*) AS n {_JUDGED}",
+    violations=f"""
+SELECT d.sub_kind, d.p, d.off, CAST(NULL AS BIGINT) AS at_ns, CAST(NULL AS BIGINT) AS until_ns,
+  MIN(d.value_id) AS value_id, MAX(d.value_id) AS other_value_id, MAX(d.slot_copies) AS slot_copies,
+  MAX(d.expected) AS expected
+FROM (SELECT s.p, s.off, s.value_id, COALESCE(r.copies, s.copies) AS slot_copies, s.expected,
+        CASE WHEN s.copies < r.copies THEN 'content'
+          WHEN q.compacted = 0 AND COALESCE(r.copies, s.copies) < s.expected THEN 'missing'
+          WHEN s.ident_low DIV 4294967296 <> s.ident_high DIV 4294967296 THEN 'leader epoch'
+          WHEN q.compacted = 1 THEN 'same'
+          WHEN s.ident_low <> s.ident_high OR s.base_low <> s.base_high THEN 'bytes'
+          ELSE 'same' END AS sub_kind {_JUDGED}) d
+WHERE d.sub_kind <> 'same' GROUP BY d.sub_kind, d.p, d.off
+UNION ALL
+SELECT CASE WHEN m.low <> m.high THEN 'content' ELSE 'missing' END, m.p, m.off, NULL, NULL, NULL,
+  NULL, m.copies, c.copies
+FROM {_MARKERS} m JOIN cover c ON c.p = m.p AND m.off >= c.lo AND m.off < c.hi
+WHERE m.low <> m.high OR (m.young = 1 AND m.copies < c.copies)
+UNION ALL
+SELECT 'short', l.p, l.log_end, NULL, NULL, NULL, NULL, l.broker, m.high_watermark
+FROM logs_p l JOIN parts q ON q.p = l.p JOIN logs_p m ON m.p = l.p AND m.broker = q.final_leader
+WHERE l.in_isr = 1 AND l.log_end < m.high_watermark AND q.ours = 1
+UNION ALL
+SELECT 'beyond its end', l.p, l.log_end, NULL, NULL, NULL, NULL, l.broker,
+  CASE WHEN l.high_watermark > l.log_end THEN l.high_watermark
+    WHEN l.recovery_point > l.log_end THEN l.recovery_point ELSE l.log_start END
+FROM logs_p l JOIN parts q ON q.p = l.p
+WHERE l.in_isr = 1 AND q.ours = 1 AND q.unclean_on = 0 AND q.lost_floor IS NULL
+  AND q.has_log = 1 AND COALESCE(q.seen_end, 0) <= q.log_end
+  AND (l.high_watermark > l.log_end OR l.recovery_point > l.log_end OR l.log_start > l.log_end)
+UNION ALL
+SELECT 'behind', l.p, a.off, NULL, NULL, NULL, NULL, l.broker, l.high_watermark
+FROM logs_p l JOIN parts q ON q.p = l.p JOIN ({_ACKED}) a ON a.p = l.p
+WHERE l.in_isr = 1 AND q.ours = 1 AND q.unclean_on = 0 AND q.lost_floor IS NULL
+  AND q.has_log = 1 AND a.off < q.log_end AND l.high_watermark <= a.off""",
+    explain=_explain,
+    needs=("replicas", "logs"),
+    rests_on=("replicas", "logs", "passes", "states", "sends", "faults"),
+    sub_kinds=("content", "missing", "leader epoch", "bytes", "short", "beyond its end", "behind"),
+    tie="j.value_id, j.slot_copies",
+)

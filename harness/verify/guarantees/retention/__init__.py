@@ -1,0 +1,1 @@
+"""Deletion: retention and administrators remove records neither too early nor too late."""

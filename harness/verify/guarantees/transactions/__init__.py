@@ -1,0 +1,1 @@
+"""Transactions and pipelines over them: atomic, isolated, fenced, each record exactly once."""

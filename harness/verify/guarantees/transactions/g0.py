@@ -1,0 +1,43 @@
+"""Dirty writes: the records of two transactions lie in opposite orders in two partitions (G0).
+
+Kafka does not isolate writes, so this is counted and never a failure."""
+
+from __future__ import annotations
+
+from urteil.harness.verify.guarantees.base import Guarantee, place
+
+NOT_ISOLATED = "'Kafka does not isolate the writes of transactions'"
+
+
+def cycles(condition: str) -> str:
+    """The rows of `cycles` that fulfil a condition (alias `c`), as a guarantee's violations."""
+    return f"""
+SELECT c.kind AS sub_kind, c.p, c.off, c.at_ns, c.until_ns, c.n, c.txns
+FROM cycles c WHERE {condition}"""
+
+
+def edges(*kinds: str) -> str:
+    """How many edges of these kinds there are."""
+    names = ", ".join(f"'{kind}'" for kind in kinds)
+    return f"SELECT COALESCE(SUM(g.edges), 0) AS n FROM graph g WHERE g.kind IN ({names})"
+
+
+GUARANTEE = Guarantee(
+    name="g0",
+    rank=80,
+    about="transactions overwrite each other: their records lie in opposite orders",
+    promise="Transactions can be put in an order in which each follows those that it overwrites.",
+    source="Adya, Liskov, O'Neil, Generalized Isolation Level Definitions (2000): G0; Kafka "
+    "promises no isolation of writes",
+    opportunities=edges("ww"),
+    violations=cycles("c.kind = 'g0'"),
+    permitted=NOT_ISOLATED,
+    explain=lambda row: (
+        f"Each writes before the next one in some partition: {row['txns']}; one such place is "
+        f"{place(row)}."
+    ),
+    needs=("txns", "sends"),
+    rests_on=("txns", "sends"),
+    sub_kinds=("g0",),
+    tie="j.txns",
+)

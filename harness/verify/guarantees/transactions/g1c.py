@@ -1,0 +1,35 @@
+"""Circular information flow: each of several transactions read what the previous one wrote
+(G1c).
+
+A cycle of reads alone is a violation. A cycle that needs a reader of uncommitted records, or the
+order of writes, is only counted: such readers have no such promise, and Kafka does not isolate
+writes."""
+
+from __future__ import annotations
+
+from urteil.harness.verify.guarantees.base import Guarantee, place
+from urteil.harness.verify.guarantees.transactions.g0 import NOT_ISOLATED, cycles, edges
+
+GUARANTEE = Guarantee(
+    name="g1c",
+    rank=90,
+    about="transactions read each other's records in a cycle",
+    promise="In read_committed mode a transaction reads only what was committed before, so that "
+    "information flows one way.",
+    source="Adya, Liskov, O'Neil, Generalized Isolation Level Definitions (2000): G1c; KIP-98",
+    opportunities=edges("wr", "early"),
+    violations=cycles("c.kind IN ('g1c', 'g1c uncommitted', 'g1c with writes')"),
+    permitted=f"""CASE WHEN x.sub_kind = 'g1c with writes' THEN {NOT_ISOLATED}
+  WHEN x.sub_kind = 'g1c uncommitted' THEN 'readers of uncommitted records are promised no more' END
+""",
+    explain=lambda row: (
+        f"Each was read, or overwritten, by the next one: {row['txns']}; one such place is "
+        f"{place(row)}."
+        if row["sub_kind"] == "g1c with writes"
+        else f"Each was read by the next one: {row['txns']}; one such place is {place(row)}."
+    ),
+    needs=("txns", "sends", "reads"),
+    rests_on=("txns", "sends", "reads", "clients"),
+    sub_kinds=("g1c", "g1c uncommitted", "g1c with writes"),
+    tie="j.txns",
+)

@@ -1,0 +1,28 @@
+"""Read skew: a cycle of transactions in which one did not see what another wrote (G-single).
+
+A transaction reads a slice of a log between two polls, which is no snapshot. This is therefore
+counted and never a failure."""
+
+from __future__ import annotations
+
+from urteil.harness.verify.guarantees.base import Guarantee, place
+from urteil.harness.verify.guarantees.transactions.g0 import cycles, edges
+
+GUARANTEE = Guarantee(
+    name="g_single",
+    rank=100,
+    about="a transaction missed a write of a transaction that it depends on",
+    promise="A transaction that depends on another one sees all that the other one wrote.",
+    source="Adya, Weak Consistency (1999): G-single; Kafka promises no snapshots",
+    opportunities=edges("rw"),
+    violations=cycles("c.kind = 'g_single'"),
+    permitted="'polls are slices of a log, not snapshots'",
+    explain=lambda row: (
+        f"The first did not see what the second wrote at {place(row)}, yet depends on it: "
+        f"{row['txns']}."
+    ),
+    needs=("txns", "sends", "reads"),
+    rests_on=("txns", "sends", "reads"),
+    sub_kinds=("g_single",),
+    tie="j.txns",
+)

@@ -1,0 +1,119 @@
+"""A transaction is in the log completely, or not at all.
+
+Judged by the final passes of readers of committed records: markers are not written at one
+moment, so that earlier passes may see a part. A transaction whose commit was never requested
+must not be visible. Of a transaction whose commit did not succeed, either all records are
+visible or none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from urteil.harness.verify.guarantees.base import SLOT, Guarantee, place
+
+LATE_END = "the end of an earlier transaction may have arrived in it (KAFKA-17754)"
+SPOILED = "settings or faults took committed records, or markers, from every replica in sync"
+
+OF_TXN = """txn_p t JOIN vals v ON v.client = t.client AND v.session = t.session AND v.txn = t.txn
+JOIN parts q ON q.p = v.sent_p"""
+
+PERMITTED = f"""CASE WHEN x.late = 1 THEN '{LATE_END}'
+  WHEN x.spoiled = 1 THEN '{SPOILED}' END"""
+
+SPOILS = "MAX(CASE WHEN t.begin_ns < q.spoilt_ns THEN 1 ELSE 0 END)"
+
+COORDINATOR = """
+(SELECT COALESCE(MAX(CASE WHEN k.topic = '__transaction_state' THEN k.spoiled END), MIN(k.spoiled))
+ FROM (SELECT q.topic, CASE WHEN q.unclean_on = 1 OR q.lost_floor IS NOT NULL THEN 1 ELSE 0 END
+         AS spoiled FROM parts q) k)
+"""
+"""Whether the coordinator may have lost what it knew: another topic's settings are no excuse."""
+
+_ASKED = "CASE WHEN q.has_log = 0 AND v.n_reads > 0 THEN v.read_asked ELSE v.rc_asked END"
+_PLACE = f"v.sent_p * {SLOT} + COALESCE(v.first_slot % {SLOT}, v.ack_off, 0)"
+
+_RECORDS = f"""
+SELECT t.client, t.session, t.txn, t.tid, t.fate, t.outcome, t.begin_ns, t.end_ns, t.late,
+  v.sent_p, {_PLACE} AS slot, v.shown_slot, v.unserved, v.rc_asked, v.rc_shown, q.has_log,
+  v.seen_slots, CASE WHEN t.begin_ns < q.spoilt_ns THEN 1 ELSE 0 END AS spoiled,
+  CASE WHEN v.outcome = 'ok' AND {_ASKED} = 1 AND v.rc_shown = 0 THEN 1 ELSE 0 END AS missing,
+  CASE WHEN v.outcome = 'fail' THEN 0 ELSE v.rc_lacks END AS lacks,
+  BIT_OR(v.given) OVER (PARTITION BY t.client, t.session, t.txn, v.sent_p) AS delivered
+FROM {OF_TXN}
+WHERE v.sent = 1 AND q.compacted = 0
+"""
+"""The records of transactions, where one bit is one pass: `lacks` has the passes that went over the
+record's place without it, `delivered` those that delivered a record of its transaction in its
+partition. A pass that is in both tore the transaction."""
+
+_SUMMED = f"""
+SELECT k.client, k.session, k.txn, k.tid, k.fate, k.outcome, k.begin_ns, k.end_ns,
+  MAX(k.late) AS late, COUNT(*) AS records, COUNT(DISTINCT k.sent_p) AS parts,
+  SUM(k.rc_shown) AS shown, SUM(k.missing) AS missing,
+  SUM(CASE WHEN k.has_log = 1 OR k.seen_slots > 0 THEN k.missing ELSE 0 END) AS withheld,
+  MIN(CASE WHEN k.missing = 1 THEN k.slot END) AS missing_slot,
+  SUM(CASE WHEN (k.lacks & k.delivered) <> 0 THEN 1 ELSE 0 END) AS torn,
+  MIN(CASE WHEN (k.lacks & k.delivered) <> 0 THEN k.slot END) AS torn_slot,
+  SUM(CASE WHEN k.lacks <> 0 AND k.rc_shown = 1 AND k.unserved = 0 THEN 1 ELSE 0 END) AS between,
+  SUM(CASE WHEN k.lacks <> 0 THEN 1 ELSE 0 END) AS lacking,
+  MIN(CASE WHEN k.lacks <> 0 THEN k.slot END) AS lacking_slot,
+  MIN(CASE WHEN k.rc_shown = 1 THEN k.shown_slot END) AS shown_slot, MAX(k.spoiled) AS spoiled
+FROM ({_RECORDS}) k
+GROUP BY k.client, k.session, k.txn, k.tid, k.fate, k.outcome, k.begin_ns, k.end_ns
+HAVING SUM(k.rc_asked) > 0
+"""
+
+_KINDS = f"""
+SELECT t.*, CASE WHEN t.fate = 'aborted' THEN CASE WHEN t.shown > 0 THEN 'visible' END
+    WHEN t.missing > 0 AND t.shown > 0 AND t.fate = 'unknown' THEN 'partly'
+    WHEN t.fate = 'committed' AND t.missing > 0 AND (t.shown > 0 OR t.withheld > 0) THEN 'missing'
+    WHEN t.torn > 0 THEN 'in one pass'
+    WHEN t.fate = 'committed' AND t.between > 0 THEN 'between passes' END AS sub_kind
+FROM ({_SUMMED}) t
+"""
+"""Without logs, what is missing as a whole is lost (lost_write), and a record that some passes have
+and others do not has vanished (vanished_read)."""
+
+_TOLD = {
+    "missing": "was committed, yet no complete pass of a reader of committed records delivered "
+    "{missing} of its {records} records, the first at {place}",
+    "visible": "was not committed, nor was that ever asked for, yet {shown} of its {records} "
+    "records are visible, the first at {place}",
+    "partly": "is there in part: {shown} of its {records} records are visible and {missing} are "
+    "not, the first at {place}",
+    "in one pass": "is there in part: a complete pass over {topic}-{partition} delivered some of "
+    "its {records} records, and passed over others, the first at {place}",
+    "between passes": "was committed, yet some complete passes of readers of committed records "
+    "delivered {lacking} of its {records} records and others did not, the first at {place}",
+}
+
+
+def _explain(row: Mapping[str, Any]) -> str:
+    defect = _TOLD[row["sub_kind"]].format(**row, place=place(row))
+    return f"Transaction {row['txn']} of {row['client']} ({row['tid']}) {defect}."
+
+
+GUARANTEE = Guarantee(
+    name="torn_txn",
+    rank=10,
+    about="a transaction is visible in part, or although it was aborted",
+    promise="All the messages of a transaction, across partitions, will be visible to consumers in "
+    "read_committed mode, or none of them.",
+    source="KIP-98: Transactional Guarantees; KafkaProducer, transactional.id",
+    opportunities=f"SELECT COUNT(*) AS n FROM ({_SUMMED}) t",
+    violations=f"""
+SELECT t.sub_kind, t.slot DIV {SLOT} AS p, t.slot % {SLOT} AS off, t.begin_ns AS at_ns,
+  t.end_ns AS until_ns, t.client, t.session, t.txn, t.tid, t.outcome, t.records, t.parts, t.shown,
+  t.missing, t.lacking, t.late, t.spoiled
+FROM (SELECT k.*, CASE k.sub_kind WHEN 'visible' THEN k.shown_slot
+          WHEN 'in one pass' THEN k.torn_slot WHEN 'between passes' THEN k.lacking_slot
+          ELSE k.missing_slot END AS slot
+      FROM ({_KINDS}) k WHERE k.sub_kind IS NOT NULL) t""",
+    permitted=PERMITTED,
+    explain=_explain,
+    needs=("txns", "sends", "passes"),
+    rests_on=("txns", "sends", "reads", "replicas", "passes", "clients", "logs"),
+    sub_kinds=("missing", "visible", "partly", "in one pass", "between passes"),
+    tie="j.client, j.txn",
+)

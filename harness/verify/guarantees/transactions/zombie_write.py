@@ -1,0 +1,92 @@
+"""A producer that lost its transactional id to another producer writes nothing more.
+
+Another producer owns the id once its InitProducerId was answered; what the former one sends or
+commits after that must be rejected. In a log the epochs of one producer id never decrease, those
+of its markers included: a producer that ends another one's transaction does so in a later epoch.
+
+`same epoch`: a producer received an epoch that another producer with its transactional id and
+producer id had before (clients that journal theirs: workloads with `takeovers`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from urteil.harness.verify.guarantees.base import EPOCH, Guarantee, place
+from urteil.harness.verify.guarantees.transactions.torn_txn import COORDINATOR, OF_TXN, SPOILED
+
+_SENT = f"FROM {OF_TXN} WHERE v.sent = 1 AND v.invoke_ns > t.fenced_ns"
+_ASKED = "FROM txn_p t WHERE t.commit_ns > t.fenced_ns"
+_REFUSED = "FROM txn_p t WHERE t.outcome = 'fenced' AND t.fenced_ns IS NOT NULL"
+
+
+_GIVEN = """
+(SELECT i.*, LAG(i.epoch) OVER (PARTITION BY i.tid, i.pid ORDER BY i.init_ns) AS prev_epoch,
+   LAG(i.init_ns) OVER (PARTITION BY i.tid, i.pid ORDER BY i.init_ns) AS prev_ns
+ FROM (SELECT t.transactional_id AS tid, t.producer_id AS pid, t.epoch, t.init_invoke_ns, t.init_ns,
+         MIN(t.client) AS client, MIN(t.txn) AS txn
+       FROM txns t WHERE t.producer_id >= 0 AND t.epoch >= 0
+       GROUP BY t.transactional_id, t.producer_id, t.epoch, t.init_invoke_ns, t.init_ns) i)
+"""
+"""Epochs that InitProducerId gave, each with the one that was given before."""
+
+
+def _explain(row: Mapping[str, Any]) -> str:
+    if row["sub_kind"] == "older epoch":
+        return (
+            f"At {place(row)} producer {row['pid']} writes in epoch {row['pepoch']}, after a "
+            f"record or marker of its epoch {row['prev_epoch']}."
+        )
+    if row["sub_kind"] == "same epoch":
+        return (
+            f"{row['client']} was given epoch {row['pepoch']} of producer {row['pid']} for "
+            f"{row['tid']}, though another producer had been given {row['prev_epoch']} before."
+        )
+    what = f"{row['value_id']} at {place(row)}" if row["value_id"] else f"transaction {row['txn']}"
+    done = "sent" if row["value_id"] else "committed"
+    return (
+        f"{row['client']} {done} {what} and was acknowledged, though another producer had taken "
+        f"over its transactional id {row['tid']} before."
+    )
+
+
+GUARANTEE = Guarantee(
+    name="zombie_write",
+    rank=30,
+    about="a producer whose transactional id another producer took over could still write",
+    promise="If another producer with the same transactional.id is initialised, transactions of "
+    "the previous one are finished and it is fenced off.",
+    source="KIP-98: Producer Zombies; KafkaProducer.initTransactions",
+    opportunities=f"""
+SELECT COUNT(*) + (SELECT COUNT(*) {_ASKED}) + (SELECT COUNT(*) {_REFUSED})
+  + (SELECT COUNT(*) FROM {_GIVEN} i WHERE i.prev_ns < i.init_invoke_ns) AS n {_SENT}""",
+    violations=f"""
+SELECT 'record' AS sub_kind, v.sent_p AS p, v.ack_off AS off, v.invoke_ns AS at_ns,
+  v.complete_ns AS until_ns, t.client, t.txn, t.tid, v.value_id, CAST(NULL AS BIGINT) AS pid,
+  CAST(NULL AS BIGINT) AS pepoch, CAST(NULL AS BIGINT) AS prev_epoch,
+  CASE WHEN t.fenced_ns < q.spoilt_ns THEN 1 ELSE 0 END AS spoiled
+{_SENT} AND v.outcome = 'ok'
+UNION ALL
+SELECT 'commit', CAST(NULL AS BIGINT), CAST(NULL AS BIGINT), t.commit_ns, t.end_ns, t.client, t.txn,
+  t.tid, NULL, NULL, NULL, NULL, {COORDINATOR}
+{_ASKED} AND t.outcome = 'committed'
+UNION ALL
+SELECT 'older epoch', g.p, g.off, NULL, NULL, NULL, NULL, NULL, g.value_id, g.pid, g.pepoch,
+  g.prev_epoch, GREATEST(g.spoiled, {COORDINATOR})
+FROM (SELECT s.p, s.off, s.value_id, s.pid, s.pseq DIV {EPOCH} AS pepoch,
+        LAG(s.pseq DIV {EPOCH}) OVER (PARTITION BY s.p, s.pid ORDER BY s.off) AS prev_epoch,
+        CASE WHEN q.unclean_on = 1 OR q.lost_floor IS NOT NULL THEN 1 ELSE 0 END AS spoiled
+      FROM slots s JOIN parts q ON q.p = s.p
+      WHERE s.on_leader = 1 AND s.pseq IS NOT NULL AND s.marks >= 1 AND q.compacted = 0) g
+WHERE g.pepoch < g.prev_epoch
+UNION ALL
+SELECT 'same epoch', NULL, NULL, i.init_invoke_ns, i.init_ns, i.client, i.txn, i.tid, NULL, i.pid,
+  i.epoch, i.prev_epoch, {COORDINATOR}
+FROM {_GIVEN} i WHERE i.prev_ns < i.init_invoke_ns AND i.epoch <= i.prev_epoch""",
+    permitted=f"CASE WHEN x.spoiled = 1 THEN '{SPOILED}' END",
+    explain=_explain,
+    needs=("txns",),
+    rests_on=("txns", "sends", "replicas", "logs"),
+    sub_kinds=("record", "commit", "older epoch", "same epoch"),
+    tie="j.client, j.txn",
+)

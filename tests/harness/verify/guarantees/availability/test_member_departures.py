@@ -1,0 +1,125 @@
+"""A group does not wait for a member that left."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.harness.verify.guarantees.availability.test_no_delivery import (
+    LED_NS,
+    OVER_NS,
+    PLACE,
+    WHO,
+    fault,
+    judged,
+    polled,
+    waiting,
+)
+from tests.harness.verify.made_up_runs import Tables
+from urteil.harness.verify.synthetic import END_NS, S
+
+LEFT_NS = LED_NS + 20 * S
+MATE = {"client": "g8", "member_id": "g8"}
+
+
+def _left(taken_s: float | None, **mate: Any) -> Tables:
+    """A group of two, of which one leaves; the other has its partition so many seconds later."""
+    tables = waiting(end_ns=LEFT_NS + S // 10)
+    member = next(row for row in tables["clients"] if row["client"] == WHO["client"])
+    tables["clients"].append(member | {"client": "g8", "end_ns": OVER_NS} | mate)
+    tables["polls"] += [polled(END_NS + n * S) | {"client": "g8"} for n in range(2, 80)]
+    own = WHO | PLACE | {"group": "late", "generation": 1, "member_id": "g9"}
+    rows = [own | {"event": "assigned", "at_ns": LED_NS}]
+    rows.append(own | {"event": "revoked", "at_ns": LEFT_NS})
+    if taken_s is not None:
+        taken = {"event": "assigned", "at_ns": LEFT_NS + int(taken_s * S), "generation": 2}
+        rows.append(own | taken | MATE)
+    tables["assignments"] += rows
+    return tables
+
+
+def _sub_kinds(run_dir: Path, tables: Tables, session_timeout_ms: str = "20000") -> list[str]:
+    result = judged(run_dir, tables, session_timeout_ms=session_timeout_ms)
+    return [one.sub_kind for one in result.findings if one.sub_kind == "left behind"]
+
+
+@pytest.mark.parametrize(
+    ("taken_s", "found"), [(2, []), (9, []), (15, ["left behind"]), (None, ["left behind"])]
+)
+def test_a_partition_that_was_given_back(
+    taken_s: float | None, found: list[str], tmp_path: Path
+) -> None:
+    assert _sub_kinds(tmp_path, _left(taken_s)) == found
+
+
+def test_the_sentence_names_who_left(tmp_path: Path) -> None:
+    result = judged(tmp_path, _left(None), session_timeout_ms="20000")
+    told = [one.sentence for one in result.findings if one.sub_kind == "left behind"]
+    assert told == [
+        "g9 left its group, and for 10.0 s no member was assigned urteil-0, although others were "
+        "running."
+    ]
+
+
+def test_nobody_is_accused_where_sessions_are_short_or_nobody_is_left(tmp_path: Path) -> None:
+    assert not _sub_kinds(tmp_path / "short", _left(None), session_timeout_ms="6000")
+    assert not _sub_kinds(tmp_path / "alone", _left(None, end_ns=LEFT_NS + 5 * S))
+    assert not _sub_kinds(tmp_path / "static", _left(None, instance="i8"))
+    disturbed = _left(None)
+    disturbed["faults"].append(fault("crash", "b1", LEFT_NS + S, LEFT_NS + 3 * S))
+    assert not _sub_kinds(tmp_path / "fault", disturbed)
+    killed = _left(None)
+    killed["clients"][-2]["end_ns"] = OVER_NS  # it lost it in a rebalance, and lives
+    assert not _sub_kinds(tmp_path / "lives", killed)
+
+
+def test_members_that_join_and_leave_disturb_nobody(tmp_path: Path) -> None:
+    tables = _left(None)
+    tables["faults"].append(fault("rebalance_storm", "group", LED_NS + S, LEFT_NS + 30 * S))
+    assert _sub_kinds(tmp_path, tables) == ["left behind"]
+
+
+def _killed(taken_s: float | None, given_ns: int = LED_NS) -> Tables:
+    """A group of two, of which one is killed; the other has its partition so many seconds later."""
+    tables = _left(taken_s)
+    for row in tables["clients"]:
+        if row["client"] == WHO["client"]:
+            row["end_ns"] = None
+    tables["assignments"] = [row for row in tables["assignments"] if row["event"] != "revoked"]
+    for row in tables["assignments"]:
+        if row["client"] == WHO["client"] and row["event"] == "assigned":
+            row["at_ns"] = given_ns
+    told = {"invoke_ns": LEFT_NS - 1, "complete_ns": LEFT_NS, "outcome": "ok"}
+    kill = {"act": "kill client", "subject": WHO["client"], "before": None, "after": "{}"}
+    tables["admin_ops"] = [{"run": "r"} | told | kill]
+    tables["faults"].append(fault("kill_client", "g9", LEFT_NS, LEFT_NS + 40 * S))
+    return tables
+
+
+def _kept(run_dir: Path, tables: Tables, session_timeout_ms: str = "6000") -> list[str]:
+    result = judged(run_dir, tables, session_timeout_ms=session_timeout_ms)
+    return [one.sentence for one in result.findings if one.sub_kind == "kept dead"]
+
+
+@pytest.mark.parametrize(
+    ("taken_s", "session_ms", "found"),
+    [(8, "6000", 0), (15, "6000", 1), (None, "6000", 1), (15, "10000", 0), (None, "20000", 1)],
+)
+def test_a_partition_of_who_was_killed(
+    taken_s: float | None, session_ms: str, found: int, tmp_path: Path
+) -> None:
+    sentences = _kept(tmp_path, _killed(taken_s), session_ms)
+    assert len(sentences) == found
+    assert all(one.startswith("g9 was killed, and for ") for one in sentences)
+
+
+def test_a_death_amid_something_else_accuses_nobody(tmp_path: Path) -> None:
+    assert not _kept(tmp_path / "rebalance", _killed(None, LEFT_NS - S))
+    disturbed = _killed(None)
+    disturbed["faults"].append(fault("rebalance_storm", "group", LEFT_NS + S, LEFT_NS + 3 * S))
+    assert not _kept(tmp_path / "storm", disturbed)
+    lonely = _killed(None)
+    lonely["clients"][-1]["end_ns"] = LEFT_NS + 5 * S
+    assert not _kept(tmp_path / "alone", lonely)

@@ -1,0 +1,77 @@
+"""A new coordinator keeps the members of its groups for at least one session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.harness.verify.guarantees.availability.test_no_delivery import (
+    LED_NS,
+    PLACE,
+    WHO,
+    fault,
+    judged,
+    waiting,
+)
+from tests.harness.verify.guarantees.groups.test_group_guarantees import offices
+from tests.harness.verify.made_up_runs import Tables
+from urteil.harness.verify.synthetic import S
+
+TAKEN_NS = LED_NS + 30 * S
+
+
+def _taken_over(lost_s: float, given_s: float = -20, **client: Any) -> Tables:
+    """Broker 1 coordinates a group and dies, then broker 2 does, and a member is put out so many
+    seconds later."""
+    tables = waiting(**client)
+    offices(tables, TAKEN_NS)
+    told = WHO | PLACE | {"group": "late", "generation": 1, "member_id": "g9"}
+    tables["assignments"] += [
+        told | {"event": event, "at_ns": TAKEN_NS + int(at_s * S)}
+        for event, at_s in (("assigned", given_s), ("lost", lost_s))
+    ]
+    tables["faults"].append(fault("crash", "b1", TAKEN_NS - 3 * S, TAKEN_NS + 5 * S))
+    return tables
+
+
+def _put_out(run_dir: Path, tables: Tables) -> list[str]:
+    result = judged(run_dir, tables)
+    return [one.sentence for one in result.findings if one.sub_kind == "put out at takeover"]
+
+
+@pytest.mark.parametrize(
+    ("lost_s", "given_s", "found"), [(1, -20, 1), (4, -20, 0), (-1, -20, 0), (1, -4, 0)]
+)
+def test_who_is_put_out(lost_s: float, given_s: float, found: int, tmp_path: Path) -> None:
+    """A session lasts six seconds, of which three are nobody's; what it had it had for five."""
+    assert len(_put_out(tmp_path, _taken_over(lost_s, given_s))) == found
+
+
+def test_the_sentence_names_the_new_coordinator(tmp_path: Path) -> None:
+    assert _put_out(tmp_path, _taken_over(1)) == [
+        "g9 was removed from its group 1.0 s after broker 2 became its coordinator, sooner than "
+        "its session timeout."
+    ]
+
+
+@pytest.mark.parametrize("name", ["partition", "disk_emptied", "kill_client"])
+def test_other_faults_may_cost_a_member_its_place(name: str, tmp_path: Path) -> None:
+    tables = _taken_over(1)
+    tables["faults"].append(fault(name, "b2", TAKEN_NS - 10 * S, TAKEN_NS))
+    assert not _put_out(tmp_path, tables)
+
+
+def test_a_group_that_was_not_left_alone_accuses_nobody(tmp_path: Path) -> None:
+    assert not _put_out(tmp_path / "static", _taken_over(1, instance="i9"))
+    joined = _taken_over(1)
+    mate = {"client": "g8", "begin_ns": TAKEN_NS - S}
+    joined["clients"].append(joined["clients"][-1] | mate)
+    assert not _put_out(tmp_path / "joined", joined)
+    slept = _taken_over(1)
+    slept["polls"] = [row for row in slept["polls"] if row["client"] != "g9"]
+    assert not _put_out(tmp_path / "slept", slept)
+    unclean = _taken_over(1)
+    unclean["states"][-2]["isr"] = "[1, 3]"
+    assert not _put_out(tmp_path / "unclean", unclean)

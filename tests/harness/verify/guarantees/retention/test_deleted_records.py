@@ -1,0 +1,52 @@
+"""Deleted records need not be delivered, also while they are on disks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.harness.verify.guarantees.groups.test_group_guarantees import healthy, judged
+from tests.harness.verify.guarantees.transactions import test_pipeline_guarantees as pipeline
+from tests.harness.verify.made_up_runs import Tables
+
+LOW, START = 300, 310
+
+
+def _begins_at(tables: Tables, start: int) -> None:
+    """Every log begins there, and has what lies before in its first segment."""
+    for row in tables["logs"]:
+        row["log_start"] = start
+
+
+@pytest.mark.parametrize(("start", "found"), [(START, [START]), (0, [*range(LOW, START + 1)])])
+def test_a_group_does_not_process_what_was_deleted_before(
+    start: int, found: list[int], tmp_path: Path
+) -> None:
+    tables = healthy()
+    _begins_at(tables, start)
+    tables["reads"] = [
+        row for row in tables["reads"]
+        if not (row["client"] == "g1" and LOW <= row["offset"] <= START)
+    ]  # fmt: skip
+    findings = judged(tmp_path, tables)["commit_beyond_processed"].findings
+    assert [one.offset for one in findings] == found
+
+
+@pytest.mark.parametrize(("start", "found"), [(START, [START]), (0, [*range(LOW, START + 1)])])
+def test_an_application_does_not_copy_what_was_deleted_before(
+    start: int, found: list[int], tmp_path: Path
+) -> None:
+    whole = pipeline.values()
+    tables = pipeline.copied(whole[:LOW] + whole[START + 1 :])
+    _begins_at(tables, start)
+    findings = pipeline.judged(tmp_path, tables)["unprocessed"].findings
+    assert [one.offset for one in findings] == found
+
+
+def test_what_was_deleted_since_is_copied_once(tmp_path: Path) -> None:
+    whole = pipeline.values()
+    tables = pipeline.copied([*whole[: LOW + 1], *whole[LOW:]])
+    _begins_at(tables, START)
+    found = pipeline.judged(tmp_path, tables, promise="exactly-once")["processed_twice"].findings
+    assert [one.offset for one in found] == [LOW]

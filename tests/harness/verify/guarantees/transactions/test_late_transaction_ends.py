@@ -1,0 +1,36 @@
+"""A transaction that an earlier commit request ended may be read before its own commit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.harness.verify.guarantees.transactions.test_transaction_guarantees import (
+    BATCH,
+    MS,
+    READER,
+    judged,
+    made,
+)
+from urteil.harness.verify.result import Status
+
+OFFSET = 25
+
+
+@pytest.mark.parametrize(("late", "status"), [(True, Status.PERMITTED), (False, Status.VIOLATED)])
+def test_what_a_late_end_committed_may_be_read_before_its_own_commit(
+    late: bool, status: Status, tmp_path: Path
+) -> None:
+    tables = made()
+    txn = next(row for row in tables["txns"] if row["txn"] == OFFSET // BATCH)
+    for read in tables["reads"]:
+        if read["client"] == READER and read["offset"] == OFFSET:
+            read["read_ns"] = txn["commit_invoke_ns"] - 1
+    if late:
+        txn["late_end_ns"] = txn["begin_ns"] + MS // 8
+    result = judged(tmp_path, tables, "future_read", "precommitted_read")
+    assert {one.status for one in result.values()} == {status}
+    (finding,) = result["future_read"].findings
+    assert (finding.sub_kind, finding.offset) == ("before its commit", OFFSET)
+    assert ("KAFKA-17754" in str(finding.permitted)) == late

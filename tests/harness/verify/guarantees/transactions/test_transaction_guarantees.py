@@ -1,0 +1,495 @@
+"""Permitted outcomes of transactions are no finding; violations are found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.harness.verify.guarantees.groups.test_group_guarantees import Judged, healthy, judge
+from tests.harness.verify.made_up_runs import alone
+from urteil.harness.verify import synthetic
+from urteil.harness.verify.evidence import Row
+from urteil.harness.verify.judgement import judge_run
+from urteil.harness.verify.result import Status
+from urteil.harness.verify.synthetic import (
+    BATCH,
+    BEGIN_NS,
+    END_NS,
+    TOPIC,
+    TOPIC_ID,
+    S,
+    Shape,
+    write_run,
+)
+
+ONE = Shape(records=400, partitions=1)
+NAMES = (
+    *("torn_txn", "precommitted_read", "zombie_write", "hanging_txn", "offsets_not_atomic"),
+    *("unprocessed", "processed_twice", "g0", "g1c", "g_single", "aborted_read"),
+)
+FATES = ("committed", "committed", "aborted", "unknown", "committed", "unknown and gone")
+PLACE = {"run": "r", "topic_id": TOPIC_ID, "topic": TOPIC, "partition": 0}
+READER = "committed"
+MS = 1_000_000
+Tables = dict[str, list[dict[str, Any]]]
+
+
+def made() -> Tables:
+    """Healthy evidence whose records are all in transactions, four by four, with every fate, and a
+    final pass of a reader of committed records."""
+    tables = healthy()
+    blocks: dict[int, list[Row]] = {}
+    for send in tables["sends"]:
+        blocks.setdefault(send["offset"] // BATCH, []).append(send)
+    tables["txns"] = [_txn(number, sends) for number, sends in blocks.items()]
+    hidden = {
+        send["value_id"] for number, sends in blocks.items() for send in sends if _gone(number)
+    }
+    for row in tables["replicas"]:
+        row["transactional"] = True
+    model = next(row for row in tables["passes"] if row["final"])
+    reader = next(row for row in tables["clients"] if row["client"] == "final")
+    named = {"client": READER, "isolation": "read_committed"}
+    tables["clients"].append(reader | named)
+    tables["passes"].append(model | named)
+    tables["reads"] += [
+        row | {"client": READER} for row in tables["reads"]
+        if row["client"] == "final" and row["pass"] == model["pass"]
+        and row["value_id"] not in hidden
+    ]  # fmt: skip
+    for number in (2, 20, 60):
+        last = blocks[number][-1]["complete_ns"]
+        stable(tables, number * BATCH, last + MS // 4)
+    stable(tables, ONE.records, END_NS + 7 * S)
+    return tables
+
+
+def _gone(number: int) -> bool:
+    return FATES[number % len(FATES)] in ("aborted", "unknown and gone")
+
+
+def _txn(number: int, sends: list[Row]) -> Row:
+    fate = FATES[number % len(FATES)]
+    end_ns = sends[-1]["complete_ns"]
+    for send in sends:
+        send["txn"] = number
+    return {
+        "run": "r",
+        "client": sends[0]["client"],
+        "session": 0,
+        "txn": number,
+        "transactional_id": f"id-{sends[0]['client']}",
+        "begin_ns": sends[0]["invoke_ns"] - MS,
+        "commit_invoke_ns": None if fate == "aborted" else end_ns + MS,
+        "end_ns": end_ns + 2 * MS,
+        "outcome": fate.split()[0],
+        "init_invoke_ns": BEGIN_NS - 3 * S,
+        "init_ns": BEGIN_NS - 2 * S,
+    }
+
+
+def stable(tables: Tables, offset: int, at_ns: int) -> None:
+    tables["offset_answers"].append(
+        PLACE | {"node": 1, "invoke_ns": at_ns, "complete_ns": at_ns + 1000, "query": "stable"}
+        | {"offset": offset, "api_version": 5, "leader_epoch": 0}
+    )  # fmt: skip
+
+
+def judged(run_dir: Path, tables: Tables, *names: str) -> Judged:
+    asked, told = synthetic.scenario(ONE), synthetic.facts(ONE)
+    return judge(run_dir, tables, asked, told, names or NAMES)
+
+
+def of(tables: Tables, outcome: str) -> Row:
+    return next(row for row in tables["txns"] if row["outcome"] == outcome)
+
+
+def show(tables: Tables, txn: Row, count: int) -> None:
+    """Let the reader of committed records see so many records of a transaction."""
+    mine = [row for row in tables["sends"] if row["txn"] == txn["txn"]]
+    values = [row["value_id"] for row in mine]
+    hers = [row for row in tables["reads"] if row["client"] == READER]
+    tables["reads"] = [
+        row for row in tables["reads"] if row["client"] != READER or row["value_id"] not in values
+    ]
+    others = {row["value_id"]: row for row in tables["reads"] if row["client"] == "final"}
+    assert hers
+    tables["reads"] += [others[value] | {"client": READER, "pass": hers[0]["pass"]}
+                        for value in values[:count]]  # fmt: skip
+
+
+def test_transactions_of_every_fate_are_whole(tmp_path: Path) -> None:
+    result = judged(tmp_path, made())
+    for name in ("torn_txn", "precommitted_read", "hanging_txn", "aborted_read"):
+        assert result[name].status is Status.HOLDS, result[name]
+    assert result["zombie_write"].status is Status.NOT_JUDGED
+    assert {result[name].violations for name in NAMES} == {0}
+
+
+@pytest.mark.parametrize(
+    ("outcome", "shown", "broken"),
+    [
+        ("committed", 3, "missing"),
+        ("committed", 0, "missing"),
+        ("aborted", 1, "visible"),
+        ("unknown", 2, "partly"),
+        ("unknown", 0, None),
+        ("unknown", 4, None),
+    ],
+)
+def test_all_of_a_transaction_or_nothing(
+    outcome: str, shown: int, broken: str | None, tmp_path: Path
+) -> None:
+    tables = made()
+    txn = of(tables, outcome)
+    show(tables, txn, shown)
+    result = judged(tmp_path, tables, "torn_txn")["torn_txn"]
+    assert [one.sub_kind for one in result.findings] == ([broken] if broken else [])
+    if broken:
+        assert result.violations == 1
+        assert f"Transaction {txn['txn']} of {txn['client']} (id-" in result.findings[0].sentence
+
+
+def test_a_client_that_died_before_its_commit_committed_nothing(tmp_path: Path) -> None:
+    tables = made()
+    txn = of(tables, "aborted")
+    txn |= {"outcome": "unknown", "end_ns": None}
+    assert judged(tmp_path / "hidden", tables, "torn_txn")["torn_txn"].violations == 0
+    show(tables, txn, 4)
+    (finding,) = judged(tmp_path / "shown", tables, "torn_txn")["torn_txn"].findings
+    assert "nor was that ever asked for" in finding.sentence
+
+
+def test_what_a_late_end_tore_is_permitted_and_shown(tmp_path: Path) -> None:
+    tables = made()
+    txn = of(tables, "aborted")
+    show(tables, txn, 2)
+    txn["late_end_ns"] = txn["begin_ns"] + MS
+    result = judged(tmp_path, tables, "torn_txn")["torn_txn"]
+    assert (result.status, result.violations) == (Status.PERMITTED, 0)
+    assert "KAFKA-17754" in str(result.findings[0].permitted)
+
+
+@pytest.mark.parametrize(
+    ("fault", "targets", "status"),
+    [
+        ("partition", '["client->b1"]', Status.PERMITTED),
+        ("pause", '["b1"]', Status.PERMITTED),
+        ("crash", '["b1"]', Status.VIOLATED),
+    ],
+)
+def test_a_fault_that_holds_requests_back_may_make_an_end_late(
+    fault: str, targets: str, status: Status, tmp_path: Path
+) -> None:
+    tables = made()
+    (acted,) = tables["faults"]
+    acted |= {"fault": fault, "targets": targets}
+    slow, torn = (row for row in tables["txns"] if row["txn"] in (48, 50))
+    slow |= {"commit_invoke_ns": acted["begin_ns"] - S, "end_ns": acted["begin_ns"] + 3 * S}
+    torn["begin_ns"] = acted["begin_ns"] + 4 * S
+    torn |= {"outcome": "unknown", "commit_invoke_ns": None}
+    show(tables, torn, 1)
+    assert judged(tmp_path, tables, "torn_txn")["torn_txn"].status is status
+
+
+def test_an_end_beyond_an_open_transaction(tmp_path: Path) -> None:
+    tables = made()
+    open_ns = next(row for row in tables["txns"] if row["txn"] == 6)["commit_invoke_ns"]
+    stable(tables, 6 * BATCH + 1, open_ns - MS // 2)
+    result = judged(tmp_path, tables, "precommitted_read")["precommitted_read"]
+    assert [(one.sub_kind, one.offset) for one in result.findings] == [("end", 6 * BATCH)]
+
+
+def test_a_record_read_before_its_commit_by_readers_of_committed_records_alone(
+    tmp_path: Path,
+) -> None:
+    tables = made()
+    for client in (READER, "c0"):
+        read = next(
+            row for row in tables["reads"] if row["client"] == client and row["offset"] == 25
+        )
+        txn = next(row for row in tables["txns"] if row["txn"] == read["offset"] // BATCH)
+        read["read_ns"] = txn["commit_invoke_ns"] - 1
+    result = judged(tmp_path, tables, "precommitted_read")["precommitted_read"]
+    assert [one.sub_kind for one in result.findings] == ["record"]
+    assert READER in result.findings[0].sentence
+
+
+def _take_over(tables: Tables, invoke_ns: int, init_ns: int, **changes: Any) -> None:
+    """Another client is initialised with the transactional id of `p0`."""
+    model = next(row for row in tables["txns"] if row["client"] == "p0")
+    tables["txns"].append(
+        model
+        | {"client": "p9", "txn": 1, "begin_ns": init_ns + 1, "commit_invoke_ns": init_ns + 2}
+        | {"end_ns": init_ns + 3, "init_invoke_ns": invoke_ns, "init_ns": init_ns}
+        | changes
+    )
+
+
+def test_a_zombie_that_writes_and_commits(tmp_path: Path) -> None:
+    tables = made()
+    _take_over(tables, BEGIN_NS + 12 * S, BEGIN_NS + 13 * S)
+    result = judged(tmp_path, tables, "zombie_write")["zombie_write"]
+    assert {one.sub_kind for one in result.findings} == {"record", "commit"}
+    assert {row["client"] for one in result.findings for row in one.records[:1]} == {"p0"}
+
+
+def test_another_topics_unclean_elections_excuse_no_zombie(tmp_path: Path) -> None:
+    tables = made()
+    _take_over(tables, BEGIN_NS + 12 * S, BEGIN_NS + 13 * S)
+    told = synthetic.facts(ONE)
+    lax = {"name": "lax", "topic_id": "l", "config": {"unclean.leader.election.enable": "true"}}
+    told.topics.append(msgspec.structs.replace(told.topics[0], **lax))
+    result = judge(tmp_path, tables, synthetic.scenario(ONE), told, ("zombie_write",))
+    found = {one.sub_kind for one in result["zombie_write"].findings if not one.permitted}
+    assert found == {"record", "commit"}
+
+
+@pytest.mark.parametrize("what", ["at the same time", "refused", "initialised again"])
+def test_who_is_no_zombie(what: str, tmp_path: Path) -> None:
+    tables = made()
+    if what == "at the same time":
+        _take_over(tables, BEGIN_NS - 3 * S, BEGIN_NS - S)
+    late_ns = BEGIN_NS + 13 * S
+    mine = [row for row in tables["txns"] if row["client"] == "p0" and row["end_ns"] > late_ns - S]
+    if what != "at the same time":
+        _take_over(tables, late_ns - S, late_ns)
+    for txn in mine:
+        if what == "refused":
+            txn |= {"outcome": "fenced", "commit_invoke_ns": None}
+        elif what == "initialised again":
+            txn |= {"init_invoke_ns": late_ns + 1, "init_ns": late_ns + 2}
+    if what == "refused":
+        for send in tables["sends"]:
+            if send["client"] == "p0" and send["invoke_ns"] > late_ns - 2 * S:
+                send |= {"outcome": "info", "offset": None}
+    assert judged(tmp_path, tables, "zombie_write")["zombie_write"].violations == 0
+
+
+def test_a_transaction_that_is_open_long_after_its_timeout(tmp_path: Path) -> None:
+    for after_s, status in ((5, Status.HOLDS), (60, Status.VIOLATED)):
+        tables = made()
+        tables["offset_answers"] = [
+            row for row in tables["offset_answers"]
+            if row["query"] != "stable" or row["offset"] < ONE.records
+        ]  # fmt: skip
+        stable(tables, ONE.records - 8, END_NS + after_s * S)
+        if after_s == 5:
+            stable(tables, ONE.records, END_NS + 9 * S)
+        result = judged(tmp_path / str(after_s), tables, "hanging_txn")["hanging_txn"]
+        assert result.status is status, result
+
+
+@pytest.mark.parametrize(
+    ("outcome", "after_s", "status"),
+    [
+        ("fail", 60, Status.VIOLATED),
+        ("fail", 5, Status.HOLDS),  # its timeout had not passed
+        ("info", 60, Status.HOLDS),  # no coordinator answered
+        ("ok", 60, Status.HOLDS),
+    ],
+)
+def test_a_transactional_id_that_is_not_to_be_had_again(
+    outcome: str, after_s: int, status: Status, tmp_path: Path
+) -> None:
+    tables = made()
+    at_ns = END_NS + after_s * S
+    tables["admin_ops"] = [
+        {"invoke_ns": at_ns - S, "complete_ns": at_ns, "outcome": outcome, "act": "initialise"}
+        | {"subject": "urteil-group-t1", "before": None, "after": "{}"}
+    ]
+    result = judged(tmp_path, tables, "hanging_txn")["hanging_txn"]
+    assert result.status is status, result
+    assert [one.sub_kind for one in result.findings] == ["kept"] * (status is Status.VIOLATED)
+
+
+def test_committed_records_beyond_every_pass_of_their_readers_are_a_reason(tmp_path: Path) -> None:
+    tables = made()
+    write_run(tmp_path, tables, synthetic.scenario(ONE), synthetic.facts(ONE))
+    told = "records of committed transactions lie beyond every final pass"
+    reasons = judge_run(tmp_path, engine="duckdb", master=None, session=None, canary=False).reasons
+    assert not any(told in one for one in reasons)
+    for row in tables["passes"]:
+        row["to_offset"] = 300 if row["client"] == READER else row["to_offset"]
+    write_run(tmp_path, tables, synthetic.scenario(ONE), synthetic.facts(ONE))
+    reasons = judge_run(tmp_path, engine="duckdb", master=None, session=None, canary=False).reasons
+    assert any(told in one for one in reasons)
+
+
+@pytest.mark.parametrize(("lax", "permitted"), [("other", 0), ("__transaction_state", 1)])
+def test_its_coordinators_own_unclean_elections_excuse_a_kept_id_alone(
+    lax: str, permitted: int, tmp_path: Path
+) -> None:
+    tables = made()
+    at_ns = END_NS + 60 * S
+    tables["admin_ops"] = [
+        {"invoke_ns": at_ns - S, "complete_ns": at_ns, "outcome": "fail", "act": "initialise"}
+        | {"subject": "urteil-group-t1", "before": None, "after": "{}"}
+    ]
+    told = synthetic.facts(ONE)
+    own = {"name": lax, "topic_id": "l", "config": {"unclean.leader.election.enable": "true"}}
+    told.topics.append(msgspec.structs.replace(told.topics[0], **own))
+    result = judge(tmp_path, tables, synthetic.scenario(ONE), told, ("hanging_txn",))["hanging_txn"]
+    assert (result.violations, result.permitted) == (1 - permitted, permitted)
+
+
+def _copies(tables: Tables, position: int) -> dict[int, Row]:
+    """Let the first 20 transactions be inputs and others be their outputs; the group stands at
+    `position`. Inputs by offset."""
+    sends = {row["offset"]: row for row in tables["sends"]}
+    visible = [one for one in sorted(sends) if not _gone(one // BATCH)]
+    inputs, outputs = visible[:30], visible[60:90]
+    for source, output in zip(inputs, outputs, strict=True):
+        sends[output]["source"] = sends[source]["value_id"]
+    ends = max(row["end_ns"] for row in tables["txns"])
+    who = {"client": "p0", "session": 0, "group": "copiers", "offset": position}
+    tables["commits"].append(PLACE | who | {"invoke_ns": ends - 1, "outcome": "ok", "txn": 94}
+                             | {"complete_ns": ends})  # fmt: skip
+    tables["commit_reads"].append(
+        PLACE | who | {"client": "o1", "invoke_ns": ends + S, "complete_ns": ends + S + 1}
+        | {"outcome": "ok"}
+    )  # fmt: skip
+    return {one: sends[one] for one in inputs}
+
+
+STEPS = ("offsets_not_atomic", "unprocessed", "processed_twice")
+
+
+def test_steps_that_are_whole(tmp_path: Path) -> None:
+    tables = made()
+    inputs = _copies(tables, 0)
+    end = max(inputs) + 1
+    tables["commits"][-1]["offset"] = tables["commit_reads"][-1]["offset"] = end
+    gone = next(row for row in tables["sends"] if row["txn"] == 95)  # of a transaction that is not
+    assert _gone(95)
+    gone["source"] = inputs[min(inputs)]["value_id"]
+    result = judged(tmp_path, tables, *STEPS)
+    assert {result[name].status for name in STEPS} == {Status.HOLDS}, result
+
+
+def test_steps_of_which_a_half_is_missing(tmp_path: Path) -> None:
+    tables = made()
+    inputs = _copies(tables, 0)
+    last = max(inputs)
+    tables["commits"][-1]["offset"] = tables["commit_reads"][-1]["offset"] = last
+    first = min(inputs)
+    (output,) = (row for row in tables["sends"] if row.get("source") == inputs[first]["value_id"])
+    output["source"] = inputs[sorted(inputs)[1]]["value_id"]
+    result = judged(tmp_path, tables, *STEPS)
+    told = {(one.sub_kind, one.offset) for one in result["offsets_not_atomic"].findings}
+    assert told == {("consumed", first), ("not consumed", last)}
+    assert [one.offset for one in result["unprocessed"].findings] == [first]
+    assert [one.offset for one in result["processed_twice"].findings] == [sorted(inputs)[1]]
+
+
+@pytest.mark.parametrize(("steps", "found"), [(1, 0), (2, 1)])
+def test_each_group_has_its_own_outputs(steps: int, found: int, tmp_path: Path) -> None:
+    """A second group copies the same input, more slowly: whose copies are whose tells the group
+    that was moved with them."""
+    tables = made()
+    inputs = _copies(tables, 0)
+    offsets = sorted(inputs)
+    commit, answer = tables["commits"].pop(), tables["commit_reads"][-1]
+    answer["offset"] = offsets[-1] + 1
+    for send in [row for row in tables["sends"] if row.get("source") is not None]:
+        whose = {"client": send["client"], "txn": send["txn"]}
+        tables["commits"].append(commit | whose | {"offset": offsets[-1] + 1})
+    (second, *_) = (row for row in tables["sends"] if row["txn"] == 94)
+    second["source"] = inputs[offsets[0]]["value_id"]
+    slow = {"group": "slow", "offset": offsets[steps]}
+    tables["commits"].append(commit | slow)
+    tables["commit_reads"].append(answer | slow)
+    result = judged(tmp_path, tables, "offsets_not_atomic", "processed_twice")
+    assert result["processed_twice"].violations == 0
+    told = [(one.sub_kind, one.offset) for one in result["offsets_not_atomic"].findings]
+    assert told == [("consumed", offsets[1])][:found]
+
+
+def _compacted(run_dir: Path, tables: Tables) -> Judged:
+    told = synthetic.facts(ONE)
+    config = {"cleanup.policy": "compact", "min.insync.replicas": "2"}
+    topics = [msgspec.structs.replace(topic, config=config) for topic in told.topics]
+    told = msgspec.structs.replace(told, topics=topics)
+    names = ("latest_value_lost", "stale_value_visible", "aborted_read")
+    return judge(run_dir, tables, synthetic.scenario(ONE), told, names)
+
+
+def _clean(tables: Tables, *gone: int) -> Tables:
+    """The records of transactions are gone from every log and pass."""
+    values = {row["value_id"] for row in tables["sends"] if row["txn"] in gone}
+    for name in ("reads", "replicas"):
+        tables[name] = [row for row in tables[name] if row["value_id"] not in values]
+    return tables
+
+
+def _own_keys(tables: Tables) -> Tables:
+    """A committed and an aborted transaction write one key each record, all others their own."""
+    for row in tables["sends"]:
+        shared = row["txn"] in (6, 8)
+        row["key"] = f"shared {row['offset'] % BATCH}" if shared else f"own {row['offset']}"
+    key = {row["value_id"]: row["key"] for row in tables["sends"]}
+    for name in ("reads", "replicas"):
+        for row in tables[name]:
+            row["key"] = key.get(row["value_id"], row["key"])
+    return tables
+
+
+def test_an_aborted_record_may_be_cleaned_and_what_it_would_have_replaced_may_not(
+    tmp_path: Path,
+) -> None:
+    fine = _compacted(tmp_path / "fine", _clean(_own_keys(made()), 8))
+    assert fine["latest_value_lost"].status is Status.HOLDS, fine
+    assert fine["stale_value_visible"].status is Status.HOLDS
+    assert fine["aborted_read"].status is Status.HOLDS
+    lost = _compacted(tmp_path / "lost", _clean(_own_keys(made()), 6))["latest_value_lost"]
+    assert {finding.offset for finding in lost.findings} == {24, 25, 26, 27}
+
+
+def test_an_aborted_record_that_a_reader_of_committed_ones_is_given(tmp_path: Path) -> None:
+    tables = _own_keys(made())
+    shown = [
+        row | {"client": READER} for row in tables["reads"]
+        if row["client"] == "final" and row["pass"] == 1 and row["offset"] == 8 * BATCH
+    ]  # fmt: skip
+    tables["reads"] += shown
+    (finding,) = _compacted(tmp_path, tables)["aborted_read"].findings
+    assert (finding.sub_kind, finding.offset) == ("aborted and cleaned", 8 * BATCH)
+    assert "a reader of committed records was given it in the end" in finding.sentence
+
+
+@pytest.mark.parametrize("begin_ns", [None, 1 << 62])
+def test_a_transaction_without_its_begin_is_told_and_left_out(
+    begin_ns: int | None, tmp_path: Path
+) -> None:
+    tables = made()
+    tables["txns"][3]["begin_ns"] = begin_ns
+    synthetic.write_run(tmp_path, tables, synthetic.scenario(ONE), synthetic.facts(ONE))
+    result = judge_run(tmp_path, engine="duckdb", master=None, session=None, canary=False)
+    accused = {one.name for one in result.guarantees if one.status is Status.VIOLATED}
+    assert not accused & set(NAMES), accused
+    (told, *_) = (reason for reason in result.reasons if "begin_ns" in reason)
+    assert told.startswith("evidence/txns/part-0.parquet: "), told
+    assert not [reason for reason in result.reasons if "cannot be judged" in reason]
+
+
+@pytest.mark.parametrize(("shown", "found"), [(200, 0), (100, 1)])
+def test_what_was_copied_in_vain_may_be_copied_once_more(
+    shown: int, found: int, tmp_path: Path
+) -> None:
+    """One value in an aborted transaction, at 100, and in a later one: there alone it is read."""
+    tables = healthy()
+    value = next(row["value_id"] for row in tables["replicas"] if row["offset"] == 100)
+    writer = {"transactional": True, "producer_id": 7, "producer_epoch": 0}
+    marker = {"control": "abort", "value_id": None, "key": None, "sequence": None}
+    for row in tables["replicas"]:
+        more = {100: writer, 101: writer | marker, 200: {"value_id": value}}
+        row |= more.get(row["offset"], {})
+    read = next(row for row in tables["reads"] if row["offset"] == 200)
+    tables["reads"] = [row for row in tables["reads"] if row["offset"] not in (100, 101, 200)]
+    tables["reads"].append(read | {"offset": shown, "value_id": value})
+    for client in tables["clients"]:
+        client["isolation"] = "read_committed"
+    assert alone("aborted_read", tmp_path, tables).violations == found

@@ -8,9 +8,9 @@ from typing import Any
 from urteil.harness.verify.damage.copy import (
     Copy,
     S,
-    Trace,
     Untried,
     brokers,
+    damage,
     first,
     leader,
     states,
@@ -23,12 +23,13 @@ MADE_UP_EPOCH = 1_000_000
 """Another damage adds it to every log."""
 
 
-def lose_what_was_known(copy: Copy) -> Trace:
+@damage("lose a record on which later sends depend", "causal_loss", "acknowledged")
+def lose_causal_past(copy: Copy) -> Row:
     """A record is lost whose client went on in its knowledge."""
     victim = copy.take(lambda victim: _goes_on(copy, victim))
     for table in ("replicas", "reads"):
         copy.drop(table, lambda row: row["value_id"] == victim["value_id"])
-    return Trace("causal_loss", "acknowledged", victim["offset"])
+    return victim
 
 
 def _goes_on(copy: Copy, victim: Row) -> bool:
@@ -63,20 +64,23 @@ def _answer(copy: Copy, after_ns: int, offset: int | None, **changes: Any) -> No
     )
 
 
-def let_the_end_fall(copy: Copy) -> Trace:
+@damage("lower an answered log end", "latest_went_back", "fell")
+def lower_end(copy: Copy) -> int:
     end = max(row["log_end"] for row in copy.rows("logs"))
     _answer(copy, _LATER_NS, end + 100)
     _answer(copy, _LATER_NS + S, end + 50)
-    return Trace("latest_went_back", "fell", end + 50)
+    return int(end + 50)
 
 
-def tell_an_old_end(copy: Copy) -> Trace:
+@damage("answer an end below an acknowledgement", "end_below_ack", "behind")
+def answer_old_end(copy: Copy) -> Row:
     victim = copy.take()
     _answer(copy, _LATER_NS, victim["offset"], query="latest, once more")
-    return Trace("end_below_ack", "behind", victim["offset"])
+    return victim
 
 
-def begin_too_late(copy: Copy) -> Trace:
+@damage("begin a final pass too late", "unseen", "before the begin", at_the_ends=True)
+def begin_pass_too_late(copy: Copy) -> Row:
     """A final pass begins above an acknowledged offset."""
     victim = copy.victims.pop(0)
     final_pass = first(row for row in copy.rows("passes") if row["final"] and row["complete"])
@@ -90,18 +94,20 @@ def begin_too_late(copy: Copy) -> Trace:
             and (row["client"], row["session"], row["pass"]) == name
         ),
     )
-    return Trace("unseen", "before the begin", victim["offset"])
+    return victim
 
 
-def serve_what_was_deleted(copy: Copy) -> Trace:
+@damage("serve deleted records", "kept_too_long", "fetched")
+def serve_deleted_records(copy: Copy) -> Row:
     """A fetch from before the log start that the broker answered is not refused."""
     victim = copy.take()
     start = victim["offset"] + 1
     _answer(copy, _LATER_NS, victim["offset"], query=f"before:{start}", timestamp_ms=None)
-    return Trace("kept_too_long", "fetched", victim["offset"])
+    return victim
 
 
-def tell_an_epoch_too_long(copy: Copy) -> Trace:
+@damage("answer an epoch's end too late", "epoch_lineage", "told")
+def answer_epoch_end_too_late(copy: Copy) -> int:
     """The answered end of a past epoch is one record too late."""
     log = next(row for row in copy.rows("logs") if row["broker"] == leader(copy))
     epochs = sorted((int(e), start) for e, start in json.loads(log["epochs"] or "{}").items())
@@ -111,35 +117,38 @@ def tell_an_epoch_too_long(copy: Copy) -> Trace:
         raise Untried("a log of one epoch")
     epoch, start = later[-1]
     _answer(copy, _LATER_NS, start + 1, query=f"epoch:{epoch - 1} in {epoch}")
-    return Trace("epoch_lineage", "told", start + 1)
+    return int(start + 1)
 
 
-def find_a_time_too_late(copy: Copy) -> Trace:
+@damage("find a time too late", "time_index_wrong", "too late")
+def find_time_too_late(copy: Copy) -> Row:
     victim, later = copy.take(), copy.take()
     times = [row["timestamp_ms"] for row in copy.of("replicas", victim)]
     if not times or times[0] is None or later["offset"] <= victim["offset"]:
         raise Untried("records without times")
     _answer(copy, _LATER_NS, later["offset"], query="time", timestamp_ms=times[0])
-    return Trace("time_index_wrong", "too late", later["offset"])
+    return later
 
 
-def find_an_older_time(copy: Copy) -> Trace:
+@damage("find an older time than the largest", "time_index_wrong", "not the newest")
+def find_older_time(copy: Copy) -> Row:
     """The record with the largest time is one before which a newer one was known."""
     newest = _of_largest_time(copy)
     victim = copy.take(lambda one: _stamp(copy, one) < newest)
     answer = {"query": "max", "timestamp_ms": _stamp(copy, victim), "leader_epoch": None}
     _answer(copy, _LATER_NS, victim["offset"], **answer)
-    return Trace("time_index_wrong", "not the newest", victim["offset"])
+    return victim
 
 
-def find_in_another_epoch(copy: Copy) -> Trace:
+@damage("find a time in another epoch", "time_index_wrong", "other epoch")
+def find_time_in_another_epoch(copy: Copy) -> Row:
     """A record is found by its time, and answered with another epoch than the log's."""
     victim = copy.take(lambda one: _stamp(copy, one) >= 0)
     (*_, row) = copy.of("replicas", victim)
     stamp_ms = _stamp(copy, victim)
     answer = {"query": f"time:{stamp_ms}", "timestamp_ms": stamp_ms}
     _answer(copy, _LATER_NS, victim["offset"], **answer, leader_epoch=row["leader_epoch"] + 1)
-    return Trace("time_index_wrong", "other epoch", victim["offset"])
+    return victim
 
 
 def _stamp(copy: Copy, victim: Row) -> int:
@@ -154,13 +163,14 @@ def _of_largest_time(copy: Copy) -> int:
     return max((stamp for stamp in stamps if stamp is not None), default=-1)
 
 
-def give_an_id_twice(copy: Copy) -> Trace:
+@damage("give two producers one id", "sequence_gap", "shared id")
+def share_producer_id(copy: Copy) -> None:
     for number in range(2):
         _answer(copy, _LATER_NS + number, 4711, query="producer", leader_epoch=None)
-    return Trace("sequence_gap", "shared id")
 
 
-def name_another_leader(copy: Copy) -> Trace:
+@damage("name another leader", "disagreement", "metadata")
+def name_another_leader(copy: Copy) -> None:
     """Long after the last change one broker still says that another leads."""
     last = states(copy)[-1]
     place = {"topic_id": last["topic_id"], "partition": last["partition"]}
@@ -173,10 +183,10 @@ def name_another_leader(copy: Copy) -> Trace:
             common | {"metric": "metadata_leader_epoch", "value": epoch},
         ]
     )
-    return Trace("disagreement", "metadata")
 
 
-def misplace_an_entry(copy: Copy) -> Trace:
+@damage("misplace an index entry", "index_wrong", "offset")
+def misplace_index_entry(copy: Copy) -> Row:
     """An entry of an offset index that points behind its batch."""
     victim: Row = copy.take()
     copy.rows("indexes").append(
@@ -195,4 +205,4 @@ def misplace_an_entry(copy: Copy) -> Trace:
             "there_last": victim["offset"] + 1,
         }
     )
-    return Trace("index_wrong", "offset", victim["offset"])
+    return victim

@@ -9,8 +9,8 @@ from urteil.harness.evidence.broker_lives import EXIT_CODE, RUNNING, WHILE
 from urteil.harness.verify.damage.copy import (
     Copy,
     S,
-    Trace,
     brokers,
+    damage,
     first,
     followers,
     leader,
@@ -19,16 +19,17 @@ from urteil.harness.verify.damage.copy import (
 from urteil.harness.verify.evidence import Row
 
 
-def elect_by_deposed(copy: Copy) -> Trace:
+@damage("elect under a deposed controller", "epoch_went_back", "deposed controller")
+def elect_by_deposed(copy: Copy) -> None:
     """A leader's epoch begins under a controller whose successor was elected long before."""
     last = states(copy)[-1]
     newer = {"path": "/controller_epoch", "controller_epoch": (last["controller_epoch"] or 0) + 1}
     _add_rows(copy, newer)
     _add_state(copy, at_ns=last["at_ns"] + 2 * S, leader_epoch=last["leader_epoch"] + 1)
-    return Trace("epoch_went_back", "deposed controller")
 
 
-def shrink_isr(copy: Copy) -> Trace:
+@damage("shrink the ISR below its minimum", "ack_below_min_isr", "acknowledged", replicas=2)
+def shrink_isr(copy: Copy) -> Row:
     """acks=all acknowledged though the ISR was one short of the limit, long before and after."""
     victim = copy.victims.pop(copy.victims.index(first(r for r in copy.victims if r["acks"] == -1)))
     since_ns, until_ns = victim["invoke_ns"] - 3 * S, victim["complete_ns"] + 3 * S
@@ -46,7 +47,7 @@ def shrink_isr(copy: Copy) -> Trace:
             base | {"at_ns": until_ns, "zxid": zxid + 2, "version": version + 2},
         ]
     )
-    return Trace("ack_below_min_isr", "acknowledged", victim["offset"])
+    return victim
 
 
 def _add_state(copy: Copy, **changes: Any) -> None:
@@ -55,32 +56,33 @@ def _add_state(copy: Copy, **changes: Any) -> None:
     copy.rows("states").append(last | after | changes)
 
 
-def elect_outsider(copy: Copy) -> Trace:
+@damage("elect a leader from outside the ISR", "unclean_leader", "outside the ISR")
+def elect_outsider(copy: Copy) -> None:
     """Led for a moment by a broker from outside the ISR."""
     outsider, led = max(brokers(copy)) + 1000, leader(copy)
     epoch = max(row["leader_epoch"] for row in states(copy)) + 1
     isr = json.dumps([outsider, *brokers(copy)])
     _add_state(copy, leader=outsider, isr=isr, leader_epoch=epoch)
     _add_state(copy, leader=led, isr=json.dumps(brokers(copy)), leader_epoch=epoch + 1)
-    return Trace("unclean_leader", "outside the ISR")
 
 
-def lower_epoch(copy: Copy) -> Trace:
+@damage("lower a leader epoch", "epoch_went_back", "leader")
+def lower_epoch(copy: Copy) -> None:
     _add_state(copy, leader_epoch=states(copy)[-1]["leader_epoch"] - 1)
-    return Trace("epoch_went_back", "leader")
 
 
-def lower_controller_epoch(copy: Copy) -> Trace:
+@damage("lower a controller epoch", "epoch_went_back", "controller")
+def lower_controller_epoch(copy: Copy) -> None:
     _add_state(copy, controller_epoch=(states(copy)[-1]["controller_epoch"] or 0) - 1)
-    return Trace("epoch_went_back", "controller")
 
 
-def repeat_version(copy: Copy) -> Trace:
+@damage("repeat a partition epoch", "epoch_went_back", "partition")
+def repeat_version(copy: Copy) -> None:
     _add_state(copy, version=states(copy)[-1]["version"])
-    return Trace("epoch_went_back", "partition")
 
 
-def stall(copy: Copy) -> Trace:
+@damage("acknowledge nothing during a crash", "no_progress", "stalled", replicas=2)
+def stall_during_crash(copy: Copy) -> None:
     """A crash of one broker through which nothing is acknowledged, though somebody waits for it."""
     crash = _crash(copy)
     waiting = {"value_id": "made up/waiting/0", "outcome": "info", "offset": None}
@@ -88,25 +90,25 @@ def stall(copy: Copy) -> Trace:
     times = {"invoke_ns": crash["begin_ns"], "complete_ns": None}
     copy.rows("sends").append(last | waiting | times)
     copy.tables["faults"] = [crash]
-    return Trace("no_progress", "stalled")
 
 
-def stay_broken(copy: Copy) -> Trace:
+@damage("leave the ISR short after healing", "slow_recovery", "late")
+def keep_isr_short(copy: Copy) -> None:
     """After a crash was healed, the ISR stays short."""
     crash = _crash(copy)
     _add_state(copy, isr=json.dumps(followers(copy)[:1]), at_ns=crash["begin_ns"] + 1)
     copy.tables["faults"] = [crash]
-    return Trace("slow_recovery", "late")
 
 
-def leave_undeleted(copy: Copy) -> Trace:
+@damage("keep a deleted topic", "slow_recovery", "not deleted")
+def keep_deleted_topic(copy: Copy) -> None:
     """A topic is wished away, and stays."""
     wish = {"path": "/admin/delete_topics/gone", "topic": "gone", "topic_id": "gone"}
     _add_rows(copy, {"path": "/brokers/ids/1"}, wish)
-    return Trace("slow_recovery", "not deleted")
 
 
-def leave_unmoved(copy: Copy) -> Trace:
+@damage("leave a reassignment undone", "slow_recovery", "not moved", replicas=2)
+def leave_reassignment_undone(copy: Copy) -> None:
     """A partition's replicas are to change their places, and do not."""
     topic, now = states(copy)[-1], brokers(copy)
     path = f"/brokers/topics/{topic['topic']}"
@@ -119,7 +121,6 @@ def leave_unmoved(copy: Copy) -> Trace:
     wanted = json.dumps({partition: [f"b{one}" for one in reversed(now)]})
     act = {"act": "reassign", "subject": topic["topic"], "after": wanted, "outcome": "ok"}
     copy.rows("admin_ops").append(act | {"invoke_ns": copy.last_ns, "complete_ns": copy.last_ns})
-    return Trace("slow_recovery", "not moved")
 
 
 def _add_rows(copy: Copy, *nodes: Row) -> None:
@@ -144,10 +145,10 @@ def _crash(copy: Copy) -> Row:
     }
 
 
-def end_by_itself(copy: Copy) -> Trace:
+@damage("let a broker exit by itself", "unexpected_exit", RUNNING)
+def exit_by_itself(copy: Copy) -> None:
     """A broker's process is gone, with an exit code that nobody asked for."""
     copy.rows("samples").append(
         {"at_ns": copy.last_ns, "source": f"b{brokers(copy)[0]}", "metric": EXIT_CODE}
         | {"labels": json.dumps({WHILE: RUNNING}), "value": 1.0}
     )
-    return Trace("unexpected_exit", RUNNING)

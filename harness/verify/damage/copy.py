@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any
 
+from urteil.harness.verify.damage.made_up_topics import MADE_UP_IDS
 from urteil.harness.verify.evidence import Row
 
 S = 1_000_000_000
-MADE_UP = frozenset({"made-up-compacted", "made-up-retained"})
-"""Ids of topics that a damage adds to the copy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +68,62 @@ class Copy:
         return (read["client"], read["session"], read["pass"]) in self.final_passes()
 
 
+Apply = Callable[[Copy], Row | int | None]
+"""Damages a copy. Returns the row or the offset at which the finding must be, or None where the
+finding has no offset."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Damage:
-    """One way to damage a copy. `apply` answers what must be found.
+    """One way to damage a copy, and the finding that must result.
 
-    `replicas` is how many it needs, `tail` whether a consumer must have read during the load.
+    A damage with `at_the_ends` needs the first or the last victims and is applied before the
+    others. `replicas` is the number of replicas that it needs; with `tail` a consumer must have
+    read during the load. Calling it raises Untried where the copy does not have what it needs.
     """
 
     name: str
-    apply: Callable[[Copy], Trace]
-    replicas: int = 1
+    guarantee: str
+    sub_kind: str
+    apply: Apply
+    replicas: int = 0
     tail: bool = False
+    at_the_ends: bool = False
+
+    def __call__(self, copy: Copy) -> Trace:
+        if len(copy.rows("logs")) < self.replicas:
+            raise Untried("too few replicas")
+        if self.tail and not copy.tail:
+            raise Untried("no consumer read during the run")
+        place = self.apply(copy)
+        offset = place["offset"] if isinstance(place, dict) else place
+        return Trace(self.guarantee, self.sub_kind, offset)
+
+
+def damage(
+    name: str,
+    guarantee: str,
+    sub_kind: str,
+    *,
+    replicas: int = 0,
+    tail: bool = False,
+    at_the_ends: bool = False,
+) -> Callable[[Apply], Damage]:
+    """Declare the decorated function as the damage `name` (a key of `canary` in result.json), which
+    `guarantee` must find with a sub-kind that begins with `sub_kind`."""
+
+    def declare(apply: Apply) -> Damage:
+        return Damage(
+            name=name, guarantee=guarantee, sub_kind=sub_kind, apply=apply,
+            replicas=replicas, tail=tail, at_the_ends=at_the_ends,
+        )  # fmt: skip
+
+    return declare
+
+
+def declared_in(module: ModuleType) -> list[Damage]:
+    """The damages of a module, in order of declaration."""
+    return [value for value in vars(module).values() if isinstance(value, Damage)]
 
 
 class Untried(Exception):
@@ -98,7 +143,7 @@ def has_value(victim: Row) -> Callable[[Row], bool]:
 
 
 def brokers(copy: Copy) -> list[int]:
-    return sorted(row["broker"] for row in copy.rows("logs") if row["topic_id"] not in MADE_UP)
+    return sorted(row["broker"] for row in copy.rows("logs") if row["topic_id"] not in MADE_UP_IDS)
 
 
 def leader(copy: Copy) -> int:
@@ -117,6 +162,6 @@ def states(copy: Copy) -> list[Row]:
     states = [
         row
         for row in copy.rows("states")
-        if row["leader_epoch"] is not None and row["topic_id"] not in MADE_UP
+        if row["leader_epoch"] is not None and row["topic_id"] not in MADE_UP_IDS
     ]
     return sorted(states, key=lambda row: int(row["zxid"]))

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from urteil.harness.verify.damage.copy import Copy, S, Trace, Untried, first, has_value
+from urteil.harness.verify.damage.copy import Copy, S, Untried, damage, first, has_value
 from urteil.harness.verify.evidence import Row
 
 
-def assign_twice(copy: Copy) -> Trace:
+@damage("assign a partition to two members", "two_owners", "one generation")
+def assign_twice(copy: Copy) -> None:
     """A partition given to a second member in the same generation."""
     mine = _last_assignment(copy)
     copy.rows("assignments").append(mine | {"client": "made up", "member_id": "made up"})
-    return Trace("two_owners", "one generation")
 
 
-def commit_as_zombie(copy: Copy) -> Trace:
+@damage("accept a commit of an old generation", "zombie_commit", "accepted")
+def commit_in_old_generation(copy: Copy) -> int:
     """A member commits in its generation when the next one has long begun."""
     mine = _last_assignment(copy)
     later = mine | {"client": "made up", "generation": mine["generation"] + 1}
@@ -23,10 +24,11 @@ def commit_as_zombie(copy: Copy) -> Trace:
     copy.rows("assignments").append(later | {"at_ns": end_ns, "member_id": "made up"})
     top = max(row["offset"] for row in _acknowledged_commits(copy))
     copy.rows("commits").append(_commit(mine, top, end_ns + S))
-    return Trace("zombie_commit", "accepted", top)
+    return int(top)
 
 
-def commit_as_replaced(copy: Copy) -> Trace:
+@damage("accept a commit of a replaced member", "zombie_commit", "replaced")
+def commit_as_replaced(copy: Copy) -> int:
     """A static member commits when a later session of it has its partitions."""
     mine = _last_assignment(copy) | {"group": "made up static"}
     model, end_ns = first(copy.rows("clients")), _end_ns(copy)
@@ -39,10 +41,11 @@ def commit_as_replaced(copy: Copy) -> Trace:
     top = max(row["offset"] for row in _acknowledged_commits(copy))
     stale = mine | {"client": "made up 1", "session": 1}
     copy.rows("commits").append(_commit(stale, top, end_ns + 3 * S))
-    return Trace("zombie_commit", "replaced", top)
+    return int(top)
 
 
-def forget_generation(copy: Copy) -> Trace:
+@damage("forget a group's generation", "generation_went_back", "fell")
+def forget_generation(copy: Copy) -> None:
     """A member of a group of its own is given a partition in the generation before its own."""
     mine = _last_assignment(copy) | {
         "group": "made up",
@@ -51,10 +54,10 @@ def forget_generation(copy: Copy) -> Trace:
     }
     before = {"generation": mine["generation"] - 1, "at_ns": mine["at_ns"] + S}
     copy.rows("assignments").extend([mine, mine | before])
-    return Trace("generation_went_back", "fell")
 
 
-def forget_assignment(copy: Copy) -> Trace:
+@damage("forget an assignment", "generation_went_back", "forgotten")
+def forget_assignment(copy: Copy) -> None:
     """The only member of a group of its own asks for its partitions again, and has none."""
     mine = _last_assignment(copy) | {
         "group": "made up",
@@ -62,10 +65,10 @@ def forget_assignment(copy: Copy) -> Trace:
         "at_ns": _end_ns(copy),
     }
     copy.rows("assignments").append(mine | {"event": "forgotten"})
-    return Trace("generation_went_back", "forgotten")
 
 
-def swap_assignments(copy: Copy) -> Trace:
+@damage("swap two assignments", "two_owners", "of another")
+def swap_assignments(copy: Copy) -> None:
     """A member is given what the leader of its group gave to another one."""
     mine = _last_assignment(copy) | {
         "group": "made up swapped",
@@ -74,17 +77,17 @@ def swap_assignments(copy: Copy) -> Trace:
     }
     given = {"event": "given", "client": "made up leader", "member_id": "made up other"}
     copy.rows("assignments").extend([mine | {"member_id": "made up member"}, mine | given])
-    return Trace("two_owners", "of another")
 
 
-def forget_commit(copy: Copy) -> Trace:
+@damage("forget a committed position", "commit_went_back", "went back")
+def forget_commit(copy: Copy) -> None:
     """An answered position lies below an acknowledged one that was not reset."""
     top = max(_acknowledged_commits(copy), key=lambda row: int(row["offset"]))
     copy.rows("commit_reads").append(_answer(top, None, _end_ns(copy)))
-    return Trace("commit_went_back", "went back")
 
 
-def resume_below(copy: Copy) -> Trace:
+@damage("resume below a committed position", "commit_went_back", "resumed")
+def resume_below(copy: Copy) -> Row:
     """A member of a group of its own was given a partition and read a record again, long after a
     position beyond it had been committed."""
     mine, victim = _last_assignment(copy), copy.take()
@@ -97,25 +100,28 @@ def resume_below(copy: Copy) -> Trace:
     again = first(copy.of("reads", victim))
     position = {"generation": mine["generation"], "read_ns": end_ns + 2 * S, "pass": 1, "poll": 1}
     copy.rows("reads").append(again | who | position)
-    return Trace("commit_went_back", "resumed", victim["offset"])
+    return victim
 
 
-def invent_commit(copy: Copy) -> Trace:
+@damage("answer a position that was never committed", "commit_register", "register")
+def invent_commit(copy: Copy) -> int:
     """An answered position was never committed."""
     top = max(_acknowledged_commits(copy), key=lambda row: int(row["offset"]))
     copy.rows("commit_reads").append(_answer(top, top["offset"] + 7, _end_ns(copy)))
-    return Trace("commit_register", "register", top["offset"] + 7)
+    return int(top["offset"] + 7)
 
 
-def lose_a_note(copy: Copy) -> Trace:
+@damage("lose the metadata of a committed position", "commit_register", "note")
+def lose_metadata(copy: Copy) -> Row:
     """An answered position lacks the metadata that was committed with it."""
     top = max(_acknowledged_commits(copy), key=lambda row: int(row["offset"]))
     answer = _answer(top, top["offset"], _end_ns(copy))
     copy.rows("commit_reads").append(answer | {"intact": False})
-    return Trace("commit_register", "note", top["offset"])
+    return top
 
 
-def leave_unprocessed(copy: Copy) -> Trace:
+@damage("commit past an unprocessed record", "commit_beyond_processed", "not processed")
+def skip_processing(copy: Copy) -> Row:
     """No member processed a record below the position that the group committed."""
     last = max(_acknowledged_commits(copy), key=lambda row: int(row["offset"]))
     members = {
@@ -133,10 +139,11 @@ def leave_unprocessed(copy: Copy) -> Trace:
     at = copy.victims.index(victim)
     del copy.victims[at : at + 3]
     copy.drop("reads", lambda row: has_value(victim)(row) and row["client"] in members)
-    return Trace("commit_beyond_processed", "not processed", victim["offset"])
+    return victim
 
 
-def leave_waiting(copy: Copy) -> Trace:
+@damage("deliver nothing to a group", "no_delivery", "group stands still")
+def deliver_nothing(copy: Copy) -> Row:
     """Long before the rest a group lived and polled, and was not given the one record there was."""
     victim = copy.take()
     early_ns = min(row["invoke_ns"] for row in copy.rows("sends")) - 100 * S
@@ -152,10 +159,11 @@ def leave_waiting(copy: Copy) -> Trace:
         absent = ("error", "topic_id", "topic", "partition", "event")
         positions = dict.fromkeys((*absent, "position_before", "position_after"))
         copy.rows("polls").append(who | polled | positions)
-    return Trace("no_delivery", "group stands still", victim["offset"])
+    return victim
 
 
-def put_out(copy: Copy) -> Trace:
+@damage("remove a member again and again", "no_delivery", "member put out")
+def remove_again_and_again(copy: Copy) -> None:
     """Long before the rest a member polled every second, and yet lost its membership thrice."""
     model, given = first(copy.rows("clients")), _last_assignment(copy)
     session_ns = (copy.still_ns - 10 * S) // 2
@@ -171,7 +179,6 @@ def put_out(copy: Copy) -> Trace:
     for number in range(2, 5):
         loss = {"group": "made up too", "event": "lost", "at_ns": begin_ns + number * session_ns}
         copy.rows("assignments").append(given | who | loss)
-    return Trace("no_delivery", "member put out")
 
 
 def _last_assignment(copy: Copy) -> Row:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from urteil.harness.verify.damage.copy import (
     Copy,
     S,
-    Trace,
     Untried,
+    damage,
     first,
     followers,
     has_value,
@@ -20,29 +20,33 @@ NEAR = 3
 """Offsets between a read and its neighbours, markers of transactions among them."""
 
 
-def lose(copy: Copy) -> Trace:
+@damage("drop a record everywhere", "lost_write", "")
+def drop_record(copy: Copy) -> Row:
     victim = copy.take()
     copy.drop("replicas", has_value(victim))
     copy.drop("reads", has_value(victim))
-    return Trace("lost_write", "", victim["offset"])
+    return victim
 
 
-def lose_on_leader(copy: Copy) -> Trace:
+@damage("keep a record on one follower only", "lost_write", "", replicas=2)
+def keep_on_one_follower(copy: Copy) -> Row:
     """Gone from every log but one that does not lead."""
     victim = copy.take()
     keep = followers(copy)[0]
     copy.drop("replicas", lambda row: has_value(victim)(row) and row["broker"] != keep)
     copy.drop("reads", has_value(victim))
-    return Trace("lost_write", "", victim["offset"])
+    return victim
 
 
-def stop_serving(copy: Copy) -> Trace:
+@damage("drop a record from the final passes", "lost_write", "not served")
+def drop_from_final_passes(copy: Copy) -> Row:
     victim = copy.take()
     copy.drop("reads", lambda row: has_value(victim)(row) and copy.is_final(row))
-    return Trace("lost_write", "not served", victim["offset"])
+    return victim
 
 
-def shorten_passes(copy: Copy) -> Trace:
+@damage("end the final passes too early", "unseen", "beyond the end", at_the_ends=True)
+def shorten_passes(copy: Copy) -> Row:
     """Final passes end below an acknowledged offset."""
     victim = copy.victims.pop()
     for row in copy.rows("passes"):
@@ -55,35 +59,40 @@ def shorten_passes(copy: Copy) -> Trace:
             and (row["client"], row["session"], row["pass"]) in final
         ),
     )
-    return Trace("unseen", "beyond the end", victim["offset"])
+    return victim
 
 
-def forget_invocation(copy: Copy) -> Trace:
+@damage("drop an invocation", "phantom", "no invocation")
+def drop_invocation(copy: Copy) -> Row:
     victim = copy.take()
     copy.drop("sends", has_value(victim))
-    return Trace("phantom", "no invocation", victim["offset"])
+    return victim
 
 
-def change_key(copy: Copy) -> Trace:
+@damage("change a key", "phantom", "another key")
+def change_key(copy: Copy) -> Row:
     victim = copy.take()
     for row in copy.of("reads", victim)[:1]:
         row["key"] = f"not-{row['key']}"
-    return Trace("phantom", "another key", victim["offset"])
+    return victim
 
 
-def break_read(copy: Copy) -> Trace:
+@damage("break the checksum of a read", "corrupt", "served")
+def break_read(copy: Copy) -> Row:
     victim = copy.take()
     copy.of("reads", victim)[0]["intact"] = False
-    return Trace("corrupt", "served", victim["offset"])
+    return victim
 
 
-def break_disk(copy: Copy) -> Trace:
+@damage("break the checksum of a replica's record", "corrupt", "on disk")
+def break_replica(copy: Copy) -> Row:
     victim = copy.take()
     copy.of("replicas", victim)[0]["intact"] = False
-    return Trace("corrupt", "on disk", victim["offset"])
+    return victim
 
 
-def break_batch(copy: Copy) -> Trace:
+@damage("give a reader a damaged batch", "corrupt", "batch")
+def break_batch(copy: Copy) -> Row:
     """A reader refused the whole batch that it was given."""
     victim = copy.take()
     read = copy.of("reads", victim)[0]
@@ -93,10 +102,11 @@ def break_batch(copy: Copy) -> Trace:
     copy.rows("polls").append(
         here | poll | {"outcome": "fail", "error": "CorruptRecordError", "run": read.get("run")}
     )
-    return Trace("corrupt", "batch", victim["offset"])
+    return victim
 
 
-def change_time(copy: Copy) -> Trace:
+@damage("change the time of a read", "corrupt", "served")
+def change_time(copy: Copy) -> Row:
     """A reader received another time than the record was sent with, and saw no error."""
     tools = {row["client"] for row in copy.rows("clients") if row["library"] == "verifiable"}
     victim = copy.take(lambda one: one["timestamp_ms"] is not None and one["client"] not in tools)
@@ -104,20 +114,22 @@ def change_time(copy: Copy) -> Trace:
     if row["timestamp_ms"] != victim["timestamp_ms"]:
         raise Untried("the record's time is not the client's")
     row["timestamp_ms"] += 1
-    return Trace("corrupt", "served", victim["offset"])
+    return victim
 
 
-def change_shown_epoch(copy: Copy) -> Trace:
+@damage("change the leader epoch of a read", "epoch_lineage", "read")
+def change_epoch_of_read(copy: Copy) -> Row:
     """A reader received a leader epoch that never existed."""
     victim = copy.take()
     row = copy.of("reads", victim)[0]
     if row["leader_epoch"] is None or "{}" in {one["epochs"] or "{}" for one in copy.rows("logs")}:
         raise Untried("no client journals epochs")
     row["leader_epoch"] = NEVER_LED
-    return Trace("epoch_lineage", "read", victim["offset"])
+    return victim
 
 
-def append_again(copy: Copy) -> Trace:
+@damage("append a record again", "duplicate", "log")
+def append_again(copy: Copy) -> Row:
     """A retry that was appended once more, at the end of every log."""
     victim = copy.take()
     end = max(row["log_end"] for row in copy.rows("logs"))
@@ -130,22 +142,24 @@ def append_again(copy: Copy) -> Trace:
     )
     for row in logs:
         row["log_end"] = end + 1
-    return Trace("duplicate", "log", victim["offset"])
+    return victim
 
 
-def show_another(copy: Copy) -> Trace:
+@damage("show another record at an offset", "inconsistent_offset", "read")
+def show_another(copy: Copy) -> Row:
     """A reader was shown another record at that offset."""
     victim, other = copy.take(), copy.take()
     row = copy.of("reads", victim)[0]
     row["value_id"], row["key"] = other["value_id"], other["key"]
-    return Trace("inconsistent_offset", "read", victim["offset"])
+    return victim
 
 
-def swap_acks(copy: Copy) -> Trace:
+@damage("swap the offsets of two acknowledgements", "misplaced_ack", "elsewhere")
+def swap_acks(copy: Copy) -> Row:
     """Two acknowledgements that name each other's offset."""
     victim, other = copy.take(), copy.take()
     victim["offset"], other["offset"] = other["offset"], victim["offset"]
-    return Trace("misplaced_ack", "elsewhere", victim["offset"])
+    return victim
 
 
 def _writer(copy: Copy, victim: Row) -> tuple[object, ...]:
@@ -153,7 +167,8 @@ def _writer(copy: Copy, victim: Row) -> tuple[object, ...]:
     return victim["client"], written["producer_id"], written["producer_epoch"]
 
 
-def swap_order(copy: Copy) -> Trace:
+@damage("swap two records of one producer", "reordered_send", "inverted")
+def swap_records(copy: Copy) -> int:
     """Two records of one epoch of a producer in the wrong order, everywhere."""
     victim = copy.take()
     who = _writer(copy, victim)
@@ -164,20 +179,22 @@ def swap_order(copy: Copy) -> Trace:
     for table in ("sends", "reads", "replicas"):
         for row in copy.rows(table):
             row["offset"] = moved.get(row["value_id"], row["offset"])
-    return Trace("reordered_send", "inverted", place)
+    return int(place)
 
 
-def hide_from_one_pass(copy: Copy) -> Trace:
+@damage("hide a record from one final pass", "vanished_read", "")
+def hide_from_one_pass(copy: Copy) -> Row:
     victim = copy.take()
     read = first(row for row in copy.of("reads", victim) if copy.is_final(row))
     copy.rows("reads").remove(read)
-    return Trace("vanished_read", "", victim["offset"])
+    return victim
 
 
-def skip_in_tail(copy: Copy) -> Trace:
+@damage("drop a read of a consumer", "poll_skip", "gap", tail=True)
+def skip_in_tail(copy: Copy) -> Row:
     victim = copy.take(lambda victim: bool(_reads_amid_others(copy, victim)))
     copy.rows("reads").remove(_reads_amid_others(copy, victim)[0])
-    return Trace("poll_skip", "gap", victim["offset"])
+    return victim
 
 
 def _reads_amid_others(copy: Copy, victim: Row) -> list[Row]:
@@ -208,7 +225,8 @@ def _same_sweep(left: Row, right: Row) -> bool:
     return all(left[name] == right[name] for name in ("client", "session", "pass", "generation"))
 
 
-def go_back_in_tail(copy: Copy) -> Trace:
+@damage("give a consumer a record again", "nonmonotonic_poll", "reads", tail=True)
+def repeat_in_tail(copy: Copy) -> Row:
     """A consumer is given an earlier record once more."""
     victim = copy.take()
     read = first(row for row in copy.of("reads", victim) if not copy.is_final(row))
@@ -227,45 +245,50 @@ def go_back_in_tail(copy: Copy) -> Trace:
         if row is not follower and _same_poll(row, follower) and row["offset"] > follower["offset"]:
             row["position_in_poll"] += 1
     copy.rows("reads").append(again)
-    return Trace("nonmonotonic_poll", "reads", victim["offset"])
+    return victim
 
 
 def _same_poll(left: Row, right: Row) -> bool:
     return all(left[name] == right[name] for name in ("client", "session", "pass", "poll"))
 
 
-def send_later(copy: Copy) -> Trace:
+@damage("begin a send after later ones ended", "stale_append", "real-time order")
+def send_later(copy: Copy) -> Row:
     """A send that began after later offsets had been acknowledged."""
     victim = copy.take()
     victim["invoke_ns"] = copy.last_ns + 1
     victim["complete_ns"] = copy.last_ns + 2
-    return Trace("stale_append", "real-time order", victim["offset"])
+    return victim
 
 
-def read_earlier(copy: Copy) -> Trace:
+@damage("read a record before its send", "future_read", "before its send")
+def read_before_send(copy: Copy) -> Row:
     victim = copy.take()
     copy.of("reads", victim)[0]["read_ns"] = victim["invoke_ns"] - S
-    return Trace("future_read", "before its send", victim["offset"])
+    return victim
 
 
-def deny(copy: Copy) -> Trace:
+@damage("report an appended send as failed", "aborted_read", "read")
+def report_failure(copy: Copy) -> Row:
     victim = copy.take()
     victim |= {"outcome": "fail", "ambiguous": False, "error": "MADE_UP"}
-    return Trace("aborted_read", "read", victim["offset"])
+    return victim
 
 
-def other_node(copy: Copy) -> Trace:
+@damage("acknowledge from another broker", "two_leaders", "not the leader")
+def acknowledge_from_another_broker(copy: Copy) -> Row:
     victim = copy.take()
     last = states(copy)[-1]
     for row in copy.of("replicas", victim):
         row["leader_epoch"] = last["leader_epoch"]
     victim |= {"node": last["leader"] + 1000, "attempts": 1}
-    return Trace("two_leaders", "not the leader", victim["offset"])
+    return victim
 
 
-def other_partition(copy: Copy) -> Trace:
+@damage("send a record to another partition", "phantom", "another partition")
+def send_to_another_partition(copy: Copy) -> Row:
     if copy.partitions < 2:
         raise Untried("the topic has one partition")
     victim = copy.take()
     victim["partition"] = (victim["partition"] + 1) % copy.partitions
-    return Trace("phantom", "another partition", victim["offset"])
+    return victim

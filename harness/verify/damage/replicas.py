@@ -4,58 +4,67 @@ from __future__ import annotations
 
 import json
 
-from urteil.harness.verify.damage.copy import Copy, Trace, Untried, first, followers, leader
+from urteil.harness.verify.damage.copy import Copy, Untried, damage, first, followers, leader
 from urteil.harness.verify.evidence import Row
 
 NO_EPOCH = 500_000
 
 
-def miss_on_follower(copy: Copy) -> Trace:
+@damage("drop a record of one follower", "replica_divergence", "missing", replicas=2)
+def drop_on_follower(copy: Copy) -> Row:
     victim = copy.take()
     copy.rows("replicas").remove(_on_follower(copy, victim))
-    return Trace("replica_divergence", "missing", victim["offset"])
+    return victim
 
 
-def other_bytes(copy: Copy) -> Trace:
+@damage("change a batch's CRC on one follower", "replica_divergence", "bytes", replicas=2)
+def change_crc(copy: Copy) -> Row:
     victim = copy.take()
     _on_follower(copy, victim)["batch_crc"] ^= 1
-    return Trace("replica_divergence", "bytes", victim["offset"])
+    return victim
 
 
-def other_writer(copy: Copy) -> Trace:
+@damage("change a producer on one follower", "replica_divergence", "bytes", replicas=2)
+def change_producer(copy: Copy) -> Row:
     victim = copy.take()
     row = _on_follower(copy, victim)
     row["producer_id"] = (row["producer_id"] or 0) + 1
-    return Trace("replica_divergence", "bytes", victim["offset"])
+    return victim
 
 
-def other_epoch(copy: Copy) -> Trace:
+@damage("change a leader epoch on one follower", "replica_divergence", "leader epoch", replicas=2)
+def change_leader_epoch(copy: Copy) -> Row:
     victim = copy.take()
     _on_follower(copy, victim)["leader_epoch"] += 1
-    return Trace("replica_divergence", "leader epoch", victim["offset"])
+    return victim
 
 
-def write_in_no_epoch(copy: Copy) -> Trace:
+@damage("write in a leader epoch that never existed", "epoch_lineage", "of none")
+def write_in_unknown_epoch(copy: Copy) -> Row:
     """A record of a leader epoch that no log knows, on all replicas alike."""
     log = first(row for row in copy.rows("logs") if row["broker"] == leader(copy))
     known = json.loads(log["epochs"] or "{}").values()
     victim = copy.take(lambda one: any(start <= one["offset"] for start in known))
     for row in copy.of("replicas", victim):
         row["leader_epoch"] += NO_EPOCH
-    return Trace("epoch_lineage", "of none", victim["offset"])
+    return victim
 
 
-def other_content(copy: Copy) -> Trace:
+@damage("change a record on one follower", "replica_divergence", "content", replicas=2)
+def change_content(copy: Copy) -> Row:
     victim, other = copy.take(), copy.take()
     _on_follower(copy, victim)["value_id"] = other["value_id"]
-    return Trace("replica_divergence", "content", victim["offset"])
+    return victim
 
 
 def _on_follower(copy: Copy, victim: Row) -> Row:
     return first(row for row in copy.of("replicas", victim) if row["broker"] != leader(copy))
 
 
-def cut_follower(copy: Copy) -> Trace:
+@damage(
+    "end a follower's log too early", "replica_divergence", "short", replicas=2, at_the_ends=True
+)
+def cut_follower(copy: Copy) -> int:
     """A member of the ISR, also of the short one of `stay_broken`, whose log ends below the
     leader's high watermark."""
     broker = followers(copy)[0]
@@ -66,33 +75,43 @@ def cut_follower(copy: Copy) -> Trace:
     for column in ("high_watermark", "recovery_point"):
         follower[column] = min(follower[column] or 0, end)
     copy.drop("replicas", lambda row: row["broker"] == broker and row["offset"] >= end)
-    return Trace("replica_divergence", "short", end)
+    return int(end)
 
 
-def run_ahead(copy: Copy) -> Trace:
+@damage(
+    "move a high watermark beyond its log",
+    "replica_divergence",
+    "beyond its end",
+    replicas=2,
+    at_the_ends=True,
+)
+def raise_high_watermark(copy: Copy) -> int:
     """A high watermark beyond the end of its log, on a member of the ISR."""
     broker = followers(copy)[0]
     follower = first(row for row in copy.rows("logs") if row["broker"] == broker)
     follower["high_watermark"] = follower["log_end"] + 5
-    return Trace("replica_divergence", "beyond its end", follower["log_end"])
+    return int(follower["log_end"])
 
 
-def open_hole(copy: Copy) -> Trace:
+@damage("open a hole in one log", "hole", "gap", replicas=2)
+def open_hole(copy: Copy) -> Row:
     """Right after a record: next to a gap that compaction left, one hole would begin with the
     other."""
     there = {(row["broker"], row["offset"]) for row in copy.rows("replicas")}
     victim = copy.take(lambda one: (_on_follower(copy, one)["broker"], one["offset"] - 1) in there)
     copy.rows("replicas").remove(_on_follower(copy, victim))
-    return Trace("hole", "gap", victim["offset"])
+    return victim
 
 
-def repeat_on_disk(copy: Copy) -> Trace:
+@damage("repeat an offset in one log", "hole", "overlap", replicas=2)
+def repeat_on_disk(copy: Copy) -> int:
     victim = copy.take()
     copy.rows("replicas").append(dict(_on_follower(copy, victim)))
-    return Trace("hole", "overlap", victim["offset"] + 1)
+    return int(victim["offset"] + 1)
 
 
-def strip_producer(copy: Copy) -> Trace:
+@damage("strip a producer from a record", "sequence_gap", "stripped")
+def strip_producer(copy: Copy) -> Row:
     """A leader wrote a batch without its producer's id, and so its followers did."""
     victim = copy.take()
     written = copy.of("replicas", victim)
@@ -102,16 +121,17 @@ def strip_producer(copy: Copy) -> Trace:
     victim["producer_id"] = known
     for row in written:
         row |= dict.fromkeys(("producer_id", "producer_epoch", "sequence"))
-    return Trace("sequence_gap", "stripped", victim["offset"])
+    return victim
 
 
-def break_sequence(copy: Copy) -> Trace:
+@damage("break a sequence", "sequence_gap", "gap")
+def break_sequence(copy: Copy) -> Row:
     victim = copy.take(lambda victim: _follows(copy, victim))
     if any(row["sequence"] is None or row["sequence"] < 0 for row in copy.of("replicas", victim)):
         raise Untried("the producers are not idempotent")
     for row in copy.of("replicas", victim):
         row["sequence"] += 7
-    return Trace("sequence_gap", "gap", victim["offset"])
+    return victim
 
 
 def _follows(copy: Copy, victim: Row) -> bool:
@@ -126,9 +146,10 @@ def _follows(copy: Copy, victim: Row) -> bool:
     )
 
 
-def fork_epoch(copy: Copy) -> Trace:
+@damage("let an epoch start at two offsets", "epoch_lineage", "two starts", replicas=2)
+def fork_epoch(copy: Copy) -> Row:
     victim = copy.take()
     for n, row in enumerate(copy.rows("logs")):
         epochs = json.loads(row["epochs"] or "{}")
         row["epochs"] = json.dumps(epochs | {"1000000": victim["offset"] + n})
-    return Trace("epoch_lineage", "two starts", victim["offset"])
+    return victim

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from urteil.harness.evidence.journal import INITIALISE
-from urteil.harness.verify.damage.copy import Copy, S, Trace, first
+from urteil.harness.verify.damage.copy import Copy, S, damage, first
 from urteil.harness.verify.evidence import Row
 
 READER = "made up committed"
@@ -13,72 +13,81 @@ FIRST = 1_000_000
 """Numbers of made-up transactions; those of a run's own clients are far below."""
 
 
-def tear(copy: Copy) -> Trace:
+@damage("hide a record of a committed transaction", "torn_txn", "missing")
+def tear_transaction(copy: Copy) -> Row:
     """A committed transaction of which one record is not shown."""
     victim, other = _pair(copy)
     _txn(copy, [victim, other])
     _committed_pass(copy, victim)
     copy.drop("reads", lambda row: _is_final_reader(row) and row["value_id"] == victim["value_id"])
-    return Trace("torn_txn", "missing", victim["offset"])
+    return victim
 
 
-def show_aborted(copy: Copy) -> Trace:
+@damage("show a record of an aborted transaction", "torn_txn", "visible")
+def show_aborted(copy: Copy) -> Row:
     victim = copy.take()
     _txn(copy, [victim], outcome="aborted", commit_invoke_ns=None)
     _committed_pass(copy, victim)
-    return Trace("torn_txn", "visible", victim["offset"])
+    return victim
 
 
-def read_before_commit(copy: Copy) -> Trace:
+@damage("read a record before its commit", "precommitted_read", "record")
+def read_before_commit(copy: Copy) -> Row:
     victim = copy.take()
     _committed_pass(copy, victim)
     last_ns = max(row["read_ns"] for row in copy.of("reads", victim))
     _txn(copy, [victim], commit_invoke_ns=last_ns + S, end_ns=last_ns + 2 * S)
-    return Trace("precommitted_read", "record", victim["offset"])
+    return victim
 
 
-def tell_an_end_too_far(copy: Copy) -> Trace:
+@damage("answer an end beyond an open transaction", "precommitted_read", "end")
+def answer_end_beyond_transaction(copy: Copy) -> Row:
     """Readers of committed records receive an end beyond an open transaction."""
     victim = copy.take()
     at_ns = victim["complete_ns"]
     _txn(copy, [victim], commit_invoke_ns=at_ns + 2 * S, end_ns=at_ns + 3 * S)
     _answer(copy, victim, "stable", victim["offset"] + 1, at_ns + S)
-    return Trace("precommitted_read", "end", victim["offset"])
+    return victim
 
 
-def write_as_zombie(copy: Copy) -> Trace:
+@damage("write with a fenced transactional id", "zombie_write", "record")
+def write_as_zombie(copy: Copy) -> Row:
     victim = copy.take()
     at_ns = victim["invoke_ns"]
     mine = _txn(copy, [victim], init_invoke_ns=at_ns - 4 * S, init_ns=at_ns - 3 * S)
     later = {"client": "made up", "init_invoke_ns": at_ns - 2 * S, "init_ns": at_ns - S}
     copy.rows("txns").append(mine | later)
-    return Trace("zombie_write", "record", victim["offset"])
+    return victim
 
 
-def forget_to_consume(copy: Copy) -> Trace:
+@damage("leave an input of an output unconsumed", "offsets_not_atomic", "not consumed")
+def forget_to_consume(copy: Copy) -> Row:
     """An output is there, and its input lies beyond where its group stands."""
     source, output = copy.take(), copy.take()
     _step(copy, source, output, source["offset"], "made up outputs")
-    return Trace("offsets_not_atomic", "not consumed", source["offset"])
+    return source
 
 
-def consume_only(copy: Copy) -> Trace:
+@damage("consume an input without an output", "unprocessed", "missing")
+def consume_without_output(copy: Copy) -> Row:
     """A group stands behind a record of which there is no output."""
     source, output, missing = copy.take(), copy.take(), copy.take()
     _step(copy, source, output, missing["offset"] + 1, "made up inputs")
-    return Trace("unprocessed", "missing", missing["offset"])
+    return missing
 
 
-def process_twice(copy: Copy) -> Trace:
+@damage("process an input twice", "processed_twice", "twice")
+def process_twice(copy: Copy) -> Row:
     source, *outputs = copy.take(), copy.take(), copy.take()
     for output in outputs:
         output["source"] = source["value_id"]
         _txn(copy, [output])
     _committed_pass(copy, source)
-    return Trace("processed_twice", "twice", source["offset"])
+    return source
 
 
-def write_over_each_other(copy: Copy) -> Trace:
+@damage("interleave the writes of two transactions", "g0", "g0")
+def interleave_writes(copy: Copy) -> None:
     """One transaction wrote before and after another one."""
     before, after = _pair(copy)
     between = first(
@@ -89,35 +98,35 @@ def write_over_each_other(copy: Copy) -> Trace:
     )
     _txn(copy, [before, after])
     _txn(copy, [between])
-    return Trace("g0", "g0")
 
 
-def read_in_a_circle(copy: Copy) -> Trace:
+@damage("let two transactions read each other", "g1c", "g1c")
+def read_each_other(copy: Copy) -> None:
     left, right = copy.take(), copy.take()
     _read(copy, _txn(copy, [left]), right)
     _read(copy, _txn(copy, [right]), left)
-    return Trace("g1c", "g1c")
 
 
-def read_the_first_half(copy: Copy) -> Trace:
+@damage("read half of a transaction", "g_single", "g_single")
+def read_half(copy: Copy) -> None:
     """A transaction read the first record of another one, and not its second."""
     before, after = _pair(copy)
     _txn(copy, [before, after])
     _read(copy, _txn(copy, [], like=before), before)
-    return Trace("g_single", "g_single")
 
 
-def leave_open(copy: Copy) -> Trace:
+@damage("leave a transaction open", "hanging_txn", "open")
+def leave_open(copy: Copy) -> None:
     """Long after everything the last stable offset lies below the end."""
     victim = copy.take()
     _txn(copy, [victim])
     late_ns = max(_times(copy)) + 600 * S
     _answer(copy, victim, "latest", max(_log_ends(copy)) + 7, copy.last_ns)
     _answer(copy, victim, "stable", victim["offset"], late_ns)
-    return Trace("hanging_txn", "open")
 
 
-def keep_an_id(copy: Copy) -> Trace:
+@damage("never release a transactional id", "hanging_txn", "kept")
+def keep_transactional_id(copy: Copy) -> None:
     """A coordinator is never done with a transaction: its id is not to be had again."""
     victim = copy.take()
     transaction = _txn(copy, [victim])
@@ -126,7 +135,6 @@ def keep_an_id(copy: Copy) -> Trace:
         {"invoke_ns": late_ns, "complete_ns": late_ns + S, "outcome": "fail", "act": INITIALISE}
         | {"subject": transaction["transactional_id"], "before": None, "after": "{}"}
     )
-    return Trace("hanging_txn", "kept")
 
 
 def _pair(copy: Copy) -> tuple[Row, Row]:

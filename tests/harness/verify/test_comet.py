@@ -100,7 +100,7 @@ def test_native_operators_find_what_duckdb_finds_in_evidence_damaged_in_every_wa
 ) -> None:
     copy = copy_of(healthy())
     for one in DAMAGES:
-        one.apply(copy)
+        one(copy)
     run = tmp_path / "run"
     synthetic.write_run(run, copy.tables, synthetic.scenario(ONE), synthetic.facts(ONE))
     _same_as_duckdb(run)

@@ -74,7 +74,7 @@ def test_both_engines_find_the_same_in_evidence_damaged_in_every_way(
 ) -> None:
     copy = copy_of(healthy())
     for one in DAMAGES:
-        one.apply(copy)
+        one(copy)
     facts = made_up_runs.two_partitions(synthetic.facts(ONE))
     facts.phases[2] = type(facts.phases[2])(name="after", begin_ns=1, end_ns=END_NS + 600 * S)
     told = {

@@ -22,7 +22,7 @@ def _damaged() -> made_up_runs.Tables:
     copy = made_up_runs.copy_of(made_up_runs.healthy())
     for one in DAMAGES:
         try:
-            one.apply(copy)
+            one(copy)
         except Untried:
             continue
     return copy.tables

@@ -292,7 +292,7 @@ def test_on_a_crowded_machine_nobody_is_accused_of_being_late(
 
 def test_a_crowd_excuses_nothing_that_was_to_be_done_before_an_answer(tmp_path: Path) -> None:
     copy = copy_of(healthy())
-    next(one for one in DAMAGES if one.name == "serve what was deleted").apply(copy)
+    next(one for one in DAMAGES if one.name == "serve deleted records")(copy)
     copy.tables["samples"] += [
         {
             "at_ns": BEGIN_NS + n * S,

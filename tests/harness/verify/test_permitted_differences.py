@@ -139,7 +139,7 @@ def test_without_idempotence_duplicates_and_other_orders_are_permitted(tmp_path:
     shape = Shape(records=400, partitions=1, idempotent=False)
     copy = copy_of(healthy(shape))
     records.append_again(copy)
-    records.swap_order(copy)
+    records.swap_records(copy)
     result = judged(tmp_path, copy.tables, shape=shape)
     assert named(result, "duplicate").status is Status.PERMITTED
     assert named(result, "reordered_send").status is Status.PERMITTED
@@ -148,7 +148,7 @@ def test_without_idempotence_duplicates_and_other_orders_are_permitted(tmp_path:
 def test_one_in_flight_keeps_the_order_without_idempotence(tmp_path: Path) -> None:
     shape = Shape(records=400, partitions=1, idempotent=False)
     copy = copy_of(healthy(shape))
-    records.swap_order(copy)
+    records.swap_records(copy)
     load = WorkloadSpec(idempotent=False, in_flight=1)
     scenario = synthetic.scenario(shape, workload=load)
     result = judged(tmp_path, copy.tables, shape=shape, scenario=scenario)

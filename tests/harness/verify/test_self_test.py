@@ -15,7 +15,7 @@ from tests.harness.verify.made_up_runs import healthy, judged
 from urteil.harness.verify import self_test, synthetic
 from urteil.harness.verify.damage import DAMAGES
 from urteil.harness.verify.damage.copy import Copy, Untried
-from urteil.harness.verify.damage.records import swap_order
+from urteil.harness.verify.damage.records import swap_records
 from urteil.harness.verify.damage.replicas import break_sequence, open_hole
 from urteil.harness.verify.guarantees import GUARANTEES
 from urteil.harness.verify.result import Verdict
@@ -83,7 +83,7 @@ def test_records_are_swapped_within_one_epoch_of_their_producer() -> None:
     ]
     copy = Copy({name: [dict(row) for row in rows] for name in ("sends", "reads", "replicas")})
     copy.victims = copy.rows("sends")[:]
-    swap_order(copy)
+    swap_records(copy)
     moved = [row for row, was in zip(copy.rows("replicas"), rows, strict=True) if row != was]
     assert len({row["producer_epoch"] for row in moved}) == 1
     assert len(moved) == 2

@@ -102,7 +102,7 @@ def test_two_workers_find_what_one_process_finds(
     run = tmp_path / "run"
     copy = copy_of(healthy())
     for one in DAMAGES[::8]:
-        one.apply(copy)
+        one(copy)
     synthetic.write_run(run, copy.tables, synthetic.scenario(ONE), synthetic.facts(ONE))
     here = judge_run(run, engine="duckdb", master=None, session=None, canary=False)
     command = [sys.executable, "-c", JUDGE, str(run), url]

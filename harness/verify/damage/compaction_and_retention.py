@@ -3,25 +3,9 @@
 from __future__ import annotations
 
 from urteil.harness.scenario import TopicFact
-from urteil.harness.verify.damage.copy import Copy, Trace, Untried
+from urteil.harness.verify.damage.copy import Copy, Untried, damage
+from urteil.harness.verify.damage.made_up_topics import COMPACTED, RETAINED
 from urteil.harness.verify.evidence import Row
-
-COMPACTED = TopicFact(
-    name="compacted",
-    topic_id="made-up-compacted",
-    partitions=1,
-    replication_factor=3,
-    config={"cleanup.policy": "compact", "min.compaction.lag.ms": "86400000"},
-)
-RETAINED = TopicFact(
-    name="retained",
-    topic_id="made-up-retained",
-    partitions=1,
-    replication_factor=3,
-    config={"retention.ms": "86400000", "max.message.bytes": "1048588"},
-)
-TOPICS = (COMPACTED, RETAINED)
-"""Topics that the facts of a damaged copy must contain."""
 
 EACH = 4
 """So many records has each key of the compacted topic, one after the other."""
@@ -86,53 +70,60 @@ def _remove_values(copy: Copy, sends: list[Row], *tables: str) -> None:
         copy.drop(table, lambda row: row["value_id"] in values)
 
 
-def drop_latest(copy: Copy) -> Trace:
+@damage("drop the last value of a key", "latest_value_lost", "older shown")
+def drop_latest(copy: Copy) -> Row:
     *_, last = _key(copy, 1)
     _remove_values(copy, [last], "replicas", "reads")
-    return Trace("latest_value_lost", "older shown", last["offset"])
+    return last
 
 
-def show_stale(copy: Copy) -> Trace:
+@damage("show an older value of a key", "stale_value_visible", "in a pass")
+def show_stale(copy: Copy) -> Row:
     """One final pass ends with an older value of a key."""
     *_, before, last = _key(copy, 2)
     read = next(row for row in copy.rows("reads") if row["value_id"] == last["value_id"])
     copy.rows("reads").remove(read)
-    return Trace("stale_value_visible", "in a pass", before["offset"])
+    return before
 
 
-def resurrect(copy: Copy) -> Trace:
+@damage("resurrect a deleted key", "resurrected_key", "in")
+def resurrect(copy: Copy) -> Row:
     """A tombstone is gone, what it deleted is not."""
     *_, before, last = _key(copy, 3)
     last["tombstone"] = True
     _remove_values(copy, [last], "replicas", "reads")
-    return Trace("resurrected_key", "in", before["offset"])
+    return before
 
 
-def drop_tombstone(copy: Copy) -> Trace:
+@damage("drop a young tombstone", "tombstone_too_early", "absent")
+def drop_tombstone(copy: Copy) -> int:
     """All of a deleted key is gone, and its tombstone too."""
     sends = _key(copy, 4)
     sends[-1]["tombstone"] = True
     _remove_values(copy, sends, "replicas", "reads")
-    return Trace("tombstone_too_early", "absent", sends[-1]["offset"])
+    return int(sends[-1]["offset"])
 
 
-def clean_too_early(copy: Copy) -> Trace:
+@damage("clean a young record", "compacted_too_early", "")
+def clean_too_early(copy: Copy) -> Row:
     first, *_ = _key(copy, 5)
     _remove_values(copy, [first], "replicas", "reads")
-    return Trace("compacted_too_early", "", first["offset"])
+    return first
 
 
-def renumber(copy: Copy) -> Trace:
+@damage("renumber a record", "offset_renumbered", "renumbered")
+def renumber(copy: Copy) -> Row:
     """Cleaning closed the gap that an overwritten record left."""
     first, second, *_ = _key(copy, 6)
     _remove_values(copy, [first], "replicas", "reads")
     for table in ("replicas", "reads"):
         for row in copy.of(table, second):
             row["offset"] = first["offset"]
-    return Trace("offset_renumbered", "renumbered", second["offset"])
+    return second
 
 
-def delete_too_early(copy: Copy) -> Trace:
+@damage("delete young records", "retained_too_short", "too early")
+def delete_too_early(copy: Copy) -> int:
     """Retention took the first records, which were minutes old."""
     sends = clone(copy, RETAINED)
     start = sends[10]["offset"]
@@ -143,12 +134,13 @@ def delete_too_early(copy: Copy) -> Trace:
         if row["topic_id"] == RETAINED.topic_id:
             row["from_offset"] = start
     _remove_values(copy, sends[:10], "replicas", "reads")
-    return Trace("retained_too_short", "too early", sends[0]["offset"])
+    return int(sends[0]["offset"])
 
 
-def take_too_much(copy: Copy) -> Trace:
+@damage("append a batch that is too large", "corrupt", "too large")
+def append_too_large_batch(copy: Copy) -> Row:
     """The last batch is larger than its topic allows."""
     *_, last = clone(copy, RETAINED)
     for row in copy.of("replicas", last):
         row |= {"batch_base": last["offset"], "batch_bytes": 1_048_589}
-    return Trace("corrupt", "too large", last["offset"])
+    return last

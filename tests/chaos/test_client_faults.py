@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from urteil.chaos.fault_arguments import FaultArguments
-from urteil.chaos.faults import FAULTS, slow_poll
+from urteil.chaos.faults import FAULTS
+from urteil.chaos.faults.clients import slow_poll
 from urteil.chaos.node_selectors import NoTarget
 from urteil.chaos.observations import LabFailure, NodeState, NodeStatus
 

@@ -6,7 +6,8 @@ import pytest
 
 from tests.chaos.paper import PaperCluster
 from urteil.chaos.fault_arguments import FaultArguments
-from urteil.chaos.faults import FAULTS, clock_fault
+from urteil.chaos.faults import FAULTS
+from urteil.chaos.faults.base import clock_fault
 from urteil.chaos.waiting import until
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 
 import pytest
@@ -9,7 +10,9 @@ import pytest
 from tests.chaos.paper import VIEW, PaperCluster
 from tests.waiting import until
 from urteil.chaos.fault_arguments import FaultArguments
-from urteil.chaos.faults import FAULTS, clock_fault, controller_deleted
+from urteil.chaos.faults import FAULTS, Fault
+from urteil.chaos.faults.base import clock_fault
+from urteil.chaos.faults.zookeeper import controller_deleted
 from urteil.chaos.node_selectors import NoTarget
 from urteil.chaos.observations import (
     Descriptors,
@@ -29,12 +32,6 @@ FAMILIES = {
 }  # fmt: skip
 
 
-WAITING = (
-    *("allow_unclean", "disk_slow", "elect_preferred", "elect_unclean", "late_command", "latency"),
-    *("reassign", "recreate_topic", "topic_churn"),
-)
-
-
 def prepared(name: str, *, without_effect: bool = False) -> PaperCluster:
     """A cluster in which the fault can act."""
     cluster = PaperCluster(without_effect=without_effect, zookeepers=3)
@@ -52,9 +49,9 @@ def sample_target(name: str) -> str:
 @pytest.fixture
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waits return at once: nothing changes in a paper cluster meanwhile."""
-    for module in WAITING:
-        path = f"urteil.chaos.faults.{module}.until"
-        monkeypatch.setattr(path, lambda condition, deadline_s: condition())
+    for module in {sys.modules[fault.__module__] for fault in FAULTS.values()}:
+        if hasattr(module, "until"):
+            monkeypatch.setattr(module, "until", lambda read, *_reached, **_times: read())
 
 
 def arguments(target: str, **options: str | float | bool) -> FaultArguments:
@@ -76,7 +73,7 @@ def test_fault_proves_that_it_acted(name: str) -> None:
 def test_fault_without_effect_did_not_act(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(controller_deleted, "ELECTED_S", 0.05)
     monkeypatch.setattr(clock_fault, "DEADLINE_S", 0.05)
-    monkeypatch.setattr("urteil.chaos.faults.starve.DEADLINE_S", 0.1)
+    monkeypatch.setattr("urteil.chaos.faults.process.starve.DEADLINE_S", 0.1)
     fault = FAULTS[name](arguments(sample_target(name)))
     cluster = prepared(name, without_effect=True)
     assert not fault.begin(cluster).acted
@@ -168,6 +165,16 @@ def test_fault_declares_what_the_list_prints(name: str) -> None:
     assert set(fault.on_runtimes) <= {"process", "docker"}
     assert set(fault.on_targets) <= {"urteil", "kafka", "mix", "external"}
     assert set(fault.sample_options) <= set(fault.options)
+
+
+def test_fault_stands_in_the_folder_of_its_family() -> None:
+    for fault in FAULTS.values():
+        assert fault.__module__.split(".")[:4] == ["urteil", "chaos", "faults", fault.family]
+
+
+def test_second_fault_of_the_same_name_is_rejected() -> None:
+    with pytest.raises(ValueError, match="two faults are named crash"):
+        type("Crash", (Fault,), {"name": "crash"})
 
 
 def test_unsupported_runtime_or_target_has_a_reason() -> None:

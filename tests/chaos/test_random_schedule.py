@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.faults import FAULTS
-from urteil.chaos.faults.fault import Fault
+from urteil.chaos.faults.base.fault import Fault
 from urteil.chaos.random_schedule import ANCHORS, TAIL_S, draw_schedule
 from urteil.chaos.schedule import PlannedFault
 from urteil.chaos.weighted_faults import RandomSchedule, WeightedFault

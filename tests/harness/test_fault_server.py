@@ -14,7 +14,7 @@ from tests.waiting import until
 from urteil.chaos.admin_controls import ActFailed
 from urteil.chaos.controls import Controls
 from urteil.chaos.faults import Proof
-from urteil.chaos.faults.crash import Crash
+from urteil.chaos.faults.process.crash import Crash
 from urteil.chaos.observations import LabFailure, Link, NodeState, NodeStatus, NotHealthy
 from urteil.harness.fault_server import FaultServer, FaultSession, Refused
 

@@ -1,0 +1,1 @@
+"""Faults that change the cluster as an administrator."""

@@ -1,0 +1,40 @@
+"""A topic gets more partitions while clients write and read it."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from urteil.chaos.controls import Controls
+from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.faults.base.fault import Proof
+from urteil.chaos.faults.base.topic_fault import TopicFault
+
+BY = 2
+
+
+class AddPartitions(TopicFault):
+    """Healing does not remove the new partitions, because Kafka cannot."""
+
+    name = "add_partitions"
+    about = "add partitions to a topic under load"
+    proves = "the number of partitions in ZooKeeper before and after, all of them with a leader"
+    options: ClassVar[dict[str, str]] = {"by": f"number of new partitions (default {BY})"}
+
+    def __init__(self, arguments: FaultArguments) -> None:
+        super().__init__(arguments)
+        self.by = int(arguments.number("by", BY, least=1, most=1000))
+
+    def begin(self, controls: Controls) -> Proof:
+        admin, topic = controls.admin, self.arguments.topic
+        self.targets = (topic,)
+        before = len(self.replicas(admin))
+        wanted = before + self.by
+        admin.add_partitions(topic, wanted)
+        views = controls.partitions(topic)
+        led = sum(view.leader is not None for view in views)
+        acted = before < len(views) == led == wanted
+        text = f"{topic}: {before} partitions before, {len(views)} now, {led} of them led"
+        return Proof(acted=acted, text=text)
+
+    def heal(self, controls: Controls) -> str:
+        return f"{len(controls.partitions(self.arguments.topic))} partitions stay"

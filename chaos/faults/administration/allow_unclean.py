@@ -1,0 +1,46 @@
+"""An administrator allows unclean elections for a topic with a leaderless partition."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from urteil.chaos.controls import Controls
+from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.faults.administration.elect_unclean import LEADERLESS_S
+from urteil.chaos.faults.base.fault import Proof
+from urteil.chaos.faults.base.topic_fault import SettingFault
+from urteil.chaos.node_selectors import NoTarget
+from urteil.chaos.waiting import until
+
+
+class AllowUnclean(SettingFault):
+    """Sets `unclean.leader.election.enable` of a topic while other faults keep the partition
+    without a leader. The controller must then elect a live broker without a further request.
+    """
+
+    name = "allow_unclean"
+    listed_after = "elect_unclean"
+    about = "allow unclean elections for a topic while a partition has no leader"
+    sample = ""
+    options: ClassVar[dict[str, str]] = {
+        "leaderless_s": f"seconds to wait for a partition without leader (default {LEADERLESS_S:g})"
+    }
+
+    def __init__(self, arguments: FaultArguments) -> None:
+        super().__init__(arguments)
+        self.wanted = {"unclean.leader.election.enable": "true"}
+
+    def voided_promises(self) -> frozenset[str]:
+        return frozenset({"clean_election", "durability"})
+
+    def begin(self, controls: Controls) -> Proof:
+        topic, partition = self.arguments.topic, self.arguments.partition
+
+        def is_led() -> bool:
+            view = controls.partition(topic, partition)
+            return view is None or view.leader is not None
+
+        waits_s = self.arguments.number("leaderless_s", LEADERLESS_S)
+        if not until(lambda: not is_led(), deadline_s=waits_s):
+            raise NoTarget(f"{topic}-{partition} has a leader: no unclean election to allow")
+        return super().begin(controls)

@@ -1,0 +1,66 @@
+"""Every partition of a topic gets one more replica under load."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from urteil.chaos.admin_controls import Replicas
+from urteil.chaos.controls import Controls
+from urteil.chaos.faults.base.fault import Proof
+from urteil.chaos.faults.base.topic_fault import TopicFault
+
+DEADLINE_S = 60.0
+
+
+class RaiseReplication(TopicFault):
+    """Where every broker already has a replica, the fault first removes one and adds it again.
+
+    Healing restores the former replicas.
+    """
+
+    name = "raise_replication"
+    about = "raise the replication factor of a topic by reassignment; restore it at healing"
+    proves = "the number of in-sync replicas of each partition in ZooKeeper before and after"
+    options: ClassVar[dict[str, str]] = {
+        "deadline_s": f"seconds for each step (default {DEADLINE_S:g})"
+    }
+    _first: Replicas | None = None
+
+    def begin(self, controls: Controls) -> Proof:
+        admin, topic = controls.admin, self.arguments.topic
+        self.targets = (topic,)
+        self._first = before = self.replicas(admin)
+        if all(len(nodes) == len(controls.brokers) for nodes in before.values()):
+            before = {one: nodes[:-1] for one, nodes in before.items()}
+            self._reassign(controls, before)
+        raised = {one: self._add_replica(controls, one, nodes) for one, nodes in before.items()}
+        self._reassign(controls, raised)
+        sizes = {view.partition: len(view.isr) for view in controls.partitions(topic)}
+        acted = all(sizes.get(one, 0) == len(nodes) + 1 for one, nodes in before.items())
+        text = "; ".join(f"{topic}-{p}: {len(before[p])} replicas, then {sizes.get(p)} in sync"
+                         for p in before)  # fmt: skip
+        return Proof(acted=acted, text=text)
+
+    def heal(self, controls: Controls) -> str:
+        if self._first is None or controls.admin.replicas(self.arguments.topic) == self._first:
+            return "the former replicas are in place"
+        self._reassign(controls, self._first)
+        return "the former replicas are restored"
+
+    def find_residual_effects(self, controls: Controls) -> str:
+        return (
+            ""
+            if controls.admin.replicas(self.arguments.topic) == self._first
+            else "the replicas differ"
+        )
+
+    def _reassign(self, controls: Controls, wanted: Replicas) -> None:
+        deadline_s = self.arguments.number("deadline_s", DEADLINE_S)
+        controls.admin.reassign(self.arguments.topic, wanted)
+        controls.admin.await_reassigned(self.arguments.topic, wanted, deadline_s=deadline_s)
+
+    def _add_replica(
+        self, controls: Controls, partition: int, nodes: tuple[str, ...]
+    ) -> tuple[str, ...]:
+        others = [node for node in controls.brokers if node not in nodes]
+        return (*nodes, others[partition % len(others)])

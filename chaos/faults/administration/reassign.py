@@ -1,0 +1,68 @@
+"""A topic's replicas move to other brokers under load (KIP-455)."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from urteil.chaos.admin_controls import Replicas
+from urteil.chaos.controls import Controls
+from urteil.chaos.faults.base.fault import Proof
+from urteil.chaos.faults.base.topic_fault import TopicFault
+from urteil.chaos.waiting import until
+
+DEADLINE_S = 60.0
+BEGINS_S = 10.0
+
+
+class Reassign(TopicFault):
+    """Replaces the leader of each partition by a broker without a replica; if every broker has one,
+    rotates the replicas. Healing waits for the end, or with `cancel` cancels the remaining moves.
+    """
+
+    name = "reassign"
+    about = "move the replicas of a topic to other brokers; healing waits for the end"
+    proves = "the replicas of each partition in ZooKeeper before and after"
+    options: ClassVar[dict[str, str]] = {
+        "deadline_s": f"seconds until its end (default {DEADLINE_S:g})",
+        "cancel": "1 to cancel it at healing (default 0)",
+    }
+    _before: Replicas | None = None
+    _wanted: Replicas | None = None
+
+    def begin(self, controls: Controls) -> Proof:
+        admin, topic = controls.admin, self.arguments.topic
+        self.targets = (topic,)
+        self._before = before = self.replicas(admin)
+        self._wanted = {
+            one: self._choose_replicas(controls, one, nodes) for one, nodes in before.items()
+        }
+        admin.reassign(topic, self._wanted)
+        acted = until(lambda: admin.replicas(topic) != before, deadline_s=BEGINS_S)
+        moves = (
+            f"{one}: {_join_names(before[one])} to {_join_names(to)}"
+            for one, to in self._wanted.items()
+        )
+        return Proof(acted=acted, text=f"{topic} moves {'; '.join(moves)}")
+
+    def heal(self, controls: Controls) -> str:
+        if self._wanted is None or self._before is None:
+            return "no replica was moved"
+        if self.arguments.number("cancel", 0):
+            cancelled = controls.admin.cancel_moves(self.arguments.topic, self._before)
+            return f"{len(cancelled)} of {len(self._before)} moves cancelled"
+        deadline_s = self.arguments.number("deadline_s", DEADLINE_S)
+        controls.admin.await_reassigned(self.arguments.topic, self._wanted, deadline_s=deadline_s)
+        return "all moved and in sync"
+
+    def _choose_replicas(
+        self, controls: Controls, partition: int, nodes: tuple[str, ...]
+    ) -> tuple[str, ...]:
+        others = [node for node in controls.brokers if node not in nodes]
+        if not others:
+            return (*nodes[1:], nodes[0])
+        shift = self.arguments.random().randrange(len(others))
+        return (*nodes[1:], others[(shift + partition) % len(others)])
+
+
+def _join_names(nodes: tuple[str, ...] | object) -> str:
+    return ",".join(nodes) if isinstance(nodes, tuple) else str(nodes)

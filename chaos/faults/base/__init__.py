@@ -1,0 +1,1 @@
+"""What faults share: the base classes, and the steps of several faults."""

@@ -1,0 +1,69 @@
+"""The base class of faults that set the wall clock of brokers."""
+
+from __future__ import annotations
+
+from operator import not_
+from typing import ClassVar
+
+from urteil.chaos import node_selectors
+from urteil.chaos.controls import Controls
+from urteil.chaos.faults.base.fault import KAFKA, MIX, PROCESS, URTEIL, Fault, Proof, run_on_all
+from urteil.chaos.waiting import until
+
+DEADLINE_S = 8.0
+TOLERATED_S = 0.5
+
+
+class ClockFault(Fault):
+    """Sets the wall clock of brokers by libfaketime; monotonic clocks stay correct.
+
+    The cluster must have been started with `ClusterSpec(own_clocks=True)`.
+    """
+
+    proves = "how far the broker's LogAppendTime is ahead of the lab's clock"
+    on_runtimes: ClassVar[tuple[str, ...]] = (PROCESS,)
+    on_targets: ClassVar[tuple[str, ...]] = (URTEIL, KAFKA, MIX)
+    sample = ""
+
+    def set_clock(self, controls: Controls, node: str) -> None:
+        """Set the clock of one broker."""
+        raise NotImplementedError
+
+    def is_visible(self, before_s: float, now_s: float) -> bool:
+        """Whether the offsets of the broker's clock before and now show the effect."""
+        raise NotImplementedError
+
+    def begin(self, controls: Controls) -> Proof:
+        self.targets = tuple(
+            node_selectors.running_nodes(
+                controls, node_selectors.select_nodes(controls, self.arguments)
+            )
+        )
+        results = run_on_all(lambda node: self._set_and_measure(controls, node), self.targets)
+        acted = bool(results) and all(acts for acts, _ in results)
+        return Proof(acted=acted, text="; ".join(text for _, text in results) or "no broker ran")
+
+    def heal(self, controls: Controls) -> str:
+        for node in self.targets:
+            controls.clocks.set_offset(node, offset_s=0.0)
+        return f"the clocks of {', '.join(self.targets)} are correct again"
+
+    def find_residual_effects(self, controls: Controls) -> str:
+        def describe_wrong_clocks() -> str:
+            ahead = {node: controls.clocks.clock_offset_s(node) for node in self.targets}
+            return ", ".join(
+                f"{n} is {s:+.1f} s ahead" for n, s in ahead.items() if abs(s) > TOLERATED_S
+            )
+
+        return until(describe_wrong_clocks, not_, deadline_s=DEADLINE_S)
+
+    def _set_and_measure(self, controls: Controls, node: str) -> tuple[bool, str]:
+        before_s = controls.clocks.clock_offset_s(node)
+        self.set_clock(controls, node)
+        now_s = until(
+            lambda: controls.clocks.clock_offset_s(node),
+            lambda now_s: self.is_visible(before_s, now_s),
+            deadline_s=DEADLINE_S,
+        )
+        text = f"{node} stamped a record {before_s:+.1f} s ahead before, {now_s:+.1f} s now"
+        return self.is_visible(before_s, now_s), text

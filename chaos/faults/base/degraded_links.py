@@ -1,0 +1,120 @@
+"""The base class of faults that degrade links without cutting them, and its measurement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import ClassVar
+
+from urteil.chaos import node_selectors
+from urteil.chaos.controls import Controls
+from urteil.chaos.faults.base.cut_links import describe_answers
+from urteil.chaos.faults.base.fault import Fault, Proof, describe_broken_links
+from urteil.chaos.node_selectors import NoTarget
+from urteil.chaos.observations import Link, Transfer
+from urteil.chaos.waiting import until
+
+Both = tuple[Transfer, Transfer]
+TRANSFER_S = 10.0
+SHOWN_S = 3.0
+CLIENTS = {"clients": "include the clients' links of a node or role (default false)"}
+
+
+class DegradedLinks(Fault):
+    """Puts a toxic on links and measures a transfer through each link before and after.
+
+    Links without a complete transfer before are ignored. NoTarget, before acting, if no link
+    remains.
+    """
+
+    selectors = "all, a role, a node (their links with all nodes), or a pair left->right"
+    sample = "follower->leader"
+    timeout_s: float = TRANSFER_S
+    dst_closes: ClassVar[bool] = False
+    links: tuple[Link, ...] = ()
+
+    def add_toxic(self, controls: Controls) -> None:
+        """Put the toxic on `links` under the name `owner`."""
+        raise NotImplementedError
+
+    def shows_effect(self, before: Transfer, after: Transfer) -> bool:
+        """Whether the two measurements show the effect."""
+        raise NotImplementedError
+
+    def describe(self, before: Transfer, after: Transfer) -> str:
+        """The two measurements of one link in a few words, with units."""
+        raise NotImplementedError
+
+    def choose(self, controls: Controls) -> list[Link]:
+        """Select the links by the current state of the cluster."""
+        return select_fault_links(controls, self)
+
+    def request_count(self) -> int:
+        """The number of requests of one transfer to a broker."""
+        return 1
+
+    def request_bytes(self) -> int:
+        """The size of each request if they are sent one by one; 0: all are sent at once."""
+        return 0
+
+    def begin(self, controls: Controls) -> Proof:
+        self.links = tuple(self.choose(controls))
+        self.targets = tuple(map(str, self.links))
+        before = self._measure(controls, self.links)
+        complete = [one for one in before if one.ended == "answered"]
+        if not complete:
+            raise NoTarget("none of these links carries a complete response")
+        self.add_toxic(controls)
+        both = self._await_effect(controls, complete)
+        acted = [pair for pair in both if self.shows_effect(*pair)]
+        text = "; ".join(f"{a.link}: {self.describe(b, a)}" for b, a in both)
+        return Proof(acted=len(acted) == len(both), text=text)
+
+    def _await_effect(self, controls: Controls, complete: Sequence[Transfer]) -> list[Both]:
+        """The first measurements that show the effect on every link, else the last ones: with host
+        load a slow reader may miss it."""
+        both: list[Both] = []
+
+        def is_visible() -> bool:
+            after = self._measure(controls, [one.link for one in complete])
+            both[:] = zip(complete, after, strict=True)
+            return all(self.shows_effect(*pair) for pair in both)
+
+        until(is_visible, deadline_s=SHOWN_S)
+        return both
+
+    def heal(self, controls: Controls) -> str:
+        controls.net.heal(self.links, owner=self.owner)
+        return describe_answers(controls, self.links)
+
+    def find_residual_effects(self, controls: Controls) -> str:
+        if broken := describe_broken_links(controls, self.links):
+            return broken
+        now = self._measure(controls, self.links)
+        return "; ".join(f"{one.link}: {one.ended}" for one in now if one.ended != "answered")
+
+    def _measure(self, controls: Controls, links: Sequence[Link]) -> list[Transfer]:
+        def measure(link: Link) -> Transfer:
+            return controls.net.measure_transfer(
+                link,
+                request_count=self.request_count(),
+                request_bytes=self.request_bytes(),
+                dst_closes=self.dst_closes,
+                timeout_s=self.timeout_s,
+            )
+
+        with ThreadPoolExecutor(max(1, min(16, len(links)))) as pool:
+            return list(pool.map(measure, links))
+
+
+def select_fault_links(controls: Controls, fault: Fault) -> list[Link]:
+    """`all` selects every link of the cluster; a node or role selects all links from and to it."""
+    if "->" in fault.arguments.target:
+        return node_selectors.select_links(controls, fault.arguments)
+    clients = fault.arguments.flag("clients")
+    selected = {
+        link
+        for node in node_selectors.select_nodes(controls, fault.arguments)
+        for link in controls.net.links_of(node, clients=clients)
+    }
+    return [link for link in controls.net.links() if link in selected]

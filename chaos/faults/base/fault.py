@@ -1,0 +1,195 @@
+"""The base class of all faults, and helpers that several faults share."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import ClassVar, TypeVar
+
+from urteil.chaos.controls import Controls
+from urteil.chaos.fault_arguments import FaultArguments, Option
+from urteil.chaos.observations import Link, NodeState, Probe
+
+T = TypeVar("T")
+
+COORDINATOR_OPTIONS = {
+    "group": "the consumer group whose coordinator is the target",
+    "transactional_id": "the producer whose coordinator is the target",
+}
+"""Options of every fault, for the role `coordinator`. `topic` and `partition` are options of every
+fault too; they become fields of `FaultArguments`."""
+
+FLAG_OPTIONS = {"answers_only", "brokers", "clients", "close", "for_good", "kill", "once", "repair"}
+FLAG_OPTIONS |= {"up", "zookeeper"}
+"""Options that are true or false, whichever fault has them."""
+TEXT_OPTIONS = {"command", "direction", "how", *COORDINATOR_OPTIONS}
+"""Options that are text, whichever fault has them. All other options are numbers."""
+
+EXPIRY_S = 60.0
+HEALED_S = 3.0
+PROCESS, DOCKER = "process", "docker"
+URTEIL, KAFKA, MIX, EXTERNAL = "urteil", "kafka", "mix", "external"
+
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """Whether a fault acted, and the observation that shows it.
+
+    `harm` is the column of that name (docs/reference/evidence.md): the records that the fault
+    destroyed.
+    """
+
+    acted: bool
+    text: str
+    harm: str | None = None
+
+
+class Fault:
+    """One injection of a fault.
+
+    `begin` is called once, then `heal`; `heal` may also follow a `begin` that failed.
+
+    A fault is a module with one subclass that has a `name`, in the folder of `chaos/faults/` that
+    is its `family`; its definition registers it. Its class attributes are:
+
+    - `name`, `about`: what `urteil list faults` prints.
+    - `listed_after`: the fault behind which it is listed; by default the order is alphabetical. The
+      schedules that a seed draws depend on this order.
+    - `selectors`: the permitted targets, in the same words as other faults use, because the check
+      of a schedule reads them.
+    - `options`: the permitted options beside COORDINATOR_OPTIONS, each with a description. Any
+      other option is a ValueError.
+    - `proves`: the observation that shows that the fault acted. `begin` measures it before and
+      after. A fault without effect returns `Proof(acted=False)`. The text of the proof holds the
+      measured values.
+    - `on_runtimes`, `on_targets`: where the fault can act.
+    - `sample`, `sample_options`: the target and the options with which `urteil faults check` plays
+      the fault on an idle cluster of three brokers and a topic with three replicas; `sample_s`: how
+      long. A fault that needs more than an idle cluster (running clients) has an empty sample.
+    - `expiry_s`: how long after its planned end, or after the death of the lab, the fault is undone
+      at the latest. The caller calls `Controls.hold` before `begin` and `Controls.release` after
+      `heal`. A process beside the cluster heals a fault that was held too long. On a cluster that
+      belongs to one run, the reaper ends everything. A fault that acts from its own thread (flaps,
+      loops) ends the thread in `heal`; the thread is a daemon.
+
+    After `begin`, `targets` holds the names of the selected nodes or links. `owner` identifies this
+    injection on links (`LinkControls`), so that healing one fault keeps another fault on the same
+    link. A fault that may end a node (a full disk, no file descriptors) calls
+    `Controls.allow_exit` first; otherwise the exit counts as a failure of the lab. `heal` starts a
+    node that ended.
+    """
+
+    name: ClassVar[str]
+    about: ClassVar[str]
+    family: ClassVar[str]
+    listed_after: ClassVar[str] = ""
+    proves: ClassVar[str]
+    selectors: ClassVar[str] = "a role or a node"
+    options: ClassVar[dict[str, str]] = {}
+    expiry_s: ClassVar[float] = EXPIRY_S
+    on_runtimes: ClassVar[tuple[str, ...]] = (PROCESS, DOCKER)
+    on_targets: ClassVar[tuple[str, ...]] = (URTEIL, KAFKA, MIX, EXTERNAL)
+    sample: ClassVar[str] = "leader"
+    sample_options: ClassVar[Mapping[str, Option]] = {}
+    sample_s: ClassVar[float] = 0.0
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "name" not in cls.__dict__:
+            return
+        if cls.name in REGISTERED:
+            raise ValueError(f"two faults are named {cls.name}")
+        cls.family = cls.__module__.split(".")[-2]
+        REGISTERED[cls.name] = cls
+
+    @classmethod
+    def list_position(cls) -> tuple[str, bool, str]:
+        """The sort key of the list of faults."""
+        return (cls.listed_after or cls.name, bool(cls.listed_after), cls.name)
+
+    def __init__(self, arguments: FaultArguments) -> None:
+        unknown = sorted(set(arguments.options) - {*self.options, *COORDINATOR_OPTIONS})
+        if unknown:
+            raise ValueError(f"{self.name} takes no option {', '.join(unknown)}")
+        for option in set(arguments.options) - TEXT_OPTIONS:
+            if option in FLAG_OPTIONS:
+                arguments.flag(option)
+            else:
+                arguments.number(option, 0.0)
+        self.arguments = arguments
+        self.owner = f"{self.name}_{next(_numbers)}"
+        self.targets: tuple[str, ...] = ()
+
+    def begin(self, controls: Controls) -> Proof:
+        """Act, and prove it. LabFailure if the lab cannot act."""
+        raise NotImplementedError
+
+    def voided_promises(self) -> frozenset[str]:
+        """The promises of safe settings that the fault voids with these arguments.
+
+        A schedule contains the fault only if the scenario permits these promises to be void.
+        `durability`: acknowledged records may be lost (power cut of all replicas, loss of all
+        disks). `clean_election`: a leader may lack records. `retention`: records are deleted before
+        the time that their topic promises.
+        """
+        return frozenset()
+
+    def heal(self, controls: Controls) -> str:
+        """Undo the fault. Returns the observation that shows it. Repeatable."""
+        raise NotImplementedError
+
+    def find_residual_effects(self, controls: Controls) -> str:
+        """The effects of the fault that are still visible after healing; empty if none is.
+
+        Called on a healthy cluster that no other fault disturbs.
+        """
+        raise NotImplementedError
+
+    @classmethod
+    def unsupported_reason(cls, *, runtime: str, target: str) -> str:
+        """Why the fault cannot act there; empty if it can. `target` is a value of `--target`."""
+        kind = target.partition(":")[0]
+        if kind not in cls.on_targets:
+            return f"the fault {cls.name} does not act on --target {kind}"
+        if kind != EXTERNAL and runtime not in cls.on_runtimes:
+            return f"the fault {cls.name} acts on --runtime {' or '.join(cls.on_runtimes)} alone"
+        return ""
+
+
+REGISTERED: dict[str, type[Fault]] = {}
+"""Every defined fault by name, in the order of definition."""
+
+
+def run_on_all(action: Callable[[str], T], nodes: Sequence[str]) -> list[T]:
+    """Run `action` for all nodes in parallel. Returns the results in the order of `nodes`; raises
+    the first failure."""
+    if len(nodes) < 2:
+        return [action(node) for node in nodes]
+    with ThreadPoolExecutor(len(nodes)) as pool:
+        return list(pool.map(action, nodes))
+
+
+def describe_stopped_nodes(controls: Controls, nodes: Sequence[str]) -> str:
+    """The nodes that do not run, with their states; empty if all run."""
+    states = [controls.status(node) for node in nodes]
+    return ", ".join(
+        f"{one.node} is {one.state.value}" for one in states if one.state is not NodeState.RUNNING
+    )
+
+
+def describe_broken_links(controls: Controls, links: Sequence[Link]) -> str:
+    """The links that still have a toxic or carry no response; empty if there is none."""
+    active = controls.net.active()
+    faulty = [f"{link} is {', '.join(active[link])}" for link in links if link in active]
+    silent = [p for p in probe_all(controls, links, timeout_s=HEALED_S) if not p.answered]
+    return "; ".join([*faulty, *(probe.detail or f"{probe.link} is silent" for probe in silent)])
+
+
+def probe_all(controls: Controls, links: Sequence[Link], *, timeout_s: float) -> list[Probe]:
+    """Probe all links in parallel."""
+    with ThreadPoolExecutor(max(1, min(16, len(links)))) as pool:
+        return list(pool.map(lambda link: controls.net.probe(link, timeout_s=timeout_s), links))

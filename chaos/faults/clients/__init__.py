@@ -1,0 +1,1 @@
+"""Faults that end, stop or add clients."""

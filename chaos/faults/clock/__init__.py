@@ -1,0 +1,1 @@
+"""Faults that set wall clocks."""

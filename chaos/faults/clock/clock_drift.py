@@ -1,0 +1,55 @@
+"""A broker's clock runs too fast or too slow."""
+
+from __future__ import annotations
+
+import time
+from itertools import repeat
+from typing import ClassVar
+
+from urteil.chaos.controls import Controls
+from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.faults.base.clock_fault import TOLERATED_S, ClockFault
+from urteil.chaos.faults.base.recurring_steps import RecurringSteps
+
+STEP_S = 0.25
+
+
+class ClockDrift(ClockFault):
+    """Brokers' wall clocks run at another rate until healing, which corrects them.
+
+    The fault sets the clocks in small steps. A broker reads a new step about once a second.
+    """
+
+    name = "clock_drift"
+    about = "a broker's wall clock runs too fast or too slow until healing"
+    options: ClassVar[dict[str, str]] = {
+        "rate": "seconds that the clock counts in one second, 0.1 to 10, not 1 (default 1.5)"
+    }
+
+    def __init__(self, arguments: FaultArguments) -> None:
+        super().__init__(arguments)
+        self.drifts: list[RecurringSteps] = []
+        self.rate = arguments.number("rate", 1.5)
+        if not 0.1 <= self.rate <= 10 or self.rate == 1:
+            raise ValueError(f"rate={self.rate:g}: give a number between 0.1 and 10 other than 1")
+
+    def set_clock(self, controls: Controls, node: str) -> None:
+        begin_s = time.monotonic()
+
+        def step() -> None:
+            gained_s = (time.monotonic() - begin_s) * (self.rate - 1)
+            controls.clocks.set_offset(node, offset_s=gained_s)
+
+        self.drifts.append(RecurringSteps(repeat(step), self.arguments.random(), STEP_S, STEP_S))
+
+    def heal(self, controls: Controls) -> str:
+        try:
+            while self.drifts:
+                self.drifts.pop().stop()
+        finally:
+            healed = super().heal(controls)
+        return healed
+
+    def is_visible(self, before_s: float, now_s: float) -> bool:
+        gained_s = now_s - before_s
+        return abs(gained_s) > TOLERATED_S and (gained_s > 0) == (self.rate > 1)

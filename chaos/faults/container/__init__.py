@@ -1,0 +1,1 @@
+"""Faults that act on a node's container."""

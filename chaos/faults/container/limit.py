@@ -1,0 +1,75 @@
+"""A running node gets little processor time or memory, by its control group."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+from urteil.chaos import node_selectors
+from urteil.chaos.controls import Controls
+from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.faults.base.fault import (
+    DOCKER,
+    KAFKA,
+    MIX,
+    URTEIL,
+    Fault,
+    Proof,
+    run_on_all,
+)
+from urteil.chaos.observations import Limits
+
+CPUS = 0.1
+
+
+class Limit(Fault):
+    """The limits of a container's control group, changed while it runs.
+
+    A node that needs more memory than it has is killed by the kernel: that is a crash without
+    healing's start, so `memory_mb` is for nodes that shall live with less.
+    """
+
+    name = "limit"
+    about = "limit the processor time and memory of a node's container while it runs"
+    proves = "the limits that the container engine reports before, during and after the fault"
+    on_runtimes = (DOCKER,)
+    on_targets = (URTEIL, KAFKA, MIX)
+    options: ClassVar[dict[str, str]] = {
+        "cpus": f"processors it may use, a fraction too (default {CPUS} without memory_mb)",
+        "memory_mb": "megabytes it may use, 16 at least (default as before)",
+    }
+
+    def __init__(self, arguments: FaultArguments) -> None:
+        super().__init__(arguments)
+        self.memory_mb = round(arguments.number("memory_mb", 0)) or None
+        self.cpus = arguments.number("cpus", 0.0 if self.memory_mb else CPUS) or None
+        if self.cpus is not None and not 0.01 <= self.cpus <= 1024:
+            raise ValueError(f"cpus={self.cpus} is not between 0.01 and 1024")
+        if self.memory_mb is not None and self.memory_mb < 16:
+            raise ValueError(f"memory_mb={self.memory_mb} is below 16")
+
+    def begin(self, controls: Controls) -> Proof:
+        boxes = controls.containers
+        self.targets = tuple(node_selectors.select_running(controls, self.arguments))
+        before = dict(zip(self.targets, run_on_all(boxes.limits, self.targets), strict=True))
+        after = run_on_all(
+            lambda node: boxes.limit(node, cpus=self.cpus, memory_mb=self.memory_mb), self.targets
+        )
+        acted = bool(after) and all(self._acts(one) for one in after)
+        text = "; ".join(f"{one.node}: {before[one.node]} before, {one} now" for one in after)
+        return Proof(acted=acted, text=text)
+
+    def heal(self, controls: Controls) -> str:
+        after = run_on_all(controls.containers.unlimit, self.targets)
+        return "; ".join(f"{one.node}: {one}" for one in after)
+
+    def find_residual_effects(self, controls: Controls) -> str:
+        now = run_on_all(controls.containers.limits, self.targets)
+        return "; ".join(
+            f"{one.node}: {one}" for one in now if (one.cpus, one.memory_mb) != (None, None)
+        )
+
+    def _acts(self, limits: Limits) -> bool:
+        """By the microsecond in which an engine counts processors, a period being 100,000."""
+        cpus = self.cpus is None or math.isclose(limits.cpus or 0.0, self.cpus, abs_tol=1e-5)
+        return cpus and (self.memory_mb is None or limits.memory_mb == self.memory_mb)

@@ -1,0 +1,1 @@
+"""Faults that fill, slow, damage or remove disks."""

@@ -1,0 +1,55 @@
+"""A slow disk: each write to a log takes longer, and none fails."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from urteil.chaos import node_selectors
+from urteil.chaos.controls import Controls
+from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.faults.base.fault import KAFKA, MIX, URTEIL, Fault, Proof, run_on_all
+from urteil.chaos.waiting import until
+
+DELAY_MS = 100
+MOST_MS = 10_000
+SEEN_S = 20.0
+"""Long enough for a checkpoint: brokers write them every five seconds, also without load."""
+
+
+class DiskSlow(Fault):
+    """Delays each write and sync of active segments and checkpoints by strace, attached to the
+    process. Segments that are rolled meanwhile and memory-mapped files (indexes) are not
+    delayed."""
+
+    name = "disk_slow"
+    about = "delay each write and sync of a broker's logs and checkpoints"
+    proves = "the number of delayed writes, as strace counts them"
+    on_targets: ClassVar[tuple[str, ...]] = (URTEIL, KAFKA, MIX)
+    options: ClassVar[dict[str, str]] = {
+        "delay_ms": f"delay of each write, 1 to {MOST_MS} (default {DELAY_MS})"
+    }
+
+    def __init__(self, arguments: FaultArguments) -> None:
+        super().__init__(arguments)
+        self.delay_ms = round(arguments.number("delay_ms", DELAY_MS, least=1, most=MOST_MS))
+
+    def begin(self, controls: Controls) -> Proof:
+        self.targets = tuple(node_selectors.select_running(controls, self.arguments))
+        disks = controls.disks
+        run_on_all(lambda node: disks.delay_writes(node, self.delay_ms), self.targets)
+        acted = run_on_all(
+            lambda node: until(lambda: bool(disks.delayed_writes(node)), deadline_s=SEEN_S),
+            self.targets,
+        )
+        counts = (f"{node}: {disks.delayed_writes(node)}" for node in self.targets)
+        text = f"writes delayed by {self.delay_ms} ms so far: {', '.join(counts)}"
+        return Proof(acted=bool(acted) and all(acted), text=text)
+
+    def heal(self, controls: Controls) -> str:
+        held = run_on_all(controls.disks.stop_delaying_writes, self.targets)
+        counts = zip(self.targets, held, strict=True)
+        return f"delayed writes in all: {', '.join(f'{node}: {count}' for node, count in counts)}"
+
+    def find_residual_effects(self, controls: Controls) -> str:
+        delayed = [node for node in self.targets if controls.disks.delayed_writes(node) is not None]
+        return f"writes of {', '.join(delayed)} are still delayed" if delayed else ""

@@ -1,0 +1,88 @@
+"""A power cut: processes die, and their disks lose all data that was not flushed."""
+
+from __future__ import annotations
+
+import json
+import time
+from random import Random
+
+from urteil.chaos import node_selectors
+from urteil.chaos.controls import Controls
+from urteil.chaos.faults.base.fault import (
+    KAFKA,
+    MIX,
+    URTEIL,
+    Fault,
+    Proof,
+    describe_stopped_nodes,
+    run_on_all,
+)
+from urteil.chaos.log_directories import LogLoss, cut_power, partitions, recovery_points
+from urteil.chaos.observations import NodeState
+
+
+class PowerCut(Fault):
+    """Kills brokers in parallel, then cuts or zeroes the unflushed end of every log.
+
+    The seed decides the position, which lies behind the recovery point in the active segment. The
+    segment's indexes and younger producer snapshots are damaged in the same way.
+    """
+
+    name = "power_cut"
+    about = "kill a broker, then cut or zero the unflushed end of each of its logs"
+    proves = "process ids that are gone; the number of bytes and logs lost, and the offsets"
+    on_targets = (URTEIL, KAFKA, MIX)
+
+    def begin(self, controls: Controls) -> Proof:
+        victims = self.targets = tuple(node_selectors.select_running(controls, self.arguments))
+        after = run_on_all(controls.kill, victims)
+        at_ns = time.monotonic_ns()
+        dead = [status.node for status in after if status.state is NodeState.DEAD]
+        losses = dict(
+            zip(dead, run_on_all(lambda n: self._lose_unflushed(controls, n), dead), strict=True)
+        )
+        text = "; ".join(_sentence(node, cuts) for node, cuts in losses.items())
+        acted = bool(dead) and len(dead) == len(victims)
+        return Proof(acted=acted, text=text, harm=_harm_json(at_ns, losses))
+
+    def voided_promises(self) -> frozenset[str]:
+        is_minority = self.arguments.target in (
+            "leader",
+            "follower",
+            "controller",
+            "random",
+            "minority",
+        )
+        return frozenset() if is_minority else frozenset({"durability"})
+
+    def heal(self, controls: Controls) -> str:
+        started = run_on_all(controls.start, self.targets)
+        return ", ".join(f"{status.node} runs as pid {status.pid}" for status in started)
+
+    def find_residual_effects(self, controls: Controls) -> str:
+        return describe_stopped_nodes(controls, self.targets)
+
+    def _lose_unflushed(self, controls: Controls, node: str) -> list[LogLoss]:
+        cuts: list[LogLoss] = []
+        with controls.disks.open_log_directories(node) as log_dirs:
+            for log_dir in log_dirs:
+                points = recovery_points(log_dir)
+                for folder in partitions(log_dir):
+                    random = Random(f"{self.arguments.seed}/{node}/{folder.name}")
+                    cut = cut_power(folder, points.get(folder.name, 0), random)
+                    cuts += [] if cut is None else [cut]
+        return cuts
+
+
+def _sentence(node: str, cuts: list[LogLoss]) -> str:
+    lost = sum(cut.lost_bytes for cut in cuts)
+    shown = ", ".join(map(str, cuts[:3])) or "everything had been flushed"
+    more = f" and {len(cuts) - 3} more logs" if len(cuts) > 3 else ""
+    return f"{node} killed, {lost} unflushed bytes of {len(cuts)} logs lost: {shown}{more}"
+
+
+def _harm_json(at_ns: int, losses: dict[str, list[LogLoss]]) -> str:
+    brokers = {
+        node: {cut.folder: [cut.first_lost, None] for cut in cuts} for node, cuts in losses.items()
+    }
+    return json.dumps({"at_ns": at_ns, "brokers": brokers})

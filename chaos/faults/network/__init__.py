@@ -1,0 +1,1 @@
+"""Faults that cut or degrade links."""

@@ -1,0 +1,31 @@
+"""Two halves of the brokers cannot reach each other; one broker reaches both."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from urteil.chaos import node_selectors
+from urteil.chaos.controls import Controls
+from urteil.chaos.faults.base.cut_links import CutLinks
+from urteil.chaos.node_selectors import NoTarget
+from urteil.chaos.observations import Link
+
+
+class Bridge(CutLinks):
+    """The target is the bridge. The seed divides the other brokers into halves."""
+
+    name = "bridge"
+    about = "cut the brokers into two halves that are connected by one broker alone"
+    selectors = "a role or a node that selects one broker: the bridge"
+    options: ClassVar[dict[str, str]] = {"close": "break connections rather than stall them"}
+
+    def choose(self, controls: Controls) -> list[Link]:
+        bridge = node_selectors.select_nodes(controls, self.arguments)
+        others = [node for node in controls.brokers if node not in bridge]
+        if len(bridge) != 1 or len(others) < 2:
+            raise NoTarget(
+                f"a bridge is one broker of a cluster of at least three, not {', '.join(bridge)}"
+            )
+        self.arguments.random().shuffle(others)
+        middle = len(others) // 2
+        return list(controls.net.links_between(others[:middle], others[middle:]))

@@ -1,0 +1,26 @@
+"""Brokers lose ZooKeeper and keep the other brokers and their clients."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from urteil.chaos import node_selectors
+from urteil.chaos.controls import Controls
+from urteil.chaos.faults.base.cut_links import CutLinks
+from urteil.chaos.observations import Link
+
+
+class BrokerFromZookeeper(CutLinks):
+    """After the session timeout the broker loses its registration, although it still serves."""
+
+    name = "broker_from_zookeeper"
+    about = "cut a broker from every ZooKeeper server, but not from brokers or clients"
+    sample = "controller"
+    options: ClassVar[dict[str, str]] = {"close": "break connections rather than stall them"}
+
+    def choose(self, controls: Controls) -> list[Link]:
+        chosen, zookeepers = (
+            node_selectors.select_nodes(controls, self.arguments),
+            controls.zookeepers,
+        )
+        return [one for one in controls.net.links() if one.src in chosen and one.dst in zookeepers]

@@ -1,0 +1,25 @@
+"""Clients cannot reach a broker that every other node reaches."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from urteil.chaos import node_selectors
+from urteil.chaos.controls import Controls
+from urteil.chaos.faults.base.cut_links import CutLinks
+from urteil.chaos.observations import CLIENT, Link
+
+
+class ClientFromLeader(CutLinks):
+    """The leader stays leader, since the cluster sees no failure. Clients wait or give up."""
+
+    name = "client_from_leader"
+    about = "cut the clients from a broker that all other nodes still reach"
+    options: ClassVar[dict[str, str]] = {
+        "close": "break connections rather than stall them",
+        "answers_only": "requests arrive, their responses do not (default false)",
+    }
+
+    def choose(self, controls: Controls) -> list[Link]:
+        chosen = node_selectors.select_nodes(controls, self.arguments)
+        return [link for link in controls.net.links() if link.src == CLIENT and link.dst in chosen]

@@ -1,0 +1,73 @@
+"""Connections that are cut after a number of bytes, in the middle of a request or a response."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from urteil.chaos.controls import Controls
+from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.faults.base.degraded_links import CLIENTS, DegradedLinks
+from urteil.chaos.link_transfers import SMALLEST_REQUEST
+from urteil.chaos.node_selectors import NoTarget
+from urteil.chaos.observations import DOWNSTREAM, UPSTREAM, Link, Transfer
+
+ANSWER_BYTES = 200
+
+
+class CutAfter(DegradedLinks):
+    """Each connection, open or new, carries `bytes` more bytes and is then closed."""
+
+    name = "cut_after"
+    about = "cut every connection after a number of bytes, in the middle of a request or a response"
+    proves = "bytes that a transfer carried before the cut, compared to a complete one"
+    options: ClassVar[dict[str, str]] = {
+        "bytes": "bytes that a connection carries, 25 to 500000 (default 5013)",
+        "answers_only": "count the bytes of responses instead of requests (default false)",
+        **CLIENTS,
+    }
+
+    def __init__(self, arguments: FaultArguments) -> None:
+        super().__init__(arguments)
+        self.bytes = int(arguments.number("bytes", 5013, least=25, most=500_000))
+        self.answers_only = arguments.flag("answers_only")
+
+    def choose(self, controls: Controls) -> list[Link]:
+        """Links to brokers, unless responses are cut: ZooKeeper has no long request that could be
+        cut."""
+        chosen = super().choose(controls)
+        provable = [one for one in chosen if self.answers_only or one.dst in controls.brokers]
+        if not provable:
+            raise NoTarget(f"{self.arguments.target} selects no link to a broker: set answers_only")
+        return provable
+
+    def request_count(self) -> int:
+        """More requests than the cut lets pass."""
+        each = ANSWER_BYTES if self.answers_only else self.request_bytes()
+        return 3 * self.bytes // (2 * each) + 2
+
+    def request_bytes(self) -> int:
+        """Large requests, sent one by one: about twenty until the cut, counted by responses."""
+        return 0 if self.answers_only else max(self.bytes // 20, SMALLEST_REQUEST)
+
+    def add_toxic(self, controls: Controls) -> None:
+        streams = (DOWNSTREAM,) if self.answers_only else (UPSTREAM,)
+        limit = {"bytes": self.bytes}
+        controls.net.add_toxic(self.links, "limit_data", limit, streams=streams, owner=self.owner)
+
+    def shows_effect(self, before: Transfer, after: Transfer) -> bool:
+        if self.answers_only:
+            return before.received_bytes > after.received_bytes == self.bytes
+        whole, rest = divmod(self.bytes, self.request_bytes())
+        return after.ended in ("closed", "reset") and whole - (not rest) <= after.answers <= whole
+
+    def describe(self, before: Transfer, after: Transfer) -> str:
+        if self.answers_only:
+            return (
+                f"{before.received_bytes} bytes of responses before, {after.ended} after "
+                f"{after.received_bytes} now"
+            )
+        size = self.request_bytes()
+        return (
+            f"{before.answers} requests of {size} bytes before, {after.ended} after "
+            f"{after.answers} now"
+        )

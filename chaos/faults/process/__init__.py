@@ -1,0 +1,1 @@
+"""Faults that end, stop or slow processes."""

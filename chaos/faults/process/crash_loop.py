@@ -1,0 +1,65 @@
+"""A node that dies again soon after every start."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import cycle
+from typing import ClassVar
+
+from urteil.chaos import node_selectors
+from urteil.chaos.controls import Controls
+from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.faults.base.fault import Fault, Proof, describe_stopped_nodes, run_on_all
+from urteil.chaos.faults.base.recurring_steps import RecurringSteps
+from urteil.chaos.observations import NodeState
+
+
+class CrashLoop(Fault):
+    """Kills the node, starts it after a pause, kills it again after another pause, until healing.
+    The seed decides the pauses."""
+
+    name = "crash_loop"
+    about = "kill and start a node again and again, at moments that the seed decides"
+    sample_s = 4.0
+    proves = "process ids that are gone, and the number of restarts"
+    options: ClassVar[dict[str, str]] = {
+        "lowest_ms": "the shortest time between a kill and a start (default 200)",
+        "highest_ms": "the longest such time (default 2000)",
+    }
+    loop: RecurringSteps | None = None
+
+    def __init__(self, arguments: FaultArguments) -> None:
+        super().__init__(arguments)
+        self.lowest_s = arguments.number("lowest_ms", 200) / 1000
+        self.highest_s = arguments.number("highest_ms", 2000) / 1000
+        if not 0 <= self.lowest_s <= self.highest_s <= 60:
+            raise ValueError("lowest_ms and highest_ms: 0 <= lowest_ms <= highest_ms <= 60000")
+
+    def begin(self, controls: Controls) -> Proof:
+        victims = self.targets = tuple(node_selectors.select_running(controls, self.arguments))
+        pids = {node: controls.status(node).pid for node in victims}
+        after = run_on_all(controls.kill, victims)
+        dead = [status for status in after if status.state is NodeState.DEAD]
+        steps = self._steps(controls, victims)
+        self.loop = RecurringSteps(steps, self.arguments.random(), self.lowest_s, self.highest_s)
+        text = ", ".join(f"{s.node}: pid {pids[s.node]} gone, exit {s.exit_code}" for s in dead)
+        return Proof(acted=bool(dead) and len(dead) == len(victims), text=text)
+
+    def heal(self, controls: Controls) -> str:
+        try:
+            if self.loop is not None:
+                self.loop.stop()
+        finally:
+            started = run_on_all(controls.start, self.targets)
+        deaths = 1 + (self.loop.done // 2 if self.loop is not None else 0)
+        lives = ", ".join(f"{status.node} runs as pid {status.pid}" for status in started)
+        often = "once" if deaths == 1 else f"{deaths} times"
+        return f"died {often}; {lives}"
+
+    def find_residual_effects(self, controls: Controls) -> str:
+        return describe_stopped_nodes(controls, self.targets)
+
+    def _steps(self, controls: Controls, nodes: Sequence[str]) -> Iterator[Callable[[], object]]:
+        return cycle(
+            (lambda: run_on_all(controls.start, nodes), lambda: run_on_all(controls.kill, nodes))
+        )

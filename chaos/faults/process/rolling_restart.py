@@ -1,0 +1,43 @@
+"""Brokers restart one after another, each when the cluster is healthy again."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from urteil.chaos import node_selectors
+from urteil.chaos.controls import Controls
+from urteil.chaos.faults.base.fault import Fault, Proof, describe_stopped_nodes
+
+
+class RollingRestart(Fault):
+    """Stops and starts broker by broker. Proof: every process id ended and a new one serves."""
+
+    name = "rolling_restart"
+    about = "restart brokers one by one, and wait for full ISRs in between"
+    proves = "every process id ended, and a new one serves"
+    sample = "controller"
+    expiry_s = 600.0
+    options: ClassVar[dict[str, str]] = {
+        "kill": "SIGKILL instead of SIGTERM",
+        "deadline_s": "seconds for the cluster to be healthy before the next restart (default 60)",
+    }
+
+    def begin(self, controls: Controls) -> Proof:
+        self.targets = tuple(node_selectors.select_running(controls, self.arguments))
+        texts, acted = [], True
+        for node in self.targets:
+            old = controls.status(node).pid
+            ended = controls.kill(node) if self.arguments.flag("kill") else controls.stop(node)
+            new = controls.start(node).pid
+            acted = acted and new != old
+            texts.append(f"{node}: pid {old} ended, exit {ended.exit_code}, now {new}")
+            controls.await_healthy(deadline_s=self.arguments.number("deadline_s", 60))
+        return Proof(acted=acted, text="; ".join(texts))
+
+    def heal(self, controls: Controls) -> str:
+        for node in self.targets:
+            controls.start(node)
+        return f"{len(self.targets)} brokers run"
+
+    def find_residual_effects(self, controls: Controls) -> str:
+        return describe_stopped_nodes(controls, self.targets)

@@ -1,0 +1,1 @@
+"""Faults that act on ZooKeeper's znodes and sessions."""

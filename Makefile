@@ -1,6 +1,6 @@
 # `make help` lists the targets.
 # make turns every exit code into 2; for the lab's own codes call .venv/bin/urteil.
-.PHONY: demo help test setup lock compose-files clean
+.PHONY: demo docs help test setup lock compose-files clean
 
 # uv has its own root certificates. Use the machine's where they exist: a company's proxy adds its
 # certificate there.
@@ -20,6 +20,10 @@ ifdef ROOM
 else
 	.venv/bin/tox run-parallel --quiet --parallel all --parallel-no-spinner
 endif
+
+docs: setup ## write docs/reference from the declarations, and the pages as a site in dist/docs
+	.venv/bin/python -m docs.reference_pages
+	@.venv/bin/tox run --quiet -e docs
 
 setup: ## install packages and dependencies into .venv and the cache folder
 	@.ci/setup

@@ -29,8 +29,10 @@ suites_option = click.option(
 
 @click.command(short_help="Play seeded bugs and show which checks catch them.")
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completion.mutants)
-@click.option("--seeds", type=click.IntRange(1, 10_000), default=1, show_default=True)
-@click.option("--first-seed", type=click.IntRange(0), default=1, show_default=True)
+@click.option("--seeds", type=click.IntRange(1, 10_000), default=1, show_default=True,
+              help="Number of seeds for each mutant.")  # fmt: skip
+@click.option("--first-seed", type=click.IntRange(0), default=1, show_default=True,
+              help="First seed; the others follow.")  # fmt: skip
 @suites_option
 @click.option(
     "--target",

@@ -28,20 +28,23 @@ _export = click.option(
 
 @cluster.command()
 @_name
-@click.option("--brokers", type=click.IntRange(1, 9), help="[default: 3, or as many as the mix]")
-@click.option("--zookeepers", type=click.IntRange(1, 5), default=1, show_default=True)
-@click.option("--target", help="urteil, kafka[:VERSION] or mix:KIND,...  [default: urteil]")
+@click.option("--brokers", type=click.IntRange(1, 9),
+              help="Number of brokers.  [default: 3, or as many as the mix]")  # fmt: skip
+@click.option("--zookeepers", type=click.IntRange(1, 5), default=1, show_default=True,
+              help="Number of ZooKeeper servers.")  # fmt: skip
+@click.option("--target", help="Target: urteil, kafka[:VERSION] or mix:KIND,...  [default: urteil]")
 @click.option(
     "--mix", metavar="KIND,...", help="One target for each broker: --mix kafka,urteil,urteil"
 )
 @click.option("--runtime", type=click.Choice(["process", "docker"]), default="process",
-              show_default=True)  # fmt: skip
+              show_default=True, help="Where the nodes run.")  # fmt: skip
 @click.option("--port", type=click.IntRange(1, 65_535), metavar="N",
               help="First of consecutive ports at 127.0.0.1: brokers, ZooKeepers, metrics.  "
                    "[default: free ports]")  # fmt: skip
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE",
               help="A setting of the brokers, as in server.properties; repeatable.")  # fmt: skip
-@click.option("--first-broker-id", type=click.IntRange(0), default=1, show_default=True)
+@click.option("--first-broker-id", type=click.IntRange(0), default=1, show_default=True,
+              help="Id of the first broker; the others follow.")  # fmt: skip
 @click.option("--racks", metavar="A,B,...", help="Racks of the brokers, in turn.")
 @click.option("--tls", is_flag=True, help="TLS for clients, with a certificate for each user.")
 @click.option("--sasl", type=click.Choice(["scram", "plain"]), help="Authentication of clients.")

@@ -32,9 +32,16 @@ def faults() -> None:
 @faults.command(short_help="Check that faults act and heal, on an idle cluster.")
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @click.option("--cluster", metavar="NAME", help="A standing cluster.  [default: a new one]")
-@click.option("--target", default=None, help="urteil, kafka[:VERSION] or mix  [default: urteil]")
-@click.option("--runtime", type=click.Choice(["process", "docker"]), help="[default: process]")
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
+@click.option(
+    "--target", default=None, help="Target: urteil, kafka[:VERSION] or mix.  [default: urteil]"
+)
+@click.option(
+    "--runtime",
+    type=click.Choice(["process", "docker"]),
+    help="Where the nodes run.  [default: process]",
+)
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True,
+              help="Seed of the faults' choices.")  # fmt: skip
 @json_option("Print only a JSON array.")
 def check(
     names: tuple[str, ...], cluster: str | None, target: str | None, runtime: str | None,
@@ -63,7 +70,8 @@ def check(
 @faults.command(short_help="Hold a fault on a standing cluster.")
 @click.argument("name")
 @click.argument("target", required=False)
-@click.option("--cluster", metavar="NAME", default="default", show_default=True)
+@click.option("--cluster", metavar="NAME", default="default", show_default=True,
+              help="The standing cluster.")  # fmt: skip
 @click.option("--for", "for_s", type=Number(0.1, 86_400), default=30, show_default=True,
               help="Seconds until it heals, also when this command is killed.")  # fmt: skip
 @click.option(
@@ -71,7 +79,8 @@ def check(
     default="",
     help="Topic of roles such as leader.  [default: the first by name]",
 )
-@click.option("--partition", type=click.IntRange(0), default=0)
+@click.option("--partition", type=click.IntRange(0), default=0, show_default=True,
+              help="Partition whose leader or followers are the target.")  # fmt: skip
 @click.option("-o", "--option", "options", multiple=True, metavar="NAME=VALUE",
               help="An option of the fault (`urteil list faults` shows them).")  # fmt: skip
 def hold(name: str, target: str | None, cluster: str, for_s: float, **arguments: Any) -> int:

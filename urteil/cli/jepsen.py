@@ -22,8 +22,13 @@ FORMS = click.Choice(["jepsen"])
 
 @click.command("export", short_help="Write the history of a run for jepsen.tests.kafka.")
 @run_argument("run")
-@click.option("--format", "form", type=FORMS, default="jepsen", show_default=True)
-@click.option("--to", type=click.Path(dir_okay=False, path_type=Path), help="[default: in RUN]")
+@click.option("--format", "form", type=FORMS, default="jepsen", show_default=True,
+              help="Form of the history.")  # fmt: skip
+@click.option(
+    "--to",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File to write.  [default: in RUN]",
+)
 @out_option()
 def export_command(run: str, form: str, to: Path | None, out: Path) -> None:
     """Write the history of RUN (a folder, or `latest`) in the form of jepsen.tests.kafka."""
@@ -50,15 +55,21 @@ def export_command(run: str, form: str, to: Path | None, out: Path) -> None:
 @click.command("import", short_help="Judge a recorded history, without a cluster.")
 @click.argument("file", type=click.Path(exists=True, path_type=Path))
 @click.option(
-    "--format", "form", type=click.Choice(["jepsen", "tables"]), help="[default: by FILE]"
+    "--format",
+    "form",
+    type=click.Choice(["jepsen", "tables"]),
+    help="Form of the history.  [default: by FILE]",
 )
-@click.option("--acks", type=click.Choice(["all", "1", "0"]), default="all", show_default=True)
-@click.option("--idempotent/--no-idempotent", default=True, show_default=True)
+@click.option("--acks", type=click.Choice(["all", "1", "0"]), default="all", show_default=True,
+              help="acks of the producers.")  # fmt: skip
+@click.option("--idempotent/--no-idempotent", default=True, show_default=True,
+              help="Whether the producers were idempotent.")  # fmt: skip
 @click.option(
     "--isolation",
     type=click.Choice(["read_uncommitted", "read_committed"]),
     default="read_committed",
     show_default=True,
+    help="Isolation level of the readers.",
 )
 @click.option(
     "--all",

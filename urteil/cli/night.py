@@ -36,7 +36,8 @@ TARGETS = "urteil,kafka"
 
 
 @click.command(short_help="Play scenarios for hours; rerun and shrink failures.")
-@click.option("--hours", type=Number(0, 10_000), default=8.0, show_default=True)
+@click.option("--hours", type=Number(0, 10_000), default=8.0, show_default=True,
+              help="Hours of runs.")  # fmt: skip
 @click.option(
     "--targets", help="Targets, separated by commas.  [default: urteil,kafka, without --target]"
 )
@@ -80,7 +81,11 @@ TARGETS = "urteil,kafka"
     show_default=True,
     help="Time limit for shrinking one failure; 0 disables it.",
 )
-@click.option("--first-seed", type=click.IntRange(0), help="[default: random]")
+@click.option(
+    "--first-seed",
+    type=click.IntRange(0),
+    help="Seed of the first run; the others follow.  [default: random]",
+)
 @click.option(
     "--budget-gb", type=Number(0), help="Disk space for kept runs; failures are removed last."
 )

@@ -64,7 +64,9 @@ _master = click.option(
 
 @click.command(short_help="Play a scenario, judge it and write its report.")
 @click.argument("scenario", shell_complete=completion.scenarios)
-@click.option("--seed", type=click.IntRange(0), help="[default: random, and printed]")
+@click.option(
+    "--seed", type=click.IntRange(0), help="Seed of the run.  [default: random, and printed]"
+)
 @click.option(
     "--target",
     default=None,
@@ -73,10 +75,15 @@ _master = click.option(
 @click.option(
     "--runtime",
     type=click.Choice(["process", "docker"]),
-    help="[default: process, or docker if the scenario requires it]",
+    help="Where the nodes run.  [default: process, or docker if the scenario requires it]",
 )
-@click.option("--brokers", type=click.IntRange(1, 9))
-@click.option("--zookeepers", type=click.IntRange(1, 5))
+@click.option(
+    "--brokers", type=click.IntRange(1, 9), help="Number of brokers.  [default: the scenario's]"
+)
+@click.option(
+    "--zookeepers", type=click.IntRange(1, 5),
+    help="Number of ZooKeeper servers.  [default: the scenario's]",
+)  # fmt: skip
 @click.option("--duration-s", type=Number(0, 86_400), help="Seconds of load.")
 @click.option("--rate", type=Number(0, 1_000_000), help="Records/s over all producers.")
 @click.option(
@@ -166,6 +173,7 @@ def verify(run_dir: str, engine: str, master: str | None, out: Path, as_json: bo
     "--format",
     "form",
     type=click.Choice(["page", "summary", "issue", "phases"]),
+    help="page draws report.html; the others print text.",
     default="page",
     show_default=True,
 )

@@ -17,11 +17,17 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Print the schedule of a seed without playing it.")
 @click.argument("scenario", shell_complete=completion.scenarios)
-@click.option("--seed", type=click.IntRange(0), help="[default: random]")
+@click.option("--seed", type=click.IntRange(0), help="Seed of the schedule.  [default: random]")
 @click.option("--target", default=None, help="A target of `urteil run`.")
-@click.option("--runtime", type=click.Choice(["process", "docker"]))
-@click.option("--brokers", type=click.IntRange(1, 9))
-@click.option("--zookeepers", type=click.IntRange(1, 5))
+@click.option("--runtime", type=click.Choice(["process", "docker"]),
+              help="Where the nodes would run.")  # fmt: skip
+@click.option(
+    "--brokers", type=click.IntRange(1, 9), help="Number of brokers.  [default: the scenario's]"
+)
+@click.option(
+    "--zookeepers", type=click.IntRange(1, 5),
+    help="Number of ZooKeeper servers.  [default: the scenario's]",
+)  # fmt: skip
 @click.option("--duration-s", type=Number(0, 86_400), help="Seconds of load.")
 @click.option("--rate", type=Number(0, 1_000_000), help="Records/s over all producers.")
 @schedule_option

@@ -13,8 +13,9 @@ from urteil.cli.run_lookup import find_run
 
 
 @click.command(short_help="Show all runs in a browser, read only.")
-@click.option("--host", default="127.0.0.1", show_default=True)
-@click.option("--port", type=click.IntRange(0, 65_535), default=8017, show_default=True)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to serve at.")
+@click.option("--port", type=click.IntRange(0, 65_535), default=8017, show_default=True,
+              help="Port; 0 is a free one.")  # fmt: skip
 @click.option(
     "--token", help="Token that a browser must send.  [default: random; none on loopback]"
 )

@@ -1,0 +1,150 @@
+"""The page of scenarios, by suite."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from docs.reference_pages.markdown import bullets, code, codes, page, sentence, setting, table
+from urteil.harness.scenario import ClusterSpec, FaultSpec, Scenario, TopicSpec, WorkloadSpec
+from urteil.harness.scenarios import SCENARIOS
+
+ABOUT = """\
+What each scenario plays: its clients, its faults, and the guarantees that must be judged. Every
+guarantee is checked in every run; a run is UNKNOWN if one that its scenario names was not judged.
+`urteil list scenarios` prints this list, `urteil schedule SCENARIO --seed N` the schedule of a
+seed. [Schedules](../guide/schedules.md) explains moments and targets. This page is generated from
+`harness/scenarios/` by `make docs`."""
+
+WITHOUT = "Without a suite"
+
+
+def render() -> dict[str, str]:
+    suites: dict[str, list[Scenario]] = {}
+    for scenario in SCENARIOS.values():
+        suite = f"Suite {scenario.suites[0]}" if scenario.suites else WITHOUT
+        suites.setdefault(suite, []).append(scenario)
+    index = table(
+        ("suite", "scenarios"),
+        ((_link(suite), ", ".join(_link(one.name) for one in scenarios))
+         for suite, scenarios in sorted(suites.items())),
+    )  # fmt: skip
+    sections = [
+        "\n\n".join([f"## {suite}", *map(_section, scenarios)])
+        for suite, scenarios in sorted(suites.items())
+    ]
+    return {"scenarios.md": page("Scenarios", ABOUT, _defaults(), index, *sections)}
+
+
+def _link(heading: str) -> str:
+    return f"[{heading}](#{heading.lower().replace(' ', '-')})"
+
+
+def _defaults() -> str:
+    load, topic, cluster = WorkloadSpec(), TopicSpec(), ClusterSpec()
+    return (
+        f"Unless a scenario says otherwise it has {cluster.brokers} brokers and "
+        f"{cluster.zookeepers} ZooKeeper, a topic of {topic.partitions} partitions with "
+        f"{topic.replication_factor} replicas, {load.producers} idempotent producers with acks=all, {load.consumers} reader, "
+        f"{load.rate_records_per_s:g} records/s and {Scenario(name='').duration_s:g} s of load. "
+        "Sessions of ZooKeeper and `replica.lag.time.max.ms` are 3 s on every target."
+    )
+
+
+def _section(scenario: Scenario) -> str:
+    lines = [_workload(scenario.workload)]
+    if cluster := _cluster(scenario.cluster):
+        lines.append(f"Cluster: {cluster}")
+    lines.append(_faults(scenario))
+    lines.append(f"Must be judged: {codes(scenario.guarantees)}")
+    if scenario.survives:
+        lines.append("The settings promise progress during its faults (`no_progress`)")
+    if scenario.permits:
+        lines.append(f"Permits: {codes(scenario.permits)}")
+    if scenario.must_find:
+        lines.append(f"Its runs must find, as permitted: {codes(scenario.must_find)}")
+    if len(scenario.suites) > 1:
+        lines.append(f"Also in the suites {codes(scenario.suites[1:])}")
+    return f"### {scenario.name}\n\n{sentence(scenario.about)}\n\n{bullets(lines)}"
+
+
+def _differences(spec: msgspec.Struct, *skipped: str) -> list[str]:
+    """The fields of `spec` that are not at their defaults."""
+    shown = []
+    for field in msgspec.structs.fields(spec):
+        value = getattr(spec, field.name)
+        if field.name not in skipped and value != field.default:
+            shown.append(setting(field.name, value))
+    return shown
+
+
+def _workload(load: WorkloadSpec) -> str:
+    settings = _differences(load, "kind", "topics", "options")
+    settings += [setting(name, value) for name, value in _options(load).items()]
+    topics = [_topic(topic) for topic in load.topics]
+    shown = f"Workload: {code(load.kind)}"
+    if settings:
+        shown += f" with {', '.join(settings)}"
+    if any(topics):
+        shown += f"; topics: {'; '.join(topic or 'the default' for topic in topics)}"
+    return shown
+
+
+def _options(load: WorkloadSpec) -> dict[str, Any]:
+    """The options of the workload: a dictionary, or a struct of which the set ones are shown."""
+    options: Any = load.options
+    if isinstance(options, dict):
+        return options
+    return {
+        field.name: getattr(options, field.name)
+        for field in msgspec.structs.fields(options)
+        if getattr(options, field.name) != field.default
+    }
+
+
+def _topic(topic: TopicSpec) -> str:
+    parts = [setting(name, value) for name, value in topic.config.items()]
+    if topic.replication_factor != 3 or topic.partitions != 3:
+        parts.insert(0, f"{topic.partitions} x {topic.replication_factor} replicas")
+    if topic.copies:
+        parts.append("written by the application alone")
+    if not parts:
+        return ""
+    return f"{code(topic.name)} ({', '.join(parts)})"
+
+
+def _cluster(cluster: ClusterSpec) -> str:
+    settings = _differences(cluster, "config")
+    settings += [setting(name, value) for name, value in cluster.config.items()]
+    return ", ".join(settings)
+
+
+def _faults(scenario: Scenario) -> str:
+    if scenario.draw is not None:
+        drawn = scenario.draw
+        number = "faults" if drawn.count is None else f"{drawn.count} faults"
+        at_once = f", at most {scenario.at_once} at once" if scenario.at_once else ""
+        families = _differences(drawn, "count")
+        more = f" ({', '.join(families)})" if families else ""
+        first = f"Faults: {number} drawn by the seed{at_once}{more}"
+        return "\n".join([first, bullets(map(_fault, scenario.faults), indent=2)]).rstrip()
+    if not scenario.faults:
+        return "Faults: none"
+    return "\n".join(["Faults:", bullets(map(_fault, scenario.faults), indent=2)])
+
+
+def _fault(fault: FaultSpec) -> str:
+    if fault.after_event is not None:
+        begin = f"at the first event {code(fault.after_event)} after {fault.at_s or 0:g} s"
+        if fault.within_s is not None:
+            begin += f", within {fault.within_s:g} s"
+    elif fault.after_acks is not None:
+        begin = f"{fault.at_s or 0:g} s after {fault.after_acks} acknowledgements"
+    else:
+        begin = f"at {fault.at_s or 0:g} s"
+    options = [setting(name, value) for name, value in fault.options.items()]
+    held = f"healed {fault.duration_s:g} s later" if fault.duration_s else "healed at once"
+    alone = ", alone" if fault.alone else ""
+    more = f" ({', '.join(options)})" if options else ""
+    return f"{begin}: {code(fault.fault)} of {code(fault.target)}{more}, {held}{alone}"

@@ -46,7 +46,8 @@ def _defaults() -> str:
     return (
         f"Unless a scenario says otherwise it has {cluster.brokers} brokers and "
         f"{cluster.zookeepers} ZooKeeper, a topic of {topic.partitions} partitions with "
-        f"{topic.replication_factor} replicas, {load.producers} idempotent producers with acks=all, {load.consumers} reader, "
+        f"{topic.replication_factor} replicas, {load.producers} idempotent producers with "
+        f"acks=all, {load.consumers} reader, "
         f"{load.rate_records_per_s:g} records/s and {Scenario(name='').duration_s:g} s of load. "
         "Sessions of ZooKeeper and `replica.lag.time.max.ms` are 3 s on every target."
     )

@@ -10,12 +10,20 @@ import math
 import threading
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 POLL_S = 0.1
 
 Value = TypeVar("Value")
 Error = TypeVar("Error", bound=Exception)
+
+
+class Stop(Protocol):
+    """Ends a wait early: an event, or a client's request to stop."""
+
+    def is_set(self) -> bool: ...
+
+    def wait(self, seconds: float, /) -> object: ...
 
 
 def until(
@@ -25,7 +33,7 @@ def until(
     deadline_s: float,
     poll_s: float = POLL_S,
     patience_s: float = math.inf,
-    stop: threading.Event | None = None,
+    stop: Stop | None = None,
 ) -> Value:
     """Read every `poll_s` until the value is `reached`. Returns the last value.
 
@@ -38,7 +46,10 @@ def until(
     began = changed = time.monotonic()
     value = read()
     while not reached(value):
-        if time.monotonic() > min(began + deadline_s, changed + patience_s) or stop.wait(poll_s):
+        if time.monotonic() > min(began + deadline_s, changed + patience_s):
+            break
+        stop.wait(poll_s)
+        if stop.is_set():
             break
         previous, value = value, read()
         if value != previous:
@@ -53,7 +64,7 @@ def retry(
     *,
     deadline_s: float,
     poll_s: float = POLL_S,
-    stop: threading.Event | None = None,
+    stop: Stop | None = None,
 ) -> Value:
     """Return the result of `act`, repeated every `poll_s` while it raises a transient error.
 
@@ -65,5 +76,8 @@ def retry(
         try:
             return act()
         except errors as error:
-            if not is_transient(error) or time.monotonic() > deadline or stop.wait(poll_s):
+            if not is_transient(error) or time.monotonic() > deadline:
+                raise
+            stop.wait(poll_s)
+            if stop.is_set():
                 raise

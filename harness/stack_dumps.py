@@ -10,12 +10,13 @@ import faulthandler
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from urteil.chaos.waiting import until
 
 FOLDER = "stacks"
 DUMP_DEADLINE_S = 5.0
@@ -104,7 +105,7 @@ def request_dump(source: DumpSource) -> str:
     """Request a stack dump from a process and return it. The process's own output has it too."""
     state = _status(source.pid)
     if not state:
-        return "it is gone"
+        return "it has ended"
     if state.get("State", "")[:1] in "Tt":
         return "no dump: the process is stopped (SIGSTOP)"
     if not int(state.get("SigCgt", "0"), 16) >> (signal.SIGQUIT - 1) & 1:
@@ -113,21 +114,25 @@ def request_dump(source: DumpSource) -> str:
     try:
         os.kill(source.pid, signal.SIGQUIT)
     except ProcessLookupError:
-        return "it is gone"
-    return _grown(source, before) or f"it wrote nothing within {DUMP_DEADLINE_S:.0f} s"
+        return "it has ended"
+    return _await_output(source, before) or f"it wrote nothing within {DUMP_DEADLINE_S:.0f} s"
 
 
-def _grown(source: DumpSource, before: int) -> str:
+def _await_output(source: DumpSource, before: int) -> str:
     """The output after byte `before`, once it has stopped growing."""
-    deadline, output, quiet = time.monotonic() + DUMP_DEADLINE_S, "", time.monotonic()
-    while time.monotonic() < deadline:
-        now = source.output()[before:]
-        if now != output:
-            output, quiet = now, time.monotonic()
-        elif output and time.monotonic() - quiet > QUIET_S:
-            break
-        time.sleep(POLL_S)
-    return output
+
+    def read() -> str:
+        return source.output()[before:]
+
+    if not until(read, deadline_s=DUMP_DEADLINE_S, poll_s=POLL_S):
+        return ""
+    return until(
+        read,
+        lambda _output: False,
+        deadline_s=DUMP_DEADLINE_S,
+        poll_s=POLL_S,
+        patience_s=QUIET_S,
+    )
 
 
 def _status(pid: int) -> dict[str, str]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import shlex
 import sys
-import threading
-import time
 from collections.abc import Sequence
+from operator import not_
 from pathlib import Path
 
+from urteil.chaos.waiting import until
 from urteil.harness.clients.payload import COPY
 from urteil.harness.evidence.journal import JournalReader, Ok, Poll
 from urteil.harness.scenario import Scenario, TopicFact
@@ -47,13 +47,13 @@ def await_copied(
     Returns the number of missing copies; the verdict judges them.
     """
     acked = {value for path in producers for value in _acknowledged_ids(path, run)}
-    missing, last = acked, time.monotonic()
-    deadline = last + deadline_s
-    while missing and time.monotonic() < min(deadline, last + PATIENCE_S):
-        remaining = acked - {value for path in readers for value in _copied_ids(path)}
-        if len(remaining) < len(missing):
-            missing, last = remaining, time.monotonic()
-        threading.Event().wait(POLL_S)
+    missing = until(
+        lambda: acked - {value for path in readers for value in _copied_ids(path)},
+        not_,
+        deadline_s=deadline_s,
+        poll_s=POLL_S,
+        patience_s=PATIENCE_S,
+    )
     return len(missing)
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from urteil.chaos.observations import LabFailure, NodeState, NodeStatus
+from urteil.chaos.waiting import until
 from urteil.harness.clients.processes import Clients
 from urteil.harness.evidence.journal import CLIENT_ACTS, KILL
 from urteil.harness.evidence.line_file import read_lines, written_bytes
@@ -102,11 +103,15 @@ class WorkloadClients:
 
     def _send_and_await(self, name: str, number: signal.Signals, wanted: NodeState) -> NodeStatus:
         self._clients.send_signal(name, number)
-        deadline = time.monotonic() + STATE_DEADLINE_S
-        while (status := self.status(name)).state not in (wanted, NodeState.DEAD):
-            if time.monotonic() > deadline:
-                raise LabFailure(f"client {name} did not become {wanted.value}")
-            threading.Event().wait(POLL_S)
+        final = (wanted, NodeState.DEAD)
+        status = until(
+            lambda: self.status(name),
+            lambda status: status.state in final,
+            deadline_s=STATE_DEADLINE_S,
+            poll_s=POLL_S,
+        )
+        if status.state not in final:
+            raise LabFailure(f"client {name} did not become {wanted.value}")
         return status
 
     def pause_polling(self, name: str) -> None:

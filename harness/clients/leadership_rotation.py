@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import zip_longest
+from operator import not_
 from typing import Any
 
 from kafka.admin import KafkaAdminClient
@@ -19,6 +20,7 @@ from kafka.structs import TopicPartition
 
 from urteil.chaos.controls import Controls
 from urteil.chaos.observations import LabFailure, PartitionView
+from urteil.chaos.waiting import until
 
 POLL_S = 0.05
 REQUEST_TIMEOUT_MS = 10_000
@@ -94,18 +96,21 @@ def _elect(
     deadline: float,
 ) -> dict[tuple[str, int], int]:
     """Give each partition this order of replicas, and make the first one leader."""
-    wanted = {slot: replicas[0] for slot, replicas in order.items()}
+    leaders = {slot: replicas[0] for slot, replicas in order.items()}
     partitions = {TopicPartition(*slot): replicas for slot, replicas in order.items()}
-    while True:
+
+    def elect() -> str:
+        failure = ""
         try:
             admin.alter_partition_reassignments(partitions)
             admin.elect_leaders(PREFERRED, _by_topic(order), raise_errors=False)
         except KafkaError as error:
-            _fail_when_late(deadline, f"leaders cannot be elected: {error}")
-        if _leaders(controls, topics) == wanted:
-            return wanted
-        _fail_when_late(deadline, f"leaders are not {wanted}")
-        time.sleep(POLL_S)
+            failure = f": {error}"
+        are_elected = _leaders(controls, topics) == leaders
+        return "" if are_elected else f"leaders are not {leaders}{failure}"
+
+    _await_no_problem(elect, deadline)
+    return leaders
 
 
 def _by_restart(
@@ -125,7 +130,7 @@ def _by_restart(
             for broker, following in zip_longest(brokers, brokers[1:]):
                 _await_in_sync(controls, topics, broker, deadline)
                 _stop_all_but(controls, broker)
-                leaders = _await_leads_run_on_all(controls, topics, broker, deadline)
+                leaders = _await_leads_all(controls, topics, broker, deadline)
                 started = pool.submit(start, following or broker)
                 yield leaders
                 started.result()
@@ -146,21 +151,27 @@ def _run_on_all(act: Callable[[str], object], nodes: Sequence[str]) -> None:
 
 
 def _await_in_sync(controls: Controls, topics: Sequence[str], broker: str, deadline: float) -> None:
-    while any(broker in view.replicas and broker not in view.isr
-              for view in _views(controls, topics)):  # fmt: skip
-        _fail_when_late(deadline, f"{broker} did not come back into the ISR")
-        time.sleep(POLL_S)
+    def describe() -> str:
+        own = [view for view in _views(controls, topics) if broker in view.replicas]
+        is_in_sync = all(broker in view.isr for view in own)
+        return "" if is_in_sync else f"{broker} did not come back into the ISR"
+
+    _await_no_problem(describe, deadline)
 
 
-def _await_leads_run_on_all(
+def _await_leads_all(
     controls: Controls, topics: Sequence[str], broker: str, deadline: float
 ) -> dict[tuple[str, int], int]:
-    while True:
-        own = [view for view in _views(controls, topics) if broker in view.replicas]
-        if all(view.leader == broker for view in own):
-            return {_slot(view): _id(broker) for view in own}
-        _fail_when_late(deadline, f"{broker} did not become leader of its partitions")
-        time.sleep(POLL_S)
+    """Wait until the broker leads all its partitions. Returns them with its id."""
+    own: list[PartitionView] = []
+
+    def describe() -> str:
+        own[:] = [view for view in _views(controls, topics) if broker in view.replicas]
+        leads_all = all(view.leader == broker for view in own)
+        return "" if leads_all else f"{broker} did not become leader of its partitions"
+
+    _await_no_problem(describe, deadline)
+    return {_slot(view): _id(broker) for view in own}
 
 
 def _views(controls: Controls, topics: Sequence[str]) -> list[PartitionView]:
@@ -190,6 +201,7 @@ def _remaining_s(deadline: float) -> float:
     return max(1.0, deadline - time.monotonic())
 
 
-def _fail_when_late(deadline: float, problem: str) -> None:
-    if time.monotonic() > deadline:
+def _await_no_problem(describe: Callable[[], str], deadline: float) -> None:
+    """Raises LabFailure with the problem at the deadline."""
+    if problem := until(describe, not_, deadline_s=deadline - time.monotonic(), poll_s=POLL_S):
         raise LabFailure(f"the round of leadership failed: {problem}")

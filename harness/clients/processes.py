@@ -10,11 +10,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from operator import not_
 from pathlib import Path
 from typing import Protocol
 
 import psutil
 
+from urteil.chaos.waiting import until
 from urteil.harness.clients.spec import ClientSpec
 from urteil.harness.scenario import save
 from urteil.harness.stack_dumps import DumpSource
@@ -189,9 +191,12 @@ class Clients:
 
     def _end_children(self, name: str, deadline_s: float) -> None:
         """Wait for the children of a client to end; SIGKILL past the deadline."""
-        deadline = time.monotonic() + deadline_s
-        while self._has_children(name) and time.monotonic() < deadline:
-            time.sleep(CHILDREN_POLL_S)
+        until(
+            lambda: self._has_children(name),
+            not_,
+            deadline_s=deadline_s,
+            poll_s=CHILDREN_POLL_S,
+        )
         self.send_signal(name, signal.SIGKILL)
 
     def _has_children(self, name: str) -> bool:

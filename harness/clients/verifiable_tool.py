@@ -12,10 +12,11 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from urteil.chaos.waiting import until
 from urteil.harness.clients.client_main import Stop
 from urteil.harness.clients.spec import (
     METADATA_MAX_AGE_MS,
@@ -27,6 +28,7 @@ from urteil.harness.scenario import Scenario
 
 NAME = "verifiable"
 STEP_S = 0.05
+KILL_S = 10.0
 CONFIG = {"VerifiableProducer": "--producer.config", "VerifiableConsumer": "--consumer.config"}
 ToolMessage = dict[str, Any]
 
@@ -72,12 +74,18 @@ class Tool:
         except queue.Empty:
             return
 
-    def terminate(self) -> None:
-        """Request it to flush and exit."""
-        self._process.terminate()
+    def end(self, process_messages: Callable[[], object], *, deadline_s: float) -> None:
+        """Let it flush and exit while its last messages are processed; SIGKILL past the
+        deadline."""
 
-    def kill(self) -> None:
-        self._process.kill()
+        def has_ended() -> bool:
+            process_messages()
+            return self.ended
+
+        self._process.terminate()
+        if not until(has_ended, deadline_s=deadline_s, poll_s=0.0):
+            self._process.kill()
+            until(has_ended, deadline_s=KILL_S, poll_s=0.0)
 
     def check(self, stop: Stop) -> None:
         """ToolExited if the JVM exited without a requested stop."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from kafka.errors import KafkaError
 
 from urteil.chaos.observations import LabFailure, NotHealthy
+from urteil.chaos.waiting import until
 from urteil.harness.clients.application import await_copied, check_topics, command
 from urteil.harness.clients.client_controls import WorkloadClients
 from urteil.harness.clients.consumers.read_progress import ReadProgress, await_read
@@ -40,6 +41,7 @@ APP_END_S = 15.0
 ACCESS_S = 8.0
 """Three seconds of attempts after the five that `unauthorised` allows a broker."""
 ACCESS_DEADLINE_S = 40.0
+ACCESS_POLL_S = 0.5
 READ_DEADLINE_S = 120.0
 TXN_END_S = 30.0
 TXN_SETTLE_S = 30.0
@@ -212,10 +214,9 @@ class Workload:
     def await_acked(self, records: int, *, since_ns: int = 0, deadline_s: float) -> bool:
         """Wait until `records` were acknowledged since `since_ns`. False if the deadline passes
         first."""
-        deadline = time.monotonic() + deadline_s
-        while not (enough := self.acked_since(since_ns) >= records) and time.monotonic() < deadline:
-            time.sleep(POLL_S)
-        return enough
+        return until(
+            lambda: self.acked_since(since_ns) >= records, deadline_s=deadline_s, poll_s=POLL_S
+        )
 
     def acked_since(self, since_ns: int) -> int:
         """The number of records acknowledged at `since_ns` (CLOCK_MONOTONIC) or later."""
@@ -260,15 +261,15 @@ class Workload:
 
     def finish_bulk(self) -> None:
         """Wait until all records of a bulk load are completed."""
-        wanted = (self._records() or 0) * len(self._producers)
-        deadline = time.monotonic() + BULK_DEADLINE_S + wanted / BULK_LEAST_PER_S
-        while wanted and time.monotonic() < deadline:
+        records = (self._records() or 0) * len(self._producers)
+
+        def is_completed() -> bool:
             progress = self.progress()
-            if progress.invoked >= wanted and not progress.outstanding:
-                return
-            time.sleep(POLL_S)
-        if wanted:
-            self._problems.append(f"not all of {wanted} records were sent in time")
+            return progress.invoked >= records and not progress.outstanding
+
+        deadline_s = BULK_DEADLINE_S + records / BULK_LEAST_PER_S
+        if records and not until(is_completed, deadline_s=deadline_s, poll_s=POLL_S):
+            self._problems.append(f"not all of {records} records were sent in time")
 
     def finish_reading(self, deadline_s: float = READ_DEADLINE_S) -> None:
         """Let live readers and the group read to the end, unless they get nothing more, which
@@ -299,15 +300,13 @@ class Workload:
     def finish_access_attempts(self, deadline_s: float = ACCESS_DEADLINE_S) -> None:
         """Continue the access attempts for a while after the last change of permissions:
         `unauthorised` allows a broker five seconds to apply it."""
-        deadline = time.monotonic() + deadline_s
-        for name in self._visitors:
-            while True:
-                entries = JournalReader(self._journal(name))
-                changes = (one.complete_ns for one in entries if isinstance(one, Right))
-                remaining_s = max(changes, default=0) / 1e9 + ACCESS_S - time.monotonic()
-                if remaining_s <= 0 or time.monotonic() > deadline:
-                    break
-                time.sleep(remaining_s)
+
+        def has_passed() -> bool:
+            entries = (one for name in self._visitors for one in JournalReader(self._journal(name)))
+            changes = (one.complete_ns for one in entries if isinstance(one, Right))
+            return time.monotonic() >= max(changes, default=0) / 1e9 + ACCESS_S
+
+        until(has_passed, deadline_s=deadline_s, poll_s=ACCESS_POLL_S)
 
     def stop_consumers(self, deadline_s: float = STOP_DEADLINE_S) -> None:
         """End live readers and group members."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from operator import not_
 from typing import Any
 
 from kafka import KafkaConsumer, KafkaProducer
@@ -14,6 +15,7 @@ from kafka.errors import KafkaError, UnknownBrokerIdError
 from kafka.structs import TopicPartition
 
 from urteil.chaos.admin_controls import ActFailed, Directories, Replicas
+from urteil.chaos.waiting import retry, until
 from urteil.harness.clients.kafka_python_fixes import retry_missing_partitions
 from urteil.harness.cluster.act_log import ActLog
 from urteil.harness.cluster.client_quotas import alter_quotas
@@ -22,7 +24,7 @@ from urteil.harness.cluster.cluster_state import ClusterState
 DEADLINE_S = 30.0
 REQUEST_TIMEOUT_MS = 5_000
 POLL_S = 0.1
-ASK_AGAIN_S = 5.0
+REPEAT_S = 5.0
 PREFERRED, UNCLEAN = 0, 1
 DELETE_CONFIG = "DELETE"
 DEFAULT_CLIENT = "<default>"
@@ -71,23 +73,24 @@ class AdminActs:
         replication_factor: int,
         config: Mapping[str, str] | None = None,
     ) -> str:
-        asked = {
+        settings = {
             "num_partitions": partitions,
             "replication_factor": replication_factor,
             "configs": dict(config or {}),
         }
         with self._acts.act("create", topic) as after:
-            self._until(
-                lambda admin: admin.create_topics({topic: asked}), lambda: self._has_leaders(topic)
+            self._send_until(
+                lambda admin: admin.create_topics({topic: settings}),
+                lambda: self._has_leaders(topic),
             )
-            found = self._state.topic_id(topic) or ""
-            after.update(asked, topic_id=found)
-        return found
+            topic_id = self._state.topic_id(topic) or ""
+            after.update(settings, topic_id=topic_id)
+        return topic_id
 
     def delete_topic(self, topic: str, *, wait: bool = True) -> None:
         before = {"topic_id": self._state.topic_id(topic)}
         with self._acts.act("delete", topic, before):
-            self._until(
+            self._send_until(
                 lambda admin: admin.delete_topics([topic]),
                 lambda: self._state.is_gone(topic) or (not wait and self._state.is_going(topic)),
             )
@@ -118,25 +121,23 @@ class AdminActs:
             bootstrap_servers=list(self._bootstrap()), request_timeout_ms=REQUEST_TIMEOUT_MS
         )
         retry_missing_partitions(consumer._fetcher)
-        deadline = time.monotonic() + DEADLINE_S
+
+        def read() -> dict[int, tuple[int, int]]:
+            begins, ends = consumer.beginning_offsets(slots), consumer.end_offsets(slots)
+            return {slot.partition: (begins[slot], ends[slot]) for slot in slots}
+
         try:
-            while True:
-                try:
-                    begins, ends = consumer.beginning_offsets(slots), consumer.end_offsets(slots)
-                    return {slot.partition: (begins[slot], ends[slot]) for slot in slots}
-                except KafkaError as error:
-                    if not _passes(error) or time.monotonic() > deadline:
-                        reason = f"{topic} returns no offsets: {type(error).__name__}"
-                        raise ActFailed(reason) from error
-                time.sleep(POLL_S)
+            return retry(read, KafkaError, is_transient, deadline_s=DEADLINE_S, poll_s=POLL_S)
+        except KafkaError as error:
+            raise ActFailed(f"{topic} returns no offsets: {type(error).__name__}") from error
         finally:
             consumer.close()
 
     def delete_records(self, topic: str, before: Mapping[int, int]) -> dict[int, int]:
-        asked = {TopicPartition(topic, one): offset for one, offset in before.items()}
+        offsets = {TopicPartition(topic, one): offset for one, offset in before.items()}
         with self._acts.act("delete records", topic) as after:
             after["offsets"] = {str(one): offset for one, offset in before.items()}
-            answers = self._once(lambda admin: admin.delete_records(asked))
+            answers = self._request(lambda admin: admin.delete_records(offsets))
             starts = {
                 slot.partition: int(answer["low_watermark"]) for slot, answer in answers.items()
             }
@@ -147,7 +148,7 @@ class AdminActs:
         before = {"partitions": len(self.replicas(topic))}
         with self._acts.act("add partitions", topic, before) as after:
             after["partitions"] = total
-            self._until(
+            self._send_until(
                 lambda admin: admin.create_partitions({topic: total}),
                 lambda: len(self.replicas(topic)) == total and self._has_leaders(topic),
             )
@@ -158,30 +159,33 @@ class AdminActs:
         return {view.partition: view.replicas for view in self._state.partitions(topic)}
 
     def reassign(self, topic: str, wanted: Replicas) -> None:
-        asked = {
+        replicas = {
             TopicPartition(topic, partition): [_id(node) for node in nodes]
             for partition, nodes in wanted.items()
         }
         with self._acts.act("reassign", topic, _plain(self.replicas(topic))) as after:
             after.update(_plain(wanted))
-            self._once(lambda admin: _raise_first(admin.alter_partition_reassignments(asked)))
+            self._request(lambda admin: _raise_first(admin.alter_partition_reassignments(replicas)))
 
     def cancel_moves(self, topic: str, origin: Replicas) -> list[int]:
-        asked = {TopicPartition(topic, partition): None for partition in origin}
+        moves = {TopicPartition(topic, partition): None for partition in origin}
         with self._acts.act("cancel moves", topic, _plain(self.replicas(topic))) as after:
-            answers = self._once(lambda admin: admin.alter_partition_reassignments(asked))
+            answers = self._request(lambda admin: admin.alter_partition_reassignments(moves))
             done = sorted(slot.partition for slot, error in answers.items() if error is None)
             after.update({str(one): origin[one] if one in done else None for one in origin})
         return done
 
     def await_reassigned(self, topic: str, wanted: Replicas, *, deadline_s: float) -> None:
-        deadline = time.monotonic() + deadline_s
-        while left := self._not_there(topic, wanted):
-            if time.monotonic() > deadline:
-                raise ActFailed(f"{left} after {deadline_s:g} s")
-            time.sleep(POLL_S)
+        if problem := until(
+            lambda: self._describe_misplaced(topic, wanted),
+            not_,
+            deadline_s=deadline_s,
+            poll_s=POLL_S,
+        ):
+            raise ActFailed(f"{problem} after {deadline_s:g} s")
 
-    def _not_there(self, topic: str, wanted: Replicas) -> str:
+    def _describe_misplaced(self, topic: str, wanted: Replicas) -> str:
+        """A partition that has not these replicas, all in sync, yet. Empty if there is none."""
         if self._state.is_reassigning(topic):
             return f"{topic} is still being reassigned"
         for view in self._state.partitions(topic):
@@ -194,43 +198,43 @@ class AdminActs:
 
     def directories(self, topic: str) -> dict[tuple[str, int], tuple[list[str], str]]:
         nodes = sorted({_id(node) for nodes in self.replicas(topic).values() for node in nodes})
-        answers = self._once(lambda admin: admin.describe_log_dirs([topic], brokers=nodes))
-        found: dict[tuple[str, int], tuple[list[str], str]] = {}
+        answers = self._request(lambda admin: admin.describe_log_dirs([topic], brokers=nodes))
+        directories: dict[tuple[str, int], tuple[list[str], str]] = {}
         for broker in answers:
             paths = sorted(one["log_dir"] for one in broker["log_dirs"])
             for one in broker["log_dirs"]:
                 for part in (part for held in one["topics"] for part in held["partitions"]):
                     if not part["is_future_key"]:
                         where = f"b{broker['broker']}", part["partition_index"]
-                        found[where] = paths, one["log_dir"]
-        return found
+                        directories[where] = paths, one["log_dir"]
+        return directories
 
     def move_logs(self, topic: str, wanted: Directories) -> None:
-        asked = {(topic, one, _id(node)): path for (node, one), path in wanted.items()}
+        paths = {(topic, one, _id(node)): path for (node, one), path in wanted.items()}
 
-        def lie() -> bool:
+        def are_moved() -> bool:
             places = self.directories(topic)
             return all(where in places and places[where][1] == wanted[where] for where in wanted)
 
         with self._acts.act("move logs", topic) as after:
             after.update({f"{node}/{one}": path for (node, one), path in wanted.items()})
-            self._until(lambda admin: admin.alter_replica_log_dirs(asked), lie)
+            self._send_until(lambda admin: admin.alter_replica_log_dirs(paths), are_moved)
 
     def elect(self, topic: str, partitions: Sequence[int], *, unclean: bool) -> dict[int, str]:
         kind = "unclean" if unclean else "preferred"
         answers: dict[int, str] = {}
         before = self.replicas(topic)
-        one = f"-{partitions[0]}" if len(partitions) == 1 else ""
-        with self._acts.act(f"elect {kind}", f"{topic}{one}", self._leaders(topic)) as after:
-            asked = {topic: list(partitions)}
+        suffix = f"-{partitions[0]}" if len(partitions) == 1 else ""
+        with self._acts.act(f"elect {kind}", f"{topic}{suffix}", self._leaders(topic)) as after:
+            slots = {topic: list(partitions)}
             election = UNCLEAN if unclean else PREFERRED
-            answer = self._once(
-                lambda admin: admin.elect_leaders(election, asked, raise_errors=False)
+            answer = self._request(
+                lambda admin: admin.elect_leaders(election, slots, raise_errors=False)
             )
             for result in answer.replica_election_results:
-                for found in result.partition_result:
-                    refused = found.error_message or f"error {found.error_code}"
-                    answers[found.partition_id] = refused if found.error_code else ""
+                for one in result.partition_result:
+                    failure = one.error_message or f"error {one.error_code}"
+                    answers[one.partition_id] = failure if one.error_code else ""
             after.update(self._leaders(topic), partitions=sorted(partitions))
             if not unclean:
                 now = self.replicas(topic)
@@ -259,7 +263,7 @@ class AdminActs:
         before = {name: self.config(topic).get(name) for name in settings}
         with self._acts.act("config", topic, before) as after:
             after.update(settings)
-            self._until(
+            self._send_until(
                 lambda admin: admin.alter_configs([resource]),
                 lambda: all(
                     self.config(topic).get(name) == value for name, value in settings.items()
@@ -274,7 +278,7 @@ class AdminActs:
     def set_quotas(self, client: str | None, quotas: Mapping[str, float | None]) -> None:
         before = self.quotas(client)
         with self._acts.act("quota", client or DEFAULT_CLIENT, before) as after:
-            self._until(
+            self._send_until(
                 lambda _: alter_quotas(self._bootstrap(), client, quotas),
                 lambda: all(_is_set(self.quotas(client).get(one), quotas[one]) for one in quotas),
             )
@@ -288,7 +292,7 @@ class AdminActs:
                 listed = admin.list_transactions(state_filters=DECIDED)
         except KafkaError as error:
             raise ActFailed(f"{type(error).__name__}: {error}") from error
-        return sorted(one.transactional_id for found in listed.values() for one in found)
+        return sorted(one.transactional_id for listing in listed.values() for one in listing)
 
     # Brokers
 
@@ -300,46 +304,49 @@ class AdminActs:
             after["release"] = self._releases.upgrade(node, step)
         return self.release(node)
 
-    # Asking
+    # Requests
 
-    def _until(self, ask: Callable[[Any], object], done: Callable[[], bool]) -> None:
-        """Send the request until `done`: an answer may be lost, a controller may be new."""
-        deadline = time.monotonic() + DEADLINE_S
-        refused, ask_again = "", 0.0
-        while not done():
-            now = time.monotonic()
-            if now > deadline:
-                raise ActFailed(f"not done after {DEADLINE_S:g} s; {refused or ActFailed.UNHEEDED}")
-            if now > ask_again:
-                ask_again = now + ASK_AGAIN_S
-                refused = self._ask(ask, done)
-            time.sleep(POLL_S)
+    def _send_until(self, send: Callable[[Any], object], is_done: Callable[[], bool]) -> None:
+        """Repeat the request until `is_done`: a response may be lost, a controller may be new."""
+        failure, due = "", 0.0
 
-    def _ask(self, ask: Callable[[Any], object], done: Callable[[], bool]) -> str:
-        """Send the request once and return the cluster's error. Raises ActFailed for a
-        final one."""
+        def check_and_send() -> bool:
+            nonlocal failure, due
+            if is_done():
+                return True
+            if time.monotonic() > due:
+                due = time.monotonic() + REPEAT_S
+                failure = self._send_once(send, is_done)
+            return False
+
+        if not until(check_and_send, deadline_s=DEADLINE_S, poll_s=POLL_S):
+            raise ActFailed(f"not done after {DEADLINE_S:g} s; {failure or ActFailed.UNHEEDED}")
+
+    def _send_once(self, send: Callable[[Any], object], is_done: Callable[[], bool]) -> str:
+        """Send the request and return the cluster's error. Raises ActFailed for a permanent
+        one."""
         try:
             with self._client() as admin:
-                ask(admin)
+                send(admin)
         except KafkaError as error:
-            refused = f"{type(error).__name__}: {error}"
-            if not _passes(error) and not done():
-                raise ActFailed(refused) from error
-            return refused
+            failure = f"{type(error).__name__}: {error}"
+            if not is_transient(error) and not is_done():
+                raise ActFailed(failure) from error
+            return failure
         return ""
 
-    def _once(self, ask: Callable[[Any], Any]) -> Any:
-        """The answer to a request. Repeats it after a lost answer only, and so only where that is
-        harmless."""
-        deadline = time.monotonic() + DEADLINE_S
-        while True:
-            try:
-                with self._client() as admin:
-                    return ask(admin)
-            except KafkaError as error:
-                if not _passes(error) or time.monotonic() > deadline:
-                    raise ActFailed(f"{type(error).__name__}: {error}") from error
-            time.sleep(POLL_S)
+    def _request(self, send: Callable[[Any], Any]) -> Any:
+        """The response to a request. Repeats it only after a lost response, and so only where that
+        is harmless."""
+
+        def send_once() -> Any:
+            with self._client() as admin:
+                return send(admin)
+
+        try:
+            return retry(send_once, KafkaError, is_transient, deadline_s=DEADLINE_S, poll_s=POLL_S)
+        except KafkaError as error:
+            raise ActFailed(f"{type(error).__name__}: {error}") from error
 
     @contextmanager
     def _client(self) -> Iterator[Any]:
@@ -352,7 +359,7 @@ class AdminActs:
             admin.close()
 
 
-def _passes(error: KafkaError) -> bool:
+def is_transient(error: KafkaError) -> bool:
     """Whether the error is transient: a broker may be away for a moment."""
     return error.retriable or isinstance(error, UnknownBrokerIdError)
 
@@ -363,8 +370,8 @@ def _raise_first(errors: Mapping[Any, Any]) -> None:
             raise error(f"{slot.topic}-{slot.partition}")
 
 
-def _is_set(stands: str | None, wanted: float | None) -> bool:
-    return (None if stands is None else float(stands)) == wanted
+def _is_set(current: str | None, wanted: float | None) -> bool:
+    return (None if current is None else float(current)) == wanted
 
 
 def _plain(replicas: Replicas) -> dict[str, Any]:

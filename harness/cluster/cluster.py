@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import shutil
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from operator import not_
 from pathlib import Path
 from types import TracebackType
 
@@ -14,6 +16,7 @@ from kazoo.client import KazooClient
 from urteil.chaos.link_probes import zookeeper_serves
 from urteil.chaos.links import Links
 from urteil.chaos.observations import NodeState, NotHealthy
+from urteil.chaos.waiting import until
 from urteil.harness.cluster.access import Access
 from urteil.harness.cluster.act_log import ActLog
 from urteil.harness.cluster.admin_acts import AdminActs
@@ -339,30 +342,42 @@ class Cluster:
 
     def _await_zookeepers(self, deadline: float) -> None:
         for node in self.plan.zookeepers:
-            while not self._zookeeper_serves(node):
-                self._fail_if_ended_or_late(deadline, f"{node} does not serve")
+            self._await_no_problem(partial(self._describe_zookeeper, node), deadline)
 
     def _await_ready(self, deadline: float) -> None:
         if not self.access.is_seeded:
             self.state.start(deadline_s=max(1.0, deadline - time.monotonic()))
-        ready = self._controls
-        while problem := ready.missing_members() or ready.not_known_to_clients():
-            self._fail_if_ended_or_late(deadline, problem)
+        controls = self._controls
+        self._await_no_problem(
+            lambda: controls.describe_missing_members() or controls.describe_missing_in_metadata(),
+            deadline,
+        )
 
-    def _zookeeper_serves(self, node: str) -> bool:
-        return zookeeper_serves(*self.plan.direct_address(node), timeout_s=1.0)
+    def _describe_zookeeper(self, node: str) -> str:
+        serves = zookeeper_serves(*self.plan.direct_address(node), timeout_s=1.0)
+        return "" if serves else f"{node} does not serve"
 
-    def _fail_if_ended_or_late(self, deadline: float, problem: str) -> None:
+    def _await_no_problem(self, describe: Callable[[], str], deadline: float) -> None:
+        """Wait until no problem is described. NotHealthy when a node ends, and at the deadline."""
+
+        def read() -> str:
+            if problem := describe():
+                self._check_nodes()
+            return problem
+
+        deadline_s = deadline - time.monotonic()
+        if problem := until(read, not_, deadline_s=deadline_s, poll_s=POLL_S):
+            tails = "\n".join(self.log_tail(node) for node in self.plan.brokers)
+            raise NotHealthy(f"not ready in time: {problem}\n{tails}")
+
+    def _check_nodes(self) -> None:
+        """Restart a node that lost its session during its start. NotHealthy if another ended."""
         for node in (*self.plan.zookeepers, *self.plan.brokers):
             status = self.runtime.status(node)
             if status.state is NodeState.DEAD and status.starts == 1 and self._lost_session(node):
                 self._start_node(node)
             elif status.state is NodeState.DEAD and status.starts:
                 raise NotHealthy(f"{node} ended with {status.exit_code}:\n{self.log_tail(node)}")
-        if time.monotonic() > deadline:
-            tails = "\n".join(self.log_tail(node) for node in self.plan.brokers)
-            raise NotHealthy(f"not ready in time: {problem}\n{tails}")
-        time.sleep(POLL_S)
 
     def log_tail(self, node: str, lines: int = LOG_TAIL_LINES) -> str:
         """The last lines of a node's log."""

@@ -23,6 +23,7 @@ from urteil.chaos.observations import (
     PartitionView,
 )
 from urteil.chaos.topology import Plan
+from urteil.chaos.waiting import until
 from urteil.harness.cluster.cluster_state import ClusterState
 from urteil.harness.cluster.controller_requests import ControllerRequests
 from urteil.harness.cluster.zookeeper_controls import ZooKeeperControls
@@ -110,10 +111,10 @@ class ClusterControls:
 
     @property
     def containers(self) -> ContainerControls:
-        found = self._runtime.containers
-        if found is None:
+        containers = self._runtime.containers
+        if containers is None:
             raise LabFailure("this fault acts on containers: use --runtime docker")
-        return found
+        return containers
 
     @property
     def zookeeper_admin(self) -> ZooKeeperControls:
@@ -170,16 +171,16 @@ class ClusterControls:
             return self._runtime.status(node)
         deadline = time.monotonic() + deadline_s
         if node in self.brokers and self._waits_for_own_znode(node):
-            self._until(lambda: self._own_znode(node), deadline)
+            self._await_no_problem(lambda: self._describe_own_znode(node), deadline)
         self._start_node(node)
         try:
-            self._until(lambda: self._not_serving(node), deadline, node)
+            self._await_no_problem(lambda: self._describe_not_serving(node), deadline, node)
         except NotHealthy:
             if not self._lost_session(node):
                 self._note_end(self._runtime.status(node), starting=True)
                 raise
             self._start_node(node)
-            self._until(lambda: self._not_serving(node), deadline, node)
+            self._await_no_problem(lambda: self._describe_not_serving(node), deadline, node)
         return self._runtime.status(node)
 
     def _note_end(self, status: NodeStatus, *, starting: bool) -> None:
@@ -249,12 +250,12 @@ class ClusterControls:
         return self._state.partitions(topic)
 
     def partition(self, topic: str, partition: int) -> PartitionView | None:
-        found = [one for one in self.partitions(topic) if one.partition == partition]
-        return found[0] if found else None
+        views = [view for view in self.partitions(topic) if view.partition == partition]
+        return views[0] if views else None
 
     def await_healthy(self, *, deadline_s: float) -> float:
         began = time.monotonic()
-        self._until(self._unhealthy, began + deadline_s)
+        self._await_no_problem(self._describe_unhealthy, began + deadline_s)
         return time.monotonic() - began
 
     @property
@@ -271,7 +272,7 @@ class ClusterControls:
             raise LabFailure(f"ended by itself: {names}")
         self._links.check()
 
-    def missing_members(self) -> str:
+    def describe_missing_members(self) -> str:
         """A broker that is not registered, or the lack of a controller. Empty when all is well."""
         registered = self._state.registered()
         absent = [node for node in self.brokers if node not in registered]
@@ -280,7 +281,7 @@ class ClusterControls:
         controller = self._state.controller()
         return "" if controller in registered else "no controller"
 
-    def not_known_to_clients(self) -> str:
+    def describe_missing_in_metadata(self) -> str:
         """A broker whose metadata for clients, through their own proxy, lacks another one."""
         registered = set(self._state.registered())
         for node in self.brokers:
@@ -303,24 +304,24 @@ class ClusterControls:
         if node in self.brokers:
             self._registered_as[node] = self._state.registered().get(node, -1)
 
-    def _own_znode(self, node: str) -> str:
-        there = node in self._state.registered()
-        return f"the znode of {node} is still there" if there else ""
+    def _describe_own_znode(self, node: str) -> str:
+        exists = node in self._state.registered()
+        return f"the znode of {node} still exists" if exists else ""
 
-    def _not_serving(self, node: str) -> str:
+    def _describe_not_serving(self, node: str) -> str:
         if node in self.zookeepers:
-            return self._silent(node)
+            return self._describe_silence(node)
         zxid = self._state.registered().get(node)
         if zxid is None or zxid == self._registered_as.get(node):
             return f"{node} did not register"
-        return self._silent(node)
+        return self._describe_silence(node)
 
-    def _unhealthy(self) -> str:
+    def _describe_unhealthy(self) -> str:
         """The first problem of the cluster. Empty when it is healthy."""
         for node in (*self.zookeepers, *self.brokers):
             if self._runtime.status(node).state is not NodeState.RUNNING:
                 return f"{node} is {self._runtime.status(node).state.value}"
-        if problem := self.missing_members():
+        if problem := self.describe_missing_members():
             return problem
         for topic in self._state.topics():
             for view in self._state.partitions(topic):
@@ -328,9 +329,11 @@ class ClusterControls:
                     return f"{topic}-{view.partition} has no leader"
                 if set(view.isr) != set(view.replicas):
                     return f"{topic}-{view.partition} has only {', '.join(view.isr)} in sync"
-        return next(filter(None, map(self._silent, (*self.zookeepers, *self.brokers))), "")
+        return next(
+            filter(None, map(self._describe_silence, (*self.zookeepers, *self.brokers))), ""
+        )
 
-    def _silent(self, node: str) -> str:
+    def _describe_silence(self, node: str) -> str:
         """Why a node does not answer directly. Empty when it does."""
         address = self._plan.direct_address(node)
         if node in self.zookeepers:
@@ -342,18 +345,24 @@ class ClusterControls:
             return f"{node} does not answer: {error}"
         return ""
 
-    def _until(self, problem: Callable[[], str], deadline: float, node: str = "") -> None:
-        """Wait until `problem` is empty; NotHealthy on the deadline or when `node` ends."""
-        while True:
+    def _await_no_problem(
+        self, describe: Callable[[], str], deadline: float, node: str = ""
+    ) -> None:
+        """Wait until no problem is described; NotHealthy on the deadline or when `node` ends."""
+
+        def read() -> str:
             try:
-                found = problem()
+                return describe()
             except LabFailure as error:  # ZooKeeper may be unreachable for a while
-                found = str(error)
-            if not found:
-                return
-            if node and not self._runtime.alive(node):
-                code = self._runtime.status(node).exit_code
-                raise NotHealthy(f"{node} ended with {code} while it started")
-            if time.monotonic() > deadline:
-                raise NotHealthy(found)
-            time.sleep(POLL_S)
+                return str(error)
+
+        def is_over(problem: str) -> bool:
+            return not problem or bool(node and not self._runtime.alive(node))
+
+        deadline_s = deadline - time.monotonic()
+        problem = until(read, is_over, deadline_s=deadline_s, poll_s=POLL_S)
+        if problem and node and not self._runtime.alive(node):
+            code = self._runtime.status(node).exit_code
+            raise NotHealthy(f"{node} ended with {code} while it started")
+        if problem:
+            raise NotHealthy(problem)

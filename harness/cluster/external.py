@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from operator import not_
 from pathlib import Path
 
 from urteil.chaos.controls import ContainerControls, DiskControls
@@ -25,6 +26,7 @@ from urteil.chaos.observations import (
     NotHealthy,
 )
 from urteil.chaos.topology import Address, Plan, Ports, ProxyPlan
+from urteil.chaos.waiting import until
 from urteil.harness.cluster.act_log import ActLog
 from urteil.harness.cluster.admin_acts import AdminActs, Releases
 from urteil.harness.cluster.cluster_state import ClusterState
@@ -337,10 +339,13 @@ class ExternalCluster:
         self._in_use = True
         self.guard.start()
         self.links.heal_all()
-        while problem := self._controls.missing_members():
-            if time.monotonic() > began + deadline_s:
-                raise NotHealthy(f"the cluster is not ready: {problem}")
-            time.sleep(POLL_S)
+        if problem := until(
+            self._controls.describe_missing_members,
+            not_,
+            deadline_s=began + deadline_s - time.monotonic(),
+            poll_s=POLL_S,
+        ):
+            raise NotHealthy(f"the cluster is not ready: {problem}")
         return time.monotonic() - began
 
     def dump_sources(self) -> list[DumpSource]:

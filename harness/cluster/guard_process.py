@@ -13,10 +13,12 @@ import sys
 import time
 from collections.abc import Callable
 from functools import partial
+from operator import not_
 from pathlib import Path
 
 from urteil.chaos.links import Links
 from urteil.chaos.observations import LabFailure, NodeState
+from urteil.chaos.waiting import until
 from urteil.harness.cluster.external import (
     ExternalPlan,
     NodeCommands,
@@ -88,11 +90,9 @@ class GuardProcess:
         Raises LabFailure then, with what could not be healed.
         """
         self._say(f"healing: {why}")
-        deadline = time.monotonic() + HEAL_DEADLINE_S
-        while problem := self._problem():
-            if time.monotonic() > deadline:
-                raise LabFailure(f"could not be healed: {problem}")
-            time.sleep(AGAIN_S)
+        problem = until(self._heal_remaining, not_, deadline_s=HEAL_DEADLINE_S, poll_s=AGAIN_S)
+        if problem:
+            raise LabFailure(f"could not be healed: {problem}")
         self._expires.clear()
         self._say("healed")
 
@@ -103,7 +103,7 @@ class GuardProcess:
             self._say(str(failure))
             self._expires.clear()
 
-    def _problem(self) -> str:
+    def _heal_remaining(self) -> str:
         """Heal everything that is left, even after failures. Returns why something failed, or an
         empty text."""
         problems = [run_step("links", lambda: self._links.heal(self._links.links()))]

@@ -10,6 +10,7 @@ from functools import partial
 
 from kafka.protocol.producer import InitProducerIdRequest
 
+from urteil.chaos.waiting import until
 from urteil.harness.conformance.question import (
     BrokerAnswer,
     Brokers,
@@ -63,10 +64,13 @@ def _compact(brokers: Brokers, name: str) -> BrokerAnswer:
     write_batches(
         brokers, leader, name, single_record_batch(b"last", b"", _now_ms())
     )  # in the next segment
-    deadline = time.monotonic() + CLEANED_S
-    while _count_records(brokers, leader, name).get(0) and time.monotonic() < deadline:
-        threading.Event().wait(POLL_S)
-    left = sorted(at for at, count in _count_records(brokers, leader, name).items() if count)
+    counts = until(
+        lambda: _count_records(brokers, leader, name),
+        lambda counts: not counts.get(0),
+        deadline_s=CLEANED_S,
+        poll_s=POLL_S,
+    )
+    left = sorted(at for at, count in counts.items() if count)
     check("AlterPartitionReassignments", reassign(brokers, name, [other, leader]))
 
     def observe_isr(node: int) -> str:

@@ -4,8 +4,6 @@ chosen broker."""
 from __future__ import annotations
 
 import struct
-import threading
-import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -18,6 +16,7 @@ from kafka.protocol.admin import CreateTopicsRequest
 from kafka.protocol.api_header import ResponseClassRegistry
 from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
 
+from urteil.chaos.waiting import until
 from urteil.harness.protocol.connection import Connection
 
 GROUP, TRANSACTIONAL_ID = 0, 1
@@ -170,12 +169,11 @@ def names(codes: Iterable[int]) -> str:
     return ", ".join(name_of(code) for code in codes)
 
 
-def await_value(read: Callable[[], str], answer: str) -> str:
+def await_value(
+    read: Callable[[], str], answer: str, *, deadline_s: float = SPREADS_S, poll_s: float = POLL_S
+) -> str:
     """Read until the value is `answer` or the time is over. Returns the last value."""
-    deadline = time.monotonic() + SPREADS_S
-    while (result := read()) != answer and time.monotonic() < deadline:
-        threading.Event().wait(POLL_S)
-    return result
+    return until(read, lambda value: value == answer, deadline_s=deadline_s, poll_s=poll_s)
 
 
 def by_all(brokers: Brokers, read: Callable[[int], str], answer: str) -> tuple[int, str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -14,6 +12,7 @@ from kafka.protocol.admin import (
     IncrementalAlterConfigsRequest,
 )
 
+from urteil.chaos.waiting import until
 from urteil.harness.conformance.question import BrokerAnswer, Brokers, Question, await_value, check
 from urteil.harness.conformance.records import make_batch, write_batches
 
@@ -127,13 +126,12 @@ def _gets_in_sync(
     brokers: Brokers, leader: int, topic: str, follower: int, within_s: float
 ) -> bool:
     """Whether a replica is in sync within this time."""
-    deadline = time.monotonic() + within_s
-    while time.monotonic() < deadline:
-        (part,) = brokers.metadata(leader, topic).partitions
-        if follower in part.isr_nodes:
-            return True
-        threading.Event().wait(POLL_S)
-    return False
+
+    def is_in_sync() -> bool:
+        (partition,) = brokers.metadata(leader, topic).partitions
+        return follower in partition.isr_nodes
+
+    return until(is_in_sync, deadline_s=within_s, poll_s=POLL_S)
 
 
 QUOTAS = (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 
@@ -18,6 +17,7 @@ from urteil.harness.conformance.question import (
     BrokerAnswer,
     Brokers,
     Question,
+    await_value,
     check,
     name_of,
     names,
@@ -30,10 +30,7 @@ LATE_S, POLL_S = REBALANCE_MS / 1000 + 4, 0.2
 
 def _await_value(read: Callable[[], str], answer: str) -> str:
     """As `await_value`, for the time of a rebalance."""
-    deadline = time.monotonic() + LATE_S
-    while (result := read()) != answer and time.monotonic() < deadline:
-        threading.Event().wait(POLL_S)
-    return result
+    return await_value(read, answer, deadline_s=LATE_S, poll_s=POLL_S)
 
 
 def _omit_sync(brokers: Brokers, name: str) -> BrokerAnswer:

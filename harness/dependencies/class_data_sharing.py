@@ -11,15 +11,15 @@ import os
 import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from urteil.chaos.waiting import until
 from urteil.harness.dependencies.installation import install_once
 from urteil.harness.dependencies.java import QUICK_START, describe_java, java, utf8_locale
 
 ARCHIVE = "classes.jsa"
-DEADLINE_S = 60.0
+DEADLINE_S, POLL_S = 60.0, 0.05
 SILENT = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off", "-Xlog:class+path=off")
 """A JVM that cannot use the archive starts without it, and without a message."""
 
@@ -81,13 +81,17 @@ def temporary_server(
 
 
 def _await_listening(process: subprocess.Popen[bytes], port: int) -> None:
-    deadline = time.monotonic() + DEADLINE_S
-    while time.monotonic() < deadline and process.poll() is None:
+    def is_listening() -> bool:
         with contextlib.suppress(ConnectionError):
             socket.create_connection(("127.0.0.1", port), 1.0).close()
-            return
-        time.sleep(0.05)
-    raise TimeoutError(f"nobody listens on port {port}")
+            return True
+        return False
+
+    def is_over(is_listening: bool) -> bool:
+        return is_listening or process.poll() is not None
+
+    if not until(is_listening, is_over, deadline_s=DEADLINE_S, poll_s=POLL_S):
+        raise TimeoutError(f"no process listens on port {port}")
 
 
 def free_port() -> int:

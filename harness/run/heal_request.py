@@ -6,10 +6,11 @@ The lab holds a lock on `lab.lock` while it plays. The lock is free when the lab
 from __future__ import annotations
 
 import fcntl
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from urteil.chaos.waiting import until
 
 LOCK, REQUEST, ANSWER = "lab.lock", "heal.request", "heal.answer"
 POLL_S = 0.05
@@ -61,13 +62,15 @@ def ask_to_heal(run_dir: Path, *, deadline_s: float) -> str:
     """
     (run_dir / ANSWER).unlink(missing_ok=True)
     (run_dir / REQUEST).touch()
-    deadline = time.monotonic() + deadline_s
-    while not (run_dir / ANSWER).exists():
-        if not lab_lives(run_dir) or time.monotonic() > deadline:
-            (run_dir / REQUEST).unlink(missing_ok=True)
-            raise TimeoutError(
-                f"the lab that plays {run_dir.name} does not answer: it plays no faults (any "
-                "more), or one that takes long to begin; then ask again"
-            )
-        time.sleep(POLL_S)
+    if not until(
+        (run_dir / ANSWER).exists,
+        lambda answered: answered or not lab_lives(run_dir),
+        deadline_s=deadline_s,
+        poll_s=POLL_S,
+    ):
+        (run_dir / REQUEST).unlink(missing_ok=True)
+        raise TimeoutError(
+            f"the lab that plays {run_dir.name} does not answer: it plays no faults (any more), or "
+            "one that takes long to begin; then repeat the request"
+        )
     return (run_dir / ANSWER).read_text()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import time
+import contextlib
 from collections.abc import Sequence
 
 from kafka.admin import KafkaAdminClient
 from kafka.errors import InvalidReplicationFactorError, KafkaError, TopicAlreadyExistsError
 
+from urteil.chaos.waiting import retry
 from urteil.harness.scenario import Scenario, TopicSpec
 
 REQUEST_TIMEOUT_MS = 10_000
@@ -35,18 +36,19 @@ def create_topics(bootstrap: Sequence[str], scenario: Scenario) -> None:
     A broker that has just registered may refuse connections or be unknown to other brokers:
     transient errors are retried until DEADLINE_S, then raised.
     """
-    asked = [fit_topic(topic, scenario.cluster.brokers) for topic in scenario.workload.topics]
-    deadline = time.monotonic() + DEADLINE_S
-    while True:
-        try:
-            return _create(bootstrap, asked)
-        except TopicAlreadyExistsError:
-            return
-        except KafkaError as error:
-            passes = error.retriable or isinstance(error, InvalidReplicationFactorError)
-            if not passes or time.monotonic() > deadline:
-                raise
-            time.sleep(RETRY_S)
+    topics = [fit_topic(topic, scenario.cluster.brokers) for topic in scenario.workload.topics]
+    with contextlib.suppress(TopicAlreadyExistsError):
+        retry(
+            lambda: _create(bootstrap, topics),
+            KafkaError,
+            _is_transient,
+            deadline_s=DEADLINE_S,
+            poll_s=RETRY_S,
+        )
+
+
+def _is_transient(error: KafkaError) -> bool:
+    return bool(error.retriable) or isinstance(error, InvalidReplicationFactorError)
 
 
 def _create(bootstrap: Sequence[str], topics: Sequence[TopicSpec]) -> None:

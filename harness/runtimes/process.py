@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -19,6 +18,7 @@ from urteil.chaos.controls import ContainerControls, DiskControls
 from urteil.chaos.loopback import Claim, LoopbackPlan
 from urteil.chaos.observations import LabFailure, Limits, NodeState, NodeStatus
 from urteil.chaos.topology import USUAL, Layout
+from urteil.chaos.waiting import until
 from urteil.harness.dependencies.java import java, utf8_locale
 from urteil.harness.dependencies.kafka import kafka_classes, kafka_classpath
 from urteil.harness.dependencies.toxiproxy import toxiproxy_binary
@@ -279,16 +279,17 @@ class ProcessRuntime:
         return known
 
     def _await_process(self, node: str, known: _Node, reached: Callable[[str], bool]) -> None:
-        deadline = time.monotonic() + KILL_DEADLINE_S
-        while known.process.poll() is None:
+        """Wait until the process has reached a state, or has ended."""
+
+        def is_over() -> bool:
             try:
-                if reached(psutil.Process(known.process.pid).status()):
-                    return
+                ended = known.process.poll() is not None
+                return ended or reached(psutil.Process(known.process.pid).status())
             except psutil.NoSuchProcess:
-                return
-            if time.monotonic() > deadline:
-                raise LabFailure(f"{node} does not react to a stop or continue signal")
-            time.sleep(POLL_S)
+                return True
+
+        if not until(is_over, deadline_s=KILL_DEADLINE_S, poll_s=POLL_S):
+            raise LabFailure(f"{node} does not react to a stop or continue signal")
 
 
 def _signal_group(process: subprocess.Popen[bytes], number: int) -> None:

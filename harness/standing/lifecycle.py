@@ -13,12 +13,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import msgspec
 import psutil
 
+from urteil.chaos.waiting import until
 from urteil.harness.fault_server import FaultSession
 from urteil.harness.reaper import VARIABLE
 from urteil.harness.scenario import save
@@ -28,6 +28,7 @@ from urteil.harness.standing.state_file import StandingCluster, StandingRequest
 UP_DEADLINE_S = 180.0
 DOWN_DEADLINE_S = 40.0
 POLL_S = 0.05
+LOG, LOG_LINES = "keeper.log", 30
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,60}")
 
 
@@ -72,8 +73,8 @@ def start(request: StandingRequest, directory: Path | None = None) -> StandingCl
     module = "urteil.harness.standing.cluster_process"
     argv = [sys.executable, "-P", "-m", module, str(folder / "request.json"), str(where)]
     env = {key: value for key, value in os.environ.items() if key != VARIABLE}
-    with (folder / "keeper.log").open("wb") as log:
-        keeper = subprocess.Popen(
+    with (folder / LOG).open("wb") as log:
+        process = subprocess.Popen(
             argv,
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -81,7 +82,7 @@ def start(request: StandingRequest, directory: Path | None = None) -> StandingCl
             start_new_session=True,
             env=env,
         )
-    return _await_up(name, keeper)
+    return _await_up(name, process)
 
 
 def _check(request: StandingRequest) -> None:
@@ -99,16 +100,16 @@ def _check(request: StandingRequest) -> None:
 
 def status(name: str = "default") -> StandingCluster:
     """The standing cluster `name`. Raises StandingError without one."""
-    found = _find(name)
-    if found is None:
+    cluster = _find(name)
+    if cluster is None:
         raise StandingError(f"no cluster {name} stands; urteil cluster up starts one")
-    return found
+    return cluster
 
 
 def status_of_all() -> list[StandingCluster]:
     """All standing clusters, by name."""
     names = sorted(path.name for path in _folder("any").parent.glob("*"))
-    return [found for name in names if (found := _find(name)) is not None]
+    return [cluster for name in names if (cluster := _find(name)) is not None]
 
 
 def attach(name: str = "default") -> StandingCluster:
@@ -118,20 +119,19 @@ def attach(name: str = "default") -> StandingCluster:
 
 def faults_on(name: str = "default") -> FaultSession:
     """A fault session on a standing cluster. Its faults are healed at its end."""
-    found = status(name)
-    return FaultSession(found.fault_port, found.fault_key)
+    cluster = status(name)
+    return FaultSession(cluster.fault_port, cluster.fault_key)
 
 
 def down(name: str = "default") -> None:
     """Stop a standing cluster and remove its data. Raises StandingError without one."""
-    found = status(name)
-    keeper = psutil.Process(found.keeper)
-    keeper.send_signal(signal.SIGTERM)
+    process = psutil.Process(status(name).keeper)
+    process.send_signal(signal.SIGTERM)
     try:
-        keeper.wait(DOWN_DEADLINE_S)
+        process.wait(DOWN_DEADLINE_S)
     except psutil.TimeoutExpired:
-        keeper.kill()
-        keeper.wait(DOWN_DEADLINE_S)
+        process.kill()
+        process.wait(DOWN_DEADLINE_S)
     shutil.rmtree(_folder(name), ignore_errors=True)
 
 
@@ -140,31 +140,34 @@ def write_state(cluster: StandingCluster) -> None:
     save(_folder(cluster.name) / "state.json", cluster)
 
 
-def _await_up(name: str, keeper: subprocess.Popen[bytes]) -> StandingCluster:
-    deadline = time.monotonic() + UP_DEADLINE_S
-    while (found := _find(name)) is None:
-        ended = keeper.poll() is not None
-        if ended or time.monotonic() > deadline:
-            if not ended:
-                keeper.terminate()
-            log = (_folder(name) / "keeper.log").read_text(errors="replace")
-            why = "\n".join(log.strip().splitlines()[-30:])
-            raise StandingError(f"the cluster {name} did not come up:\n{why}")
-        time.sleep(POLL_S)
-    return found
+def _await_up(name: str, process: subprocess.Popen[bytes]) -> StandingCluster:
+    """The state of the cluster when it is ready. StandingError with the end of its log if its
+    process ends before, or at the deadline."""
+    cluster = until(
+        lambda: _find(name),
+        lambda cluster: cluster is not None or process.poll() is not None,
+        deadline_s=UP_DEADLINE_S,
+        poll_s=POLL_S,
+    )
+    if cluster is None:
+        process.terminate()
+        log = (_folder(name) / LOG).read_text(errors="replace")
+        last_lines = "\n".join(log.strip().splitlines()[-LOG_LINES:])
+        raise StandingError(f"the cluster {name} did not start:\n{last_lines}")
+    return cluster
 
 
 def _find(name: str) -> StandingCluster | None:
     """The state of a cluster whose process lives."""
     file = _folder(name) / "state.json"
     try:
-        found = msgspec.json.decode(file.read_bytes(), type=StandingCluster)
-        keeper = psutil.Process(found.keeper)
-        same = abs(keeper.create_time() - found.keeper_began) < 1
-        lives = same and keeper.status() != psutil.STATUS_ZOMBIE
+        cluster = msgspec.json.decode(file.read_bytes(), type=StandingCluster)
+        process = psutil.Process(cluster.keeper)
+        is_same = abs(process.create_time() - cluster.keeper_began) < 1
+        is_running = is_same and process.status() != psutil.STATUS_ZOMBIE
     except (FileNotFoundError, psutil.NoSuchProcess, msgspec.DecodeError):
         return None
-    return found if lives else None
+    return cluster if is_running else None
 
 
 def clients_folder(name: str) -> Path:

@@ -65,7 +65,7 @@ def test_each_process_dumps_its_stacks_and_continues(
     assert "ready" not in dumps["listens"], "what it said before is no answer"
     assert "no handler for SIGQUIT" in dumps["deaf"]
     assert "is stopped" in dumps["stopped"]
-    assert "it is gone" in dumps["gone"]
+    assert "it has ended" in dumps["gone"]
     assert "test_stack_dumps.py" in dumps["lab"]
     assert all(text.startswith("the cluster did not become") for text in dumps.values())
     alive = {name for name, child in children.items() if child.process.poll() is None}

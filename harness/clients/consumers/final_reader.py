@@ -12,6 +12,7 @@ import time
 from kafka import TopicPartition
 from kafka.errors import KafkaError
 
+from urteil.chaos.waiting import until
 from urteil.harness.clients.client_main import Stop, run_client
 from urteil.harness.clients.consumers.journaling_consumer import JournalingConsumer
 from urteil.harness.clients.spec import ClientSpec, FinalPass
@@ -59,26 +60,33 @@ def _settled_ends(
     after an election is no loss yet.
     """
     acked = {TopicPartition(goal.topic, goal.partition): goal.acked_end for goal in final.goals}
-    settled = min(deadline, time.monotonic() + final.settle_s)
-    while True:
-        ends = _offsets(consumer, "latest", goals, stop, deadline)
-        short = [tp for tp in goals if ends.get(tp, -1) < acked[tp]]
-        if not short or stop.is_set() or time.monotonic() > settled:
-            return ends
-        stop.wait(RETRY_S)
+    return until(
+        lambda: _offsets(consumer, "latest", goals, stop, deadline),
+        lambda ends: all(ends.get(tp, -1) >= acked[tp] for tp in goals),
+        deadline_s=min(deadline - time.monotonic(), final.settle_s),
+        poll_s=RETRY_S,
+        stop=stop,
+    )
 
 
 def _offsets(
     consumer: JournalingConsumer, query: str, tps: list[TopicPartition], stop: Stop, deadline: float
 ) -> dict[TopicPartition, int]:
+    """The offsets of partitions. Empty when the leaders do not report them by the deadline."""
     request = consumer.latest if query == "latest" else consumer.earliest
-    while tps and not stop.is_set() and time.monotonic() < deadline:
+
+    def read() -> dict[TopicPartition, int]:
+        if time.monotonic() > deadline or stop.is_set():
+            return {}
         try:
             return request(tps)
         except KafkaError as error:
             consumer.note_failure(error)
-            stop.wait(RETRY_S)
-    return {}
+            return {}
+
+    if not tps:
+        return {}
+    return until(read, deadline_s=deadline - time.monotonic(), poll_s=RETRY_S, stop=stop)
 
 
 if __name__ == "__main__":

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
 
+from urteil.chaos.waiting import until
 from urteil.harness.clients.transactions.open_transactions import read_end_offsets
 from urteil.harness.evidence.line_file import read_lines
 from urteil.harness.protocol.metadata_requests import Slot
@@ -82,17 +81,15 @@ def await_read(
 ) -> bool:
     """Wait until each reader has reached the end of every partition whose leader reports one. False
     on the deadline, or if some readers got nothing more for `patience_s`."""
-    wanted = read_end_offsets(bootstrap, slots)
-    began = last = time.monotonic()
-    while True:
-        before = [dict(reader.reached) for reader in readers]
+    ends = read_end_offsets(bootstrap, slots)
+
+    def read() -> list[dict[Slot, int]]:
         for reader in readers:
             reader.follow()
-        now = time.monotonic()
-        if not any(reader.lacks(wanted) for reader in readers):
-            return True
-        if before != [reader.reached for reader in readers]:
-            last = now
-        if now > min(began + deadline_s, last + patience_s):
-            return False
-        threading.Event().wait(POLL_S)
+        return [dict(reader.reached) for reader in readers]
+
+    def is_complete(_reached: object) -> bool:
+        return not any(reader.lacks(ends) for reader in readers)
+
+    reached = until(read, is_complete, deadline_s=deadline_s, poll_s=POLL_S, patience_s=patience_s)
+    return is_complete(reached)

@@ -78,19 +78,16 @@ class VerifiableConsumer:
 
     def step(self, stop: Stop) -> None:
         """Process the messages of the tool. ToolExited if it exited."""
-        for one in self._tool.messages():
-            self._process(one)
+        self._process_messages()
         self._tool.check(stop)
 
     def close(self) -> None:
         """Leave the group."""
-        self._tool.terminate()
-        deadline = time.monotonic() + CLOSE_S
-        while not self._tool.ended:
-            if time.monotonic() > deadline:
-                self._tool.kill()
-            for one in self._tool.messages():
-                self._process(one)
+        self._tool.end(self._process_messages, deadline_s=CLOSE_S)
+
+    def _process_messages(self) -> None:
+        for message in self._tool.messages():
+            self._process(message)
 
     def _process(self, message: ToolMessage) -> None:
         name = message["name"]

@@ -74,14 +74,13 @@ class VerifiableProducer:
 
     def close(self, flush_deadline_s: float) -> None:
         """Flush within the deadline, then give up the rest."""
-        self._tool.terminate()
-        deadline = time.monotonic() + flush_deadline_s
-        while not self._tool.ended:
-            if time.monotonic() > deadline:
-                self._tool.kill()
+
+        def process_messages() -> None:
             self._note_sends()
-            for one in self._tool.messages():
-                self._process(one)
+            for message in self._tool.messages():
+                self._process(message)
+
+        self._tool.end(process_messages, deadline_s=flush_deadline_s)
 
     def _arguments(self) -> list[str]:
         spec = self._spec

@@ -1,4 +1,4 @@
-"""Users principalse permissions change, at every broker, and a user without any permission.
+"""Users whose permissions change, at every broker, and a user without any permission.
 
     python -m urteil.harness.clients.special.authorization_client SPEC.json
 
@@ -30,6 +30,7 @@ from typing import TypeVarTuple
 from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError, TopicAlreadyExistsError
 
+from urteil.chaos.waiting import retry
 from urteil.harness.clients.client_main import Stop, handle_signal, run_client
 from urteil.harness.clients.spec import ClientSpec
 from urteil.harness.evidence.journal import Access, JournalWriter, Right
@@ -50,7 +51,7 @@ PASSWORDS = {"visitor": "visitor's own", "stranger": "stranger's own"}
 GUEST = ("one of the guest's", "another of the guest's")
 TRIES_EVERY_S = 0.15
 CHANGES_EVERY_S = 0.5
-SETUP_DEADLINE_S = 30.0
+SETUP_DEADLINE_S, SETUP_POLL_S = 30.0, 0.2
 DENIED = {29: "TOPIC_AUTHORIZATION_FAILED", 30: "GROUP_AUTHORIZATION_FAILED",
           31: "CLUSTER_AUTHORIZATION_FAILED",
           53: "TRANSACTIONAL_ID_AUTHORIZATION_FAILED"}  # fmt: skip
@@ -64,7 +65,7 @@ BROKEN = (OSError, struct.error, UnicodeDecodeError, KeyError, ValueError)
 @dataclass(frozen=True, slots=True)
 class Attempt:
     """One attempt of a user, and the ACL that would allow it. `implied`: a stronger permission
-    allows it, principalse denial does not deny it."""
+    allows it, whose denial does not deny it."""
 
     what: str
     acl: Acl
@@ -401,15 +402,17 @@ def exercise_access(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> Non
     is_last = threading.Event()
     handle_signal(signal.SIGUSR1, is_last.set)
     administrator = Administrator(spec, journal, stop)
-    deadline = time.monotonic() + SETUP_DEADLINE_S
-    while not stop.is_set():
-        try:
-            administrator.prepare()
-            break
-        except KafkaError:
-            if time.monotonic() > deadline:
-                raise
-            stop.wait(0.2)
+    try:
+        retry(
+            administrator.prepare,
+            KafkaError,
+            deadline_s=SETUP_DEADLINE_S,
+            poll_s=SETUP_POLL_S,
+            stop=stop,
+        )
+    except KafkaError:
+        if not stop.is_set():
+            raise
     over = threading.Event()
 
     def run(attempts: BrokerAttempts) -> None:

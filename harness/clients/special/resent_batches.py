@@ -26,6 +26,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from urteil.chaos.waiting import until
 from urteil.harness.clients.client_main import Stop, run_client
 from urteil.harness.clients.payload import Encoder
 from urteil.harness.clients.spec import ClientSpec
@@ -87,16 +88,18 @@ class BatchResender:
         topic, partition = slots[number % len(slots)]
         first = number * BATCHES
         batches = [self._begin(op, topic, partition) for op in range(first, first + BATCHES)]
-        deadline = time.monotonic() + self._spec.workload.delivery_timeout_ms / 1000
-        while time.monotonic() < deadline and not self._stop.is_set():
+
+        def are_settled() -> bool:
             if self._attempt(topic, partition, batches):
                 self._remember(topic, partition, batches)
-                break
+                return True
             if self._is_late and _is_forgotten(batches):
                 self._give_up(batches)
-                break
-            self._stop.wait(RETRY_S)
-        else:
+                return True
+            return False
+
+        deadline_s = self._spec.workload.delivery_timeout_ms / 1000
+        if not until(are_settled, deadline_s=deadline_s, poll_s=RETRY_S, stop=self._stop):
             self._producer_id = -1  # their outcome is unknown: use a new producer
         self._sequences[partition] = self._sequence(partition, BATCHES)
         for batch in batches:

@@ -20,6 +20,7 @@ from __future__ import annotations
 import contextlib
 import time
 
+from urteil.chaos.waiting import until
 from urteil.harness.clients.client_main import Stop, run_client
 from urteil.harness.clients.payload import Encoder
 from urteil.harness.clients.spec import ClientSpec, transaction_timeout_ms, transactional_id
@@ -154,16 +155,15 @@ class DelayedRequests:
         self._new_producer(OVERDUE_MS)
         number = self._begin()
         self._send(number, self._first)
-        deadline, outcome, error_text, commit_sent = (
-            time.monotonic() + OVERDUE_S,
-            "unknown",
-            None,
-            False,
-        )
+        outcome, error_text, commit_sent = "unknown", None, False
+        addition = add_partitions_request(self._producer, *self._first)
         try:
-            while time.monotonic() < deadline:  # which changes nothing in an open transaction
-                self._request(ADD_PARTITIONS, add_partitions_request(self._producer, *self._first))
-                time.sleep(RETRY_S)
+            until(  # the request changes nothing in an open transaction
+                lambda: self._request(ADD_PARTITIONS, addition),
+                lambda _answer: False,
+                deadline_s=OVERDUE_S,
+                poll_s=RETRY_S,
+            )
             self._send(number, self._second)
             commit_sent = True
             self._journal.write(TxnCommit(number, time.monotonic_ns()))
@@ -308,23 +308,33 @@ class DelayedRequests:
     def _request(self, api: tuple[int, int], request: bytes) -> bytes:
         """Send a request to all brokers in turn until one succeeds. RequestFailed for a permanent
         error."""
-        deadline = time.monotonic() + DEADLINE_S
-        result = "no answer"
-        while time.monotonic() < deadline:
+        failure = "no answer"
+
+        def send_to_all() -> bytes | None:
+            nonlocal failure
             for address in self._spec.bootstrap:
                 try:
                     answer = self._send_to(address, request)
-                except OSError as failure:
-                    result = type(failure).__name__
+                except OSError as error:
+                    failure = type(error).__name__
                     continue
-                error = read_error(api, answer, self._first[0])
-                if not error:
+                code = read_error(api, answer, self._first[0])
+                if not code:
                     return answer
-                result = f"error {error}"
-                if error not in RETRIABLE:
-                    raise RequestFailed(result)
-            time.sleep(RETRY_S)
-        raise RequestFailed(result)
+                failure = f"error {code}"
+                if code not in RETRIABLE:
+                    raise RequestFailed(failure)
+            return None
+
+        answer = until(
+            send_to_all,
+            lambda answer: answer is not None,
+            deadline_s=DEADLINE_S,
+            poll_s=RETRY_S,
+        )
+        if answer is None:
+            raise RequestFailed(failure)
+        return answer
 
     def _send_to(self, address: str, request: bytes) -> bytes:
         connection = Connection(address, self._spec.workload.request_timeout_ms / 1000)

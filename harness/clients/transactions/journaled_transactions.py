@@ -18,6 +18,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
+from urteil.chaos.waiting import until
 from urteil.harness.clients.payload import Encoder
 from urteil.harness.clients.producers.confluent_producer import name_of, offset_of, producer_config
 from urteil.harness.clients.spec import ClientSpec, transaction_timeout_ms, transactional_id
@@ -180,9 +181,13 @@ class Transactions:
     def _await_deliveries(self) -> bool:
         """Wait for deliveries, also before an abort: librdkafka sends EndTxn for transactions that
         the coordinator does not know yet, and gets a permanent error (INVALID_TXN_STATE)."""
-        deadline = time.monotonic() + CALL_S
-        while self._open and not self._failed and time.monotonic() < deadline:
+
+        def is_decided() -> bool:
             self._process_deliveries(RETRY_S)
+            return not self._open or self._failed is not None
+
+        if self._open and not self._failed:
+            until(is_decided, deadline_s=CALL_S, poll_s=0.0)
         return not self._open and not self._failed
 
     def _call_until_done(self, call: Any, *, commit_sent: bool) -> tuple[str, str | None]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import struct
-import threading
-import time
 from collections.abc import Collection, Sequence
+from operator import not_
 
+from urteil.chaos.waiting import until
 from urteil.harness.protocol.connection import Connection
 from urteil.harness.protocol.metadata_requests import (
     LATEST,
@@ -24,12 +24,7 @@ def await_no_open_transactions(
 ) -> list[Slot]:
     """Wait until no transaction is open. Returns the partitions with an open transaction at the
     deadline."""
-    deadline = time.monotonic() + deadline_s
-    while True:
-        open_slots = _find_open(bootstrap, slots)
-        if not open_slots or time.monotonic() > deadline:
-            return open_slots
-        threading.Event().wait(POLL_S)
+    return until(lambda: _find_open(bootstrap, slots), not_, deadline_s=deadline_s, poll_s=POLL_S)
 
 
 def _find_open(bootstrap: Sequence[str], slots: Collection[Slot]) -> list[Slot]:

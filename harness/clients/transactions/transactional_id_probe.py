@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import struct
-import threading
 import time
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from urteil.chaos.waiting import until
 from urteil.harness.evidence.journal import INITIALISE
 from urteil.harness.protocol.connection import Connection
 from urteil.harness.protocol.transaction_requests import (
@@ -32,16 +32,17 @@ def initialise_ids(
 ) -> list[dict[str, Any]]:
     """Initialise a producer with each id. Returns an act for each id: `ok`, `fail` if its
     coordinator was not finished until the deadline, `info` if no coordinator responded."""
-    began_ns, deadline = time.monotonic_ns(), time.monotonic() + deadline_s
+    began_ns = time.monotonic_ns()
     acts: dict[str, dict[str, Any]] = {}
-    remaining = sorted(ids)
-    while True:
-        for one in remaining:
-            acts[one] = _initialise(bootstrap, one, timeout_ms) | {"invoke_ns": began_ns}
-        remaining = [one for one in remaining if acts[one]["outcome"] != "ok"]
-        if not remaining or time.monotonic() > deadline:
-            return list(acts.values())
-        threading.Event().wait(POLL_S)
+
+    def initialise_remaining() -> bool:
+        for one in sorted(ids):
+            if one not in acts or acts[one]["outcome"] != "ok":
+                acts[one] = _initialise(bootstrap, one, timeout_ms) | {"invoke_ns": began_ns}
+        return all(act["outcome"] == "ok" for act in acts.values())
+
+    until(initialise_remaining, deadline_s=deadline_s, poll_s=POLL_S)
+    return list(acts.values())
 
 
 def _initialise(bootstrap: Sequence[str], transactional_id: str, timeout_ms: int) -> dict[str, Any]:

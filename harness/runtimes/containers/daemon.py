@@ -16,12 +16,12 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from urteil.chaos.waiting import until
 from urteil.harness.dependencies.installation import cache_dir
 from urteil.harness.runtimes.containers.bridge import add_bridge, remove_bridge
 from urteil.harness.runtimes.containers.daemon_cleanup import (
@@ -101,15 +101,16 @@ class Daemon:
     def wait_until_it_answers(self) -> None:
         """Raises DaemonFailure with the end of its log when it ends or does not answer
         within 60 s."""
-        deadline = time.monotonic() + START_S
-        while not _answers(self.run / "docker.sock"):
-            if not self.lives():
-                raise DaemonFailure(
-                    f"dockerd ended with {self.process.returncode}:\n{self._tail()}"
-                )
-            if time.monotonic() > deadline:
-                raise DaemonFailure(f"dockerd did not answer in {START_S:g} s:\n{self._tail()}")
-            time.sleep(POLL_S)
+        answers = until(
+            lambda: _answers(self.run / "docker.sock"),
+            lambda answers: answers or not self.lives(),
+            deadline_s=START_S,
+            poll_s=POLL_S,
+        )
+        if not self.lives():
+            raise DaemonFailure(f"dockerd ended with {self.process.returncode}:\n{self._tail()}")
+        if not answers:
+            raise DaemonFailure(f"dockerd did not answer in {START_S:g} s:\n{self._tail()}")
 
     def stop(self) -> None:
         """Remove its containers and networks, then end it and its processes. Images stay."""

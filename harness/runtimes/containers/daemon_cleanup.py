@@ -7,20 +7,21 @@ import re
 import shutil
 import signal
 import subprocess
-import time
 from contextlib import suppress
 from pathlib import Path
 
+from urteil.chaos.waiting import until
 from urteil.harness.runtimes.containers.bridge import remove_bridge
 from urteil.harness.runtimes.containers.firewall import close_networks
 
+CGROUPS = Path("/sys/fs/cgroup")
 PROGRAMS = (b"dockerd", b"containerd")
 KILL_S = 15.0
 POLL_S = 0.05
 
 
 def record_daemon(run: Path, data: Path) -> None:
-    """Record the daemon of a data folder, for `clear_last`."""
+    """Record the daemon of a data folder, for `clean_after_last`."""
     data.with_suffix(".run").write_text(str(run))
 
 
@@ -55,24 +56,26 @@ def _bridges_of(data: Path) -> set[str]:
 
 def _kill_group(group: str) -> None:
     """Kill every process of the containers; control groups of version 1 and 2."""
-    deadline = time.monotonic() + KILL_S
-    while time.monotonic() < deadline:
-        roots = [*Path("/sys/fs/cgroup").glob(group[1:]), *Path("/sys/fs/cgroup").glob("*" + group)]
+    roots: list[Path] = []
+
+    def kill_members() -> bool:
+        roots[:] = (*CGROUPS.glob(group[1:]), *CGROUPS.glob("*" + group))
         pids = {pid for root in roots for pid in _members(root)}
-        if not pids:
-            return _remove_groups(roots)
         for pid in pids:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        time.sleep(POLL_S)
+        return not pids
+
+    if until(kill_members, deadline_s=KILL_S, poll_s=POLL_S):
+        _remove_groups(roots)
 
 
 def _members(root: Path) -> list[int]:
-    found: list[int] = []
+    pids: list[int] = []
     for file in root.rglob("cgroup.procs"):
         with suppress(OSError):
-            found += [int(pid) for pid in file.read_text().split()]
-    return found
+            pids += [int(pid) for pid in file.read_text().split()]
+    return pids
 
 
 def _remove_groups(roots: list[Path]) -> None:
@@ -89,13 +92,13 @@ def _kill_children_of(run: Path) -> None:
 
     A killed daemon leaves them. Its docker-proxies end by themselves.
     """
-    wanted = str(run).encode() + b"/"
+    folder = str(run).encode() + b"/"
     for name in os.listdir("/proc"):
         if name.isdigit() and int(name) != os.getpid():
             with suppress(OSError):
                 line = Path(f"/proc/{name}/cmdline").read_bytes()
                 program = line.split(b"\0")[0].rpartition(b"/")[2]
-                if wanted in line and program.startswith(PROGRAMS):
+                if folder in line and program.startswith(PROGRAMS):
                     os.kill(int(name), signal.SIGKILL)
 
 

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from urteil.chaos.controls import Controls
-from urteil.chaos.fault_arguments import FaultArguments, Option
+from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.fault_options import Option
 from urteil.chaos.faults import FAULTS, Proof
 from urteil.chaos.nemesis import Injection
 from urteil.chaos.observations import LabFailure

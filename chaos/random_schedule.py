@@ -17,6 +17,8 @@ TAIL_S = 4.0
 ARMED_S = 0.5
 """An anchored fault starts to watch this long before the fault that causes its event."""
 EVENT_WITHIN_S = 10.0
+PLACE_OPTIONS = ("topic", "partition")
+"""Options that become fields of `FaultArguments`."""
 ANCHORS = ("time", "acks", *EVENTS)
 
 
@@ -146,7 +148,7 @@ def _sample_arguments(choice: WeightedFault, topic: str) -> Sequence[FaultArgume
             options={
                 name: value[position] if isinstance(value, tuple) else value
                 for name, value in choice.options.items()
-                if name not in ("topic", "partition")
+                if name not in PLACE_OPTIONS
             },
         )
         for where in choice.targets
@@ -159,6 +161,10 @@ def _check(request: RandomSchedule) -> None:
         check_fault(one.fault)
         if not one.weight > 0 or not one.targets:
             raise ValueError(f"draw: {one.fault} needs a weight above 0 and at least one target")
+        for name, drawn in one.options.items():
+            if name not in PLACE_OPTIONS:
+                for value in drawn if isinstance(drawn, tuple) else (drawn,):
+                    FAULTS[one.fault].read_options({name: value})
     ranges = [
         request.duration_s,
         request.pause_s,

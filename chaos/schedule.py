@@ -9,7 +9,8 @@ from random import Random
 from typing import Protocol
 
 from urteil.chaos.anchor_events import EVENTS
-from urteil.chaos.fault_arguments import FaultArguments, Option
+from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.fault_options import Option
 from urteil.chaos.faults import FAULTS
 
 SHIFT_S = 0.8

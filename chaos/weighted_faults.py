@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from urteil.chaos.fault_arguments import Option
+from urteil.chaos.fault_options import Option
 
 
 class WeightedFault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -22,7 +22,8 @@ from typing import Any
 import msgspec
 
 from urteil.chaos.controls import Controls
-from urteil.chaos.fault_arguments import FaultArguments, Option
+from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.fault_options import Option
 from urteil.chaos.faults import FAULTS, Fault, Proof
 from urteil.chaos.observations import LabFailure, NodeState, NotHealthy
 from urteil.harness.fault_check import FaultCheck, check_all, prepare

@@ -40,5 +40,5 @@ def test_clock_drifts_until_healing(rate: float, sign: int) -> None:
 
 @pytest.mark.parametrize("rate", [0, 1, 11])
 def test_invalid_rate_is_rejected(rate: float) -> None:
-    with pytest.raises(ValueError, match=f"rate={rate}: give a number between"):
+    with pytest.raises(ValueError, match=f"rate={rate}.* between 0.1 and 10"):
         FAULTS["clock_drift"](FaultArguments(target="b1", options={"rate": rate}))

@@ -190,7 +190,7 @@ def test_log_without_closed_segment_cannot_be_damaged(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "option", "message"),
     [
-        ("segment_damaged", {"how": "fire"}, "how=fire: give bit or cut"),
+        ("segment_damaged", {"how": "fire"}, "how is 'fire': give bit or cut"),
         ("disk_gone", {"disk": 2}, "disk=2 is not between 1 and 1"),
     ],
 )

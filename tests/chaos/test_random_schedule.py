@@ -154,6 +154,12 @@ def test_container_fault_is_drawn_only_for_containers() -> None:
             RandomSchedule(choices=(WeightedFault(fault="crash", options={"foo": 1}),)),
             "takes no option foo",
         ),
+        (
+            RandomSchedule(
+                choices=(WeightedFault(fault="starve", options={"cpus": (0.1, 2, 0.2)}),)
+            ),
+            "cpus=2 is not between",
+        ),
         (RandomSchedule(choices=(WeightedFault(fault="crash", weight=0),)), "weight above 0"),
         (RandomSchedule(choices=(KILL,), pause_s=(3, 1)), "no range"),
         (RandomSchedule(choices=(KILL,), at_once=0), "give 1 or more"),

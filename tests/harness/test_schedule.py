@@ -132,7 +132,7 @@ LATE = "[[faults]]\nfault='latency'\ntarget='leader'\nat_s=1\noptions="
         (CUT + "target='b1->b2->b3'", "'b1->b2->b3' is no pair"),
         (
             CUT + "target='b1->b2'\noptions={direction='both'}",
-            "unknown direction 'both': give one-way",
+            "direction is 'both': give one-way",
         ),
         (CUT + "target='b1->b2'\noptions={close='maybe'}", "close is 'maybe': give true or false"),
         ("[[faults]]\nfault='ring'\nat_s=1", "'random' is not all"),
@@ -143,11 +143,17 @@ LATE = "[[faults]]\nfault='latency'\ntarget='leader'\nat_s=1\noptions="
         (LATE + "{latency_ms=100, jitter_ms=200}", "jitter_ms=200 is not between 0 and latency_ms"),
         (LATE + "{partition='x'}", "partition is 'x': give 0 or more"),
         (LATE + "{partition=-1}", "partition is -1.0: give 0 or more"),
-        ("[[faults]]\nfault='late_command'\nat_s=1\noptions={command='x'}", "unknown command 'x'"),
+        (
+            "[[faults]]\nfault='late_command'\nat_s=1\noptions={command='x'}",
+            "command is 'x': give UpdateMetadata",
+        ),
         (TOPIC + "'delete_records'\noptions={share=2}", "share=2 is not between 0 and 1"),
         (TOPIC + "'add_partitions'\noptions={by=0}", "by=0 is not between 1 and 1000"),
         (TOPIC + "'topic_churn'\noptions={count=-1}", "count=-1 is not between 1 and 1000"),
-        ("[[faults]]\nat_s=1\nfault='disk_full'\noptions={room_bytes=-1}", "room_bytes=-1 is not"),
+        (
+            "[[faults]]\nat_s=1\nfault='disk_full'\noptions={room_bytes=-1}",
+            "room_bytes=-1 is below 0",
+        ),
         ((CRASH + "at_s=1\nchoice='a'\n") * 2, "faults 1 and 2 have the choice 'a'"),
         ("at_once = 0", "at_once is 0: give 1 or more"),
         ("rate_records_per_s = -3", "rate_records_per_s is -3"),

@@ -17,7 +17,7 @@ from urteil.cli.options import Number, json_option
 from urteil.cli.suggestions import require_known
 
 if TYPE_CHECKING:
-    from urteil.chaos.fault_arguments import Option
+    from urteil.chaos.fault_options import Option
     from urteil.chaos.faults import Proof
     from urteil.harness.fault_check import FaultCheck
 

@@ -28,7 +28,7 @@ def _faults() -> list[Row]:
             "about": fault.about,
             "family": fault.family,
             "selectors": fault.selectors,
-            "options": "; ".join(f"{option}: {what}" for option, what in fault.options.items()),
+            "options": "; ".join(f"{name}: {option}" for name, option in fault.options.items()),
             "proof": fault.proves,
             "expiry": f"{fault.expiry_s:g} s after its planned end, or when the lab dies",
             "runtimes": ", ".join(fault.on_runtimes),

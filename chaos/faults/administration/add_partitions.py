@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from urteil.chaos.controls import Controls
-from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.fault_options import whole_number
 from urteil.chaos.faults.base.fault import Proof
 from urteil.chaos.faults.base.topic_fault import TopicFault
-
-BY = 2
 
 
 class AddPartitions(TopicFault):
@@ -18,11 +14,7 @@ class AddPartitions(TopicFault):
     name = "add_partitions"
     about = "add partitions to a topic under load"
     proves = "the number of partitions in ZooKeeper before and after, all of them with a leader"
-    options: ClassVar[dict[str, str]] = {"by": f"number of new partitions (default {BY})"}
-
-    def __init__(self, arguments: FaultArguments) -> None:
-        super().__init__(arguments)
-        self.by = int(arguments.number("by", BY, least=1, most=1000))
+    by: int = whole_number(2, "number of new partitions", least=1, most=1000)
 
     def begin(self, controls: Controls) -> Proof:
         admin, topic = controls.admin, self.arguments.topic

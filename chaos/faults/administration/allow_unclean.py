@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from urteil.chaos.controls import Controls
-from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.fault_options import number
 from urteil.chaos.faults.administration.elect_unclean import LEADERLESS_S
 from urteil.chaos.faults.base.fault import Proof
 from urteil.chaos.faults.base.topic_fault import SettingFault
@@ -22,13 +20,12 @@ class AllowUnclean(SettingFault):
     listed_after = "elect_unclean"
     about = "allow unclean elections for a topic while a partition has no leader"
     sample = ""
-    options: ClassVar[dict[str, str]] = {
-        "leaderless_s": f"seconds to wait for a partition without leader (default {LEADERLESS_S:g})"
-    }
+    leaderless_s: float = number(
+        LEADERLESS_S, "time to wait for a partition without a leader", unit="s", least=0
+    )
 
-    def __init__(self, arguments: FaultArguments) -> None:
-        super().__init__(arguments)
-        self.wanted = {"unclean.leader.election.enable": "true"}
+    def requested_settings(self) -> dict[str, str]:
+        return {"unclean.leader.election.enable": "true"}
 
     def voided_promises(self) -> frozenset[str]:
         return frozenset({"clean_election", "durability"})
@@ -40,7 +37,6 @@ class AllowUnclean(SettingFault):
             view = controls.partition(topic, partition)
             return view is None or view.leader is not None
 
-        waits_s = self.arguments.number("leaderless_s", LEADERLESS_S)
-        if not until(lambda: not is_led(), deadline_s=waits_s):
+        if not until(lambda: not is_led(), deadline_s=self.leaderless_s):
             raise NoTarget(f"{topic}-{partition} has a leader: no unclean election to allow")
         return super().begin(controls)

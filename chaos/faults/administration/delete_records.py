@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from urteil.chaos.controls import Controls
-from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.fault_options import flag, number
 from urteil.chaos.faults.base.fault import Proof
 from urteil.chaos.faults.base.topic_fault import TopicFault
-
-SHARE = 0.5
 
 
 class DeleteRecords(TopicFault):
@@ -21,14 +17,8 @@ class DeleteRecords(TopicFault):
     name = "delete_records"
     about = "delete the older records of every partition (DeleteRecords), and again at healing"
     proves = "the log start offsets before and after"
-    options: ClassVar[dict[str, str]] = {
-        "share": f"share of each partition's records to delete (default {SHARE:g})",
-        "once": "do not delete again at healing",
-    }
-
-    def __init__(self, arguments: FaultArguments) -> None:
-        super().__init__(arguments)
-        self.share = arguments.number("share", SHARE, least=0, most=1)
+    share: float = number(0.5, "share of each partition's records to delete", least=0, most=1)
+    once: bool = flag("do not delete again at healing")
 
     def voided_promises(self) -> frozenset[str]:
         """Acknowledged records are deleted before the time that the topic promised."""
@@ -52,7 +42,7 @@ class DeleteRecords(TopicFault):
         return _starts(held), _starts(admin.offsets(topic))
 
     def heal(self, controls: Controls) -> str:
-        if self.arguments.flag("once"):
+        if self.once:
             return "deleted records stay deleted"
         before, now = self._delete(controls)
         return f"{self.arguments.topic} log starts {before} before, {now} now"

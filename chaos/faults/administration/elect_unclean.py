@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from urteil.chaos.controls import Controls
+from urteil.chaos.fault_options import number
 from urteil.chaos.faults.base.fault import Proof
 from urteil.chaos.faults.base.topic_fault import TopicFault
 from urteil.chaos.node_selectors import NoTarget
@@ -25,9 +24,9 @@ class ElectUnclean(TopicFault):
     about = "run an unclean election for a partition without a leader"
     proves = "a leader that was not in the ISR in ZooKeeper"
     sample = ""
-    options: ClassVar[dict[str, str]] = {
-        "leaderless_s": f"seconds to wait for a partition without leader (default {LEADERLESS_S:g})"
-    }
+    leaderless_s: float = number(
+        LEADERLESS_S, "time to wait for a partition without a leader", unit="s", least=0
+    )
 
     def voided_promises(self) -> frozenset[str]:
         return frozenset({"clean_election", "durability"})
@@ -35,8 +34,7 @@ class ElectUnclean(TopicFault):
     def begin(self, controls: Controls) -> Proof:
         topic, partition = self.arguments.topic, self.arguments.partition
         self.targets = (f"{topic}-{partition}",)
-        waits_s = self.arguments.number("leaderless_s", LEADERLESS_S)
-        if not until(lambda: self._view(controls).leader is None, deadline_s=waits_s):
+        if not until(lambda: self._view(controls).leader is None, deadline_s=self.leaderless_s):
             raise NoTarget(f"{topic}-{partition} has a leader: no unclean election is possible")
         isr = self._view(controls).isr
         errors: dict[int, str] = {}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
+from urteil.chaos.fault_options import whole_number
 from urteil.chaos.faults.base.topic_fault import SettingFault
 
 
@@ -12,7 +11,7 @@ class MinIsr(SettingFault):
 
     name = "min_isr"
     about = "change min.insync.replicas of a topic, and restore it at healing"
-    defaults: ClassVar[dict[str, float]] = {"min.insync.replicas": 1}
-    options: ClassVar[dict[str, str]] = {
-        "min.insync.replicas": "the value during the fault (default 1)"
-    }
+    min_isr: int = whole_number(1, "the value during the fault", name="min.insync.replicas")
+
+    def requested_settings(self) -> dict[str, str]:
+        return {"min.insync.replicas": str(self.min_isr)}

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from urteil.chaos.controls import Controls
 from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.fault_options import number
 from urteil.chaos.faults.base.fault import Fault, Proof
 from urteil.chaos.faults.base.topic_fault import OWN_CLUSTER
 
-DEFAULT_RATE = 20_000
-RATES = ("producer_byte_rate", "consumer_byte_rate")
+DEFAULT_RATE = 20_000.0
 ALL = "clients"
 
 
@@ -25,18 +23,18 @@ class Quota(Fault):
     about = "limit the bytes a second that clients may write to or read from each broker"
     proves = "the quotas of the client id in ZooKeeper before and after"
     selectors = "clients (all that have no quota of their own), or a client id: p1, c1"
-    options: ClassVar[dict[str, str]] = {
-        "producer_byte_rate": f"bytes a second to each broker (without any option {DEFAULT_RATE})",
-        "consumer_byte_rate": "bytes a second from each broker (default none)",
-    }
+    producer_byte_rate: float | None = number(
+        None, f"bytes a second to each broker; without any option {DEFAULT_RATE:g}"
+    )
+    consumer_byte_rate: float | None = number(None, "bytes a second from each broker")
     expiry_s = 300.0
     on_targets = OWN_CLUSTER
     sample = ALL
 
     def __init__(self, arguments: FaultArguments) -> None:
         super().__init__(arguments)
-        rates = {one: arguments.number(one, 0) for one in RATES if one in arguments.options}
-        self._wanted = rates or {RATES[0]: DEFAULT_RATE}
+        rates = {name: getattr(self, name) for name in self.options if name in arguments.options}
+        self._wanted: dict[str, float] = rates or {"producer_byte_rate": DEFAULT_RATE}
         self._before: dict[str, str] | None = None
 
     @property

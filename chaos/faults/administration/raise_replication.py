@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from urteil.chaos.admin_controls import Replicas
 from urteil.chaos.controls import Controls
+from urteil.chaos.fault_options import number
 from urteil.chaos.faults.base.fault import Proof
 from urteil.chaos.faults.base.topic_fault import TopicFault
-
-DEADLINE_S = 60.0
 
 
 class RaiseReplication(TopicFault):
@@ -21,9 +18,7 @@ class RaiseReplication(TopicFault):
     name = "raise_replication"
     about = "raise the replication factor of a topic by reassignment; restore it at healing"
     proves = "the number of in-sync replicas of each partition in ZooKeeper before and after"
-    options: ClassVar[dict[str, str]] = {
-        "deadline_s": f"seconds for each step (default {DEADLINE_S:g})"
-    }
+    deadline_s: float = number(60.0, "time for each step", unit="s", least=0)
     _first: Replicas | None = None
 
     def begin(self, controls: Controls) -> Proof:
@@ -55,9 +50,8 @@ class RaiseReplication(TopicFault):
         )
 
     def _reassign(self, controls: Controls, wanted: Replicas) -> None:
-        deadline_s = self.arguments.number("deadline_s", DEADLINE_S)
         controls.admin.reassign(self.arguments.topic, wanted)
-        controls.admin.await_reassigned(self.arguments.topic, wanted, deadline_s=deadline_s)
+        controls.admin.await_reassigned(self.arguments.topic, wanted, deadline_s=self.deadline_s)
 
     def _add_replica(
         self, controls: Controls, partition: int, nodes: tuple[str, ...]

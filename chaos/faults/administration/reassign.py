@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from urteil.chaos.admin_controls import Replicas
 from urteil.chaos.controls import Controls
+from urteil.chaos.fault_options import flag, number
 from urteil.chaos.faults.base.fault import Proof
 from urteil.chaos.faults.base.topic_fault import TopicFault
 from urteil.chaos.waiting import until
 
-DEADLINE_S = 60.0
 BEGINS_S = 10.0
 
 
@@ -22,10 +20,8 @@ class Reassign(TopicFault):
     name = "reassign"
     about = "move the replicas of a topic to other brokers; healing waits for the end"
     proves = "the replicas of each partition in ZooKeeper before and after"
-    options: ClassVar[dict[str, str]] = {
-        "deadline_s": f"seconds until its end (default {DEADLINE_S:g})",
-        "cancel": "1 to cancel it at healing (default 0)",
-    }
+    deadline_s: float = number(60.0, "time until its end", unit="s", least=0)
+    cancel: bool = flag("cancel it at healing")
     _before: Replicas | None = None
     _wanted: Replicas | None = None
 
@@ -47,11 +43,12 @@ class Reassign(TopicFault):
     def heal(self, controls: Controls) -> str:
         if self._wanted is None or self._before is None:
             return "no replica was moved"
-        if self.arguments.number("cancel", 0):
+        if self.cancel:
             cancelled = controls.admin.cancel_moves(self.arguments.topic, self._before)
             return f"{len(cancelled)} of {len(self._before)} moves cancelled"
-        deadline_s = self.arguments.number("deadline_s", DEADLINE_S)
-        controls.admin.await_reassigned(self.arguments.topic, self._wanted, deadline_s=deadline_s)
+        controls.admin.await_reassigned(
+            self.arguments.topic, self._wanted, deadline_s=self.deadline_s
+        )
         return "all moved and in sync"
 
     def _choose_replicas(

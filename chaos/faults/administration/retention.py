@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
+from urteil.chaos.fault_options import whole_number
 from urteil.chaos.faults.base.topic_fault import SettingFault
 
 
@@ -15,11 +14,11 @@ class Retention(SettingFault):
 
     name = "retention"
     about = "shorten retention.ms and segment.ms of a topic; restore them at healing"
-    defaults: ClassVar[dict[str, float]] = {"retention.ms": 2000, "segment.ms": 1000}
-    options: ClassVar[dict[str, str]] = {
-        "retention.ms": "value during the fault (default 2000)",
-        "segment.ms": "value during the fault (default 1000)",
-    }
+    retention_ms: int = whole_number(2000, "the value during the fault", name="retention.ms")
+    segment_ms: int = whole_number(1000, "the value during the fault", name="segment.ms")
+
+    def requested_settings(self) -> dict[str, str]:
+        return {"retention.ms": str(self.retention_ms), "segment.ms": str(self.segment_ms)}
 
     def voided_promises(self) -> frozenset[str]:
         """Acknowledged records are deleted before the time that the topic promised."""

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from urteil.chaos.controls import Controls
-from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.fault_options import whole_number
 from urteil.chaos.faults.base.fault import Proof
 from urteil.chaos.faults.base.topic_fault import TopicFault
 from urteil.chaos.waiting import until
 
-COUNT = 4
 PARTITIONS = 3
 GONE_S = 30.0
 
@@ -22,11 +19,7 @@ class TopicChurn(TopicFault):
     about = "create and delete topics while clients use other topics"
     selectors = "anything: the fault creates its own topics"
     proves = "the ids of the topics in ZooKeeper; those deleted are gone"
-    options: ClassVar[dict[str, str]] = {"count": f"number of topics to create (default {COUNT})"}
-
-    def __init__(self, arguments: FaultArguments) -> None:
-        super().__init__(arguments)
-        self.count = int(arguments.number("count", COUNT, least=1, most=1000))
+    count: int = whole_number(4, "number of topics to create", least=1, most=1000)
 
     def begin(self, controls: Controls) -> Proof:
         admin, mark = controls.admin, f"{self.arguments.random().randrange(1 << 32):08x}"

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
+from urteil.chaos.fault_options import number
 from urteil.chaos.faults.base.fault import Fault, Proof, describe_stopped_nodes
 from urteil.chaos.faults.base.topic_fault import OWN_CLUSTER
 
-DEADLINE_S = 90.0
 STEPS = (1, 2)
 
 
@@ -24,9 +22,9 @@ class Upgrade(Fault):
     sample = ""
     expiry_s = 1800.0
     on_targets = OWN_CLUSTER
-    options: ClassVar[dict[str, str]] = {
-        "deadline_s": f"seconds until the cluster must be healthy again (default {DEADLINE_S:g})"
-    }
+    deadline_s: float = number(
+        90.0, "time until the cluster must be healthy again", unit="s", least=0
+    )
 
     def begin(self, controls: Controls) -> Proof:
         self.targets = tuple(node_selectors.select_nodes(controls, self.arguments))
@@ -47,7 +45,7 @@ class Upgrade(Fault):
         controls.stop(node)
         controls.admin.upgrade(node, step=step)
         controls.start(node)
-        controls.await_healthy(deadline_s=self.arguments.number("deadline_s", DEADLINE_S))
+        controls.await_healthy(deadline_s=self.deadline_s)
 
     def heal(self, controls: Controls) -> str:
         for node in self.targets:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from urteil.chaos.controls import Controls
+from urteil.chaos.fault_options import flag
 from urteil.chaos.faults.base.fault import (
     Fault,
     Proof,
@@ -16,6 +17,9 @@ from urteil.chaos.node_selectors import NoTarget
 from urteil.chaos.observations import Link, Probe
 
 PROBE_S = 0.5
+CLOSE: bool = flag("break connections rather than stall them")
+ANSWERS_ONLY: bool = flag("requests arrive, their responses do not")
+"""The options `close` and `answers_only` of faults that cut links."""
 
 
 def cut_and_prove(
@@ -72,6 +76,8 @@ class CutLinks(Fault):
     """A fault whose whole effect is a set of cut links."""
 
     proves = "a probe through each link, answered before, silent after, answered again once healed"
+    close: bool = CLOSE
+    answers_only: bool = False
     links: tuple[Link, ...] = ()
 
     def choose(self, controls: Controls) -> list[Link]:
@@ -81,9 +87,12 @@ class CutLinks(Fault):
     def begin(self, controls: Controls) -> Proof:
         self.links = tuple(self.choose(controls))
         self.targets = tuple(map(str, self.links))
-        close, answers_only = self.arguments.flag("close"), self.arguments.flag("answers_only")
         return cut_and_prove(
-            controls, self.links, owner=self.owner, close=close, answers_only=answers_only
+            controls,
+            self.links,
+            owner=self.owner,
+            close=self.close,
+            answers_only=self.answers_only,
         )
 
     def heal(self, controls: Controls) -> str:

@@ -8,6 +8,8 @@ from typing import ClassVar
 
 from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
+from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.fault_options import flag
 from urteil.chaos.faults.base.cut_links import describe_answers
 from urteil.chaos.faults.base.fault import Fault, Proof, describe_broken_links
 from urteil.chaos.node_selectors import NoTarget
@@ -17,7 +19,8 @@ from urteil.chaos.waiting import until
 Both = tuple[Transfer, Transfer]
 TRANSFER_S = 10.0
 SHOWN_S = 3.0
-CLIENTS = {"clients": "include the clients' links of a node or role (default false)"}
+CLIENTS: bool = flag("include the clients' links of a node or role")
+"""The option `clients` of faults of links."""
 
 
 class DegradedLinks(Fault):
@@ -31,6 +34,7 @@ class DegradedLinks(Fault):
     sample = "follower->leader"
     timeout_s: float = TRANSFER_S
     dst_closes: ClassVar[bool] = False
+    clients: bool = CLIENTS
     links: tuple[Link, ...] = ()
 
     def add_toxic(self, controls: Controls) -> None:
@@ -47,7 +51,7 @@ class DegradedLinks(Fault):
 
     def choose(self, controls: Controls) -> list[Link]:
         """Select the links by the current state of the cluster."""
-        return select_fault_links(controls, self)
+        return select_fault_links(controls, self.arguments, clients=self.clients)
 
     def request_count(self) -> int:
         """The number of requests of one transfer to a broker."""
@@ -107,14 +111,15 @@ class DegradedLinks(Fault):
             return list(pool.map(measure, links))
 
 
-def select_fault_links(controls: Controls, fault: Fault) -> list[Link]:
+def select_fault_links(
+    controls: Controls, arguments: FaultArguments, *, clients: bool
+) -> list[Link]:
     """`all` selects every link of the cluster; a node or role selects all links from and to it."""
-    if "->" in fault.arguments.target:
-        return node_selectors.select_links(controls, fault.arguments)
-    clients = fault.arguments.flag("clients")
+    if "->" in arguments.target:
+        return node_selectors.select_links(controls, arguments)
     selected = {
         link
-        for node in node_selectors.select_nodes(controls, fault.arguments)
+        for node in node_selectors.select_nodes(controls, arguments)
         for link in controls.net.links_of(node, clients=clients)
     }
     return [link for link in controls.net.links() if link in selected]

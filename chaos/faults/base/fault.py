@@ -5,27 +5,15 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, TypeVar
 
 from urteil.chaos.controls import Controls
-from urteil.chaos.fault_arguments import FaultArguments, Option
+from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.fault_options import COORDINATOR_OPTIONS, FaultOption, Option
 from urteil.chaos.observations import Link, NodeState, Probe
 
 T = TypeVar("T")
-
-COORDINATOR_OPTIONS = {
-    "group": "the consumer group whose coordinator is the target",
-    "transactional_id": "the producer whose coordinator is the target",
-}
-"""Options of every fault, for the role `coordinator`. `topic` and `partition` are options of every
-fault too; they become fields of `FaultArguments`."""
-
-FLAG_OPTIONS = {"answers_only", "brokers", "clients", "close", "for_good", "kill", "once", "repair"}
-FLAG_OPTIONS |= {"up", "zookeeper"}
-"""Options that are true or false, whichever fault has them."""
-TEXT_OPTIONS = {"command", "direction", "how", *COORDINATOR_OPTIONS}
-"""Options that are text, whichever fault has them. All other options are numbers."""
 
 EXPIRY_S = 60.0
 HEALED_S = 3.0
@@ -61,8 +49,9 @@ class Fault:
       schedules that a seed draws depend on this order.
     - `selectors`: the permitted targets, in the same words as other faults use, because the check
       of a schedule reads them.
-    - `options`: the permitted options beside COORDINATOR_OPTIONS, each with a description. Any
-      other option is a ValueError.
+    - options: an attribute for each, declared by `fault_options`: `self.delay_ms` is the value with
+      which this injection was made. `options` has the declarations by name, also those of base
+      classes. COORDINATOR_OPTIONS are options of every fault; any other one is a ValueError.
     - `proves`: the observation that shows that the fault acted. `begin` measures it before and
       after. A fault without effect returns `Proof(acted=False)`. The text of the proof holds the
       measured values.
@@ -89,7 +78,7 @@ class Fault:
     listed_after: ClassVar[str] = ""
     proves: ClassVar[str]
     selectors: ClassVar[str] = "a role or a node"
-    options: ClassVar[dict[str, str]] = {}
+    options: ClassVar[dict[str, FaultOption]] = {}
     expiry_s: ClassVar[float] = EXPIRY_S
     on_runtimes: ClassVar[tuple[str, ...]] = (PROCESS, DOCKER)
     on_targets: ClassVar[tuple[str, ...]] = (URTEIL, KAFKA, MIX, EXTERNAL)
@@ -99,6 +88,12 @@ class Fault:
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
+        declared = [
+            replace(option, name=option.name or attribute, attribute=attribute)
+            for attribute, option in cls.__dict__.items()
+            if isinstance(option, FaultOption)
+        ]
+        cls.options = {option.name: option for option in declared} | cls.options
         if "name" not in cls.__dict__:
             return
         if cls.name in REGISTERED:
@@ -112,17 +107,21 @@ class Fault:
         return (cls.listed_after or cls.name, bool(cls.listed_after), cls.name)
 
     def __init__(self, arguments: FaultArguments) -> None:
-        unknown = sorted(set(arguments.options) - {*self.options, *COORDINATOR_OPTIONS})
-        if unknown:
-            raise ValueError(f"{self.name} takes no option {', '.join(unknown)}")
-        for option in set(arguments.options) - TEXT_OPTIONS:
-            if option in FLAG_OPTIONS:
-                arguments.flag(option)
-            else:
-                arguments.number(option, 0.0)
+        values = self.read_options(arguments.options)
+        for option in self.options.values():
+            setattr(self, option.attribute, values.get(option.name, option.default))
         self.arguments = arguments
         self.owner = f"{self.name}_{next(_numbers)}"
         self.targets: tuple[str, ...] = ()
+
+    @classmethod
+    def read_options(cls, given: Mapping[str, Option]) -> dict[str, Option]:
+        """The typed values of the given options. ValueError for an option that the fault does not
+        have, and for a value that its declaration does not permit."""
+        known = {**cls.options, **COORDINATOR_OPTIONS}
+        if unknown := sorted(set(given) - set(known)):
+            raise ValueError(f"{cls.name} takes no option {', '.join(unknown)}")
+        return {name: known[name].read(value) for name, value in given.items()}
 
     def begin(self, controls: Controls) -> Proof:
         """Act, and prove it. LabFailure if the lab cannot act."""

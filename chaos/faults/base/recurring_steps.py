@@ -50,3 +50,9 @@ class RecurringSteps:
                 self.done += 1
         except Exception as failure:
             self._failure = failure
+
+
+def check_range(lowest_ms: float, highest_ms: float) -> None:
+    """ValueError for a range of pauses that ends before it begins."""
+    if lowest_ms > highest_ms:
+        raise ValueError(f"lowest_ms={lowest_ms:g} is above highest_ms={highest_ms:g}")

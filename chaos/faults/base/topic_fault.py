@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from urteil.chaos.admin_controls import AdminControls
 from urteil.chaos.controls import Controls
 from urteil.chaos.fault_arguments import FaultArguments
@@ -37,13 +35,15 @@ class SettingFault(TopicFault):
     """Changes settings of a topic and restores them. Proof: the settings in ZooKeeper."""
 
     proves = "the settings of the topic in ZooKeeper before and after"
-    defaults: ClassVar[dict[str, float]] = {}
 
     def __init__(self, arguments: FaultArguments) -> None:
         super().__init__(arguments)
-        values = {name: arguments.number(name, default) for name, default in self.defaults.items()}
-        self.wanted = {name: str(round(value)) for name, value in values.items()}
+        self.wanted = self.requested_settings()
         self._before: dict[str, str | None] | None = None
+
+    def requested_settings(self) -> dict[str, str]:
+        """The settings during the fault."""
+        raise NotImplementedError
 
     def begin(self, controls: Controls) -> Proof:
         admin, topic = controls.admin, self.arguments.topic

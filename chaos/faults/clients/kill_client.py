@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import signal
-from typing import ClassVar
 
 from urteil.chaos.client_selectors import SELECTORS, select_clients
 from urteil.chaos.controls import Controls
+from urteil.chaos.fault_options import flag
 from urteil.chaos.faults.base.fault import Fault, Proof
 from urteil.chaos.observations import NodeState
 
@@ -19,7 +19,7 @@ class KillClient(Fault):
     about = "kill a producer, a reader or a group member; its next session starts at healing"
     proves = "the process id is gone; after healing the client's next session runs"
     selectors = SELECTORS
-    options: ClassVar[dict[str, str]] = {"for_good": "start no next session"}
+    for_good: bool = flag("start no next session")
     sample = ""
 
     def begin(self, controls: Controls) -> Proof:
@@ -31,13 +31,13 @@ class KillClient(Fault):
         return Proof(acted=len(dead) == len(self.targets), text=text or "no client ran")
 
     def heal(self, controls: Controls) -> str:
-        if self.arguments.flag("for_good"):
+        if self.for_good:
             return f"{', '.join(self.targets)} has no next session"
         sessions = [controls.clients.start_next_session(name) for name in self.targets]
         return f"{', '.join(sessions)} started"
 
     def find_residual_effects(self, controls: Controls) -> str:
-        if self.arguments.flag("for_good"):
+        if self.for_good:
             return ""
         sessions = [controls.clients.start_next_session(name) for name in self.targets]
         dead = [n for n in sessions if controls.clients.status(n).state is not NodeState.RUNNING]

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import threading
-from typing import ClassVar
 
 from urteil.chaos.controls import ClientControls, Controls
 from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.fault_options import number
 from urteil.chaos.faults.base.fault import Fault, Proof
 from urteil.chaos.observations import LabFailure
 from urteil.chaos.waiting import until
 
-EVERY_MS = 500
 JOINED_DEADLINE_S = 20.0
 END_DEADLINE_S = 40.0
 POLL_S = 0.05
@@ -25,9 +24,7 @@ class RebalanceStorm(Fault):
     about = "let group members join and leave in turn until healing"
     proves = "the first new member got partitions; the number of members that joined and left"
     selectors = "the workload's group; the target is ignored"
-    options: ClassVar[dict[str, str]] = {
-        "every_ms": f"milliseconds from a departure to the next join (default {EVERY_MS})"
-    }
+    every_ms: float = number(500, "time from a departure to the next join", unit="ms", least=0)
     sample = ""
 
     def __init__(self, arguments: FaultArguments) -> None:
@@ -50,9 +47,8 @@ class RebalanceStorm(Fault):
         return Proof(acted=assigned, text=f"{self._present[0]} joined and {result}")
 
     def _storm(self, members: ClientControls) -> None:
-        every_s = self.arguments.number("every_ms", EVERY_MS) / 1000
         try:
-            while not self._stop.wait(every_s):
+            while not self._stop.wait(self.every_ms / 1000):
                 self._present.append(members.join())
                 self._joined += 1
                 self._await_assignment(members, self._present[-1])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from urteil.chaos.client_selectors import select_clients
 from urteil.chaos.controls import ClientControls, Controls
 from urteil.chaos.faults.base.fault import Fault, Proof
@@ -22,7 +20,6 @@ class SlowPoll(Fault):
     about = "a group member stops polling but not its heartbeats, and polls again at healing"
     proves = f"the member's journal did not grow for {IDLE_S:g} s"
     selectors = "member (one, by the seed), members, a client"
-    options: ClassVar[dict[str, str]] = {}
     sample = ""
 
     def begin(self, controls: Controls) -> Proof:

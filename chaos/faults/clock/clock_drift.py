@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from itertools import repeat
-from typing import ClassVar
 
 from urteil.chaos.controls import Controls
 from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.fault_options import number
 from urteil.chaos.faults.base.clock_fault import TOLERATED_S, ClockFault
 from urteil.chaos.faults.base.recurring_steps import RecurringSteps
 
@@ -22,16 +22,15 @@ class ClockDrift(ClockFault):
 
     name = "clock_drift"
     about = "a broker's wall clock runs too fast or too slow until healing"
-    options: ClassVar[dict[str, str]] = {
-        "rate": "seconds that the clock counts in one second, 0.1 to 10, not 1 (default 1.5)"
-    }
+    rate: float = number(
+        1.5, "seconds that the clock counts in one second, not 1", least=0.1, most=10
+    )
 
     def __init__(self, arguments: FaultArguments) -> None:
         super().__init__(arguments)
         self.drifts: list[RecurringSteps] = []
-        self.rate = arguments.number("rate", 1.5)
-        if not 0.1 <= self.rate <= 10 or self.rate == 1:
-            raise ValueError(f"rate={self.rate:g}: give a number between 0.1 and 10 other than 1")
+        if self.rate == 1:
+            raise ValueError("rate=1: give a number between 0.1 and 10 other than 1")
 
     def set_clock(self, controls: Controls, node: str) -> None:
         begin_s = time.monotonic()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from urteil.chaos.controls import Controls
+from urteil.chaos.fault_options import number
 from urteil.chaos.faults.base.clock_fault import TOLERATED_S, ClockFault
 
 
@@ -13,15 +12,10 @@ class ClockShift(ClockFault):
 
     name = "clock_shift"
     about = "a broker's wall clock jumps forward or back, and is corrected at healing"
-    options: ClassVar[dict[str, str]] = {
-        "offset_s": "seconds ahead of true time, negative for behind (default 300)"
-    }
+    offset_s: float = number(300.0, "time ahead of true time, negative for behind", unit="s")
 
     def set_clock(self, controls: Controls, node: str) -> None:
-        controls.clocks.set_offset(node, offset_s=self._offset_s())
+        controls.clocks.set_offset(node, offset_s=self.offset_s)
 
     def is_visible(self, before_s: float, now_s: float) -> bool:
-        return abs(now_s - self._offset_s()) < TOLERATED_S < abs(now_s - before_s)
-
-    def _offset_s(self) -> float:
-        return self.arguments.number("offset_s", 300.0)
+        return abs(now_s - self.offset_s) < TOLERATED_S < abs(now_s - before_s)

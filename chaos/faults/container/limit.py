@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar
 
 from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
 from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.fault_options import number, whole_number
 from urteil.chaos.faults.base.fault import (
     DOCKER,
     KAFKA,
@@ -34,16 +34,23 @@ class Limit(Fault):
     proves = "the limits that the container engine reports before, during and after the fault"
     on_runtimes = (DOCKER,)
     on_targets = (URTEIL, KAFKA, MIX)
-    options: ClassVar[dict[str, str]] = {
-        "cpus": f"processors it may use, a fraction too (default {CPUS} without memory_mb)",
-        "memory_mb": "megabytes it may use, 16 at least (default as before)",
-    }
+    cpus: float | None = number(
+        None,
+        f"processors a node may use; {CPUS} without memory_mb, else as before",
+        most=1024,
+        least=0,
+    )
+    memory_mb: int | None = whole_number(
+        None, "memory a node may use, 16 at least; by default as before", unit="MB", least=0
+    )
 
     def __init__(self, arguments: FaultArguments) -> None:
         super().__init__(arguments)
-        self.memory_mb = round(arguments.number("memory_mb", 0)) or None
-        self.cpus = arguments.number("cpus", 0.0 if self.memory_mb else CPUS) or None
-        if self.cpus is not None and not 0.01 <= self.cpus <= 1024:
+        self.memory_mb = self.memory_mb or None
+        if self.cpus is None and self.memory_mb is None:
+            self.cpus = CPUS
+        self.cpus = self.cpus or None
+        if self.cpus is not None and self.cpus < 0.01:
             raise ValueError(f"cpus={self.cpus} is not between 0.01 and 1024")
         if self.memory_mb is not None and self.memory_mb < 16:
             raise ValueError(f"memory_mb={self.memory_mb} is below 16")

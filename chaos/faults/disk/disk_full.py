@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
 from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.fault_options import whole_number
 from urteil.chaos.faults.base.live_disk_fault import LiveDiskFault
 from urteil.chaos.log_directories import partitions, segments
 from urteil.chaos.observations import LabFailure
@@ -27,13 +26,10 @@ class DiskFull(LiveDiskFault):
     name = "disk_full"
     about = "no file of the broker can grow beyond its largest log: the next append fails"
     proves = "the file size limit that the kernel keeps for the process, and the largest log"
-    options: ClassVar[dict[str, str]] = {
-        "room_bytes": "bytes that the largest log may still grow (default 0)"
-    }
+    room_bytes: int = whole_number(0, "bytes that the largest log may still grow", least=0)
 
     def __init__(self, arguments: FaultArguments) -> None:
         super().__init__(arguments)
-        self.room = int(arguments.number("room_bytes", 0, least=0))
         self.limited: set[str] = set()
         """Limited brokers with one log directory. A broker with several may have given up one."""
 
@@ -65,7 +61,7 @@ class DiskFull(LiveDiskFault):
                 ),
                 default=0,
             )
-        limit = largest + self.room
+        limit = largest + self.room_bytes
         limited_to = controls.disks.limit_file_size(node, limit)
         if len(log_dirs) == 1:
             self.limited.add(node)

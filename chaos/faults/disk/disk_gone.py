@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar
 
 from urteil.chaos.controls import Controls
 from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.fault_options import whole_number
 from urteil.chaos.faults.base.live_disk_fault import LiveDiskFault
 from urteil.chaos.log_directories import partitions
 
@@ -23,9 +23,11 @@ class DiskGone(LiveDiskFault):
     name = "disk_gone"
     about = "remove a log directory of a broker until healing, as an unmount or a disk failure does"
     proves = "the folder does not exist; how many logs it held"
-    options: ClassVar[dict[str, str]] = {
-        "disk": "number of the log directory, from 1 (default that of the partition, else the last)"
-    }
+    disk: int | None = whole_number(
+        None,
+        "number of the log directory; by default that of the partition, else the last",
+        least=1,
+    )
 
     def __init__(self, arguments: FaultArguments) -> None:
         super().__init__(arguments)
@@ -35,8 +37,8 @@ class DiskGone(LiveDiskFault):
         with controls.disks.open_log_directories(node) as log_dirs:
             partition = f"{self.arguments.topic}-{self.arguments.partition}"
             held = [n for n, log_dir in enumerate(log_dirs, 1) if (log_dir / partition).is_dir()]
-            number = int(self.arguments.number("disk", next(iter(held), len(log_dirs))))
-            if not 1 <= number <= len(log_dirs):
+            number = self.disk or next(iter(held), len(log_dirs))
+            if number > len(log_dirs):
                 raise ValueError(f"disk={number} is not between 1 and {len(log_dirs)}")
             log_dir = log_dirs[number - 1]
             count = len(partitions(log_dir))

@@ -6,12 +6,10 @@ from typing import ClassVar
 
 from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
-from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.fault_options import whole_number
 from urteil.chaos.faults.base.fault import KAFKA, MIX, URTEIL, Fault, Proof, run_on_all
 from urteil.chaos.waiting import until
 
-DELAY_MS = 100
-MOST_MS = 10_000
 SEEN_S = 20.0
 """Long enough for a checkpoint: brokers write them every five seconds, also without load."""
 
@@ -25,13 +23,7 @@ class DiskSlow(Fault):
     about = "delay each write and sync of a broker's logs and checkpoints"
     proves = "the number of delayed writes, as strace counts them"
     on_targets: ClassVar[tuple[str, ...]] = (URTEIL, KAFKA, MIX)
-    options: ClassVar[dict[str, str]] = {
-        "delay_ms": f"delay of each write, 1 to {MOST_MS} (default {DELAY_MS})"
-    }
-
-    def __init__(self, arguments: FaultArguments) -> None:
-        super().__init__(arguments)
-        self.delay_ms = round(arguments.number("delay_ms", DELAY_MS, least=1, most=MOST_MS))
+    delay_ms: int = whole_number(100, "delay of each write", unit="ms", least=1, most=10_000)
 
     def begin(self, controls: Controls) -> Proof:
         self.targets = tuple(node_selectors.select_running(controls, self.arguments))

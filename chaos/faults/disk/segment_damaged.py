@@ -6,11 +6,11 @@ import json
 import shutil
 import time
 from pathlib import Path
-from typing import ClassVar
 
 from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
 from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.fault_options import flag, text
 from urteil.chaos.faults.base.fault import KAFKA, MIX, URTEIL, Fault, Proof, describe_stopped_nodes
 from urteil.chaos.log_directories import (
     closed_batches,
@@ -41,19 +41,15 @@ class SegmentDamaged(Fault):
     proves = "the file, the byte and the offsets of the batch, whose checksum does not match"
     on_targets = (URTEIL, KAFKA, MIX)
     sample = ""
-    options: ClassVar[dict[str, str]] = {
-        "how": "bit or cut (default decided by the seed; with up a bit)",
-        "up": "damage the log while the broker runs (default false)",
-        "repair": "with up: replace the replica at healing (default true)",
-    }
+    how: str = text(
+        "", "the damage; the seed decides by default, with up a bit", choices=(BIT, CUT)
+    )
+    up: bool = flag("damage the log while the broker runs")
+    repair: bool = flag("with up: replace the replica at healing", default=True)
 
     def __init__(self, arguments: FaultArguments) -> None:
         super().__init__(arguments)
-        self.up = arguments.flag("up")
-        how = str(arguments.options.get("how", ""))
-        if how not in ("", BIT, CUT):
-            raise ValueError(f"how={how}: give {BIT} or {CUT}")
-        self.how = how or (BIT if self.up else arguments.random().choice((BIT, CUT)))
+        self.how = self.how or (BIT if self.up else arguments.random().choice((BIT, CUT)))
         self.folder = f"{arguments.topic}-{arguments.partition}"
 
     def begin(self, controls: Controls) -> Proof:
@@ -83,7 +79,7 @@ class SegmentDamaged(Fault):
     def heal(self, controls: Controls) -> str:
         texts = []
         for node in self.targets:
-            if self.up and self.arguments.flag("repair", True):
+            if self.up and self.repair:
                 self._remove_replica(controls, node)
             texts.append(f"{node} runs as pid {controls.start(node).pid}")
         return ", ".join(texts)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
 from urteil.chaos.faults.base.cut_links import CutLinks
@@ -17,7 +15,6 @@ class Bridge(CutLinks):
     name = "bridge"
     about = "cut the brokers into two halves that are connected by one broker alone"
     selectors = "a role or a node that selects one broker: the bridge"
-    options: ClassVar[dict[str, str]] = {"close": "break connections rather than stall them"}
 
     def choose(self, controls: Controls) -> list[Link]:
         bridge = node_selectors.select_nodes(controls, self.arguments)

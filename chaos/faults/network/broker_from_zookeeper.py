@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
 from urteil.chaos.faults.base.cut_links import CutLinks
@@ -16,7 +14,6 @@ class BrokerFromZookeeper(CutLinks):
     name = "broker_from_zookeeper"
     about = "cut a broker from every ZooKeeper server, but not from brokers or clients"
     sample = "controller"
-    options: ClassVar[dict[str, str]] = {"close": "break connections rather than stall them"}
 
     def choose(self, controls: Controls) -> list[Link]:
         chosen, zookeepers = (

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.base.cut_links import CutLinks
+from urteil.chaos.faults.base.cut_links import ANSWERS_ONLY, CutLinks
 from urteil.chaos.observations import CLIENT, Link
 
 
@@ -15,10 +13,7 @@ class ClientFromLeader(CutLinks):
 
     name = "client_from_leader"
     about = "cut the clients from a broker that all other nodes still reach"
-    options: ClassVar[dict[str, str]] = {
-        "close": "break connections rather than stall them",
-        "answers_only": "requests arrive, their responses do not (default false)",
-    }
+    answers_only: bool = ANSWERS_ONLY
 
     def choose(self, controls: Controls) -> list[Link]:
         chosen = node_selectors.select_nodes(controls, self.arguments)

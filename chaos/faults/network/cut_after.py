@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from urteil.chaos.controls import Controls
-from urteil.chaos.fault_arguments import FaultArguments
-from urteil.chaos.faults.base.degraded_links import CLIENTS, DegradedLinks
+from urteil.chaos.fault_options import flag, whole_number
+from urteil.chaos.faults.base.degraded_links import DegradedLinks
 from urteil.chaos.link_transfers import SMALLEST_REQUEST
 from urteil.chaos.node_selectors import NoTarget
 from urteil.chaos.observations import DOWNSTREAM, UPSTREAM, Link, Transfer
@@ -20,16 +18,8 @@ class CutAfter(DegradedLinks):
     name = "cut_after"
     about = "cut every connection after a number of bytes, in the middle of a request or a response"
     proves = "bytes that a transfer carried before the cut, compared to a complete one"
-    options: ClassVar[dict[str, str]] = {
-        "bytes": "bytes that a connection carries, 25 to 500000 (default 5013)",
-        "answers_only": "count the bytes of responses instead of requests (default false)",
-        **CLIENTS,
-    }
-
-    def __init__(self, arguments: FaultArguments) -> None:
-        super().__init__(arguments)
-        self.bytes = int(arguments.number("bytes", 5013, least=25, most=500_000))
-        self.answers_only = arguments.flag("answers_only")
+    bytes: int = whole_number(5013, "bytes that a connection carries", least=25, most=500_000)
+    answers_only: bool = flag("count the bytes of responses instead of requests")
 
     def choose(self, controls: Controls) -> list[Link]:
         """Links to brokers, unless responses are cut: ZooKeeper has no long request that could be

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import cycle
-from typing import ClassVar
 
 from urteil.chaos.controls import Controls
 from urteil.chaos.fault_arguments import FaultArguments
-from urteil.chaos.faults.base.cut_links import cut_and_prove, describe_answers
+from urteil.chaos.fault_options import number
+from urteil.chaos.faults.base.cut_links import CLOSE, cut_and_prove, describe_answers
 from urteil.chaos.faults.base.degraded_links import CLIENTS, select_fault_links
 from urteil.chaos.faults.base.fault import Fault, Proof, describe_broken_links
-from urteil.chaos.faults.base.recurring_steps import RecurringSteps
+from urteil.chaos.faults.base.recurring_steps import RecurringSteps, check_range
 from urteil.chaos.observations import Link
 
 
@@ -25,30 +25,26 @@ class Flapping(Fault):
     selectors = "all, a role, a node (their links with all nodes), or a pair left<->right"
     sample = "follower<->leader"
     sample_s = 2.5
-    options: ClassVar[dict[str, str]] = {
-        "lowest_ms": "the shortest time between a cut and a restore (default 300)",
-        "highest_ms": "the longest such time (default 1500)",
-        "close": "break connections rather than stall them",
-        **CLIENTS,
-    }
+    lowest_ms: float = number(
+        300, "the shortest time between a cut and a restore", unit="ms", least=50, most=60_000
+    )
+    highest_ms: float = number(1500, "the longest such time", unit="ms", least=50, most=60_000)
+    close: bool = CLOSE
+    clients: bool = CLIENTS
     links: tuple[Link, ...] = ()
     flaps: RecurringSteps | None = None
 
     def __init__(self, arguments: FaultArguments) -> None:
         super().__init__(arguments)
-        self.lowest_s = arguments.number("lowest_ms", 300) / 1000
-        self.highest_s = arguments.number("highest_ms", 1500) / 1000
-        if not 0.05 <= self.lowest_s <= self.highest_s <= 60:
-            raise ValueError("lowest_ms and highest_ms: 50 <= lowest_ms <= highest_ms <= 60000")
+        check_range(self.lowest_ms, self.highest_ms)
 
     def begin(self, controls: Controls) -> Proof:
-        self.links = tuple(select_fault_links(controls, self))
+        self.links = tuple(select_fault_links(controls, self.arguments, clients=self.clients))
         self.targets = tuple(map(str, self.links))
-        proof = cut_and_prove(
-            controls, self.links, owner=self.owner, close=self.arguments.flag("close")
-        )
+        proof = cut_and_prove(controls, self.links, owner=self.owner, close=self.close)
         steps = self._steps(controls)
-        self.flaps = RecurringSteps(steps, self.arguments.random(), self.lowest_s, self.highest_s)
+        pauses_s = self.lowest_ms / 1000, self.highest_ms / 1000
+        self.flaps = RecurringSteps(steps, self.arguments.random(), *pauses_s)
         return proof
 
     def heal(self, controls: Controls) -> str:
@@ -66,7 +62,7 @@ class Flapping(Fault):
 
     def _steps(self, controls: Controls) -> Iterator[Callable[[], object]]:
         net = controls.net
-        cut = net.close if self.arguments.flag("close") else net.cut
+        cut = net.close if self.close else net.cut
         return cycle(
             (
                 lambda: net.heal(self.links, owner=self.owner),

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
+from urteil.chaos.fault_options import flag
 from urteil.chaos.faults.base.cut_links import CutLinks
 from urteil.chaos.observations import CLIENT, Link
 
@@ -19,21 +18,18 @@ class Isolate(CutLinks):
 
     name = "isolate"
     about = "cut a node from all brokers, optionally from ZooKeeper and the clients"
-    options: ClassVar[dict[str, str]] = {
-        "brokers": "cut from the other brokers (default true)",
-        "zookeeper": "cut from ZooKeeper too (default false)",
-        "clients": "cut from the clients too (default false)",
-        "close": "break connections rather than stall them",
-    }
+    brokers: bool = flag("cut from the other brokers", default=True)
+    zookeeper: bool = flag("cut from ZooKeeper too")
+    clients: bool = flag("cut from the clients too")
 
     def choose(self, controls: Controls) -> list[Link]:
         inside = set(node_selectors.select_nodes(controls, self.arguments))
         outside: set[str] = set()
-        if self.arguments.flag("brokers", True):
+        if self.brokers:
             outside |= set(controls.brokers)
-        if self.arguments.flag("zookeeper"):
+        if self.zookeeper:
             outside |= set(controls.zookeepers)
-        if self.arguments.flag("clients"):
+        if self.clients:
             outside.add(CLIENT)
         return [link for link in controls.net.links() if _crosses(link, inside, outside - inside)]
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from urteil.chaos.controls import Controls
 from urteil.chaos.fault_arguments import FaultArguments
-from urteil.chaos.faults.base.degraded_links import SHOWN_S, select_fault_links
+from urteil.chaos.fault_options import whole_number
+from urteil.chaos.faults.base.degraded_links import CLIENTS, SHOWN_S, select_fault_links
 from urteil.chaos.faults.base.fault import HEALED_S, Fault, Proof, describe_broken_links, probe_all
 from urteil.chaos.node_selectors import NoTarget
 from urteil.chaos.observations import Link
@@ -27,23 +26,19 @@ class Latency(Fault):
     proves = "round trips longer than before by most of the delay"
     sample = "follower"
     selectors = "all, a role, a node, or a pair left->right"
-    options: ClassVar[dict[str, str]] = {
-        "latency_ms": "delay a request, 1 to 60000 (default 200)",
-        "jitter_ms": "plus or minus, latency_ms at most (default 0)",
-        "clients": "the clients' links too (default false)",
-    }
+    latency_ms: int = whole_number(200, "delay of a request", unit="ms", least=1, most=60_000)
+    jitter_ms: int = whole_number(0, "plus or minus, latency_ms at most", unit="ms", least=0)
+    clients: bool = CLIENTS
     links: tuple[Link, ...] = ()
 
     def __init__(self, arguments: FaultArguments) -> None:
         super().__init__(arguments)
-        self.latency_ms = int(arguments.number("latency_ms", 200, least=1, most=60_000))
-        self.jitter_ms = int(arguments.number("jitter_ms", 0))
-        if not 0 <= self.jitter_ms <= self.latency_ms:
+        if self.jitter_ms > self.latency_ms:
             raise ValueError(f"jitter_ms={self.jitter_ms} is not between 0 and latency_ms")
 
     def begin(self, controls: Controls) -> Proof:
         latency_ms, jitter_ms = self.latency_ms, self.jitter_ms
-        self.links = tuple(select_fault_links(controls, self))
+        self.links = tuple(select_fault_links(controls, self.arguments, clients=self.clients))
         self.targets = tuple(map(str, self.links))
         timeout_s = 2 + 4 * (latency_ms + jitter_ms) / 1000
         before = _round_trips(controls, self.links, timeout_s=timeout_s)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from urteil.chaos.controls import Controls
-from urteil.chaos.fault_arguments import FaultArguments
-from urteil.chaos.faults.base.degraded_links import CLIENTS, DegradedLinks
+from urteil.chaos.fault_options import flag, whole_number
+from urteil.chaos.faults.base.degraded_links import DegradedLinks
 from urteil.chaos.observations import DOWNSTREAM, UPSTREAM, Transfer
 
 
@@ -16,18 +14,11 @@ class Reset(DegradedLinks):
     name = "reset"
     about = "reset connections when requests arrive, or when responses return"
     proves = "a transfer through each link, complete before and reset after"
-    options: ClassVar[dict[str, str]] = {
-        "after_ms": "milliseconds after the data arrived (default 0)",
-        "answers_only": "requests are served; their responses reset the connection (default false)",
-        **CLIENTS,
-    }
-
-    def __init__(self, arguments: FaultArguments) -> None:
-        super().__init__(arguments)
-        self.after_ms = int(arguments.number("after_ms", 0, least=0, most=4_000))
+    after_ms: int = whole_number(0, "time after the data arrived", unit="ms", least=0, most=4_000)
+    answers_only: bool = flag("requests are served; their responses reset the connection")
 
     def add_toxic(self, controls: Controls) -> None:
-        streams = (DOWNSTREAM,) if self.arguments.flag("answers_only") else (UPSTREAM,)
+        streams = (DOWNSTREAM,) if self.answers_only else (UPSTREAM,)
         timeout = {"timeout": self.after_ms}
         controls.net.add_toxic(self.links, "reset_peer", timeout, streams=streams, owner=self.owner)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from urteil.chaos.controls import Controls
 from urteil.chaos.faults.base.cut_links import CutLinks
 from urteil.chaos.node_selectors import NoTarget
@@ -18,7 +16,6 @@ class Ring(CutLinks):
     about = "cut links so that every broker reaches a majority, and no two brokers the same one"
     selectors = "all"
     sample = "all"
-    options: ClassVar[dict[str, str]] = {"close": "break connections rather than stall them"}
 
     def choose(self, controls: Controls) -> list[Link]:
         ring = list(controls.brokers)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from urteil.chaos.controls import Controls
 from urteil.chaos.fault_arguments import FaultArguments
-from urteil.chaos.faults.base.degraded_links import CLIENTS, DegradedLinks
+from urteil.chaos.fault_options import whole_number
+from urteil.chaos.faults.base.degraded_links import DegradedLinks
 from urteil.chaos.observations import Transfer
 
 
@@ -16,29 +15,25 @@ class Slices(DegradedLinks):
     name = "slices"
     about = "split requests and responses into small slices with a pause between them"
     proves = "the number of pieces of one response, and the largest of them, before and after"
-    options: ClassVar[dict[str, str]] = {
-        "bytes": "average size of a slice, 2 to 100000 (default 60)",
-        "variation_bytes": "plus or minus, less than bytes (default 20)",
-        "pause_us": "microseconds between two slices (default 1000)",
-        **CLIENTS,
-    }
+    bytes: int = whole_number(60, "average size of a slice", least=2, most=100_000)
+    variation_bytes: int = whole_number(
+        None, "plus or minus, less than bytes; by default 20 at most", least=0
+    )
+    pause_us: int = whole_number(
+        1000, "time between two slices", unit="us", least=0, most=1_000_000
+    )
 
     def __init__(self, arguments: FaultArguments) -> None:
         super().__init__(arguments)
-        self.bytes = int(arguments.number("bytes", 60))
-        self.variation = int(arguments.number("variation_bytes", min(20, self.bytes - 1)))
-        self.pause_us = int(arguments.number("pause_us", 1000))
-        if not 2 <= self.bytes <= 100_000:
-            raise ValueError(f"bytes={self.bytes} is not between 2 and 100000")
-        if not 0 <= self.variation < self.bytes:
-            raise ValueError(f"variation_bytes={self.variation} is not between 0 and bytes")
-        if not 0 <= self.pause_us <= 1_000_000:
-            raise ValueError(f"pause_us={self.pause_us} is not between 0 and 1000000")
+        if "variation_bytes" not in arguments.options:
+            self.variation_bytes = min(20, self.bytes - 1)
+        if self.variation_bytes >= self.bytes:
+            raise ValueError(f"variation_bytes={self.variation_bytes} is not below bytes")
 
     def add_toxic(self, controls: Controls) -> None:
         slicer = {
             "average_size": self.bytes,
-            "size_variation": self.variation,
+            "size_variation": self.variation_bytes,
             "delay": self.pause_us,
         }
         controls.net.add_toxic(self.links, "slicer", slicer, owner=self.owner)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from urteil.chaos.controls import Controls
 from urteil.chaos.fault_arguments import FaultArguments
-from urteil.chaos.faults.base.degraded_links import CLIENTS, DegradedLinks
+from urteil.chaos.fault_options import whole_number
+from urteil.chaos.faults.base.degraded_links import DegradedLinks
 from urteil.chaos.observations import Transfer
 
 
@@ -17,14 +16,12 @@ class SlowClose(DegradedLinks):
     about = "delay the close of connections: the other side sees it late"
     dst_closes = True
     proves = "milliseconds from one side's close to the other side's, before and after"
-    options: ClassVar[dict[str, str]] = {
-        "delay_ms": "delay of a close each way, 100 to 30000 (default 2000)",
-        **CLIENTS,
-    }
+    delay_ms: int = whole_number(
+        2000, "delay of a close each way", unit="ms", least=100, most=30_000
+    )
 
     def __init__(self, arguments: FaultArguments) -> None:
         super().__init__(arguments)
-        self.delay_ms = int(arguments.number("delay_ms", 2000, least=100, most=30_000))
         self.timeout_s = 5 + 2 * self.delay_ms / 1000
 
     def add_toxic(self, controls: Controls) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
 from urteil.chaos.faults.base.cut_links import CutLinks
@@ -18,7 +16,6 @@ class ZookeeperFromZookeeper(CutLinks):
     about = "cut ZooKeeper servers from the rest of their ensemble, but not from the brokers"
     selectors = "zookeeper_leader, zookeeper_minority, zookeeper_majority or zk1, ..."
     sample = "zookeeper_leader"
-    options: ClassVar[dict[str, str]] = {"close": "break connections rather than stall them"}
 
     def choose(self, controls: Controls) -> list[Link]:
         inside = node_selectors.select_nodes(controls, self.arguments)

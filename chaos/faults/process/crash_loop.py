@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import cycle
-from typing import ClassVar
 
 from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
 from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.fault_options import number
 from urteil.chaos.faults.base.fault import Fault, Proof, describe_stopped_nodes, run_on_all
-from urteil.chaos.faults.base.recurring_steps import RecurringSteps
+from urteil.chaos.faults.base.recurring_steps import RecurringSteps, check_range
 from urteil.chaos.observations import NodeState
 
 
@@ -22,18 +22,15 @@ class CrashLoop(Fault):
     about = "kill and start a node again and again, at moments that the seed decides"
     sample_s = 4.0
     proves = "process ids that are gone, and the number of restarts"
-    options: ClassVar[dict[str, str]] = {
-        "lowest_ms": "the shortest time between a kill and a start (default 200)",
-        "highest_ms": "the longest such time (default 2000)",
-    }
+    lowest_ms: float = number(
+        200, "the shortest time between a kill and a start", unit="ms", least=0, most=60_000
+    )
+    highest_ms: float = number(2000, "the longest such time", unit="ms", least=0, most=60_000)
     loop: RecurringSteps | None = None
 
     def __init__(self, arguments: FaultArguments) -> None:
         super().__init__(arguments)
-        self.lowest_s = arguments.number("lowest_ms", 200) / 1000
-        self.highest_s = arguments.number("highest_ms", 2000) / 1000
-        if not 0 <= self.lowest_s <= self.highest_s <= 60:
-            raise ValueError("lowest_ms and highest_ms: 0 <= lowest_ms <= highest_ms <= 60000")
+        check_range(self.lowest_ms, self.highest_ms)
 
     def begin(self, controls: Controls) -> Proof:
         victims = self.targets = tuple(node_selectors.select_running(controls, self.arguments))
@@ -41,7 +38,8 @@ class CrashLoop(Fault):
         after = run_on_all(controls.kill, victims)
         dead = [status for status in after if status.state is NodeState.DEAD]
         steps = self._steps(controls, victims)
-        self.loop = RecurringSteps(steps, self.arguments.random(), self.lowest_s, self.highest_s)
+        pauses_s = self.lowest_ms / 1000, self.highest_ms / 1000
+        self.loop = RecurringSteps(steps, self.arguments.random(), *pauses_s)
         text = ", ".join(f"{s.node}: pid {pids[s.node]} gone, exit {s.exit_code}" for s in dead)
         return Proof(acted=bool(dead) and len(dead) == len(victims), text=text)
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import ClassVar
 
 from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
-from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.fault_options import text
 from urteil.chaos.faults.base.fault import Fault, Proof, describe_stopped_nodes
 from urteil.chaos.waiting import until
 
 SETTLES_S = 20.0
 UPDATE_METADATA, STOP_REPLICA = "UpdateMetadata", "StopReplica"
-COMMANDS = (UPDATE_METADATA, STOP_REPLICA)
 
 
 class LateCommand(Fault):
@@ -26,25 +24,18 @@ class LateCommand(Fault):
     name = "late_command"
     about = "restart a broker, then deliver a controller's request from before the restart"
     proves = "another process id serves, and its response to the request"
-    options: ClassVar[dict[str, str]] = {
-        "command": f"{UPDATE_METADATA} (the default) or {STOP_REPLICA}",
-    }
-
-    def __init__(self, arguments: FaultArguments) -> None:
-        super().__init__(arguments)
-        self.command = str(arguments.options.get("command", UPDATE_METADATA))
-        if self.command not in COMMANDS:
-            raise ValueError(f"unknown command {self.command!r}: give {' or '.join(COMMANDS)}")
+    command: str = text(
+        UPDATE_METADATA, "the late request", choices=(UPDATE_METADATA, STOP_REPLICA)
+    )
 
     def begin(self, controls: Controls) -> Proof:
         self.targets = tuple(node_selectors.select_running(controls, self.arguments))
-        command = self.command
         texts, acted = [], True
         for node in self.targets:
             old = controls.status(node).pid
             build_request = (
                 controls.commands.stop_replica_request
-                if command == STOP_REPLICA
+                if self.command == STOP_REPLICA
                 else controls.commands.update_metadata_request
             )
             request = build_request(node)
@@ -54,7 +45,7 @@ class LateCommand(Fault):
             answer = controls.commands.send(node, request) or "no error"
             acted = acted and new != old
             texts.append(
-                f"{node}: pid {old} ended, pid {new} responds to a late {command}: {answer}"
+                f"{node}: pid {old} ended, pid {new} responds to a late {self.command}: {answer}"
             )
         return Proof(acted=acted, text="; ".join(texts))
 

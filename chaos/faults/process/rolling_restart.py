@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
+from urteil.chaos.fault_options import flag, number
 from urteil.chaos.faults.base.fault import Fault, Proof, describe_stopped_nodes
 
 
@@ -17,21 +16,21 @@ class RollingRestart(Fault):
     proves = "every process id ended, and a new one serves"
     sample = "controller"
     expiry_s = 600.0
-    options: ClassVar[dict[str, str]] = {
-        "kill": "SIGKILL instead of SIGTERM",
-        "deadline_s": "seconds for the cluster to be healthy before the next restart (default 60)",
-    }
+    kill: bool = flag("SIGKILL instead of SIGTERM")
+    deadline_s: float = number(
+        60.0, "time for the cluster to be healthy before the next restart", unit="s", least=0
+    )
 
     def begin(self, controls: Controls) -> Proof:
         self.targets = tuple(node_selectors.select_running(controls, self.arguments))
         texts, acted = [], True
         for node in self.targets:
             old = controls.status(node).pid
-            ended = controls.kill(node) if self.arguments.flag("kill") else controls.stop(node)
+            ended = controls.kill(node) if self.kill else controls.stop(node)
             new = controls.start(node).pid
             acted = acted and new != old
             texts.append(f"{node}: pid {old} ended, exit {ended.exit_code}, now {new}")
-            controls.await_healthy(deadline_s=self.arguments.number("deadline_s", 60))
+            controls.await_healthy(deadline_s=self.deadline_s)
         return Proof(acted=acted, text="; ".join(texts))
 
     def heal(self, controls: Controls) -> str:

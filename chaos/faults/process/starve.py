@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar
 
 from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
-from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.fault_options import number
 from urteil.chaos.faults.base.fault import KAFKA, MIX, URTEIL, Fault, Proof, run_on_all
 from urteil.chaos.observations import Limits
 from urteil.chaos.waiting import until
 
-CPUS = 0.1
 THROTTLED_PERIODS = 3
 REQUESTS = 3000
 DEADLINE_S = 10.0
@@ -26,13 +24,7 @@ class Starve(Fault):
     about = "leave a node a fraction of one processor while it runs"
     proves = "periods in which the process was stopped or throttled by its control group"
     on_targets = (URTEIL, KAFKA, MIX)
-    options: ClassVar[dict[str, str]] = {
-        "cpus": f"share of one processor, 0.01 to 0.9 (default {CPUS})"
-    }
-
-    def __init__(self, arguments: FaultArguments) -> None:
-        super().__init__(arguments)
-        self.cpus = arguments.number("cpus", CPUS, least=0.01, most=0.9)
+    cpus: float = number(0.1, "share of one processor", least=0.01, most=0.9)
 
     def begin(self, controls: Controls) -> Proof:
         self.targets = tuple(node_selectors.select_running(controls, self.arguments))

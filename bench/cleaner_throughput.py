@@ -16,6 +16,7 @@ from confluent_kafka.admin import (
 )
 from load_tools import Load
 
+from urteil.chaos.waiting import until
 from urteil.harness.scenario import ClusterSpec
 
 SPEC = ClusterSpec(
@@ -79,10 +80,10 @@ def _allow(admin: AdminClient) -> None:
 def _await_checkpoint(folder: Path, topic: str) -> None:
     """Wait until the cleaner's checkpoint contains the partition."""
     checkpoint = folder / "cleaner-offset-checkpoint"
-    deadline = time.monotonic() + CLEANED_DEADLINE_S
-    while time.monotonic() < deadline:
+
+    def is_cleaned() -> bool:
         lines = checkpoint.read_text().splitlines()[2:] if checkpoint.exists() else []
-        if any(line.split()[0] == topic and int(line.split()[2]) > 0 for line in lines):
-            return
-        time.sleep(POLL_S)
-    raise TimeoutError(f"not cleaned after {CLEANED_DEADLINE_S} s")
+        return any(line.split()[0] == topic and int(line.split()[2]) > 0 for line in lines)
+
+    if not until(is_cleaned, deadline_s=CLEANED_DEADLINE_S, poll_s=POLL_S):
+        raise TimeoutError(f"not cleaned after {CLEANED_DEADLINE_S} s")

@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from load_tools import Load
 
+from urteil.chaos.waiting import until
 from urteil.harness.protocol.connection import Connection
 from urteil.harness.protocol.framing import encode_request, encode_string
 from urteil.harness.scenario import ClusterSpec
@@ -58,16 +59,19 @@ def _addresses(load: Load) -> dict[str, str]:
 
 def _await_coordinator(addresses: dict[str, str], group: str) -> str:
     """The coordinator of all groups, once it answers."""
-    deadline = time.monotonic() + DEADLINE_S
     request = encode_request(COORDINATOR, 1, encode_string(group))
-    while time.monotonic() < deadline:
+
+    def find_coordinator() -> str:
         connection = Connection(addresses["b1"], TIMEOUT_S)
         error, node = struct.unpack_from(">hi", connection.call(request), 4)
         connection.close()
-        if not error and _position(addresses[f"b{node}"], group) is not None:
-            return f"b{node}"
-        time.sleep(POLL_S)
-    raise TimeoutError(f"no coordinator of {group} after {DEADLINE_S:g} s")
+        answers = not error and _position(addresses[f"b{node}"], group) is not None
+        return f"b{node}" if answers else ""
+
+    coordinator = until(find_coordinator, deadline_s=DEADLINE_S, poll_s=POLL_S)
+    if not coordinator:
+        raise TimeoutError(f"no coordinator of {group} after {DEADLINE_S:g} s")
+    return coordinator
 
 
 # Commits
@@ -92,8 +96,8 @@ def _check_commit(answer: bytes) -> None:
 def _commits_per_s(address: str, seconds: float) -> float:
     def commit(number: int) -> int:
         connection, done = Connection(address, TIMEOUT_S), 0
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
             _check_commit(connection.call(_commit(f"bench-{number}", range(1), done)))
             done += 1
         connection.close()
@@ -217,11 +221,14 @@ def _fail_over(load: Load, addresses: dict[str, str], home: str) -> tuple[float,
     others = [address for node, address in addresses.items() if node != home]
     began, session_s = time.monotonic(), 0.0
     controls.kill(home)
-    while time.monotonic() - began < DEADLINE_S:
+
+    def is_answered() -> bool:
+        nonlocal session_s
         if not session_s and home not in controls.registered():
             session_s = time.monotonic() - began
-        if any(_position(one, f"full-{GROUPS - 1}") == GROUPS - 1 for one in others):
-            answered_s = time.monotonic() - began
-            return session_s or answered_s, answered_s
-        time.sleep(POLL_S)
-    raise TimeoutError(f"no successor of {home} answers after {DEADLINE_S:g} s")
+        return any(_position(one, f"full-{GROUPS - 1}") == GROUPS - 1 for one in others)
+
+    if not until(is_answered, deadline_s=DEADLINE_S, poll_s=POLL_S):
+        raise TimeoutError(f"no successor of {home} answers after {DEADLINE_S:g} s")
+    answered_s = time.monotonic() - began
+    return session_s or answered_s, answered_s

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,6 +12,7 @@ import psutil
 from kafka import KafkaAdminClient
 from kafka.admin import NewTopic
 
+from urteil.chaos.waiting import until
 from urteil.harness.cluster import Cluster
 from urteil.harness.dependencies.kafka import kafka_tool
 
@@ -69,13 +69,14 @@ class Load:
         """Return when all brokers have been nearly idle for half a second."""
         pids = [self.cluster.runtime.status(node).pid for node in self.cluster.plan.brokers]
         processes = [psutil.Process(pid) for pid in pids]
-        deadline = time.monotonic() + REST_DEADLINE_S
-        while time.monotonic() < deadline:
+
+        def are_idle() -> bool:
             before = [sum(one.cpu_times()[:2]) for one in processes]
             psutil.cpu_percent(interval=REST_WINDOW_S)
             after = [sum(one.cpu_times()[:2]) for one in processes]
-            if sum(after) - sum(before) < REST_SHARE * REST_WINDOW_S * len(processes):
-                return
+            return sum(after) - sum(before) < REST_SHARE * REST_WINDOW_S * len(processes)
+
+        until(are_idle, deadline_s=REST_DEADLINE_S, poll_s=0.0)
 
     def tool(self, main: str, arguments: Sequence[str]) -> str:
         java, *rest = kafka_tool(f"org.apache.kafka.tools.{main}", arguments)

@@ -9,6 +9,8 @@ from kafka import KafkaAdminClient
 from kafka.admin import NewTopic
 from load_tools import Load
 
+from urteil.chaos.waiting import until
+
 PARTITIONS = 2000
 A_TOPIC = 100
 LED_DEADLINE_S = 300
@@ -54,10 +56,10 @@ def _kill(load: Load, admin: KafkaAdminClient, victim: str) -> tuple[float, floa
     controls = load.cluster.controls()
     began = time.monotonic()
     controls.kill(victim)
-    while victim in controls.registered():
-        if time.monotonic() - began > LED_DEADLINE_S:
-            raise TimeoutError(f"{victim} is still registered after {LED_DEADLINE_S} s")
-        time.sleep(POLL_S)
+    if not until(
+        lambda: victim not in controls.registered(), deadline_s=LED_DEADLINE_S, poll_s=POLL_S
+    ):
+        raise TimeoutError(f"{victim} is still registered after {LED_DEADLINE_S} s")
     gone_s = time.monotonic() - began
     _await_leaders(admin, without=int(victim[1:]))
     return gone_s, time.monotonic() - began
@@ -73,16 +75,15 @@ def _bring_back(load: Load, admin: KafkaAdminClient, broker: str) -> None:
 
 def _await_leaders(admin: KafkaAdminClient, *, without: int) -> None:
     """Wait until broker 1 reports a leader other than `without` for every partition."""
-    deadline = time.monotonic() + LED_DEADLINE_S
-    while time.monotonic() < deadline:
-        topics = admin.describe_topics()
+
+    def are_led() -> bool:
         leaders = [
             partition["leader_id"]
-            for topic in topics
+            for topic in admin.describe_topics()
             if topic["name"].startswith("many-")
             for partition in topic["partitions"]
         ]
-        if len(leaders) == PARTITIONS and not {-1, without} & set(leaders):
-            return
-        time.sleep(POLL_S)
-    raise TimeoutError(f"{PARTITIONS} partitions are not all led after {LED_DEADLINE_S} s")
+        return len(leaders) == PARTITIONS and not {-1, without} & set(leaders)
+
+    if not until(are_led, deadline_s=LED_DEADLINE_S, poll_s=POLL_S):
+        raise TimeoutError(f"{PARTITIONS} partitions are not all led after {LED_DEADLINE_S} s")

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker.nodes import Nodes, until
+from tests.broker.nodes import Nodes
 from tests.broker.traffic import Traffic, read_all
 from tests.broker.zookeeper.server import ZooKeeperServer
+from tests.waiting import until
 
 PARTITIONS, TOPICS = 3, ("orders",)
 

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from tests.broker.nodes import Nodes, until
+from tests.broker.nodes import Nodes
 from tests.broker.traffic import Traffic, read_all
 from tests.broker.zookeeper.server import ZooKeeperServer
 from tests.conformance.side import Side
+from tests.waiting import until
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import DescribeLogDirsRequest, MetadataRequest
 from urteil.harness.dependencies.kafka import kafka_tool

@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 from kafka import KafkaAdminClient
 
-from tests.broker.nodes import Nodes, until
+from tests.broker.nodes import Nodes
 from tests.broker.traffic import Traffic, read_all
 from tests.broker.zookeeper.server import ZooKeeperServer
+from tests.waiting import until
 
 TOPICS = {"replicated": 3, "alone": 1}
 PARTITIONS = 3

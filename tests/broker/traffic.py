@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
-from tests.broker.nodes import until
+from tests.waiting import until
 from urteil.harness.clients.kafka_python_fixes import refresh_unknown_leader
 
 Place = tuple[str, int, int]  # topic, partition, offset

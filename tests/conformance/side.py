@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import socket
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -12,6 +11,7 @@ from typing import Any, Final, TypeVar
 from kazoo.client import KazooClient
 
 from tests.conformance.plain import plain
+from tests.waiting import until
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.framing import RequestHeader, decode_response, encode_request
 from urteil.broker.wire.messages import (
@@ -312,11 +312,8 @@ class Side:
         return found[0]
 
     def until(self, condition: Callable[[], bool], *, deadline_s: float = 30.0) -> None:
-        """Ask again and again until it holds."""
-        deadline = time.monotonic() + deadline_s
-        while not condition():
-            assert time.monotonic() < deadline, f"{self.name}: never held"
-            time.sleep(POLL_S)
+        """Wait until the condition holds."""
+        until(condition, self.name, deadline_s=deadline_s, poll_s=POLL_S)
 
     def until_everywhere(self, condition: Callable[[int], bool]) -> None:
         """Ask each broker again and again until it holds there, one after the other."""

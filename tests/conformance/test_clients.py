@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from tests.conformance.conftest import QUICK
 from tests.conformance.side import Side
-from tests.waiting import LONG_S
+from tests.waiting import LONG_S, until
 from urteil.harness.cluster import Cluster
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.targets import UrteilTarget
@@ -73,11 +72,12 @@ class Member:
 def poll_until(
     members: Sequence[Member], condition: Callable[[], bool], deadline_s: float = LONG_S
 ) -> None:
-    deadline = time.monotonic() + deadline_s
-    while not condition():
-        assert time.monotonic() < deadline, [(one.holds, one.seen) for one in members]
-        for one in members:
-            one.poll()
+    def poll() -> bool:
+        for member in members:
+            member.poll()
+        return condition()
+
+    until(poll, lambda: [(one.holds, one.seen) for one in members], deadline_s=deadline_s)
 
 
 @pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])

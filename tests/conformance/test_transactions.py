@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from tests.conformance.conftest import QUICK
 from tests.conformance.side import Side
 from tests.conformance.transactional import WAIT_S, producer, read, reader, send, settle
 from tests.conformance.transactions import coordinator
+from tests.waiting import until
 from urteil.harness.cluster import Cluster
 from urteil.harness.dependencies.kafka import kafka_tool
 from urteil.harness.scenario import ClusterSpec
@@ -114,9 +114,7 @@ def test_one_that_lasts_too_long_is_aborted(cluster: Cluster, topic: str) -> Non
     quick.begin_transaction()
     send(quick, topic, ["in time"] * 3)
     quick.commit_transaction(WAIT_S)
-    deadline = time.monotonic() + WAIT_S
-    while read(cluster, topic, "read_committed") != ["in time"] * 3:
-        assert time.monotonic() < deadline
+    until(lambda: read(cluster, topic, "read_committed") == ["in time"] * 3, deadline_s=WAIT_S)
     with pytest.raises(KafkaException):
         slow.commit_transaction(WAIT_S)
 
@@ -138,10 +136,12 @@ def test_kafkas_tool_reads_the_state_and_the_offsets(cluster: Cluster, topic: st
     send(one, topic, ["value"])
     consumer = reader(cluster, **{"group.id": "dumped group"})
     consumer.subscribe([topic])
-    deadline = time.monotonic() + WAIT_S
-    while not consumer.assignment():
-        assert time.monotonic() < deadline
+
+    def is_assigned() -> bool:
         consumer.poll(0.1)
+        return bool(consumer.assignment())
+
+    until(is_assigned, deadline_s=WAIT_S)
     where = [TopicPartition(topic, 0, 1)]
     one.send_offsets_to_transaction(where, consumer.consumer_group_metadata(), WAIT_S)
     one.commit_transaction(WAIT_S)

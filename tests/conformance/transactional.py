@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from tests.conformance.side import Side
+from tests.waiting import until
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import ListTransactionsRequest
 from urteil.harness.cluster import Cluster
@@ -61,13 +61,16 @@ def read(cluster: Cluster, topic: str, isolation: str) -> list[str]:
     settle(cluster)
     consumer = reader(cluster, **{"isolation.level": isolation, "enable.partition.eof": True})
     consumer.assign([TopicPartition(topic, index, 0) for index in range(PARTITIONS)])
-    seen, ends, deadline = [], set(), time.monotonic() + WAIT_S
-    while len(ends) < PARTITIONS:
-        assert time.monotonic() < deadline, (seen, ends)
+    values, ends = [], set()
+
+    def is_at_the_ends() -> bool:
         for message in consumer.consume(500, 0.2):
             if message.error():
                 ends.add(message.partition())
             else:
-                seen.append(message.value().decode())
+                values.append(message.value().decode())
+        return len(ends) == PARTITIONS
+
+    until(is_at_the_ends, lambda: (values, ends), deadline_s=WAIT_S)
     consumer.close()
-    return sorted(seen)
+    return sorted(values)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -43,8 +42,7 @@ def children(tmp_path: Path) -> Iterator[dict[str, Child]]:
     found = {name: Child(tmp_path, name, code) for name, code in codes.items()}
     stopped = found["stopped"].process
     stopped.send_signal(signal.SIGSTOP)
-    while psutil.Process(stopped.pid).status() != psutil.STATUS_STOPPED:
-        time.sleep(0.01)
+    until(lambda: psutil.Process(stopped.pid).status() == psutil.STATUS_STOPPED)
     found["gone"].process.kill()
     found["gone"].process.wait()
     yield found

@@ -12,10 +12,10 @@ import pytest
 from confluent_kafka import Producer
 from kazoo.exceptions import NoNodeError
 
-from tests.broker.nodes import until
 from tests.conformance.records import NOW_MS, batch, produce
 from tests.conformance.side import Side
 from tests.interop.contents import Contents, contents
+from tests.waiting import until
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import InitProducerIdRequest
 from urteil.harness.cluster import Cluster

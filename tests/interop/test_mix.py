@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from tests.broker.nodes import until
 from tests.broker.traffic import Traffic, read_all
 from tests.conformance.records import batch, produce
 from tests.conformance.side import Side
 from tests.interop.groups import GROUPS, commit, committed
+from tests.waiting import until
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import DeleteTopicsRequest, InitProducerIdRequest
 from urteil.harness.cluster import Cluster

@@ -7,7 +7,6 @@ import contextlib
 import json
 import socket
 import subprocess
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -15,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.ports import free_port
+from tests.waiting import until
+from urteil.chaos.waiting import retry
 from urteil.harness.dependencies.chromium import chromium
 
 START_S = 60.0
@@ -54,12 +55,8 @@ class Browser:
         return self._ask("POST", "/execute/sync", {"script": script, "args": []})
 
     def until(self, condition: str, deadline_s: float = 60.0) -> None:
-        """Wait until an expression is true; TimeoutError with it when it does not become so."""
-        end = time.monotonic() + deadline_s
-        while not self.run(f"return Boolean({condition})"):
-            if time.monotonic() > end:
-                raise TimeoutError(condition)
-            time.sleep(0.05)
+        """Wait until an expression is true."""
+        until(lambda: self.run(f"return Boolean({condition})"), condition, deadline_s=deadline_s)
 
     def errors(self) -> list[str]:
         """What the console complained of."""
@@ -122,12 +119,7 @@ def running_browser(log: Path) -> Iterator[Browser]:
 
 
 def _await(port: int) -> None:
-    end = time.monotonic() + START_S
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-            return
-        except OSError:
-            if time.monotonic() > end:
-                raise
-            time.sleep(0.05)
+    def connect() -> None:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+
+    retry(connect, OSError, deadline_s=START_S)

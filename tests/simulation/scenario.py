@@ -17,6 +17,7 @@ from tests.simulation.client import Client, History, Producer, Reader
 from tests.simulation.cluster import BROKERS, PROPERTIES, Cluster, process
 from tests.simulation.loop import SimulatedLoop
 from tests.simulation.schedule import LATENCY_S, Schedule
+from tests.waiting import holds_within
 
 TOPIC = "t"
 PARTITIONS = 3
@@ -146,12 +147,8 @@ async def _play(loop: SimulatedLoop, seed: int, scale: Scale, run: Run) -> Evide
 
 
 async def _until(condition: Callable[[], bool], within_s: float, what: str) -> None:
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + within_s
-    while not condition():
-        if loop.time() > deadline:
-            raise TimeoutError(f"{what}: not within {within_s:.0f} s of the start")
-        await asyncio.sleep(0.05)
+    if not await holds_within(condition, within_s, poll_s=0.05):
+        raise TimeoutError(f"{what}: not within {within_s:.0f} s of the start")
 
 
 def _registered(cluster: Cluster) -> bool:
@@ -201,19 +198,20 @@ async def _recover(
     evidence: Evidence,
 ) -> None:
     """Health again, and every send settled, within `recovery_s`."""
-    deadline = loop.time() + scale.recovery_s
-    while not (cluster.is_healthy(PARTITIONS) and all(task.done() for task in producing)):
-        await asyncio.sleep(0.2)
-        if loop.time() > deadline:
-            states = {place: (one.leader, one.isr) for place, one in cluster.states().items()}
-            open_sends = [send for send in evidence.history.sends if send.end_s < 0 or
-                          (send.outcome == "info" and send.producer_id >= 0)]  # fmt: skip
-            evidence.troubles.append(
-                f"{scale.recovery_s:.0f} s after healing: states {states}, up "
-                f"{sorted(cluster.lives)}, controller {cluster.controller()}, registered "
-                f"{cluster.ensemble.children('/brokers/ids')}, unsettled {open_sends[:3]}"
-            )
-            break
+    has_recovered = await holds_within(
+        lambda: cluster.is_healthy(PARTITIONS) and all(task.done() for task in producing),
+        scale.recovery_s,
+        poll_s=0.2,
+    )
+    if not has_recovered:
+        states = {place: (one.leader, one.isr) for place, one in cluster.states().items()}
+        open_sends = [send for send in evidence.history.sends if send.end_s < 0 or
+                      (send.outcome == "info" and send.producer_id >= 0)]  # fmt: skip
+        evidence.troubles.append(
+            f"{scale.recovery_s:.0f} s after healing: states {states}, up "
+            f"{sorted(cluster.lives)}, controller {cluster.controller()}, registered "
+            f"{cluster.ensemble.children('/brokers/ids')}, unsettled {open_sends[:3]}"
+        )
     for task in producing:
         if task.done():
             task.result()
@@ -237,9 +235,7 @@ async def _read_all(
             if position < watermark:
                 evidence.troubles.append(f"partition {n} ended at {position} of {watermark}")
         evidence.final[TOPIC, n] = [one for one in final.reads if one.partition == n]
-    deadline = loop.time() + scale.recovery_s
-    while not _caught_up(cluster) and loop.time() < deadline:
-        await asyncio.sleep(0.2)
+    await holds_within(lambda: _caught_up(cluster), scale.recovery_s, poll_s=0.2)
     for broker_id, life in cluster.lives.items():
         replicas = getattr(life.broker, "replicas", None)
         watermarks: dict[Place, int] = {

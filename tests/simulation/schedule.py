@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from tests.simulation.cluster import BROKERS, Cluster, process
 from tests.simulation.loop import SimulatedLoop
 from tests.simulation.zookeeper import HOST
+from tests.waiting import holds_within
 
 REBOOT_S = (0.2, 9.0)
 """A machine without power may be back before its session has ended."""
@@ -219,12 +220,7 @@ class Schedule:
 
     async def _comes(self, condition: Callable[[], bool], within_s: float = RECOVERY_S) -> bool:
         """Wait for it; False when it never comes, which is for the end of the run to find."""
-        deadline = self._loop.time() + within_s
-        while not condition():
-            if self._loop.time() > deadline:
-                return False
-            await asyncio.sleep(0.1)
-        return True
+        return await holds_within(condition, within_s, poll_s=0.1)
 
     # links
 

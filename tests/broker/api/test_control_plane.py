@@ -12,7 +12,7 @@ import pytest
 
 from tests.broker.api.request_contexts import context
 from tests.broker.net.raw import run
-from tests.broker.zookeeper.server import until
+from tests.waiting import wait_until
 from urteil.broker.api.control_plane import leader_and_isr, stop_replica, update_metadata
 from urteil.broker.api.metadata import metadata
 from urteil.broker.base.tasks import Tasks
@@ -184,7 +184,7 @@ def test_unannounced_deletion_is_found_in_zookeeper(now: tuple[int, int]) -> Non
             broker, request_context, topics(*now, anew=4)
         )  # after ZooKeeper looked
         answers.set()
-        await until(lambda: "gone" in forgotten, "the topic that is gone")
+        await wait_until(lambda: "gone" in forgotten, "the topic that is gone")
         assert set(broker.metadata.topics) == {"kept", "new", "anew"}
         assert set(broker.metadata.topic_names.values()) == {"kept", "new", "anew"}
         assert forgotten == ["anew", "gone"]

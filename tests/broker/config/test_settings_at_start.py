@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.broker.nodes import Nodes, until
+from tests.broker.nodes import Nodes
 from tests.broker.zookeeper.server import ZooKeeperServer
 from tests.conformance.configs import BROKER, SET, TOPIC, change, values
 from tests.conformance.side import Side
+from tests.waiting import until
 from urteil.broker.wire.messages import MetadataRequest
 
 KEYS = ("message.max.bytes", "log.retention.ms", "log.segment.bytes")

@@ -12,7 +12,7 @@ import pytest
 
 from tests.broker.api.request_contexts import context
 from tests.broker.net.raw import run
-from tests.broker.zookeeper.server import until
+from tests.waiting import wait_until
 from urteil.broker.api.control_plane import stop_replica, update_metadata
 from urteil.broker.base.offload import STEP, Steps
 from urteil.broker.config import topic_settings
@@ -117,7 +117,7 @@ def test_unread_settings_delete_nothing_and_require_all_replicas(
         assert meanwhile.min_insync_replicas > 1000
         known.forget("gone")
         answers.set()
-        await until(lambda: changes, "what was read late")
+        await wait_until(lambda: changes, "what was read late")
         assert known.overrides("t") == {"retention.ms": "1000"}
         assert known.overrides("gone") == {}
         assert changes == [("t", {"retention.ms": "1000"})]

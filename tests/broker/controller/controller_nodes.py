@@ -12,8 +12,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
-from tests.broker.zookeeper.server import ZooKeeperServer, expire, until
+from tests.broker.zookeeper.server import ZooKeeperServer, expire
 from tests.ports import free_port
+from tests.waiting import wait_until
 from urteil.broker.base.clock import Clock
 from urteil.broker.config.broker_config import load_config
 from urteil.broker.controller.controller import Controller
@@ -186,13 +187,13 @@ class Nodes(dict[int, Node]):
                 if one.controller.term and one.controller.epoch > above_epoch
             ]
 
-        await until(lambda: len(found()) == 1, "one controller")
+        await wait_until(lambda: len(found()) == 1, "one controller")
         return found()[0]
 
     async def all_alive(self, *ids: int) -> None:
         """Wait until every node has exactly these live brokers."""
         for node in self.values():
-            await until(lambda n=node: n.alive() == list(ids), f"{ids} alive")  # type: ignore[misc]
+            await wait_until(lambda n=node: n.alive() == list(ids), f"{ids} alive")  # type: ignore[misc]
 
     async def make_topic(self, name: str, partitions: dict[int, tuple[int, ...]]) -> None:
         assignment = TopicAssignment(partitions=partitions)
@@ -210,12 +211,16 @@ class Nodes(dict[int, Node]):
     async def until_state(
         self, topic: str, *, leader: int, isr: tuple[int, ...], partition: int = 0
     ) -> PartitionState:
-        async with asyncio.timeout(60):
-            while True:
-                state = await self.state(topic, partition)
-                if state is not None and (state.leader, state.isr) == (leader, isr):
-                    return state
-                await asyncio.sleep(0.01)
+        states: list[PartitionState | None] = []
+
+        async def is_reached() -> bool:
+            states[:] = [state := await self.state(topic, partition)]
+            return state is not None and (state.leader, state.isr) == (leader, isr)
+
+        await wait_until(is_reached, lambda: states)
+        (state,) = states
+        assert state is not None
+        return state
 
 
 @asynccontextmanager

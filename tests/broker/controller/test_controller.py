@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from tests.broker.controller.controller_nodes import Node, Nodes, nodes, run
-from tests.broker.zookeeper.server import ZooKeeperServer, until
+from tests.broker.zookeeper.server import ZooKeeperServer
+from tests.waiting import wait_until
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
     AlterPartitionRequest,
@@ -22,8 +23,8 @@ def test_new_topic_gets_leaders_and_is_announced(zookeeper: ZooKeeperServer, chr
             first = await cluster.until_state("t", leader=2, isr=(2, 3))
             assert (first.leader_epoch, first.partition_epoch) == (0, 0)
             for node in cluster.values():
-                await until(lambda n=node: len(n.metadata("t")) == 2, "metadata")  # type: ignore[misc]
-            await until(lambda: len(cluster[3].states("t")) == 2, "both replicas of broker 3")
+                await wait_until(lambda n=node: len(n.metadata("t")) == 2, "metadata")  # type: ignore[misc]
+            await wait_until(lambda: len(cluster[3].states("t")) == 2, "both replicas of broker 3")
             assert list(cluster[2].states("t")) == [0]
             role = cluster[2].states("t")[0]
             assert (role.leader, role.isr, role.replicas, role.is_new) == (2, (2, 3), (2, 3), True)
@@ -47,10 +48,10 @@ def test_a_dead_leader_is_replaced_and_comes_back_as_follower(
             state = await cluster.until_state("t", leader=2, isr=(2, 1))
             assert state.leader_epoch == 1
             await cluster.all_alive(1, 2)
-            await until(lambda: cluster[1].states("t")[0].leader == 2, "the follower hears")
+            await wait_until(lambda: cluster[1].states("t")[0].leader == 2, "the follower hears")
             assert cluster[1].metadata("t")[0].offline_replicas == (3,)
             back = await cluster.add(3)
-            await until(lambda: back.states("t"), "the broker that came back hears")
+            await wait_until(lambda: back.states("t"), "the broker that came back hears")
             assert back.states("t")[0].leader == 2
             assert back.metadata("t")[0].leader == 2
             assert await cluster.state("t") == state
@@ -68,7 +69,7 @@ def test_joining_broker_gets_live_brokers_before_its_roles(
             await cluster.make_topic("t", {0: (1, 3, 2), 1: (3, 2, 1)})
             await cluster.until_state("t", leader=1, isr=(1, 2))
             come = await cluster.add(3)
-            await until(lambda: len(come.states("t")) == 2, "roles of both partitions")
+            await wait_until(lambda: len(come.states("t")) == 2, "roles of both partitions")
             first = come.received[0]
             assert isinstance(first, UpdateMetadataRequest)
             assert [one.id for one in first.live_brokers] == [1, 2, 3]
@@ -89,7 +90,7 @@ def test_restart_within_one_watch_is_noticed_by_czxid(
             other = await cluster.add(2, earlier_port=cluster[2].port)
             assert other.registration.epoch > old
             await cluster.until_state("t", leader=1, isr=(1,))
-            await until(lambda: other.states("t"), "the new incarnation hears")
+            await wait_until(lambda: other.states("t"), "the new incarnation hears")
             assert other.states("t")[0].leader == 1
             assert all(one.broker_epoch == other.registration.epoch for one in other.received)
 
@@ -109,12 +110,12 @@ def test_failover_when_the_controllers_session_expires(
             await asyncio.to_thread(old.expire)
             new = await cluster.active(above_epoch=epoch)
             assert new.controller.epoch == epoch + 1
-            await until(lambda: old.registration.epoch > broker_epoch, "registration again")
+            await wait_until(lambda: old.registration.epoch > broker_epoch, "registration again")
             if new.id == old.id:
                 return
             assert not old.controller.is_active
             # it may have come back before the new controller looked, but never unseen
-            await until(
+            await wait_until(
                 lambda: old.received and old.received[-1].broker_epoch == old.registration.epoch,
                 "requests with the new broker epoch",
             )
@@ -134,7 +135,7 @@ def test_deleted_controller_znode_starts_an_election(
                 await old.zk.delete(znodes.CONTROLLER)
                 new = await cluster.active(above_epoch=epoch)
                 assert new.controller.epoch == epoch + 1
-                await until(lambda: _actives(cluster) == 1, "one controller alone")
+                await wait_until(lambda: _actives(cluster) == 1, "one controller alone")
             await cluster.make_topic("t", {0: (1, 2)})
             await cluster.until_state("t", leader=1, isr=(1, 2))
 
@@ -207,7 +208,7 @@ def test_isr_changes_are_written_and_answered(zookeeper: ZooKeeperServer, chroot
             await cluster.make_topic("t", {0: (1, 2)})
             await cluster.until_state("t", leader=1, isr=(1, 2))
             active = await cluster.active()
-            await until(lambda: cluster[1].states("t"), "the leader")
+            await wait_until(lambda: cluster[1].states("t"), "the leader")
             for epoch, isr in ((0, (1,)), (1, (1, 2))):
                 answer = await active.controller.alter_partition(
                     proposal(cluster[1], active, isr, epoch), 3
@@ -217,7 +218,7 @@ def test_isr_changes_are_written_and_answered(zookeeper: ZooKeeperServer, chroot
                 state = await cluster.state("t")
                 assert state is not None
                 assert (state.isr, state.partition_epoch, state.leader_epoch) == (isr, epoch + 1, 0)
-            await until(lambda: cluster[2].metadata("t")[0].zk_version == 2, "everybody hears")
+            await wait_until(lambda: cluster[2].metadata("t")[0].zk_version == 2, "everybody hears")
             # asked again, as after a lost answer: the same answer, no further write
             again = await active.controller.alter_partition(
                 proposal(cluster[1], active, (1, 2), 1), 3
@@ -253,7 +254,7 @@ def test_without_the_isr_there_is_no_leader_unless_unclean_is_allowed(
             )
             unclean = await cluster.until_state("t", leader=2, isr=(2,))
             assert (unclean.leader_epoch, unclean.recovery_state) == (2, 1)
-            await until(lambda: cluster[2].states("t")[0].leader == 2, "the new leader hears")
+            await wait_until(lambda: cluster[2].states("t")[0].leader == 2, "the new leader hears")
             assert cluster[2].states("t")[0].leader_recovery_state == 1
 
     run(scenario)
@@ -296,7 +297,7 @@ def test_controlled_shutdown_moves_all_leaders(zookeeper: ZooKeeperServer, chroo
             assert (answer.error_code, list(answer.remaining_partitions)) == (0, [])
             await cluster.until_state("t", leader=1, isr=(1, 3))
             await cluster.until_state("t", leader=1, isr=(1, 3), partition=1)
-            await until(
+            await wait_until(
                 lambda: set(cluster[2].stopped()) == {("t", 0, False), ("t", 1, False)},
                 "StopReplica without deletion",
             )
@@ -367,8 +368,10 @@ def test_controller_without_zookeeper_answers_not_controller(
             again = await cluster.active()
             assert again.controller.epoch >= epoch
             await cluster.make_topic("later", {0: (1, 2)})
-            async with asyncio.timeout(60):
-                while await cluster.state("later") is None:
-                    await asyncio.sleep(0.01)
+
+            async def has_state() -> bool:
+                return await cluster.state("later") is not None
+
+            await wait_until(has_state)
 
     run(scenario)

@@ -12,7 +12,8 @@ from uuid import UUID
 
 from tests.broker.controller.controller_nodes import run
 from tests.broker.controller.zookeeper_proxy import AnswerDroppingProxy
-from tests.broker.zookeeper.server import ZooKeeperServer, until
+from tests.broker.zookeeper.server import ZooKeeperServer
+from tests.waiting import wait_until
 from urteil.broker.controller.controller_election import ControllerElection
 from urteil.broker.controller.metadata_store import STATES_A_MULTI, MetadataStore
 from urteil.broker.controller.topic_admin import NewTopic, TopicAdmin
@@ -39,7 +40,7 @@ class Behind:
         task = asyncio.ensure_future(act)
         for left in reversed(range(writes)):
             self._gate.dropped, self._gate.armed = 0, True
-            await until(lambda: self._gate.dropped, "an answer is lost")
+            await wait_until(lambda: self._gate.dropped, "an answer is lost")
             assert not task.done()
             if meanwhile is not None and left == 0:
                 await meanwhile()

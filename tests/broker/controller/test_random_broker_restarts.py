@@ -17,6 +17,7 @@ from tests.broker.controller.controller_nodes import Node, Nodes, nodes, run
 from tests.broker.controller.test_controller import proposal
 from tests.broker.controller.test_topics import create, topic
 from tests.broker.zookeeper.server import ZooKeeperServer
+from tests.waiting import wait_until
 from urteil.broker.wire.messages import AlterPartitionReassignmentsRequest
 from urteil.broker.zookeeper import znodes
 from urteil.broker.zookeeper.session import NodeExistsError, NoNodeError
@@ -195,13 +196,13 @@ def test_random_restarts_end_in_a_consistent_cluster(
             for id in BROKERS:
                 if id not in cluster:
                     await cluster.add(id)
-            problem = "?"
-            try:
-                async with asyncio.timeout(60):
-                    while problem := await storm.settled():
-                        await asyncio.sleep(0.05)
-            except TimeoutError:
-                pytest.fail(problem)
+            problems: list[str] = []
+
+            async def is_settled() -> bool:
+                problems[:] = [await storm.settled()]
+                return problems == [""]
+
+            await wait_until(is_settled, lambda: problems[0], poll_s=0.05)
             await storm.observe()
 
     run(scenario)

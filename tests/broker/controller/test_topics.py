@@ -6,7 +6,8 @@ import asyncio
 from uuid import UUID
 
 from tests.broker.controller.controller_nodes import Node, nodes, run
-from tests.broker.zookeeper.server import ZooKeeperServer, until
+from tests.broker.zookeeper.server import ZooKeeperServer
+from tests.waiting import wait_until
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
     CreateTopicsRequest,
@@ -194,7 +195,7 @@ def test_auto_creation_from_any_broker(zookeeper: ZooKeeperServer, chroot: str) 
                     "__consumer_offsets": ErrorCode.LEADER_NOT_AVAILABLE,
                     "a b": ErrorCode.INVALID_TOPIC_EXCEPTION,
                 }
-            await until(lambda: len(cluster[1].metadata("__consumer_offsets")) == 5, "offsets")
+            await wait_until(lambda: len(cluster[1].metadata("__consumer_offsets")) == 5, "offsets")
             overrides = await cluster[1].controller.configs.topic_overrides("__consumer_offsets")
             assert overrides == {
                 "compression.type": "producer",
@@ -238,9 +239,10 @@ def test_deletion_removes_all_znodes_and_replicas(zookeeper: ZooKeeperServer, ch
 
 
 async def until_empty(node: Node, path: str) -> None:
-    async with asyncio.timeout(60):
-        while await node.zk.children(path):
-            await asyncio.sleep(0.01)
+    async def is_empty() -> bool:
+        return not await node.zk.children(path)
+
+    await wait_until(is_empty)
 
 
 def test_deletion_waits_for_absent_replicas_across_controllers(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,7 +12,7 @@ import pytest
 
 from tests.broker.net.raw import run
 from tests.broker.replication.hosting import Hosting
-from tests.waiting import LONG_S
+from tests.waiting import wait_until
 from urteil.broker.base.clock import Clock
 from urteil.broker.groups.coordinator import OFFSETS_TOPIC, GroupCoordinator
 from urteil.broker.groups.group import Group
@@ -114,12 +113,6 @@ class Coordinating:
         self.hosting.close()
 
 
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(LONG_S):
-        while not condition():
-            await asyncio.sleep(0.005)
-
-
 def test_transaction_that_ends_during_loading_is_applied(tmp_path: Path) -> None:
     async def scenario() -> None:
         here = Coordinating(tmp_path)
@@ -134,7 +127,7 @@ def test_transaction_that_ends_during_loading_is_applied(tmp_path: Path) -> None
         written = await here.markers.write([(marker, (WHERE,))])
         assert written == [{WHERE: ErrorCode.NONE}]
         assert not here.is_loaded
-        await until(lambda: here.is_loaded)
+        await wait_until(lambda: here.is_loaded)
         (shard,) = here.groups.shards()
         assert shard.offsets["g"]["t", 0].value.offset == 42
         assert not shard.pending.concerns("g")
@@ -151,22 +144,22 @@ def test_answer_to_an_earlier_term_renews_no_session(
     async def scenario() -> None:
         here = Coordinating(tmp_path)
         partition = here.lead(0, replicas=(1, 2))
-        await until(lambda: here.is_loaded)
+        await wait_until(lambda: here.is_loaded)
         joined = await here.groups.join("g", request())
         assert joined.error is ErrorCode.NONE
         member = joined.member_id
         waiting = asyncio.ensure_future(
             here.groups.sync("g", member, None, joined.generation, None, None, {member: b"all"})
         )
-        await until(lambda: partition.log.log_end_offset)
+        await wait_until(lambda: partition.log.log_end_offset)
         here.lead_again(2, replicas=(1, 2))  # the assignment is not on the other replica yet
         assert (await waiting).error is ErrorCode.NOT_COORDINATOR
-        await until(lambda: here.is_loaded)
+        await wait_until(lambda: here.is_loaded)
         assert here.group.state is GroupState.STABLE
         timers = dict(here.groups._timers)
         assert list(timers) == ["g"]
         partition.record_follower_fetch(2, partition.log.log_end_offset, 0, 0.0)
-        await until(lambda: not here.groups.tasks._running)
+        await wait_until(lambda: not here.groups.tasks._running)
         assert here.groups._timers == timers
         here.close()
 
@@ -179,7 +172,7 @@ def test_leader_in_a_new_epoch_keeps_its_groups(tmp_path: Path) -> None:
     async def scenario() -> None:
         here = Coordinating(tmp_path)
         here.lead(0)
-        await until(lambda: here.is_loaded)
+        await wait_until(lambda: here.is_loaded)
         joined = await here.groups.join("g", request())
         here.lead(1)
         assert here.is_loaded
@@ -199,7 +192,7 @@ def test_stored_group_is_the_assigned_one(tmp_path: Path) -> None:
     async def scenario() -> None:
         here = Coordinating(tmp_path)
         here.lead(0)
-        await until(lambda: here.is_loaded)
+        await wait_until(lambda: here.is_loaded)
         joined = await here.groups.join("g", request())
         member = joined.member_id
         syncing = asyncio.ensure_future(
@@ -207,10 +200,10 @@ def test_stored_group_is_the_assigned_one(tmp_path: Path) -> None:
         )
         joining = asyncio.ensure_future(here.groups.join("g", request("n")))
         assert (await syncing).error is ErrorCode.REBALANCE_IN_PROGRESS
-        await until(lambda: not here.groups.tasks._running)
+        await wait_until(lambda: not here.groups.tasks._running)
         assert not here.groups.shards()[0]._stored_groups  # nobody needs it before the next term
         here.lead_again(2)
-        await until(lambda: here.is_loaded)
+        await wait_until(lambda: here.is_loaded)
         stored = here.group.members.values()
         assert [(one.member_id, one.assignment) for one in stored] == [("m", b"all")]
         joining.cancel()
@@ -225,11 +218,11 @@ def test_offset_being_appended_is_unstable(tmp_path: Path) -> None:
     async def scenario() -> None:
         here = Coordinating(tmp_path)
         partition = here.lead(0, replicas=(1, 2))
-        await until(lambda: here.is_loaded)
+        await wait_until(lambda: here.is_loaded)
         (shard,) = here.groups.shards()
         value = OffsetCommitValue(offset=42)
         waiting = asyncio.ensure_future(here.groups.commit("g", "", None, -1, {("t", 0): value}))
-        await until(lambda: partition.log.log_end_offset)
+        await wait_until(lambda: partition.log.log_end_offset)
         assert shard.pending.is_pending(("g", "t", 0))
         assert not waiting.done()
         partition.record_follower_fetch(2, partition.log.log_end_offset, 0, 0.0)
@@ -273,7 +266,7 @@ def test_unreadable_batch_hides_no_other_group(tmp_path: Path, damaged: int) -> 
             file.seek(places[1] + damaged)
             file.write(b"\x09")
         here.lead_again(2)
-        await until(lambda: here.is_loaded)
+        await wait_until(lambda: here.is_loaded)
         (shard,) = here.groups.shards()
         assert {one for one, known in shard.offsets.items() if known} == {"g"}
         here.close()
@@ -300,7 +293,7 @@ def test_loaded_group_above_the_maximum_size_rebalances(
         key = encode(2, GroupMetadataKey(group="g"))
         await here.append((key, encode(3, value), (), 0))
         here.lead_again(2)
-        await until(lambda: here.is_loaded)
+        await wait_until(lambda: here.is_loaded)
         assert here.groups.heartbeat("g", "m0", None, 4) is ErrorCode.REBALANCE_IN_PROGRESS
         here.close()
 
@@ -328,7 +321,7 @@ def test_failed_append_reaches_members_as_their_error(
         here = Coordinating(tmp_path)
         partition = here.lead(0, replicas=(1, 2), isr=(1,) if failure in SETTINGS else None)
         here.following = asyncio.ensure_future(here.follow(partition))
-        await until(lambda: here.is_loaded)
+        await wait_until(lambda: here.is_loaded)
         groups, box = here.groups, {"instance_id": "box"}
         joined = await groups.join("g", request(**box))
         old, generation = joined.member_id, joined.generation
@@ -363,7 +356,7 @@ def test_group_is_loading_until_the_partition_count_is_known(
         here = Coordinating(tmp_path)
         here.hosting.metadata.topics.clear()
         here.lead(0)
-        await until(lambda: here.groups.shards()[0].is_loaded)
+        await wait_until(lambda: here.groups.shards()[0].is_loaded)
         assert here.groups.find("g") == (None, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         here.hosting.announce_topic(OFFSETS_TOPIC, partitions=4)
         assert here.groups.find("g") == (None, ErrorCode.NOT_COORDINATOR)
@@ -382,7 +375,7 @@ def test_offset_deleted_while_being_appended_stays_deleted(
     async def scenario() -> None:
         here = Coordinating(tmp_path)
         partition = here.lead(0, replicas=(1, 2))
-        await until(lambda: here.is_loaded)
+        await wait_until(lambda: here.is_loaded)
         (shard,) = here.groups.shards()
 
         def is_written(number: int) -> bool:
@@ -397,7 +390,7 @@ def test_offset_deleted_while_being_appended_stays_deleted(
                 if in_transaction and is_last
                 else here.groups.commit("g", "", None, -1, positions)
             )
-            await until(partial(is_written, number))
+            await wait_until(partial(is_written, number))
             committing.append(waiting)
             if not is_last:
                 partition.record_follower_fetch(2, partition.log.log_end_offset, 0, 0.0)
@@ -423,14 +416,14 @@ def test_late_append_does_not_restore_a_deleted_group(tmp_path: Path) -> None:
     async def scenario() -> None:
         here = Coordinating(tmp_path)
         here.lead(0)
-        await until(lambda: here.is_loaded)
+        await wait_until(lambda: here.is_loaded)
         joined = await here.groups.join("g", request())
         here.groups.leave("g", [(joined.member_id, None)])
         administration = GroupMaintenance(here.groups, Clock())
         assert await administration.delete("g") is ErrorCode.NONE
-        await until(lambda: not here.groups.tasks._running)
+        await wait_until(lambda: not here.groups.tasks._running)
         here.lead_again(2)
-        await until(lambda: here.is_loaded)
+        await wait_until(lambda: here.is_loaded)
         assert not here.groups.shards()[0].groups
         here.close()
 

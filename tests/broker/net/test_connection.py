@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from tests.broker.net.raw import exchange, framed, run, serving, talk
+from tests.waiting import wait_until
 from urteil.broker.net.connection import Connection, Hangup
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
@@ -77,9 +78,7 @@ def test_hangup_closes_one_connection_only() -> None:
         async with serving(picky) as (port, server):
             assert await talk(port, framed(b"\0")) == b""
             assert await exchange(port, framed(b"\1")) == b"\1"
-            async with asyncio.timeout(5):
-                while server.connections:
-                    await asyncio.sleep(0.01)
+            await wait_until(lambda: not server.connections, deadline_s=5)
 
     run(scenario())
 
@@ -149,12 +148,10 @@ def test_request_of_a_closed_peer_is_completed_unless_it_only_reads(
             await begun.wait()
             connection = next(iter(server.connections))
             writer.close()
-            while server.connections:
-                await asyncio.sleep(0.001)
+            await wait_until(lambda: not server.connections, poll_s=0.001)
             go_on.set()
             assert await ended == ("given up" if only_reads else "carried through")
-            while connection.is_serving:
-                await asyncio.sleep(0.001)
+            await wait_until(lambda: not connection.is_serving, poll_s=0.001)
 
     run(scenario())
 

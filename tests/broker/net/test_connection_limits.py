@@ -9,6 +9,7 @@ from typing import Any
 
 from tests.broker.net.raw import framed, run
 from tests.ports import free_port
+from tests.waiting import wait_until
 from urteil.broker.config.listeners import Listener
 from urteil.broker.config.live_properties import LiveProperties
 from urteil.broker.net.connection import Answer, Connection
@@ -104,9 +105,11 @@ def test_limit_per_address_is_separate_for_each_address() -> None:
             assert not await (await served.connect()).says()
             assert await (await served.connect(host="127.0.0.2")).says()
             first.close()
-            async with asyncio.timeout(10):
-                while not await (await served.connect()).says():
-                    pass
+
+            async def is_accepted() -> bool:
+                return bool(await (await served.connect()).says())
+
+            await wait_until(is_accepted, deadline_s=10)
 
     run(scenario())
 
@@ -212,9 +215,7 @@ def test_request_memory_is_limited_and_all_requests_are_answered() -> None:
                 assert await asyncio.wait_for(one.reader.readexactly(50), 30) == framed(b"x") * 10
                 one.close()
             begun.close()
-            async with asyncio.timeout(10):
-                while served.server.connections:
-                    await asyncio.sleep(0.01)
+            await wait_until(lambda: not served.server.connections, deadline_s=10)
             assert served.server._memory is not None
             assert served.server._memory.held_bytes == 0
 

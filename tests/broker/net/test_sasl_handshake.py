@@ -11,6 +11,7 @@ import pytest
 
 from tests.broker.net.raw import framed, run
 from tests.ports import free_port
+from tests.waiting import wait_until
 from urteil.broker.config.listeners import Listener
 from urteil.broker.config.values import ConfigError
 from urteil.broker.net.connection import Connection
@@ -139,9 +140,7 @@ def test_unauthenticated_connections_are_limited_in_size_and_time() -> None:
                 peer = await connect(port)
                 assert await peer.send(data) is None
                 peer.close()
-            async with asyncio.timeout(10):
-                while server.connections:
-                    await asyncio.sleep(0.01)
+            await wait_until(lambda: not server.connections, deadline_s=10)
 
     run(scenario())
 
@@ -176,9 +175,7 @@ def test_peer_that_closes_during_the_delay_is_released() -> None:
                 assert not asking.done()
                 asking.cancel()
                 peer.close()
-            async with asyncio.timeout(10):
-                while server.connections:
-                    await asyncio.sleep(0.01)
+            await wait_until(lambda: not server.connections, deadline_s=10)
 
     run(scenario())
 

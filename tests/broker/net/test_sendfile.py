@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.broker.net.raw import framed, run, serving
+from tests.waiting import wait_until
 from urteil.broker.log.storage import LENT_FROM_BYTES, File, FileRange, Storage
 from urteil.broker.net.connection import Connection
 
@@ -122,9 +123,7 @@ def test_stopped_reader_is_idle_but_slow_reader_is_not(file: File) -> None:
                 await asyncio.sleep(0.3)  # a slow reader: in all longer than one may be idle
                 assert await reader.readexactly(size) == DATA
             writer.write(framed(b"x"))
-            async with asyncio.timeout(20):
-                while server.connections:
-                    await asyncio.sleep(0.01)
+            await wait_until(lambda: not server.connections, deadline_s=20)
             writer.close()
 
     run(scenario())
@@ -143,8 +142,8 @@ def test_reader_that_closes_early_leaves_no_descriptor(file: File) -> None:
                 writer.write(framed(b"x"))
             await reader.readexactly(100)
             writer.transport.abort()
-            async with asyncio.timeout(10):
-                while server.connections or descriptors() != before:
-                    await asyncio.sleep(0.01)
+            await wait_until(
+                lambda: not server.connections and descriptors() == before, deadline_s=10
+            )
 
     run(scenario())

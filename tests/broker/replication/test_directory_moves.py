@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,6 +12,7 @@ import pytest
 from tests.broker.log.helpers import NOW_MS, batch, read_all
 from tests.broker.net.raw import run
 from tests.broker.replication.hosting import Hosting
+from tests.waiting import wait_until
 from urteil.broker.log.partition_log import PartitionLog
 from urteil.broker.replication import directory_moves
 from urteil.broker.replication.directory_moves import THROTTLE
@@ -42,12 +42,6 @@ def fill(hosting: Hosting, count: int, *, epoch: int = 0) -> PartitionLog:
     return partition.log
 
 
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(60):
-        while not condition():
-            await asyncio.sleep(0.001)
-
-
 def lies_in(hosting: Hosting, folder: Path) -> bool:
     log = hosting.logs.get("t", 0)
     return log is not None and log.directory == folder / "t-0"
@@ -66,7 +60,7 @@ def test_moved_log_keeps_all_records_and_state(dirs: list[Path]) -> None:
         assert one.replicas.moves.alter("t", 0, str(dirs[1])) is NONE
         (folder,) = dirs[1].glob("t-0.*-future")
         assert one.replicas.moves.alter("t", 0, str(dirs[1])) is NONE, "it is on its way"
-        await until(lambda: lies_in(one, dirs[1]))
+        await wait_until(lambda: lies_in(one, dirs[1]))
         partition = one.replicas.partition("t", 0)
         assert partition is not None
         new = partition.log
@@ -99,13 +93,13 @@ def test_records_appended_during_a_move_are_copied(dirs: list[Path]) -> None:
         one.lead(0)
         fill(one, 10)
         one.replicas.moves.alter("t", 0, str(dirs[1]))
-        await until(lambda: one.logs.futures()[0].log_end_offset)
+        await wait_until(lambda: one.logs.futures()[0].log_end_offset)
         fill(one, 10)
         await asyncio.sleep(0)
         assert lies_in(one, dirs[0]), "the throttle holds it up"
         assert 0 < one.logs.futures()[0].log_end_offset < 10
         del one.props[THROTTLE]  # it is looked at once a second
-        await until(lambda: lies_in(one, dirs[1]))
+        await wait_until(lambda: lies_in(one, dirs[1]))
         log = one.logs.get("t", 0)
         assert log is not None
         assert log.log_end_offset == 20
@@ -126,13 +120,13 @@ def test_copy_is_synced_before_it_replaces_the_log(
         fill(one, 10).flush()
         fill(one, 1)
         one.replicas.moves.alter("t", 0, str(dirs[1]))
-        await until(lambda: one.logs.futures()[0].log_end_offset == 11)
+        await wait_until(lambda: one.logs.futures()[0].log_end_offset == 11)
         copy = one.logs.futures()[0]
-        await until(lambda: copy in one.logs._maintenance._flushes)
+        await wait_until(lambda: copy in one.logs._maintenance._flushes)
         assert lies_in(one, dirs[0])
         one.logs.tick(NOW_MS)
         one.clock.ms += 1
-        await until(lambda: lies_in(one, dirs[1]))
+        await wait_until(lambda: lies_in(one, dirs[1]))
         log = one.logs.get("t", 0)
         assert log is not None
         assert log.recovery_point == 11
@@ -151,7 +145,7 @@ def test_log_that_starts_inside_a_batch_is_moved(dirs: list[Path]) -> None:
         assert log.increment_log_start_offset(3) is NONE
         expected = read_all(log)
         one.replicas.moves.alter("t", 0, str(dirs[1]))
-        await until(lambda: lies_in(one, dirs[1]))
+        await wait_until(lambda: lies_in(one, dirs[1]))
         new = one.logs.get("t", 0)
         assert new is not None
         assert read_all(new) == expected
@@ -167,7 +161,7 @@ def test_copy_follows_a_truncation_of_its_log(dirs: list[Path]) -> None:
         one.lead(0)
         log = fill(one, 10)
         one.replicas.moves.alter("t", 0, str(dirs[1]))
-        await until(lambda: one.logs.futures()[0].log_end_offset)
+        await wait_until(lambda: one.logs.futures()[0].log_end_offset)
         copied = one.logs.futures()[0].log_end_offset
         assert 2 < copied < 10
         log.truncate_to(2)
@@ -176,7 +170,7 @@ def test_copy_follows_a_truncation_of_its_log(dirs: list[Path]) -> None:
             log.append_as_leader(batch([b"new %d" % number]), 3, NOW_MS)
         expected = read_all(log)
         del one.props[THROTTLE]
-        await until(lambda: lies_in(one, dirs[1]))
+        await wait_until(lambda: lies_in(one, dirs[1]))
         partition = one.replicas.partition("t", 0)
         assert partition is not None
         assert read_all(partition.log) == expected
@@ -191,14 +185,14 @@ def test_restart_resumes_a_move(dirs: list[Path]) -> None:
         one.lead(0)
         fill(one, 10)
         one.replicas.moves.alter("t", 0, str(dirs[1]))
-        await until(lambda: one.logs.futures()[0].log_end_offset)
+        await wait_until(lambda: one.logs.futures()[0].log_end_offset)
         fill(one, 5)
         await one.replicas.moves.close()
         one.close()  # a crash
         again = host(dirs)
         assert all(0 < log.log_end_offset < 10 for log in again.logs.futures())
         assert again.lead(0, epoch=1, is_new=False) == NONE
-        await until(lambda: lies_in(again, dirs[1]))
+        await wait_until(lambda: lies_in(again, dirs[1]))
         log = again.logs.get("t", 0)
         assert log is not None
         assert log.log_end_offset == 15
@@ -233,7 +227,7 @@ def test_new_destination_cancels_the_previous_move(dirs: list[Path], tmp_path: P
         one.lead(0)
         fill(one, 10)
         one.replicas.moves.alter("t", 0, str(dirs[1]))
-        await until(lambda: one.logs.futures()[0].log_end_offset)
+        await wait_until(lambda: one.logs.futures()[0].log_end_offset)
         assert one.replicas.moves.alter("t", 0, str(tmp_path / "c")) is NONE
         assert [log.directory.parent.name for log in one.logs.futures()] == ["c"]
         assert list(dirs[1].glob("*-future")) == []
@@ -276,7 +270,7 @@ def test_failed_source_takes_the_partition_offline_and_keeps_the_copy(
         one.lead(0)
         fill(one, 10)
         one.replicas.moves.alter("t", 0, str(dirs[1]))
-        await until(lambda: one.logs.futures()[0].log_end_offset)
+        await wait_until(lambda: one.logs.futures()[0].log_end_offset)
         failed = one.logs.directories[0]
         failed.health.fail(OSError(errno.EIO, "broken"))
         assert one.replicas.drop_directory(dirs[0]) == [("t", 0)]
@@ -285,7 +279,7 @@ def test_failed_source_takes_the_partition_offline_and_keeps_the_copy(
         one.close()
         again = host(dirs)
         assert again.lead(0, epoch=1) == NONE
-        await until(lambda: lies_in(again, dirs[1]))
+        await wait_until(lambda: lies_in(again, dirs[1]))
         again.close()
 
     run(scenario())

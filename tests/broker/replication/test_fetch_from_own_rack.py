@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from tests.broker.nodes import STEADY, Nodes
 from tests.broker.zookeeper.server import ZooKeeperServer
 from tests.conformance.fetching import fetch
 from tests.conformance.side import Side
-from tests.waiting import LONG_S
+from tests.waiting import until
 
 LEADER, FOLLOWER = 1, 2
 RACKS = {LEADER: "a", FOLLOWER: "b"}
@@ -88,9 +87,12 @@ def test_consumer_reads_from_its_rack(nodes: Nodes, side: Side) -> None:
     )
     consumer.assign([TopicPartition(topic, 0, 0)])
     read: list[Any] = []
-    deadline = time.monotonic() + LONG_S
-    while len(read) < len(values) and time.monotonic() < deadline:
-        read += [one.value() for one in consumer.consume(500, timeout=0.2)]
+
+    def are_read() -> bool:
+        read.extend(message.value() for message in consumer.consume(500, timeout=0.2))
+        return len(read) >= len(values)
+
+    until(are_read)
     consumer.close()
     assert read == values
     assert any("preferred" in line.lower() and f"{FOLLOWER}" in line for line in log), log[-20:]

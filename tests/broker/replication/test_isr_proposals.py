@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 from tests.broker.replication.plain import TOPIC_ID, Plain, state
+from tests.waiting import wait_until
 from urteil.broker.replication.isr_proposals import IsrProposals
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import AlterPartitionRequest, AlterPartitionResponse
@@ -36,9 +37,7 @@ def test_proposal_carries_the_followers_broker_epoch(tmp_path: Path) -> None:
         plain.append()
         plain.partition.record_follower_fetch(2, 1, 0, 0.0, 8)
         plain.partition.record_follower_fetch(3, 1, 0, 0.0, 9)
-        async with asyncio.timeout(60):
-            while plain.partition.isr.is_in_flight:
-                await asyncio.sleep(0.01)
+        await wait_until(lambda: not plain.partition.isr.is_in_flight)
         assert asked == [{1: -1, 2: -1, 3: 9}] * 2
         proposals.close()
 

@@ -16,6 +16,7 @@ from tests.broker.log.damage import Unsynced
 from tests.broker.net.raw import run
 from tests.broker.replication.hosting import TOPIC_ID, Hosting
 from tests.broker.replication.plain import records
+from tests.waiting import wait_until
 from urteil.broker.base.offload import run_steps
 from urteil.broker.log.storage import Buffer, File
 from urteil.broker.replication.directory_failures import DirectoryFailures
@@ -249,9 +250,7 @@ def test_failure_is_reported_to_the_controller_through_zookeeper(tmp_path: Path)
     async def scenario() -> None:
         one = Broken(tmp_path)
         one.hosting.logs.directories[0].health.fail(OSError(errno.EIO, "broken"))
-        async with asyncio.timeout(60):
-            while not one.zk.created:
-                await asyncio.sleep(0.01)
+        await wait_until(lambda: one.zk.created)
         ((path, data),) = one.zk.created
         assert path == "/log_dir_event_notification/log_dir_event_"
         assert json.loads(data) == {"version": 1, "broker": 1, "event": 1}

@@ -28,10 +28,10 @@ from confluent_kafka.admin import (
 )
 from kafka import KafkaAdminClient
 
-from tests.broker.nodes import until
 from tests.broker.security.secure_nodes import SecureNodes
 from tests.broker.security.tls.certificates import pem_file
 from tests.broker.zookeeper.server import ZooKeeperServer
+from tests.waiting import until
 from urteil.harness.dependencies.kafka import kafka_tool
 
 BROKER_PASSWORD, ALICE_PASSWORD, BOB_PASSWORD = "broker-Secret", "alice-Secret", "bob-Secret"

@@ -13,7 +13,7 @@ import pytest
 
 from tests.broker.net.raw import run
 from tests.broker.replication.hosting import Hosting
-from tests.waiting import LONG_S
+from tests.waiting import LONG_S, wait_until
 from urteil.broker.replication.partition import Partition
 from urteil.broker.transactions.coordinator import TRANSACTIONS_TOPIC, TransactionCoordinator
 from urteil.broker.transactions.marker_sender import Marker, MarkerSender, Order, Outcome
@@ -111,12 +111,6 @@ def markers_to(write: Any, hosting: Hosting) -> MarkerSender:
     )
 
 
-async def until(condition: Any) -> None:
-    async with asyncio.timeout(LONG_S):
-        while not condition():
-            await asyncio.sleep(0.005)
-
-
 async def steps() -> None:
     """Whatever can be done without waiting is done."""
     for _ in range(50):
@@ -139,7 +133,7 @@ def test_missing_metadata_deletes_no_marker_partition(tmp_path: Path, is_known: 
         (found,) = here.coordinator._all()
         assert found[2].now.state is TxnState.PREPARE_COMMIT
         here.hear(epoch=2)
-        await until(lambda: here.state("x") is TxnState.COMPLETE_COMMIT)
+        await wait_until(lambda: here.state("x") is TxnState.COMPLETE_COMMIT)
         assert [places for _, places in here.written] == [(DATA,)]
         here.close()
 
@@ -190,14 +184,14 @@ def test_expiration_of_an_earlier_term_removes_nothing(tmp_path: Path) -> None:
         for one in "xy":
             await here.store(one, TxnState.EMPTY)
         here.lead_again(2, **both)
-        await until(lambda: here.state("y"))
+        await wait_until(lambda: here.state("y"))
         here.hosting.clock.ms += EXPIRED_MS
         removing = asyncio.ensure_future(here.coordinator._remove_expired())
-        await until(lambda: partition.log.log_end_offset == 3)
+        await wait_until(lambda: partition.log.log_end_offset == 3)
         here.lead_again(4, **both)
         await removing
         here.lead_again(6, **both)
-        await until(lambda: here.coordinator.find("y")[0])
+        await wait_until(lambda: here.coordinator.find("y")[0])
         assert (here.state("x"), here.state("y")) == (None, TxnState.EMPTY)
         here.close()
 
@@ -214,7 +208,7 @@ def test_transaction_that_ends_before_the_abort_is_not_aborted(
         partition = here.lead(0, **both)
         await here.store("x", TxnState.ONGOING)
         here.lead_again(2, **both)
-        await until(lambda: here.state("x"))
+        await wait_until(lambda: here.state("x"))
         here.hosting.clock.ms += TIMEOUT_MS + 1
         ending = asyncio.ensure_future(here.coordinator.end("x", 7, 0, commit=True))
         await here.coordinator._abort_overdue()
@@ -262,10 +256,10 @@ def test_leader_in_a_new_epoch_sends_markers_of_it(tmp_path: Path) -> None:
         await here.store("x", TxnState.ONGOING)
         here.lead_again(2)
         here.hear(epoch=4)
-        await until(lambda: here.state("x") is TxnState.ONGOING)
+        await wait_until(lambda: here.state("x") is TxnState.ONGOING)
         here.lead(4)
         assert await here.coordinator.end("x", 7, 0, commit=True) is ErrorCode.NONE
-        await until(lambda: here.state("x") is TxnState.COMPLETE_COMMIT)
+        await wait_until(lambda: here.state("x") is TxnState.COMPLETE_COMMIT)
         assert [marker.coordinator_epoch for marker, _ in here.written] == [4]
         here.close()
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import socket
 import subprocess
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 from tests.ports import free_port
-from tests.waiting import LONG_S
+from tests.waiting import LONG_S, until
 from urteil.broker.zookeeper.session import Session
 from urteil.harness.cluster.session_expiry import SessionGone, end_session
 from urteil.harness.dependencies.java import QUICK_START, java
@@ -55,13 +52,11 @@ class ZooKeeperServer:
                 stdout=output,
                 stderr=subprocess.STDOUT,
             )
-        deadline = time.monotonic() + LONG_S
-        while not self._serves():
-            assert self._process.poll() is None, (self._folder / "zk.log").read_text()[-2000:]
-            assert time.monotonic() < deadline, "ZooKeeper did not start"
-            time.sleep(0.02)
+        until(self._serves, "ZooKeeper starts")
 
     def _serves(self) -> bool:
+        assert self._process is not None
+        assert self._process.poll() is None, (self._folder / "zk.log").read_text()[-2000:]
         try:
             with socket.create_connection(("127.0.0.1", self.port), 1) as asked:
                 asked.sendall(b"ruok")
@@ -97,11 +92,3 @@ def expire(address: str, opened: Session) -> None:
             return
         except ConnectionResetError:
             continue
-
-
-async def until(condition: Callable[[], object], what: str, deadline_s: float = LONG_S) -> None:
-    """Wait for a condition that has no event."""
-    deadline = time.monotonic() + deadline_s
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {deadline_s:g} s: {what}"
-        await asyncio.sleep(0.01)

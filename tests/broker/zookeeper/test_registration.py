@@ -6,8 +6,9 @@ from uuid import uuid4
 
 import pytest
 
-from tests.broker.zookeeper.server import ZooKeeperServer, expire, until
+from tests.broker.zookeeper.server import ZooKeeperServer, expire
 from tests.broker.zookeeper.test_session import run, session
+from tests.waiting import wait_until
 from urteil.broker.base.clock import Clock
 from urteil.broker.zookeeper import znodes
 from urteil.broker.zookeeper.entity_configs import EntityConfigs
@@ -121,7 +122,7 @@ def test_broker_registers_again_after_expiry(zookeeper: ZooKeeperServer, chroot:
             states: list[State] = []
             zk.on_state(states.append)
             expire(zookeeper.connect, zk)
-            await until(lambda: State.EXPIRED in states, "expiry")
+            await wait_until(lambda: State.EXPIRED in states, "expiry")
             assert await mine.register() > first
 
     run(scenario)
@@ -156,7 +157,7 @@ def test_change_before_the_start_is_reported(zookeeper: ZooKeeperServer, chroot:
             changes = f"{znodes.CONFIG_CHANGES}/config_change_"
             await zk.create(changes, znodes.encode_config_change("topics/t"), sequence=True)
             await configs.start()
-            await until(lambda: seen, "the change")
+            await wait_until(lambda: seen, "the change")
             assert seen == [("t", {"a": "1"})]
             await configs.stop()
 
@@ -177,7 +178,7 @@ def test_topic_settings_are_read_and_followed(zookeeper: ZooKeeperServer, chroot
             for nonsense in (b"not json", b"[]", b'{"version":2,"entity_path":7}'):
                 await zk.create(changes, nonsense, sequence=True)
             await zk.create(changes, znodes.encode_config_change("topics/t"), sequence=True)
-            await until(lambda: seen, "the change")
+            await wait_until(lambda: seen, "the change")
             assert seen == [("t", {"a": "1"})]
             assert await configs.overrides_of(["t", "u"]) == {"t": {"a": "1"}, "u": {}}
             await configs.stop()
@@ -209,7 +210,7 @@ def test_written_settings_are_announced_and_old_notifications_removed(
                 ("brokers", "<default>"), ("topics", "t"), ("topics", "t"),
             ):  # fmt: skip
                 await configs.write(kind, entity, {"a": entity})
-            await until(lambda: len(seen) == 4, "four notices")
+            await wait_until(lambda: len(seen) == 4, "four notices")
             assert {entity for entity, _ in seen} == {"1", "<default>", "t"}
             assert all(settings == {"a": entity} for entity, settings in seen)
             data, _ = await zk.get("/config/brokers/<default>")
@@ -220,10 +221,12 @@ def test_written_settings_are_announced_and_old_notifications_removed(
             assert len(names) == 7
             late[0] = 15 * 60 * 1000 + 60_000
             await configs.write("topics", "t", {})
-            await until(lambda: seen[-1] == ("t", {}), "the last notice")
-            async with asyncio.timeout(60):
-                while await zk.children(znodes.CONFIG_CHANGES):
-                    await asyncio.sleep(0.01)
+            await wait_until(lambda: seen[-1] == ("t", {}), "the last notice")
+
+            async def are_removed() -> bool:
+                return not await zk.children(znodes.CONFIG_CHANGES)
+
+            await wait_until(are_removed)
             await configs.stop()
 
     run(scenario)
@@ -264,7 +267,7 @@ def test_cancelled_write_is_announced(slow: str) -> None:
                 await configs.write("topics", "t", {"min.insync.replicas": "2"})
         zk.answers.set()
         notification = f"{znodes.CONFIG_CHANGES}/config_change_"
-        await until(lambda: notification in zk.written, "the notice")
+        await wait_until(lambda: notification in zk.written, "the notice")
         assert zk.written[notification] == znodes.encode_config_change("topics/t")
 
     run(scenario)

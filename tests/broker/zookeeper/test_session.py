@@ -6,7 +6,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from tests.broker.zookeeper.server import ZooKeeperServer, expire, until
+from tests.broker.zookeeper.server import ZooKeeperServer, expire
+from tests.waiting import wait_until
 from urteil.broker.zookeeper.session import (
     MAX_DATA_BYTES,
     BadVersionError,
@@ -118,7 +119,7 @@ def test_repeated_watches_fire_once(zookeeper: ZooKeeperServer, chroot: str) -> 
             await zk.create("/w/1")
             await zk.create("/w/2")
             await zk.create("/later")
-            await until(lambda: len(seen) >= 2, "both watches")
+            await wait_until(lambda: len(seen) >= 2, "both watches")
             await zk.get("/w")
             assert seen == ["/w", "/later"]
 
@@ -137,7 +138,7 @@ def test_expiry_is_reported_and_a_new_session_follows(
             await zk.create("/mine", ephemeral=True)
             await zk.exists("/mine", seen.append)
             expire(zookeeper.connect, zk)
-            await until(lambda: states[-1:] == [State.CONNECTED], "a new session")
+            await wait_until(lambda: states[-1:] == [State.CONNECTED], "a new session")
             assert State.EXPIRED in states
             assert zk.session_id != before
             assert seen
@@ -158,7 +159,7 @@ def test_reads_survive_a_lost_connection(zookeeper: ZooKeeperServer, chroot: str
             zookeeper.pause()
             read = asyncio.create_task(zk.get("/kept"))
             try:
-                await until(lambda: State.SUSPENDED in states, "suspension")
+                await wait_until(lambda: State.SUSPENDED in states, "suspension")
                 assert not read.done()
             finally:
                 zookeeper.resume()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -90,10 +89,13 @@ def test_early_signal_waits_for_its_handler(tmp_path: Path, kind: str) -> None:
     try:
         clients.prepare("c1", kind)
         clients.send_signal("c1", signal.SIGUSR1)
-        pid, deadline = clients.state("c1")[0], time.monotonic() + 30
-        while not _signals(pid, "SigCgt", signal.SIGTERM):
+        pid = clients.state("c1")[0]
+
+        def handles_sigterm() -> bool:
             assert clients.state("c1")[1] is None
-            assert time.monotonic() < deadline
+            return _signals(pid, "SigCgt", signal.SIGTERM)
+
+        until(handles_sigterm)
         assert _signals(pid, "ShdPnd", signal.SIGUSR1)
     finally:
         clients.kill_all()

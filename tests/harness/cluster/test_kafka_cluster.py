@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -53,12 +52,15 @@ def produce(cluster: Cluster) -> None:
 def test_clients_write_and_read_through_their_proxies(cluster: Cluster) -> None:
     produce(cluster)
     consumer = subscribed(TOPIC, cluster.bootstrap, auto_offset_reset="earliest")
-    seen: list[bytes] = []
-    deadline = time.monotonic() + 20
-    while len(seen) < RECORDS and time.monotonic() < deadline:
-        seen += [one.value for batch in consumer.poll(500).values() for one in batch]
+    values: list[bytes] = []
+
+    def are_read() -> bool:
+        values.extend(one.value for batch in consumer.poll(500).values() for one in batch)
+        return len(values) >= RECORDS
+
+    until(are_read)
     consumer.close()
-    assert sorted(seen, key=int) == [b"%d" % number for number in range(RECORDS)]
+    assert sorted(values, key=int) == [b"%d" % number for number in range(RECORDS)]
 
 
 def test_state_and_properties_are_the_cluster_s_own(cluster: Cluster) -> None:
@@ -82,10 +84,12 @@ def test_a_follower_cut_off_one_way_leaves_the_isr_and_returns(cluster: Cluster)
     controls.net.cut([link])
     assert not controls.net.probe(link, timeout_s=0.5).answered
     assert controls.net.probe(Link(before.leader, follower)).answered
-    deadline = time.monotonic() + 20
-    while follower in controls.partitions(TOPIC)[0].isr:
-        assert time.monotonic() < deadline
+
+    def is_out_of_sync() -> bool:
         produce(cluster)
+        return follower not in controls.partitions(TOPIC)[0].isr
+
+    until(is_out_of_sync)
     controls.net.heal_all()
     controls.await_healthy(deadline_s=30)
     assert follower in controls.partitions(TOPIC)[0].isr

@@ -9,6 +9,7 @@ import pytest
 from kazoo.client import KazooClient
 
 from tests.ports import free_port
+from tests.waiting import until
 from urteil.harness.dependencies.java import java
 from urteil.harness.dependencies.zookeeper import zookeeper_classpath
 from urteil.harness.evidence.readers.zookeeper_log import (
@@ -24,14 +25,13 @@ STATE = "/brokers/topics/orders/partitions/0/state"
 
 
 def await_port(port, server):
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and server.poll() is None:
+    def accepts():
+        assert server.poll() is None
         with socket.socket() as probe:
             probe.settimeout(0.5)
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.05)
-    raise AssertionError("ZooKeeper did not start")
+            return probe.connect_ex(("127.0.0.1", port)) == 0
+
+    until(accepts, "ZooKeeper starts")
 
 
 def state(leader, epoch):

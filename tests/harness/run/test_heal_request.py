@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import fcntl
 import threading
-import time
 from pathlib import Path
 
 import pytest
 
+from tests.waiting import until
 from urteil.cli.main import exit_code
 from urteil.harness.run.heal_request import LOCK, Healing, ask_to_heal, lab_lives
 from urteil.harness.scenario import Scenario, save
@@ -16,8 +16,7 @@ from urteil.harness.scenario import Scenario, save
 
 def answering(healing: Healing, why_not: str) -> threading.Thread:
     def answer() -> None:
-        while not healing.asked():
-            time.sleep(0.01)
+        until(healing.asked)
         healing.answer(why_not)
 
     thread = threading.Thread(target=answer)

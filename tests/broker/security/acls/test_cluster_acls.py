@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.broker.zookeeper.server import ZooKeeperServer, until
+from tests.broker.zookeeper.server import ZooKeeperServer
 from tests.broker.zookeeper.test_session import run, session
+from tests.waiting import wait_until
 from urteil.broker.acl_session import AclSession
 from urteil.broker.config.broker_config import load_config
 from urteil.broker.config.values import ConfigError
@@ -92,7 +93,7 @@ def test_changes_reach_every_broker(zookeeper: ZooKeeperServer, chroot: str) -> 
             await second.start()
             assert standing(second, ORDERS) == {entry("User:ann")}
             await first.add(PREFIX, [entry("User:bob")])
-            await until(lambda: standing(second, PREFIX) == {entry("User:bob")}, "the prefix")
+            await wait_until(lambda: standing(second, PREFIX) == {entry("User:bob")}, "the prefix")
             removed = await second.remove([AclFilter(principal="User:bob"), AclFilter()])
             assert [[one.entry.principal for one in ones] for ones in removed] == [
                 ["User:bob"],
@@ -104,7 +105,7 @@ def test_changes_reach_every_broker(zookeeper: ZooKeeperServer, chroot: str) -> 
                     await second.add(nobodys, [entry("User:ann")])
                 picks = AclFilter(type=nobodys.type, name=never, kind=nobodys.kind)
                 assert await second.remove([picks]) == [[]]
-            await until(lambda: not standing(first, PREFIX), "the removal")
+            await wait_until(lambda: not standing(first, PREFIX), "the removal")
             assert await one.exists(acl_path(PREFIX)) is None
             await first.stop()
             await second.stop()
@@ -129,7 +130,7 @@ def test_concurrent_changes_of_brokers_are_kept(zookeeper: ZooKeeperServer, chro
             )
             wanted = {entry(f"User:{number}-{n}") for number in range(2) for n in range(4)}
             for keeper in keepers:
-                await until(lambda it=keeper: standing(it, ORDERS) == wanted, "all")  # type: ignore[misc]
+                await wait_until(lambda it=keeper: standing(it, ORDERS) == wanted, "all")  # type: ignore[misc]
                 await keeper.stop()
 
     run(scenario)
@@ -148,10 +149,12 @@ def test_change_with_a_lost_response_is_announced(
             for wanted in ({"User:ann"}, {"User:ann", "User:bob"}):
                 lose_the_next_answer(one, monkeypatch)
                 await first.add(ORDERS, [entry(who) for who in sorted(wanted)])
-                await until(partial(stands, second, {entry(who) for who in wanted}), "the change")
+                await wait_until(
+                    partial(stands, second, {entry(who) for who in wanted}), "the change"
+                )
             lose_the_next_answer(one, monkeypatch)
             await first.remove([AclFilter()])
-            await until(lambda: not standing(second, ORDERS), "the removal")
+            await wait_until(lambda: not standing(second, ORDERS), "the removal")
             await first.stop()
             await second.stop()
 
@@ -199,7 +202,7 @@ def test_cancelled_change_is_announced_when_repeated(
                 adding.cancel()
                 await asyncio.gather(adding, return_exceptions=True)
             await first.add(ORDERS, [entry("User:ann")])
-            await until(lambda: standing(second, ORDERS) == {entry("User:ann")}, "the change")
+            await wait_until(lambda: standing(second, ORDERS) == {entry("User:ann")}, "the change")
             await first.stop()
             await second.stop()
 
@@ -219,7 +222,9 @@ def test_malformed_notification_is_skipped(zookeeper: ZooKeeperServer, chroot: s
                 path = f"{place_of(PREFIX).changes}/{CHANGE_PREFIX}"
                 await one.create(path, data, sequence=True)
             await first.add(PREFIX, [entry("User:ann")])
-            await until(lambda: standing(second, PREFIX) == {entry("User:ann")}, "the next one")
+            await wait_until(
+                lambda: standing(second, PREFIX) == {entry("User:ann")}, "the next one"
+            )
             await first.stop()
             await second.stop()
 

@@ -8,8 +8,8 @@ import socket
 import subprocess
 from pathlib import Path
 
-from tests.broker.nodes import until
 from tests.ports import free_port
+from tests.waiting import until
 from urteil.harness.dependencies.installation import MissingDependency, apt_install, can_apt
 
 REALM = "URTEIL.TEST"

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker.nodes import STEADY, Nodes, until
+from tests.broker.nodes import STEADY, Nodes
 from tests.broker.security.kerberos.kdc import REALM, Kdc, kcat, program
 from tests.broker.zookeeper.server import ZooKeeperServer
 from tests.ports import free_port
+from tests.waiting import until
 from urteil.broker.security.kerberos.gssapi import GssapiExchange, load_service
 from urteil.broker.security.kerberos.kerberos_names import PrincipalRules
 from urteil.broker.security.sasl.sasl_exchange import BrokenExchange

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from tests.broker.nodes import until
 from tests.broker.security.oauth.test_oauthbearer import NOW_S, key_set, signed
 from tests.broker.security.tls.certificates import LOCAL, pem_file
+from tests.waiting import until
 from urteil.broker.config.listener_overrides import ListenerSettings
 from urteil.broker.config.values import ConfigError
 from urteil.broker.net.sasl_mechanisms import load_mechanisms

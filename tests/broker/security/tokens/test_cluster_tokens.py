@@ -7,8 +7,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from tests.broker.zookeeper.server import ZooKeeperServer, until
+from tests.broker.zookeeper.server import ZooKeeperServer
 from tests.broker.zookeeper.test_session import run, session
+from tests.waiting import wait_until
 from urteil.broker.security.principals import Principal
 from urteil.broker.security.tokens.cluster_tokens import ClusterTokens, TokenTimes
 from urteil.broker.security.tokens.token_table import Token
@@ -51,16 +52,18 @@ def test_token_reaches_every_broker(zookeeper: ZooKeeperServer, chroot: str) -> 
     async def scenario() -> None:
         async with two(zookeeper, chroot, Brokers()) as (first, second):
             token = await first.create(ANN, ANN, (BOB,), -1)
-            await until(lambda: list(second.table) == [token], "the token")
+            await wait_until(lambda: list(second.table) == [token], "the token")
             password = second.table.hmac(token.id)
             assert (await second.renew(BOB, password, 7_000)) == (ErrorCode.NONE, 1_007_000)
-            await until(lambda: [one.expires_ms for one in first.table] == [1_007_000], "its end")
+            await wait_until(
+                lambda: [one.expires_ms for one in first.table] == [1_007_000], "its end"
+            )
             known = first.table.find("SCRAM-SHA-256", token.id)
             assert known is not None
             assert (known.principal, known.expires_at_ms) == (ANN, 1_007_000)
             assert known.principal.token_authenticated
             await first.expire(ANN, password, -1)
-            await until(lambda: not list(second.table), "nothing")
+            await wait_until(lambda: not list(second.table), "nothing")
             assert second.table.find("SCRAM-SHA-256", token.id) is None
 
     run(scenario)
@@ -77,9 +80,9 @@ def test_controller_removes_expired_tokens(zookeeper: ZooKeeperServer, chroot: s
             assert (await first.renew(ANN, first.table.hmac(ends.id), -1))[0] == (
                 ErrorCode.DELEGATION_TOKEN_EXPIRED
             )
-            await until(lambda: len(list(second.table)) == 2, "both")
+            await wait_until(lambda: len(list(second.table)) == 2, "both")
             brokers.second_leads = True
-            await until(lambda: list(first.table) == [stays], "one")
+            await wait_until(lambda: list(first.table) == [stays], "one")
 
     run(scenario)
 

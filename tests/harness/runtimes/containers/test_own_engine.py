@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Callable
 from ipaddress import IPv4Network
@@ -18,7 +17,8 @@ from typing import Any
 
 import pytest
 
-from tests.waiting import LONG_S
+from tests.waiting import LONG_S, until
+from urteil.chaos.waiting import retry
 from urteil.harness.dependencies.installation import MissingDependency
 from urteil.harness.runtimes.containers import own_engine as own
 from urteil.harness.runtimes.containers.bridge import RANGE, NoFreeNetwork, free_network
@@ -73,10 +73,7 @@ def firewall() -> str:
 
 def within(seconds: float, what: Callable[[], object]) -> None:
     """Wait until `what` is empty."""
-    deadline = time.monotonic() + seconds
-    while (left := what()) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not left
+    until(lambda: not what(), what, deadline_s=seconds)
 
 
 def run_folder(url: str) -> Path:
@@ -107,16 +104,12 @@ def test_own_engine_ends_with_its_block_and_leaves_nothing() -> None:
 
 
 def proxies(url: str) -> bytes:
-    deadline = time.monotonic() + LONG_S
-    while True:
-        try:
-            with urllib.request.urlopen(url, timeout=10) as answer:
-                body: bytes = answer.read()
-                return body
-        except OSError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.05)
+    def read() -> bytes:
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            body: bytes = answer.read()
+            return body
+
+    return retry(read, OSError, deadline_s=LONG_S)
 
 
 def test_containers_of_one_network_reach_each_other_and_no_others() -> None:

@@ -25,8 +25,8 @@ from typing import Any
 import msgspec
 
 from urteil.harness import standing
-from urteil.harness.clients.consumers.consumer import consume
-from urteil.harness.clients.producers.producer import produce
+from urteil.harness.clients.consumers import consumer
+from urteil.harness.clients.producers import producer
 from urteil.harness.clients.spec import ClientSpec, load_spec
 from urteil.harness.evidence.journal import JournalWriter, Ok, Poll
 from urteil.harness.run.topics import create_topics
@@ -39,7 +39,7 @@ LOAD = WorkloadSpec(topics=(TOPIC,), rate_records_per_s=1e9)
 WARM_S = 1.0
 S = 1_000_000_000
 MEASURES = {"rate": "records/s", "cpu_rate": "records a second of processor time"}
-WORK = {"producer": produce, "consumer": consume}
+KINDS = {kind.name: kind for kind in (producer.KIND, consumer.KIND)}
 
 
 class Counting(JournalWriter):
@@ -126,7 +126,7 @@ def _measure(bootstrap: tuple[str, ...], args: argparse.Namespace) -> dict[str, 
     create_topics(bootstrap, scenario)
     figures: dict[str, Any] = {"target": args.target}
     written = sys.maxsize
-    for kind in WORK:
+    for kind in KINDS:
         pairs = []
         for number in range(args.pairs):
             order = (True, False) if number % 2 else (False, True)
@@ -164,7 +164,7 @@ def _run(
             rate_records_per_s=LOAD.rate_records_per_s,
         )
         path = Path(folder) / "spec.json"
-        save(path, spec)
+        save(path, KINDS[kind].complete(spec))
         command = [sys.executable, __file__, "--client", str(path), "--seconds", str(args.seconds)]
         if kind == "consumer":
             command += ["--records", str(written)]
@@ -181,7 +181,9 @@ def _client(args: argparse.Namespace) -> None:
     with Counting(Path(spec.journal), records=not args.silent) as journal:
         stop: Any = Until(journal, seconds, args.records)
         began_s = time.process_time()
-        WORK[spec.kind](spec, journal, stop)
+        work = KINDS[spec.kind].work
+        assert work is not None
+        work(spec, journal, stop)
         used_s = time.process_time() - began_s
         warm_s = WARM_S if spec.kind == "producer" else 0.0
         figures = {"rate": journal.rate(warm_s), "cpu_rate": journal.total / used_s}
@@ -190,7 +192,7 @@ def _client(args: argparse.Namespace) -> None:
 
 def _text(figures: dict[str, Any]) -> str:
     lines = []
-    for kind in WORK:
+    for kind in KINDS:
         for measure, unit in MEASURES.items():
             for pair in figures[kind]["pairs"]:
                 one, other = pair["with"][measure], pair["without"][measure]

@@ -50,14 +50,11 @@ class TopicSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """The clients of a run. `kind` names the workload: `append`, `group`, `compacted`,
-    `bulk`, `pipeline`, `mixed`, `transactions` or `commits`
-    (docs/reference/workloads.md).
+    """The clients of a run. `kind` names the workload (`harness/clients/workload_kinds.py`),
+    `client` the library of the kinds of clients that it can play (`ClientKind.libraries`).
 
-    `client` is the library of producers, readers and group members, as far as that has them
-    (docs/reference/workloads.md).
-    `rate_records_per_s` is the sum over all producers. `acks` is 0, 1 or -1
-    (all).
+    `rate_records_per_s` is the sum over all producers. `acks` is 0, 1 or -1 (all). `options` are
+    text; the kinds of clients declare them with types and bounds (`harness/clients/options.py`).
     """
 
     kind: str = "append"

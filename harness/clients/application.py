@@ -13,6 +13,8 @@ from operator import not_
 from pathlib import Path
 
 from urteil.chaos.waiting import until
+from urteil.harness.clients.kind import ClientKind, Stage
+from urteil.harness.clients.options import ApplicationOptions
 from urteil.harness.clients.payload import COPY
 from urteil.harness.evidence.journal import JournalReader, Ok, Poll
 from urteil.harness.scenario import Scenario, TopicFact
@@ -35,7 +37,7 @@ def command(scenario: Scenario, bootstrap: Sequence[str], name: str) -> list[str
         "URTEIL_GROUP": load.group,
         "URTEIL_CLIENT_ID": name,
     }
-    program = load.options.get("app") or EXAMPLE
+    program = ApplicationOptions.of(load).app or EXAMPLE
     return ["env", *(f"{key}={value}" for key, value in settings.items()), "/bin/sh", "-c", program]
 
 
@@ -79,3 +81,19 @@ def check_topics(topics: Sequence[TopicFact]) -> None:
     kinds = [topic.copies for topic in topics]
     if kinds != [False, True]:
         raise ValueError("a pipeline needs two topics: its input, and its output with copies=true")
+
+
+def _count(scenario: Scenario) -> int:
+    load = scenario.workload
+    return ApplicationOptions.of(load).apps if load.kind == "pipeline" else 0
+
+
+KIND = ClientKind(
+    name="app",
+    about="An instance of the user's application, a program of its own without a journal.",
+    stage=Stage.APPLICATION,
+    prefix="a",
+    count=_count,
+    command=command,
+    options=(ApplicationOptions,),
+)

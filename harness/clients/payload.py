@@ -20,7 +20,7 @@ from typing import Any
 
 from crc32c import crc32c
 
-from urteil.harness.clients.verifiable_values import sender_of
+from urteil.harness.clients.libraries.verifiable_values import sender_of
 
 Headers = Sequence[tuple[str, bytes | None]]
 

@@ -17,37 +17,14 @@ from typing import Protocol
 import psutil
 
 from urteil.chaos.waiting import until
+from urteil.harness.clients.kind import ClientKind
 from urteil.harness.clients.spec import ClientSpec
 from urteil.harness.scenario import save
 from urteil.harness.stack_dumps import DumpSource
 
 CHILDREN_POLL_S = 0.05
-SIGNALLED_KINDS = ("group", "visitor")
-"""Kinds of clients that handle signals of the lab (`client_main.handle_signal`)."""
 CONTROL_SIGNALS = frozenset({signal.SIGUSR1, signal.SIGUSR2})
 STOPPED = psutil.STATUS_STOPPED
-
-MODULES = {
-    "producer": "urteil.harness.clients.producers.producer",
-    "consumer": "urteil.harness.clients.consumers.consumer",
-    "group": "urteil.harness.clients.consumers.group_consumer",
-    "offsets": "urteil.harness.clients.offsets.committed_offset_reader",
-    "raw": "urteil.harness.clients.special.invalid_batches",
-    "txn": "urteil.harness.clients.transactions.transactional_producer",
-    "copier": "urteil.harness.clients.transactions.copier",
-    "late": "urteil.harness.clients.transactions.delayed_requests",
-    "zombie": "urteil.harness.clients.transactions.zombie_offsets",
-    "committer": "urteil.harness.clients.offsets.committer",
-    "forgetter": "urteil.harness.clients.offsets.deleted_offsets",
-    "brief": "urteil.harness.clients.offsets.expiring_offsets",
-    "active": "urteil.harness.clients.offsets.active_group_offsets",
-    "passer": "urteil.harness.clients.special.abandoned_join",
-    "examiner": "urteil.harness.clients.special.known_answers",
-    "probe": "urteil.harness.clients.special.partition_probe",
-    "repeater": "urteil.harness.clients.special.resent_batches",
-    "visitor": "urteil.harness.clients.special.authorization_client",
-    "final": "urteil.harness.clients.consumers.final_reader",
-}
 
 
 class Process(Protocol):
@@ -103,14 +80,14 @@ class Clients:
         self._stopped: set[str] = set()
         self._killed: set[str] = set()
 
-    def prepare(self, name: str, kind: str) -> None:
+    def prepare(self, name: str, kind: ClientKind) -> None:
         """Start a client that waits for its SPEC.json, so that `start` is quick later."""
         if name in self._processes:
             return
         for folder in ("journal", "logs"):
             (self._run_dir / folder).mkdir(parents=True, exist_ok=True)
-        argv = [sys.executable, "-m", MODULES[kind], str(self._spec_path(name))]
-        with _blocked_signals() if kind in SIGNALLED_KINDS else contextlib.nullcontext():
+        argv = [sys.executable, "-m", kind.module, str(self._spec_path(name))]
+        with _blocked_signals() if kind.handles_signals else contextlib.nullcontext():
             self.run(name, argv)
 
     def run(self, name: str, argv: Sequence[str]) -> None:
@@ -119,12 +96,12 @@ class Clients:
         log = self._run_dir / "logs" / f"client-{name}.log"
         self._processes[name] = self._spawn(argv, log)
 
-    def start(self, spec: ClientSpec) -> None:
+    def start(self, spec: ClientSpec, kind: ClientKind) -> None:
         """Write the client's SPEC.json beside its journal, and start the client unless it is
         prepared."""
         (self._run_dir / "journal").mkdir(parents=True, exist_ok=True)
         save(self._spec_path(spec.client), spec)
-        self.prepare(spec.client, spec.kind)
+        self.prepare(spec.client, kind)
 
     def discard(self, name: str) -> None:
         """End a prepared client that is not needed."""

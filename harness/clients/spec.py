@@ -3,33 +3,29 @@ it."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from urteil.harness.scenario import RACK, TopicFact, WorkloadSpec
+from urteil.harness.clients.options import (
+    LibraryOptions,
+    ReadOptions,
+    SendOptions,
+    TransactionOptions,
+)
+from urteil.harness.clients.workload_kinds import has_tombstones
+from urteil.harness.scenario import TopicFact, WorkloadSpec
 
 RECONNECT_BACKOFF_MAX_MS = 500
 METADATA_MAX_AGE_MS = 3_000
 BOOTSTRAP_TIMEOUT_MS = 5_000
-TRANSACTION_TIMEOUT_MS = 8_000
-GROUP_TIMES = {
-    "session_timeout_ms": 6_000,
-    "heartbeat_interval_ms": 1_000,
-    "max_poll_interval_ms": 300_000,
-}
-ASSIGNORS = ("range", "cooperative")
-SECOND = "second"
-"""The suffix of the second group. With the five partitions of the lab's offsets topic, both groups
-have the same coordinator."""
-IN_GROUP = ("group", "offsets", "copier", "committer", "zombie")
-TRANSACTIONAL = ("txn", "copier", "late", "zombie")
-"""Kinds of clients that write in transactions."""
 OLD = (0, 10, 1)
 """A release without record batches: no headers, no idempotence, one message each."""
 
 POLICY = "cleanup.policy"
+LIBRARY_SETTINGS = ("retries", "linger_ms", "batch_size", "compression_type")
 
 
 class Goal(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,7 +55,11 @@ class ClientSpec(msgspec.Struct, frozen=True, kw_only=True):
     """One client process. `rate_records_per_s` is its own share of the load; 0 sends nothing. A
     producer with `records` sends that many records as fast as possible. `reads` overrides the
     workload's isolation level. `user_listeners` are the addresses of the brokers' listeners for
-    users, by broker id."""
+    users, by broker id.
+
+    The last four fields follow from the client's kind (`ClientKind.complete`): whether it has the
+    protocol of a release without record batches, whether it is idempotent, its group, and its
+    `group.instance.id` as a static member (KIP-345)."""
 
     run: str
     client: str
@@ -76,6 +76,10 @@ class ClientSpec(msgspec.Struct, frozen=True, kw_only=True):
     final: FinalPass | None = None
     reads: str = ""
     user_listeners: tuple[str, ...] = ()
+    is_old: bool = False
+    idempotent: bool = False
+    group: str | None = None
+    instance: str | None = None
 
     @property
     def isolation(self) -> str:
@@ -85,40 +89,19 @@ class ClientSpec(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def number(self) -> int:
         """The number in a client's name: 2 for `c2` and for its third session `c2.3`."""
-        return int(self.client.partition(".")[0][1:])
+        return client_number(self.client)
 
     @property
-    def is_old(self) -> bool:
-        """Whether the client uses the protocol of a release without record batches: every second
-        reader and producer, if the workload requests it."""
-        wanted = int(self.workload.options.get("old_clients", "0"))
-        may_be_old = self.kind in ("consumer", "producer")
-        return may_be_old and bool(wanted) and self.number % 2 == 0
-
-    @property
-    def idempotent(self) -> bool:
-        """Whether the client is idempotent. As in the Java client, idempotence requires acks=all.
-        Transactional clients and the repeater always have it."""
-        if self.kind in (*TRANSACTIONAL, "repeater"):
-            return True
-        wanted = self.workload.idempotent and self.workload.acks == -1 and not self.is_old
-        return self.kind == "producer" and wanted
-
-    @property
-    def group(self) -> str:
-        """The consumer group. Every second committer uses a second group for the same topic; a
-        zombie has a group of its own."""
-        if self.kind == "zombie":
-            return transactional_id(self)
-        is_other = self.kind == "committer" and self.number % 2 == 0
-        return f"{self.workload.group}-{SECOND}" if is_other else self.workload.group
+    def is_old_by_turn(self) -> bool:
+        """Whether it is a second client in a workload with old clients."""
+        return LibraryOptions.of(self.workload).old_clients and self.number % 2 == 0
 
     def topic_ids(self) -> dict[str, str]:
         return {topic.name: topic.topic_id for topic in self.topics}
 
     def compacted_topics(self) -> frozenset[str]:
         """Topics that get tombstones: compacted topics in workloads for them."""
-        if self.workload.kind not in ("compacted", "mixed"):
+        if not has_tombstones(self.workload.kind):
             return frozenset()
         return frozenset(t.name for t in self.topics if "compact" in t.config.get(POLICY, ""))
 
@@ -131,22 +114,30 @@ class ClientSpec(msgspec.Struct, frozen=True, kw_only=True):
         return [(t.name, p) for t in self.topics for p in range(t.partitions)]
 
 
+def base_name(client: str) -> str:
+    """The name that all sessions of a client share: `t1` for `t1.2`."""
+    return client.partition(".")[0]
+
+
+def client_number(client: str) -> int:
+    """The number in a client's name; 1 for a name without a number."""
+    digits = re.search(r"\d+", base_name(client))
+    return int(digits[0]) if digits else 1
+
+
+def own_id(load: WorkloadSpec, client: str) -> str:
+    """The id that all sessions of a client share, within the workload's group."""
+    return f"{load.group}-{base_name(client)}"
+
+
 def transactional_id(spec: ClientSpec) -> str:
     """The transactional id of all sessions of a client: `t1` and `t1.2` share it."""
-    return f"{spec.workload.group}-{spec.client.partition('.')[0]}"
-
-
-def instance_id(spec: ClientSpec) -> str | None:
-    """`group.instance.id` of a static member (KIP-345), the same for all sessions of a client; None
-    for other members."""
-    if spec.kind != "group" or not int(spec.workload.options.get("static", "0")):
-        return None
-    return f"{spec.workload.group}-{spec.client.partition('.')[0]}"
+    return own_id(spec.workload, spec.client)
 
 
 def transaction_timeout_ms(load: WorkloadSpec) -> int:
     """`transaction.timeout.ms` of the lab's transactional clients."""
-    return int(load.options.get("transaction_timeout_ms", TRANSACTION_TIMEOUT_MS))
+    return TransactionOptions.of(load).transaction_timeout_ms
 
 
 def load_spec(path: Path) -> ClientSpec:
@@ -170,8 +161,7 @@ def connection_config(spec: ClientSpec) -> dict[str, Any]:
 
 
 def producer_config(spec: ClientSpec) -> dict[str, Any]:
-    """acks, idempotence and timeouts of the scenario. `options` may set retries, linger_ms,
-    batch_size and compression_type by kafka-python's names."""
+    """acks, idempotence, timeouts and `SendOptions` by kafka-python's names."""
     load = spec.workload
     config = connection_config(spec) | {
         "acks": load.acks,
@@ -180,12 +170,14 @@ def producer_config(spec: ClientSpec) -> dict[str, Any]:
         "delivery_timeout_ms": load.delivery_timeout_ms,
         "max_block_ms": load.delivery_timeout_ms,
     }
-    for name in ("retries", "linger_ms", "batch_size"):
-        if name in load.options:
-            config[name] = int(load.options[name])
-    if "compression_type" in load.options:
-        config["compression_type"] = load.options["compression_type"]
-    return config
+    return config | library_settings(load)
+
+
+def library_settings(load: WorkloadSpec) -> dict[str, Any]:
+    """The settings of the producers' libraries that the workload sets, by kafka-python's names."""
+    options = SendOptions.of(load)
+    settings = {name: getattr(options, name) for name in LIBRARY_SETTINGS}
+    return {name: value for name, value in settings.items() if value is not None}
 
 
 def consumer_config(spec: ClientSpec) -> dict[str, Any]:
@@ -201,41 +193,12 @@ def consumer_config(spec: ClientSpec) -> dict[str, Any]:
         "fetch_max_wait_ms": 200,
         "check_crcs": False,
     }
-    if spec.kind in ("consumer", "group") and "fetch_bytes" in spec.workload.options:
-        limit = int(spec.workload.options["fetch_bytes"])
-        config |= {"max_partition_fetch_bytes": limit, "fetch_max_bytes": limit}
-    if spec.kind == "consumer" and int(spec.workload.options.get("racks", "0")):
-        config["client_rack"] = f"{RACK}{spec.number}"
-    if spec.kind in IN_GROUP:
-        config["group_id"] = spec.group
-    if spec.kind == "group":
-        config |= {name: int(value) for name, value in group_times(spec).items()}
-        config["partition_assignment_strategy"] = [_strategy(assignor(spec))]
-        config["group_instance_id"] = instance_id(spec)
-        if "max_poll_records" in spec.workload.options:
-            config["max_poll_records"] = int(spec.workload.options["max_poll_records"])
-    return config
+    return config if spec.group is None else config | {"group_id": spec.group}
 
 
-def _strategy(name: str) -> Any:
-    """kafka-python's assignor class. Imported here, because a judgement imports this module without
-    a client."""
-    from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
-    from kafka.coordinator.assignors.range import RangePartitionAssignor
-
-    return {"range": RangePartitionAssignor, "cooperative": CooperativeStickyAssignor}[name]
-
-
-def group_times(spec: ClientSpec) -> dict[str, int]:
-    """Session timeout, heartbeat interval and poll interval of a group member in ms, by
-    kafka-python's names."""
-    options = spec.workload.options
-    return {name: int(options.get(name, default)) for name, default in GROUP_TIMES.items()}
-
-
-def assignor(spec: ClientSpec) -> str:
-    """`range` (eager) or `cooperative`. ValueError for another one."""
-    name = spec.workload.options.get("assignor", "range")
-    if name not in ASSIGNORS:
-        raise ValueError(f"unknown assignor {name!r}: give {' or '.join(ASSIGNORS)}")
-    return name
+def fetch_limits(spec: ClientSpec) -> dict[str, Any]:
+    """The size of fetches of live readers and members, if the workload sets it."""
+    limit = ReadOptions.of(spec.workload).fetch_bytes
+    if limit is None:
+        return {}
+    return {"max_partition_fetch_bytes": limit, "fetch_max_bytes": limit}

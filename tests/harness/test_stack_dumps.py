@@ -17,7 +17,7 @@ from urteil.harness.stack_dumps import DumpSource, Stacks, limit_duration
 
 LISTENS = """
 import threading
-from urteil.harness.clients.client_main import Stop
+from urteil.harness.clients.stop import Stop
 Stop()
 def stuck_in_here():
     print("ready", flush=True)

@@ -7,7 +7,7 @@ import sys
 
 WAKING = """
 import signal
-from urteil.harness.clients.client_main import Stop
+from urteil.harness.clients.stop import Stop
 
 stop = Stop()
 signal.signal(signal.SIGALRM, lambda *_: stop._request())

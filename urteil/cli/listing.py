@@ -10,7 +10,10 @@ import click
 from urteil.cli.options import json_option
 
 Row = dict[str, str]
-FAULT_FIELDS = ("family", "selectors", "options", "proof", "expiry", "runtimes", "targets")
+DETAILS = (
+    "promise", "family", "selectors", "clients", "libraries", "options", "values", "default",
+    "proof", "expiry", "runtimes", "targets",
+)  # fmt: skip
 
 
 def _scenarios() -> list[Row]:
@@ -73,6 +76,46 @@ def _targets() -> list[Row]:
     return [{"name": name, "about": about} for name, about in TARGETS.items()]
 
 
+def _clients() -> list[Row]:
+    from urteil.harness.clients.kind import client_kinds
+    from urteil.harness.clients.options import describe
+
+    return [
+        {
+            "name": kind.name,
+            "about": kind.about,
+            "clients": kind.prefix if kind.is_single else f"{kind.prefix}1, {kind.prefix}2 ...",
+            "libraries": "" if kind.work is None else ", ".join(kind.libraries),
+            "options": "; ".join(
+                f"{row.name}={row.default}" if row.default else row.name
+                for options in kind.options
+                for row in describe(options)
+            ),
+        }
+        for kind in client_kinds().values()
+    ]
+
+
+def _workloads() -> list[Row]:
+    from urteil.harness.clients.workload_kinds import WORKLOAD_KINDS
+
+    return [
+        {"name": kind.name, "about": f"{kind.producers}; {kind.consumers}"}
+        for kind in WORKLOAD_KINDS.values()
+    ]
+
+
+def _options() -> list[Row]:
+    from urteil.harness.clients.kind import declared_options
+    from urteil.harness.clients.options import describe
+
+    return [
+        {"name": row.name, "about": row.about, "values": row.values, "default": row.default}
+        for options in declared_options()
+        for row in describe(options)
+    ]
+
+
 KINDS: dict[str, Callable[[], list[Row]]] = {
     "scenarios": _scenarios,
     "faults": _faults,
@@ -80,14 +123,18 @@ KINDS: dict[str, Callable[[], list[Row]]] = {
     "guarantees": _guarantees,
     "mutants": _mutants,
     "targets": _targets,
+    "clients": _clients,
+    "workloads": _workloads,
+    "workload-options": _options,
 }
 
 
-@click.command("list", short_help="List scenarios, faults, roles, guarantees, mutants, targets.")
+@click.command("list", short_help="List scenarios, faults, guarantees, mutants, clients ...")
 @click.argument("kind", type=click.Choice(sorted(KINDS)))
 @json_option("Print a JSON array of objects with name and about.")
 def list_command(kind: str, as_json: bool) -> None:
-    """List scenarios, faults, roles (targets of faults), guarantees, mutants or targets."""
+    """List scenarios, faults, roles (targets of faults), guarantees, mutants, targets, kinds of
+    workloads, kinds of clients or options of workloads."""
     rows = KINDS[kind]()
     if as_json:
         click.echo(json.dumps(rows, indent=2))
@@ -96,6 +143,6 @@ def list_command(kind: str, as_json: bool) -> None:
     for row in rows:
         extra = f"  [{row['scenario']} -> {row['guarantee']}]" if "scenario" in row else ""
         click.echo(f"{row['name']:<{width}}  {row['about']}{extra}")
-        for more in ("promise", *FAULT_FIELDS):
+        for more in DETAILS:
             if row.get(more):
                 click.echo(f"{'':<{width}}    {more}: {row[more]}")

@@ -21,13 +21,13 @@ from urteil.cli.options import (
 )
 from urteil.cli.run_lookup import find_run, readable_run
 from urteil.cli.suggestions import require_known
+from urteil.harness.clients.libraries import LIBRARIES, VERIFIABLE
 
 if TYPE_CHECKING:
     from urteil.harness.scenario import Scenario, WorkloadSpec
     from urteil.harness.verify.result import Result
 
 EXIT_CODES = {"PASS": 0, "FAIL": 1, "UNKNOWN": 2}
-CLIENTS = ("kafka-python", "confluent-kafka", "aiokafka", "verifiable")
 PROMISES = ("at-most-once", "at-least-once", "exactly-once")
 
 schedule_option = click.option(
@@ -91,7 +91,7 @@ _master = click.option(
     help="A seeded bug of our broker (`urteil list mutants`).",
     shell_complete=completion.mutants,
 )
-@click.option("--client", type=click.Choice(CLIENTS), help="Library of the workload's clients.")
+@click.option("--client", type=click.Choice(LIBRARIES), help="Library of the workload's clients.")
 @click.option("--records", type=click.IntRange(1), help="Number of records that `bulk` sends.")
 @click.option(
     "--app", metavar="CMD", help="The program that `pipeline` judges (docs/reference/workloads.md)."
@@ -219,10 +219,12 @@ def _must_have_engine() -> None:
 
 def requested_scenario(name: str, arguments: dict[str, Any]) -> Scenario:
     """The named scenario with the changes of the command line and its drawn schedule."""
+    from urteil.harness.clients.workload import check_workload
     from urteil.harness.schedule import settle_schedule
 
     requested = _scenario(name, arguments)
     try:
+        check_workload(requested.workload)
         return settle_schedule(requested)
     except ValueError as error:
         raise click.UsageError(f"{name}: {error}") from None
@@ -292,13 +294,13 @@ def _workload(scenario: Scenario, arguments: dict[str, Any]) -> WorkloadSpec:
         changed["rate_records_per_s"] = arguments["rate"]
     if arguments.get("client") is not None:
         changed["client"] = arguments["client"]
-    if arguments.get("client") == "verifiable":
+    if arguments.get("client") == VERIFIABLE:
         _check_verifiable(scenario)
     return msgspec.structs.replace(load, **changed)
 
 
 def _check_verifiable(scenario: Scenario) -> None:
-    from urteil.harness.clients.verifiable_tool import check_faults
+    from urteil.harness.clients.libraries.verifiable_tool import check_faults
 
     try:
         check_faults(scenario)

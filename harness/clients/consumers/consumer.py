@@ -5,23 +5,39 @@ python -m urteil.harness.clients.consumers.consumer SPEC.json
 
 from __future__ import annotations
 
+from typing import Any
+
 from kafka import TopicPartition
 from kafka.errors import KafkaError
 
-from urteil.harness.clients.client_main import Stop, run_client
+from urteil.harness.clients.client_main import run_client
 from urteil.harness.clients.consumers.journaling_consumer import JournalingConsumer
-from urteil.harness.clients.spec import ClientSpec
+from urteil.harness.clients.kind import ClientKind, Stage
+from urteil.harness.clients.libraries import CONFLUENT, KAFKA_PYTHON
+from urteil.harness.clients.options import LibraryOptions, ReadOptions
+from urteil.harness.clients.spec import ClientSpec, consumer_config, fetch_limits
+from urteil.harness.clients.stop import Stop
 from urteil.harness.evidence.journal import JournalWriter
+from urteil.harness.scenario import RACK, Scenario
 
 RETRY_S = 0.1
 
 
+def reader_config(spec: ClientSpec) -> dict[str, Any]:
+    """The settings of a live reader. With the option `racks` it is in the rack of the broker with
+    its number."""
+    config = consumer_config(spec) | fetch_limits(spec)
+    if ReadOptions.of(spec.workload).racks:
+        config["client_rack"] = f"{RACK}{spec.number}"
+    return config
+
+
 def consume(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
     """Follow all partitions until the stop is requested."""
-    if spec.workload.client == "confluent-kafka":
+    if spec.workload.client == CONFLUENT:
         _consume_confluent(spec, journal, stop)
         return
-    consumer = JournalingConsumer(spec, journal)
+    consumer = JournalingConsumer(spec, journal, reader_config(spec))
     partitions = [TopicPartition(topic, partition) for topic, partition in spec.partitions()]
     consumer.assign(partitions)
     starts = _starts(consumer, partitions, stop)
@@ -35,7 +51,7 @@ def consume(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
 
 
 def _consume_confluent(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
-    from urteil.harness.clients.consumers.confluent_consumer import Reader
+    from urteil.harness.clients.libraries.confluent_consumer import Reader
 
     reader = Reader(spec, journal)
     reader.start(stop)
@@ -55,5 +71,22 @@ def _starts(
     return {}
 
 
+def _count(scenario: Scenario) -> int:
+    load = scenario.workload
+    return 0 if load.kind in ("group", "commits") else load.consumers
+
+
+KIND = ClientKind(
+    name="consumer",
+    about="Follows every partition from its start, and journals what it reads.",
+    stage=Stage.READS,
+    prefix="c",
+    count=_count,
+    work=consume,
+    options=(LibraryOptions, ReadOptions),
+    libraries=(KAFKA_PYTHON, CONFLUENT),
+    may_be_old=True,
+)
+
 if __name__ == "__main__":
-    run_client(consume)
+    run_client(KIND)

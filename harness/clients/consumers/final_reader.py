@@ -13,9 +13,11 @@ from kafka import TopicPartition
 from kafka.errors import KafkaError
 
 from urteil.chaos.waiting import until
-from urteil.harness.clients.client_main import Stop, run_client
+from urteil.harness.clients.client_main import run_client
 from urteil.harness.clients.consumers.journaling_consumer import JournalingConsumer
-from urteil.harness.clients.spec import ClientSpec, FinalPass
+from urteil.harness.clients.kind import ClientKind, Stage
+from urteil.harness.clients.spec import ClientSpec, FinalPass, consumer_config
+from urteil.harness.clients.stop import Stop
 from urteil.harness.evidence.journal import JournalWriter
 
 RETRY_S = 0.05
@@ -26,7 +28,9 @@ def read_finally(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
     if spec.final is None:
         raise ValueError("a final reader needs a round (`final`) in its SPEC.json")
     deadline = time.monotonic() + spec.final.deadline_s
-    consumer = JournalingConsumer(spec, journal, first_pass=spec.final.number * 1000)
+    consumer = JournalingConsumer(
+        spec, journal, consumer_config(spec), first_pass=spec.final.number * 1000
+    )
     goals = [TopicPartition(goal.topic, goal.partition) for goal in spec.final.goals]
     consumer.assign(goals)
     ends = _settled_ends(spec.final, consumer, goals, stop, deadline)
@@ -89,5 +93,14 @@ def _offsets(
     return until(read, deadline_s=deadline - time.monotonic(), poll_s=RETRY_S, stop=stop)
 
 
+KIND = ClientKind(
+    name="final",
+    about="Reads every partition once from its start to its leader's end, after the load.",
+    stage=Stage.FINAL_READS,
+    prefix="final-",
+    count=lambda _: 0,
+    work=read_finally,
+)
+
 if __name__ == "__main__":
-    run_client(read_finally)
+    run_client(KIND)

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from kafka import ConsumerRebalanceListener, KafkaConsumer, TopicPartition
+from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
+from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.base import Generation
 from kafka.errors import (
     CommitFailedError,
@@ -33,7 +35,7 @@ from kafka.errors import (
 )
 from kafka.structs import OffsetAndMetadata
 
-from urteil.harness.clients.client_main import Stop, handle_signal, run_client
+from urteil.harness.clients.client_main import run_client
 from urteil.harness.clients.consumers.journaling_consumer import (
     POLL_TIMEOUT_MS,
     damaged_slice,
@@ -46,8 +48,13 @@ from urteil.harness.clients.kafka_python_fixes import (
     finish_joining,
     retry_missing_partitions,
 )
+from urteil.harness.clients.kind import ClientKind, Stage
+from urteil.harness.clients.libraries import CONFLUENT, KAFKA_PYTHON, VERIFIABLE
 from urteil.harness.clients.offsets.committed_offset_reader import CommittedOffsetReader
-from urteil.harness.clients.spec import ClientSpec, consumer_config
+from urteil.harness.clients.options import GroupOptions, ReadOptions
+from urteil.harness.clients.spec import ClientSpec, consumer_config, fetch_limits, own_id
+from urteil.harness.clients.stop import Stop, handle_signal
+from urteil.harness.clients.workload_kinds import member_count
 from urteil.harness.evidence.journal import (
     IDLE_NS,
     Assigned,
@@ -72,7 +79,31 @@ COMMIT_REFUSALS = (
 """Errors of a coordinator that stored nothing, returned before it appends, and errors with which
 kafka-python itself does not send (CommitFailedError, RebalanceInProgressError)."""
 
+ASSIGNORS = {"range": RangePartitionAssignor, "cooperative": CooperativeStickyAssignor}
 LOST_POSITION = (LogTruncationError, NoOffsetForPartitionError, OffsetOutOfRangeError)
+
+
+def member_config(spec: ClientSpec) -> dict[str, Any]:
+    """The settings of a group member."""
+    options = GroupOptions.of(spec.workload)
+    config = consumer_config(spec) | fetch_limits(spec)
+    config |= {
+        "session_timeout_ms": options.session_timeout_ms,
+        "heartbeat_interval_ms": options.heartbeat_interval_ms,
+        "max_poll_interval_ms": options.max_poll_interval_ms,
+        "partition_assignment_strategy": [ASSIGNORS[options.assignor]],
+        "group_instance_id": spec.instance,
+    }
+    if options.max_poll_records is not None:
+        config["max_poll_records"] = options.max_poll_records
+    return config
+
+
+def static_instance(spec: ClientSpec) -> str | None:
+    """`group.instance.id` of a static member, the same for all its sessions; None for other
+    members."""
+    is_static = GroupOptions.of(spec.workload).static
+    return own_id(spec.workload, spec.client) if is_static else None
 
 
 class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]
@@ -169,7 +200,7 @@ class Member:
     def __init__(self, spec: ClientSpec, journal: JournalWriter) -> None:
         self._run = spec.run
         self._journal = journal
-        self._kafka = KafkaConsumer(**consumer_config(spec))
+        self._kafka = KafkaConsumer(**member_config(spec))
         back_off(self._kafka._manager)
         retry_missing_partitions(self._kafka._fetcher)
         drop_corrupt_response(self._kafka._fetcher)
@@ -178,9 +209,10 @@ class Member:
         self._kafka.subscribe([topic.name for topic in spec.topics], listener=_Listener(self))
         self._attempts = CommitAttempts(self._kafka)
         self._positions = CommittedOffsetReader(self._kafka, journal)
-        self._zombie = spec.workload.options.get("zombie_commits") == "true"
+        options = GroupOptions.of(spec.workload)
+        self._zombie = options.zombie_commits
         self._ended_memberships: list[EndedMembership] = []
-        self._commits_before = spec.workload.options.get("commit") == "before"
+        self._commits_before = options.commit == "before"
         self._fresh: list[TopicPartition] = []
         self._event: dict[TopicPartition, str] = {}
         self._position: dict[TopicPartition, int] = {}
@@ -342,8 +374,8 @@ class AnyMember(Protocol):
 
 def make_member(spec: ClientSpec, journal: JournalWriter) -> AnyMember:
     """A member of the library that the workload names."""
-    if spec.workload.client == "confluent-kafka":
-        from urteil.harness.clients.consumers.confluent_consumer import Member as ConfluentMember
+    if spec.workload.client == CONFLUENT:
+        from urteil.harness.clients.libraries.confluent_consumer import Member as ConfluentMember
 
         return ConfluentMember(spec, journal)
     return Member(spec, journal)
@@ -351,8 +383,8 @@ def make_member(spec: ClientSpec, journal: JournalWriter) -> AnyMember:
 
 def consume_in_group(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
     """Poll until the stop is requested. Between SIGUSR1 and SIGUSR2 only heartbeat."""
-    if spec.workload.client == "verifiable":
-        from urteil.harness.clients.consumers import verifiable_consumer
+    if spec.workload.client == VERIFIABLE:
+        from urteil.harness.clients.libraries import verifiable_consumer
 
         verifiable_consumer.consume_in_group(spec, journal, stop)
         return
@@ -366,5 +398,19 @@ def consume_in_group(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> No
     member.close()
 
 
+KIND = ClientKind(
+    name="group",
+    about="A member of a consumer group: polls, processes and commits.",
+    stage=Stage.READS,
+    prefix="g",
+    count=lambda scenario: member_count(scenario.workload),
+    work=consume_in_group,
+    options=(GroupOptions, ReadOptions),
+    libraries=(KAFKA_PYTHON, CONFLUENT, VERIFIABLE),
+    group=lambda spec: spec.workload.group,
+    instance=static_instance,
+    handles_signals=True,
+)
+
 if __name__ == "__main__":
-    run_client(consume_in_group)
+    run_client(KIND)

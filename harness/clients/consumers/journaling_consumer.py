@@ -20,7 +20,7 @@ from urteil.harness.clients.kafka_python_fixes import (
     retry_missing_partitions,
 )
 from urteil.harness.clients.payload import client_timestamp_ms, decode, decode_copy, key_text
-from urteil.harness.clients.spec import ClientSpec, consumer_config
+from urteil.harness.clients.spec import ClientSpec
 from urteil.harness.evidence.journal import (
     IDLE_NS,
     Got,
@@ -45,12 +45,20 @@ class JournalingConsumer:
     the pass ends and another begins where reading can continue.
     """
 
-    def __init__(self, spec: ClientSpec, journal: JournalWriter, *, first_pass: int = 0) -> None:
+    def __init__(
+        self,
+        spec: ClientSpec,
+        journal: JournalWriter,
+        config: Mapping[str, Any],
+        *,
+        first_pass: int = 0,
+    ) -> None:
+        """`config` are the settings of kafka-python's consumer."""
         self._run = spec.run
         self._isolation = spec.isolation
         self._copies = spec.copies()
         self._journal = journal
-        self._kafka = KafkaConsumer(**consumer_config(spec))
+        self._kafka = KafkaConsumer(**config)
         back_off(self._kafka._manager)
         retry_missing_partitions(self._kafka._fetcher)
         drop_corrupt_response(self._kafka._fetcher)

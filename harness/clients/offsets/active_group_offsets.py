@@ -4,17 +4,19 @@ because it is alive and subscribed to their topic (KIP-211).
     python -m urteil.harness.clients.offsets.active_group_offsets SPEC.json
 
 The member only heartbeats. After a quarter of its session without a successful heartbeat, its
-offsets may be deleted at any time: in the evidence that is a deletion with unknown end. `options`:
-`brief_ms`.
+offsets may be deleted at any time: in the evidence that is a deletion with unknown end.
 """
 
 from __future__ import annotations
 
 import time
 
-from urteil.harness.clients.client_main import Stop, run_client
+from urteil.harness.clients.client_main import run_client
+from urteil.harness.clients.kind import ClientKind, Stage
 from urteil.harness.clients.offsets.deleted_offsets import OffsetDeleter
+from urteil.harness.clients.offsets.expiring_offsets import ExpiryOptions
 from urteil.harness.clients.spec import ClientSpec
+from urteil.harness.clients.stop import Stop
 from urteil.harness.evidence.journal import Commit, CommitEntry, JournalWriter
 from urteil.harness.protocol import committed_offset_requests as requests
 from urteil.harness.protocol import group_requests
@@ -30,7 +32,7 @@ class ActiveMember(OffsetDeleter):
     def __init__(self, spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
         super().__init__(spec, journal, stop)
         self._name = f"{spec.workload.group}-active"
-        self._keep_ms = int(spec.workload.options["brief_ms"])
+        self._keep_ms = ExpiryOptions.of(spec.workload).brief_ms
         self._member: tuple[int, str] | None = None
         self._accepted_ns = 0
 
@@ -93,5 +95,15 @@ def stay_active(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
         stop.wait(EVERY_S)
 
 
+KIND = ClientKind(
+    name="active",
+    about="The only member of a group, whose offsets must outlive their short retention.",
+    stage=Stage.LOAD,
+    prefix="active",
+    count=lambda scenario: int(ExpiryOptions.of(scenario.workload).brief_ms > 0),
+    work=stay_active,
+    options=(ExpiryOptions,),
+)
+
 if __name__ == "__main__":
-    run_client(stay_active)
+    run_client(KIND)

@@ -2,28 +2,42 @@
 
     python -m urteil.harness.clients.offsets.committed_offset_reader SPEC.json
 
-One request covers all partitions, every `offset_reads_ms` (250).
+One request covers all partitions. A read must show the last acknowledged commit or a later one
+(`commit_register`, `commit_went_back`).
 """
 
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Annotated, Any
 
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError, UnknownTopicOrPartitionError
 from kafka.structs import OffsetAndMetadata
+from msgspec import Meta
 
-from urteil.harness.clients.client_main import Stop, run_client
+from urteil.harness.clients.client_main import run_client
 from urteil.harness.clients.kafka_python_fixes import back_off
+from urteil.harness.clients.kind import ClientKind, Stage
+from urteil.harness.clients.options import WorkloadOptions
 from urteil.harness.clients.spec import ClientSpec, consumer_config
+from urteil.harness.clients.stop import Stop
+from urteil.harness.clients.workload_kinds import committer_count, copier_count, member_count
 from urteil.harness.evidence.journal import CommitRead, JournalWriter
+from urteil.harness.scenario import Scenario
 
-EVERY_MS = 250
 EPOCHS = 1_009
 EPOCHS_SINCE = (2, 1)
 """The first release whose OffsetFetch returns leader epochs (KIP-320)."""
 TIMEOUT_MS = 5_000
+
+
+class OffsetReadOptions(WorkloadOptions, frozen=True):
+    """Options of this client."""
+
+    offset_reads_ms: Annotated[
+        int, Meta(ge=1, le=60_000, description="The time between two reads of the group's offsets.")
+    ] = 250
 
 
 class CommittedOffsetReader:
@@ -89,12 +103,29 @@ def read_positions(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None
     back_off(kafka._manager)
     reader = CommittedOffsetReader(kafka, journal, are_tagged=spec.workload.kind == "commits")
     partitions = [TopicPartition(*one) for one in spec.partitions()]
-    every_s = int(spec.workload.options.get("offset_reads_ms", str(EVERY_MS))) / 1000
+    every_s = OffsetReadOptions.of(spec.workload).offset_reads_ms / 1000
     while not stop.is_set():
         reader.read(partitions, None, None)
         stop.wait(every_s)
     kafka.close(autocommit=False, timeout_ms=2_000)
 
 
+def _count(scenario: Scenario) -> int:
+    """One if clients commit offsets of the group."""
+    load = scenario.workload
+    return int(any((member_count(load), copier_count(load), committer_count(load))))
+
+
+KIND = ClientKind(
+    name="offsets",
+    about="Reads the group's committed offsets again and again, from outside the group.",
+    stage=Stage.READS,
+    prefix="o",
+    count=_count,
+    work=read_positions,
+    options=(OffsetReadOptions,),
+    group=lambda spec: spec.workload.group,
+)
+
 if __name__ == "__main__":
-    run_client(read_positions)
+    run_client(KIND)

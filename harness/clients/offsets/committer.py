@@ -11,25 +11,47 @@ from __future__ import annotations
 
 import random
 import time
+from typing import Annotated
 
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
+from msgspec import Meta
 
-from urteil.harness.clients.client_main import Stop, run_client
+from urteil.harness.clients.client_main import run_client
 from urteil.harness.clients.consumers.group_consumer import COMMIT_TIMEOUT_MS, CommitAttempts
 from urteil.harness.clients.kafka_python_fixes import back_off
+from urteil.harness.clients.kind import ClientKind, Stage
 from urteil.harness.clients.offsets.committed_offset_reader import (
     CommittedOffsetReader,
     tagged_offset,
 )
+from urteil.harness.clients.options import WorkloadOptions
 from urteil.harness.clients.spec import ClientSpec, consumer_config
+from urteil.harness.clients.stop import Stop
+from urteil.harness.clients.workload_kinds import committer_count
 from urteil.harness.evidence.journal import Commit, CommitEntry, Committed, JournalWriter
 
 CLIENTS = 1_000
 READS = 0.3
 MOST_PARTITIONS = 3
 """Maximal number of partitions of one commit."""
-PER_S = "20"
+SECOND = "second"
+"""The suffix of the second group. With the five partitions of the lab's offsets topic, both groups
+have the same coordinator."""
+
+
+class CommitOptions(WorkloadOptions, frozen=True):
+    """Options of this client."""
+
+    commits_per_s: Annotated[
+        float, Meta(ge=0.001, le=100_000, description="Commits per second of each committer.")
+    ] = 20.0
+
+
+def group_by_turn(spec: ClientSpec) -> str:
+    """The consumer group: every second committer uses the second one."""
+    first = spec.workload.group
+    return first if spec.number % 2 else f"{first}-{SECOND}"
 
 
 class Committer:
@@ -80,12 +102,23 @@ class Committer:
 def commit(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
     """Commit and read until the stop is requested."""
     committer = Committer(spec, journal)
-    every_s = 1 / float(spec.workload.options.get("commits_per_s", PER_S))
+    every_s = 1 / CommitOptions.of(spec.workload).commits_per_s
     while not stop.is_set():
         committer.step()
         stop.wait(every_s)
     committer.close()
 
 
+KIND = ClientKind(
+    name="committer",
+    about="Commits numbered offsets of a group without members, and reads them back.",
+    stage=Stage.READS,
+    prefix="k",
+    count=lambda scenario: committer_count(scenario.workload),
+    work=commit,
+    options=(CommitOptions,),
+    group=group_by_turn,
+)
+
 if __name__ == "__main__":
-    run_client(commit)
+    run_client(KIND)

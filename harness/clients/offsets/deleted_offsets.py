@@ -15,9 +15,15 @@ import random
 import struct
 import time
 from collections.abc import Callable, Sequence
+from typing import Annotated
 
-from urteil.harness.clients.client_main import Stop, run_client
+from msgspec import Meta
+
+from urteil.harness.clients.client_main import run_client
+from urteil.harness.clients.kind import ClientKind, Stage
+from urteil.harness.clients.options import WorkloadOptions
 from urteil.harness.clients.spec import ClientSpec
+from urteil.harness.clients.stop import Stop
 from urteil.harness.evidence.journal import (
     Commit,
     CommitEntry,
@@ -34,6 +40,14 @@ deleted, too."""
 PARTITIONS = 3
 STEP_S = 0.05
 BROKEN = (OSError, struct.error, UnicodeDecodeError)
+
+
+class DeletionOptions(WorkloadOptions, frozen=True):
+    """Options of this client."""
+
+    deletions: Annotated[
+        bool, Meta(description="Adds a client that deletes offsets and groups of its own.")
+    ] = False
 
 
 class OutcomeUnknown(Exception):
@@ -163,5 +177,15 @@ def delete_offsets(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None
         stop.wait(STEP_S)
 
 
+KIND = ClientKind(
+    name="forgetter",
+    about="Deletes committed offsets and groups of its own, and checks that they stay deleted.",
+    stage=Stage.LOAD,
+    prefix="forgetter",
+    count=lambda scenario: int(DeletionOptions.of(scenario.workload).deletions),
+    work=delete_offsets,
+    options=(DeletionOptions,),
+)
+
 if __name__ == "__main__":
-    run_client(delete_offsets)
+    run_client(KIND)

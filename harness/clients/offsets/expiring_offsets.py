@@ -12,10 +12,16 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import Annotated
 
-from urteil.harness.clients.client_main import Stop, run_client
+from msgspec import Meta
+
+from urteil.harness.clients.client_main import run_client
+from urteil.harness.clients.kind import ClientKind, Stage
 from urteil.harness.clients.offsets.deleted_offsets import OffsetDeleter
+from urteil.harness.clients.options import WorkloadOptions
 from urteil.harness.clients.spec import ClientSpec
+from urteil.harness.clients.stop import Stop
 from urteil.harness.evidence.journal import Commit, CommitEntry, Committed, JournalWriter
 from urteil.harness.protocol import committed_offset_requests as requests
 from urteil.harness.protocol.connection import Connection
@@ -25,6 +31,20 @@ ROUND_S = 0.05
 LATE_NS = 6_000_000_000
 """Brokers check every second (`offsets.retention.check.interval.ms`) and have five more."""
 FOREVER_NS = 1 << 62
+
+
+class ExpiryOptions(WorkloadOptions, frozen=True):
+    """Options of the clients with a short retention."""
+
+    brief_ms: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=86_400_000,
+            description="Adds two clients whose offsets expire after this time in ms, one of "
+            "them in a group with a member.",
+        ),
+    ] = 0
 
 
 @dataclass(slots=True)
@@ -43,7 +63,7 @@ class ExpiringOffsets(OffsetDeleter):
 
     def __init__(self, spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
         super().__init__(spec, journal, stop)
-        self._keep_ms = int(spec.workload.options["brief_ms"])
+        self._keep_ms = ExpiryOptions.of(spec.workload).brief_ms
         self._groups_by_age: list[ExpiringGroup] = []
         self._count = self._next_ns = 0
 
@@ -101,5 +121,16 @@ def commit_expiring_offsets(spec: ClientSpec, journal: JournalWriter, stop: Stop
         stop.wait(ROUND_S)
 
 
+KIND = ClientKind(
+    name="brief",
+    about="Commits offsets with a short retention, and checks that they exist until then "
+    "and not longer.",
+    stage=Stage.LOAD,
+    prefix="brief",
+    count=lambda scenario: int(ExpiryOptions.of(scenario.workload).brief_ms > 0),
+    work=commit_expiring_offsets,
+    options=(ExpiryOptions,),
+)
+
 if __name__ == "__main__":
-    run_client(commit_expiring_offsets)
+    run_client(KIND)

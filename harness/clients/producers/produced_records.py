@@ -6,6 +6,7 @@ import random
 import time
 from dataclasses import dataclass
 
+from urteil.harness.clients.options import LibraryOptions, SendOptions
 from urteil.harness.clients.payload import Encoder
 from urteil.harness.clients.spec import ClientSpec
 
@@ -39,7 +40,7 @@ class TombstoneChooser:
 
     def __init__(self, spec: ClientSpec) -> None:
         self._topics = spec.compacted_topics()
-        self._share = float(spec.workload.options.get("deletes", "0.2"))
+        self._share = SendOptions.of(spec.workload).deletes
         self._random = random.Random(f"{spec.seed}/deletes")
 
     def is_tombstone(self, topic: str) -> bool:
@@ -51,8 +52,8 @@ class Records:
 
     def __init__(self, spec: ClientSpec) -> None:
         self._partitions = spec.partitions()
-        old = int(spec.workload.options.get("old_clients", "0"))
-        self._bare = spec.workload.kind == "pipeline" or bool(old)
+        load = spec.workload
+        self._bare = load.kind == "pipeline" or LibraryOptions.of(load).old_clients
         self._tombstones = TombstoneChooser(spec)
         self._keys = KeyChooser(spec.workload.keys, len(self._partitions), spec.seed)
         self._encoder = Encoder(spec.run, spec.client, spec.workload.value_bytes)

@@ -18,16 +18,21 @@ from typing import Any, Protocol
 from kafka import KafkaProducer
 from kafka.errors import KafkaConfigurationError, KafkaError
 
-from urteil.harness.clients.client_main import Stop, run_client
+from urteil.harness.clients.client_main import run_client
 from urteil.harness.clients.kafka_python_fixes import (
     back_off,
     refresh_unknown_leader,
     renew_producer_ids,
 )
+from urteil.harness.clients.kind import ClientKind, Stage, Writes
+from urteil.harness.clients.libraries import AIOKAFKA, CONFLUENT, KAFKA_PYTHON, VERIFIABLE
+from urteil.harness.clients.options import LibraryOptions, SendOptions
 from urteil.harness.clients.producers.delivery_attempts import AttemptRecorder
 from urteil.harness.clients.producers.produced_records import Records
 from urteil.harness.clients.spec import ClientSpec, producer_config
+from urteil.harness.clients.stop import Stop
 from urteil.harness.evidence.journal import Fail, Info, JournalWriter, Ok, Send
+from urteil.harness.scenario import Scenario
 
 OUTSTANDING_MAX = 50_000
 ROOM_WAIT_S = 0.2
@@ -161,12 +166,12 @@ class Sender(Protocol):
 
 def make_producer(spec: ClientSpec, journal: JournalWriter) -> Sender:
     """A producer of the library that the workload names."""
-    if spec.workload.client == "confluent-kafka":
-        from urteil.harness.clients.producers.confluent_producer import ConfluentProducer
+    if spec.workload.client == CONFLUENT:
+        from urteil.harness.clients.libraries.confluent_producer import ConfluentProducer
 
         return ConfluentProducer(spec, journal)
-    if spec.workload.client == "aiokafka":
-        from urteil.harness.clients.producers.aiokafka_producer import AiokafkaProducer
+    if spec.workload.client == AIOKAFKA:
+        from urteil.harness.clients.libraries.aiokafka_producer import AiokafkaProducer
 
         return AiokafkaProducer(spec, journal)
     return Producer(spec, journal)
@@ -175,8 +180,8 @@ def make_producer(spec: ClientSpec, journal: JournalWriter) -> Sender:
 def produce(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
     """The open loop: record n is due n / rate seconds after the start. Where the number of records
     is given, they are all due at once."""
-    if spec.workload.client == "verifiable":
-        from urteil.harness.clients.producers import verifiable_producer
+    if spec.workload.client == VERIFIABLE:
+        from urteil.harness.clients.libraries import verifiable_producer
 
         verifiable_producer.produce(spec, journal, stop)
         return
@@ -199,5 +204,25 @@ def produce(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
     producer.close(spec.flush_deadline_s)
 
 
+def _count(scenario: Scenario) -> int:
+    load = scenario.workload
+    return 0 if load.kind == "transactions" else load.producers
+
+
+KIND = ClientKind(
+    name="producer",
+    about="Sends records at its rate, whatever the cluster does, and journals each outcome.",
+    stage=Stage.LOAD,
+    prefix="p",
+    count=_count,
+    work=produce,
+    options=(SendOptions, LibraryOptions),
+    libraries=(KAFKA_PYTHON, CONFLUENT, AIOKAFKA, VERIFIABLE),
+    writes=Writes.BY_WORKLOAD,
+    has_rate=True,
+    may_be_old=True,
+    only_written_topics=True,
+)
+
 if __name__ == "__main__":
-    run_client(produce)
+    run_client(KIND)

@@ -3,16 +3,21 @@
     python -m urteil.harness.clients.special.abandoned_join SPEC.json
 
 This is the end of a member that dies between its first two requests (KIP-394). A group that begins
-another generation waits for it no longer than for a silent member. `options`: `passers_by`, the
-number of such members, one a second from the start on.
+another generation waits for it no longer than for a silent member.
 """
 
 from __future__ import annotations
 
 import struct
+from typing import Annotated
 
-from urteil.harness.clients.client_main import Stop, run_client
-from urteil.harness.clients.spec import ClientSpec, group_times
+from msgspec import Meta
+
+from urteil.harness.clients.client_main import run_client
+from urteil.harness.clients.kind import ClientKind, Stage
+from urteil.harness.clients.options import GroupOptions, WorkloadOptions
+from urteil.harness.clients.spec import ClientSpec
+from urteil.harness.clients.stop import Stop
 from urteil.harness.evidence.journal import JournalWriter
 from urteil.harness.protocol.connection import Connection
 from urteil.harness.protocol.framing import ResponseReader, encode_request, encode_string
@@ -22,6 +27,19 @@ JOIN = (11, 4)
 MEMBER_ID_REQUIRED = 79
 EVERY_S = 1.0
 RETRY_S = 0.1
+
+
+class AbandonedJoinOptions(WorkloadOptions, frozen=True):
+    """Options of this client."""
+
+    passers_by: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=100_000,
+            description="The number of abandoned joins, one each second (KIP-394).",
+        ),
+    ] = 0
 
 
 def join_request(group: str, session_ms: int) -> bytes:
@@ -48,8 +66,8 @@ def read_join(data: bytes) -> int:
 
 def abandon_joins(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
     """Send each request until a broker returns a member id; then wait for the stop."""
-    request = join_request(spec.group, group_times(spec)["session_timeout_ms"])
-    for _ in range(int(spec.workload.options["passers_by"])):
+    request = join_request(spec.workload.group, GroupOptions.of(spec.workload).session_timeout_ms)
+    for _ in range(AbandonedJoinOptions.of(spec.workload).passers_by):
         while not stop.is_set() and not any(
             _got_member_id(spec, address, request) for address in spec.bootstrap
         ):
@@ -73,5 +91,15 @@ def _got_member_id(spec: ClientSpec, address: str, request: bytes) -> bool:
         connection.close()
 
 
+KIND = ClientKind(
+    name="passer",
+    about="Requests to join a group, gets a member id, and never uses it.",
+    stage=Stage.LOAD,
+    prefix="passer",
+    count=lambda scenario: int(AbandonedJoinOptions.of(scenario.workload).passers_by > 0),
+    work=abandon_joins,
+    options=(AbandonedJoinOptions,),
+)
+
 if __name__ == "__main__":
-    run_client(abandon_joins)
+    run_client(KIND)

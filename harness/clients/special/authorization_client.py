@@ -31,8 +31,10 @@ from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError, TopicAlreadyExistsError
 
 from urteil.chaos.waiting import retry
-from urteil.harness.clients.client_main import Stop, handle_signal, run_client
+from urteil.harness.clients.client_main import run_client
+from urteil.harness.clients.kind import ClientKind, Stage
 from urteil.harness.clients.spec import ClientSpec
+from urteil.harness.clients.stop import Stop, handle_signal
 from urteil.harness.evidence.journal import Access, JournalWriter, Right
 from urteil.harness.protocol import authorization_requests as auth
 from urteil.harness.protocol import unauthorized_changes
@@ -440,5 +442,16 @@ def exercise_access(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> Non
         thread.join(spec.workload.request_timeout_ms / 1000 + 1)
 
 
+KIND = ClientKind(
+    name="visitor",
+    about="Users whose permissions change try what they may, at every broker.",
+    stage=Stage.OBSERVATION,
+    prefix="visitor",
+    is_single=True,
+    count=lambda scenario: int(scenario.cluster.users),
+    work=exercise_access,
+    handles_signals=True,
+)
+
 if __name__ == "__main__":
-    run_client(exercise_access)
+    run_client(KIND)

@@ -4,18 +4,23 @@ are too large, too old or too new. A broker must reject all of them.
     python -m urteil.harness.clients.special.invalid_batches SPEC.json
 
 No client library sends such a batch, so the request is packed byte by byte, with one partition and
-one record. `options`: `corrupt_batches` is the number of batches, one every `corrupt_every_ms`
-(default 500).
+one record.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from typing import Annotated
 
-from urteil.harness.clients.client_main import Stop, run_client
+from msgspec import Meta
+
+from urteil.harness.clients.client_main import run_client
+from urteil.harness.clients.kind import ClientKind, Stage, Writes
+from urteil.harness.clients.options import WorkloadOptions
 from urteil.harness.clients.payload import Encoder
 from urteil.harness.clients.spec import ClientSpec
+from urteil.harness.clients.stop import Stop
 from urteil.harness.evidence.journal import Fail, Info, JournalWriter, Ok, Send
 from urteil.harness.protocol.connection import Connection
 from urteil.harness.protocol.produce_requests import (
@@ -34,7 +39,17 @@ LIMITS = {
     "old": "message.timestamp.before.max.ms",
     "new": "message.timestamp.after.max.ms",
 }
-EVERY_MS = 500
+
+
+class InvalidBatchOptions(WorkloadOptions, frozen=True):
+    """Options of this client."""
+
+    corrupt_batches: Annotated[
+        int, Meta(ge=0, le=1_000_000, description="The number of invalid batches.")
+    ] = 0
+    corrupt_every_ms: Annotated[
+        int, Meta(ge=0, le=3_600_000, description="The time between two invalid batches.")
+    ] = 500
 
 
 def corrupt_batch(key: bytes, value: bytes, timestamp_ms: int) -> bytes:
@@ -127,16 +142,27 @@ class InvalidBatchSender:
 
 def send_invalid_batches(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
     """Send the batches one by one, then wait for the stop."""
-    options = spec.workload.options
+    options = InvalidBatchOptions.of(spec.workload)
     sender = InvalidBatchSender(spec, journal)
-    for op in range(int(options.get("corrupt_batches", "0"))):
+    for op in range(options.corrupt_batches):
         if stop.is_set():
             return
         sender.send(op)
-        stop.wait(int(options.get("corrupt_every_ms", EVERY_MS)) / 1000)
+        stop.wait(options.corrupt_every_ms / 1000)
     while not stop.is_set():
         stop.wait(0.2)
 
 
+KIND = ClientKind(
+    name="raw",
+    about="Sends invalid batches, which a broker must reject.",
+    stage=Stage.LOAD,
+    prefix="raw",
+    count=lambda scenario: int(InvalidBatchOptions.of(scenario.workload).corrupt_batches > 0),
+    work=send_invalid_batches,
+    options=(InvalidBatchOptions,),
+    writes=Writes.PLAINLY,
+)
+
 if __name__ == "__main__":
-    run_client(send_invalid_batches)
+    run_client(KIND)

@@ -4,8 +4,7 @@
 
 The questions use groups, topics and transactions of their own. Each question is repeated, with
 other names, until its answer is right: for at most ten seconds, or twenty if a broker does not
-respond or rejects a precondition. Two questions run at a time. `options`: `questions`, the number
-of rounds.
+respond or rejects a precondition. Two questions run at a time.
 """
 
 from __future__ import annotations
@@ -15,49 +14,30 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
+from typing import Annotated
 
-from urteil.harness.clients.client_main import Stop, run_client
+from msgspec import Meta
+
+from urteil.harness.clients.client_main import run_client
+from urteil.harness.clients.kind import ClientKind, Stage
+from urteil.harness.clients.options import WorkloadOptions
 from urteil.harness.clients.spec import ClientSpec
-from urteil.harness.conformance.append_validation import APPENDS
-from urteil.harness.conformance.compaction import COMPACTION
-from urteil.harness.conformance.compression import CODED
-from urteil.harness.conformance.coordinator_handover import TAKEOVERS
-from urteil.harness.conformance.fetches import FETCHES
-from urteil.harness.conformance.groups import GROUPS
-from urteil.harness.conformance.invalid_transaction_requests import ENDINGS
-from urteil.harness.conformance.produce_responses import PRODUCING
+from urteil.harness.clients.stop import Stop
 from urteil.harness.conformance.question import Brokers, PreconditionFailed, Question
-from urteil.harness.conformance.quotas import QUOTAS
-from urteil.harness.conformance.reassignments import ADMINISTRATION
-from urteil.harness.conformance.rebalances import REBALANCES
-from urteil.harness.conformance.records import RECORDS
-from urteil.harness.conformance.request_versions import CONNECTIONS
-from urteil.harness.conformance.settings import SETTINGS
-from urteil.harness.conformance.topics import TOPICS
-from urteil.harness.conformance.transactions import TRANSACTIONS
 from urteil.harness.evidence.journal import Access, JournalWriter
 
-QUESTIONS: Sequence[Question] = (
-    *COMPACTION,
-    *CONNECTIONS,
-    *GROUPS,
-    *REBALANCES,
-    *RECORDS,
-    *APPENDS,
-    *PRODUCING,
-    *FETCHES,
-    *CODED,
-    *TOPICS,
-    *ADMINISTRATION,
-    *SETTINGS,
-    *TRANSACTIONS,
-    *ENDINGS,
-    *QUOTAS,
-    *TAKEOVERS,
-)
 PATIENCE_NS, LONG_NS = 10_000_000_000, 20_000_000_000
 RETRY_S, PARALLEL = 0.2, 2
 UNANSWERED = (OSError, struct.error)
+
+
+class QuestionOptions(WorkloadOptions, frozen=True):
+    """Options of this client."""
+
+    questions: Annotated[
+        int,
+        Meta(ge=0, le=100_000, description="The number of rounds of questions with known answers."),
+    ] = 0
 
 
 class KnownAnswers:
@@ -100,15 +80,65 @@ class KnownAnswers:
             return -1, f"an answer that lacks something ({type(lacking).__name__}: {lacking})"
 
 
+def questions() -> Sequence[Question]:
+    """All questions. Imported here: the lab reads this module's declaration before each run, and
+    the questions import every message of kafka-python."""
+    from urteil.harness.conformance.append_validation import APPENDS
+    from urteil.harness.conformance.compaction import COMPACTION
+    from urteil.harness.conformance.compression import CODED
+    from urteil.harness.conformance.coordinator_handover import TAKEOVERS
+    from urteil.harness.conformance.fetches import FETCHES
+    from urteil.harness.conformance.groups import GROUPS
+    from urteil.harness.conformance.invalid_transaction_requests import ENDINGS
+    from urteil.harness.conformance.produce_responses import PRODUCING
+    from urteil.harness.conformance.quotas import QUOTAS
+    from urteil.harness.conformance.reassignments import ADMINISTRATION
+    from urteil.harness.conformance.rebalances import REBALANCES
+    from urteil.harness.conformance.records import RECORDS
+    from urteil.harness.conformance.request_versions import CONNECTIONS
+    from urteil.harness.conformance.settings import SETTINGS
+    from urteil.harness.conformance.topics import TOPICS
+    from urteil.harness.conformance.transactions import TRANSACTIONS
+
+    return (
+        *COMPACTION,
+        *CONNECTIONS,
+        *GROUPS,
+        *REBALANCES,
+        *RECORDS,
+        *APPENDS,
+        *PRODUCING,
+        *FETCHES,
+        *CODED,
+        *TOPICS,
+        *ADMINISTRATION,
+        *SETTINGS,
+        *TRANSACTIONS,
+        *ENDINGS,
+        *QUOTAS,
+        *TAKEOVERS,
+    )
+
+
 def ask_questions(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
     """Run the rounds, then wait for the stop."""
     client = KnownAnswers(spec, journal, stop)
-    for _ in range(int(spec.workload.options["questions"])):
+    for _ in range(QuestionOptions.of(spec.workload).questions):
         with ThreadPoolExecutor(PARALLEL) as pool:
-            list(pool.map(client.ask_until_right, QUESTIONS))
+            list(pool.map(client.ask_until_right, questions()))
     while not stop.is_set():
         stop.wait(0.2)
 
 
+KIND = ClientKind(
+    name="examiner",
+    about="Sends questions with known answers to brokers, and journals the answers.",
+    stage=Stage.LOAD,
+    prefix="examiner",
+    count=lambda scenario: int(QuestionOptions.of(scenario.workload).questions > 0),
+    work=ask_questions,
+    options=(QuestionOptions,),
+)
+
 if __name__ == "__main__":
-    run_client(ask_questions)
+    run_client(KIND)

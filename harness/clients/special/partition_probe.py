@@ -14,9 +14,15 @@ import struct
 import threading
 import time
 from collections.abc import Sequence
+from typing import Annotated
 
-from urteil.harness.clients.client_main import Stop, run_client
+from msgspec import Meta
+
+from urteil.harness.clients.client_main import run_client
+from urteil.harness.clients.kind import ClientKind, Stage
+from urteil.harness.clients.options import WorkloadOptions
 from urteil.harness.clients.spec import ClientSpec
+from urteil.harness.clients.stop import Stop
 from urteil.harness.evidence.journal import JournalWriter, OffsetAnswer, View
 from urteil.harness.protocol.connection import Connection
 from urteil.harness.protocol.metadata_requests import (
@@ -44,6 +50,15 @@ from urteil.harness.protocol.metadata_requests import (
 )
 
 EVERY_S = 0.5
+
+
+class ProbeOptions(WorkloadOptions, frozen=True):
+    """Options of this client."""
+
+    probe: Annotated[
+        bool,
+        Meta(description="Whether the client `probe` reads leaders and offsets from all brokers."),
+    ] = True
 
 
 class BrokerProbe:
@@ -224,5 +239,16 @@ def probe(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
         thread.join(spec.workload.request_timeout_ms / 1000 + 1)
 
 
+KIND = ClientKind(
+    name="probe",
+    about="Reads leaders, offsets, epochs and producer ids from every broker, all the time.",
+    stage=Stage.OBSERVATION,
+    prefix="probe",
+    is_single=True,
+    count=lambda scenario: int(ProbeOptions.of(scenario.workload).probe),
+    work=probe,
+    options=(ProbeOptions,),
+)
+
 if __name__ == "__main__":
-    run_client(probe)
+    run_client(KIND)

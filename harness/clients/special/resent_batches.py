@@ -11,12 +11,11 @@ has lost the producer's state: the producer increments its epoch and sends all b
 Java client does (KIP-360). The sequences of a new producer begin shortly before the largest one; a
 broker without state must accept that, and continue at 0.
 
-`options`: `repeated_rounds`, one every `repeated_every_ms` (default 500). With `repeated_late`,
-another producer takes over after the first round of each partition, and the first rounds are resent
-again and again until the end: a broker must keep the state of an idle producer, whatever happens to
-its log. A round whose first record a leader has forgotten is then given up: after a kill, Apache
-Kafka knows only the last batch of each producer, and batches that are resent with another epoch are
-written twice (docs/results/finds.md).
+With the option `repeated_late` another producer takes over after the first round of each partition,
+and the first rounds are resent again and again until the end: a broker must keep the state of an
+idle producer, whatever happens to its log. A round whose first record a leader has forgotten is
+then given up: after a kill, Apache Kafka knows only the last batch of each producer, and batches
+that are resent with another epoch are written twice (docs/results/finds.md).
 """
 
 from __future__ import annotations
@@ -25,12 +24,17 @@ import struct
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
+
+from msgspec import Meta
 
 from urteil.chaos.waiting import until
-from urteil.harness.clients.client_main import Stop, run_client
+from urteil.harness.clients.client_main import run_client
+from urteil.harness.clients.kind import ClientKind, Stage, Writes
+from urteil.harness.clients.options import WorkloadOptions
 from urteil.harness.clients.payload import Encoder
 from urteil.harness.clients.spec import ClientSpec
-from urteil.harness.clients.special.invalid_batches import EVERY_MS
+from urteil.harness.clients.stop import Stop
 from urteil.harness.evidence.journal import Info, JournalWriter, Ok, Send
 from urteil.harness.protocol.connection import Connection
 from urteil.harness.protocol.produce_requests import (
@@ -51,6 +55,24 @@ LATE_EVERY = 4
 """Number of rounds from one resend of the oldest batches to the next."""
 
 ProduceResult = tuple[int, int]
+
+
+class ResentBatchOptions(WorkloadOptions, frozen=True):
+    """Options of this client."""
+
+    repeated_rounds: Annotated[
+        int, Meta(ge=0, le=1_000_000, description="The number of rounds of resent batches.")
+    ] = 0
+    repeated_every_ms: Annotated[
+        int, Meta(ge=0, le=3_600_000, description="The time between two rounds of resent batches.")
+    ] = 500
+    repeated_late: Annotated[
+        bool,
+        Meta(
+            description="The first batches are resent until the end, after another producer has "
+            "taken over."
+        ),
+    ] = False
 
 
 @dataclass(slots=True)
@@ -77,7 +99,7 @@ class BatchResender:
         self._first_sequence = FIRST_SEQUENCE
         self._producer_id = self._epoch = -1
         self._timeout_ms = spec.workload.request_timeout_ms
-        self._is_late = bool(int(spec.workload.options.get("repeated_late", "0")))
+        self._is_late = ResentBatchOptions.of(spec.workload).repeated_late
         self._has_successor = False
         self._oldest: dict[int, tuple[str, list[bytes]]] = {}
 
@@ -252,16 +274,27 @@ def init_producer_id() -> bytes:
 
 def resend_batches(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
     """Send the rounds, then wait for the stop."""
-    options = spec.workload.options
+    options = ResentBatchOptions.of(spec.workload)
     repeater = BatchResender(spec, journal, stop)
-    for number in range(int(options["repeated_rounds"])):
+    for number in range(options.repeated_rounds):
         if stop.is_set():
             return
         repeater.run_round(number)
-        stop.wait(int(options.get("repeated_every_ms", EVERY_MS)) / 1000)
+        stop.wait(options.repeated_every_ms / 1000)
     while not stop.is_set():
         stop.wait(0.2)
 
 
+KIND = ClientKind(
+    name="repeater",
+    about="Sends written batches again, and one too early; each must be in the log once.",
+    stage=Stage.LOAD,
+    prefix="repeater",
+    count=lambda scenario: int(ResentBatchOptions.of(scenario.workload).repeated_rounds > 0),
+    work=resend_batches,
+    options=(ResentBatchOptions,),
+    writes=Writes.IDEMPOTENTLY,
+)
+
 if __name__ == "__main__":
-    run_client(resend_batches)
+    run_client(KIND)

@@ -14,12 +14,17 @@ import time
 
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
-from urteil.harness.clients.client_main import Stop, run_client
-from urteil.harness.clients.consumers.confluent_consumer import Journal, consumer_config
+from urteil.harness.clients.client_main import run_client
+from urteil.harness.clients.kind import ClientKind, Stage, Writes
+from urteil.harness.clients.libraries import CONFLUENT
+from urteil.harness.clients.libraries.confluent_consumer import Journal, member_config
+from urteil.harness.clients.options import GroupOptions, SendOptions, TransactionOptions
 from urteil.harness.clients.payload import decode
 from urteil.harness.clients.spec import ClientSpec
+from urteil.harness.clients.stop import Stop
 from urteil.harness.clients.transactions.journaled_transactions import Transactions
-from urteil.harness.clients.transactions.transactional_producer import ABORTS, RETRY_S
+from urteil.harness.clients.transactions.transactional_producer import RETRY_S
+from urteil.harness.clients.workload_kinds import copier_count
 from urteil.harness.evidence.journal import Assigned, JournalWriter
 
 BATCH = 20
@@ -36,11 +41,11 @@ class Copier:
         self._run_id = spec.run
         self._stop = stop
         self._sink, self._partitions = sink.name, sink.partitions
-        self._aborts = float(spec.workload.options.get("aborts", ABORTS))
+        self._aborts = TransactionOptions.of(spec.workload).aborts
         self._random = random.Random(spec.seed)
         self._transactions = Transactions(spec, journal)
         self._journal = Journal(spec, journal)
-        self._kafka = Consumer(consumer_config(spec))
+        self._kafka = Consumer(member_config(spec))
         self._pass = 0
         self._kafka.subscribe(
             [source.name],
@@ -124,5 +129,18 @@ def copy(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
     Copier(spec, journal, stop).run()
 
 
+KIND = ClientKind(
+    name="copier",
+    about="A group member that copies records to a second topic, and commits in transactions.",
+    stage=Stage.COPIES,
+    prefix="x",
+    count=lambda scenario: copier_count(scenario.workload),
+    work=copy,
+    options=(TransactionOptions, GroupOptions, SendOptions),
+    libraries=(CONFLUENT,),
+    writes=Writes.IN_TRANSACTIONS,
+    group=lambda spec: spec.workload.group,
+)
+
 if __name__ == "__main__":
-    run_client(copy)
+    run_client(KIND)

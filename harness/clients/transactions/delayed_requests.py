@@ -19,11 +19,18 @@ from __future__ import annotations
 
 import contextlib
 import time
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
 
 from urteil.chaos.waiting import until
-from urteil.harness.clients.client_main import Stop, run_client
+from urteil.harness.clients.client_main import run_client
+from urteil.harness.clients.kind import ClientKind, Stage, Writes
+from urteil.harness.clients.options import TransactionOptions, WorkloadOptions
 from urteil.harness.clients.payload import Encoder
 from urteil.harness.clients.spec import ClientSpec, transaction_timeout_ms, transactional_id
+from urteil.harness.clients.stop import Stop
 from urteil.harness.evidence.journal import (
     Fail,
     Info,
@@ -51,6 +58,7 @@ from urteil.harness.protocol.transaction_requests import (
     read_init_producer_id,
     write_markers_request,
 )
+from urteil.harness.scenario import Scenario
 
 EVERY_S = 0.5
 OVERDUE_MS = 1_000
@@ -72,6 +80,43 @@ NOT_HERE = ("error 3", "error 6")
 FENCED = ("error 47", "error 90")
 """INVALID_PRODUCER_EPOCH, PRODUCER_FENCED. With any other response, or none, the outcome is open.
 """
+
+
+class DelayedRequestOptions(WorkloadOptions, frozen=True):
+    """Options of this client."""
+
+    rests: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=100_000,
+            description="The number of transactions that begin 2.5 s after their id was "
+            "initialised.",
+        ),
+    ] = 0
+    takeovers: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=100_000,
+            description="The number of times that another producer initialises the id.",
+        ),
+    ] = 0
+    overdue_txns: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=100_000,
+            description="The number of transactions that continue beyond their timeout.",
+        ),
+    ] = 0
+    late_produces: Annotated[
+        int,
+        Meta(ge=0, le=100_000, description="The number of late records of aborted transactions."),
+    ] = 0
+    delayed_ends: Annotated[
+        int, Meta(ge=0, le=100_000, description="The number of late EndTxn requests.")
+    ] = 0
 
 
 class RequestFailed(Exception):
@@ -348,28 +393,29 @@ def send_late_requests(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> 
     """Run `rests`, `takeovers`, `overdue_txns`, `late_produces`, and `delayed_ends` rounds, with an
     abort and a commit in turn; then wait for the stop."""
     client = DelayedRequests(spec, journal)
-    for _ in range(int(spec.workload.options.get("rests", "0"))):
+    options = DelayedRequestOptions.of(spec.workload)
+    for _ in range(options.rests):
         if stop.is_set():
             return
         with contextlib.suppress(RequestFailed):
             client.stay_idle(stop)
-    for _ in range(int(spec.workload.options.get("takeovers", "0"))):
+    for _ in range(options.takeovers):
         if stop.is_set():
             return
         with contextlib.suppress(RequestFailed):
             client.replace_producer()
         stop.wait(TAKEOVER_S)
-    for _ in range(int(spec.workload.options.get("overdue_txns", "0"))):
+    for _ in range(options.overdue_txns):
         if stop.is_set():
             return
         client.exceed_timeout()
         client.send_from_fenced_producer()
-    for _ in range(int(spec.workload.options.get("late_produces", "0"))):
+    for _ in range(options.late_produces):
         if stop.is_set():
             return
         client.produce_late()
         stop.wait(EVERY_S)
-    for number in range(int(spec.workload.options.get("delayed_ends", "0"))):
+    for number in range(options.delayed_ends):
         if stop.is_set():
             return
         client.run_round(commit=number % 2 == 1)
@@ -378,5 +424,22 @@ def send_late_requests(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> 
         stop.wait(0.2)
 
 
+def _count(scenario: Scenario) -> int:
+    return int(any(msgspec.structs.astuple(DelayedRequestOptions.of(scenario.workload))))
+
+
+KIND = ClientKind(
+    name="late",
+    about="Sends EndTxn and Produce requests that arrive in the next transaction.",
+    stage=Stage.LOAD,
+    prefix="late",
+    count=lambda scenario: int(
+        any(msgspec.structs.astuple(DelayedRequestOptions.of(scenario.workload)))
+    ),
+    work=send_late_requests,
+    options=(DelayedRequestOptions, TransactionOptions),
+    writes=Writes.IN_TRANSACTIONS,
+)
+
 if __name__ == "__main__":
-    run_client(send_late_requests)
+    run_client(KIND)

@@ -19,10 +19,10 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from urteil.chaos.waiting import until
+from urteil.harness.clients.libraries.confluent_producer import name_of, offset_of, producer_config
+from urteil.harness.clients.libraries.unreported_attempts import completion_without_attempts
 from urteil.harness.clients.payload import Encoder
-from urteil.harness.clients.producers.confluent_producer import name_of, offset_of, producer_config
 from urteil.harness.clients.spec import ClientSpec, transaction_timeout_ms, transactional_id
-from urteil.harness.clients.unreported_attempts import completion_without_attempts
 from urteil.harness.evidence.journal import (
     Commit,
     CommitEntry,

@@ -2,41 +2,66 @@
 
     python -m urteil.harness.clients.transactions.transactional_producer SPEC.json
 
-Record n is due n / rate seconds after the start. A transaction has one to `txn_records` (8)
-records; a share of them (`aborts`, 0.25) is aborted on purpose. Between two records the client
-reads the records that others have committed. The transaction ends `hold_ms` (0) after its last
-record. A client that another one with its transactional id has fenced waits for a moment and
-initialises the id again.
+Record n is due n / rate seconds after the start. A transaction has one to `txn_records` records; a
+share of them (`aborts`) is aborted on purpose. Between two records the client reads the records
+that others have committed. The transaction ends `hold_ms` after its last record. A client that
+another one with its transactional id has fenced waits for a moment and initialises the id again.
+The history of these transactions shows whether they were atomic and isolated (`g0` to `g_single`).
 """
 
 from __future__ import annotations
 
 import random
 import time
+from typing import Annotated
 
-from urteil.harness.clients.client_main import Stop, run_client
-from urteil.harness.clients.consumers.confluent_consumer import Reader
+from msgspec import Meta
+
+from urteil.harness.clients.client_main import run_client
+from urteil.harness.clients.kind import ClientKind, Stage, Writes
+from urteil.harness.clients.libraries import CONFLUENT
+from urteil.harness.clients.libraries.confluent_consumer import Reader
+from urteil.harness.clients.options import (
+    ReadOptions,
+    SendOptions,
+    TransactionOptions,
+    WorkloadOptions,
+)
 from urteil.harness.clients.producers.produced_records import KeyChooser
 from urteil.harness.clients.spec import ClientSpec
+from urteil.harness.clients.stop import Stop
 from urteil.harness.clients.transactions.journaled_transactions import Transactions
 from urteil.harness.evidence.journal import JournalWriter
+from urteil.harness.scenario import Scenario
 
-RECORDS = "8"
-ABORTS = "0.25"
 RETRY_S = 0.2
 FENCED_WAIT_S = 1.0
+
+
+class WriterOptions(WorkloadOptions, frozen=True):
+    """Options of this client."""
+
+    txn_records: Annotated[
+        int, Meta(ge=1, le=100_000, description="The largest number of records of a transaction.")
+    ] = 8
+    hold_ms: Annotated[
+        float,
+        Meta(
+            ge=0, le=3_600_000, description="The time from a transaction's last record to its end."
+        ),
+    ] = 0.0
 
 
 class TransactionalProducer:
     """Runs one transaction after another."""
 
     def __init__(self, spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
-        options = spec.workload.options
+        options = WriterOptions.of(spec.workload)
         self._stop = stop
         self._rate = max(0.1, spec.rate_records_per_s)
-        self._most = int(options.get("txn_records", RECORDS))
-        self._aborts = float(options.get("aborts", ABORTS))
-        self._hold_s = float(options.get("hold_ms", "0")) / 1000
+        self._most = options.txn_records
+        self._aborts = TransactionOptions.of(spec.workload).aborts
+        self._hold_s = options.hold_ms / 1000
         self._random = random.Random(spec.seed)
         self._slots = [(t.name, p) for t in spec.topics[:1] for p in range(t.partitions)]
         self._keys = KeyChooser(spec.workload.keys, len(self._slots), spec.seed)
@@ -75,5 +100,23 @@ def write(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
     TransactionalProducer(spec, journal, stop).run()
 
 
+def _count(scenario: Scenario) -> int:
+    load = scenario.workload
+    return load.producers if load.kind == "transactions" else 0
+
+
+KIND = ClientKind(
+    name="txn",
+    about="Writes to several partitions and reads committed records, in transactions.",
+    stage=Stage.LOAD,
+    prefix="t",
+    count=_count,
+    work=write,
+    options=(TransactionOptions, WriterOptions, SendOptions, ReadOptions),
+    libraries=(CONFLUENT,),
+    writes=Writes.IN_TRANSACTIONS,
+    has_rate=True,
+)
+
 if __name__ == "__main__":
-    run_client(write)
+    run_client(KIND)

@@ -18,9 +18,15 @@ from __future__ import annotations
 
 import contextlib
 import time
+from typing import Annotated
 
-from urteil.harness.clients.client_main import Stop, run_client
-from urteil.harness.clients.spec import ClientSpec
+from msgspec import Meta
+
+from urteil.harness.clients.client_main import run_client
+from urteil.harness.clients.kind import ClientKind, Stage, Writes
+from urteil.harness.clients.options import TransactionOptions, WorkloadOptions
+from urteil.harness.clients.spec import ClientSpec, transactional_id
+from urteil.harness.clients.stop import Stop
 from urteil.harness.clients.transactions.delayed_requests import DelayedRequests, RequestFailed
 from urteil.harness.clients.transactions.journaled_transactions import AS_COMMIT
 from urteil.harness.evidence.journal import (
@@ -71,13 +77,29 @@ NO_GENERATION, WITHOUT_GENERATION = -1, 1 << 20
 """The latter is added to the numbers of commits without a generation."""
 
 
+class ZombieOptions(WorkloadOptions, frozen=True):
+    """Options of this client."""
+
+    zombie_offsets: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=100_000,
+            description="The number of transactions with an offset of an ended generation.",
+        ),
+    ] = 0
+    present_offsets: Annotated[
+        bool, Meta(description="The zombie also commits in the present generation and without one.")
+    ] = False
+
+
 class Zombie(DelayedRequests):
     """The client, with a transactional id and a group of its own."""
 
     def __init__(self, spec: ClientSpec, journal: JournalWriter) -> None:
         super().__init__(spec, journal)
-        self._group = spec.group
-        self._is_present = spec.workload.options.get("present_offsets", "0") != "0"
+        self._group = transactional_id(spec)
+        self._is_present = ZombieOptions.of(spec.workload).present_offsets
         self._member_id = ""
         self._generation: int | None = None
         self._assignment = encode_assignment(*self._first)
@@ -201,7 +223,7 @@ class Zombie(DelayedRequests):
 def send_zombie_offsets(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
     """Run `zombie_offsets` rounds; a round that fails is not repeated."""
     zombie = Zombie(spec, journal)
-    for _ in range(int(spec.workload.options.get("zombie_offsets", "0"))):
+    for _ in range(ZombieOptions.of(spec.workload).zombie_offsets):
         if stop.is_set():
             return
         with contextlib.suppress(RequestFailed):
@@ -211,5 +233,18 @@ def send_zombie_offsets(spec: ClientSpec, journal: JournalWriter, stop: Stop) ->
         stop.wait(0.2)
 
 
+KIND = ClientKind(
+    name="zombie",
+    about="A removed group member that commits offsets in a transaction; the coordinator "
+    "must reject it.",
+    stage=Stage.LOAD,
+    prefix="zombie",
+    count=lambda scenario: int(ZombieOptions.of(scenario.workload).zombie_offsets > 0),
+    work=send_zombie_offsets,
+    options=(ZombieOptions, TransactionOptions),
+    writes=Writes.IN_TRANSACTIONS,
+    group=transactional_id,
+)
+
 if __name__ == "__main__":
-    run_client(send_zombie_offsets)
+    run_client(KIND)

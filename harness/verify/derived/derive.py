@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from urteil.harness.clients.options import ApplicationOptions, GroupOptions
 from urteil.harness.scenario import RunFacts, Scenario, TopicFact
 from urteil.harness.verify.derived.admin_tasks import admin_task_rows
 from urteil.harness.verify.derived.broker_exits import exit_rows
@@ -227,9 +228,9 @@ def _add_settings(tables: dict[str, list[Row]], small: Small, scenario: Scenario
     tables["settings"] = [
         {
             "in_flight": load.in_flight,
-            "commits_before": int(load.options.get("commit") == "before"),
+            "commits_before": int(GroupOptions.of(load).commit == "before"),
             "txns_over_ns": over_ns(scenario, tables["txn_p"], small.faults),
-            "promise": load.options.get("promise", "at-least-once"),
+            "promise": ApplicationOptions.of(load).promise,
             "wall_ns": small.wall_ns,
         }
     ]

@@ -13,6 +13,8 @@ import json
 from collections.abc import Iterator
 from itertools import product
 
+from urteil.harness.clients.options import SendOptions
+from urteil.harness.clients.workload_kinds import has_tombstones
 from urteil.harness.scenario import RunFacts, Scenario
 from urteil.harness.verify.derived.impact import SECOND_NS, Stretch, acting, load_of
 from urteil.harness.verify.derived.small_evidence import Small
@@ -53,10 +55,10 @@ def quota_rows(small: Small, scenario: Scenario, facts: RunFacts) -> list[Row]:
 
 def _is_packed(scenario: Scenario) -> bool:
     load = scenario.workload
-    if load.kind in ("compacted", "mixed"):
+    if has_tombstones(load.kind):
         return True  # tombstones have no value
     kept = all(one.config.get("compression.type", "producer") in _AS_SENT for one in load.topics)
-    return not kept or load.options.get("compression_type", "none") != "none"
+    return not kept or SendOptions.of(load).compression_type not in (None, "none")
 
 
 def _quotas(small: Small, end_ns: int) -> Iterator[tuple[str, str, float, Stretch]]:

@@ -16,7 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from urteil.harness.clients.spec import GROUP_TIMES
+from urteil.harness.clients.options import GroupOptions
 from urteil.harness.scenario import IMPORTED, RunFacts, Scenario
 from urteil.harness.verify import evidence
 from urteil.harness.verify.derived.coordinators import OFFSETS_TOPIC
@@ -121,7 +121,7 @@ def _units(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts) -> 
     swept = _swept(run_dir, small.numbers)
     commits = _highest_commits(run_dir, small.numbers) if known else {}
     tries = _tries(run_dir) if known else {}
-    stall_ns = time_ns(scenario, "max_poll_interval_ms")
+    stall_ns = GroupOptions.of(scenario.workload).max_poll_interval_ms * 1_000_000
     return [
         _Unit(
             name=name,
@@ -152,11 +152,7 @@ def group_bound_ns(scenario: Scenario) -> int:
 
 
 def session_timeout_ns(scenario: Scenario) -> int:
-    return time_ns(scenario, "session_timeout_ms")
-
-
-def time_ns(scenario: Scenario, name: str) -> int:
-    return int(scenario.workload.options.get(name, GROUP_TIMES[name])) * 1_000_000
+    return GroupOptions.of(scenario.workload).session_timeout_ms * 1_000_000
 
 
 def _swept(run_dir: Path, numbers: Mapping[Key, int]) -> dict[str, set[int]]:

@@ -1,4 +1,4 @@
-"""Settings of a run that must be numbers and are not: reported, and judged as absent."""
+"""Settings of a run with impossible values: reported, and judged as absent."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 
 from msgspec.structs import replace
 
+from urteil.harness.clients.options import JUDGED, impossible_options
 from urteil.harness.scenario import RunFacts, Scenario
 
 _NUMERIC = re.compile(r".*[._](ms|bytes|minutes|hours|replicas)")
@@ -18,7 +19,9 @@ def replace_invalid_numbers(
     """Both without such settings, and a sentence for each, which names file and setting."""
     sentences: list[str] = []
     brokers = _valid_settings(scenario.cluster.config, "scenario.json, cluster", sentences)
-    options = _valid_settings(scenario.workload.options, "scenario.json, workload", sentences)
+    options = _valid_options(
+        _valid_settings(scenario.workload.options, "scenario.json, workload", sentences), sentences
+    )
     topics = [
         replace(
             topic, config=_valid_settings(topic.config, f"run.json, topic {topic.name}", sentences)
@@ -46,3 +49,12 @@ def _valid_settings(config: dict[str, str], where: str, sentences: list[str]) ->
         for name, text in wrong.items()
     ]
     return {name: text for name, text in config.items() if name not in wrong}
+
+
+def _valid_options(options: dict[str, str], sentences: list[str]) -> dict[str, str]:
+    wrong = impossible_options(options, JUDGED)
+    sentences += [
+        f"scenario.json, workload: {name} is {options[name]!r}; write {values} and judge again"
+        for name, values in wrong.items()
+    ]
+    return {name: text for name, text in options.items() if name not in wrong}

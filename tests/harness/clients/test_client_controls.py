@@ -13,6 +13,7 @@ import pytest
 from tests.waiting import until
 from urteil.chaos.observations import NodeState
 from urteil.harness.clients.client_controls import WorkloadClients
+from urteil.harness.clients.kind import client_kinds
 from urteil.harness.clients.processes import Clients, spawn_process
 
 SLEEPER = (
@@ -28,7 +29,7 @@ def lab(tmp_path: Path) -> Iterator[WorkloadClients]:
     )
 
     def start(kind: str, name: str, session: int) -> None:
-        clients.prepare(name, "producer")
+        clients.prepare(name, client_kinds()["producer"])
 
     result = WorkloadClients(tmp_path, clients, start)
     for name, kind in (("p1", "producer"), ("g1", "group"), ("g2", "group")):
@@ -83,11 +84,11 @@ def test_assignments_are_counted_from_the_journal(lab: WorkloadClients, tmp_path
     assert lab.journal_bytes("g1") > 0
 
 
-@pytest.mark.parametrize("kind", ["visitor", "group"])
+@pytest.mark.parametrize("kind", [k for k, one in client_kinds().items() if one.handles_signals])
 def test_early_signal_waits_for_its_handler(tmp_path: Path, kind: str) -> None:
     clients = Clients(tmp_path, spawn_process)
     try:
-        clients.prepare("c1", kind)
+        clients.prepare("c1", client_kinds()[kind])
         clients.send_signal("c1", signal.SIGUSR1)
         pid = clients.state("c1")[0]
 

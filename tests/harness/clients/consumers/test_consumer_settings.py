@@ -1,28 +1,50 @@
-"""Settings of readers by workload options: racks and sizes of fetches."""
+"""Settings of readers and members by workload options: racks, sizes of fetches, group settings."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from tests.harness.clients.specs import spec_of
-from urteil.harness.clients.spec import consumer_config
+from urteil.harness.clients.consumers.consumer import reader_config
+from urteil.harness.clients.consumers.group_consumer import member_config
+from urteil.harness.clients.libraries import confluent_consumer
+from urteil.harness.clients.spec import ClientSpec
 
 
 @pytest.mark.parametrize(
-    ("client", "kind", "racks", "rack"),
+    ("client", "racks", "rack"),
     [
-        ("c2", "consumer", "1", "rack2"),
-        ("c2.3", "consumer", "1", "rack2"),  # its third session
-        ("c2", "consumer", "0", None),
-        ("final-2", "final", "1", None),
+        ("c2", "1", "rack2"),
+        ("c2.3", "1", "rack2"),  # its third session
+        ("c2", "0", None),
     ],
 )
-def test_racks_of_readers(client: str, kind: str, racks: str, rack: str | None) -> None:
-    spec = spec_of(client, kind, racks=racks)
-    assert consumer_config(spec).get("client_rack") == rack
+def test_racks_of_readers(client: str, racks: str, rack: str | None) -> None:
+    spec = spec_of(client, "consumer", racks=racks)
+    assert reader_config(spec).get("client_rack") == rack
 
 
-@pytest.mark.parametrize(("kind", "most"), [("consumer", 1024), ("group", 1024), ("final", None)])
-def test_fetch_sizes_of_readers(kind: str, most: int | None) -> None:
-    spec = spec_of("c1", kind, fetch_bytes="1024")
-    assert consumer_config(spec).get("fetch_max_bytes") == most
+@pytest.mark.parametrize(
+    ("kind", "config"), [("consumer", reader_config), ("group", member_config)]
+)
+def test_fetch_sizes_of_readers(kind: str, config: Callable[[ClientSpec], dict[str, Any]]) -> None:
+    sizes = [config(spec_of("c1", kind, fetch_bytes=text)) for text in ("1024", "512")]
+    assert [one["fetch_max_bytes"] for one in sizes] == [1024, 512]
+    assert "fetch_max_bytes" not in config(spec_of("c1", kind))
+
+
+def test_settings_of_members() -> None:
+    spec = spec_of("g2.2", "group", session_timeout_ms="4000", max_poll_records="7", static="1")
+    config = member_config(spec)
+    assert (config["session_timeout_ms"], config["max_poll_records"]) == (4000, 7)
+    assert config["group_instance_id"] == spec.instance == "urteil-group-g2"
+    assert member_config(spec_of("g2", "group"))["group_instance_id"] is None
+
+
+def test_session_timeout_of_librdkafka_is_not_above_the_poll_interval() -> None:
+    spec = spec_of("g1", "group", session_timeout_ms="6000", max_poll_interval_ms="5000")
+    config = confluent_consumer.member_config(spec)
+    assert (config["session.timeout.ms"], config["max.poll.interval.ms"]) == (5000, 5000)

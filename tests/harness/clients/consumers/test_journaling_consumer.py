@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from tests.harness.clients.specs import spec_of
 from urteil.harness.clients.consumers.journaling_consumer import JournalingConsumer
+from urteil.harness.clients.spec import consumer_config
 from urteil.harness.cluster import Cluster
 from urteil.harness.evidence.journal import JournalReader, JournalWriter, PassBegin, PassEnd
 from urteil.harness.scenario import ClusterSpec
@@ -30,9 +31,8 @@ def test_final_pass_restarts_after_the_log_lost_its_beginning(tmp_path: Path) ->
         producer.close()
         spec = spec_of("final-1", "final")
         with JournalWriter(tmp_path / "final-1.jsonl") as journal:
-            consumer = JournalingConsumer(
-                replace(spec, bootstrap=tuple(cluster.bootstrap)), journal
-            )
+            spec = replace(spec, bootstrap=tuple(cluster.bootstrap))
+            consumer = JournalingConsumer(spec, journal, consumer_config(spec))
             consumer.assign([PLACE])
             consumer.begin(PLACE, 0, RECORDS, final=True)
             admin.delete_records({PLACE: DELETED})

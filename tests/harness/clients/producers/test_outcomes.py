@@ -16,8 +16,8 @@ from aiokafka.structs import TopicPartition
 from confluent_kafka import KafkaError, KafkaException, Message
 
 from urteil.harness.clients.consumers.group_consumer import CommitAttempts
-from urteil.harness.clients.producers.aiokafka_producer import AiokafkaProducer
-from urteil.harness.clients.producers.confluent_producer import ConfluentProducer
+from urteil.harness.clients.libraries.aiokafka_producer import AiokafkaProducer
+from urteil.harness.clients.libraries.confluent_producer import ConfluentProducer
 from urteil.harness.clients.producers.delivery_attempts import REFUSALS, Attempts
 from urteil.harness.clients.spec import ClientSpec
 from urteil.harness.evidence.journal import Fail, Info, JournalReader, JournalWriter, Ok

@@ -11,7 +11,6 @@ import pytest
 from kafka.record import MemoryRecords
 
 from tests.harness.clients.specs import spec_of
-from urteil.harness.clients.client_main import Stop
 from urteil.harness.clients.payload import Encoder, decode
 from urteil.harness.clients.spec import ClientSpec
 from urteil.harness.clients.special.invalid_batches import (
@@ -28,6 +27,7 @@ from urteil.harness.clients.special.resent_batches import (
     BatchResender,
     ProduceResult,
 )
+from urteil.harness.clients.stop import Stop
 from urteil.harness.evidence.journal import Info, JournalReader, JournalWriter, Ok
 from urteil.harness.protocol.produce_requests import (
     produce_request,

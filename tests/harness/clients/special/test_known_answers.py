@@ -15,8 +15,8 @@ from urteil.harness.clients.special import known_answers
 from urteil.harness.clients.special.known_answers import (
     LONG_NS,
     PATIENCE_NS,
-    QUESTIONS,
     KnownAnswers,
+    questions,
 )
 from urteil.harness.cluster import Cluster
 from urteil.harness.conformance.question import PreconditionFailed, Question
@@ -104,7 +104,8 @@ def test_open_question_at_the_end_is_not_journaled(clock: _Clock) -> None:
 
 
 def test_questions_are_unique() -> None:
-    assert len({one.about for one in QUESTIONS}) == len(QUESTIONS)
+    asked = [question.about for question in questions()]
+    assert len(set(asked)) == len(asked)
 
 
 class _Never:
@@ -129,6 +130,6 @@ def test_our_brokers_answer_all_questions(cluster: Cluster) -> None:
     spec = msgspec.structs.replace(spec, bootstrap=tuple(cluster.bootstrap))
     never: Any = _Never()
     asking = KnownAnswers(spec, journal, never)
-    for question in QUESTIONS:
+    for question in questions():
         asking.ask_until_right(question)
     assert [one for one in written if one.outcome != "right"] == []

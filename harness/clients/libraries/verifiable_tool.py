@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from urteil.chaos.waiting import until
-from urteil.harness.clients.client_main import Stop
 from urteil.harness.clients.spec import (
     METADATA_MAX_AGE_MS,
     RECONNECT_BACKOFF_MAX_MS,
     ClientSpec,
 )
+from urteil.harness.clients.stop import Stop
 from urteil.harness.dependencies.kafka import kafka_tool
 from urteil.harness.scenario import Scenario
 

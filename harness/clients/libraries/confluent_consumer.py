@@ -19,11 +19,12 @@ from confluent_kafka import (
     TopicPartition,
 )
 
-from urteil.harness.clients.client_main import Stop
+from urteil.harness.clients.libraries.confluent_producer import connection_config, name_of
+from urteil.harness.clients.libraries.unreported_attempts import POSSIBLY_REPEATED
+from urteil.harness.clients.options import GroupOptions, ReadOptions
 from urteil.harness.clients.payload import decode, decode_copy, key_text
-from urteil.harness.clients.producers.confluent_producer import connection_config, name_of
-from urteil.harness.clients.spec import ClientSpec, assignor, group_times
-from urteil.harness.clients.unreported_attempts import POSSIBLY_REPEATED
+from urteil.harness.clients.spec import ClientSpec
+from urteil.harness.clients.stop import Stop
 from urteil.harness.evidence.journal import (
     IDLE_NS,
     Assigned,
@@ -43,12 +44,13 @@ RECORDS = 500
 POLL_S = 0.2
 ASK_S = 5.0
 RETRY_S = 0.1
+ASSIGNORS = {"range": "range", "cooperative": "cooperative-sticky"}
 Slot = tuple[str, int]
 
 
 def consumer_config(spec: ClientSpec) -> dict[str, Any]:
     """The settings of `spec.consumer_config` by librdkafka's names."""
-    config = connection_config(spec) | {
+    return connection_config(spec) | {
         "group.id": f"{spec.run}-{spec.client}",
         "enable.auto.commit": False,
         "auto.offset.reset": "error",
@@ -56,21 +58,27 @@ def consumer_config(spec: ClientSpec) -> dict[str, Any]:
         "fetch.wait.max.ms": 200,
         "check.crcs": False,
     }
-    if spec.kind != "copier" and "fetch_bytes" in spec.workload.options:
-        config["max.partition.fetch.bytes"] = int(spec.workload.options["fetch_bytes"])
-    if spec.kind in ("group", "copier"):
-        times = group_times(spec)
-        polls_ms = times["max_poll_interval_ms"]
-        strategy = {"range": "range", "cooperative": "cooperative-sticky"}[assignor(spec)]
-        config |= {
-            "group.id": spec.workload.group,
-            "auto.offset.reset": "earliest",
-            "session.timeout.ms": min(times["session_timeout_ms"], polls_ms),
-            "heartbeat.interval.ms": times["heartbeat_interval_ms"],
-            "max.poll.interval.ms": polls_ms,
-            "partition.assignment.strategy": strategy,
-        }
-    return config
+
+
+def fetch_limits(spec: ClientSpec) -> dict[str, Any]:
+    """The size of fetches, if the workload sets it."""
+    limit = ReadOptions.of(spec.workload).fetch_bytes
+    return {} if limit is None else {"max.partition.fetch.bytes": limit}
+
+
+def member_config(spec: ClientSpec) -> dict[str, Any]:
+    """The settings of a group member. librdkafka rejects a session timeout above the poll
+    interval."""
+    options = GroupOptions.of(spec.workload)
+    polls_ms = options.max_poll_interval_ms
+    return consumer_config(spec) | {
+        "group.id": spec.workload.group,
+        "auto.offset.reset": "earliest",
+        "session.timeout.ms": min(options.session_timeout_ms, polls_ms),
+        "heartbeat.interval.ms": options.heartbeat_interval_ms,
+        "max.poll.interval.ms": polls_ms,
+        "partition.assignment.strategy": ASSIGNORS[options.assignor],
+    }
 
 
 class Journal:
@@ -143,7 +151,7 @@ class Reader:
         self._isolation = spec.isolation
         self._partitions = spec.partitions()
         self._journal = Journal(spec, journal)
-        self._kafka = Consumer(consumer_config(spec))
+        self._kafka = Consumer(consumer_config(spec) | fetch_limits(spec))
         self._next_pass = 0
 
     def start(self, stop: Stop) -> None:
@@ -206,8 +214,8 @@ class Member:
 
     def __init__(self, spec: ClientSpec, journal: JournalWriter) -> None:
         self._journal = Journal(spec, journal)
-        self._before = spec.workload.options.get("commit") == "before"
-        self._kafka = Consumer(consumer_config(spec))
+        self._before = GroupOptions.of(spec.workload).commit == "before"
+        self._kafka = Consumer(member_config(spec) | fetch_limits(spec))
         self._kafka.subscribe(
             [topic.name for topic in spec.topics],
             on_assign=lambda _, assigned: self._note("assigned", assigned),

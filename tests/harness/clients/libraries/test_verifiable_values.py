@@ -1,7 +1,7 @@
 """Values of VerifiableProducer identify their send; other numbers do not."""
 
+from urteil.harness.clients.libraries.verifiable_values import prefix_of
 from urteil.harness.clients.payload import FOREIGN, decode
-from urteil.harness.clients.verifiable_values import prefix_of
 
 
 def test_value_identifies_run_client_and_sequence():

@@ -9,17 +9,18 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 
-from urteil.harness.clients.client_main import Stop
-from urteil.harness.clients.payload import decode
-from urteil.harness.clients.spec import ClientSpec, assignor, group_times
-from urteil.harness.clients.unreported_attempts import POSSIBLY_REPEATED
-from urteil.harness.clients.verifiable_tool import (
+from urteil.harness.clients.libraries.unreported_attempts import POSSIBLY_REPEATED
+from urteil.harness.clients.libraries.verifiable_tool import (
     Tool,
     ToolMessage,
     connection_config,
     monotonic_ns,
     topic_of,
 )
+from urteil.harness.clients.options import GroupOptions
+from urteil.harness.clients.payload import decode
+from urteil.harness.clients.spec import ClientSpec
+from urteil.harness.clients.stop import Stop
 from urteil.harness.evidence.journal import (
     Assigned,
     Commit,
@@ -42,12 +43,12 @@ Slot = tuple[str, int]
 
 def consumer_config(spec: ClientSpec) -> dict[str, object]:
     """The settings of `spec.consumer_config` by Apache Kafka's names."""
-    times = group_times(spec)
+    options = GroupOptions.of(spec.workload)
     return connection_config(spec) | {
         "isolation.level": spec.isolation,
         "fetch.max.wait.ms": 200,
-        "heartbeat.interval.ms": times["heartbeat_interval_ms"],
-        "max.poll.interval.ms": times["max_poll_interval_ms"],
+        "heartbeat.interval.ms": options.heartbeat_interval_ms,
+        "max.poll.interval.ms": options.max_poll_interval_ms,
     }
 
 
@@ -55,7 +56,8 @@ class VerifiableConsumer:
     """Journals the reports of the tool."""
 
     def __init__(self, spec: ClientSpec, journal: JournalWriter) -> None:
-        if spec.workload.options.get("commit") == "before":
+        options = GroupOptions.of(spec.workload)
+        if options.commit == "before":
             raise ValueError("client verifiable commits after it has processed, never before")
         self._run = spec.run
         self._journal = journal
@@ -70,8 +72,8 @@ class VerifiableConsumer:
             [
                 "--topic", topic, "--verbose",
                 "--group-id", spec.workload.group, "--reset-policy", "earliest",
-                "--session-timeout", str(group_times(spec)["session_timeout_ms"]),
-                "--assignment-strategy", ASSIGNORS[assignor(spec)],
+                "--session-timeout", str(options.session_timeout_ms),
+                "--assignment-strategy", ASSIGNORS[options.assignor],
             ],
             consumer_config(spec),
         )  # fmt: skip

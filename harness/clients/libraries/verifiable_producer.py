@@ -12,10 +12,8 @@ import time
 
 from kafka.partitioner.default import murmur2
 
-from urteil.harness.clients.client_main import Stop
-from urteil.harness.clients.spec import ClientSpec
-from urteil.harness.clients.unreported_attempts import completion_without_attempts
-from urteil.harness.clients.verifiable_tool import (
+from urteil.harness.clients.libraries.unreported_attempts import completion_without_attempts
+from urteil.harness.clients.libraries.verifiable_tool import (
     STEP_S,
     Tool,
     ToolMessage,
@@ -23,7 +21,9 @@ from urteil.harness.clients.verifiable_tool import (
     monotonic_ns,
     topic_of,
 )
-from urteil.harness.clients.verifiable_values import prefix_of
+from urteil.harness.clients.libraries.verifiable_values import prefix_of
+from urteil.harness.clients.spec import ClientSpec, library_settings
+from urteil.harness.clients.stop import Stop
 from urteil.harness.evidence.journal import Fail, Info, JournalWriter, Ok, Send
 
 S = 1_000_000_000
@@ -33,7 +33,7 @@ BEGAN_BEFORE_NS = S
 
 
 def producer_config(spec: ClientSpec) -> dict[str, object]:
-    """acks, idempotence, timeouts and the options of `spec.producer_config`."""
+    """acks, idempotence, timeouts and `SendOptions` by Apache Kafka's names."""
     load = spec.workload
     config = connection_config(spec) | {
         "acks": load.acks,
@@ -41,12 +41,10 @@ def producer_config(spec: ClientSpec) -> dict[str, object]:
         "max.in.flight.requests.per.connection": load.in_flight,
         "delivery.timeout.ms": load.delivery_timeout_ms,
         "max.block.ms": load.delivery_timeout_ms,
-        "retries": load.options.get("retries", 2**31 - 1),
+        "retries": 2**31 - 1,
     }
-    for ours in ("linger_ms", "batch_size", "compression_type"):
-        if ours in load.options:
-            config[ours.replace("_", ".")] = load.options[ours]
-    return config
+    settings = library_settings(load).items()
+    return config | {name.replace("_", "."): value for name, value in settings}
 
 
 class VerifiableProducer:

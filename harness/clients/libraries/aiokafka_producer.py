@@ -17,9 +17,9 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
 from aiokafka.producer import message_accumulator
 
+from urteil.harness.clients.libraries.unreported_attempts import completion_without_attempts
 from urteil.harness.clients.producers.produced_records import Record, Records
-from urteil.harness.clients.spec import METADATA_MAX_AGE_MS, ClientSpec
-from urteil.harness.clients.unreported_attempts import completion_without_attempts
+from urteil.harness.clients.spec import METADATA_MAX_AGE_MS, ClientSpec, library_settings
 from urteil.harness.evidence.journal import Fail, Info, JournalWriter, Ok, Send
 
 ROOM = 20_000
@@ -41,7 +41,7 @@ message_accumulator.MessageBatch = _Batch
 
 
 def producer_config(spec: ClientSpec) -> dict[str, Any]:
-    """acks, idempotence, timeouts and the options of `spec.producer_config`."""
+    """acks, idempotence, timeouts and `SendOptions` by aiokafka's names, without retries."""
     load = spec.workload
     config: dict[str, Any] = {
         "bootstrap_servers": list(spec.bootstrap),
@@ -52,12 +52,11 @@ def producer_config(spec: ClientSpec) -> dict[str, Any]:
         "retry_backoff_ms": 50,
         "metadata_max_age_ms": METADATA_MAX_AGE_MS,
     }
-    for ours, theirs in (("linger_ms", "linger_ms"), ("batch_size", "max_batch_size")):
-        if ours in load.options:
-            config[theirs] = int(load.options[ours])
-    if "compression_type" in load.options:
-        config["compression_type"] = load.options["compression_type"]
-    return config
+    settings = library_settings(load)
+    settings.pop("retries", None)
+    if "batch_size" in settings:
+        settings["max_batch_size"] = settings.pop("batch_size")
+    return config | settings
 
 
 class AiokafkaProducer:

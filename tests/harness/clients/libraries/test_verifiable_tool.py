@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.waiting import until
+from urteil.harness.clients.libraries.verifiable_tool import check_faults
 from urteil.harness.clients.transactions.open_transactions import read_end_offsets
-from urteil.harness.clients.verifiable_tool import check_faults
 from urteil.harness.clients.workload import Workload
 from urteil.harness.cluster import Cluster
 from urteil.harness.evidence.collection import collect

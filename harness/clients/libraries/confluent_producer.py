@@ -13,13 +13,14 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from urteil.harness.clients.libraries.unreported_attempts import completion_without_attempts
 from urteil.harness.clients.producers.produced_records import Records
 from urteil.harness.clients.spec import (
     METADATA_MAX_AGE_MS,
     RECONNECT_BACKOFF_MAX_MS,
     ClientSpec,
+    library_settings,
 )
-from urteil.harness.clients.unreported_attempts import completion_without_attempts
 from urteil.harness.evidence.journal import Fail, Info, JournalWriter, Ok, Send
 
 ROOM = 50_000
@@ -43,7 +44,7 @@ def connection_config(spec: ClientSpec) -> dict[str, Any]:
 
 
 def producer_config(spec: ClientSpec) -> dict[str, Any]:
-    """acks, idempotence, timeouts and the options of `spec.producer_config`."""
+    """acks, idempotence, timeouts and `SendOptions` by librdkafka's names."""
     load = spec.workload
     config = connection_config(spec) | {
         "acks": load.acks,
@@ -53,13 +54,8 @@ def producer_config(spec: ClientSpec) -> dict[str, Any]:
         "message.timeout.ms": load.delivery_timeout_ms,
         "queue.buffering.max.messages": 2 * ROOM,
     }
-    for ours, theirs in (
-        ("retries", "retries"), ("linger_ms", "linger.ms"), ("batch_size", "batch.size"),
-        ("compression_type", "compression.type"),
-    ):  # fmt: skip
-        if ours in load.options:
-            config[theirs] = load.options[ours]
-    return config
+    settings = library_settings(load).items()
+    return config | {name.replace("_", "."): value for name, value in settings}
 
 
 class ConfluentProducer:

@@ -1,0 +1,163 @@
+"""The declaration of a client kind.
+
+Each kind is declared once, as `KIND` in the module of the client, beside the function that is its
+work. `client_kinds` collects the declarations; the workload, the processes, the journal's first
+entry, `urteil list clients` and the documents read them. A client process imports the module of its
+own kind only, so the declaration is also what the process begins with (`client_main.run_client`).
+"""
+
+from __future__ import annotations
+
+import enum
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import msgspec
+
+from urteil.harness.clients.libraries import KAFKA_PYTHON
+from urteil.harness.clients.options import WorkloadOptions
+from urteil.harness.clients.spec import ClientSpec
+from urteil.harness.clients.stop import Stop
+from urteil.harness.evidence.journal import JournalWriter
+from urteil.harness.scenario import Scenario
+
+Work = Callable[[ClientSpec, JournalWriter, Stop], None]
+"""What a client process does from its start until the stop."""
+
+Command = Callable[[Scenario, Sequence[str], str], list[str]]
+"""The command of a program of the user: scenario, bootstrap addresses, name of the client."""
+
+PACKAGES = ("consumers", "offsets", "producers", "special", "transactions")
+"""The packages of `harness.clients` that have clients of the lab."""
+
+
+class Stage(enum.IntEnum):
+    """The stage of a run with which clients end. They start in this order."""
+
+    READS = 1
+    """Readers and members of groups end when they have read the load."""
+    COPIES = 2
+    """Copiers end after the producers, before the last transactions are resolved."""
+    APPLICATION = 3
+    """The user's application ends when it has copied the load."""
+    LOAD = 4
+    """Producers and clients with requests of their own end first."""
+    OBSERVATION = 5
+    """Clients that observe brokers end together with the readers."""
+    FINAL_READS = 6
+    """Final readers end by themselves."""
+
+
+class Writes(enum.Enum):
+    """How a kind writes records, which decides acks, idempotence and isolation in the evidence."""
+
+    NOTHING = enum.auto()
+    PLAINLY = enum.auto()
+    """With the workload's acks, never idempotent."""
+    BY_WORKLOAD = enum.auto()
+    """With the workload's acks and idempotence."""
+    IDEMPOTENTLY = enum.auto()
+    IN_TRANSACTIONS = enum.auto()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientKind:
+    """One kind of client. `name` is the kind in the evidence. A client's name is `prefix` and its
+    number, or only `prefix` if the kind has a single client.
+
+    A process of the lab does `work`; a program of the user has a `command` instead. `count` is the
+    number of clients that a scenario starts. `group` names the group of a client
+    and `instance` its `group.instance.id`. `libraries` are those that can play the kind; with any
+    other library of the workload it is played by the first one. With `has_rate` its clients share
+    the workload's rate, and the workload follows their progress. With `may_be_old` every second
+    client has the old protocol if the workload requests it. `only_written_topics` omits topics from
+    its spec that the lab's producers do not write to. `handles_signals`: the lab controls it by
+    SIGUSR1 and SIGUSR2.
+    """
+
+    name: str
+    about: str
+    stage: Stage
+    prefix: str
+    count: Callable[[Scenario], int]
+    work: Work | None = None
+    command: Command | None = None
+    is_single: bool = False
+    options: tuple[type[WorkloadOptions], ...] = ()
+    libraries: tuple[str, ...] = (KAFKA_PYTHON,)
+    writes: Writes = Writes.NOTHING
+    group: Callable[[ClientSpec], str] | None = None
+    instance: Callable[[ClientSpec], str | None] | None = None
+    has_rate: bool = False
+    may_be_old: bool = False
+    only_written_topics: bool = False
+    handles_signals: bool = False
+
+    @property
+    def module(self) -> str:
+        """The module that a process of this kind runs."""
+        assert self.work is not None, f"{self.name} has a command"
+        return self.work.__module__
+
+    @property
+    def is_transactional(self) -> bool:
+        return self.writes is Writes.IN_TRANSACTIONS
+
+    @property
+    def is_producer(self) -> bool:
+        """Whether its clients write outside of transactions, and read nothing."""
+        return self.writes not in (Writes.NOTHING, Writes.IN_TRANSACTIONS)
+
+    def client_names(self, scenario: Scenario) -> list[str]:
+        """The names of the clients that the scenario starts."""
+        count = self.count(scenario)
+        if self.is_single:
+            return [self.prefix] if count else []
+        return [f"{self.prefix}{number}" for number in range(1, count + 1)]
+
+    def library(self, requested: str) -> str:
+        """The library of its clients in a workload that requests this library."""
+        return requested if requested in self.libraries else self.libraries[0]
+
+    def complete(self, spec: ClientSpec) -> ClientSpec:
+        """The spec with the facts that follow from the kind. As in the Java client, idempotence by
+        workload requires acks=all."""
+        load = spec.workload
+        is_old = self.may_be_old and spec.is_old_by_turn
+        by_workload = load.idempotent and load.acks == -1 and not is_old
+        always = self.writes in (Writes.IDEMPOTENTLY, Writes.IN_TRANSACTIONS)
+        return msgspec.structs.replace(
+            spec,
+            kind=self.name,
+            is_old=is_old,
+            idempotent=always or (self.writes is Writes.BY_WORKLOAD and by_workload),
+            group=self.group(spec) if self.group else None,
+            instance=self.instance(spec) if self.instance else None,
+        )
+
+
+@cache
+def client_kinds() -> Mapping[str, ClientKind]:
+    """All declared kinds by name, in the order in which clients start."""
+    kinds = sorted(_declared(), key=lambda kind: (kind.stage, kind.name))
+    return {kind.name: kind for kind in kinds}
+
+
+def declared_options() -> list[type[WorkloadOptions]]:
+    """The structs of options of all kinds, each once."""
+    return list(dict.fromkeys(one for kind in client_kinds().values() for one in kind.options))
+
+
+def _declared() -> Iterator[ClientKind]:
+    root = __name__.rpartition(".")[0]
+    modules = [f"{root}.application"]
+    for name in PACKAGES:
+        package = importlib.import_module(f"{root}.{name}")
+        modules += [f"{root}.{name}.{one.name}" for one in pkgutil.iter_modules(package.__path__)]
+    for module in modules:
+        kind = getattr(importlib.import_module(module), "KIND", None)
+        if isinstance(kind, ClientKind):
+            yield kind

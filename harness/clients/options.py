@@ -1,0 +1,276 @@
+"""Options of a workload: typed structs that the client kinds declare.
+
+An option is a field with a default, bounds and a sentence. `WorkloadSpec.options` and scenario.json
+hold options as text, as earlier runs wrote it; `WorkloadOptions.of` is the one place that converts
+it. This module has the options that several kinds or the verifier read. An option of one kind
+stands in the module of that kind.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Annotated, Any, Literal, Self
+
+import msgspec
+from msgspec import Meta, inspect
+
+from urteil.harness.scenario import WorkloadSpec
+
+HOUR_MS = 3_600_000
+
+
+class OptionError(ValueError):
+    """A workload option that does not exist, or that has an impossible value."""
+
+
+class WorkloadOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The base of all structs of options."""
+
+    @classmethod
+    def of(cls, load: WorkloadSpec) -> Self:
+        """The options of a workload, with defaults for the absent ones. OptionError for an
+        impossible value; options of other structs are ignored."""
+        kinds = _types(cls)
+        return cls(
+            **{
+                name: _converted(name, text, kinds[name])
+                for name, text in load.options.items()
+                if name in kinds
+            }
+        )
+
+
+class OptionRow(msgspec.Struct, frozen=True, kw_only=True):
+    """An option as documents and lists show it."""
+
+    name: str
+    about: str
+    values: str
+    default: str
+
+
+def describe(options: type[WorkloadOptions]) -> list[OptionRow]:
+    """The declared options of a struct."""
+    rows = []
+    for one in msgspec.structs.fields(options):
+        form = inspect.type_info(one.type)
+        rows.append(
+            OptionRow(
+                name=one.name,
+                about=_description(form),
+                values=_values(form),
+                default="" if one.default is None else _text(one.default),
+            )
+        )
+    return rows
+
+
+def check_options(load: WorkloadSpec, declared: Iterable[type[WorkloadOptions]]) -> None:
+    """OptionError for the first option of the workload that none of the structs declares, or whose
+    value is impossible."""
+    types = {name: kind for options in declared for name, kind in _types(options).items()}
+    for name, text in load.options.items():
+        if name not in types:
+            near = difflib.get_close_matches(name, types, 3)
+            hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(types)}"
+            raise OptionError(f"workload option {name!r} does not exist; {hint}")
+        _converted(name, text, types[name])
+
+
+def impossible_options(
+    options: Mapping[str, str], declared: Iterable[type[WorkloadOptions]]
+) -> dict[str, str]:
+    """The values that are possible for an option, by each option that has an impossible one."""
+    types = {name: kind for struct in declared for name, kind in _types(struct).items()}
+    impossible = {}
+    for name, text in options.items():
+        if name in types:
+            try:
+                _converted(name, text, types[name])
+            except OptionError:
+                impossible[name] = _values(inspect.type_info(types[name]))
+    return impossible
+
+
+@cache
+def _types(options: type[WorkloadOptions]) -> dict[str, Any]:
+    return {one.name: one.type for one in msgspec.structs.fields(options)}
+
+
+def _converted(name: str, text: str, kind: Any) -> Any:
+    try:
+        return msgspec.convert(text, kind, strict=False)
+    except msgspec.ValidationError:
+        values = _values(inspect.type_info(kind))
+        raise OptionError(f"workload option {name} is {text!r}: give {values}") from None
+
+
+def _description(form: inspect.Type) -> str:
+    match form:
+        case inspect.Metadata(extra_json_schema=schema):
+            return str((schema or {}).get("description", ""))
+        case inspect.UnionType(types=types):
+            return next(filter(None, map(_description, types)), "")
+    return ""
+
+
+def _text(value: object) -> str:
+    return str(int(value)) if isinstance(value, bool) else str(value)
+
+
+def _values(form: inspect.Type) -> str:
+    """The possible values of an option, as a phrase."""
+    match form:
+        case inspect.Metadata(type=inner):
+            return _values(inner)
+        case inspect.UnionType(types=types):
+            return " or ".join(_values(t) for t in types if not isinstance(t, inspect.NoneType))
+        case inspect.LiteralType(values=values):
+            return " or ".join(str(value) for value in sorted(values, key=str))
+        case inspect.BoolType():
+            return "0 or 1"
+        case inspect.IntType(ge=least, le=most):
+            return f"a whole number from {least} to {most}"
+        case inspect.FloatType(ge=least, le=most):
+            return f"a number from {least:g} to {most:g}"
+    return "text"
+
+
+class LibraryOptions(WorkloadOptions, frozen=True):
+    """Options of all readers and producers."""
+
+    old_clients: Annotated[
+        bool,
+        Meta(
+            description="Every second reader and producer uses the protocol of 0.10.1, which has "
+            "no record batches; no record has headers then."
+        ),
+    ] = False
+
+
+class SendOptions(WorkloadOptions, frozen=True):
+    """Options of producers. Without a value the library's default holds."""
+
+    retries: (
+        Annotated[int, Meta(ge=0, le=2**31 - 1, description="`retries` of producers.")] | None
+    ) = None
+    linger_ms: (
+        Annotated[int, Meta(ge=0, le=HOUR_MS, description="`linger.ms` of producers.")] | None
+    ) = None
+    batch_size: (
+        Annotated[int, Meta(ge=0, le=2**31 - 1, description="`batch.size` of producers, in bytes.")]
+        | None
+    ) = None
+    compression_type: Annotated[
+        Literal["none", "gzip", "snappy", "lz4", "zstd"] | None,
+        Meta(description="`compression.type` of producers."),
+    ] = None
+    deletes: Annotated[
+        float, Meta(ge=0, le=1, description="The share of tombstones in compacted topics.")
+    ] = 0.2
+    records: Annotated[
+        int,
+        Meta(ge=0, le=10**10, description="The number of records of a bulk load, in all."),
+    ] = 100_000
+
+
+class ReadOptions(WorkloadOptions, frozen=True):
+    """Options of live readers and group members."""
+
+    fetch_bytes: (
+        Annotated[
+            int,
+            Meta(ge=0, le=2**31 - 1, description="The size of a fetch of readers and members."),
+        ]
+        | None
+    ) = None
+    racks: Annotated[
+        bool,
+        Meta(
+            description="Reader `c1` is in the rack of broker 1, and so on; it reads from the "
+            "replica there while that is in sync (KIP-392)."
+        ),
+    ] = False
+
+
+class GroupOptions(WorkloadOptions, frozen=True):
+    """Options of group members."""
+
+    members: Annotated[
+        int, Meta(ge=0, le=1_000, description="The number of members in `mixed`.")
+    ] = 2
+    commit: Annotated[
+        Literal["before", "after"],
+        Meta(description="Whether members commit before or after they process records."),
+    ] = "after"
+    assignor: Annotated[
+        Literal["range", "cooperative"],
+        Meta(description="The assignor: `range` is eager, `cooperative` is sticky."),
+    ] = "range"
+    session_timeout_ms: Annotated[
+        int, Meta(ge=1, le=HOUR_MS, description="`session.timeout.ms` of members.")
+    ] = 6_000
+    heartbeat_interval_ms: Annotated[
+        int, Meta(ge=1, le=HOUR_MS, description="`heartbeat.interval.ms` of members.")
+    ] = 1_000
+    max_poll_interval_ms: Annotated[
+        int, Meta(ge=1, le=24 * HOUR_MS, description="`max.poll.interval.ms` of members.")
+    ] = 300_000
+    max_poll_records: (
+        Annotated[int, Meta(ge=1, le=10**6, description="`max.poll.records` of members.")] | None
+    ) = None
+    static: Annotated[
+        bool,
+        Meta(
+            description="Each member has a `group.instance.id` that its sessions share (KIP-345; "
+            "kafka-python only)."
+        ),
+    ] = False
+    zombie_commits: Annotated[
+        bool,
+        Meta(
+            description="Members commit again in each generation that has ended; the coordinator "
+            "must reject it."
+        ),
+    ] = False
+
+
+class TransactionOptions(WorkloadOptions, frozen=True):
+    """Options of transactional clients."""
+
+    transaction_timeout_ms: Annotated[
+        int, Meta(ge=1, le=24 * HOUR_MS, description="`transaction.timeout.ms` of the clients.")
+    ] = 8_000
+    aborts: Annotated[
+        float, Meta(ge=0, le=1, description="The share of transactions that end with an abort.")
+    ] = 0.25
+    copiers: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=1_000,
+            description="The number of members that copy the first topic to the second in "
+            "transactions; none without a second topic.",
+        ),
+    ] = 1
+
+
+class ApplicationOptions(WorkloadOptions, frozen=True):
+    """Options of the application of a pipeline."""
+
+    app: Annotated[
+        str, Meta(description="The command of the application; empty for the lab's example.")
+    ] = ""
+    apps: Annotated[
+        int, Meta(ge=0, le=1_000, description="The number of instances of the application.")
+    ] = 2
+    promise: Annotated[
+        Literal["at-most-once", "at-least-once", "exactly-once"],
+        Meta(description="The application's promise, by which its copies are judged."),
+    ] = "at-least-once"
+
+
+JUDGED = (SendOptions, GroupOptions, TransactionOptions, ApplicationOptions)
+"""The structs that the verifier reads."""

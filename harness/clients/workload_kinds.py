@@ -1,0 +1,100 @@
+"""The kinds of workloads: which clients a scenario's `WorkloadSpec.kind` starts.
+
+The numbers of clients are declared by the client kinds (`harness/clients/kind.py`); those that
+several kinds read are here.
+"""
+
+from __future__ import annotations
+
+import difflib
+
+import msgspec
+
+from urteil.harness.clients.options import GroupOptions, TransactionOptions
+from urteil.harness.scenario import WorkloadSpec
+
+
+class WorkloadKind(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind of workload: what its producers send and what consumes the records. With
+    `has_tombstones` producers send tombstones to compacted topics."""
+
+    name: str
+    producers: str
+    consumers: str
+    has_tombstones: bool = False
+
+
+READERS = "readers of every partition from its start"
+
+WORKLOAD_KINDS = {
+    kind.name: kind
+    for kind in (
+        WorkloadKind(
+            name="append", producers="records over all partitions at a rate", consumers=READERS
+        ),
+        WorkloadKind(
+            name="group",
+            producers="records over all partitions at a rate",
+            consumers="members of one consumer group",
+        ),
+        WorkloadKind(
+            name="compacted",
+            producers="updates and deletions of keys",
+            consumers=READERS,
+            has_tombstones=True,
+        ),
+        WorkloadKind(name="bulk", producers="a number of records at full speed", consumers=READERS),
+        WorkloadKind(
+            name="pipeline",
+            producers="records into an application's input",
+            consumers="the application, and readers of input and output",
+        ),
+        WorkloadKind(
+            name="transactions",
+            producers="records and reads in transactions",
+            consumers="readers of committed records, and with a second topic a copying group",
+        ),
+        WorkloadKind(
+            name="commits",
+            producers="records over all partitions at a rate",
+            consumers="clients that commit and fetch offsets of two groups without members",
+        ),
+        WorkloadKind(
+            name="mixed",
+            producers="records, and deletions in compacted topics",
+            consumers="readers, and a consumer group",
+            has_tombstones=True,
+        ),
+    )
+}
+
+
+def has_tombstones(kind: str) -> bool:
+    """Whether producers of this kind of workload send tombstones; False for an unknown kind."""
+    return kind in WORKLOAD_KINDS and WORKLOAD_KINDS[kind].has_tombstones
+
+
+def check_workload_kind(kind: str) -> None:
+    """ValueError for a kind that does not exist."""
+    if kind not in WORKLOAD_KINDS:
+        near = difflib.get_close_matches(kind, WORKLOAD_KINDS, 1)
+        hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(WORKLOAD_KINDS)}"
+        raise ValueError(f"workload kind {kind!r} does not exist; {hint}")
+
+
+def member_count(load: WorkloadSpec) -> int:
+    """The number of group members at the start."""
+    if load.kind == "mixed":
+        return GroupOptions.of(load).members
+    return load.consumers if load.kind == "group" else 0
+
+
+def copier_count(load: WorkloadSpec) -> int:
+    """The number of copiers, which need a second topic."""
+    has_sink = load.kind == "transactions" and len(load.topics) > 1
+    return TransactionOptions.of(load).copiers if has_sink else 0
+
+
+def committer_count(load: WorkloadSpec) -> int:
+    """The number of committers."""
+    return load.consumers if load.kind == "commits" else 0

@@ -29,7 +29,7 @@ from urteil.harness.clients.consumers import consumer
 from urteil.harness.clients.producers import producer
 from urteil.harness.clients.spec import ClientSpec, load_spec
 from urteil.harness.evidence.journal import JournalWriter, Ok, Poll
-from urteil.harness.run.topics import create_topics
+from urteil.harness.run.topics import create_topics, fit_topics
 from urteil.harness.scenario import ClusterSpec, Scenario, TopicFact, TopicSpec, WorkloadSpec, save
 
 GOAL = 0.95
@@ -123,7 +123,7 @@ def _arguments() -> argparse.Namespace:
 
 def _measure(bootstrap: tuple[str, ...], args: argparse.Namespace) -> dict[str, Any]:
     scenario = Scenario(name="recording", cluster=ClusterSpec(brokers=1), workload=LOAD)
-    create_topics(bootstrap, scenario)
+    create_topics(bootstrap, fit_topics(scenario))
     figures: dict[str, Any] = {"target": args.target}
     written = sys.maxsize
     for kind in KINDS:

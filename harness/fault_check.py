@@ -11,8 +11,8 @@ import msgspec
 from urteil.chaos.controls import Controls
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.faults import FAULTS
-from urteil.harness.run.topics import create_topics
-from urteil.harness.scenario import ClusterSpec, Scenario, TopicSpec, WorkloadSpec
+from urteil.harness.run.topics import create_topics, fit_topic
+from urteil.harness.scenario import TopicSpec
 
 TOPIC = "urteil-fault-check"
 RECOVERY_S = 60.0
@@ -102,6 +102,4 @@ def prepare(bootstrap: list[str], known: Iterable[str]) -> None:
     """Create the topic that targets by role refer to, unless it exists."""
     if TOPIC not in known:
         topic = TopicSpec(name=TOPIC, partitions=1, replication_factor=BROKERS)
-        spec = ClusterSpec(brokers=len(bootstrap))
-        load = WorkloadSpec(topics=(topic,))
-        create_topics(bootstrap, Scenario(name="topic", cluster=spec, workload=load))
+        create_topics(bootstrap, [fit_topic(topic, len(bootstrap))])

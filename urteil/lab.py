@@ -7,27 +7,26 @@ The test drives them, in place of a scenario's schedule; evidence, verdict and r
 from __future__ import annotations
 
 import re
-import secrets
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from urteil.chaos.manual_faults import ManualFaults
+from urteil.chaos.nemesis import Injection
 from urteil.chaos.observations import LabFailure
-from urteil.harness.clients.client_main import boot_id
-from urteil.harness.clients.leadership_rotation import leadership_rounds
 from urteil.harness.clients.workload import Workload
 from urteil.harness.cluster import Cluster
 from urteil.harness.cluster.cluster_state import ClusterState
 from urteil.harness.dependencies.installation import MissingDependency
-from urteil.harness.evidence.collection import collect
 from urteil.harness.run.folder import new_run_dir
+from urteil.harness.run.judging import judge_collected
+from urteil.harness.run.steps import Steps, new_facts
 from urteil.harness.run.topics import create_topics
 from urteil.harness.scenario import (
     ClusterSpec,
-    Phase,
-    RunFacts,
     Scenario,
     TopicFact,
     TopicSpec,
@@ -37,13 +36,11 @@ from urteil.harness.scenario import (
 from urteil.harness.standing import StandingCluster, StandingError, StandingRequest, attach, start
 from urteil.harness.targets import parse_target
 from urteil.harness.targets.mix import size_of
-from urteil.harness.verify import judge
 from urteil.harness.verify.result import Result
 from urteil.lab_options import Options, PluginError, check_config, properties
 from urteil.report_drawing import draw
 
 TRAFFIC_DEADLINE_S = 30.0
-FINAL_READ_DEADLINE_S = 60.0
 ZOOKEEPER_DEADLINE_S = 15.0
 LOG_LINES = 10
 """Lines of each broker's log in the report of a failed test."""
@@ -76,7 +73,7 @@ class ClusterHandle:
             replication_factor=replication_factor,
             config=dict(config or {}),
         )
-        create_topics(self.bootstrap_servers, Scenario(name="topic", workload=_only(spec)))
+        create_topics(self.bootstrap_servers, [spec])
         return self.topic(name, config)
 
     def topic(self, name: str, config: Mapping[str, str] | None = None) -> TopicFact:
@@ -91,10 +88,6 @@ class ClusterHandle:
             replication_factor=len(partitions[0].replicas),
             config=dict(config or {}),
         )
-
-
-def _only(topic: TopicSpec) -> WorkloadSpec:
-    return WorkloadSpec(topics=(topic,))
 
 
 class Lab:
@@ -115,21 +108,14 @@ class Lab:
         spec = ClusterSpec(
             brokers=brokers, zookeepers=options.zookeepers, config=properties(options.config)
         )
-        keeper = options.standing or (shared.name if shared else None)
-        target = f"standing:{keeper}" if keeper else options.target
-        self.scenario = Scenario(
+        owner = options.standing or (shared.name if shared else None)
+        target = f"standing:{owner}" if owner else options.target
+        scenario = Scenario(
             name=name, cluster=spec, seed=options.seed, target=target, runtime=options.runtime
         )
-        self.run_dir = new_run_dir(Path(options.out), self.scenario)
-        self.facts = RunFacts(
-            run=secrets.token_hex(4),
-            seed=options.seed,
-            scenario=name,
-            target=target,
-            runtime=options.runtime,
-            boot_id=boot_id(),
-            command=f"pytest -k {name} --urteil-seed {options.seed}",
-        )
+        self.run_dir = new_run_dir(Path(options.out), scenario)
+        command = f"pytest -k {name} --urteil-seed {options.seed}"
+        self.steps = Steps(scenario, self.run_dir, new_facts(scenario, command))
         self.has_failed = False
         self._own: Cluster | None = None
         self._state: ClusterState | None = None
@@ -144,7 +130,7 @@ class Lab:
                 self._handle = self._attach(attach(self.options.standing))
             else:
                 self._handle = self.shared.cluster() if self.shared else self._start()
-            for topic in self.options.topic_specs(self.scenario.cluster.brokers):
+            for topic in self.options.topic_specs(self.steps.scenario.cluster.brokers):
                 self._handle.create_topic(
                     topic.name,
                     partitions=topic.partitions,
@@ -158,16 +144,13 @@ class Lab:
         options = self.options
         try:
             target = parse_target(options.target)
-            self._own = Cluster(
-                self.scenario.cluster, target, self.run_dir, runtime=options.runtime
-            )
-            self._own.start()
+            spec = self.steps.scenario.cluster
+            self._own = Cluster(spec, target, self.run_dir, runtime=options.runtime)
+            self.steps.start_cluster(self._own)
         except (MissingDependency, ValueError) as error:
             raise PluginError(
                 f"--urteil-target {options.target} --urteil-runtime {options.runtime}: {error}"
             ) from None
-        self.facts.versions = self._own.versions()
-        self.facts.brokers = sorted(self._own.data_dirs())
         return ClusterHandle(self._own.bootstrap, self._own.state, self._own)
 
     def _attach(self, standing: StandingCluster) -> ClusterHandle:
@@ -183,16 +166,16 @@ class Lab:
 
     def failure(self) -> str:
         """Text for the report of a failed test: run folder, command, last lines of the logs."""
-        home = self.shared or self
+        owner = self.shared or self
         lines = [f"run      {self.run_dir}"]
         if (self.run_dir / "report.html").exists():
             lines.append(f"report   {self.run_dir / 'report.html'}")
-        lines.append(f"again    {self.facts.command}")
+        lines.append(f"again    {self.steps.facts.command}")
         if self.options.keep and not self.options.standing:
-            lines.append(f"cluster  urteil cluster status --name {home.kept_name}")
-        for log in sorted((home.run_dir / "logs").glob("b*.log")):
-            last = log.read_text(errors="replace").splitlines()[-LOG_LINES:]
-            lines += [f"--- {log.name}", *last]
+            lines.append(f"cluster  urteil cluster status --name {owner.kept_name}")
+        for log in sorted((owner.run_dir / "logs").glob("b*.log")):
+            last_lines = log.read_text(errors="replace").splitlines()[-LOG_LINES:]
+            lines += [f"--- {log.name}", *last_lines]
         return "\n".join(lines)
 
     @property
@@ -207,7 +190,7 @@ class Lab:
         """
         if self._own is None or self._handle is None:
             return
-        cluster, options = self.scenario.cluster, self.options
+        cluster, options = self.steps.scenario.cluster, self.options
         self.end_cluster()
         request = StandingRequest(
             name=self.kept_name,
@@ -231,8 +214,8 @@ class Lab:
                 "own; leave --urteil-cluster out, or do not use urteil_nemesis in this test"
             )
         if self._nemesis is None:
-            record = self.run_dir / "faults.jsonl"
-            self._nemesis = ManualFaults(own.controls(), record, seed=self.options.seed)
+            file = self.run_dir / "faults.jsonl"
+            self._nemesis = ManualFaults(own.controls(), file, seed=self.options.seed)
         return self._nemesis
 
     def history(self) -> History:
@@ -249,12 +232,12 @@ class Lab:
             if self._own is not None:
                 self._own.stop()
         except LabFailure as failure:
-            self.facts.problems.append(str(failure))
+            self.steps.facts.problems.append(str(failure))
 
-    def fault_times(self) -> list[tuple[int, int]]:
-        """(begin, healed) of every fault so far, CLOCK_MONOTONIC in ns."""
-        injections = [] if self._nemesis is None else self._nemesis.injections
-        return [(one.begin_ns, one.healed_ns or time.monotonic_ns()) for one in injections]
+    @property
+    def injections(self) -> list[Injection]:
+        """The faults so far."""
+        return [] if self._nemesis is None else self._nemesis.injections
 
     def close(self) -> None:
         """End the clients, then all other parts, despite errors."""
@@ -269,8 +252,8 @@ class History:
 
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
+        self._steps = lab.steps
         self._workload: Workload | None = None
-        self._topic: TopicFact | None = None
 
     @contextmanager
     def load(
@@ -291,8 +274,9 @@ class History:
         """
         if self._workload is not None:
             raise PluginError("use urteil_history.load once in a test: one history, one verdict")
-        cluster = self._lab.cluster()
-        self._topic = fact = cluster.topic(topic)
+        cluster, steps = self._lab.cluster(), self._steps
+        fact = cluster.topic(topic)
+        steps.facts.topics = [fact]
         spec = TopicSpec(
             name=fact.name,
             partitions=fact.partitions,
@@ -302,35 +286,29 @@ class History:
             topics=(spec,), producers=producers, consumers=consumers, rate_records_per_s=rate,
             acks=acks, idempotent=idempotent,
         )  # fmt: skip
-        self._save_scenario(load)
-        lab = self._lab
-        workload = self._workload = Workload(
-            lab.scenario, lab.run_dir, cluster.bootstrap_servers, [fact], lab.facts.run
-        )
+        self._set_load(load)
+        workload = self._workload = steps.open_workload(cluster.bootstrap_servers)
         began_ns = time.monotonic_ns()
         workload.start()
         self._await_traffic(workload)
         yield workload
         self._await_traffic(workload)
-        self._phases(began_ns)
+        steps.record_load(self._lab.injections, began_ns)
         workload.stop_producers()
-        self._read_finally(cluster, workload, fact)
+        steps.read_finally(workload, cluster.own)
 
     def judge(self) -> Result:
         """End the test's own cluster, judge the load and write the report.
 
         Raises PluginError when `load` was not used.
         """
-        if self._workload is None or self._topic is None:
+        if self._workload is None:
             raise PluginError("nothing to judge: use `with urteil_history.load(topic):` first")
-        lab = self._lab
-        self._workload.stop()
-        lab.facts.problems += self._workload.problems()
+        lab, steps = self._lab, self._steps
+        steps.end_clients(self._workload)
         lab.end_cluster()
-        save(lab.run_dir / "run.json", lab.facts)
-        lab.facts.problems += collect(lab.run_dir).problems
-        save(lab.run_dir / "run.json", lab.facts)
-        result = judge(lab.run_dir, engine=lab.options.engine)
+        steps.save_facts()
+        result = judge_collected(lab.run_dir, steps.facts, engine=lab.options.engine)
         draw(lab.run_dir)
         return result
 
@@ -338,30 +316,23 @@ class History:
         if self._workload is not None:
             self._workload.stop()
 
-    def _save_scenario(self, load: WorkloadSpec) -> None:
-        lab = self._lab
-        base = lab.scenario
-        lab.scenario = Scenario(
-            name=base.name,
+    def _set_load(self, load: WorkloadSpec) -> None:
+        """Make `load` the workload of the scenario, and write scenario.json again."""
+        self._steps.scenario = replace(
+            self._steps.scenario,
             about="a test that drives the lab by hand",
-            cluster=base.cluster,
             workload=load,
             guarantees=("lost_write",),
             permits=("foreign_records",),
-            seed=base.seed,
-            target=base.target,
-            runtime=base.runtime,
         )
-        save(lab.run_dir / "scenario.json", lab.scenario)
-        assert self._topic is not None
-        lab.facts.topics = [self._topic]
+        save(self._lab.run_dir / "scenario.json", self._steps.scenario)
 
     def _await_traffic(self, workload: Workload) -> None:
         """Wait until the minimum that a verdict requires was acknowledged from now on.
 
         The load of a fifth of a second is added, since a verdict counts in tenths of a second.
         """
-        scenario = self._lab.scenario
+        scenario = self._steps.scenario
         before = workload.acked()
         required = scenario.minimum_acks + int(scenario.workload.rate_records_per_s / 5)
         if not workload.await_acked(before + required, deadline_s=TRAFFIC_DEADLINE_S):
@@ -370,31 +341,3 @@ class History:
                 f"{TRAFFIC_DEADLINE_S:g} s, a verdict requires {required}: raise `rate`, or see "
                 f"the logs in {self._lab.run_dir}"
             )
-
-    def _read_finally(self, cluster: ClusterHandle, workload: Workload, fact: TopicFact) -> None:
-        began_ns = time.monotonic_ns()
-        rounds = None
-        if cluster.own is not None:
-            rounds = leadership_rounds(
-                cluster.own.controls(),
-                cluster.bootstrap_servers,
-                [fact.name],
-                deadline_s=FINAL_READ_DEADLINE_S,
-            )
-        reads = workload.final_reads(FINAL_READ_DEADLINE_S, rounds)
-        workload.stop_consumers()
-        self._lab.facts.problems += reads.problems
-        self._phase("final", began_ns, time.monotonic_ns())
-
-    def _phases(self, began_ns: int) -> None:
-        ended_ns = time.monotonic_ns()
-        times = self._lab.fault_times()
-        first_ns = min((begin for begin, _ in times), default=ended_ns)
-        last_ns = max((healed for _, healed in times), default=ended_ns)
-        self._phase("before", began_ns, first_ns)
-        if times:
-            self._phase("during", first_ns, last_ns)
-            self._phase("after", last_ns, ended_ns)
-
-    def _phase(self, name: str, begin_ns: int, end_ns: int) -> None:
-        self._lab.facts.phases.append(Phase(name=name, begin_ns=begin_ns, end_ns=end_ns))

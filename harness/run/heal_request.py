@@ -16,21 +16,21 @@ LOCK, REQUEST, ANSWER = "lab.lock", "heal.request", "heal.answer"
 POLL_S = 0.05
 
 
-class Healing:
-    """The lab's side."""
+class HealRequests:
+    """The lab's side: accepts requests and answers them."""
 
     def __init__(self, run_dir: Path) -> None:
         self._run_dir = run_dir
 
     @contextmanager
-    def alive(self) -> Iterator[None]:
+    def accept(self) -> Iterator[None]:
         """Accept requests until the end of the block."""
         with (self._run_dir / LOCK).open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
-    def asked(self) -> bool:
-        """Whether a request is pending, which needs an answer."""
+    def is_pending(self) -> bool:
+        """Whether a request needs an answer."""
         return (self._run_dir / REQUEST).exists()
 
     def answer(self, why_not: str) -> None:
@@ -41,13 +41,12 @@ class Healing:
         part.replace(self._run_dir / ANSWER)
 
 
-def lab_lives(run_dir: Path) -> bool:
+def is_being_played(run_dir: Path) -> bool:
     """Whether a lab plays the run now."""
     try:
         with (run_dir / LOCK).open("r+") as lock:
-            fcntl.flock(
-                lock, fcntl.LOCK_SH | fcntl.LOCK_NB
-            )  # other requests may check at the same time
+            # Shared, since other requests may check at the same time.
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
             return False
     except FileNotFoundError:
         return False
@@ -55,7 +54,7 @@ def lab_lives(run_dir: Path) -> bool:
         return True
 
 
-def ask_to_heal(run_dir: Path, *, deadline_s: float) -> str:
+def request_healing(run_dir: Path, *, deadline_s: float) -> str:
     """Request healing. Returns why the lab could not heal, or an empty text.
 
     Raises TimeoutError when the lab does not answer.
@@ -64,7 +63,7 @@ def ask_to_heal(run_dir: Path, *, deadline_s: float) -> str:
     (run_dir / REQUEST).touch()
     if not until(
         (run_dir / ANSWER).exists,
-        lambda answered: answered or not lab_lives(run_dir),
+        lambda answered: answered or not is_being_played(run_dir),
         deadline_s=deadline_s,
         poll_s=POLL_S,
     ):

@@ -14,7 +14,7 @@ from urteil.harness.verify.engines.spark import Warming
 from urteil.harness.verify.result import Result, Verdict
 
 Log = Callable[[str], None]
-JUDGES = "judge.lock"
+LOCK = "judge.lock"
 
 
 def discard_line(_line: str) -> None:
@@ -24,23 +24,26 @@ def discard_line(_line: str) -> None:
 def judge_again(run_dir: Path, *, engine: str = "auto", master: str | None = None) -> Result:
     """Judge a recorded run again. Collects its evidence first where that is missing."""
     facts = load_facts(run_dir)
-    return judge_collected(run_dir, facts, engine, master, (), discard_line)
+    result = judge_collected(run_dir, facts, engine=engine, master=master)
+    discard_data(run_dir, result)
+    return result
 
 
 def judge_collected(
     run_dir: Path,
     facts: RunFacts,
-    engine: str,
-    master: str | None,
-    warming: Sequence[Warming],
-    log: Log,
+    *,
+    engine: str = "auto",
+    master: str | None = None,
+    warming: Sequence[Warming] = (),
+    log: Log = discard_line,
 ) -> Result:
     """Collect missing evidence, then judge. A check that raises makes the run UNKNOWN.
 
     A lock admits one judgement of a run at a time, since all of them work in the same folder.
     """
     try:
-        with (run_dir / JUDGES).open("w") as lock:
+        with (run_dir / LOCK).open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             _collect(run_dir, facts, log)
             session = warming[0].session() if warming else None
@@ -48,10 +51,14 @@ def judge_collected(
             result = judge(run_dir, engine=engine, master=master, session=session)
     except Exception as failure:
         result = write_unjudged(run_dir, facts, f"{type(failure).__name__}: {failure}")
+    return result
+
+
+def discard_data(run_dir: Path, result: Result) -> None:
+    """Remove the brokers' log directories of a run that passed: its evidence remains."""
     if result.verdict is Verdict.PASS:
         for data in run_dir.glob("nodes/b*/data"):
             shutil.rmtree(data, ignore_errors=True)
-    return result
 
 
 def _collect(run_dir: Path, facts: RunFacts, log: Log) -> None:

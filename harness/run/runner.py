@@ -13,12 +13,12 @@ from types import FrameType
 
 import msgspec
 
-from urteil.harness.clients.client_main import boot_id
 from urteil.harness.host_description import describe_host
 from urteil.harness.preload import Preload
 from urteil.harness.run.folder import new_run_dir
-from urteil.harness.run.judging import Log, discard_line, judge_collected
+from urteil.harness.run.judging import Log, discard_data, discard_line, judge_collected
 from urteil.harness.run.play import Play
+from urteil.harness.run.steps import new_facts
 from urteil.harness.scenario import RunFacts, Scenario, save
 from urteil.harness.schedule import settle_schedule
 from urteil.harness.targets.external import PREFIX, fit_scenario, load_external
@@ -55,58 +55,53 @@ def run_scenario(
     """
     check_master(engine, master)
     run = secrets.token_hex(4)
-    scenario = settle_schedule(_named_apart(scenario, run))
+    scenario = settle_schedule(_isolate_names(scenario, run))
     run_dir = new_run_dir(out, scenario)
     log(f"run {run_dir}")
-    facts = RunFacts(
-        run=run,
-        seed=scenario.seed,
-        scenario=scenario.name,
-        target=scenario.target,
-        runtime=scenario.runtime,
-        boot_id=boot_id(),
-        command=command or _command(scenario),
-        problems=[UNENDED],
-        healed=False,
-        mutant=scenario.mutant,
-        versions={"machine": describe_host()},
-    )
+    facts = new_facts(scenario, command or _command(scenario), run=run)
+    facts.problems.append(UNENDED)
+    facts.healed = False
+    facts.versions["machine"] = describe_host()
     warming: list[Warming] = []
     preloads: list[Preload] = []
 
-    def under_load() -> None:
+    def prepare_judgement() -> None:
         on_spark = needs_spark(engine, master=master, declared=scenario.engine)
         if on_spark:
             warming.append(warm(master))
         preloads.append(Preload(preload, queries=not on_spark))
 
     try:
-        with _terminated_as_interrupt():
-            _play(scenario, run_dir, facts, under_load, log)
-            for one in preloads:
-                one.stop()
-            return run_dir, judge_collected(run_dir, facts, engine, master, warming, log)
+        with _interrupt_on_sigterm():
+            _play(scenario, run_dir, facts, prepare_judgement, log)
+            for preloading in preloads:
+                preloading.stop()
+            result = judge_collected(
+                run_dir, facts, engine=engine, master=master, warming=warming, log=log
+            )
+            discard_data(run_dir, result)
+            return run_dir, result
     finally:
         # A thread within an import of C++ code aborts a process that ends meanwhile.
-        for one in preloads:
-            one.stop()
+        for preloading in preloads:
+            preloading.stop()
         for spark in warming:
             spark.stop()
 
 
-def _named_apart(scenario: Scenario, run: str) -> Scenario:
+def _isolate_names(scenario: Scenario, run: str) -> Scenario:
     """In a standing cluster, the scenario with topics and groups of the run's own.
 
     Topics carry the settings that checks depend on, since the brokers' defaults are unknown. Raises
-    ValueError as `load_external` and `fitted` do.
+    ValueError as `load_external` and `fit_scenario` do.
     """
     if not scenario.target.startswith(PREFIX):
         return scenario
     scenario = fit_scenario(scenario, load_external(Path(scenario.target.removeprefix(PREFIX))))
     replace, load = msgspec.structs.replace, scenario.workload
     topics = tuple(
-        replace(one, name=f"{one.name}-{run}", config=TOPIC_DEFAULTS | one.config)
-        for one in load.topics
+        replace(topic, name=f"{topic.name}-{run}", config=TOPIC_DEFAULTS | topic.config)
+        for topic in load.topics
     )
     load = replace(load, topics=topics, group=f"{load.group}-{run}")
     return replace(scenario, workload=load)
@@ -116,14 +111,14 @@ def _play(
     scenario: Scenario,
     run_dir: Path,
     facts: RunFacts,
-    under_load: Callable[[], None],
+    on_load: Callable[[], None],
     log: Log,
 ) -> None:
     """Play the run. run.json is there from the start, and reports the run as unfinished until its
     end."""
     save(run_dir / "run.json", facts)
     try:
-        Play(scenario, run_dir, facts, log, under_load).run()
+        Play(scenario, run_dir, facts, log, on_load).run()
         facts.problems.remove(UNENDED)
     except KeyboardInterrupt:
         facts.problems.append("interrupted")
@@ -141,7 +136,7 @@ def _command(scenario: Scenario) -> str:
 
 
 @contextmanager
-def _terminated_as_interrupt() -> Iterator[None]:
+def _interrupt_on_sigterm() -> Iterator[None]:
     """SIGTERM ends a run as Ctrl-C does; outside the main thread signals stay as they are."""
     if threading.current_thread() is not threading.main_thread():
         yield

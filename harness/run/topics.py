@@ -30,13 +30,17 @@ def fit_topic(topic: TopicSpec, brokers: int) -> TopicSpec:
     )
 
 
-def create_topics(bootstrap: Sequence[str], scenario: Scenario) -> None:
-    """Create the scenario's topics. Returns when every partition has a leader in the metadata.
+def fit_topics(scenario: Scenario) -> list[TopicSpec]:
+    """The topics of a scenario, as its cluster can have them."""
+    return [fit_topic(topic, scenario.cluster.brokers) for topic in scenario.workload.topics]
+
+
+def create_topics(bootstrap: Sequence[str], topics: Sequence[TopicSpec]) -> None:
+    """Create topics. Returns when every partition has a leader in the metadata.
 
     A broker that has just registered may refuse connections or be unknown to other brokers:
     transient errors are retried until DEADLINE_S, then raised.
     """
-    topics = [fit_topic(topic, scenario.cluster.brokers) for topic in scenario.workload.topics]
     with contextlib.suppress(TopicAlreadyExistsError):
         retry(
             lambda: _create(bootstrap, topics),

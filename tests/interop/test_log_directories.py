@@ -20,7 +20,7 @@ from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import InitProducerIdRequest
 from urteil.harness.cluster import Cluster
 from urteil.harness.run.topics import create_topics
-from urteil.harness.scenario import ClusterSpec, Scenario, TopicSpec, WorkloadSpec
+from urteil.harness.scenario import ClusterSpec, TopicSpec
 from urteil.harness.targets import KafkaTarget, Target, UrteilTarget
 
 PLAIN, TRANSACTIONS, COMPACTED = TOPICS = ("plain", "transactions", "compacted")
@@ -162,7 +162,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 @pytest.mark.timeout(240)
 @pytest.mark.thorough
 def test_a_log_directory_is_the_same_to_both_kinds(cluster: Cluster) -> None:
-    create_topics(cluster.bootstrap, Scenario(name="topics", workload=WorkloadSpec(topics=ASKED)))
+    create_topics(cluster.bootstrap, ASKED)
     life = Life(cluster)
     writer = Writer(life)
     writer.write(life)

@@ -17,7 +17,7 @@ from tests.harness.verify.made_up_runs import ONE, healthy, judged
 from tests.waiting import LONG_S, until
 from urteil.cli import listing
 from urteil.cli.main import exit_code
-from urteil.harness.run.heal_request import Healing
+from urteil.harness.run.heal_request import HealRequests
 from urteil.harness.verify import synthetic
 
 URTEIL = (sys.executable, "-m", "urteil")
@@ -279,7 +279,7 @@ def belonging_to(out: Path) -> list[psutil.Process]:
 def test_running_run_cannot_be_judged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Evidence collected now would lack the rest, and the lab would take it for its own."""
     synthetic.write_run(tmp_path, healthy(), synthetic.scenario(ONE), synthetic.facts(ONE))
-    with Healing(tmp_path).alive():
+    with HealRequests(tmp_path).accept():
         assert exit_code(["verify", str(tmp_path), "--engine", "duckdb"]) == 254
     assert "is being played" in capsys.readouterr().err
 

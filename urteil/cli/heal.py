@@ -58,14 +58,14 @@ def _external(target: str) -> None:
 
 def _run(name: str, out: Path) -> None:
     from urteil.cli.run_lookup import find_run, readable_run
-    from urteil.harness.run.heal_request import ask_to_heal, lab_lives
+    from urteil.harness.run.heal_request import is_being_played, request_healing
     from urteil.harness.scenario import load_scenario
     from urteil.harness.targets.external import PREFIX
 
     folder = find_run(name, out)
-    if lab_lives(folder):
+    if is_being_played(folder):
         try:
-            why_not = ask_to_heal(folder, deadline_s=DEADLINE_S)
+            why_not = request_healing(folder, deadline_s=DEADLINE_S)
         except TimeoutError as error:
             raise click.ClickException(str(error)) from None
         if why_not:

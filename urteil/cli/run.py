@@ -157,12 +157,12 @@ def run(
 @_result_json
 def verify(run_dir: str, engine: str, master: str | None, out: Path, as_json: bool) -> int:
     """Judge the evidence of RUN (a folder, or `latest`) again."""
-    from urteil.harness.run.heal_request import lab_lives
+    from urteil.harness.run.heal_request import is_being_played
     from urteil.harness.run.judging import judge_again
 
     _check_master(engine, master)
     folder = readable_run(run_dir, out, "scenario.json", "run.json")
-    if lab_lives(folder):  # the evidence is incomplete
+    if is_being_played(folder):  # the evidence is incomplete
         raise click.UsageError(f"{folder.name} is being played: its lab judges it at the end")
     return print_result(folder, judge_again(folder, engine=engine, master=master), as_json)
 

@@ -12,7 +12,7 @@ from urteil.harness.clients.processes import spawn_process
 from urteil.harness.clients.workload import Workload
 from urteil.harness.cluster import Cluster
 from urteil.harness.evidence.collection import collect
-from urteil.harness.run.topics import create_topics
+from urteil.harness.run.topics import create_topics, fit_topics
 from urteil.harness.scenario import (
     RunFacts,
     Scenario,
@@ -49,7 +49,7 @@ def run_dir(tmp_path_factory):
         return spawned[log.stem]
 
     with Cluster(SCENARIO.cluster, parse_target("urteil"), run_dir) as cluster:
-        create_topics(cluster.bootstrap, SCENARIO)
+        create_topics(cluster.bootstrap, fit_topics(SCENARIO))
         topic_id = cluster.state.topic_id("urteil") or ""
         topic = TopicFact(name="urteil", topic_id=topic_id, partitions=2, replication_factor=3)
         workload = Workload(SCENARIO, run_dir, cluster.bootstrap, [topic], "r1", spawn=spawn)

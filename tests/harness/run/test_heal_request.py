@@ -10,14 +10,14 @@ import pytest
 
 from tests.waiting import until
 from urteil.cli.main import exit_code
-from urteil.harness.run.heal_request import LOCK, Healing, ask_to_heal, lab_lives
+from urteil.harness.run.heal_request import LOCK, HealRequests, is_being_played, request_healing
 from urteil.harness.scenario import Scenario, save
 
 
-def answering(healing: Healing, why_not: str) -> threading.Thread:
+def answering(requests: HealRequests, why_not: str) -> threading.Thread:
     def answer() -> None:
-        until(healing.asked)
-        healing.answer(why_not)
+        until(requests.is_pending)
+        requests.answer(why_not)
 
     thread = threading.Thread(target=answer)
     thread.start()
@@ -26,19 +26,19 @@ def answering(healing: Healing, why_not: str) -> threading.Thread:
 
 @pytest.mark.parametrize("why_not", ["", "a Toxiproxy died"])
 def test_living_lab_answers_a_heal_request(tmp_path: Path, why_not: str) -> None:
-    healing = Healing(tmp_path)
-    with healing.alive():
-        thread = answering(healing, why_not)
-        assert lab_lives(tmp_path)
-        assert ask_to_heal(tmp_path, deadline_s=10) == why_not
+    requests = HealRequests(tmp_path)
+    with requests.accept():
+        thread = answering(requests, why_not)
+        assert is_being_played(tmp_path)
+        assert request_healing(tmp_path, deadline_s=10) == why_not
         thread.join()
-        assert not healing.asked()
-    assert not lab_lives(tmp_path)
+        assert not requests.is_pending()
+    assert not is_being_played(tmp_path)
 
 
 def test_lab_without_faults_does_not_answer(tmp_path: Path) -> None:
-    with Healing(tmp_path).alive(), pytest.raises(TimeoutError, match="plays no faults"):
-        ask_to_heal(tmp_path, deadline_s=0.1)
+    with HealRequests(tmp_path).accept(), pytest.raises(TimeoutError, match="plays no faults"):
+        request_healing(tmp_path, deadline_s=0.1)
 
 
 def test_dead_lab_leaves_no_lock(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -51,4 +51,4 @@ def test_client_of_a_heal_request_does_not_count_as_lab(tmp_path: Path) -> None:
     (tmp_path / LOCK).touch()
     with (tmp_path / LOCK).open() as asking:
         fcntl.flock(asking, fcntl.LOCK_SH)
-        assert not lab_lives(tmp_path)
+        assert not is_being_played(tmp_path)

@@ -110,9 +110,9 @@ def test_interrupted_run_leaves_no_thread_that_imports(
     monkeypatch.syspath_prepend(tmp_path)
 
     def interrupted(
-        scenario: Scenario, run_dir: Path, facts: RunFacts, under_load: Callable[[], None], log: Any
+        scenario: Scenario, run_dir: Path, facts: RunFacts, on_load: Callable[[], None], log: Any
     ) -> None:
-        under_load()
+        on_load()
         raise KeyboardInterrupt
 
     monkeypatch.setattr(runner, "_play", interrupted)

@@ -19,7 +19,7 @@ from urteil.harness.clients.workload import Workload
 from urteil.harness.cluster import Cluster
 from urteil.harness.evidence.collection import collect
 from urteil.harness.evidence.journal import JournalReader, Poll
-from urteil.harness.run.topics import create_topics
+from urteil.harness.run.topics import create_topics, fit_topics
 from urteil.harness.scenario import (
     ClusterSpec,
     FaultSpec,
@@ -75,7 +75,7 @@ def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run in which the client is stopped for a while and the tool continues to send."""
     run_dir = tmp_path_factory.mktemp("run")
     with Cluster(SCENARIO.cluster, parse_target("urteil"), run_dir) as cluster:
-        create_topics(cluster.bootstrap, SCENARIO)
+        create_topics(cluster.bootstrap, fit_topics(SCENARIO))
         topic_id = cluster.state.topic_id("urteil") or ""
         topic = TopicFact(name="urteil", topic_id=topic_id, partitions=3, replication_factor=1)
         workload = Workload(SCENARIO, run_dir, cluster.bootstrap, [topic], "r1")

@@ -86,7 +86,13 @@ TABLES = (
         meaning="One send: the attempt of a client to write one record.",
         references=(
             Reference("clients", ("client",), "clients"),
-            Reference("txns", ("client", "session", "txn"), "transactions"),
+            Reference(
+                "txns",
+                ("client", "session", "txn"),
+                "transactions",
+                is_optional=True,
+                is_damage=True,
+            ),
         ),
         calls=CallOrder(("client", "topic_id", "session", "partition_intended"), "op", "invoke_ns"),
         columns=(

@@ -135,6 +135,7 @@ TABLES = (
     Table(
         name="samples",
         row="sample",
+        is_written_live=True,
         meaning="One metric of one source at one moment.",
         columns=(
             int64("at_ns", "Time of the sample."),

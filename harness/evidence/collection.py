@@ -24,11 +24,11 @@ from urteil.harness.evidence.readers.zookeeper_log import (
     find_longest_log,
     read_changes,
 )
-from urteil.harness.evidence.schema import SCHEMAS
+from urteil.harness.evidence.schema import SCHEMAS, TABLES
 from urteil.harness.evidence.table_writer import Evidence, remove_parts, write_empty_parts
 from urteil.harness.scenario import load_facts
 
-KEPT = frozenset({"samples"})
+KEPT = frozenset(table.name for table in TABLES.values() if table.is_written_live)
 """Tables with parts that the lab wrote during the run."""
 DISK = re.compile(r"disk\d+")
 _BROKER = re.compile(r"b(\d+)")

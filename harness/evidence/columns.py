@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -95,11 +96,17 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Rows of `table` that others refer to by equal `columns`. `text` says what they refer to."""
+    """Rows of `table` that others refer to by equal `columns`. `text` says what they refer to.
+
+    `is_optional`: a row with null in the last column refers to none. `is_damage`: a reference to a
+    row that does not exist puts `table` in doubt.
+    """
 
     table: str
     columns: tuple[str, ...]
     text: str
+    is_optional: bool = False
+    is_damage: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +116,10 @@ class CallOrder:
     columns: tuple[str, ...]
     count: str
     at_ns: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (*self.columns, self.count, self.at_ns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +133,8 @@ class Table:
     columns: tuple[Column, ...]
     in_every_run: bool = False
     """A run without rows of it cannot pass."""
+    is_written_live: bool = False
+    """The lab writes its parts during the run; collection keeps them."""
     references: tuple[Reference, ...] = ()
     calls: CallOrder | None = None
 
@@ -135,6 +148,18 @@ class Table:
 
     def column(self, name: str) -> Column:
         return next(column for column in self.columns if column.name == name)
+
+    def lacks_required(self, alias: str) -> str:
+        """SQL: whether a row lacks a value that is required under a condition."""
+        lacks = []
+        for column in self.columns:
+            if isinstance(column.required, When):
+                cell = f"{alias}.{column.name}"
+                is_text = pa.types.is_string(column.type)
+                is_missing = f"COALESCE({cell}, '') = ''" if is_text else f"{cell} IS NULL"
+                condition = re.sub(r"\bx\.", f"{alias}.", column.required.sql)
+                lacks.append(f"({is_missing} AND {condition})")
+        return " OR ".join(lacks)
 
 
 def text(name: str, meaning: str, **fields: Any) -> Column:

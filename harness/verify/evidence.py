@@ -36,27 +36,6 @@ def files(run_dir: Path, table: str) -> list[Path]:
     return [folder / name for name in sorted(names) if name.endswith(".parquet")]
 
 
-OPTIONAL: dict[str, frozenset[str]] = {
-    table: frozenset(
-        {"run", "topic"}
-        | {
-            "clients": {"begin_ns", "end_ns", "transactional_id", "group", "instance"},
-            "sends": {"acks", "idempotent", "tombstone", "txn", "source"},
-            "reads": {"txn"},
-            "commits": {"txn"},
-            "commit_reads": {"intact"},
-            "txns": {"producer_id", "epoch", "init_invoke_ns", "init_ns", "late_end_ns"},
-            "passes": {"leader"},
-            "faults": {"acted", "harm"},
-            "logs": {"active_base"},
-            "states": {"wall_ms"},
-            "manifest": {"kind"},
-        }.get(table, set())
-    )
-    for table in SCHEMAS
-}
-"""Columns that may be missing: others imply them, or nothing rests on them alone."""
-
 _TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
 _KINDS = (pa.types.is_integer, pa.types.is_boolean, pa.types.is_floating)
 
@@ -76,7 +55,7 @@ def castable(have: pa.Field, ours: pa.Field) -> bool:
 def rows(run_dir: Path, table: str) -> list[Row]:
     """The rows of a small table that can be placed, with the columns of its schema."""
     found = [row for part in files(run_dir, table) for row in rows_of(part, table)]
-    return cell_checks.clean(table, found)
+    return cell_checks.drop_invalid(table, found)
 
 
 def rows_of(part: Path, table: str) -> list[Row]:

@@ -38,18 +38,12 @@ from urteil.harness.verify.plurals import counted
 from urteil.harness.verify.result import GuaranteeResult, Result, Status, Verdict
 from urteil.harness.verify.stored_findings import save_all_findings
 from urteil.harness.verify.threads import map_in_order, threads
-from urteil.harness.verify.validation import (
-    clocks,
-    completeness,
-    host_overload,
-    missing_values,
-    reasons,
-)
+from urteil.harness.verify.validation import host_overload
 from urteil.harness.verify.validation.excuses import may_be_excused
-from urteil.harness.verify.validation.foreign_rows import tables_with_foreign_rows
+from urteil.harness.verify.validation.manifest import damaged_clients
 from urteil.harness.verify.validation.readable_evidence import ReadableEvidence, make_readable
 from urteil.harness.verify.validation.settings_numbers import replace_invalid_numbers
-from urteil.harness.verify.validation.unread_records import unread_record_reasons
+from urteil.harness.verify.validation.validate import validate
 
 TIMED = frozenset(
     {"future_read", "stale_append", "ack_below_min_isr", "no_progress", "latest_went_back"}
@@ -77,56 +71,6 @@ AVAILABILITY = frozenset(
 LOST = "not every part of the lab lived, or was healed: it may be the lab that is late"
 
 _COUNTED = ("sends", "reads", "polls", "passes", "replicas", "states", "faults")
-
-_PLACELESS = """(s.outcome IN ('info', 'fail') AND s.partition IS NULL
-  AND s.partition_intended IS NULL
-  AND s.topic_id IN (SELECT k.topic_id FROM parts k WHERE k.ours = 1))"""
-"""Unacknowledged sends of which only the topic is known."""
-
-_TALLY = f"""
-SELECT 'sends' AS what, w.n, COUNT(*) AS found FROM sends s
-JOIN windows w ON s.invoke_ns >= w.begin_ns AND s.invoke_ns < w.end_ns GROUP BY w.n
-UNION ALL
-SELECT 'stray sends', -1, COUNT(*) FROM sends s LEFT JOIN parts p ON s.topic_id = p.topic_id
-  AND COALESCE(s.partition, s.partition_intended) = p.partition
-WHERE (p.p IS NULL OR (p.ours = 0 AND p.gone = 0))
-  AND NOT COALESCE({_PLACELESS}, FALSE)
-UNION ALL
-SELECT 'placeless sends', -1, COUNT(*) FROM sends s WHERE {_PLACELESS}
-UNION ALL
-SELECT 'stray reads', -1, COUNT(*) FROM reads r LEFT JOIN parts p ON r.topic_id = p.topic_id
-  AND r.partition = p.partition
-WHERE p.p IS NULL OR (p.ours = 0 AND p.gone = 0)
-UNION ALL
-SELECT 'blank sends', -1, COUNT(*) FROM sends s
-WHERE s.value_id IS NULL OR COALESCE(s.outcome, '') NOT IN ('ok', 'fail', 'info')
-  OR s.invoke_ns IS NULL
-  OR (s.outcome = 'ok' AND s.complete_ns IS NULL) OR (s.offset >= 0 AND s.partition IS NULL)
-UNION ALL
-SELECT 'doubled sends', -1, COUNT(*) FROM slots s WHERE s.acked > 1
-UNION ALL
-SELECT 'alike sends', -1, COUNT(*) FROM (SELECT o.value_id FROM odd o WHERE o.sent = 1
-  GROUP BY o.value_id HAVING MIN(o.client) <> MAX(o.client) OR MIN(o.op) <> MAX(o.op)) k
-UNION ALL
-SELECT 'turned sends', -1, COUNT(*) FROM sends s WHERE s.complete_ns < s.invoke_ns
-UNION ALL
-SELECT 'turned polls', -1, COUNT(*) FROM polls e WHERE e.complete_ns < e.invoke_ns
-UNION ALL
-SELECT 'turned commits', -1, COUNT(*) FROM commits e WHERE e.complete_ns < e.invoke_ns
-UNION ALL
-SELECT 'turned commit_reads', -1, COUNT(*) FROM commit_reads e WHERE e.complete_ns < e.invoke_ns
-UNION ALL
-SELECT 'turned accesses', -1, COUNT(*) FROM accesses e WHERE e.complete_ns < e.invoke_ns
-UNION ALL
-SELECT 'turned offset_answers', -1, COUNT(*) FROM offset_answers e
-WHERE e.complete_ns < e.invoke_ns
-UNION ALL
-SELECT 'turned passes', -1, COUNT(*) FROM passes e WHERE e.end_ns < e.begin_ns
-UNION ALL
-SELECT 'turned txns', -1, COUNT(*) FROM txns e
-WHERE e.end_ns < e.begin_ns OR e.end_ns < e.commit_invoke_ns
-"""
-"""Counts for the validation: sends in the window of each fault, and rows that cannot be judged."""
 
 
 def judge_run(
@@ -177,20 +121,22 @@ def _judge(
     canary: bool,
 ) -> Result:
     """The result; after an exception, that of the evidence which a deep validation accepts."""
-    found.problems += odd
+    report = found.report
+    report.reasons = [*facts.problems, *report.reasons, *odd]
     try:
         return _judge_readable(running, found, scenario, facts, watch, canary=canary)
     except Exception as failure:
         found = make_readable(run_dir, running.work, deep=True)
-        found.problems += odd
+        report = found.report
+        report.reasons = [*facts.problems, *report.reasons, *odd]
         try:
-            if not found.damaged:
+            if not report.damaged:
                 raise failure
             return _judge_readable(running, found, scenario, facts, watch, canary=canary)
         except Exception as again:
             text = f"{type(again).__name__}: {' '.join(str(again).split())[:300]}"
-            problems = [*found.problems, f"the evidence cannot be judged: {text}"]
-            return empty_result(facts, running.name, [*facts.problems, *problems])
+            report.add([f"the evidence cannot be judged: {text}"])
+            return empty_result(facts, running.name, report.reasons)
 
 
 def _remove_links(*folders: Path) -> None:
@@ -217,17 +163,15 @@ def _judge_readable(
         asked = (run_dir, scenario, facts, derived, watch)
         self_test = pool.apply_async(_run_self_test, asked) if pool else None
         judged, ticks = examine(running, run_dir, derived, watch)
-        tally = running.query(f"{_TALLY} UNION ALL {completeness.TALLY} ORDER BY what, n")
-    doubts = _doubtful_tables(found, facts, tally)
-    if lacking := reasons.lacking_faults(scenario, derived):
-        doubts.setdefault("faults", lacking)
-    strange = tables_with_foreign_rows(run_dir, facts)
-    doubts = missing_values.tables_missing_values(running, run_dir, judged) | strange | doubts
-    judged = [_as_unknown(result, _first_doubt(result.name, doubts)) for result in judged]
-    back = clocks.clock_faults(run_dir, facts)
-    if boots := [*reasons.several_boots(run_dir, facts), *reasons.reversed_times(tally), *back]:
+        is_violated = any(result.status is Status.VIOLATED for result in judged)
+        report = validate(running, found, scenario, facts, derived, ticks, is_violated=is_violated)
+    judged = [
+        _as_unknown(result, report.damage_of(GUARANTEES[result.name].evidence()))
+        for result in judged
+    ]
+    if report.clocks:
         judged = [
-            _as_unknown(result, boots[0])
+            _as_unknown(result, report.clocks[0])
             if result.name in TIMED
             or (result.name in EXCUSED and may_be_excused(result, derived.parts))
             else result
@@ -241,12 +185,7 @@ def _judge_readable(
         else result
         for result in judged
     ]
-    messages = [*facts.problems, *found.problems, *strange.values(), *doubts.values(), *back]
-    messages += reasons.reasons(run_dir, scenario, facts, derived, ticks, tally)
-    messages += completeness.missing_evidence(run_dir, facts, derived, tally)
-    messages += unread_record_reasons(running, facts, derived)
-    messages = list(dict.fromkeys(messages))
-    result = _result(run_dir, scenario, facts, derived, judged, ticks, messages, running)
+    result = _result(run_dir, scenario, facts, derived, judged, ticks, report.reasons, running)
     if self_test is not None:
         _add_self_test(self_test.get(), result)
     return result
@@ -260,35 +199,6 @@ def _run_self_test(
 
     with watch("verify/canary"):
         return run_self_test(run_dir, scenario, facts, derived)
-
-
-def _doubtful_tables(
-    found: ReadableEvidence, facts: RunFacts, tally: Sequence[Row]
-) -> dict[str, str]:
-    """Tables that may lack rows, each with its reason."""
-    doubtful = {
-        table: f"the evidence has no {table}"
-        for table in reasons.empty_tables(found.run_dir, facts)
-    }
-    doubtful |= reasons.altered_tables(found.run_dir) | found.damaged
-    if "manifest" in doubtful:
-        doubtful |= dict.fromkeys(SCHEMAS, doubtful["manifest"])
-    records = ("sends", "reads", "replicas")
-    for far in reasons.far_offsets(found.run_dir):
-        doubtful |= dict.fromkeys(records, far)
-    for stray in reasons.stray_rows(facts, tally):
-        doubtful |= {table: stray for table in ("sends", "reads") if f" {table} " in stray}
-    for blank in reasons.incomplete_sends(tally):
-        doubtful["sends"] = blank
-    return doubtful | completeness.incomplete_tables(tally)
-
-
-def _first_doubt(name: str, doubts: dict[str, str]) -> str | None:
-    """The first doubt about a table that a guarantee rests on."""
-    if not doubts:
-        return None
-    used = GUARANTEES[name].evidence()
-    return next((doubt for table, doubt in doubts.items() if table in used), None)
 
 
 def _add_self_test(outcomes: dict[str, str], result: Result) -> None:
@@ -335,7 +245,7 @@ def _is_found(outcome: str) -> bool:
 
 def prepare(run_dir: Path, scenario: Scenario, facts: RunFacts) -> Derived:
     """All derived tables."""
-    derived = derive(run_dir, scenario, facts, reasons.damaged_clients(run_dir))
+    derived = derive(run_dir, scenario, facts, damaged_clients(run_dir))
     derived.tables["recoveries"] = impact.recoveries(derived, scenario, facts)
     derived.tables["windows"] = impact.windows(derived)
     derived.tables["trials"] = impact.trials(derived, scenario, facts)

@@ -29,6 +29,7 @@ a hash (`rekeyed`: the value was seen under another key than its send's, or with
 
 from __future__ import annotations
 
+from urteil.harness.evidence.schema import TABLES
 from urteil.harness.verify.derived.state_spans import FOREVER_NS
 from urteil.harness.verify.engines.cuts import Cut
 from urteil.harness.verify.engines.engine import Engine
@@ -297,17 +298,13 @@ WHERE s.outcome = 'ok' AND s.complete_ns IS NOT NULL
 GROUP BY p.p, s.complete_ns DIV {TICK_NS}
 """
 
-HELD = """
+HELD = f"""
 SELECT l.p, l.broker, r.leader_epoch,
   SUM(CASE WHEN r.offset >= l.log_start AND r.offset < l.log_end THEN 1 ELSE 0 END) AS n,
   MIN(CASE WHEN r.offset >= l.log_start THEN r.offset END) AS low,
   MAX(CASE WHEN r.offset < l.log_end THEN r.offset END) AS high,
   SUM(CASE WHEN r.offset >= l.log_end THEN 1 ELSE 0 END) AS beyond,
-  SUM(CASE WHEN r.offset IS NULL OR r.leader_epoch IS NULL OR r.batch_crc IS NULL
-        OR (r.timestamp_ms IS NULL AND COALESCE(r.intact, TRUE))
-        OR (r.sequence >= 0 AND (r.producer_id IS NULL OR r.producer_epoch IS NULL))
-        OR (r.sequence IS NULL AND r.producer_id >= 0 AND r.control IS NULL AND r.intact)
-      THEN 1 ELSE 0 END) AS blank
+  SUM(CASE WHEN {TABLES["replicas"].lacks_required("r")} THEN 1 ELSE 0 END) AS blank
 FROM replicas r JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.partition
 JOIN logs_p l ON l.p = q.p AND l.broker = r.broker
 GROUP BY l.p, l.broker, r.leader_epoch

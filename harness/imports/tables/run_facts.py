@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from urteil.harness.evidence.schema import TABLES
 from urteil.harness.imports.tables.missing_columns import Settings
 from urteil.harness.scenario import (
     IMPORTED,
@@ -21,7 +22,6 @@ from urteil.harness.scenario import (
     save,
 )
 from urteil.harness.verify.derived.partitions import ENDS, LOG
-from urteil.harness.verify.validation.reasons import REQUIRED
 
 DEFAULTS = {
     "min.insync.replicas": "1",
@@ -56,7 +56,11 @@ def describe(
         command=command, topics=list(_topics(have, configs, made=made)),
         phases=[Phase(name="before", begin_ns=begin_ns, end_ns=end_ns)],
         problems=problems,
-        withheld=[name for name in REQUIRED if name not in have or not len(have[name])],
+        withheld=[
+            name
+            for name, table in TABLES.items()
+            if table.in_every_run and (name not in have or not len(have[name]))
+        ],
     )  # fmt: skip
     load = WorkloadSpec(
         kind="elsewhere", acks=settings["acks"], idempotent=settings["idempotent"],

@@ -6,7 +6,7 @@ There are four kinds of row:
 - `resumed`: a member that was assigned a partition and read on below a position that had been
   acknowledged before. Commits in transactions are excepted: their markers may follow later.
 - `unfollowed`: a register with more possible orders than are tried. It is no finding;
-  validation/reasons.py reports it.
+  validation/sufficiency.py reports it.
 
 `deposed` is 1 where a coordinator may have answered that had lost its office and could not know it
 yet. Kafka's coordinators answer OffsetFetch from memory, so such an answer may be old in a healthy

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from urteil.harness.evidence.schema import SCHEMAS
+from urteil.harness.evidence.schema import TABLES
 from urteil.harness.scenario import IMPORTED, RunFacts
 from urteil.harness.verify import evidence
 from urteil.harness.verify.part_cache import once_a_version, once_a_version_of_any_size
@@ -24,14 +24,6 @@ from urteil.harness.verify.part_cache import once_a_version, once_a_version_of_a
 ROWS = 131_072
 ENOUGH = 4
 """Calls on either side of a step that distinguish a clock that went back from a few odd rows."""
-COUNTED = {
-    "sends": ("partition_intended", "op", "invoke_ns"),
-    "polls": ("partition", "poll", "invoke_ns"),
-    "reads": ("partition", "pass", "poll", "read_ns"),
-}
-"""Tables, each with the columns that separate ordered sequences, the one that counts calls and the
-one that has their time."""
-
 SLACK_NS = 60_000_000_000
 """So far outside of the run a time is that of a clock that leapt."""
 SKEW_NS = 1_000_000_000
@@ -40,13 +32,25 @@ SKEW_NS = 1_000_000_000
 Group = tuple[int, ...]
 
 
-def clock_faults(run_dir: Path, facts: RunFacts) -> list[str]:
-    """The sentences of all checks of clocks."""
-    return [*went_back(run_dir), *states_back(run_dir), *leapt(run_dir, facts)]
+def clock_problems(run_dir: Path, facts: RunFacts) -> list[str]:
+    """A sentence for each clock that cannot be compared with the others."""
+    return [
+        *_several_boots(run_dir, facts),
+        *backward_calls(run_dir),
+        *_backward_states(run_dir),
+        *_leaps(run_dir, facts),
+    ]
 
 
-def states_back(run_dir: Path) -> list[str]:
-    """A sentence where later versions of a znode have earlier times."""
+def _several_boots(run_dir: Path, facts: RunFacts) -> list[str]:
+    """Clients of several boots: their monotonic clocks have nothing in common."""
+    known = {row["boot_id"] for row in evidence.rows(run_dir, "clients")} | {facts.boot_id}
+    known -= {None, ""}
+    return [f"times of {len(known)} boots cannot be compared"] if len(known) > 1 else []
+
+
+def _backward_states(run_dir: Path) -> list[str]:
+    """A sentence if later versions of a znode have earlier times."""
     rows = evidence.rows(run_dir, "states")
     known = [row for row in rows if None not in (row["path"], row["zxid"], row["at_ns"])]
     latest: dict[tuple[str, str | None], int] = {}
@@ -61,7 +65,7 @@ def states_back(run_dir: Path) -> list[str]:
     return [f"ZooKeeper's clock went back by {by / 1e9:.3f} s (evidence/states)"]
 
 
-def leapt(run_dir: Path, facts: RunFacts) -> list[str]:
+def _leaps(run_dir: Path, facts: RunFacts) -> list[str]:
     """A sentence for each part and column with a time that is not of this run."""
     phases = {phase.name for phase in facts.phases}
     if facts.runtime == IMPORTED or "final" not in phases:
@@ -69,15 +73,15 @@ def leapt(run_dir: Path, facts: RunFacts) -> list[str]:
     begin_ns = min(phase.begin_ns for phase in facts.phases) - SLACK_NS
     end_ns = max(phase.end_ns for phase in facts.phases) + SLACK_NS
     return [
-        f"{part.relative_to(run_dir)}: {column} is {(by + SLACK_NS) / 1e9:.0f} s {where} the run: "
-        "a clock leapt"
-        for table, schema in SCHEMAS.items()
-        for column in schema.names
-        if column.endswith("_ns") and column != "wall_ns"
-        for part in evidence.files(run_dir, table)
-        for low, high in _spans(part, column)
+        f"{part.relative_to(run_dir)}: {column.name} is {(by + SLACK_NS) / 1e9:.0f} s {where} the "
+        "run: a clock leapt"
+        for table in TABLES.values()
+        for column in table.columns
+        if column.is_time
+        for part in evidence.files(run_dir, table.name)
+        for low, high in _spans(part, column.name)
         for by, where in ((begin_ns - low, "before"), (high - end_ns, "after"))
-        if by > 0 and (table, where) != ("states", "before")
+        if by > 0 and (table.name, where) != ("states", "before")
     ]
 
 
@@ -97,12 +101,12 @@ def _spans(part: Path, column: str) -> list[tuple[int, int]]:
     return [(min(one.min for one in known), max(one.max for one in known))]
 
 
-def went_back(run_dir: Path) -> list[str]:
+def backward_calls(run_dir: Path) -> list[str]:
     """A sentence for each part whose calls are not in the order of their times."""
     sentences = []
-    for table, columns in COUNTED.items():
-        for part in evidence.files(run_dir, table):
-            steps = _steps_back(part, *columns)
+    for table in TABLES.values():
+        for part in evidence.files(run_dir, table.name) if table.calls else ():
+            steps = _steps_back(part, *table.calls.names) if table.calls else []
             if steps:
                 sentences.append(
                     f"a clock went back {len(steps)} times in {part.relative_to(run_dir)}, "
@@ -114,7 +118,7 @@ def went_back(run_dir: Path) -> list[str]:
 @once_a_version
 def _steps_back(part: Path, *columns: str) -> list[int]:
     """By how many ns times went back, at each step."""
-    names = ["client", "topic_id", "session", *columns]
+    names = [*columns]
     file = pq.ParquetFile(part)
     if not set(names) <= set(file.schema_arrow.names) or _in_order(file, list(columns[-2:])):
         return []

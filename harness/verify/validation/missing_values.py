@@ -7,7 +7,7 @@ guarantee seems violated.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,9 +17,8 @@ from urteil.harness.verify import evidence
 from urteil.harness.verify.engines.engine import Engine
 from urteil.harness.verify.part_cache import once_a_version
 from urteil.harness.verify.plurals import counted
-from urteil.harness.verify.result import GuaranteeResult, Status
-from urteil.harness.verify.validation import column_bounds
 from urteil.harness.verify.validation.cell_checks import AGAIN
+from urteil.harness.verify.validation.part_checks import nulls
 
 _RIVALS = """
 FROM shared h JOIN slots n ON n.slot = h.slot JOIN slots v ON v.slot = h.slot
@@ -95,20 +94,18 @@ SILENT = tuple(one for one in QUESTIONS if (one.table, one.column) == ("reads", 
 
 
 def tables_missing_values(
-    engine: Engine, run_dir: Path, judged: Sequence[GuaranteeResult]
-) -> dict[str, str]:
-    """Tables with such cells, each with the sentence that says so."""
-    broken = any(one.status is Status.VIOLATED for one in judged)
-    sentences: dict[str, str] = {}
-    for question in QUESTIONS if broken else SILENT:
+    engine: Engine, run_dir: Path, *, is_violated: bool
+) -> Iterator[tuple[str, str]]:
+    """Tables with such cells, each with a sentence. Unless a guarantee seems violated, most of them
+    do not matter."""
+    for question in QUESTIONS if is_violated else SILENT:
         number = engine.query(question.query)[0]["n"] if _nulls(run_dir, question) else 0
         if number:
-            sentences.setdefault(
+            yield (
                 question.table,
                 f"{counted(number, 'row')} without {question.column} {question.where} "
                 f"(evidence/{question.table}): {AGAIN}",
             )
-    return sentences
 
 
 def _nulls(run_dir: Path, question: Question) -> int:
@@ -117,4 +114,4 @@ def _nulls(run_dir: Path, question: Question) -> int:
 
 @once_a_version
 def _nulls_in(part: Path, column: str) -> int:
-    return column_bounds.nulls(pq.ParquetFile(part), column)
+    return nulls(pq.ParquetFile(part), column)

@@ -1,4 +1,4 @@
-"""Damaged evidence made readable: what is intact is judged all the same.
+"""Makes damaged evidence readable, so that its intact parts are judged all the same.
 
 Intact parts are linked, parts with other columns are rewritten with this version's columns, and
 unreadable, doubled and unlisted parts are left out. Each change is reported, with the table that it
@@ -18,26 +18,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from urteil.harness.evidence.schema import SCHEMAS
+from urteil.harness.evidence.schema import SCHEMAS, TABLES
 from urteil.harness.verify import evidence
-from urteil.harness.verify.evidence import OPTIONAL, Row
+from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.part_cache import once_a_version
-from urteil.harness.verify.validation import cell_checks, column_bounds
+from urteil.harness.verify.validation import cell_checks
+from urteil.harness.verify.validation.cell_checks import AGAIN
+from urteil.harness.verify.validation.manifest import listed_parts
+from urteil.harness.verify.validation.part_checks import column_problems, null_impossible
+from urteil.harness.verify.validation.report import ValidationReport
 
 ROWS = 65_536
 
 
 @dataclass(slots=True)
 class ReadableEvidence:
-    """The folder to read from, the problems found, and the damaged tables with a sentence each."""
+    """The folder to read the evidence from, and what is wrong with its parts."""
 
     run_dir: Path
-    problems: list[str] = field(default_factory=list)
-    damaged: dict[str, str] = field(default_factory=dict)
-
-    def add_damage(self, table: str, sentence: str) -> None:
-        self.problems.append(sentence)
-        self.damaged.setdefault(table, sentence)
+    report: ValidationReport = field(default_factory=ValidationReport)
 
 
 def make_readable(run_dir: Path, work: Path, *, deep: bool = False) -> ReadableEvidence:
@@ -54,97 +53,74 @@ def make_readable(run_dir: Path, work: Path, *, deep: bool = False) -> ReadableE
 
 
 def _make_readable(run_dir: Path, work: Path, *, deep: bool) -> ReadableEvidence:
-    found = ReadableEvidence(run_dir)
+    readable = ReadableEvidence(run_dir)
+    report = readable.report
     folder = run_dir / "evidence"
     if folder.exists() and not folder.is_dir():
-        found.problems.append(f"{folder.name} is no folder of tables: collect the evidence again")
+        report.add([f"{folder.name} is no folder of tables: {AGAIN}"])
     plan: dict[Path, pa.Schema | None] = {}
-    known = listed(run_dir)
+    listed = listed_parts(run_dir)
     for table, schema in SCHEMAS.items():
-        for part in _parts_of_run(run_dir, table, known.get(table), found):
-            have = _schema_of(part, run_dir, table, found, deep=deep)
+        for part in _parts_of_run(run_dir, table, listed.get(table), report):
+            have = _schema_of(part, run_dir, table, report, deep=deep)
             if have is not None:
-                problems = _columns(part, table)
+                problems = column_problems(part, table)
                 plan[part] = None if have.equals(schema) and not problems else have
                 if problems:
-                    found.add_damage(table, f"{part.relative_to(run_dir)}: {'; '.join(problems)}")
-    if found.problems or any(plan.values()):
-        found.run_dir = work / "read"
-        shutil.rmtree(found.run_dir, ignore_errors=True)
+                    name = part.relative_to(run_dir)
+                    report.add_damage(table, f"{name}: {'; '.join(problems)}")
+    if report.reasons or any(plan.values()):
+        readable.run_dir = work / "read"
+        shutil.rmtree(readable.run_dir, ignore_errors=True)
         for part, have in plan.items():
-            _write_part(run_dir, found.run_dir, part, have)
-    _report_cells(found)
-    return found
+            _write_part(run_dir, readable.run_dir, part, have)
+    _report_cells(readable)
+    return readable
 
 
-def _report_cells(found: ReadableEvidence) -> None:
+def _report_cells(readable: ReadableEvidence) -> None:
     """Report the cells that `evidence.rows` leaves out of the small tables."""
-    for table in sorted(cell_checks.NEEDED.keys() | cell_checks.JSON.keys()):
-        for part in evidence.files(found.run_dir, table):
-            name = str(part.relative_to(found.run_dir))
-            for sentence in _odd_cells(part, table, name):
-                found.add_damage(table, sentence)
+    for table in cell_checks.CHECKED:
+        for part in evidence.files(readable.run_dir, table):
+            name = str(part.relative_to(readable.run_dir))
+            for sentence in _invalid_cells(part, table, name):
+                readable.report.add_damage(table, sentence)
 
 
 @once_a_version
-def _odd_cells(part: Path, table: str, name: str) -> tuple[str, ...]:
-    rows = _labels(part) if table == "samples" else evidence.rows_of(part, table)
-    return tuple(cell_checks.odd(table, name, rows))
+def _invalid_cells(part: Path, table: str, name: str) -> tuple[str, ...]:
+    rows = _labels(part) if TABLES[table].is_written_live else evidence.rows_of(part, table)
+    return tuple(cell_checks.describe_invalid(table, name, rows))
 
 
 def _labels(part: Path) -> list[Row]:
-    """Those of a part of `samples`, each once: its rows grow with the load."""
+    """The distinct labels of a part of `samples`, whose rows grow with the load."""
     column = pq.ParquetFile(part).read(["labels"], use_threads=False)["labels"]
-    return [{"labels": one} for one in pc.unique(column).to_pylist()]
+    return [{"labels": cell} for cell in pc.unique(column).to_pylist()]
 
 
 def _parts_of_run(
-    run_dir: Path, table: str, known: set[str] | None, found: ReadableEvidence
+    run_dir: Path, table: str, listed: set[str] | None, report: ValidationReport
 ) -> Iterator[Path]:
     """The parts that belong to the run: each once, and none that the manifest does not list."""
-    seen: dict[str, list[Path]] = defaultdict(list)
+    kept: dict[str, list[Path]] = defaultdict(list)
     parts = evidence.files(run_dir, table)
     for part in parts:
         name = part.relative_to(run_dir)
         if not part.is_file():
-            found.add_damage(table, _unreadable(name, "it is none, or a link to nothing"))
+            report.add_damage(table, _unreadable(name, "it is none, or a link to nothing"))
             continue
-        if known is not None and part.name not in known and part.name != "empty.parquet":
-            found.problems.append(f"{name} is not in the manifest and was left out")
+        if listed is not None and part.name not in listed and part.name != "empty.parquet":
+            report.add([f"{name} is not in the manifest and was left out"])
             continue
-        alike = _outline(part) if len(parts) > 1 else ""
-        twin = (
-            next((other for other in seen[alike] if _have_same_rows(other, part)), None)
-            if alike
-            else None
-        )
+        outline = _outline(part) if len(parts) > 1 else ""
+        similar = kept[outline] if outline else []
+        twin = next((other for other in similar if _have_same_rows(other, part)), None)
         if twin is not None:
-            found.problems.append(f"{name} is the same as {twin.name} and was left out")
+            report.add([f"{name} is the same as {twin.name} and was left out"])
             continue
-        seen[alike].append(part)
+        kept[outline].append(part)
         yield part
-
-
-def listed(run_dir: Path) -> dict[str, set[str]]:
-    """Part files by table, where the manifest lists them."""
-    names: dict[str, set[str]] = defaultdict(set)
-    for row in manifest_rows(run_dir):
-        path = Path(str(row["file"]))
-        if row["kind"] == "part" and path.parent.name in SCHEMAS and path.parent.name != "samples":
-            names[path.parent.name].add(path.name)
-    return names
-
-
-def manifest_rows(run_dir: Path) -> list[Row]:
-    """The manifest as far as it can be read."""
-    found: list[Row] = []
-    for part in evidence.files(run_dir, "manifest"):
-        try:
-            rows = pq.read_table(part).to_pylist()
-        except (pa.ArrowException, OSError):
-            continue
-        found += [{"file": None, "kind": None, "rows": None} | row for row in rows]
-    return found
 
 
 def _outline(part: Path) -> str:
@@ -172,20 +148,19 @@ def _have_same_rows(one: Path, other: Path) -> bool:
 
 
 def _schema_of(
-    part: Path, run_dir: Path, table: str, found: ReadableEvidence, *, deep: bool
+    part: Path, run_dir: Path, table: str, report: ValidationReport, *, deep: bool
 ) -> pa.Schema | None:
-    """The part's columns; None, and reported, where it is no intact Parquet file."""
+    """The part's columns; None, and reported, if it is no intact Parquet file."""
     try:
-        have = _readable(part, deep=deep)
+        return _read_schema(part, deep=deep)
     except (pa.ArrowException, OSError, ValueError) as error:
-        found.add_damage(table, _unreadable(part.relative_to(run_dir), error))
+        report.add_damage(table, _unreadable(part.relative_to(run_dir), error))
         return None
-    return have
 
 
 @once_a_version
-def _readable(part: Path, *, deep: bool) -> pa.Schema:
-    """The part's columns. Raises ArrowException, OSError or ValueError where it is not readable."""
+def _read_schema(part: Path, *, deep: bool) -> pa.Schema:
+    """The part's columns. Raises ArrowException, OSError or ValueError if it is not readable."""
     file = pq.ParquetFile(part)
     have = file.schema_arrow
     for batch in file.iter_batches(ROWS) if deep else ():
@@ -197,34 +172,7 @@ def _readable(part: Path, *, deep: bool) -> pa.Schema:
 
 def _unreadable(name: Path, error: Exception | str) -> str:
     text = " ".join(str(error).split())[:200]
-    return f"{name} is no whole Parquet file ({text}): collect the evidence again"
-
-
-@once_a_version
-def _columns(part: Path, table: str) -> list[str]:
-    """The problems of a part's columns."""
-    file = pq.ParquetFile(part)
-    have, ours = file.schema_arrow, {column.name: column for column in SCHEMAS[table]}
-    problems = []
-    if lost := [name for name in ours if name not in {*have.names, *OPTIONAL[table]}]:
-        problems.append(f"it has no {', '.join(lost)} as this version of Urteil writes it")
-    problems += [
-        f"{name} is {have.field(name).type}, should be {column.type}"
-        for name, column in ours.items()
-        if name in have.names and not evidence.castable(have.field(name), column)
-    ]
-    if far := column_bounds.wild(file, table, SCHEMAS[table]):
-        numbers = ", ".join(map(str, far.values()))
-        problems.append(
-            f"{', '.join(far)} with numbers that none can be ({numbers}); they count as unknown: "
-            f"{cell_checks.AGAIN}"
-        )
-    if strange := column_bounds.strange(file, table):
-        words = ", ".join(f"{word[:60]!r}" for word in strange.values())
-        problems.append(f"{', '.join(strange)} with words that no check knows ({words})")
-    if lost := column_bounds.blank(file, table):
-        problems.append(f"it has rows without {', '.join(lost)}: {cell_checks.AGAIN}")
-    return problems
+    return f"{name} is no whole Parquet file ({text}): {AGAIN}"
 
 
 def _write_part(run_dir: Path, target: Path, part: Path, have: pa.Schema | None) -> None:
@@ -271,10 +219,11 @@ def _with_settings(
 
 def _as_ours(batch: pa.RecordBatch, table: str) -> pa.Table:
     columns, schema = [], SCHEMAS[table]
-    for column in schema:
+    for column in TABLES[table].columns:
         have = batch.column(column.name) if column.name in batch.schema.names else None
-        if have is not None and evidence.castable(batch.schema.field(column.name), column):
-            columns.append(_cast(column_bounds.tamed(have, table, column), column.type))
+        ours = schema.field(column.name)
+        if have is not None and evidence.castable(batch.schema.field(column.name), ours):
+            columns.append(_cast(null_impossible(have, column), column.type))
         else:
             columns.append(pa.nulls(batch.num_rows, column.type))
     return pa.Table.from_arrays(columns, schema=schema)

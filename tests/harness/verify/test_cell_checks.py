@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.harness.verify.made_up_runs import Tables, healthy, judged
+from urteil.harness.evidence.schema import TABLES
 from urteil.harness.verify.result import Result, Status, Verdict
 from urteil.harness.verify.synthetic import RUN
-from urteil.harness.verify.validation.cell_checks import JSON, clean, odd
+from urteil.harness.verify.validation.cell_checks import describe_invalid, drop_invalid
 
 KNOWN = {"zxid": 1, "at_ns": 1, "version": 0}
 LOG = {"broker": 1, "topic_id": "t", "partition": 0, "log_end": 7, "epochs": '{"0": 0}'}
@@ -40,22 +41,23 @@ def violated(result: Result) -> set[str]:
 def test_json_of_another_kind_is_told_and_left_out(
     table: str, column: str, good: str, bad: str
 ) -> None:
-    row = {**dict.fromkeys(JSON[table]), **(LOG if table == "logs" else KNOWN)}
+    formed = [column.name for column in TABLES[table].columns if column.form]
+    row = {**dict.fromkeys(formed), **(LOG if table == "logs" else KNOWN)}
     for text in (good, None):
-        assert list(odd(table, "part", [row | {column: text}])) == []
-        assert clean(table, [row | {column: text}])[0][column] == text
-    (told,) = odd(table, "evidence/x/part", [row | {column: bad}])
+        assert list(describe_invalid(table, "part", [row | {column: text}])) == []
+        assert drop_invalid(table, [row | {column: text}])[0][column] == text
+    (told,) = describe_invalid(table, "evidence/x/part", [row | {column: bad}])
     assert told.startswith(f"evidence/x/part: {column} of 1 rows is not ")
     assert told.endswith("collect the evidence again")
-    assert clean(table, [row | {column: bad}])[0][column] is None
+    assert drop_invalid(table, [row | {column: bad}])[0][column] is None
 
 
 def test_a_row_that_cannot_be_placed_is_told_and_left_out() -> None:
     rows = [LOG, LOG | {"broker": None}, LOG | {"log_end": None}]
-    assert list(odd("logs", "p", rows)) == [
+    assert list(describe_invalid("logs", "p", rows)) == [
         "p: 2 rows lack one of broker, topic_id, partition, log_end: collect the evidence again"
     ]
-    assert clean("logs", rows) == [LOG]
+    assert drop_invalid("logs", rows) == [LOG]
 
 
 def _spoil(tables: Tables) -> None:
@@ -90,9 +92,10 @@ def test_odd_cells_accuse_nobody_and_each_is_a_reason(tmp_path: Path) -> None:
         "evidence/logs/part-0.parquet: 1 rows lack one of broker",
         "evidence/logs/part-0.parquet: epochs of 1 rows",
         "evidence/admin_ops/part-0.parquet: after of 1 rows is not an object",
-        "1 send without value_id, outcome or times",
-        "reads lack their client, session",
-        "2 records on disks lack offset, leader epoch, CRC, time, or a sequence's producer",
+        "evidence/sends/part-0.parquet: outcome with unknown words ('OK')",
+        "evidence/reads/part-0.parquet: it has rows without session",
+        "2 stored records without batch_crc or offset or leader_epoch in topics of the run, "
+        "producer_id or producer_epoch when there is a sequence",
     ):
         assert part in told
 

@@ -11,7 +11,7 @@ import pytest
 from tests.harness.verify.made_up_runs import healthy, judged
 from urteil.harness.verify.result import Verdict
 from urteil.harness.verify.validation import clocks
-from urteil.harness.verify.validation.clocks import went_back
+from urteil.harness.verify.validation.clocks import backward_calls
 
 S = 1_000_000_000
 
@@ -23,7 +23,7 @@ def _told(folder: Path, rows: list[tuple[str, int, int, int | None]]) -> list[st
     part = folder / "evidence" / "sends" / "p0.parquet"
     part.parent.mkdir(parents=True)
     pq.write_table(pa.table(columns | more), part)
-    return went_back(folder)
+    return backward_calls(folder)
 
 
 @pytest.mark.parametrize("piece", [5, 7, 100])

@@ -128,27 +128,30 @@ def _send_in_a_ghost_of_a_transaction(tables: Tables) -> None:
         (_lose_a_replica, f"evidence/logs has no log of broker 2 of {TOPIC}-0"),
         (
             _make_with_two_replicas,
-            f"{TOPIC}-0 was made on brokers 1, 3, though 3 were asked for",
+            f"{TOPIC}-0 was created on brokers 1, 3, though 3 were requested",
         ),
         (
             _make_with_a_stranger_in_the_isr,
             f"{STATE}: brokers 2 are in the first ISR and never were replicas (evidence/states)",
         ),
-        (_end_the_logs_early, "300 records on disks lie beyond the end of their log"),
+        (_end_the_logs_early, "300 stored records beyond the end of their log"),
         (
             _forget_if_intact,
-            "2 reads lack their client, session, offset, time or whether they were intact",
+            "evidence/reads/part-0.parquet: it has rows without intact",
         ),
         (
             _forget_an_epoch,
-            "1 records on disks lack offset, leader epoch, CRC, time, or a sequence's",
+            "1 stored record without batch_crc or offset or leader_epoch in topics",
         ),
-        (_forget_a_crc, "1 records on disks lack offset, leader epoch, CRC, time, or a"),
-        (_read_as_a_ghost, "400 reads are of clients that evidence/clients does not have"),
-        (_send_as_a_ghost, "200 sends are of clients that evidence/clients does not have"),
+        (
+            _forget_a_crc,
+            "1 stored record without batch_crc or offset or leader_epoch in topics",
+        ),
+        (_read_as_a_ghost, "400 reads of clients that evidence/clients does not have"),
+        (_send_as_a_ghost, "200 sends of clients that evidence/clients does not have"),
         (
             _send_in_a_ghost_of_a_transaction,
-            "5 sends are of transactions that evidence/txns does not have",
+            "5 sends of transactions that evidence/txns does not have",
         ),
     ],
 )

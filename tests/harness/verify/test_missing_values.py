@@ -24,7 +24,11 @@ def at(tables: Tables, table: str) -> list[Row]:
     [
         ("replicas", "batch_base", f"part-0.parquet: it has rows without batch_base: {AGAIN}"),
         ("replicas", "batch_bytes", f"part-0.parquet: it has rows without batch_bytes: {AGAIN}"),
-        ("replicas", "sequence", "producer, or a producer's sequence (evidence/replicas)"),
+        (
+            "replicas",
+            "sequence",
+            "sequence in records of a producer with an id, timestamp_ms in intact",
+        ),
         (
             "replicas",
             "value_id",
@@ -53,7 +57,11 @@ def at(tables: Tables, table: str) -> list[Row]:
             "1 row without key of records that all have with one, of clients that send none "
             f"without (evidence/sends): {AGAIN}",
         ),
-        ("sends", "partition", "1 send without value_id, outcome or times, or the partition of"),
+        (
+            "sends",
+            "partition",
+            "1 send without complete_ns when the outcome is ok, partition when",
+        ),
         ("sends", "acks", "evidence/sends/part-0.parquet: it has rows without acks"),
     ],
 )

@@ -63,7 +63,7 @@ def test_another_replicas_log_start_excuses_no_loss(tmp_path: Path) -> None:
     ]
     result = judged(tmp_path / "healthy", tables)
     assert (_violated(result), result.verdict) == (set(), Verdict.UNKNOWN)
-    told = "evidence/logs: the logs of urteil-0 begin at 0, 100, and nobody deleted any"
+    told = "evidence/logs: the logs of urteil-0 begin at 0, 100, and nothing was deleted"
     assert result.reasons == [told]
     _lose(tables, 50)
     (finding,) = alone("lost_write", tmp_path / "lost", tables).findings
@@ -134,7 +134,7 @@ def test_a_log_that_ends_below_what_readers_were_told_is_a_reason(tmp_path: Path
     final[0]["to_offset"] += 7
     result = judged(tmp_path, tables)
     assert (_violated(result), result.verdict) == (set(), Verdict.UNKNOWN)
-    assert "were told that it ends at 407, the final leader's log ends at 400" in result.reasons[0]
+    assert "received the end 407, the final leader's log ends at 400" in result.reasons[0]
 
 
 def _from(base: int) -> Tables:
@@ -163,9 +163,9 @@ def test_what_no_check_can_place_is_a_reason(tmp_path: Path) -> None:
     result = judged(tmp_path, tables)
     assert (_violated(result), result.verdict) == (set(), Verdict.UNKNOWN)
     assert result.reasons[:3] == [
-        "1 reads name no partition of a topic in run.json",
-        "1 send without value_id, outcome or times, or the partition of its offset",
-        "1 sends name no partition of a topic in run.json",
+        "evidence/sends/part-0.parquet: it has rows without value_id: collect the evidence again",
+        "1 send without a partition of a topic in run.json",
+        "1 read without a partition of a topic in run.json",
     ]
 
 

@@ -62,7 +62,7 @@ def _crowd_of_commits(tables: made_up_runs.Tables) -> None:
         (_fault(acted=False, proof="b1 answered"), "fault crash did not act: b1 answered"),
         (_fault(healed_ns=None), "fault crash was never healed"),
         (_no_table("faults"), "only 0 of 1 faults left a row in the evidence"),
-        (_silent_fault, "nobody sent anything during crash on b1"),
+        (_silent_fault, "there was no send during crash on b1"),
         (_cut_pass, "a final pass over urteil-0 stopped before its end"),
         (_cut_journal, "the journal of p0 did not end properly"),
         (_lost_rows, "the manifest says 9999 rows of polls, there are 16"),
@@ -89,7 +89,7 @@ def test_too_little_traffic_makes_it_unknown(tmp_path: Path) -> None:
     scenario = synthetic.scenario(ONE, minimum_acks=150)
     result = judged(tmp_path, healthy(), scenario=scenario)
     assert result.verdict is Verdict.UNKNOWN
-    told = "only 107 acknowledgements after the faults, at least 150 are asked for"
+    told = "only 107 acknowledgements after the faults, at least 150 are required"
     assert result.reasons == [told]
 
 

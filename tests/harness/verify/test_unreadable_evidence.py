@@ -192,7 +192,7 @@ def test_numbers_that_none_can_be_accuse_nobody(
     pq.write_table(rows.set_column(at, column, numbers), part, write_statistics=statistics)
     result = judge(run_dir)
     assert result.verdict is Verdict.UNKNOWN, result.reasons
-    told = f"{part.relative_to(run_dir)}: {column} with numbers that none can be"
+    told = f"{part.relative_to(run_dir)}: {column} with impossible numbers"
     assert result.reasons[0].startswith(told)
     assert [one.name for one in result.guarantees if one.status is Status.VIOLATED] == []
 
@@ -274,7 +274,7 @@ def test_a_read_that_stands_twice_is_no_second_delivery(client: str, tmp_path: P
     ]
     tables["manifest"] = [row for row in tables["manifest"] if row["kind"] == "journal"]
     result = judged(tmp_path, tables)
-    told = "reads are at a place in a poll that another row has (evidence/reads)"
+    told = "at a place in a poll that another row has (evidence/reads)"
     assert (result.verdict, [one for one in result.reasons if told in one]) == (
         Verdict.UNKNOWN, result.reasons,
     )  # fmt: skip

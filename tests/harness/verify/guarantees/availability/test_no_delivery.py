@@ -16,7 +16,7 @@ from urteil.harness.scenario import Phase, RunFacts
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.result import GuaranteeResult, Status
 from urteil.harness.verify.synthetic import END_NS, TOPIC, TOPIC_ID, S
-from urteil.harness.verify.validation import reasons
+from urteil.harness.verify.validation import manifest
 
 ONE = synthetic.Shape(records=60, partitions=1)
 LED_NS = END_NS + 18 * S
@@ -91,7 +91,7 @@ def test_final_readers_that_began_nowhere_left_no_passes(
             row |= {"begin_ns": END_NS, "end_ns": END_NS + 1}
     assert judged(tmp_path, tables).violations == 1
     assert [
-        one for one in reasons.empty_tables(tmp_path, synthetic.facts(ONE)) if one == "passes"
+        one for one in manifest.empty_tables(tmp_path, synthetic.facts(ONE)) if one == "passes"
     ] == missed
 
 

@@ -108,7 +108,7 @@ def test_answers_that_do_not_tell_when_accuse_nobody(tmp_path: Path) -> None:
     tables["accesses"] = [who | times | {"outcome": "ok"}]
     result = made_up_runs.judged(tmp_path, tables, shape=ONE)
     assert made_up_runs.named(result, "unauthorised").status is Status.UNKNOWN
-    told = "1 access attempts were answered, and do not tell when (evidence/accesses)"
+    told = "1 access attempt without complete_ns when the attempt was answered (evidence/accesses)"
     assert told in result.reasons
 
 

@@ -309,7 +309,7 @@ def test_a_transactional_id_that_is_not_to_be_had_again(
 def test_committed_records_beyond_every_pass_of_their_readers_are_a_reason(tmp_path: Path) -> None:
     tables = made()
     write_run(tmp_path, tables, synthetic.scenario(ONE), synthetic.facts(ONE))
-    told = "records of committed transactions lie beyond every final pass"
+    told = "of committed transactions beyond every final pass"
     reasons = judge_run(tmp_path, engine="duckdb", master=None, session=None, canary=False).reasons
     assert not any(told in one for one in reasons)
     for row in tables["passes"]:

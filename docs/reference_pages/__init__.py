@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from docs.reference_pages import (
+    clients,
     command_line,
     metrics,
     mutants,
@@ -23,7 +24,7 @@ COMMAND = "python -m docs.reference_pages"
 def render_all() -> dict[str, str]:
     """Return the text of every generated page by its path below docs/reference."""
     pages: dict[str, str] = {}
-    for module in (scenarios, mutants, command_line, settings, metrics):
+    for module in (scenarios, clients, mutants, command_line, settings, metrics):
         pages |= module.render()
     return pages
 

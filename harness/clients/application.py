@@ -92,6 +92,7 @@ KIND = ClientKind(
     name="app",
     about="An instance of the user's application, a program of its own without a journal.",
     stage=Stage.APPLICATION,
+    judged_by=("unprocessed", "processed_twice"),
     prefix="a",
     count=_count,
     command=command,

@@ -65,36 +65,37 @@ class Writes(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientKind:
-    """One kind of client. `name` is the kind in the evidence. A client's name is `prefix` and its
-    number, or only `prefix` if the kind has a single client.
-
-    A process of the lab does `work`; a program of the user has a `command` instead. `count` is the
-    number of clients that a scenario starts. `group` names the group of a client
-    and `instance` its `group.instance.id`. `libraries` are those that can play the kind; with any
-    other library of the workload it is played by the first one. With `has_rate` its clients share
-    the workload's rate, and the workload follows their progress. With `may_be_old` every second
-    client has the old protocol if the workload requests it. `only_written_topics` omits topics from
-    its spec that the lab's producers do not write to. `handles_signals`: the lab controls it by
-    SIGUSR1 and SIGUSR2.
-    """
+    """One kind of client."""
 
     name: str
+    """The kind in the evidence (`clients.kind`)."""
     about: str
     stage: Stage
     prefix: str
+    """A client's name is this and its number, or only this if the kind has a single client."""
+    is_single: bool = False
     count: Callable[[Scenario], int]
+    """The number of clients that a scenario starts."""
     work: Work | None = None
     command: Command | None = None
-    is_single: bool = False
+    """A process of the lab has work, a program of the user a command."""
+    judged_by: tuple[str, ...] = ()
+    """Guarantees that would have less to judge without these clients."""
     options: tuple[type[WorkloadOptions], ...] = ()
     libraries: tuple[str, ...] = (KAFKA_PYTHON,)
+    """Libraries that can play it. In a workload with another one the first of them plays it."""
     writes: Writes = Writes.NOTHING
+    only_written_topics: bool = False
+    """Whether a client's spec omits topics that the lab's producers do not write to."""
     group: Callable[[ClientSpec], str] | None = None
     instance: Callable[[ClientSpec], str | None] | None = None
+    """The consumer group of a client, and its `group.instance.id` (KIP-345)."""
     has_rate: bool = False
+    """Whether clients share the workload's rate. The workload follows their progress."""
     may_be_old: bool = False
-    only_written_topics: bool = False
+    """Whether every second client has the old protocol if the workload requests it."""
     handles_signals: bool = False
+    """Whether the lab controls clients by SIGUSR1 and SIGUSR2."""
 
     @property
     def module(self) -> str:

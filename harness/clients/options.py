@@ -117,7 +117,9 @@ def _description(form: inspect.Type) -> str:
 
 
 def _text(value: object) -> str:
-    return str(int(value)) if isinstance(value, bool) else str(value)
+    if isinstance(value, bool):
+        return str(int(value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _values(form: inspect.Type) -> str:
@@ -167,6 +169,11 @@ class SendOptions(WorkloadOptions, frozen=True):
         Literal["none", "gzip", "snappy", "lz4", "zstd"] | None,
         Meta(description="`compression.type` of producers."),
     ] = None
+
+
+class LoadOptions(WorkloadOptions, frozen=True):
+    """Options of the load that producers send."""
+
     deletes: Annotated[
         float, Meta(ge=0, le=1, description="The share of tombstones in compacted topics.")
     ] = 0.2
@@ -176,7 +183,7 @@ class SendOptions(WorkloadOptions, frozen=True):
     ] = 100_000
 
 
-class ReadOptions(WorkloadOptions, frozen=True):
+class FetchOptions(WorkloadOptions, frozen=True):
     """Options of live readers and group members."""
 
     fetch_bytes: (
@@ -186,25 +193,11 @@ class ReadOptions(WorkloadOptions, frozen=True):
         ]
         | None
     ) = None
-    racks: Annotated[
-        bool,
-        Meta(
-            description="Reader `c1` is in the rack of broker 1, and so on; it reads from the "
-            "replica there while that is in sync (KIP-392)."
-        ),
-    ] = False
 
 
-class GroupOptions(WorkloadOptions, frozen=True):
-    """Options of group members."""
+class MembershipOptions(WorkloadOptions, frozen=True):
+    """Options of all members of the group."""
 
-    members: Annotated[
-        int, Meta(ge=0, le=1_000, description="The number of members in `mixed`.")
-    ] = 2
-    commit: Annotated[
-        Literal["before", "after"],
-        Meta(description="Whether members commit before or after they process records."),
-    ] = "after"
     assignor: Annotated[
         Literal["range", "cooperative"],
         Meta(description="The assignor: `range` is eager, `cooperative` is sticky."),
@@ -218,6 +211,18 @@ class GroupOptions(WorkloadOptions, frozen=True):
     max_poll_interval_ms: Annotated[
         int, Meta(ge=1, le=24 * HOUR_MS, description="`max.poll.interval.ms` of members.")
     ] = 300_000
+
+
+class GroupOptions(WorkloadOptions, frozen=True):
+    """Options of group members that process records."""
+
+    members: Annotated[
+        int, Meta(ge=0, le=1_000, description="The number of members in `mixed`.")
+    ] = 2
+    commit: Annotated[
+        Literal["before", "after"],
+        Meta(description="Whether members commit before or after they process records."),
+    ] = "after"
     max_poll_records: (
         Annotated[int, Meta(ge=1, le=10**6, description="`max.poll.records` of members.")] | None
     ) = None
@@ -238,14 +243,24 @@ class GroupOptions(WorkloadOptions, frozen=True):
 
 
 class TransactionOptions(WorkloadOptions, frozen=True):
-    """Options of transactional clients."""
+    """Options of all transactional clients."""
 
     transaction_timeout_ms: Annotated[
         int, Meta(ge=1, le=24 * HOUR_MS, description="`transaction.timeout.ms` of the clients.")
     ] = 8_000
+
+
+class OutcomeOptions(WorkloadOptions, frozen=True):
+    """Options of clients that run one transaction after another."""
+
     aborts: Annotated[
         float, Meta(ge=0, le=1, description="The share of transactions that end with an abort.")
     ] = 0.25
+
+
+class CopierOptions(WorkloadOptions, frozen=True):
+    """Options of copiers."""
+
     copiers: Annotated[
         int,
         Meta(
@@ -272,5 +287,5 @@ class ApplicationOptions(WorkloadOptions, frozen=True):
     ] = "at-least-once"
 
 
-JUDGED = (SendOptions, GroupOptions, TransactionOptions, ApplicationOptions)
+JUDGED = (SendOptions, MembershipOptions, GroupOptions, TransactionOptions, ApplicationOptions)
 """The structs that the verifier reads."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from urteil.harness.clients.kind import ClientKind
-from urteil.harness.clients.options import SendOptions
+from urteil.harness.clients.options import LoadOptions
 from urteil.harness.clients.spec import ClientSpec, FinalPass, client_number
 from urteil.harness.scenario import Scenario, TopicFact
 
@@ -35,7 +35,7 @@ class RunSpecs:
         load = self.scenario.workload
         if load.kind != "bulk":
             return None
-        return SendOptions.of(load).records // max(1, load.producers)
+        return LoadOptions.of(load).records // max(1, load.producers)
 
     def spec(
         self,

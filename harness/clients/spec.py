@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from urteil.harness.clients.options import (
+    FetchOptions,
     LibraryOptions,
-    ReadOptions,
     SendOptions,
     TransactionOptions,
 )
@@ -198,7 +198,7 @@ def consumer_config(spec: ClientSpec) -> dict[str, Any]:
 
 def fetch_limits(spec: ClientSpec) -> dict[str, Any]:
     """The size of fetches of live readers and members, if the workload sets it."""
-    limit = ReadOptions.of(spec.workload).fetch_bytes
+    limit = FetchOptions.of(spec.workload).fetch_bytes
     if limit is None:
         return {}
     return {"max_partition_fetch_bytes": limit, "fetch_max_bytes": limit}

@@ -10,7 +10,7 @@ import difflib
 
 import msgspec
 
-from urteil.harness.clients.options import GroupOptions, TransactionOptions
+from urteil.harness.clients.options import CopierOptions, GroupOptions
 from urteil.harness.scenario import WorkloadSpec
 
 
@@ -92,7 +92,7 @@ def member_count(load: WorkloadSpec) -> int:
 def copier_count(load: WorkloadSpec) -> int:
     """The number of copiers, which need a second topic."""
     has_sink = load.kind == "transactions" and len(load.topics) > 1
-    return TransactionOptions.of(load).copiers if has_sink else 0
+    return CopierOptions.of(load).copiers if has_sink else 0
 
 
 def committer_count(load: WorkloadSpec) -> int:

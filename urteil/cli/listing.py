@@ -11,8 +11,8 @@ from urteil.cli.options import json_option
 
 Row = dict[str, str]
 DETAILS = (
-    "promise", "family", "selectors", "clients", "libraries", "options", "values", "default",
-    "proof", "expiry", "runtimes", "targets",
+    "promise", "family", "selectors", "clients", "judged by", "libraries", "options", "values",
+    "default", "proof", "expiry", "runtimes", "targets",
 )  # fmt: skip
 
 
@@ -84,6 +84,7 @@ def _clients() -> list[Row]:
         {
             "name": kind.name,
             "about": kind.about,
+            "judged by": ", ".join(kind.judged_by),
             "clients": kind.prefix if kind.is_single else f"{kind.prefix}1, {kind.prefix}2 ...",
             "libraries": "" if kind.work is None else ", ".join(kind.libraries),
             "options": "; ".join(

@@ -1,20 +1,24 @@
 """A live reader: an assigned consumer that follows every partition from its start.
 
-python -m urteil.harness.clients.consumers.consumer SPEC.json
+    python -m urteil.harness.clients.consumers.consumer SPEC.json
+
+It reads during the faults, so it shows what a consumer sees of a record that is lost or replaced
+later, and whether it skips any. A lost position ends a pass, and another pass begins.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from kafka import TopicPartition
 from kafka.errors import KafkaError
+from msgspec import Meta
 
 from urteil.harness.clients.client_main import run_client
 from urteil.harness.clients.consumers.journaling_consumer import JournalingConsumer
 from urteil.harness.clients.kind import ClientKind, Stage
 from urteil.harness.clients.libraries import CONFLUENT, KAFKA_PYTHON
-from urteil.harness.clients.options import LibraryOptions, ReadOptions
+from urteil.harness.clients.options import FetchOptions, LibraryOptions, WorkloadOptions
 from urteil.harness.clients.spec import ClientSpec, consumer_config, fetch_limits
 from urteil.harness.clients.stop import Stop
 from urteil.harness.evidence.journal import JournalWriter
@@ -23,11 +27,23 @@ from urteil.harness.scenario import RACK, Scenario
 RETRY_S = 0.1
 
 
+class RackOptions(WorkloadOptions, frozen=True):
+    """Options of live readers."""
+
+    racks: Annotated[
+        bool,
+        Meta(
+            description="Reader `c1` is in the rack of broker 1, and so on; it reads from the "
+            "replica there while that is in sync (KIP-392)."
+        ),
+    ] = False
+
+
 def reader_config(spec: ClientSpec) -> dict[str, Any]:
     """The settings of a live reader. With the option `racks` it is in the rack of the broker with
     its number."""
     config = consumer_config(spec) | fetch_limits(spec)
-    if ReadOptions.of(spec.workload).racks:
+    if RackOptions.of(spec.workload).racks:
         config["client_rack"] = f"{RACK}{spec.number}"
     return config
 
@@ -80,10 +96,11 @@ KIND = ClientKind(
     name="consumer",
     about="Follows every partition from its start, and journals what it reads.",
     stage=Stage.READS,
+    judged_by=("poll_skip", "vanished_read"),
     prefix="c",
     count=_count,
     work=consume,
-    options=(LibraryOptions, ReadOptions),
+    options=(LibraryOptions, FetchOptions, RackOptions),
     libraries=(KAFKA_PYTHON, CONFLUENT),
     may_be_old=True,
 )

@@ -97,6 +97,7 @@ KIND = ClientKind(
     name="final",
     about="Reads every partition once from its start to its leader's end, after the load.",
     stage=Stage.FINAL_READS,
+    judged_by=("lost_write", "unseen"),
     prefix="final-",
     count=lambda _: 0,
     work=read_finally,

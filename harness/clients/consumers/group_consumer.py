@@ -51,7 +51,7 @@ from urteil.harness.clients.kafka_python_fixes import (
 from urteil.harness.clients.kind import ClientKind, Stage
 from urteil.harness.clients.libraries import CONFLUENT, KAFKA_PYTHON, VERIFIABLE
 from urteil.harness.clients.offsets.committed_offset_reader import CommittedOffsetReader
-from urteil.harness.clients.options import GroupOptions, ReadOptions
+from urteil.harness.clients.options import FetchOptions, GroupOptions, MembershipOptions
 from urteil.harness.clients.spec import ClientSpec, consumer_config, fetch_limits, own_id
 from urteil.harness.clients.stop import Stop, handle_signal
 from urteil.harness.clients.workload_kinds import member_count
@@ -85,7 +85,8 @@ LOST_POSITION = (LogTruncationError, NoOffsetForPartitionError, OffsetOutOfRange
 
 def member_config(spec: ClientSpec) -> dict[str, Any]:
     """The settings of a group member."""
-    options = GroupOptions.of(spec.workload)
+    options = MembershipOptions.of(spec.workload)
+    most = GroupOptions.of(spec.workload).max_poll_records
     config = consumer_config(spec) | fetch_limits(spec)
     config |= {
         "session_timeout_ms": options.session_timeout_ms,
@@ -94,9 +95,7 @@ def member_config(spec: ClientSpec) -> dict[str, Any]:
         "partition_assignment_strategy": [ASSIGNORS[options.assignor]],
         "group_instance_id": spec.instance,
     }
-    if options.max_poll_records is not None:
-        config["max_poll_records"] = options.max_poll_records
-    return config
+    return config if most is None else config | {"max_poll_records": most}
 
 
 def static_instance(spec: ClientSpec) -> str | None:
@@ -402,10 +401,11 @@ KIND = ClientKind(
     name="group",
     about="A member of a consumer group: polls, processes and commits.",
     stage=Stage.READS,
+    judged_by=("two_owners", "commit_beyond_processed", "zombie_commit"),
     prefix="g",
     count=lambda scenario: member_count(scenario.workload),
     work=consume_in_group,
-    options=(GroupOptions, ReadOptions),
+    options=(GroupOptions, MembershipOptions, FetchOptions),
     libraries=(KAFKA_PYTHON, CONFLUENT, VERIFIABLE),
     group=lambda spec: spec.workload.group,
     instance=static_instance,

@@ -21,7 +21,7 @@ from confluent_kafka import (
 
 from urteil.harness.clients.libraries.confluent_producer import connection_config, name_of
 from urteil.harness.clients.libraries.unreported_attempts import POSSIBLY_REPEATED
-from urteil.harness.clients.options import GroupOptions, ReadOptions
+from urteil.harness.clients.options import FetchOptions, GroupOptions, MembershipOptions
 from urteil.harness.clients.payload import decode, decode_copy, key_text
 from urteil.harness.clients.spec import ClientSpec
 from urteil.harness.clients.stop import Stop
@@ -62,14 +62,14 @@ def consumer_config(spec: ClientSpec) -> dict[str, Any]:
 
 def fetch_limits(spec: ClientSpec) -> dict[str, Any]:
     """The size of fetches, if the workload sets it."""
-    limit = ReadOptions.of(spec.workload).fetch_bytes
+    limit = FetchOptions.of(spec.workload).fetch_bytes
     return {} if limit is None else {"max.partition.fetch.bytes": limit}
 
 
 def member_config(spec: ClientSpec) -> dict[str, Any]:
     """The settings of a group member. librdkafka rejects a session timeout above the poll
     interval."""
-    options = GroupOptions.of(spec.workload)
+    options = MembershipOptions.of(spec.workload)
     polls_ms = options.max_poll_interval_ms
     return consumer_config(spec) | {
         "group.id": spec.workload.group,

@@ -17,7 +17,7 @@ from urteil.harness.clients.libraries.verifiable_tool import (
     monotonic_ns,
     topic_of,
 )
-from urteil.harness.clients.options import GroupOptions
+from urteil.harness.clients.options import GroupOptions, MembershipOptions
 from urteil.harness.clients.payload import decode
 from urteil.harness.clients.spec import ClientSpec
 from urteil.harness.clients.stop import Stop
@@ -43,7 +43,7 @@ Slot = tuple[str, int]
 
 def consumer_config(spec: ClientSpec) -> dict[str, object]:
     """The settings of `spec.consumer_config` by Apache Kafka's names."""
-    options = GroupOptions.of(spec.workload)
+    options = MembershipOptions.of(spec.workload)
     return connection_config(spec) | {
         "isolation.level": spec.isolation,
         "fetch.max.wait.ms": 200,
@@ -56,8 +56,8 @@ class VerifiableConsumer:
     """Journals the reports of the tool."""
 
     def __init__(self, spec: ClientSpec, journal: JournalWriter) -> None:
-        options = GroupOptions.of(spec.workload)
-        if options.commit == "before":
+        options = MembershipOptions.of(spec.workload)
+        if GroupOptions.of(spec.workload).commit == "before":
             raise ValueError("client verifiable commits after it has processed, never before")
         self._run = spec.run
         self._journal = journal

@@ -99,6 +99,7 @@ KIND = ClientKind(
     name="active",
     about="The only member of a group, whose offsets must outlive their short retention.",
     stage=Stage.LOAD,
+    judged_by=("commit_register",),
     prefix="active",
     count=lambda scenario: int(ExpiryOptions.of(scenario.workload).brief_ms > 0),
     work=stay_active,

@@ -120,6 +120,7 @@ KIND = ClientKind(
     name="offsets",
     about="Reads the group's committed offsets again and again, from outside the group.",
     stage=Stage.READS,
+    judged_by=("commit_went_back", "commit_register"),
     prefix="o",
     count=_count,
     work=read_positions,

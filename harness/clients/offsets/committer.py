@@ -4,7 +4,8 @@
 
 A group without members accepts commits of any client. Committers commit for one of two groups with
 numbers of their own, so that a read identifies its commit. Each commit has up to three partitions.
-The offsets belong to the last topic, which has no records: they serve as registers.
+The offsets belong to the last topic, which has no records: they serve as registers. Each read must
+show the commit that some order of all commits puts last (`commit_register`).
 """
 
 from __future__ import annotations
@@ -113,6 +114,7 @@ KIND = ClientKind(
     name="committer",
     about="Commits numbered offsets of a group without members, and reads them back.",
     stage=Stage.READS,
+    judged_by=("commit_register",),
     prefix="k",
     count=lambda scenario: committer_count(scenario.workload),
     work=commit,

@@ -181,6 +181,7 @@ KIND = ClientKind(
     name="forgetter",
     about="Deletes committed offsets and groups of its own, and checks that they stay deleted.",
     stage=Stage.LOAD,
+    judged_by=("commit_register",),
     prefix="forgetter",
     count=lambda scenario: int(DeletionOptions.of(scenario.workload).deletions),
     work=delete_offsets,

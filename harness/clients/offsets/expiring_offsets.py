@@ -126,6 +126,7 @@ KIND = ClientKind(
     about="Commits offsets with a short retention, and checks that they exist until then "
     "and not longer.",
     stage=Stage.LOAD,
+    judged_by=("commit_register",),
     prefix="brief",
     count=lambda scenario: int(ExpiryOptions.of(scenario.workload).brief_ms > 0),
     work=commit_expiring_offsets,

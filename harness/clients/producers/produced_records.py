@@ -6,7 +6,7 @@ import random
 import time
 from dataclasses import dataclass
 
-from urteil.harness.clients.options import LibraryOptions, SendOptions
+from urteil.harness.clients.options import LibraryOptions, LoadOptions
 from urteil.harness.clients.payload import Encoder
 from urteil.harness.clients.spec import ClientSpec
 
@@ -40,7 +40,7 @@ class TombstoneChooser:
 
     def __init__(self, spec: ClientSpec) -> None:
         self._topics = spec.compacted_topics()
-        self._share = SendOptions.of(spec.workload).deletes
+        self._share = LoadOptions.of(spec.workload).deletes
         self._random = random.Random(f"{spec.seed}/deletes")
 
     def is_tombstone(self, topic: str) -> bool:

@@ -2,8 +2,9 @@
 
     python -m urteil.harness.clients.producers.producer SPEC.json
 
-SIGTERM ends the load. Open records are flushed within the deadline; records that remain open have
-no completion and count as unknown.
+Its outcomes say which records must be in the log: acknowledged ones, once and in order, and none
+that certainly failed. SIGTERM ends the load. Open records are flushed within the deadline; records
+that remain open have no completion and count as unknown.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from urteil.harness.clients.kafka_python_fixes import (
 )
 from urteil.harness.clients.kind import ClientKind, Stage, Writes
 from urteil.harness.clients.libraries import AIOKAFKA, CONFLUENT, KAFKA_PYTHON, VERIFIABLE
-from urteil.harness.clients.options import LibraryOptions, SendOptions
+from urteil.harness.clients.options import LibraryOptions, LoadOptions, SendOptions
 from urteil.harness.clients.producers.delivery_attempts import AttemptRecorder
 from urteil.harness.clients.producers.produced_records import Records
 from urteil.harness.clients.spec import ClientSpec, producer_config
@@ -213,10 +214,11 @@ KIND = ClientKind(
     name="producer",
     about="Sends records at its rate, whatever the cluster does, and journals each outcome.",
     stage=Stage.LOAD,
+    judged_by=("lost_write", "duplicate", "sequence_gap"),
     prefix="p",
     count=_count,
     work=produce,
-    options=(SendOptions, LibraryOptions),
+    options=(LoadOptions, SendOptions, LibraryOptions),
     libraries=(KAFKA_PYTHON, CONFLUENT, AIOKAFKA, VERIFIABLE),
     writes=Writes.BY_WORKLOAD,
     has_rate=True,

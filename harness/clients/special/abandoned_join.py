@@ -15,7 +15,7 @@ from msgspec import Meta
 
 from urteil.harness.clients.client_main import run_client
 from urteil.harness.clients.kind import ClientKind, Stage
-from urteil.harness.clients.options import GroupOptions, WorkloadOptions
+from urteil.harness.clients.options import MembershipOptions, WorkloadOptions
 from urteil.harness.clients.spec import ClientSpec
 from urteil.harness.clients.stop import Stop
 from urteil.harness.evidence.journal import JournalWriter
@@ -66,7 +66,9 @@ def read_join(data: bytes) -> int:
 
 def abandon_joins(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
     """Send each request until a broker returns a member id; then wait for the stop."""
-    request = join_request(spec.workload.group, GroupOptions.of(spec.workload).session_timeout_ms)
+    request = join_request(
+        spec.workload.group, MembershipOptions.of(spec.workload).session_timeout_ms
+    )
     for _ in range(AbandonedJoinOptions.of(spec.workload).passers_by):
         while not stop.is_set() and not any(
             _got_member_id(spec, address, request) for address in spec.bootstrap

@@ -446,6 +446,7 @@ KIND = ClientKind(
     name="visitor",
     about="Users whose permissions change try what they may, at every broker.",
     stage=Stage.OBSERVATION,
+    judged_by=("unauthorised",),
     prefix="visitor",
     is_single=True,
     count=lambda scenario: int(scenario.cluster.users),

@@ -4,7 +4,7 @@ are too large, too old or too new. A broker must reject all of them.
     python -m urteil.harness.clients.special.invalid_batches SPEC.json
 
 No client library sends such a batch, so the request is packed byte by byte, with one partition and
-one record.
+one record. A batch that a broker accepted is a violation, whatever it answered.
 """
 
 from __future__ import annotations
@@ -157,6 +157,7 @@ KIND = ClientKind(
     name="raw",
     about="Sends invalid batches, which a broker must reject.",
     stage=Stage.LOAD,
+    judged_by=("corrupt", "aborted_read"),
     prefix="raw",
     count=lambda scenario: int(InvalidBatchOptions.of(scenario.workload).corrupt_batches > 0),
     work=send_invalid_batches,

@@ -134,6 +134,7 @@ KIND = ClientKind(
     name="examiner",
     about="Sends questions with known answers to brokers, and journals the answers.",
     stage=Stage.LOAD,
+    judged_by=("wrong_answer",),
     prefix="examiner",
     count=lambda scenario: int(QuestionOptions.of(scenario.workload).questions > 0),
     work=ask_questions,

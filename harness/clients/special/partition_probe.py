@@ -243,6 +243,13 @@ KIND = ClientKind(
     name="probe",
     about="Reads leaders, offsets, epochs and producer ids from every broker, all the time.",
     stage=Stage.OBSERVATION,
+    judged_by=(
+        "latest_went_back",
+        "end_below_ack",
+        "disagreement",
+        "epoch_lineage",
+        "time_index_wrong",
+    ),
     prefix="probe",
     is_single=True,
     count=lambda scenario: int(ProbeOptions.of(scenario.workload).probe),

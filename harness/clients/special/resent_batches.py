@@ -289,6 +289,7 @@ KIND = ClientKind(
     name="repeater",
     about="Sends written batches again, and one too early; each must be in the log once.",
     stage=Stage.LOAD,
+    judged_by=("duplicate",),
     prefix="repeater",
     count=lambda scenario: int(ResentBatchOptions.of(scenario.workload).repeated_rounds > 0),
     work=resend_batches,

@@ -3,8 +3,9 @@
     python -m urteil.harness.clients.transactions.copier SPEC.json
 
 A poll's records, their copies and the group's new offsets are one transaction (KIP-447). A share of
-the transactions (`aborts`, 0.25) is aborted on purpose. After an abort or a failure the member
-returns to the group's committed offsets.
+the transactions (`aborts`) is aborted on purpose. After an abort or a failure the member
+returns to the group's committed offsets. A copy without its offset, or an offset without its
+copies, shows that the transaction was torn (`offsets_not_atomic`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,13 @@ from urteil.harness.clients.client_main import run_client
 from urteil.harness.clients.kind import ClientKind, Stage, Writes
 from urteil.harness.clients.libraries import CONFLUENT
 from urteil.harness.clients.libraries.confluent_consumer import Journal, member_config
-from urteil.harness.clients.options import GroupOptions, SendOptions, TransactionOptions
+from urteil.harness.clients.options import (
+    CopierOptions,
+    MembershipOptions,
+    OutcomeOptions,
+    SendOptions,
+    TransactionOptions,
+)
 from urteil.harness.clients.payload import decode
 from urteil.harness.clients.spec import ClientSpec
 from urteil.harness.clients.stop import Stop
@@ -41,7 +48,7 @@ class Copier:
         self._run_id = spec.run
         self._stop = stop
         self._sink, self._partitions = sink.name, sink.partitions
-        self._aborts = TransactionOptions.of(spec.workload).aborts
+        self._aborts = OutcomeOptions.of(spec.workload).aborts
         self._random = random.Random(spec.seed)
         self._transactions = Transactions(spec, journal)
         self._journal = Journal(spec, journal)
@@ -133,10 +140,11 @@ KIND = ClientKind(
     name="copier",
     about="A group member that copies records to a second topic, and commits in transactions.",
     stage=Stage.COPIES,
+    judged_by=("offsets_not_atomic",),
     prefix="x",
     count=lambda scenario: copier_count(scenario.workload),
     work=copy,
-    options=(TransactionOptions, GroupOptions, SendOptions),
+    options=(CopierOptions, OutcomeOptions, TransactionOptions, MembershipOptions, SendOptions),
     libraries=(CONFLUENT,),
     writes=Writes.IN_TRANSACTIONS,
     group=lambda spec: spec.workload.group,

@@ -432,6 +432,7 @@ KIND = ClientKind(
     name="late",
     about="Sends EndTxn and Produce requests that arrive in the next transaction.",
     stage=Stage.LOAD,
+    judged_by=("zombie_write", "hanging_txn", "torn_txn"),
     prefix="late",
     count=lambda scenario: int(
         any(msgspec.structs.astuple(DelayedRequestOptions.of(scenario.workload)))

@@ -22,7 +22,8 @@ from urteil.harness.clients.kind import ClientKind, Stage, Writes
 from urteil.harness.clients.libraries import CONFLUENT
 from urteil.harness.clients.libraries.confluent_consumer import Reader
 from urteil.harness.clients.options import (
-    ReadOptions,
+    FetchOptions,
+    OutcomeOptions,
     SendOptions,
     TransactionOptions,
     WorkloadOptions,
@@ -60,7 +61,7 @@ class TransactionalProducer:
         self._stop = stop
         self._rate = max(0.1, spec.rate_records_per_s)
         self._most = options.txn_records
-        self._aborts = TransactionOptions.of(spec.workload).aborts
+        self._aborts = OutcomeOptions.of(spec.workload).aborts
         self._hold_s = options.hold_ms / 1000
         self._random = random.Random(spec.seed)
         self._slots = [(t.name, p) for t in spec.topics[:1] for p in range(t.partitions)]
@@ -109,10 +110,11 @@ KIND = ClientKind(
     name="txn",
     about="Writes to several partitions and reads committed records, in transactions.",
     stage=Stage.LOAD,
+    judged_by=("torn_txn", "g0", "g1c", "g_single"),
     prefix="t",
     count=_count,
     work=write,
-    options=(TransactionOptions, WriterOptions, SendOptions, ReadOptions),
+    options=(WriterOptions, OutcomeOptions, TransactionOptions, SendOptions, FetchOptions),
     libraries=(CONFLUENT,),
     writes=Writes.IN_TRANSACTIONS,
     has_rate=True,

@@ -238,6 +238,7 @@ KIND = ClientKind(
     about="A removed group member that commits offsets in a transaction; the coordinator "
     "must reject it.",
     stage=Stage.LOAD,
+    judged_by=("zombie_commit",),
     prefix="zombie",
     count=lambda scenario: int(ZombieOptions.of(scenario.workload).zombie_offsets > 0),
     work=send_zombie_offsets,

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from urteil.harness.clients.options import GroupOptions
+from urteil.harness.clients.options import MembershipOptions
 from urteil.harness.scenario import IMPORTED, RunFacts, Scenario
 from urteil.harness.verify import evidence
 from urteil.harness.verify.derived.coordinators import OFFSETS_TOPIC, coordinating_partition
@@ -43,7 +43,7 @@ def takeover_rows(run_dir: Path, small: Small, scenario: Scenario, facts: RunFac
         return []
     session_ns, events = session_timeout_ns(scenario), _events(run_dir, small)
     offices, limit_ns = _offices(small), end_of_load_ns(facts)
-    stall_ns = GroupOptions.of(scenario.workload).max_poll_interval_ms * 1_000_000 - SECOND_NS
+    stall_ns = MembershipOptions.of(scenario.workload).max_poll_interval_ms * 1_000_000 - SECOND_NS
     found = [
         (who, p, office, at_ns)
         for group, group_events in events.items()

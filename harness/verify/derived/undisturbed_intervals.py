@@ -16,7 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from urteil.harness.clients.options import GroupOptions
+from urteil.harness.clients.options import MembershipOptions
 from urteil.harness.scenario import IMPORTED, RunFacts, Scenario
 from urteil.harness.verify import evidence
 from urteil.harness.verify.derived.coordinators import OFFSETS_TOPIC
@@ -121,7 +121,7 @@ def _units(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts) -> 
     swept = _swept(run_dir, small.numbers)
     commits = _highest_commits(run_dir, small.numbers) if known else {}
     tries = _tries(run_dir) if known else {}
-    stall_ns = GroupOptions.of(scenario.workload).max_poll_interval_ms * 1_000_000
+    stall_ns = MembershipOptions.of(scenario.workload).max_poll_interval_ms * 1_000_000
     return [
         _Unit(
             name=name,
@@ -152,7 +152,7 @@ def group_bound_ns(scenario: Scenario) -> int:
 
 
 def session_timeout_ns(scenario: Scenario) -> int:
-    return GroupOptions.of(scenario.workload).session_timeout_ms * 1_000_000
+    return MembershipOptions.of(scenario.workload).session_timeout_ms * 1_000_000
 
 
 def _swept(run_dir: Path, numbers: Mapping[Key, int]) -> dict[str, set[int]]:

@@ -14,6 +14,7 @@ from urteil.harness.clients.kind import client_kinds
 from urteil.harness.clients.libraries import LIBRARIES
 from urteil.harness.clients.workload_kinds import WORKLOAD_KINDS
 from urteil.harness.scenario import ClusterSpec, Scenario, TopicSpec, WorkloadSpec
+from urteil.harness.verify.guarantees import GUARANTEES
 
 NEVER_STARTED = {"final"}
 
@@ -140,6 +141,7 @@ def test_declarations_are_complete() -> None:
             name, True, True
         )  # fmt: skip
         assert set(kind.libraries) <= set(LIBRARIES)
+        assert set(kind.judged_by) <= GUARANTEES.keys()
         assert kind.command is not None or kind.module.startswith("urteil.harness.clients.")
         assert name in NEVER_STARTED or re.fullmatch("[a-z]+", kind.prefix)
     assert len({kind.prefix for kind in kinds.values()}) == len(kinds)

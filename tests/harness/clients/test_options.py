@@ -8,7 +8,9 @@ import pytest
 from urteil.harness.clients.kind import declared_options
 from urteil.harness.clients.options import (
     GroupOptions,
+    MembershipOptions,
     OptionError,
+    OutcomeOptions,
     SendOptions,
     TransactionOptions,
     describe,
@@ -24,8 +26,9 @@ def test_text_becomes_typed_values() -> None:
         options={"assignor": "cooperative", "static": "1", "zombie_commits": "true", "aborts": "1"}
     )
     options = GroupOptions.of(load)
-    assert (options.assignor, options.static, options.zombie_commits) == ("cooperative", True, True)
-    assert TransactionOptions.of(load).aborts == 1.0
+    assert (options.static, options.zombie_commits) == (True, True)
+    assert MembershipOptions.of(load).assignor == "cooperative"
+    assert OutcomeOptions.of(load).aborts == 1.0
 
 
 def test_absent_options_have_their_defaults() -> None:

@@ -42,32 +42,10 @@ from urteil.harness.verify.validation import host_overload
 from urteil.harness.verify.validation.excuses import may_be_excused
 from urteil.harness.verify.validation.manifest import damaged_clients
 from urteil.harness.verify.validation.readable_evidence import ReadableEvidence, make_readable
+from urteil.harness.verify.validation.report import ValidationReport
 from urteil.harness.verify.validation.settings_numbers import replace_invalid_numbers
 from urteil.harness.verify.validation.validate import validate
 
-TIMED = frozenset(
-    {"future_read", "stale_append", "ack_below_min_isr", "no_progress", "latest_went_back"}
-    | {"two_leaders", "slow_recovery", "retained_too_short", "compacted_too_early"}
-    | {"stale_value_visible", "resurrected_key", "precommitted_read", "zombie_write"}
-    | {"hanging_txn", "torn_txn", "poll_skip", "offsets_not_atomic"}
-    | {"end_below_ack", "causal_loss", "tombstone_too_early", "disagreement", "time_index_wrong"}
-    | {"zombie_commit", "commit_went_back", "commit_register", "generation_went_back"}
-    | {"unauthorised", "quota_exceeded", "no_delivery", "kept_too_long", "wrong_answer"}
-)
-"""Guarantees that compare times of several clients."""
-
-EXCUSED = frozenset(
-    {"lost_write", "unseen", "loss_not_a_suffix", "inconsistent_offset", "misplaced_ack"}
-    | {"vanished_read", "nonmonotonic_poll", "commit_beyond_processed", "aborted_read"}
-    | {"latest_value_lost", "offset_renumbered", "sequence_gap", "processed_twice", "unprocessed"}
-)
-"""Other guarantees with violations that are permitted by the time of the send, or of its answer."""
-
-AVAILABILITY = frozenset(
-    {"no_progress", "no_delivery", "slow_recovery", "disagreement", "kept_too_long", "hanging_txn"}
-    | {"wrong_answer"}
-)
-"""Guarantees that a broken lab or a slow machine violates without a fault of the cluster."""
 LOST = "not every part of the lab lived, or was healed: it may be the lab that is late"
 
 _COUNTED = ("sends", "reads", "polls", "passes", "replicas", "states", "faults")
@@ -155,7 +133,7 @@ def _judge_readable(
     *,
     canary: bool,
 ) -> Result:
-    """The result of the readable evidence."""
+    """The result of the readable evidence, stage by stage."""
     run_dir = found.run_dir
     with watch("verify/derived tables"):
         derived = prepare(run_dir, scenario, facts)
@@ -165,26 +143,9 @@ def _judge_readable(
         judged, ticks = examine(running, run_dir, derived, watch)
         is_violated = any(result.status is Status.VIOLATED for result in judged)
         report = validate(running, found, scenario, facts, derived, ticks, is_violated=is_violated)
-    judged = [
-        _as_unknown(result, report.damage_of(GUARANTEES[result.name].evidence()))
-        for result in judged
-    ]
-    if report.clocks:
-        judged = [
-            _as_unknown(result, report.clocks[0])
-            if result.name in TIMED
-            or (result.name in EXCUSED and may_be_excused(result, derived.parts))
-            else result
-            for result in judged
-        ]
-    late = host_overload.describe_overload(run_dir) if facts.healed else LOST
-    judged = [
-        _as_unknown(result, late)
-        if result.name in AVAILABILITY
-        and (host_overload.may_be_lateness(result) or not facts.healed)
-        else result
-        for result in judged
-    ]
+    judged = _doubt_damaged_tables(judged, report)
+    judged = _doubt_times(judged, report.clocks, derived)
+    judged = _doubt_lateness(judged, run_dir, facts)
     result = _result(run_dir, scenario, facts, derived, judged, ticks, report.reasons, running)
     if self_test is not None:
         _add_self_test(self_test.get(), result)
@@ -199,6 +160,44 @@ def _run_self_test(
 
     with watch("verify/canary"):
         return run_self_test(run_dir, scenario, facts, derived)
+
+
+def _doubt_damaged_tables(
+    judged: Sequence[GuaranteeResult], report: ValidationReport
+) -> list[GuaranteeResult]:
+    """Violations are unknown if they rest on a table that may lack rows."""
+    return [
+        _as_unknown(result, report.damage_of(GUARANTEES[result.name].evidence()))
+        for result in judged
+    ]
+
+
+def _doubt_times(
+    judged: Sequence[GuaranteeResult], clock_defects: Sequence[str], derived: Derived
+) -> list[GuaranteeResult]:
+    """With wrong clocks, violations are unknown if they, or what permits them, rest on times."""
+    if not clock_defects:
+        return list(judged)
+    return [
+        _as_unknown(result, clock_defects[0])
+        if GUARANTEES[result.name].compares_times or may_be_excused(result, derived.parts)
+        else result
+        for result in judged
+    ]
+
+
+def _doubt_lateness(
+    judged: Sequence[GuaranteeResult], run_dir: Path, facts: RunFacts
+) -> list[GuaranteeResult]:
+    """With an overloaded host or a failed lab, violations that these may cause are unknown."""
+    late = host_overload.describe_overload(run_dir) if facts.healed else LOST
+    return [
+        _as_unknown(result, late)
+        if GUARANTEES[result.name].host_load_excuses
+        and (not facts.healed or host_overload.may_be_lateness(result))
+        else result
+        for result in judged
+    ]
 
 
 def _add_self_test(outcomes: dict[str, str], result: Result) -> None:

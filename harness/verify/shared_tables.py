@@ -29,6 +29,8 @@ a hash (`rekeyed`: the value was seen under another key than its send's, or with
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from urteil.harness.evidence.schema import TABLES
 from urteil.harness.verify.derived.state_spans import FOREVER_NS
 from urteil.harness.verify.engines.cuts import Cut
@@ -333,26 +335,33 @@ WHERE s.on_leader = 1 AND s.marks = 1 AND v.outcome = 'ok' AND v.log_slots = 1
   AND (q.spoilt_ns IS NULL OR m.ended < 4)
 """
 
-STAGES = {
-    "slots": SLOTS,
-    "vals": VALS,
-    "committed": COMMITTED,
-    "odd": ODD,
-    "known_commits": KNOWN_COMMITS,
-    "unplaced": UNPLACED,
-    "kinds": KINDS,
-    "tries": TRIES,
-    "shared": SHARED,
-    "keyed": KEYED,
-    "gaps": GAPS,
-    "ticks": TICKS,
-    "held": HELD,
-}
 
-CUTS = {
-    "slots": Cut(("sends", "reads", "replicas"), "offset", ranges=True),
-    "vals": Cut(("slots", "sends"), "value_id"),
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A shared table: its query, the evidence tables behind it beside those of records, and how it
+    may be computed in parts."""
+
+    query: str
+    made_of: tuple[str, ...] = ()
+    cut: Cut | None = None
+
+
+STAGES = {
+    "slots": Stage(SLOTS, cut=Cut(("sends", "reads", "replicas"), "offset", ranges=True)),
+    "vals": Stage(VALS, cut=Cut(("slots", "sends"), "value_id")),
+    "committed": Stage(COMMITTED, made_of=("txns",)),
+    "odd": Stage(ODD),
+    "known_commits": Stage(KNOWN_COMMITS),
+    "unplaced": Stage(UNPLACED),
+    "kinds": Stage(KINDS),
+    "tries": Stage(TRIES),
+    "shared": Stage(SHARED),
+    "keyed": Stage(KEYED),
+    "gaps": Stage(GAPS, made_of=("reads", "passes")),
+    "ticks": Stage(TICKS),
+    "held": Stage(HELD, made_of=("replicas", "logs")),
 }
+"""Shared table to its declaration, in the order of their making."""
 
 
 def build(
@@ -363,16 +372,18 @@ def build(
     Without a `compacted` topic `keyed` is empty and costs nothing, as is `committed` without
     `transactions`, and what partitions without logs need where there are none (`logless`).
     """
-    for name in STAGES:
+    for name, shared in STAGES.items():
         if name in EMPTY and not logless:
             engine.table(name, EMPTY[name].empty_table())
             continue
         query = stage(name, engine, compacted=compacted, transactions=transactions)
-        engine.keep(name, query, CUTS.get(name))
+        engine.keep(name, query, shared.cut)
 
 
 def stage(name: str, engine: Engine, *, compacted: bool = True, transactions: bool = True) -> str:
     """The query of one stage as `engine` runs it."""
-    query = STAGES[name].replace("{scatter}", engine.scatter).replace("{gather}", engine.gather)
+    query = (
+        STAGES[name].query.replace("{scatter}", engine.scatter).replace("{gather}", engine.gather)
+    )
     query = query.replace("{in_transactions}", "" if transactions else "AND 1 = 0")
     return query.replace("{only}", "" if compacted else "AND 1 = 0")

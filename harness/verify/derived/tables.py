@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -11,81 +12,222 @@ from urteil.harness.verify.evidence import Row
 _TYPES = {"s": pa.string(), "i": pa.int32(), "l": pa.int64(), "d": pa.float64()}
 
 
-def _schema(columns: str) -> pa.Schema:
-    pairs = (column.split(":") for column in columns.split())
-    return pa.schema([pa.field(name, _TYPES[kind]) for name, kind in pairs])
+@dataclass(frozen=True, slots=True)
+class DerivedTable:
+    """A small table that is computed in Python before any query."""
+
+    about: str
+    """What one row is."""
+    columns: str
+    """`name:type` of each column; types are s(tring), i(nt32), l (int64) and d(ouble)."""
+    made_of: tuple[str, ...] = ()
+    """Evidence tables that a finding from this table rests on. Where they are those of records, the
+    guarantee's own `rests_on` names them, and this is empty."""
+    columns_made_of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Columns that rest on other evidence tables, such as excuses by faults and administrators."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        pairs = (column.split(":") for column in self.columns.split())
+        return pa.schema([pa.field(name, _TYPES[kind]) for name, kind in pairs])
 
 
-DERIVED: dict[str, pa.Schema] = {
-    "parts": _schema(
-        "p:l topic_id:s topic:s partition:i ours:i copies:i final_leader:i has_log:i log_start:l "
-        "log_end:l committed_end:l seen_end:l late_begin:l one_start:l replication:i min_isr:i "
-        "unclean_on:i unclean_asked:i foreign_on:i compacted:i deletes:i "
-        "unclean_floor:l "
-        "last_epoch_ns:l agreed_end:l gone:i lost_floor:l spoilt_ns:l flushed_ns:l"
-        " read_log:i sums_told:i ends_told:i told_ns:l delete_retention_ns:l min_lag_ns:l "
-        "max_lag_ns:l retention_ns:l retention_told:i retention_bytes:l append_time:i "
-        "sent_times:i max_bytes:l past_ms:l future_ms:l "
+DERIVED: dict[str, DerivedTable] = {
+    "parts": DerivedTable(
+        "a partition, with its settings, its final leader and what permits losses in it",
+        "p:l topic_id:s topic:s partition:i ours:i copies:i final_leader:i has_log:i "
+        "log_start:l log_end:l committed_end:l seen_end:l late_begin:l one_start:l "
+        "replication:i min_isr:i unclean_on:i unclean_asked:i foreign_on:i compacted:i "
+        "deletes:i unclean_floor:l last_epoch_ns:l agreed_end:l gone:i lost_floor:l "
+        "spoilt_ns:l flushed_ns:l read_log:i sums_told:i ends_told:i told_ns:l "
+        "delete_retention_ns:l min_lag_ns:l max_lag_ns:l retention_ns:l retention_told:i "
+        "retention_bytes:l append_time:i sent_times:i max_bytes:l past_ms:l future_ms:l "
         "clock_moved:i trimmed:i cut_to:l deleted_to:l deleted_ns:l late_ns:l "
         "segment_ms:l segment_bytes:l short_ns:l short_segment_ns:l short_from_ns:l "
-        "short_until_ns:l "
-        "max_start:l active_base:l last_base:l ends_ns:l calm_ns:l"
+        "short_until_ns:l max_start:l active_base:l last_base:l ends_ns:l calm_ns:l",
+        columns_made_of={
+            "lost_floor": ("faults",),
+            "spoilt_ns": ("admin_ops", "faults", "states"),
+            "unclean_on": ("admin_ops", "states"),
+            "unclean_asked": ("admin_ops",),
+            "flushed_ns": ("faults", "states"),
+            "calm_ns": ("faults",),
+            "clock_moved": ("faults",),
+            "trimmed": ("admin_ops",),
+            "cut_to": ("admin_ops",),
+            "deleted_to": ("admin_ops",),
+            "late_begin": ("admin_ops",),
+            "sent_times": ("admin_ops",),
+            "max_bytes": ("admin_ops",),
+            "past_ms": ("admin_ops",),
+            "future_ms": ("admin_ops",),
+            "short_from_ns": ("admin_ops", "faults"),
+        },
     ),
-    "views": _schema("p:l broker:i at_ns:l leader:i leader_epoch:i isr_size:i"),
-    "answers": _schema(
+    "views": DerivedTable(
+        "a partition in a broker's Metadata response",
+        "p:l broker:i at_ns:l leader:i leader_epoch:i isr_size:i",
+        made_of=("samples",),
+    ),
+    "answers": DerivedTable(
+        "a broker's response to a question about offsets",
         "p:l node:i invoke_ns:l complete_ns:l api_version:i kind:s query:s asked_ms:l "
-        "asked_epoch:l led_epoch:l found_ms:l offset:l leader_epoch:i error:s"
+        "asked_epoch:l led_epoch:l found_ms:l offset:l leader_epoch:i error:s",
+        made_of=("offset_answers",),
     ),
-    "cover": _schema("p:l lo:l hi:l copies:i mask_ru:l mask_rc:l"),
-    "stretches": _schema("p:l lo:l hi:l"),
-    "pass_bits": _schema("client:s session:i pass:l p:l bit:l"),
-    "floors": _schema("p:l from_ns:l to_ns:l leader:i any_floor:l unclean_floor:l lost_floor:l"),
-    "spans": _schema(
-        "p:l version:i begin_ns:l end_ns:l leader:i leader_epoch:i controller_epoch:i isr:s "
-        "isr_size:i prev_version:i prev_leader:i prev_leader_epoch:i prev_controller_epoch:i "
-        "prev_isr:s path:s blind_ns:l min_isr:i strangers:s"
+    "cover": DerivedTable(
+        "a range of offsets, with the logs and final passes that cover it",
+        "p:l lo:l hi:l copies:i mask_ru:l mask_rc:l",
+        made_of=("logs", "passes"),
     ),
-    "epochs": _schema("p:l broker:i epoch:i start:l log_start:l"),
-    "logs_p": _schema(
+    "stretches": DerivedTable(
+        "a range of offsets that complete final passes cover, of a partition without logs",
+        "p:l lo:l hi:l",
+    ),
+    "pass_bits": DerivedTable(
+        "a complete final pass over a partition, with the bit that stands for it",
+        "client:s session:i pass:l p:l bit:l",
+    ),
+    "floors": DerivedTable(
+        "a span of send times, with the offsets from which elections and disks may lose a send",
+        "p:l from_ns:l to_ns:l leader:i any_floor:l unclean_floor:l lost_floor:l",
+        columns_made_of={"lost_floor": ("faults",)},
+    ),
+    "spans": DerivedTable(
+        "a version of a partition's state, with its begin and end",
+        "p:l version:i begin_ns:l end_ns:l leader:i leader_epoch:i controller_epoch:i "
+        "isr:s isr_size:i prev_version:i prev_leader:i prev_leader_epoch:i "
+        "prev_controller_epoch:i prev_isr:s path:s blind_ns:l min_isr:i strangers:s",
+        made_of=("states",),
+        columns_made_of={"min_isr": ("admin_ops",)},
+    ),
+    "epochs": DerivedTable(
+        "a leader epoch in a replica's log",
+        "p:l broker:i epoch:i start:l log_start:l",
+        made_of=("logs",),
+    ),
+    "logs_p": DerivedTable(
+        "a replica's log",
         "p:l broker:i log_start:l log_end:l high_watermark:l recovery_point:l in_isr:i "
-        "epochs_told:i"
+        "epochs_told:i",
+        made_of=("logs",),
     ),
-    "windows": _schema("n:i begin_ns:l end_ns:l away:i"),
-    "damaged": _schema("client:s"),
-    "killed": _schema("client:s"),
-    "grps": _schema("grp:s bit:l"),
-    "members": _schema("client:s session:i bits:l"),
-    "settings": _schema("in_flight:i wall_ns:l commits_before:i promise:s txns_over_ns:l"),
-    "txn_p": _schema(
-        "client:s session:i txn:l tid:s begin_ns:l commit_ns:l end_ns:l asked:i outcome:s fate:s "
-        "fenced_ns:l cut_short:i late:i grp:s"
+    "windows": DerivedTable(
+        "a fault, with the time in which it may have effects",
+        "n:i begin_ns:l end_ns:l away:i",
     ),
-    "stands": _schema("grp:s p:l position:l asked_ns:l"),
-    "cycles": _schema("kind:s p:l off:l at_ns:l until_ns:l n:i txns:s"),
-    "graph": _schema("kind:s edges:l"),
-    "commit_breaks": _schema(
-        "kind:s p:l grp:s client:s session:i at_ns:l until_ns:l answered:l acknowledged:l deposed:i"
+    "damaged": DerivedTable(
+        "a client whose journal is incomplete",
+        "client:s",
     ),
-    "trials": _schema("n:i p:l fault:s targets:s begin_ns:l from_ns:l to_ns:l"),
-    "resumptions": _schema("p:l fault:s targets:s whole_ns:l from_ns:l to_ns:l"),
-    "standstills": _schema("grp:s from_ns:l to_ns:l tried:i ended:i clients:i"),
-    "quiets": _schema("p:l from_ns:l to_ns:l bound_ns:l"),
-    "calms": _schema(
-        "n:i who:s kind:s p:l from_ns:l to_ns:l bound_ns:l reached:l moved:i lately:i live:i "
-        "tried:i committed:i"
+    "killed": DerivedTable(
+        "a client that was killed, or whose journal is incomplete",
+        "client:s",
     ),
-    "expulsions": _schema("n:i who:s p:l times:i from_ns:l to_ns:l leader:i"),
-    "departures": _schema("n:i who:s grp:s p:l left_ns:l limit_ns:l taken_ns:l died:i"),
-    "returns": _schema("n:i who:s grp:s p:l died_ns:l back_ns:l before:i after:i"),
-    "rations": _schema("n:i client:s kind:s rate:d from_ns:l to_ns:l record_bytes:l bytes:l"),
-    "recoveries": _schema(
-        "n:i fault:s targets:s p:l healed_ns:l recovery_s:d deadline_s:d judged:i"
+    "grps": DerivedTable(
+        "a consumer group, with the bit that stands for it",
+        "grp:s bit:l",
+        made_of=("clients", "assignments", "commits"),
     ),
-    "leftovers": _schema("what:s p:l broker:i name:s age_s:d limit_s:d late:i"),
-    "ends": _schema("at_ns:l broker:s kind:s exit_code:i"),
-    "chores": _schema("kind:s p:l from_ns:l to_ns:l asked:s stands:s limit_s:d late:i"),
+    "members": DerivedTable(
+        "a session of a client, with the bits of its groups",
+        "client:s session:i bits:l",
+        made_of=("clients", "assignments", "commits"),
+    ),
+    "settings": DerivedTable(
+        "settings of the whole run: one row",
+        "in_flight:i wall_ns:l commits_before:i promise:s txns_over_ns:l",
+    ),
+    "txn_p": DerivedTable(
+        "a transaction, with its times and its fate",
+        "client:s session:i txn:l tid:s begin_ns:l commit_ns:l end_ns:l asked:i outcome:s "
+        "fate:s fenced_ns:l cut_short:i late:i grp:s",
+    ),
+    "stands": DerivedTable(
+        "a group's last committed offset in a partition",
+        "grp:s p:l position:l asked_ns:l",
+    ),
+    "cycles": DerivedTable(
+        "a cycle of transactions",
+        "kind:s p:l off:l at_ns:l until_ns:l n:i txns:s",
+    ),
+    "graph": DerivedTable(
+        "a kind of dependency between transactions, with its number of edges",
+        "kind:s edges:l",
+    ),
+    "commit_breaks": DerivedTable(
+        "a violation of the order of commits and their reads",
+        "kind:s p:l grp:s client:s session:i at_ns:l until_ns:l answered:l acknowledged:l "
+        "deposed:i",
+        made_of=("commits", "commit_reads", "states", "assignments", "reads", "polls", "admin_ops"),
+    ),
+    "trials": DerivedTable(
+        "a fault and a partition that must make progress during it",
+        "n:i p:l fault:s targets:s begin_ns:l from_ns:l to_ns:l",
+        made_of=("faults", "states"),
+    ),
+    "resumptions": DerivedTable(
+        "a healed fault and a partition that must make progress after it",
+        "p:l fault:s targets:s whole_ns:l from_ns:l to_ns:l",
+    ),
+    "standstills": DerivedTable(
+        "an interval in which the transactions of a group must not all fail",
+        "grp:s from_ns:l to_ns:l tried:i ended:i clients:i",
+        made_of=("faults", "states", "txns"),
+    ),
+    "quiets": DerivedTable(
+        "an interval without a fault in which a partition must make progress",
+        "p:l from_ns:l to_ns:l bound_ns:l",
+        made_of=("faults", "states"),
+    ),
+    "calms": DerivedTable(
+        "an undisturbed interval of a group or reader in a partition",
+        "n:i who:s kind:s p:l from_ns:l to_ns:l bound_ns:l reached:l moved:i lately:i "
+        "live:i tried:i committed:i",
+        made_of=("polls", "passes", "commits", "clients", "assignments", "faults", "states"),
+    ),
+    "expulsions": DerivedTable(
+        "a member that was removed from its group although it polled",
+        "n:i who:s p:l times:i from_ns:l to_ns:l leader:i",
+        made_of=("polls", "assignments", "clients", "faults", "states"),
+    ),
+    "departures": DerivedTable(
+        "a partition of a member that left its group, or died",
+        "n:i who:s grp:s p:l left_ns:l limit_ns:l taken_ns:l died:i",
+        made_of=("assignments", "clients", "faults", "states", "admin_ops"),
+    ),
+    "returns": DerivedTable(
+        "a static member that returned within its session timeout",
+        "n:i who:s grp:s p:l died_ns:l back_ns:l before:i after:i",
+        made_of=("assignments", "clients", "faults", "states", "admin_ops"),
+    ),
+    "rations": DerivedTable(
+        "an interval in which a client had a quota",
+        "n:i client:s kind:s rate:d from_ns:l to_ns:l record_bytes:l bytes:l",
+        made_of=("admin_ops", "clients", "faults", "states"),
+    ),
+    "recoveries": DerivedTable(
+        "a healed fault and a partition, with the time of recovery",
+        "n:i fault:s targets:s p:l healed_ns:l recovery_s:d deadline_s:d judged:i",
+        made_of=("faults", "states"),
+    ),
+    "leftovers": DerivedTable(
+        "a log that should not be on a broker's disk any more",
+        "what:s p:l broker:i name:s age_s:d limit_s:d late:i",
+        made_of=("faults", "states", "logs", "samples"),
+    ),
+    "ends": DerivedTable(
+        "a broker's process, and its exit by itself if there was one",
+        "at_ns:l broker:s kind:s exit_code:i",
+        made_of=("samples", "faults"),
+    ),
+    "chores": DerivedTable(
+        "a requested or automatic administrative task, with its deadline",
+        "kind:s p:l from_ns:l to_ns:l asked:s stands:s limit_s:d late:i",
+        made_of=("faults", "states", "admin_ops"),
+    ),
 }
-"""Derived table to its columns. `p` is the ordinal of (topic_id, partition) everywhere."""
+"""Derived table to its declaration. `p` is the ordinal of (topic_id, partition) everywhere."""
 
 
 @dataclass(slots=True)
@@ -115,4 +257,4 @@ class Derived:
 
     def arrow(self, name: str) -> pa.Table:
         """One derived table with all its columns."""
-        return pa.Table.from_pylist(self.tables.get(name, []), schema=DERIVED[name])
+        return pa.Table.from_pylist(self.tables.get(name, []), schema=DERIVED[name].schema)

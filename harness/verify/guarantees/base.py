@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
-from urteil.harness.evidence.schema import SCHEMAS
+from urteil.harness.verify.provenance import sources
 
 Explain = Callable[[Mapping[str, Any]], str]
 
@@ -17,126 +16,108 @@ SLOT = 1 << 48
 EPOCH = 1 << 32
 """Packed columns: leader epoch * EPOCH + batch CRC, producer epoch * EPOCH + sequence."""
 
-DESTROYED = "a fault took it from every replica that was in sync"
-LOSS = (
-    "CASE WHEN x.at_ns >= x.spoilt_ns THEN NULL"
-    " WHEN x.unclean_on = 1 AND x.off >= x.unclean_floor"
-    " THEN 'an unclean election began below this offset'"
-    f" WHEN x.off >= x.lost_floor THEN '{DESTROYED}' END"
-)
-"""Permission by an unclean election, from the start of its epoch on, and by disks that lost what no
-other in-sync replica had: of what was known (`at_ns`) before everybody had heard of that."""
-
-FELL = LOSS.replace("x.at_ns", "x.known_ns")
-"""The same where `at_ns` is when it showed."""
-
 DUE = """
 (SELECT s.p, s.off, s.slot, s.bucket, s.value_id, s.grps FROM slots s WHERE s.visible = 1
  UNION ALL
  SELECT c.p, c.off, c.slot, c.bucket, c.value_id, c.grps FROM committed c)
 """
-"""Records that every reader must be given."""
-
-_TABLE = re.compile(r"\b(?:FROM|JOIN)\s+(\w+)")
-_MADE_OF = {
-    "gaps": ("reads", "passes"),
-    "committed": ("txns",),
-    "spans": ("states",),
-    "views": ("samples",),
-    "answers": ("offset_answers",),
-    "logs_p": ("logs",),
-    "epochs": ("logs",),
-    "held": ("replicas", "logs"),
-    "cover": ("logs", "passes"),
-    "trials": ("faults", "states"),
-    "recoveries": ("faults", "states"),
-    "chores": ("faults", "states", "admin_ops"),
-    "leftovers": ("faults", "states", "logs", "samples"),
-    "quiets": ("faults", "states"),
-    "standstills": ("faults", "states", "txns"),
-    "ends": ("samples", "faults"),
-    "rations": ("admin_ops", "clients", "faults", "states"),
-    "calms": ("polls", "passes", "commits", "clients", "assignments", "faults", "states"),
-    "departures": ("assignments", "clients", "faults", "states", "admin_ops"),
-    "returns": ("assignments", "clients", "faults", "states", "admin_ops"),
-    "expulsions": ("polls", "assignments", "clients", "faults", "states"),
-    "grps": ("clients", "assignments", "commits"),
-    "members": ("clients", "assignments", "commits"),
-    "commit_breaks": (
-        *("commits", "commit_reads", "states", "assignments", "reads", "polls", "admin_ops"),
-    ),
-}
-"""What derived tables are made of; beside `parts`, `slots` and `vals`, which are RECORDS."""
-
-_WORD = re.compile(r"\w+")
-_TOLD_BY = {
-    **dict.fromkeys(("lost_floor", "clock_moved", "calm_ns", "blind"), ("faults",)),
-    "spoilt_ns": ("admin_ops", "faults", "states"),
-    **dict.fromkeys(
-        (
-            "unclean_asked",
-            "min_isr",
-            "trimmed",
-            "late_begin",
-            "cut_to",
-            "sent_times",
-            "deleted_to",
-            "max_bytes",
-            "past_ms",
-            "future_ms",
-        ),
-        ("admin_ops",),
-    ),
-    "unclean_on": ("admin_ops", "states"),
-    "flushed_ns": ("faults", "states"),
-    "short_from_ns": ("admin_ops", "faults"),
-}
-"""Columns of `parts` and `spans` that excuse what faults and administrators did."""
+"""Records that every reader must receive."""
 
 RECORDS = ("sends", "reads", "replicas", "logs", "passes", "states", "clients")
 """What most guarantees rest on: slots and values are made of these."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Guarantee:
-    """One promise and how a run shows it broken. All SQL is in Spark's dialect and portable.
+class Excuse:
+    """A reason for which the settings or the faults of a run permit a violation."""
 
-    `opportunities` answers one number: what could have shown a violation. `violations` answers a
-    row an anomaly with at least sub_kind, p, off, at_ns, until_ns; what else it has goes into the
-    finding's record. `permitted` is an expression over that row (alias `x`): the reason for which
-    the settings permit it, or NULL. `explain` makes the sentence from the row, which then also has
-    topic and partition. `needs` names the tables without which nothing can be judged.
-    """
+    when: str
+    """An SQL condition over the violation's row (alias `x`)."""
+    reason: str
+    """The reason as reports show it."""
+    reads: tuple[str, ...] = ()
+    """Tables, and columns of derived tables (`parts.unclean_on`), that the condition rests on."""
+
+    def only_where(self, condition: str) -> Excuse:
+        """The same excuse for rows that fulfil one more condition."""
+        return replace(self, when=f"({condition}) AND ({self.when})")
+
+    def where(self, condition: str) -> Excuse:
+        """The same reason under another condition."""
+        return replace(self, when=condition)
+
+
+def only_where(condition: str, excuses: Iterable[Excuse]) -> tuple[Excuse, ...]:
+    """The excuses for rows that fulfil one more condition."""
+    return tuple(excuse.only_where(condition) for excuse in excuses)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guarantee:
+    """One promise and how a run shows it broken. All SQL is in Spark's dialect and portable."""
 
     name: str
-    about: str
-    promise: str
-    source: str
-    opportunities: str
-    violations: str
-    explain: Explain
-    permitted: str = "CAST(NULL AS STRING)"
     rank: int = 1000
     """Place among the guarantees of its subject in reports: the smallest first, then by name."""
+    about: str
+    """What a violation is, in one line."""
+    promise: str
+    """The sentence that is enforced."""
+    source: str
+    """Where Kafka makes the promise: documentation, KIP, class."""
+    sub_kinds: Mapping[str, str]
+    """Kind of violation to what it means."""
+
+    opportunities: str
+    """A query of one number `n`: the situations that could have shown a violation."""
+    violations: str
+    """A query with a row an anomaly: at least sub_kind, p, off, at_ns, until_ns; its other columns
+    go into the finding's record."""
+    excuses: tuple[Excuse, ...] = ()
+    """Reasons that permit a violation; the first whose condition is true counts."""
+    explain: Explain
+    """The finding's sentence from its row, which then also has topic and partition."""
+    tie: str = "j.value_id"
+    """What orders findings of one place and time (alias `j`), so that engines agree."""
+
+    compares_times: bool = False
+    """Whether a violation rests on times of several clients. Where these cannot be compared, it is
+    unknown."""
+    excused_by_times: bool = False
+    """Whether a time decides if a violation is permitted: of the send, or of its answer. Where
+    times cannot be compared, a violation is unknown if settings or faults may permit it."""
+    copies_lost_elsewhere: bool = False
+    """Whether another partition than the finding's may have lost the record's copies."""
+    host_load_excuses: bool = False
+    """Whether a slow host, or a lab that failed, may cause a violation without a fault of the
+    cluster. There it is unknown."""
+    despite_host_load: frozenset[str] = frozenset()
+    """Sub-kinds that no delay can cause."""
+
     needs: tuple[str, ...] = ("sends",)
+    """Evidence tables without which nothing can be judged."""
+    reads: tuple[str, ...]
+    """What the queries read beside what excuses read: tables of evidence, derived and shared
+    tables, and columns of derived tables with sources of their own (`parts.clock_moved`)."""
+    rests_on: tuple[str, ...] = RECORDS
+    """Evidence tables behind `slots`, `vals` and the like whose damage leaves a violation in
+    doubt."""
     subjects: tuple[str, ...] = ()
     """Derived tables, and columns of `parts` (`parts.compacted`). In a run where all of these are
     empty, and 0 in every partition, nothing is an opportunity or a violation: it is not queried."""
-    sub_kinds: tuple[str, ...] = ()
-    tie: str = "j.value_id"
-    """What orders findings of one place and time (alias `j`), so that engines agree."""
-    rests_on: tuple[str, ...] = RECORDS
-    """Tables whose damage leaves a violation in doubt."""
     needs_whole_passes: bool = False
     """Whether a final pass that stopped short leaves the guarantee unknown."""
 
+    @property
+    def permitted(self) -> str:
+        """An expression over a violation's row (alias `x`): why it is permitted, or NULL."""
+        cases = " ".join(f"WHEN {one.when} THEN '{one.reason}'" for one in self.excuses)
+        return f"CASE {cases} END" if cases else "CAST(NULL AS STRING)"
+
     def evidence(self) -> frozenset[str]:
-        """Every table whose damage may cause a violation: declared, read, or needed by excuses."""
-        read = set(_TABLE.findall(f"{self.violations} {self.opportunities}"))
-        tables = {*self.rests_on, *self.needs, *(read & SCHEMAS.keys())}
-        words = set(_WORD.findall(f"{self.violations} {self.permitted}"))
-        tables = tables.union(*(_TOLD_BY.get(word, ()) for word in words))
-        return frozenset(tables.union(*(_MADE_OF.get(name, ()) for name in read)))
+        """Every evidence table whose damage may cause a violation, or hide what excuses it."""
+        reads = {*self.reads, *(name for excuse in self.excuses for name in excuse.reads)}
+        return frozenset({*self.rests_on, *self.needs}.union(*map(sources, reads)))
 
     def judged(self) -> str:
         """The violations, each with its permission."""
@@ -162,7 +143,7 @@ class Guarantee:
 
 
 def numbered(judged: str) -> str:
-    """How many values (`FROM vals v ...`) there are, asked of their kinds."""
+    """A query of how many values (`FROM vals v ...`) there are; it reads the counts of `kinds`."""
     return f"SELECT COALESCE(SUM(v.n), 0) AS n {judged.replace('FROM vals v', 'FROM kinds v')}"
 
 

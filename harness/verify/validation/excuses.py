@@ -9,19 +9,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from urteil.harness.verify.evidence import Row
+from urteil.harness.verify.guarantees import GUARANTEES
 from urteil.harness.verify.result import Finding, GuaranteeResult
-
-BY_OTHERS = frozenset({"processed_twice", "unprocessed"})
-"""Guarantees of records whose copies another partition may have lost."""
 
 
 def may_be_excused(one: GuaranteeResult, parts: Sequence[Row]) -> bool:
     """Whether each violation that is shown may be permitted, for all that is known without times:
     by `acks` of its record, or by what was lost in its partition."""
+    guarantee = GUARANTEES[one.name]
     spoilt = {(part["topic"], part["partition"]) for part in parts if part["spoilt_ns"] is not None}
     broken = [finding for finding in one.findings if finding.permitted is None]
-    anywhere = bool(spoilt) and one.name in BY_OTHERS
-    return bool(broken) and all(anywhere or _may_be(finding, spoilt) for finding in broken)
+    anywhere = bool(spoilt) and guarantee.copies_lost_elsewhere
+    return (
+        guarantee.excused_by_times
+        and bool(broken)
+        and all(anywhere or _may_be(finding, spoilt) for finding in broken)
+    )
 
 
 def _may_be(finding: Finding, spoilt: set[tuple[str, int]]) -> bool:

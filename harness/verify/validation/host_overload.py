@@ -7,6 +7,7 @@ from pathlib import Path
 
 from urteil.harness.host_load import METRIC
 from urteil.harness.verify import evidence
+from urteil.harness.verify.guarantees import GUARANTEES
 from urteil.harness.verify.result import GuaranteeResult
 
 MOST = 12.0
@@ -14,18 +15,11 @@ MOST = 12.0
 with Apache Kafka's, and 10 as those started."""
 STRETCH_NS = 10_000_000_000
 
-AT_ONCE = {
-    "kept_too_long": frozenset({"on a replica", "told", "fetched"}),
-    "no_delivery": frozenset({"turned away"}),
-}
-"""Kinds of findings that no lateness makes: deleted records were gone before that was answered, and
-where a log begins its leader knows."""
-
 
 def may_be_lateness(one: GuaranteeResult) -> bool:
-    """Whether lateness may be all that was found."""
-    kinds = {found.sub_kind for found in one.findings if found.permitted is None}
-    return not kinds & AT_ONCE.get(one.name, frozenset())
+    """Whether delays alone may have caused every violation that is shown."""
+    kinds = {finding.sub_kind for finding in one.findings if finding.permitted is None}
+    return not kinds & GUARANTEES[one.name].despite_host_load
 
 
 def describe_overload(run_dir: Path) -> str | None:

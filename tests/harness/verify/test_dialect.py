@@ -17,9 +17,9 @@ from urteil.harness.verify.guarantees import GUARANTEES
 
 
 def _queries() -> Iterator[str]:
-    for name, query in shared_tables.STAGES.items():
+    for name, shared in shared_tables.STAGES.items():
         only = "AND 1 = 0" if name == "keyed" else ""
-        query = query.replace("{in_transactions}", "").replace("{only}", only)
+        query = shared.query.replace("{in_transactions}", "").replace("{only}", only)
         yield query.replace("{scatter}", "").replace("{gather}", "")
     for one in GUARANTEES.values():
         yield one.tally()

@@ -47,4 +47,4 @@ def test_guarantee_without_subject_has_the_result_of_its_queries(
 def test_subjects_are_derived_tables_or_columns_of_parts(name: str) -> None:
     for subject in GUARANTEES[name].subjects:
         column = subject.removeprefix("parts.")
-        assert subject in DERIVED or (column != subject and column in DERIVED["parts"].names)
+        assert subject in DERIVED or (column != subject and column in DERIVED["parts"].schema.names)

@@ -102,6 +102,18 @@ GUARANTEE = Guarantee(
     "the records that were committed to the log.",
     source="Kafka documentation, Consumer Configs: session.timeout.ms; 4.6 Message Delivery "
     "Semantics; KIP-62; KIP-345",
+    sub_kinds={
+        "group stands still": "a group received nothing of a partition",
+        "consumer stands still": "a reader without a group received nothing of a partition",
+        "final reader stands still": "a final reader received nothing of a partition",
+        "commits stand still": "every commit of a group failed",
+        "member put out": "a member that polled was removed from its group again and again",
+        "put out at takeover": "a new coordinator removed a member before its session timeout",
+        "left behind": "a partition of a member that left was not assigned again",
+        "kept dead": "a partition of a member whose session had expired was not assigned again",
+        "rebalanced": "a static member that returned in time caused a rebalance",
+        "turned away": "a final reader received a log start at which a fetch is out of range",
+    },
     opportunities=f"""SELECT SUM(o.n) AS n
 FROM (SELECT COUNT(*) AS n FROM calms c WHERE c.moved = 1 OR ({_STILL})
       UNION ALL SELECT COUNT(*) FROM expulsions UNION ALL SELECT COUNT(*) FROM departures
@@ -138,23 +150,18 @@ UNION ALL
 SELECT 'turned away', t.p, t.from_offset, t.first_ns, t.last_ns, t.client, NULL, t.times,
   CAST(t.last_ns - t.first_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE) {_TURNED_AWAY}""",
     explain=_explain,
+    tie="j.who",
+    compares_times=True,
+    host_load_excuses=True,
+    despite_host_load=frozenset({"turned away"}),
     needs=("sends", "polls"),
+    reads=(
+        *("vals", "parts", "answers", "calms", "expulsions", "departures", "returns"),
+        *("passes", "polls"),
+    ),
     rests_on=(
         *("sends", "replicas", "logs", "polls", "clients", "faults", "states", "commits"),
         *("assignments", "passes", "offset_answers"),
     ),
     subjects=("calms", "expulsions", "departures", "returns", "answers"),
-    sub_kinds=(
-        "group stands still",
-        "consumer stands still",
-        "final reader stands still",
-        "commits stand still",
-        "member put out",
-        "put out at takeover",
-        "left behind",
-        "kept dead",
-        "rebalanced",
-        "turned away",
-    ),
-    tie="j.who",
 )

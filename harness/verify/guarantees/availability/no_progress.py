@@ -101,6 +101,12 @@ GUARANTEE = Guarantee(
     promise="With N replicas and min.insync.replicas of M, a partition stays available for writes "
     "through the failure of N-M brokers, once leadership has moved.",
     source="Kafka documentation, 4.7 Replication: Availability and Durability Guarantees",
+    sub_kinds={
+        "stalled": "no acknowledgement during a fault, after the time to move leadership",
+        "not resumed": "no acknowledgement after healing, although two producers waited",
+        "stopped": "no acknowledgement without any fault, although two producers waited",
+        "transactions stopped": "no transaction ended as requested, without any fault",
+    },
     opportunities=f"""SELECT SUM(b.n) AS n FROM (SELECT COUNT(*) AS n {_TRIED}
       UNION ALL SELECT COUNT(*) AS n {_RESUMED} UNION ALL SELECT COUNT(*) FROM quiets t
       JOIN (SELECT k.p, MIN(k.first_ns) AS first_ns FROM ticks k GROUP BY k.p) b
@@ -127,9 +133,14 @@ SELECT 'transactions stopped', CAST(NULL AS INT), NULL, t.from_ns, t.to_ns, NULL
   CAST(t.to_ns - t.from_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE), CAST(t.tried AS BIGINT), t.grp
 FROM standstills t WHERE t.ended = 0 AND t.tried > 2 AND (t.clients > 1 OR t.tried > 5)""",
     explain=_explain,
+    tie="j.fault, j.targets, j.grp",
+    compares_times=True,
+    host_load_excuses=True,
     needs=("sends",),
+    reads=(
+        *("vals", "tries", "ticks", "killed", "trials", "resumptions", "standstills"),
+        *("quiets", "clients"),
+    ),
     rests_on=("sends", "faults", "states", "clients"),
     subjects=("trials", "resumptions", "quiets", "standstills"),
-    sub_kinds=("stalled", "not resumed", "stopped", "transactions stopped"),
-    tie="j.fault, j.targets, j.grp",
 )

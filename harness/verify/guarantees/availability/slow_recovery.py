@@ -61,6 +61,18 @@ GUARANTEE = Guarantee(
     source="Kafka documentation, 4.7 Replication; 6.1 Basic Kafka Operations: Graceful shutdown, "
     "Balancing leadership; KIP-455; KIP-460; unclean.leader.election.enable; the deadline is the "
     "scenario's",
+    sub_kinds={
+        "late": "a partition had no leader or no complete ISR at the deadline",
+        "not moved": "a reassignment was not complete",
+        "not deleted": "a deleted topic still existed",
+        "not done": "an accepted administrative request had no effect",
+        "not elected": "a preferred leader never led, although its election was acknowledged",
+        "not given back": "automatic rebalancing did not return leadership to the preferred leader",
+        "not handed over": "a broker that shut down cleanly still led a partition",
+        "fell out": "replicas stayed outside the ISR without a fault",
+        "leaderless": "a partition had no leader although an eligible replica was running",
+        "kept in sync": "a former leader that stopped was still in the ISR of its successor",
+    },
     opportunities="SELECT SUM(o.n) AS n FROM (SELECT COUNT(*) AS n FROM recoveries r "
     "WHERE r.judged = 1 UNION ALL SELECT COUNT(*) FROM chores c) o",
     violations="""
@@ -73,19 +85,10 @@ SELECT c.kind, c.p, NULL, c.from_ns, c.to_ns, NULL, NULL,
   (c.to_ns - c.from_ns) / 1000000000.0, c.limit_s, c.asked, c.stands
 FROM chores c WHERE c.late = 1""",
     explain=_explain,
-    needs=("states",),
-    rests_on=("faults", "states"),
-    sub_kinds=(
-        "late",
-        "not moved",
-        "not deleted",
-        "not done",
-        "not elected",
-        "not given back",
-        "not handed over",
-        "fell out",
-        "leaderless",
-        "kept in sync",
-    ),
     tie="j.fault, j.targets, j.asked",
+    compares_times=True,
+    host_load_excuses=True,
+    needs=("states",),
+    reads=("recoveries", "chores"),
+    rests_on=("faults", "states"),
 )

@@ -26,14 +26,18 @@ GUARANTEE = Guarantee(
     promise="Failures of other brokers, of ZooKeeper, of the network or of a broker's own process "
     "do not end the broker for good: it continues, or starts again.",
     source="Kafka documentation, 4.7 Replication: Kafka handles failures in the fail/recover model",
+    sub_kinds={
+        "running": "the broker exited while it was running",
+        "starting": "the broker exited while it was starting",
+    },
     opportunities="SELECT COUNT(*) AS n FROM ends e",
     violations="""
 SELECT e.kind AS sub_kind, CAST(NULL AS INT) AS p, CAST(NULL AS BIGINT) AS off, e.at_ns,
   e.at_ns AS until_ns, e.broker, e.exit_code
 FROM ends e WHERE e.exit_code IS NOT NULL""",
     explain=_explain,
-    needs=("samples",),
-    rests_on=("samples", "faults"),
-    sub_kinds=("running", "starting"),
     tie="j.broker, j.exit_code",
+    needs=("samples",),
+    reads=("ends",),
+    rests_on=("samples", "faults"),
 )

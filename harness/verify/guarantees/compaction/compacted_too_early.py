@@ -12,7 +12,8 @@ from typing import Any
 
 from urteil.harness.verify.derived.retention_promises import STOPPING_NS
 from urteil.harness.verify.guarantees.base import Guarantee, place
-from urteil.harness.verify.guarantees.compaction.keys import FLOORS, LOSABLE, WHOSE
+from urteil.harness.verify.guarantees.compaction.keys import FLOORS, WHOSE
+from urteil.harness.verify.guarantees.losses import losable
 
 _ACTIVE = """
 LEFT JOIN (SELECT q.p, CASE WHEN MIN(r.segment_base) < MAX(r.segment_base)
@@ -47,6 +48,10 @@ GUARANTEE = Guarantee(
     promise="The active segment is never compacted, and a message stays uncompacted at least for "
     "min.compaction.lag.ms after it was written.",
     source="Kafka documentation, 4.8 Log Compaction; KIP-58",
+    sub_kinds={
+        "active segment": "the record was in the active segment",
+        "inside the lag": "the record was younger than min.compaction.lag.ms",
+    },
     opportunities=f"SELECT COUNT(*) AS n {_FROM} {_JUDGED}",
     violations=f"""
 SELECT CASE WHEN k.off >= {_TOLD} THEN 'active segment' ELSE 'inside the lag' END
@@ -55,8 +60,9 @@ SELECT CASE WHEN k.off >= {_TOLD} THEN 'active segment' ELSE 'inside the lag' EN
   k.copies, k.log_slots, (q.ends_ns - k.invoke_ns) DIV 1000000 AS age_ms, {WHOSE}
 {_FROM} LEFT JOIN cover c ON c.p = k.p AND k.off >= c.lo AND k.off < c.hi
 {FLOORS} {_JUDGED} AND {_GONE}""",
-    permitted=LOSABLE,
+    excuses=losable(),
     explain=_explain,
+    compares_times=True,
+    reads=("keyed", "parts", "cover", "floors", "replicas", "parts.clock_moved", "parts.trimmed"),
     subjects=("parts.compacted",),
-    sub_kinds=("active segment", "inside the lag"),
 )

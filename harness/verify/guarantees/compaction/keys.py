@@ -7,17 +7,6 @@ FLOORS = """
 LEFT JOIN floors f ON f.p = k.p AND k.invoke_ns >= f.from_ns AND k.invoke_ns < f.to_ns
 """
 
-LOSABLE = """CASE WHEN x.acks = 0 AND x.n_reads = 0 THEN 'acks=0 promises nothing'
-  WHEN x.acks = 1 AND x.n_reads = 0 AND x.off >= x.any_floor
-    THEN 'acks=1: not replicated when leadership changed'
-  WHEN x.unclean_on = 1 AND x.off >= x.unclean_floor
-    THEN 'an unclean election began below this offset'
-  WHEN x.off >= x.lost_floor THEN 'a fault took it from every replica that was in sync' END"""
-"""What may have taken a record away, beside the cleaner: for rows with WHOSE."""
-
-LATEST_LOSABLE = LOSABLE.replace("x.off", "x.latest_off")
-"""The same of the last record of a key, where `off` is that of the older one that is shown."""
-
 WHOSE = """k.acks, k.n_reads, q.unclean_on, COALESCE(f.any_floor, 0) AS any_floor,
   COALESCE(f.unclean_floor, 0) AS unclean_floor, f.lost_floor"""
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import Guarantee, place
+from urteil.harness.verify.guarantees.base import Guarantee, only_where, place
 from urteil.harness.verify.guarantees.compaction.keys import (
     COMMITTED,
     FLOORS,
-    LOSABLE,
     UNSERVED,
     WHOSE,
 )
+from urteil.harness.verify.guarantees.losses import losable
 from urteil.harness.verify.plurals import counted
 
 _JUDGED = """
@@ -50,6 +50,13 @@ GUARANTEE = Guarantee(
     promise="Log compaction ensures that Kafka will always retain at least the last known value "
     "for each message key within the log of data for a single topic partition.",
     source="Kafka documentation, 4.8 Log Compaction",
+    sub_kinds={
+        "absent": "no record of the key is in the final leader's log",
+        "older shown": "the final leader's log has only older records of the key",
+        "on some replicas": "other replicas have the value, the final leader does not",
+        "not on a follower": "a follower whose log covers the offset lacks the value",
+        "not served": "a complete final pass over the offset did not deliver the value",
+    },
     opportunities=f"SELECT COUNT(*) AS n FROM keyed k JOIN parts q ON q.p = k.p {_JUDGED}",
     violations=f"""
 SELECT CASE WHEN {UNSERVED} THEN 'not served'
@@ -61,8 +68,9 @@ FROM keyed k JOIN parts q ON q.p = k.p
 LEFT JOIN cover c ON c.p = k.p AND k.off >= c.lo AND k.off < c.hi {COMMITTED} {FLOORS} {_JUDGED}
   AND (k.log_slots = 0 OR {UNSERVED}
     OR (k.copies < c.copies AND k.off < q.agreed_end))""",
-    permitted=f"CASE WHEN x.sub_kind = 'not served' THEN NULL ELSE ({LOSABLE}) END",
+    excuses=only_where("x.sub_kind <> 'not served'", losable()),
     explain=_explain,
+    excused_by_times=True,
+    reads=("committed", "keyed", "parts", "cover", "floors"),
     subjects=("parts.compacted",),
-    sub_kinds=("absent", "older shown", "on some replicas", "not on a follower", "not served"),
 )

@@ -6,6 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import SLOT, Guarantee, numbered, place
+from urteil.harness.verify.guarantees.losses import (
+    RETRIED,
+    REUSED_OFFSET,
+    destroyed,
+    unclean_election,
+)
 
 _JUDGED = """
 FROM vals v JOIN parts q ON q.p = v.sent_p
@@ -30,6 +36,10 @@ GUARANTEE = Guarantee(
     promise="The offset for a message never changes, and the ordering of messages is always "
     "maintained: compaction removes some, but never re-orders them.",
     source="Kafka documentation, 4.8 Log Compaction: guarantees",
+    sub_kinds={
+        "renumbered": "the record lies at another offset, or at two",
+        "reordered": "the record lies below the base offset of its batch",
+    },
     opportunities=numbered(_JUDGED),
     violations=f"""
 SELECT 'renumbered' AS sub_kind, v.p, COALESCE(v.ack_off, v.shown_slot % {SLOT}) AS off,
@@ -48,12 +58,9 @@ SELECT 'reordered', q.p, r.offset, NULL, NULL, r.value_id, NULL, -1, MAX(r.batch
 FROM replicas r JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.partition
 WHERE q.compacted = 1 AND q.ours = 1 AND r.offset < r.batch_base
 GROUP BY q.p, r.offset, r.value_id, q.unclean_on, q.unclean_floor""",
-    permitted="CASE WHEN x.idempotent = 0 THEN 'without idempotence a retry may append again' "
-    "WHEN x.acks = 1 AND x.off >= x.any_floor THEN 'acks=1: truncated offsets are used again' "
-    "WHEN x.unclean_on = 1 AND x.off >= x.unclean_floor "
-    "THEN 'an unclean election began below this offset' "
-    "WHEN x.off >= x.lost_floor THEN 'a fault took it from every replica that was in sync' END",
+    excuses=(RETRIED, REUSED_OFFSET, unclean_election(), destroyed()),
     explain=_explain,
+    excused_by_times=True,
+    reads=("odd", "kinds", "parts", "floors", "replicas"),
     subjects=("parts.compacted",),
-    sub_kinds=("renumbered", "reordered"),
 )

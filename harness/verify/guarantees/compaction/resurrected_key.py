@@ -6,7 +6,8 @@ than delete.retention.ms may have seen the value and missed the tombstone."""
 from __future__ import annotations
 
 from urteil.harness.verify.guarantees.base import Guarantee, place
-from urteil.harness.verify.guarantees.compaction.keys import LATEST_LOSABLE, latest, older
+from urteil.harness.verify.guarantees.compaction.keys import latest, older
+from urteil.harness.verify.guarantees.losses import losable
 
 GUARANTEE = Guarantee(
     name="resurrected_key",
@@ -15,13 +16,18 @@ GUARANTEE = Guarantee(
     promise="A message with a key and a null payload is treated as a delete from the log: it "
     "removes any prior message with that key, as for any new message with it.",
     source="Kafka documentation, 4.8 Log Compaction: delete.retention.ms",
+    sub_kinds={
+        "in the log": "in the final leader's log",
+        "in a pass": "in a complete final pass",
+    },
     opportunities=latest(1),
     violations=older(1, excused="h.took_ns <= q.delete_retention_ns"),
-    permitted=LATEST_LOSABLE,
+    excuses=losable("x.latest_off"),
     explain=lambda row: (
         f"Key {row['key']!r} was deleted by {row['latest_value_id']} at offset "
         f"{row['latest_off']}, yet shows {row['value_id']} at {place(row)} ({row['sub_kind']})."
     ),
+    compares_times=True,
+    reads=("keyed", "parts", "floors", "damaged", "reads", "passes"),
     subjects=("parts.compacted",),
-    sub_kinds=("in the log", "in a pass"),
 )

@@ -14,7 +14,8 @@ from typing import Any
 
 from urteil.harness.verify.derived.state_spans import FOREVER_NS
 from urteil.harness.verify.guarantees.base import Guarantee, place
-from urteil.harness.verify.guarantees.compaction.keys import LATEST_LOSABLE, latest, older
+from urteil.harness.verify.guarantees.compaction.keys import latest, older
+from urteil.harness.verify.guarantees.losses import losable
 
 _SLACK_NS = 15_000_000_000
 
@@ -67,6 +68,12 @@ GUARANTEE = Guarantee(
     "record stays ineligible for compaction; tombstones are cleared out of the log after "
     "delete.retention.ms.",
     source="Kafka documentation, 4.8 Log Compaction; KIP-354; KIP-534; KAFKA-5413",
+    sub_kinds={
+        "in the log": "in the final leader's log",
+        "in a pass": "in a complete final pass",
+        "not cleaned": "an overwritten value stayed longer than max.compaction.lag.ms",
+        "tombstone kept": "a tombstone stayed longer than delete.retention.ms and a cleaning",
+    },
     opportunities=f"SELECT COALESCE(SUM(u.n), 0) AS n FROM ({latest(0)} "
     f"UNION ALL SELECT COUNT(*) AS n {_DUE} UNION ALL SELECT COUNT(*) AS n {_OVER}) u",
     violations=f"""
@@ -77,8 +84,12 @@ SELECT 'not cleaned', k.p, k.off, k.next_ns, k.next_ns, k.value_id, k.key, k.nex
 UNION ALL
 SELECT 'tombstone kept', k.p, k.off, k.complete_ns, k.complete_ns, k.value_id, k.key, k.value_id,
   k.off, -1, k.n_reads, 0, 0, 0, CAST(NULL AS BIGINT) {_OVER} AND k.log_slots > 0""",
-    permitted=LATEST_LOSABLE,
+    excuses=losable("x.latest_off"),
     explain=_explain,
+    compares_times=True,
+    reads=(
+        *("keyed", "parts", "floors", "damaged", "reads", "passes", "parts.calm_ns"),
+        *("parts.clock_moved", "parts.trimmed"),
+    ),
     subjects=("parts.compacted",),
-    sub_kinds=("in the log", "in a pass", "not cleaned", "tombstone kept"),
 )

@@ -6,14 +6,14 @@ Overwritten tombstones may be removed at once. Where a clock was moved, nothing 
 from __future__ import annotations
 
 from urteil.harness.verify.derived.retention_promises import STOPPING_NS
-from urteil.harness.verify.guarantees.base import Guarantee, place
+from urteil.harness.verify.guarantees.base import Guarantee, only_where, place
 from urteil.harness.verify.guarantees.compaction.keys import (
     COMMITTED,
     FLOORS,
-    LOSABLE,
     UNSERVED,
     WHOSE,
 )
+from urteil.harness.verify.guarantees.losses import losable
 
 _JUDGED = """
 WHERE k.outcome = 'ok' AND k.off = k.last_off AND k.open_n = 0 AND k.tombstone = 1
@@ -28,6 +28,11 @@ GUARANTEE = Guarantee(
     promise="delete.retention.ms is the time to retain delete tombstone markers for log compacted "
     "topics: a bound on the time in which a consumer must complete a read from offset 0.",
     source="Kafka documentation, 3.2 Topic Configs: delete.retention.ms; KIP-534",
+    sub_kinds={
+        "absent": "the final leader's log lacks the tombstone",
+        "on some replicas": "a replica whose log covers the offset lacks the tombstone",
+        "not served": "a complete final pass over the offset did not deliver the tombstone",
+    },
     opportunities=f"SELECT COUNT(*) AS n FROM keyed k JOIN parts q ON q.p = k.p {_JUDGED} {_YOUNG}",
     violations=f"""
 SELECT CASE WHEN k.log_slots > 0 AND k.copies >= c.copies THEN 'not served'
@@ -38,12 +43,13 @@ SELECT CASE WHEN k.log_slots > 0 AND k.copies >= c.copies THEN 'not served'
 FROM keyed k JOIN parts q ON q.p = k.p
 LEFT JOIN cover c ON c.p = k.p AND k.off >= c.lo AND k.off < c.hi {COMMITTED} {FLOORS} {_JUDGED}
   {_YOUNG} AND (k.log_slots = 0 OR {UNSERVED} OR k.copies < c.copies)""",
-    permitted=f"CASE WHEN x.sub_kind = 'not served' THEN NULL ELSE ({LOSABLE}) END",
+    excuses=only_where("x.sub_kind <> 'not served'", losable()),
     explain=lambda row: (
         f"The tombstone {row['value_id']} of key {row['key']!r} at {place(row)} is gone "
         f"({row['sub_kind']}) at most {row['age_ms']} ms after it was sent; "
         f"delete.retention.ms is {row['retention_ms']}."
     ),
+    compares_times=True,
+    reads=("committed", "keyed", "parts", "cover", "floors", "parts.clock_moved", "parts.trimmed"),
     subjects=("parts.compacted",),
-    sub_kinds=("absent", "on some replicas", "not served"),
 )

@@ -59,6 +59,12 @@ GUARANTEE = Guarantee(
     about="a record whose send certainly failed is visible",
     promise="A request that is answered with an error that rules out its append is not appended.",
     source="Kafka protocol guide, Error Codes; KAFKA-13574 for those that rule out nothing",
+    sub_kinds={
+        "read": "a reader received a record of a failed send",
+        "on disk": "a log holds a record of a failed send",
+        "aborted transaction": "a reader of committed records received an aborted record",
+        "aborted and cleaned": "the same in a compacted topic, whose marker may be cleaned",
+    },
     opportunities=f"""
 SELECT COUNT(*) + (SELECT COUNT(*) FROM slots s WHERE s.on_leader = 1 AND s.marks = 1) AS n
 {_JUDGED}""",
@@ -77,8 +83,9 @@ UNION ALL
 SELECT 'aborted and cleaned', v.p, v.shown_slot % {SLOT}, v.invoke_ns, v.read_ns, v.value_id,
   v.client, 'an abort', v.n_reads, v.copies,
   CASE WHEN t.begin_ns < q.spoilt_ns THEN 1 ELSE 0 END {_CLEANED}""",
-    permitted=f"CASE WHEN x.spoiled = 1 THEN '{SPOILED}' END",
+    excuses=(SPOILED,),
     explain=_explain,
+    excused_by_times=True,
+    reads=("slots", "vals", "odd", "parts", "txn_p", "clients", "reads", "parts.spoilt_ns"),
     rests_on=("sends", "reads", "replicas", "clients"),
-    sub_kinds=("read", "on disk", "aborted transaction", "aborted and cleaned"),
 )

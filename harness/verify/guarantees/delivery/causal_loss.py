@@ -6,7 +6,7 @@ acknowledged, or had read, before it sent the surviving one."""
 from __future__ import annotations
 
 from urteil.harness.verify.guarantees.base import Guarantee, numbered, place
-from urteil.harness.verify.guarantees.delivery.lost_write import LOST, PERMITTED
+from urteil.harness.verify.guarantees.delivery.lost_write import LOSABLE, LOST
 
 _LAST = """
 SELECT v.client, MAX(v.invoke_ns) AS last_ns FROM vals v JOIN parts q ON q.p = v.sent_p
@@ -35,6 +35,10 @@ GUARANTEE = Guarantee(
     promise="A committed message is not lost, so a message that was sent in knowledge of it does "
     "not survive alone: causal order holds across partitions.",
     source="Kafka documentation, 4.7 Replication; Jepsen, Kafka: causality of sends",
+    sub_kinds={
+        "acknowledged": "the client had received the acknowledgement of the lost record",
+        "read": "the client had read the lost record",
+    },
     opportunities=numbered(
         "FROM vals v WHERE v.sent = 1 AND v.acks = -1 AND v.outcome = 'ok' AND v.log_slots > 0"
     ),
@@ -46,11 +50,15 @@ FROM ({_KNEW.replace("AS sub_kind, l.*", "AS known, l.*")}) k
 JOIN ({_LAST}) s ON s.client = k.knower AND s.last_ns > k.knew_ns
 GROUP BY k.known, k.p, k.off, k.at_ns, k.value_id, k.knower, k.acks, k.n_reads, k.log_slots,
   k.unclean_on, k.any_floor, k.unclean_floor, k.lost_floor""",
-    permitted=PERMITTED,
+    excuses=LOSABLE,
     explain=lambda row: (
         f"{row['client']} knew of {row['value_id']} at {place(row)} ({row['sub_kind']}), which is "
         "lost, before it sent records that survive."
     ),
-    sub_kinds=("acknowledged", "read"),
     tie="j.value_id, j.client",
+    compares_times=True,
+    reads=(
+        *("slots", "vals", "odd", "known_commits", "unplaced", "kinds", "ticks", "parts"),
+        *("floors", "reads", "parts.flushed_ns", "parts.spoilt_ns"),
+    ),
 )

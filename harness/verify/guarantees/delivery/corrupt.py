@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import Guarantee, place
+from urteil.harness.verify.guarantees.base import Excuse, Guarantee, place
 from urteil.harness.verify.guarantees.delivery.misplaced_ack import TIMED
 
 _RETIMED = f"""
@@ -104,6 +104,14 @@ GUARANTEE = Guarantee(
     "message.timestamp.before.max.ms or message.timestamp.after.max.ms.",
     source="Kafka documentation, 5.3 Message Format: Record Batch; 3.2 Topic Configs; KIP-98; "
     "KIP-937",
+    sub_kinds={
+        "served": "a reader received another checksum or timestamp than was sent",
+        "on disk": "a replica's log holds another checksum or timestamp than was sent",
+        "batch": "a reader rejected a batch for its CRC-32C",
+        "too large": "a batch larger than max.message.bytes was appended",
+        "too old": "an accepted timestamp lies before message.timestamp.before.max.ms",
+        "too new": "an accepted timestamp lies beyond message.timestamp.after.max.ms",
+    },
     opportunities="SELECT COALESCE(SUM(s.n_reads + s.copies), 0) AS n FROM slots s "
     "JOIN parts q ON q.p = s.p WHERE q.sums_told = 1",
     violations=f"""
@@ -126,13 +134,25 @@ FROM {_BEYOND} b WHERE b.past_ms IS NOT NULL OR b.future_ms IS NOT NULL
 UNION ALL
 SELECT 'batch', d.p, d.off, d.at_ns, d.until_ns, NULL, 0, 0, 0, NULL, NULL, d.client, d.hurt
 FROM {_BATCHES} d""",
-    permitted="CASE WHEN x.hurt > 0 "
-    "THEN 'a fault damaged a disk, and brokers do not check what they read' "
-    "WHEN x.sub_kind <> 'batch' AND x.value_id IS NULL AND x.foreign_on = 1 "
-    "THEN 'others write to this topic: a record that names no send of this run may be theirs' END",
+    excuses=(
+        Excuse(
+            when="x.hurt > 0",
+            reason="a fault damaged a disk, and brokers do not check what they read",
+            reads=("faults",),
+        ),
+        Excuse(
+            when="x.sub_kind <> 'batch' AND x.value_id IS NULL AND x.foreign_on = 1",
+            reason="others write to this topic: a record that names no send of this run may be "
+            "theirs",
+        ),
+    ),
     explain=_explain,
-    needs=(),
-    rests_on=("sends", "reads", "replicas", "polls", "faults"),
-    sub_kinds=("served", "on disk", "batch", "too large", "too old", "too new"),
     tie="j.value_id, j.client",
+    needs=(),
+    reads=(
+        *("slots", "vals", "odd", "parts", "settings", "clients", "sends", "reads"),
+        *("polls", "replicas", "parts.clock_moved", "parts.future_ms", "parts.max_bytes"),
+        *("parts.past_ms", "parts.sent_times"),
+    ),
+    rests_on=("sends", "reads", "replicas", "polls", "faults"),
 )

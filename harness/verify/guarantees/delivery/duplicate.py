@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import SLOT, Guarantee, numbered, place
+from urteil.harness.verify.guarantees.losses import RETRIED
 from urteil.harness.verify.plurals import counted, times
 
 
@@ -34,6 +35,11 @@ GUARANTEE = Guarantee(
     promise="The idempotent producer ensures that exactly one copy of each message is written to "
     "the stream, retries included.",
     source="Kafka documentation, 3.3 Producer Configs: enable.idempotence; KIP-98",
+    sub_kinds={
+        "log": "twice in the final leader's log",
+        "pass": "at several offsets in one final pass",
+        "one offset twice": "one final pass delivered one offset more than once",
+    },
     opportunities=numbered(
         "FROM vals v WHERE v.sent = 1 AND v.idempotent = 1 "
         "AND (v.log_slots > 0 OR v.seen_slots > 0)"
@@ -51,8 +57,8 @@ SELECT 'one offset twice', s.p, s.off, v.invoke_ns, v.complete_ns, s.value_id, v
   1, s.off, s.n_final, s.p
 FROM slots s JOIN vals v ON v.value_id = s.value_id 
 WHERE v.sent = 1 AND s.n_final > bit_count(s.seen)""",
-    permitted="CASE WHEN x.idempotent = 0 THEN 'without idempotence a retry may append again' END",
+    excuses=(RETRIED,),
     explain=_explain,
+    reads=("slots", "vals", "odd", "kinds"),
     rests_on=("sends", "reads", "replicas"),
-    sub_kinds=("log", "pass", "one offset twice"),
 )

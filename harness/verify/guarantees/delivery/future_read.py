@@ -7,7 +7,7 @@ where the end of an earlier transaction may have reached this one."""
 from __future__ import annotations
 
 from urteil.harness.verify.guarantees.base import SLOT, Guarantee, numbered, place
-from urteil.harness.verify.guarantees.transactions.torn_txn import OF_TXN, PERMITTED, SPOILS
+from urteil.harness.verify.guarantees.transactions.torn_txn import EXCUSES, OF_TXN, SPOILS
 
 _JUDGED = "FROM vals v WHERE v.sent = 1 AND v.n_reads > 0"
 
@@ -17,6 +17,10 @@ GUARANTEE = Guarantee(
     about="a record was read before it was sent",
     promise="A consumer receives what producers have published.",
     source="Kafka documentation, 1.1 Introduction; causality under one monotonic clock",
+    sub_kinds={
+        "before its send": "the poll returned before the send was invoked",
+        "before its commit": "a reader of committed records received it before the commit request",
+    },
     opportunities=numbered(_JUDGED),
     violations=f"""
 SELECT 'before its send' AS sub_kind, v.p, v.read_slot % {SLOT} AS off, v.read_ns AS at_ns,
@@ -30,13 +34,14 @@ JOIN reads r ON r.value_id = v.value_id
 JOIN clients c ON c.client = r.client AND c.session = r.session
 WHERE c.isolation = 'read_committed' AND r.read_ns < t.commit_ns
 GROUP BY v.p, v.read_slot, v.value_id, v.client""",
-    permitted=PERMITTED,
+    excuses=EXCUSES,
     explain=lambda row: (
         f"{row['value_id']} was read at {place(row)} "
         f"{(row['invoke_ns'] - row['read_ns']) / 1e6:.3f} ms "
         f"{'before it was sent' if row['sub_kind'] == 'before its send' else row['sub_kind']}."
     ),
+    compares_times=True,
     needs=("sends", "reads"),
+    reads=("vals", "odd", "kinds", "parts", "txn_p", "clients", "reads", "parts.spoilt_ns"),
     rests_on=("sends", "reads", "txns", "clients"),
-    sub_kinds=("before its send", "before its commit"),
 )

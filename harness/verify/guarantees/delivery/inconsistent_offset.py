@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from urteil.harness.verify.derived.state_spans import FOREVER_NS
-from urteil.harness.verify.guarantees.base import FELL, Guarantee, place
+from urteil.harness.verify.guarantees.base import Guarantee, place
+from urteil.harness.verify.guarantees.losses import LOSSES_SHOWN
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -28,6 +29,10 @@ GUARANTEE = Guarantee(
     promise="The offset uniquely identifies each record within the partition, and committed "
     "records do not change.",
     source="Kafka documentation, 1.1 Introduction; 4.7 Replication",
+    sub_kinds={
+        "read": "a reader or the final leader's log shows one of the records",
+        "acknowledgement": "only acknowledgements show one of the records",
+    },
     opportunities="SELECT COUNT(*) AS n FROM slots s WHERE s.value_id IS NOT NULL "
     "AND s.n_reads + s.on_leader + s.acked_all >= 2",
     violations=f"""
@@ -46,7 +51,8 @@ LEFT JOIN odd v ON v.value_id = s.value_id
 WHERE r.rivals > 1 AND s.value_id IS NOT NULL
   AND (s.n_reads > 0 OR s.on_leader = 1 OR s.acked_all > 0)
 GROUP BY s.p, s.off""",
-    permitted=FELL,
+    excuses=LOSSES_SHOWN,
     explain=_explain,
-    sub_kinds=("read", "acknowledgement"),
+    excused_by_times=True,
+    reads=("slots", "odd", "shared", "parts"),
 )

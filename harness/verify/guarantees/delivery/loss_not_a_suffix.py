@@ -16,6 +16,9 @@ GUARANTEE = Guarantee(
     promise="Unclean leader election may lose the messages that the new leader did not have; what "
     "lies below the point where their logs part is kept.",
     source="Kafka documentation, 4.7 Replication: Unclean leader election; KIP-101",
+    sub_kinds={
+        "below the epoch": "lost below the start of every unclean epoch after its send",
+    },
     opportunities=numbered(
         "FROM vals v JOIN parts q ON q.p = v.sent_p WHERE v.outcome = 'ok' AND v.acks = -1 "
         "AND q.unclean_on = 1 AND q.unclean_floor < q.log_end"
@@ -30,6 +33,10 @@ WHERE l.unclean_on = 1 AND l.acks = -1 AND l.log_slots = 0 AND l.off < l.unclean
         f"{row['value_id']} was acknowledged with acks=all at {place(row)} and is lost, below "
         "where any unclean epoch after it began."
     ),
+    excused_by_times=True,
     needs=("sends", "replicas", "states"),
-    sub_kinds=("below the epoch",),
+    reads=(
+        *("slots", "odd", "known_commits", "unplaced", "kinds", "ticks", "parts", "floors"),
+        *("parts.flushed_ns", "parts.lost_floor", "parts.spoilt_ns", "parts.unclean_on"),
+    ),
 )

@@ -16,7 +16,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from urteil.harness.verify.derived.state_spans import NO_OFFSET
-from urteil.harness.verify.guarantees.base import DESTROYED, SLOT, Guarantee, acks, numbered, place
+from urteil.harness.verify.guarantees.base import SLOT, Guarantee, acks, numbered, only_where, place
+from urteil.harness.verify.guarantees.losses import losable
 from urteil.harness.verify.plurals import counted
 from urteil.harness.verify.unplaced_sends import OF_COMMIT, OWED
 
@@ -66,14 +67,8 @@ WHERE l.off >= l.log_start OR (l.off IS NULL AND (l.log_start = 0 OR l.invoke_ns
 """
 
 _OFF = f"COALESCE(x.off, {NO_OFFSET - 1})"
-PERMITTED = f"""CASE WHEN x.log_slots > 0 THEN NULL
-  WHEN x.acks = 0 AND x.n_reads = 0 THEN 'acks=0 promises nothing'
-  WHEN x.acks = 1 AND x.n_reads = 0 AND {_OFF} >= x.any_floor
-    THEN 'acks=1: not replicated when leadership changed'
-  WHEN x.unclean_on = 1 AND {_OFF} >= x.unclean_floor
-    THEN 'an unclean election began below this offset'
-  WHEN {_OFF} >= x.lost_floor THEN '{DESTROYED}' END"""
-"""Acknowledged without an offset it may have stood anywhere: what began after its send decides."""
+LOSABLE = only_where("x.log_slots = 0", losable(_OFF))
+"""A record of unknown offset may have been anywhere: any election after its send excuses it."""
 
 _UNFLUSHED = """x.acks <> -1 OR x.outcome <> 'ok'
   OR x.until_ns >= COALESCE(x.flushed_ns, 0)"""
@@ -116,9 +111,23 @@ GUARANTEE = Guarantee(
     promise="A message will not be lost as long as at least one in-sync replica remains alive "
     "once it is committed, and acks=all acknowledges committed messages only.",
     source="Kafka documentation, 4.6 Message Delivery Semantics, 4.7 Replication",
+    sub_kinds={
+        "prefix": "before every record that the log still shows",
+        "middle": "between records that the log still shows",
+        "tail": "behind the last record that the log shows, or where a later leader epoch began",
+        "unplaced": "acknowledged without an offset",
+        "not served": "in the final leader's log, but not in a complete final pass over its offset",
+    },
     opportunities=numbered(JUDGED),
     violations=LOST,
-    permitted=PERMITTED.replace("x.lost_floor THEN", f"x.lost_floor AND ({_UNFLUSHED}) THEN"),
+    excuses=(
+        *LOSABLE[:-1],
+        LOSABLE[-1].only_where(f"({_UNFLUSHED})"),
+    ),
     explain=_explain,
-    sub_kinds=("prefix", "middle", "tail", "unplaced", "not served"),
+    excused_by_times=True,
+    reads=(
+        *("slots", "odd", "known_commits", "unplaced", "kinds", "ticks", "parts", "floors"),
+        *("parts.flushed_ns", "parts.spoilt_ns"),
+    ),
 )

@@ -11,7 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import DESTROYED, SLOT, Guarantee, numbered, place
+from urteil.harness.verify.guarantees.base import SLOT, Guarantee, numbered, only_where, place
+from urteil.harness.verify.guarantees.losses import (
+    RETRIED,
+    REUSED_OFFSET,
+    destroyed,
+    unclean_election,
+)
 
 _WHERE = """
 WHERE v.outcome = 'ok' AND v.acks <> 0 AND v.ack_off IS NOT NULL AND v.log_slots > 0
@@ -66,6 +72,11 @@ GUARANTEE = Guarantee(
     "assigned in its partition, and the time that the broker set, if it did.",
     source="Kafka protocol guide, Produce response: base_offset, log_append_time_ms; "
     "RecordMetadata",
+    sub_kinds={
+        "elsewhere": "the record lies at another offset than was acknowledged",
+        "without offset": "a record that was sent once was acknowledged without an offset",
+        "another time": "the acknowledgement has another timestamp than the record",
+    },
     opportunities=numbered(f"FROM vals v {_WHERE} AND v.sent_p IS NOT NULL"),
     violations=f"""
 SELECT 'elsewhere' AS sub_kind, v.p, v.ack_off AS off, v.invoke_ns AS at_ns,
@@ -87,13 +98,11 @@ UNION ALL
 SELECT 'another time', v.sent_p, v.ack_off, v.invoke_ns, v.complete_ns, v.value_id, v.client,
   v.acks, NULL, 0, 0, 0, NULL, v.timestamp_ms, t.found_ms, 0, 1
 FROM ({TIMED}) t JOIN odd v ON v.value_id = t.value_id""",
-    permitted="CASE WHEN x.sub_kind <> 'elsewhere' THEN NULL "
-    "WHEN x.again = 1 THEN 'without idempotence a retry may append again' "
-    "WHEN x.acks = 1 AND x.off >= x.any_floor "
-    "THEN 'acks=1: truncated offsets are used again' "
-    "WHEN x.unclean_on = 1 AND x.off >= x.unclean_floor "
-    "THEN 'an unclean election began below this offset' "
-    f"WHEN x.off >= x.lost_floor THEN '{DESTROYED}' END",
+    excuses=only_where(
+        "x.sub_kind = 'elsewhere'",
+        (RETRIED.where("x.again = 1"), REUSED_OFFSET, unclean_election(), destroyed()),
+    ),
     explain=_explain,
-    sub_kinds=("elsewhere", "without offset", "another time"),
+    excused_by_times=True,
+    reads=("odd", "kinds", "parts", "stretches", "floors", "reads", "replicas", "parts.sent_times"),
 )

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import LOSS, Guarantee, place
+from urteil.harness.verify.guarantees.base import Guarantee, place
 from urteil.harness.verify.guarantees.delivery.poll_skip import NO_EVENT
+from urteil.harness.verify.guarantees.losses import LOSSES
 
 _SENT_AWAY = """
 SELECT l.p, l.off, l.at_ns, l.until_ns, l.client, l.session, l.poll, l.value_id
@@ -53,6 +54,11 @@ GUARANTEE = Guarantee(
     promise="The position of the consumer advances automatically every time it receives messages "
     "in a call to poll.",
     source="KafkaConsumer, Offsets and Consumer Position; Kafka documentation, 4.5 The Consumer",
+    sub_kinds={
+        "reads": "a consumer received an offset at or below its last one",
+        "position": "the position of a consumer decreased between two polls",
+        "out of range": "a consumer received OFFSET_OUT_OF_RANGE within the log and was reset",
+    },
     opportunities="SELECT COUNT(*) AS n FROM reads r",
     violations=f"""
 SELECT 'reads' AS sub_kind, g.p, g.off, g.prev_read_ns AS at_ns, g.read_ns AS until_ns, g.client,
@@ -88,10 +94,11 @@ UNION ALL
 SELECT 'out of range', k.p, k.off, k.at_ns, k.until_ns, k.client, k.session, k.poll, k.value_id,
   CAST(NULL AS BIGINT), q.unclean_on, q.unclean_floor, q.lost_floor, q.spoilt_ns
 FROM ({_SENT_AWAY}) k JOIN parts q ON q.p = k.p""",
-    permitted=LOSS,
+    excuses=LOSSES,
     explain=_explain,
-    needs=("reads",),
-    rests_on=("reads", "polls", "clients", "assignments", "logs"),
-    sub_kinds=("reads", "position", "out of range"),
     tie="j.client, j.poll",
+    excused_by_times=True,
+    needs=("reads",),
+    reads=("gaps", "parts", "reads", "passes", "polls", "assignments"),
+    rests_on=("reads", "polls", "clients", "assignments", "logs"),
 )

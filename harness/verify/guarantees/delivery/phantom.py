@@ -54,6 +54,11 @@ GUARANTEE = Guarantee(
     about="a record appears that no client sent, or in another partition, or under another key",
     promise="A consumer sees the records that producers published to that partition, unaltered.",
     source="Kafka documentation, 1.1 Introduction: main concepts; 5.3 Record batch",
+    sub_kinds={
+        "no invocation": "no client of the run sent the value",
+        "another partition": "sent to another partition",
+        "another key": "sent under another key, or without one",
+    },
     opportunities=numbered("FROM vals v WHERE v.shown_slot IS NOT NULL"),
     violations=f"""
 SELECT CASE WHEN v.sent = 0 THEN 'no invocation'
@@ -77,6 +82,6 @@ FROM odd v LEFT JOIN ({_COPIED}) w ON w.copy_id = v.value_id
 WHERE v.shown_slot IS NOT NULL AND v.value_id LIKE 'copy/%' AND w.copy_id IS NULL
   AND split_part(v.value_id, '/', 3) NOT IN (SELECT d.client FROM damaged d)""",
     explain=_explain,
+    reads=("vals", "odd", "kinds", "parts", "damaged", "reads", "replicas"),
     rests_on=("sends", "reads", "replicas"),
-    sub_kinds=("no invocation", "another partition", "another key"),
 )

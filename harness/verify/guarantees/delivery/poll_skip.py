@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import DUE, LOSS, SLOT, Guarantee, place
+from urteil.harness.verify.guarantees.base import DUE, SLOT, Guarantee, place
+from urteil.harness.verify.guarantees.losses import LOSSES
 from urteil.harness.verify.shared_tables import BUCKET
 
 NO_EVENT = """
@@ -83,6 +84,10 @@ GUARANTEE = Guarantee(
     promise="A consumer instance sees records in the order they are stored in the log, and its "
     "position advances over what it was given.",
     source="Kafka documentation, 1.1 Introduction: guarantees; 4.5 The Consumer",
+    sub_kinds={
+        "gap": "between two records that one consumer received",
+        "after a rebalance": "between a member's fetched offset and its first record",
+    },
     opportunities="""SELECT COUNT(*) AS n FROM reads r JOIN parts q
   ON r.topic_id = q.topic_id AND r.partition = q.partition WHERE q.has_log + q.read_log > 0""",
     violations=f"""
@@ -115,13 +120,14 @@ FROM ({_RESUMED}) g JOIN parts q ON q.p = g.p
 JOIN {DUE} s ON s.p = g.p AND s.off > g.prev_off AND s.off < g.off
 WHERE g.off > g.prev_off + 1 AND q.compacted = 0 AND s.off >= q.log_start
 GROUP BY g.p, g.client, g.session, g.pass, g.poll, g.prev_off, g.off, g.value_id""",
-    permitted=LOSS,
+    excuses=LOSSES,
     explain=lambda row: (
         f"{row['client']} {_way(row)} of "
         f"{row['topic']}-{row['partition']}, past the visible record at {place(row)}."
     ),
-    needs=("reads",),
-    rests_on=("reads", "replicas", "polls", "passes", "clients", "commit_reads", "assignments"),
-    sub_kinds=("gap", "after a rebalance"),
     tie="j.client, j.pass, j.poll",
+    compares_times=True,
+    needs=("reads",),
+    reads=("slots", "committed", "gaps", "parts", "reads", "polls", "commit_reads", "assignments"),
+    rests_on=("reads", "replicas", "polls", "passes", "clients", "commit_reads", "assignments"),
 )

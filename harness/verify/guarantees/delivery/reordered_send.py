@@ -6,7 +6,7 @@ committed."""
 
 from __future__ import annotations
 
-from urteil.harness.verify.guarantees.base import EPOCH, SLOT, Guarantee, numbered
+from urteil.harness.verify.guarantees.base import EPOCH, SLOT, Excuse, Guarantee, numbered
 from urteil.harness.verify.unplaced_sends import OF_COMMIT
 
 _ACKED = f"q.p * {SLOT} + v.ack_off"
@@ -40,19 +40,26 @@ GUARANTEE = Guarantee(
     promise="Messages sent by a producer to a particular topic partition will be appended in the "
     "order they are sent.",
     source="Kafka documentation, 1.1 Introduction: guarantees; KIP-98, KAFKA-5494",
+    sub_kinds={
+        "inverted": "the record that was sent later lies first",
+    },
     opportunities=numbered(_JUDGED),
     violations=f"""
 SELECT 'inverted' AS sub_kind, o.p, o.first_slot % {SLOT} AS off, o.invoke_ns AS at_ns,
   o.complete_ns AS until_ns, o.value_id, o.prev_value, o.prev_slot % {SLOT} AS prev_off, o.client,
   o.session, o.pid, o.idempotent, o.acks, c.in_flight
 FROM ({_ORDERED}) o CROSS JOIN settings c WHERE o.first_slot < o.prev_slot""",
-    permitted="CASE WHEN x.idempotent = 0 AND x.in_flight > 1 "
-    "THEN 'several in flight without idempotence' "
-    "WHEN x.acks = 0 THEN 'acks=0: nobody waits for the one before' END",
+    excuses=(
+        Excuse(
+            when="x.idempotent = 0 AND x.in_flight > 1",
+            reason="several in flight without idempotence",
+        ),
+        Excuse(when="x.acks = 0", reason="acks=0: nobody waits for the one before"),
+    ),
     explain=lambda row: (
         f"{row['client']} sent {row['prev_value']} first and {row['value_id']} after it, but they "
         f"lie at offsets {row['prev_off']} and {row['off']} of {row['topic']}-{row['partition']}."
     ),
+    reads=("vals", "known_commits", "kinds", "parts", "settings"),
     rests_on=("sends", "replicas"),
-    sub_kinds=("inverted",),
 )

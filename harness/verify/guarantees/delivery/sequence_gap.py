@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from urteil.harness.verify.derived.state_spans import FOREVER_NS
-from urteil.harness.verify.guarantees.base import EPOCH, Guarantee, place
+from urteil.harness.verify.guarantees.base import EPOCH, Excuse, Guarantee, place
 
 _JUDGED = """
 FROM slots s JOIN parts q ON q.p = s.p
@@ -86,6 +86,14 @@ GUARANTEE = Guarantee(
     "greater than the last committed message from that producer and partition; each new producer "
     "is assigned a unique id.",
     source="KIP-98: Idempotent Producer Guarantees",
+    sub_kinds={
+        "gap": "a sequence is missing",
+        "repeated": "a sequence occurs again, or a lower one follows",
+        "epoch fell": "the producer epoch decreases",
+        "refused": "a leader rejected the next sequence of a producer as out of order",
+        "stripped": "a record lies in the log without its producer id",
+        "shared id": "two producers received one producer id",
+    },
     opportunities=f"SELECT SUM(u.n) AS n FROM (SELECT COUNT(*) AS n {_JUDGED} "
     f"UNION ALL SELECT COUNT(*) AS n {_GIVEN}) u",
     violations=f"""
@@ -111,11 +119,17 @@ FROM ({_STRIPPED}) w
 UNION ALL
 SELECT 'shared id', MIN(a.p), NULL, MIN(a.invoke_ns), MAX(a.complete_ns), NULL, a.offset, NULL,
   NULL, NULL, NULL, NULL, 0, 1 {_GIVEN} GROUP BY a.offset HAVING COUNT(*) > 1""",
-    permitted="CASE WHEN x.may_lack = 1 THEN 'what it had written before may be lost' "
-    "WHEN x.led = 0 THEN 'who refused it had been deposed, and may not have known yet' END",
+    excuses=(
+        Excuse(when="x.may_lack = 1", reason="what it had written before may be lost"),
+        Excuse(
+            when="x.led = 0",
+            reason="who refused it had been deposed, and may not have known yet",
+        ),
+    ),
     explain=_explain,
-    needs=("replicas", "logs"),
-    rests_on=("replicas", "logs", "sends", "clients", "offset_answers", "states"),
-    sub_kinds=("gap", "repeated", "epoch fell", "refused", "stripped", "shared id"),
     tie="j.value_id, j.pid",
+    excused_by_times=True,
+    needs=("replicas", "logs"),
+    reads=("slots", "odd", "parts", "answers", "spans", "sends", "parts.spoilt_ns"),
+    rests_on=("replicas", "logs", "sends", "clients", "offset_answers", "states"),
 )

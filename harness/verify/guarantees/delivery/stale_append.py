@@ -4,7 +4,8 @@ With acks=all in one partition, over all clients."""
 
 from __future__ import annotations
 
-from urteil.harness.verify.guarantees.base import FELL, Guarantee, numbered, place
+from urteil.harness.verify.guarantees.base import Guarantee, numbered, place
+from urteil.harness.verify.guarantees.losses import LOSSES_SHOWN
 
 _SENDS = (
     "FROM vals v WHERE v.outcome = 'ok' AND v.acks = -1 AND v.ack_off IS NOT NULL "
@@ -18,6 +19,9 @@ GUARANTEE = Guarantee(
     promise="The leader appends records in the order in which they arrive, and a record is "
     "acknowledged only after it was appended and committed.",
     source="Kafka documentation, 4.6 Message Delivery Semantics, 4.7 Replication",
+    sub_kinds={
+        "real-time order": "it was sent after a higher offset had been acknowledged",
+    },
     opportunities=numbered(_SENDS),
     violations=f"""
 SELECT 'real-time order' AS sub_kind, t.p, t.off, t.at_ns, t.until_ns, t.value_id, t.done_off,
@@ -34,11 +38,12 @@ FROM (SELECT m.*, MAX(m.acked_off) OVER w AS done_off,
         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)) t
 JOIN parts q ON q.p = t.p
 WHERE t.kind = 0 AND t.done_off > t.off""",
-    permitted=FELL,
+    excuses=LOSSES_SHOWN,
     explain=lambda row: (
         f"{row['value_id']} was sent after offset {row['done_off']} had been acknowledged, but was "
         f"acknowledged at {place(row)}."
     ),
+    compares_times=True,
+    reads=("vals", "kinds", "parts"),
     rests_on=("sends",),
-    sub_kinds=("real-time order",),
 )

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import Guarantee, numbered, place
-from urteil.harness.verify.guarantees.delivery.lost_write import PERMITTED, UNCLEAN_FLOOR
+from urteil.harness.verify.guarantees.delivery.lost_write import LOSABLE, UNCLEAN_FLOOR
 
 _JUDGED = """
 FROM vals v JOIN parts q ON v.sent_p = q.p
@@ -46,6 +46,11 @@ GUARANTEE = Guarantee(
     about="an acknowledged record lies outside the range that final passes reported",
     promise="Consumers receive every committed message of a partition up to its end.",
     source="Kafka documentation, 4.7 Replication; KIP-207",
+    sub_kinds={
+        "beyond the end": "at or beyond every end that a final pass received",
+        "before the begin": "in the final leader's log, below the log start of a final pass",
+        "told too late": "a leader reported a log start above that of every replica's log",
+    },
     opportunities=numbered(_JUDGED),
     violations=f"""
 SELECT CASE WHEN u.ack_off < u.late_begin THEN 'before the begin'
@@ -66,12 +71,13 @@ FROM answers a JOIN parts q ON q.p = a.p
 WHERE a.kind = 'earliest' AND a.error IS NULL AND a.offset > q.one_start AND q.compacted = 0
   AND q.log_end > q.one_start AND q.ours = 1 AND a.offset <> COALESCE(q.late_begin, -1)
 GROUP BY a.p, q.one_start, a.offset, a.node""",
-    permitted=PERMITTED,
+    excuses=LOSABLE,
     explain=_explain,
+    tie="j.value_id, j.late_begin, j.node",
+    excused_by_times=True,
     needs=("sends", "passes"),
+    reads=("odd", "kinds", "parts", "answers", "floors", "parts.late_begin", "parts.spoilt_ns"),
     rests_on=("sends", "passes", "logs", "states", "admin_ops"),
     subjects=("parts.ends_told", "answers"),
-    sub_kinds=("beyond the end", "before the begin", "told too late"),
-    tie="j.value_id, j.late_begin, j.node",
     needs_whole_passes=True,
 )

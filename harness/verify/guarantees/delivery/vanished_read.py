@@ -6,7 +6,8 @@ read_committed, compacted topics and offsets below the log start."""
 
 from __future__ import annotations
 
-from urteil.harness.verify.guarantees.base import LOSS, Guarantee, place
+from urteil.harness.verify.guarantees.base import Guarantee, place
+from urteil.harness.verify.guarantees.losses import LOSSES
 
 _JUDGED = """
 FROM slots s JOIN parts q ON q.p = s.p
@@ -21,6 +22,10 @@ GUARANTEE = Guarantee(
     promise="Only committed messages are given out to consumers, so that they need not worry "
     "about seeing a message that could be lost if the leader fails.",
     source="Kafka documentation, 4.7 Replication",
+    sub_kinds={
+        "gone": "no complete final pass over the offset delivered it",
+        "between passes": "some complete final passes delivered it and others did not",
+    },
     opportunities=f"SELECT COUNT(*) AS n {_JUDGED}",
     violations=f"""
 SELECT CASE WHEN s.seen = 0 THEN 'gone' ELSE 'between passes' END AS sub_kind, s.p, s.off,
@@ -31,11 +36,12 @@ SELECT CASE WHEN s.seen = 0 THEN 'gone' ELSE 'between passes' END AS sub_kind, s
   AND (q.has_log = 1 OR NOT EXISTS (SELECT 1 FROM odd v LEFT JOIN txn_p t ON t.client = v.client
     AND t.session = v.session AND t.txn = v.txn WHERE v.value_id = s.value_id
     AND v.txn IS NOT NULL AND COALESCE(t.fate, '') <> 'committed'))""",
-    permitted=LOSS,
+    excuses=LOSSES,
     explain=lambda row: (
         f"{row['value_id']} was read at {place(row)}, but only {row['passes_with']} of "
         f"{row['passes_over']} complete final passes over that offset delivered it."
     ),
+    excused_by_times=True,
     needs=("reads", "passes"),
-    sub_kinds=("gone", "between passes"),
+    reads=("slots", "odd", "parts", "txn_p"),
 )

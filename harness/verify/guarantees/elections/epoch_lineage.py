@@ -98,6 +98,14 @@ GUARANTEE = Guarantee(
     promise="The leader epoch sequence file maps each leader epoch to the offset at which it "
     "began, and replicas agree on this lineage.",
     source="KIP-101; KIP-279",
+    sub_kinds={
+        "two starts": "replicas know different start offsets of one epoch",
+        "forgotten": "a replica holds the start offset of an epoch and does not know the epoch",
+        "told": "a leader returned another end of an epoch than the final leader's log has",
+        "outside": "a record of the final leader's log lies outside its epoch",
+        "of none": "a record of the final leader's log has an epoch that the log does not know",
+        "read": "a reader received a record with another epoch than the log has",
+    },
     opportunities=f"""
 SELECT SUM(o.n) AS n FROM (
   SELECT COUNT(*) AS n FROM (SELECT e.p, e.epoch {_JUDGED}
@@ -138,8 +146,8 @@ SELECT 'read', h.p, h.high, NULL, NULL, h.leader_epoch, NULL, h.high_epoch
 FROM {_SHOWN} h
 WHERE (h.kept = 1 AND h.high_epoch > h.leader_epoch) OR h.leader_epoch > h.last_epoch""",
     explain=_explain,
-    needs=("logs",),
-    rests_on=("logs",),
-    sub_kinds=("two starts", "forgotten", "told", "outside", "of none", "read"),
     tie="j.leader_epoch, j.other_off",
+    needs=("logs",),
+    reads=("held", "parts", "answers", "spans", "epochs", "logs_p", "reads", "parts.spoilt_ns"),
+    rests_on=("logs",),
 )

@@ -51,6 +51,12 @@ GUARANTEE = Guarantee(
     promise="Leader epochs, controller epochs and partition epochs increase monotonically, which "
     "is what fences stale leaders and controllers.",
     source="KIP-101; KIP-497; Kafka's ZooKeeper data structures",
+    sub_kinds={
+        "leader": "the leader epoch of a partition decreased",
+        "controller": "the controller epoch decreased",
+        "partition": "the version of a partition's state did not increase",
+        "deposed controller": "a controller elected a leader after another had replaced it",
+    },
     opportunities="SELECT COUNT(*) AS n FROM spans s WHERE s.prev_version IS NOT NULL",
     violations=f"""
 SELECT 'leader' AS sub_kind, s.p, CAST(NULL AS BIGINT) AS off, s.begin_ns AS at_ns,
@@ -72,8 +78,8 @@ SELECT 'deposed controller', q.p, NULL, d.at_ns, d.at_ns, d.newest, d.controller
   d.leader
 FROM {_DEPOSED} d JOIN parts q ON q.topic_id = d.topic_id AND q.partition = d.partition""",
     explain=_explain,
-    needs=("states",),
-    rests_on=("states",),
-    sub_kinds=("leader", "controller", "partition", "deposed controller"),
     tie="j.version",
+    needs=("states",),
+    reads=("parts", "spans", "states"),
+    rests_on=("states",),
 )

@@ -68,6 +68,13 @@ GUARANTEE = Guarantee(
     promise="Each partition has one leader at a time; requests under an older leader epoch are "
     "fenced.",
     source="Kafka documentation, 4.7 Replication; KIP-101, KIP-320",
+    sub_kinds={
+        "not the leader": "another broker led in the epoch of the acknowledged record",
+        "two in one epoch": "ZooKeeper's state names two leaders in one epoch",
+        "two acknowledged": "two brokers acknowledged records of one epoch",
+        "knew better": "the broker had itself reported another leader before",
+        "deposed": "another broker had led for five seconds, and no fault acted",
+    },
     opportunities=f"SELECT COALESCE(SUM(v.n), 0) AS n {_JUDGED}",
     violations=f"""
 SELECT 'not the leader' AS sub_kind, v.sent_p AS p, v.ack_off AS off, v.invoke_ns AS at_ns,
@@ -104,8 +111,9 @@ WHERE v.outcome = 'ok' AND v.acks <> 0 AND v.attempts = 1
   AND NOT EXISTS (SELECT 1 FROM windows w WHERE w.begin_ns <= v.complete_ns
                   AND v.invoke_ns < w.end_ns + {_LONG_NS})""",
     explain=_explain,
-    needs=("sends", "replicas", "states"),
-    rests_on=("sends", "replicas", "states", "samples", "faults"),
-    sub_kinds=("not the leader", "two in one epoch", "two acknowledged", "knew better", "deposed"),
     tie="j.value_id, j.leader_epoch",
+    compares_times=True,
+    needs=("sends", "replicas", "states"),
+    reads=("vals", "kinds", "views", "spans", "windows"),
+    rests_on=("sends", "replicas", "states", "samples", "faults"),
 )

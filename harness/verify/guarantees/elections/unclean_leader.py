@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import Guarantee, place
+from urteil.harness.verify.guarantees.base import Excuse, Guarantee, place
 
 _JUDGED = """
 FROM spans s JOIN parts q ON q.p = s.p
@@ -37,6 +37,11 @@ GUARANTEE = Guarantee(
     promise="Only members of the in-sync set are eligible for election as leader, unless unclean "
     "leader election is enabled.",
     source="Kafka documentation, 4.7 Replication: Unclean leader election; KIP-106",
+    sub_kinds={
+        "outside the ISR": "the new leader was not in the previous ISR",
+        "outside its own ISR": "the leader is not in the ISR of the same version",
+        "no replica": "the ISR contains a broker that never was a replica of the partition",
+    },
     opportunities=f"SELECT COUNT(*) AS n {_JUDGED}",
     violations=f"""
 SELECT 'outside the ISR' AS sub_kind, s.p, CAST(NULL AS BIGINT) AS off, s.begin_ns AS at_ns,
@@ -53,11 +58,21 @@ UNION ALL
 SELECT 'no replica', s.p, NULL, s.begin_ns, s.begin_ns, s.leader, s.leader_epoch, s.isr,
   s.prev_leader, s.isr, s.version, 0, 0, s.strangers
 FROM spans s WHERE s.strangers IS NOT NULL AND s.prev_version IS NOT NULL""",
-    permitted="CASE WHEN x.unclean_asked = 1 THEN 'an administrator asked for it' "
-    "WHEN x.unclean_on = 1 THEN 'unclean election is enabled' END",
+    excuses=(
+        Excuse(
+            when="x.unclean_asked = 1",
+            reason="an administrator asked for it",
+            reads=("parts.unclean_asked",),
+        ),
+        Excuse(
+            when="x.unclean_on = 1",
+            reason="unclean election is enabled",
+            reads=("parts.unclean_on",),
+        ),
+    ),
     explain=_explain,
-    needs=("states",),
-    rests_on=("states", "admin_ops"),
-    sub_kinds=("outside the ISR", "outside its own ISR", "no replica"),
     tie="j.version",
+    needs=("states",),
+    reads=("parts", "spans"),
+    rests_on=("states", "admin_ops"),
 )

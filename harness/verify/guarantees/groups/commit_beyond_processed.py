@@ -15,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import DUE, LOSS, Guarantee, place
+from urteil.harness.verify.guarantees.base import DUE, Excuse, Guarantee, place
+from urteil.harness.verify.guarantees.losses import LOSSES
 
 _ROWS = f"""
 FROM (SELECT q.p, c.`group` AS grp, MAX(c.offset) AS top, MIN(c.complete_ns) AS at_ns,
@@ -89,6 +90,10 @@ GUARANTEE = Guarantee(
     promise="A consumer that commits after processing sees every record at least once.",
     source="Kafka documentation, 4.6 Message Delivery Semantics; KafkaConsumer, Manual Offset "
     "Control",
+    sub_kinds={
+        "not processed": "a visible record below the committed offset was processed by no member",
+        "beyond the end": "the committed offset lies beyond the end of the partition",
+    },
     opportunities=f"SELECT COUNT(*) AS n {PASSED}",
     violations=f"""
 SELECT 'not processed' AS sub_kind, s.p, s.off, k.at_ns, k.until_ns, k.grp, s.value_id, k.top,
@@ -103,10 +108,19 @@ SELECT 'beyond the end', q.p, c.offset, c.invoke_ns, c.complete_ns, c.`group`, N
   GREATEST(q.committed_end, COALESCE(q.log_end, 0)), q.unclean_on, q.unclean_floor, q.lost_floor,
   q.spoilt_ns, 0, c.client
 {_BEYOND}""",
-    permitted="CASE WHEN x.before = 1 THEN 'the group commits before it processes: at most once'"
-    f" ELSE {LOSS} END",
+    excuses=(
+        Excuse(
+            when="x.before = 1",
+            reason="the group commits before it processes: at most once",
+        ),
+        *LOSSES,
+    ),
     explain=_explain,
-    needs=("commits", "reads"),
-    sub_kinds=("not processed", "beyond the end"),
     tie="j.value_id, j.grp, j.client",
+    excused_by_times=True,
+    needs=("commits", "reads"),
+    reads=(
+        *("slots", "committed", "parts", "damaged", "grps", "members", "settings", "polls"),
+        *("commits", "commit_reads"),
+    ),
 )

@@ -18,7 +18,7 @@ from typing import Any
 from urteil.harness.verify.guarantees.base import Guarantee
 from urteil.harness.verify.guarantees.groups.commit_went_back import (
     ANSWERS,
-    DEPOSED,
+    EXCUSES,
     answered,
     breaks,
 )
@@ -59,6 +59,11 @@ GUARANTEE = Guarantee(
     "none that an open transaction may change.",
     source="Kafka documentation, Distribution: Consumer Offset Tracking; KIP-211; KIP-229; "
     "KIP-447; KIP-496",
+    sub_kinds={
+        "register": "the response fits no order of the commits",
+        "note": "the response lacks the metadata or the leader epoch of the commit",
+        "unstable": "an offset of an open transaction was returned as stable",
+    },
     opportunities=f"SELECT SUM(o.n) AS n FROM ({ANSWERS} UNION ALL SELECT COUNT(*) {_AMID}) o",
     violations=f"""{breaks("register")}
 UNION ALL
@@ -70,9 +75,10 @@ UNION ALL
 SELECT 'unstable', q.p, r.offset, r.invoke_ns, r.complete_ns, r.`group`, r.client, r.session,
   r.offset, c.offset, 0
 {_AMID} AND r.outcome = 'ok'""",
-    permitted=DEPOSED,
+    excuses=EXCUSES,
     explain=_explain,
-    needs=("commits", "commit_reads"),
-    sub_kinds=("register", "note", "unstable"),
     tie="j.grp, j.client",
+    compares_times=True,
+    needs=("commits", "commit_reads"),
+    reads=("commit_breaks", "txns", "commits", "commit_reads"),
 )

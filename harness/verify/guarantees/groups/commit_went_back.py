@@ -10,12 +10,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import Guarantee
+from urteil.harness.verify.guarantees.base import Excuse, Guarantee
 from urteil.harness.verify.guarantees.groups.two_owners import LOST_OFFSETS
 
-DEPOSED = f"""CASE WHEN x.deposed = 1
-  THEN 'a coordinator that lost its office and could not know it answers from memory'
-  ELSE ({LOST_OFFSETS}) END"""
+EXCUSES = (
+    Excuse(
+        when="x.deposed = 1",
+        reason="a coordinator that lost its office and could not know it answers from memory",
+    ),
+    LOST_OFFSETS,
+)
 
 
 def breaks(kind: str) -> str:
@@ -54,11 +58,16 @@ GUARANTEE = Guarantee(
     promise="The broker sends a successful offset commit response only after all the replicas of "
     "the offsets topic receive the offsets.",
     source="Kafka documentation, 4.5 The Consumer; Distribution: Consumer Offset Tracking",
+    sub_kinds={
+        "went back": "OffsetFetch returned a lower offset than was acknowledged",
+        "resumed": "a member began to read below the acknowledged offset",
+    },
     opportunities=ANSWERS,
     violations=f"{breaks('went back')} UNION ALL {breaks('resumed')}",
-    permitted=DEPOSED,
+    excuses=EXCUSES,
     explain=_explain,
-    needs=("commits", "commit_reads"),
-    sub_kinds=("went back", "resumed"),
     tie="j.grp, j.client",
+    compares_times=True,
+    needs=("commits", "commit_reads"),
+    reads=("commit_breaks", "commit_reads"),
 )

@@ -50,6 +50,10 @@ GUARANTEE = Guarantee(
     promise="The group's metadata, its generation and assignments with it, is written to the "
     "offsets topic, from which a new coordinator takes it over.",
     source="KIP-62; GroupMetadataManager.storeGroup, loadGroupsAndOffsets",
+    sub_kinds={
+        "fell": "a member received partitions in a lower generation than before",
+        "forgotten": "the only member received another assignment than it had sent",
+    },
     opportunities=f"SELECT SUM(u.n) AS n FROM (SELECT COUNT(*) AS n FROM ({_TOLD}) t "
     f"WHERE t.before IS NOT NULL UNION ALL SELECT COUNT(*) AS n {_KEPT}) u",
     violations=f"""
@@ -59,10 +63,11 @@ FROM ({_TOLD}) t WHERE t.before > t.generation
 UNION ALL
 SELECT 'forgotten', q.p, NULL, a.at_ns, a.at_ns, a.`group`, a.client, a.session, a.generation, NULL
 {_KEPT} AND a.event = 'forgotten'""",
-    permitted=LOST_OFFSETS,
+    excuses=(LOST_OFFSETS,),
     explain=_explain,
-    needs=("assignments",),
-    rests_on=("assignments",),
-    sub_kinds=("fell", "forgotten"),
     tie="j.client, j.session",
+    compares_times=True,
+    needs=("assignments",),
+    reads=("assignments",),
+    rests_on=("assignments",),
 )

@@ -14,12 +14,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import Guarantee
+from urteil.harness.verify.guarantees.base import Excuse, Guarantee
 
-LOST_OFFSETS = """CASE WHEN (SELECT MAX(o.unclean_on) FROM parts o
-    WHERE o.topic = '__consumer_offsets') = 1
-  THEN 'unclean election is on: the offsets topic itself may have lost its tail' END"""
-"""Permission where the coordinator's own log may lose what it acknowledged."""
+LOST_OFFSETS = Excuse(
+    when="(SELECT MAX(o.unclean_on) FROM parts o WHERE o.topic = '__consumer_offsets') = 1",
+    reason="unclean election is on: the offsets topic itself may have lost its tail",
+    reads=("parts", "parts.unclean_on"),
+)
+"""The coordinator's own log may lose what it acknowledged."""
 
 CLAIMS = """
 SELECT a.`group` AS grp, a.generation, a.topic_id, a.partition, a.client, a.session,
@@ -67,6 +69,10 @@ GUARANTEE = Guarantee(
     promise="Each partition is consumed by exactly one consumer within each subscribing consumer "
     "group at any given time; the coordinator gives each member what the leader assigned to it.",
     source="Kafka documentation, 4.5 The Consumer; KIP-429; Kafka protocol: SyncGroup",
+    sub_kinds={
+        "one generation": "two members own the partition in one generation",
+        "of another": "a member received a partition that the leader had assigned to another",
+    },
     opportunities="SELECT COUNT(*) AS n FROM assignments a "
     "WHERE a.event = 'assigned' AND a.generation >= 0",
     violations=f"""
@@ -86,9 +92,9 @@ SELECT 'of another', q.p, NULL, MIN(a.at_ns), MAX(a.at_ns), a.grp, a.generation,
   MAX(g.client), COUNT(*)
 {_GIVEN} GROUP BY q.p, a.grp, a.generation, a.client, a.member_id
 HAVING MAX(CASE WHEN g.member_id = a.member_id THEN 1 ELSE 0 END) = 0""",
-    permitted=LOST_OFFSETS,
+    excuses=(LOST_OFFSETS,),
     explain=_explain,
-    needs=("assignments",),
-    sub_kinds=("one generation", "of another"),
     tie="j.grp, j.generation, j.client",
+    needs=("assignments",),
+    reads=("clients", "commits", "assignments"),
 )

@@ -93,6 +93,11 @@ GUARANTEE = Guarantee(
     promise="If a consumer that has been kicked out of its group commits, the commit fails.",
     source="KafkaConsumer, Detecting Consumer Failures; KIP-62; KIP-345; "
     "GroupCoordinator.doCommitOffsets",
+    sub_kinds={
+        "accepted": "a commit of an older generation was acknowledged",
+        "replaced": "a commit of a replaced static member was acknowledged",
+        "of nobody": "a commit without a generation was acknowledged while the group had a member",
+    },
     opportunities=f"SELECT SUM(o.n) AS n FROM (SELECT COUNT(*) AS n {LATE} "
     f"UNION ALL SELECT COUNT(*) {REPLACED} UNION ALL SELECT COUNT(*) {NOBODYS}) o",
     violations=f"""
@@ -108,9 +113,10 @@ UNION ALL
 SELECT 'of nobody', q.p, c.offset, c.invoke_ns, c.complete_ns, c.`group`, c.client, c.session,
   c.generation, c.member_id, NULL, NULL
 {NOBODYS} AND c.outcome = 'ok'""",
-    permitted=LOST_OFFSETS,
+    excuses=(LOST_OFFSETS,),
     explain=_explain,
-    needs=("commits", "assignments"),
-    sub_kinds=("accepted", "replaced", "of nobody"),
     tie="j.client",
+    compares_times=True,
+    needs=("commits", "assignments"),
+    reads=("clients", "commits", "assignments"),
 )

@@ -69,6 +69,12 @@ GUARANTEE = Guarantee(
     promise="The controller sends every broker each change of leadership and of the in-sync "
     "replicas, and brokers serve only partitions that they lead.",
     source="Kafka documentation, 4.7 Replication; KAFKA-7165, KAFKA-7235",
+    sub_kinds={
+        "metadata": "a broker's Metadata names another leader or leader epoch",
+        "in sync": "a broker's Metadata names another number of in-sync replicas",
+        "another leads": "another broker than the leader answers as leader",
+        "the leader denies": "the leader answers NOT_LEADER_OR_FOLLOWER",
+    },
     opportunities=f"SELECT SUM(u.n) AS n FROM (SELECT COUNT(*) AS n {_VIEWS} "
     f"UNION ALL SELECT COUNT(*) AS n {_ANSWERS}) u",
     violations=f"""
@@ -93,8 +99,10 @@ SELECT 'the leader denies', a.p, NULL, MIN(a.invoke_ns), MAX(a.complete_ns), a.n
 {_ANSWERS} AND a.node = s.leader AND {_DENIED}
 GROUP BY a.p, a.node, s.leader, s.leader_epoch, s.version""",
     explain=_explain,
-    needs=("states",),
-    rests_on=("states", "samples", "offset_answers", "faults"),
-    sub_kinds=("metadata", "in sync", "another leads", "the leader denies"),
     tie="j.node, j.version",
+    compares_times=True,
+    host_load_excuses=True,
+    needs=("states",),
+    reads=("parts", "views", "answers", "spans", "windows", "states"),
+    rests_on=("states", "samples", "offset_answers", "faults"),
 )

@@ -6,7 +6,8 @@ return an older end."""
 
 from __future__ import annotations
 
-from urteil.harness.verify.guarantees.base import FELL, Guarantee
+from urteil.harness.verify.guarantees.base import Guarantee
+from urteil.harness.verify.guarantees.losses import LOSSES_SHOWN
 from urteil.harness.verify.guarantees.metadata.latest_went_back import TOLD
 from urteil.harness.verify.shared_tables import TICK_NS
 
@@ -33,6 +34,9 @@ GUARANTEE = Guarantee(
     promise="A message acknowledged with acks=all is committed, and the latest offset is the end "
     "of what is committed.",
     source="KIP-207; Kafka documentation, 4.7 Replication",
+    sub_kinds={
+        "behind": "the returned end is not beyond the acknowledged record",
+    },
     opportunities=f"SELECT COUNT(*) AS n {TOLD}",
     violations=f"""
 SELECT 'behind' AS sub_kind, t.p, t.off, t.at_ns, MAX(t.until_ns) AS until_ns, t.node,
@@ -56,14 +60,15 @@ FROM (SELECT m.*, MAX(m.told) OVER w AS acked_off,
 JOIN parts q ON q.p = t.p
 WHERE t.kind = 0 AND t.acked_off >= t.off
 GROUP BY t.p, t.off, t.at_ns, t.node, t.leader_epoch""",
-    permitted=FELL,
+    excuses=LOSSES_SHOWN,
     explain=lambda row: (
         f"Broker {row['node']} said in epoch {row['leader_epoch']} that {row['topic']}-"
         f"{row['partition']} ends at {row['off']}, after offset {row['acked_off']} had been "
         "acknowledged with acks=all."
     ),
-    needs=("offset_answers", "sends", "states"),
-    rests_on=("offset_answers", "sends", "states"),
-    sub_kinds=("behind",),
     tie="j.node, j.leader_epoch",
+    compares_times=True,
+    needs=("offset_answers", "sends", "states"),
+    reads=("vals", "ticks", "parts", "answers", "spans"),
+    rests_on=("offset_answers", "sends", "states"),
 )

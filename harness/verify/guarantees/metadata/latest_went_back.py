@@ -7,7 +7,8 @@ leader that does not know its end yet."""
 
 from __future__ import annotations
 
-from urteil.harness.verify.guarantees.base import FELL, Guarantee
+from urteil.harness.verify.guarantees.base import Guarantee
+from urteil.harness.verify.guarantees.losses import LOSSES_SHOWN
 
 _ANSWERED = """a.api_version >= 5 AND a.error IS NULL AND a.offset >= 0
   AND a.leader_epoch >= 0"""
@@ -22,6 +23,10 @@ GUARANTEE = Guarantee(
     promise="Offsets returned by ListOffsets are monotonic: a leader that does not yet know the "
     "high watermark answers OFFSET_NOT_AVAILABLE instead of an older end.",
     source="KIP-207",
+    sub_kinds={
+        "fell": "the high watermark that ListOffsets returns decreased",
+        "stable fell": "the last stable offset that ListOffsets returns decreased",
+    },
     opportunities=f"SELECT COUNT(*) AS n {_ENDS}",
     violations=f"""
 SELECT CASE WHEN t.query = 'stable' THEN 'stable fell' ELSE 'fell' END AS sub_kind, t.p, t.off,
@@ -45,14 +50,15 @@ FROM (SELECT m.*, MAX(m.told) OVER w AS before_off,
 JOIN parts q ON q.p = t.p
 WHERE t.kind = 0 AND t.before_off > t.off
 GROUP BY t.p, t.query, t.off, t.at_ns, t.node, t.leader_epoch""",
-    permitted=FELL,
+    excuses=LOSSES_SHOWN,
     explain=lambda row: (
         f"Broker {row['node']} said in epoch {row['leader_epoch']} that {row['topic']}-"
         f"{row['partition']} {'is stable up to' if row['sub_kind'] == 'stable fell' else 'ends at'}"
         f" {row['off']}, after {row['before_off']} had been answered in no later epoch."
     ),
-    needs=("offset_answers",),
-    rests_on=("offset_answers",),
-    sub_kinds=("fell", "stable fell"),
     tie="j.node, j.leader_epoch",
+    compares_times=True,
+    needs=("offset_answers",),
+    reads=("parts", "answers"),
+    rests_on=("offset_answers",),
 )

@@ -20,7 +20,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import LOSS, SLOT, Guarantee, place
+from urteil.harness.verify.guarantees.base import SLOT, Guarantee, place
+from urteil.harness.verify.guarantees.losses import LOSSES
 
 _ASKED = """
 FROM answers a JOIN parts q ON q.p = a.p
@@ -160,6 +161,15 @@ GUARANTEE = Guarantee(
     "or equal to the given one, or of one with the largest, with its timestamp and leader epoch; "
     "LogAppendTime never decreases within a leader's log.",
     source="KIP-79; KIP-734; KIP-320; KIP-32",
+    sub_kinds={
+        "too late": "an earlier record has the requested timestamp or a later one",
+        "too early": "the returned record is older than the requested timestamp",
+        "none": "no offset was returned although a record is not older",
+        "other epoch": "the returned leader epoch is not that of the record",
+        "other time": "the returned timestamp is not that of the record",
+        "not the newest": "a record has a larger timestamp than the returned largest one",
+        "time went back": "the append time decreases within a leader epoch",
+    },
     opportunities=f"SELECT SUM(u.n) AS n FROM (SELECT COUNT(*) AS n {_ASKED} "
     f"UNION ALL SELECT COUNT(*) AS n {_BACK} WHERE b.prev_ms IS NOT NULL) u",
     violations=f"""
@@ -189,18 +199,14 @@ UNION ALL {_OTHER} UNION ALL {_not_newest(_BEFORE)} UNION ALL {_not_newest(_KNOW
 UNION ALL
 SELECT 'time went back', b.p, b.off, NULL, NULL, b.value_id, NULL, b.timestamp_ms, b.off,
   b.prev_ms, b.leader_epoch, 0, 0, NULL, NULL {_BACK} WHERE b.prev_ms > b.timestamp_ms""",
-    permitted=LOSS,
+    excuses=LOSSES,
     explain=_explain,
-    needs=("replicas", "logs"),
-    rests_on=("offset_answers", "replicas", "logs", "sends", "states"),
-    sub_kinds=(
-        "too late",
-        "too early",
-        "none",
-        "other epoch",
-        "other time",
-        "not the newest",
-        "time went back",
-    ),
     tie="j.asked_ms, j.node",
+    compares_times=True,
+    needs=("replicas", "logs"),
+    reads=(
+        *("slots", "vals", "parts", "answers", "spans", "replicas", "parts.clock_moved"),
+        *("parts.cut_to",),
+    ),
+    rests_on=("offset_answers", "replicas", "logs", "sends", "states"),
 )

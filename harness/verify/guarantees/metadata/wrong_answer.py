@@ -33,14 +33,19 @@ GUARANTEE = Guarantee(
     promise="What is set, created, changed or rejected is so for every client, at every broker.",
     source="Kafka documentation, 3 Configuration and 4 Design; KIP-62, KIP-74, KIP-101, KIP-227, "
     "KIP-345, KIP-394, KIP-447, KIP-951; Kafka protocol guide",
+    sub_kinds={
+        "answer": "the answer stayed wrong for ten seconds",
+    },
     opportunities=f"SELECT COUNT(*) AS n {_CALM}",
     violations=f"""
 SELECT 'answer' AS sub_kind, CAST(NULL AS INT) AS p, CAST(NULL AS BIGINT) AS off,
   a.invoke_ns AS at_ns, a.complete_ns AS until_ns, a.node, a.subject, a.error AS told
 {_CALM} AND a.outcome = 'wrong'""",
     explain=_explain,
-    needs=("accesses",),
-    rests_on=("accesses", "faults"),
-    sub_kinds=("answer",),
     tie="j.node, j.subject",
+    compares_times=True,
+    host_load_excuses=True,
+    needs=("accesses",),
+    reads=("windows", "accesses"),
+    rests_on=("accesses", "faults"),
 )

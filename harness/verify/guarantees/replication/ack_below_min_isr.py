@@ -33,6 +33,9 @@ GUARANTEE = Guarantee(
     promise="When a producer sets acks to all, min.insync.replicas specifies the minimum number "
     "of replicas that must acknowledge a write for the write to be considered successful.",
     source="Kafka documentation, 3.2 Topic Configs: min.insync.replicas; KAFKA-15583",
+    sub_kinds={
+        "acknowledged": "the record was acknowledged",
+    },
     opportunities=f"SELECT COUNT(*) AS n {_JUDGED}",
     violations=f"""
 SELECT 'acknowledged' AS sub_kind, v.sent_p AS p, v.ack_off AS off, v.invoke_ns AS at_ns,
@@ -43,7 +46,8 @@ SELECT 'acknowledged' AS sub_kind, v.sent_p AS p, v.ack_off AS off, v.invoke_ns 
         f"{row['value_id']} was acknowledged with acks=all at {place(row)} while the ISR was "
         f"[{row['isr'].strip(',')}], fewer than {row['min_isr']}, from before it was sent."
     ),
+    compares_times=True,
     needs=("sends", "states"),
+    reads=("vals", "spans", "spans.min_isr"),
     rests_on=("sends", "states", "faults"),
-    sub_kinds=("acknowledged",),
 )

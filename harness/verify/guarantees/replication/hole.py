@@ -35,6 +35,10 @@ GUARANTEE = Guarantee(
     promise="Each record of a partition is assigned a sequential id number called the offset; a "
     "log without compaction has them all.",
     source="Kafka documentation, 1.1 Introduction; 5.4 Log",
+    sub_kinds={
+        "gap": "an offset is missing",
+        "overlap": "an offset occurs again",
+    },
     opportunities=f"SELECT COUNT(*) AS n {_LOGS} {_WHOLE}",
     violations=f"""
 SELECT CASE WHEN w.off <= w.before_off THEN 'overlap' ELSE 'gap' END AS sub_kind, w.p,
@@ -54,8 +58,8 @@ WHERE e.last_off + 1 < e.log_end""",
         f"In broker {row['broker']}'s log, {place(row)} should follow, but offset "
         f"{row['next_off']} does."
     ),
-    needs=("replicas", "logs"),
-    rests_on=("replicas", "logs"),
-    sub_kinds=("gap", "overlap"),
     tie="j.broker",
+    needs=("replicas", "logs"),
+    reads=("slots", "shared", "held", "parts", "logs_p", "replicas"),
+    rests_on=("replicas", "logs"),
 )

@@ -25,6 +25,13 @@ GUARANTEE = Guarantee(
     promise="The offset index maps offsets to file positions, the time index timestamps to "
     "offsets, the transaction index aborted transactions to their markers.",
     source="Kafka documentation, 5.4 Log; KIP-33; OffsetIndex, TimeIndex, TransactionIndex",
+    sub_kinds={
+        "offset": "an entry of an offset index names no batch, or one after its offset",
+        "time": "an entry of a time index names no batch, or one with another timestamp",
+        "transaction": "an entry of a transaction index names no abort marker",
+        "offset, not ascending": "the entries of an offset index do not ascend",
+        "time, not ascending": "the entries of a time index do not ascend",
+    },
     opportunities="SELECT COUNT(*) AS n FROM indexes i",
     violations=f"""
 SELECT n.bad AS sub_kind, n.p, n.offset AS off, CAST(NULL AS BIGINT) AS at_ns,
@@ -48,8 +55,8 @@ WHERE n.bad IS NOT NULL""",
             else f"but the batch it points at begins at {row['there_base']}."
         )
     ),
-    needs=("indexes",),
-    rests_on=("indexes",),
-    sub_kinds=("offset", "time", "transaction", "offset, not ascending", "time, not ascending"),
     tie="j.broker, j.segment_base, j.entry",
+    needs=("indexes",),
+    reads=("parts", "logs_p", "indexes"),
+    rests_on=("indexes",),
 )

@@ -80,6 +80,15 @@ GUARANTEE = Guarantee(
     promise="The logs on the followers are identical to the leader's log: all have the same "
     "offsets and messages in the same order, up to what is not yet replicated.",
     source="Kafka documentation, 4.7 Replication; KIP-101, KIP-279",
+    sub_kinds={
+        "content": "replicas hold different records at one offset",
+        "missing": "a replica whose log covers the offset lacks the record",
+        "leader epoch": "replicas hold the record with different leader epochs",
+        "bytes": "replicas hold the record in different batches",
+        "short": "a replica in the ISR ends below the leader's high watermark",
+        "beyond its end": "a checkpoint of a replica lies beyond the end of its log",
+        "behind": "the checkpointed high watermark of a replica in the ISR is too old",
+    },
     opportunities=f"SELECT COUNT(*) AS n {_JUDGED}",
     violations=f"""
 SELECT d.sub_kind, d.p, d.off, CAST(NULL AS BIGINT) AS at_ns, CAST(NULL AS BIGINT) AS until_ns,
@@ -116,8 +125,11 @@ FROM logs_p l JOIN parts q ON q.p = l.p JOIN ({_ACKED}) a ON a.p = l.p
 WHERE l.in_isr = 1 AND q.ours = 1 AND q.unclean_on = 0 AND q.lost_floor IS NULL
   AND q.has_log = 1 AND a.off < q.log_end AND l.high_watermark <= a.off""",
     explain=_explain,
-    needs=("replicas", "logs"),
-    rests_on=("replicas", "logs", "passes", "states", "sends", "faults"),
-    sub_kinds=("content", "missing", "leader epoch", "bytes", "short", "beyond its end", "behind"),
     tie="j.value_id, j.slot_copies",
+    needs=("replicas", "logs"),
+    reads=(
+        *("slots", "vals", "shared", "parts", "cover", "logs_p", "settings", "replicas"),
+        *("parts.calm_ns", "parts.clock_moved", "parts.lost_floor", "parts.unclean_on"),
+    ),
+    rests_on=("replicas", "logs", "passes", "states", "sends", "faults"),
 )

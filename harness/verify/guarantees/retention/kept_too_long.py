@@ -165,6 +165,16 @@ GUARANTEE = Guarantee(
     "that DeleteRecords answers are gone, and a fetch below a partition's first offset is out of "
     "range.",
     source="Kafka documentation, 3.2 Topic Configs: retention.ms; KIP-107",
+    sub_kinds={
+        "too old": "a closed segment outlived retention.ms",
+        "too large": "the log was two segments larger than retention.bytes",
+        "on a replica": "the log of an in-sync replica begins before the deleted records",
+        "told": "a final pass received a log start before the deleted records",
+        "fetched": "a leader served a fetch from before the log start that it had reported",
+        "kept on": "a log start did not move past records that a shorter retention.ms had expired",
+        "not rolled": "a segment is larger than segment.bytes or spans more than segment.ms",
+        "on disk": "a broker keeps the log of a deleted topic or of a partition that moved away",
+    },
     opportunities=f"""
 SELECT SUM(o.n) AS n FROM (
   SELECT COUNT(*) AS n {_EXPIRED}
@@ -218,17 +228,15 @@ SELECT 'on disk', l.p, NULL, NULL, NULL, l.broker, NULL, CAST(l.age_s AS BIGINT)
   l.what, l.name, CAST(l.limit_s AS BIGINT)
 FROM leftovers l WHERE l.late = 1""",
     explain=_explain,
-    needs=("logs",),
-    rests_on=("logs", "replicas", "sends", "passes", "states", "offset_answers"),
-    sub_kinds=(
-        "too old",
-        "too large",
-        "on a replica",
-        "told",
-        "fetched",
-        "kept on",
-        "not rolled",
-        "on disk",
-    ),
     tie="j.broker, j.name",
+    compares_times=True,
+    host_load_excuses=True,
+    despite_host_load=frozenset({"fetched", "on a replica", "told"}),
+    needs=("logs",),
+    reads=(
+        *("vals", "ticks", "parts", "answers", "logs_p", "settings", "leftovers", "passes"),
+        *("replicas", "parts.calm_ns", "parts.clock_moved", "parts.cut_to"),
+        *("parts.deleted_to", "parts.short_from_ns", "parts.trimmed"),
+    ),
+    rests_on=("logs", "replicas", "sends", "passes", "states", "offset_answers"),
 )

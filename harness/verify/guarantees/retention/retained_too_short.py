@@ -64,6 +64,10 @@ GUARANTEE = Guarantee(
     "retention.ms, or to keep the partition within retention.bytes; with the compact policy alone "
     "neither applies.",
     source="Kafka documentation, 3.2 Topic Configs: retention.ms, retention.bytes, cleanup.policy",
+    sub_kinds={
+        "too early": "the record was younger than retention.ms and within retention.bytes",
+        "compacted": "the topic is only compacted, and its log start moved",
+    },
     opportunities=f"SELECT SUM(o.n) AS n FROM (SELECT COUNT(*) AS n {_JUDGED} "
     f"UNION ALL SELECT COUNT(*) AS n {_COMPACTED}) o",
     violations=f"""
@@ -83,7 +87,11 @@ UNION ALL
 SELECT 'compacted', q.p, v.ack_off, v.invoke_ns, v.complete_ns, v.value_id, v.client, q.max_start,
   NULL, NULL, NULL, NULL {_COMPACTED} AND v.ack_off < q.max_start""",
     explain=_explain,
+    compares_times=True,
+    reads=(
+        *("vals", "parts", "settings", "sends", "replicas", "parts.clock_moved"),
+        *("parts.cut_to", "parts.trimmed"),
+    ),
     rests_on=("sends", "logs", "replicas", "states"),
     subjects=("parts.has_log",),
-    sub_kinds=("too early", "compacted"),
 )

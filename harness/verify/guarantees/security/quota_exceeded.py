@@ -58,6 +58,10 @@ GUARANTEE = Guarantee(
     promise="Each client can publish or fetch no more than its quota of bytes a second, over "
     "several small windows, from each broker before it is throttled.",
     source="Kafka documentation, 4.9 Quotas; KIP-13; KIP-55",
+    sub_kinds={
+        "written": "more bytes were acknowledged than the quota allows",
+        "read": "more bytes were read than the quota allows",
+    },
     opportunities=f"SELECT COUNT(*) AS n FROM ({_WANTED}) w",
     violations=f"""
 SELECT r.kind AS sub_kind, h.p, CAST(NULL AS BIGINT) AS off, r.from_ns AS at_ns,
@@ -65,8 +69,9 @@ SELECT r.kind AS sub_kind, h.p, CAST(NULL AS BIGINT) AS off, r.from_ns AS at_ns,
 FROM rations r JOIN ({_WRITTEN} UNION ALL {_READ}) h ON h.n = r.n
 WHERE h.records * r.record_bytes > r.bytes""",
     explain=_explain,
-    needs=("sends", "admin_ops"),
-    rests_on=("sends", "reads", "admin_ops", "clients", "faults", "states"),
-    sub_kinds=("written", "read"),
     tie="j.client",
+    compares_times=True,
+    needs=("sends", "admin_ops"),
+    reads=("vals", "rations", "reads"),
+    rests_on=("sends", "reads", "admin_ops", "clients", "faults", "states"),
 )

@@ -77,6 +77,12 @@ GUARANTEE = Guarantee(
     promise="An operation is allowed if and only if an ACL allows it and none denies it; a client "
     "without the user's current password is not that user.",
     source="Kafka documentation, 7.4 Authorization and ACLs; KIP-11, KIP-84, KIP-554",
+    sub_kinds={
+        "never granted": "the right was never granted",
+        "after revocation": "the broker had shown before that the right was revoked",
+        "long after": "the right had been revoked for more than five seconds",
+        "refused": "denied, although the broker had shown before that the right was granted",
+    },
     opportunities="SELECT COUNT(*) AS n FROM accesses a WHERE a.outcome = 'denied'",
     violations=f"""
 SELECT CASE WHEN j.outcome = 'denied' THEN 'refused' WHEN j.changes = 0 THEN 'never granted'
@@ -85,8 +91,9 @@ SELECT CASE WHEN j.outcome = 'denied' THEN 'refused' WHEN j.changes = 0 THEN 'ne
   j.complete_ns AS until_ns, j.client, j.session, j.node, j.subject, j.turns, j.changes
 FROM ({_JUDGED}) j WHERE j.turns > j.changes OR (j.outcome = 'ok' AND j.is_over = 1)""",
     explain=_explain,
-    needs=("accesses",),
-    rests_on=("accesses", "admin_ops", "clients", "faults"),
-    sub_kinds=("never granted", "after revocation", "long after", "refused"),
     tie="j.node, j.subject",
+    compares_times=True,
+    needs=("accesses",),
+    reads=("parts", "accesses", "admin_ops", "parts.calm_ns"),
+    rests_on=("accesses", "admin_ops", "clients", "faults"),
 )

@@ -7,7 +7,7 @@ writes."""
 
 from __future__ import annotations
 
-from urteil.harness.verify.guarantees.base import Guarantee, place
+from urteil.harness.verify.guarantees.base import Excuse, Guarantee, place
 from urteil.harness.verify.guarantees.transactions.g0 import NOT_ISOLATED, cycles, edges
 
 GUARANTEE = Guarantee(
@@ -17,19 +17,28 @@ GUARANTEE = Guarantee(
     promise="In read_committed mode a transaction reads only what was committed before, so that "
     "information flows one way.",
     source="Adya, Liskov, O'Neil, Generalized Isolation Level Definitions (2000): G1c; KIP-98",
+    sub_kinds={
+        "g1c": "a cycle of reads of committed records",
+        "g1c uncommitted": "a cycle in which a reader of uncommitted records takes part",
+        "g1c with writes": "a cycle that needs the order of writes, too",
+    },
     opportunities=edges("wr", "early"),
     violations=cycles("c.kind IN ('g1c', 'g1c uncommitted', 'g1c with writes')"),
-    permitted=f"""CASE WHEN x.sub_kind = 'g1c with writes' THEN {NOT_ISOLATED}
-  WHEN x.sub_kind = 'g1c uncommitted' THEN 'readers of uncommitted records are promised no more' END
-""",
+    excuses=(
+        NOT_ISOLATED.where("x.sub_kind = 'g1c with writes'"),
+        Excuse(
+            when="x.sub_kind = 'g1c uncommitted'",
+            reason="readers of uncommitted records are promised no more",
+        ),
+    ),
     explain=lambda row: (
         f"Each was read, or overwritten, by the next one: {row['txns']}; one such place is "
         f"{place(row)}."
         if row["sub_kind"] == "g1c with writes"
         else f"Each was read by the next one: {row['txns']}; one such place is {place(row)}."
     ),
-    needs=("txns", "sends", "reads"),
-    rests_on=("txns", "sends", "reads", "clients"),
-    sub_kinds=("g1c", "g1c uncommitted", "g1c with writes"),
     tie="j.txns",
+    needs=("txns", "sends", "reads"),
+    reads=("cycles", "graph"),
+    rests_on=("txns", "sends", "reads", "clients"),
 )

@@ -5,7 +5,7 @@ counted and never a failure."""
 
 from __future__ import annotations
 
-from urteil.harness.verify.guarantees.base import Guarantee, place
+from urteil.harness.verify.guarantees.base import Excuse, Guarantee, place
 from urteil.harness.verify.guarantees.transactions.g0 import cycles, edges
 
 GUARANTEE = Guarantee(
@@ -14,15 +14,18 @@ GUARANTEE = Guarantee(
     about="a transaction missed a write of a transaction that it depends on",
     promise="A transaction that depends on another one sees all that the other one wrote.",
     source="Adya, Weak Consistency (1999): G-single; Kafka promises no snapshots",
+    sub_kinds={
+        "g_single": "a cycle with one missed write",
+    },
     opportunities=edges("rw"),
     violations=cycles("c.kind = 'g_single'"),
-    permitted="'polls are slices of a log, not snapshots'",
+    excuses=(Excuse(when="1 = 1", reason="polls are slices of a log, not snapshots"),),
     explain=lambda row: (
         f"The first did not see what the second wrote at {place(row)}, yet depends on it: "
         f"{row['txns']}."
     ),
-    needs=("txns", "sends", "reads"),
-    rests_on=("txns", "sends", "reads"),
-    sub_kinds=("g_single",),
     tie="j.txns",
+    needs=("txns", "sends", "reads"),
+    reads=("cycles", "graph"),
+    rests_on=("txns", "sends", "reads"),
 )

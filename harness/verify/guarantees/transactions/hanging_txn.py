@@ -108,6 +108,13 @@ GUARANTEE = Guarantee(
     promise="A transaction that lasts longer than transaction.timeout.ms is aborted by its "
     "coordinator; one that does not is ended by its producer.",
     source="Kafka documentation, Producer Configs: transaction.timeout.ms; KIP-664",
+    sub_kinds={
+        "open": "the last stable offset stays below an earlier end",
+        "kept": "the transactional id is not available again",
+        "cut short": "the coordinator aborted a transaction before its timeout",
+        "forgotten": "the coordinator lost a transactional id that it had just initialised",
+        "unmarked": "a log lacks the marker between records of two transactions of a producer",
+    },
     opportunities=f"""
 SELECT SUM(y.n) AS n FROM (
   SELECT COUNT(*) AS n FROM ({_ENDS}) e WHERE e.stable >= e.latest OR e.over = 1
@@ -129,10 +136,15 @@ FROM txn_p x WHERE x.cut_short > 0
 UNION ALL
 SELECT 'unmarked', m.p, m.off, m.at_ns, m.until_ns, NULL, m.tid, m.spoiled
 FROM ({_UNMARKED}) m""",
-    permitted=f"CASE WHEN x.spoiled = 1 THEN '{SPOILED}' END",
+    excuses=(SPOILED,),
     explain=_explain,
-    needs=("txns", "offset_answers"),
-    rests_on=("txns", "offset_answers", "admin_ops", "clients", "faults", "replicas", "sends"),
-    sub_kinds=("open", "kept", "cut short", "forgotten", "unmarked"),
     tie="j.latest, j.tid",
+    compares_times=True,
+    host_load_excuses=True,
+    needs=("txns", "offset_answers"),
+    reads=(
+        *("slots", "vals", "parts", "answers", "settings", "txn_p", "admin_ops"),
+        *("parts.clock_moved", "parts.lost_floor", "parts.unclean_on"),
+    ),
+    rests_on=("txns", "offset_answers", "admin_ops", "clients", "faults", "replicas", "sends"),
 )

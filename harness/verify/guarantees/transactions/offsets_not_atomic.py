@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import RECORDS, SLOT, Guarantee, place
-from urteil.harness.verify.guarantees.transactions.torn_txn import PERMITTED
+from urteil.harness.verify.guarantees.transactions.torn_txn import EXCUSES
 
 INPUTS = """
 FROM stands k JOIN vals v ON v.sent_p = k.p JOIN parts q ON q.p = k.p
@@ -60,6 +60,10 @@ GUARANTEE = Guarantee(
     promise="Consumed offsets that are sent to a transaction are committed only if the transaction "
     "is.",
     source="KafkaProducer.sendOffsetsToTransaction; KIP-98, KIP-447",
+    sub_kinds={
+        "consumed": "the group's offset lies beyond a record that has no output",
+        "not consumed": "a record has an output, and the group's offset does not lie beyond it",
+    },
     opportunities=f"SELECT COUNT(*) AS n {INPUTS}",
     violations=f"""
 SELECT CASE WHEN w.source IS NULL THEN 'consumed' ELSE 'not consumed' END AS sub_kind, k.p,
@@ -67,10 +71,11 @@ SELECT CASE WHEN w.source IS NULL THEN 'consumed' ELSE 'not consumed' END AS sub
   k.position, w.client, w.txn, (SELECT MAX(t.late) FROM txn_p t) AS late,
   CASE WHEN v.invoke_ns < q.spoilt_ns OR v.invoke_ns < {SPOILT_NS} THEN 1 ELSE 0 END AS spoiled
 {_WRONG}""",
-    permitted=PERMITTED,
+    excuses=EXCUSES,
     explain=_explain,
-    needs=("txns", "sends", "commits", "commit_reads", "passes"),
-    rests_on=(*RECORDS, "txns", "commits", "commit_reads"),
-    sub_kinds=("consumed", "not consumed"),
     tie="j.value_id, j.grp",
+    compares_times=True,
+    needs=("txns", "sends", "commits", "commit_reads", "passes"),
+    reads=("vals", "parts", "txn_p", "stands", "parts.spoilt_ns"),
+    rests_on=(*RECORDS, "txns", "commits", "commit_reads"),
 )

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import Guarantee, place
-from urteil.harness.verify.guarantees.transactions.torn_txn import OF_TXN, PERMITTED, SPOILS
+from urteil.harness.verify.guarantees.transactions.torn_txn import EXCUSES, OF_TXN, SPOILS
 
 _READ = f"""
 FROM {OF_TXN}
@@ -55,6 +55,10 @@ GUARANTEE = Guarantee(
     promise="In read_committed mode the consumer reads only those transactional messages which "
     "have been successfully committed.",
     source="KafkaConsumer, Reading Transactional Messages; KIP-98",
+    sub_kinds={
+        "record": "a reader of committed records received a record before its commit was requested",
+        "end": "such a reader received an end beyond a record whose commit was requested later",
+    },
     opportunities=f"SELECT COUNT(*) AS n {_READ}",
     violations=f"""
 SELECT 'record' AS sub_kind, v.sent_p AS p, r.offset AS off, MIN(v.invoke_ns) AS at_ns,
@@ -67,10 +71,11 @@ SELECT 'end', f.p, f.off, MIN(a.invoke_ns), MIN(a.complete_ns), f.client, f.txn,
   CAST(NULL AS STRING), CAST(MIN(a.node) AS STRING), MAX(a.offset), MAX(f.late), MAX(f.spoiled)
 {_TOLD} AND a.offset > f.off
 GROUP BY f.p, f.off, f.client, f.txn, f.tid""",
-    permitted=PERMITTED,
+    excuses=EXCUSES,
     explain=_explain,
-    needs=("txns", "sends", "reads"),
-    rests_on=("txns", "sends", "reads", "clients", "offset_answers"),
-    sub_kinds=("record", "end"),
     tie="j.client, j.txn",
+    compares_times=True,
+    needs=("txns", "sends", "reads"),
+    reads=("vals", "parts", "answers", "txn_p", "clients", "reads", "parts.spoilt_ns"),
+    rests_on=("txns", "sends", "reads", "clients", "offset_answers"),
 )

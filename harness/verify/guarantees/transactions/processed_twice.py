@@ -5,7 +5,7 @@ transactions (workload `transactions`) promise exactly once."""
 
 from __future__ import annotations
 
-from urteil.harness.verify.guarantees.base import RECORDS, SLOT, Guarantee, place
+from urteil.harness.verify.guarantees.base import RECORDS, SLOT, Excuse, Guarantee, place
 from urteil.harness.verify.guarantees.transactions.offsets_not_atomic import SPOILT_NS
 from urteil.harness.verify.guarantees.transactions.torn_txn import LATE_END, SPOILED
 from urteil.harness.verify.guarantees.transactions.unprocessed import COPIED, PROMISE
@@ -31,6 +31,9 @@ GUARANTEE = Guarantee(
     promise="Exactly-once processing: each record affects the output once, even when the "
     "application fails and is restarted.",
     source="Kafka documentation, 4.6 Message Delivery Semantics; KIP-98, KIP-447",
+    sub_kinds={
+        "twice": "the output has more copies than the input has records",
+    },
     opportunities=f"""
 SELECT COUNT(*) + (SELECT COUNT(*) FROM ({_MADE}) m) AS n {COPIED} AND w.seen_slots > 0""",
     violations=f"""
@@ -43,13 +46,21 @@ SELECT 'twice', v.sent_p, v.shown_slot % {SLOT}, v.invoke_ns, v.complete_ns, v.v
   m.copies, m.first_copy, m.last_copy, CASE WHEN m.late = 1 THEN 'late'
     WHEN v.invoke_ns < {SPOILT_NS} THEN 'spoiled' ELSE 'exactly-once' END
 FROM ({_MADE}) m JOIN vals v ON v.value_id = m.source WHERE m.copies > {_ONCE}""",
-    permitted="CASE WHEN x.promised = 'at-least-once' THEN 'the application promises at least once'"
-    f" WHEN x.promised = 'late' THEN '{LATE_END}' WHEN x.promised = 'spoiled' THEN '{SPOILED}' END",
+    excuses=(
+        Excuse(
+            when="x.promised = 'at-least-once'",
+            reason="the application promises at least once",
+        ),
+        LATE_END.where("x.promised = 'late'"),
+        SPOILED.where("x.promised = 'spoiled'"),
+    ),
     explain=lambda row: (
         f"{row['value_id']} at {place(row)} is {times(row['copies'])} in the output, first at "
         f"offset {row['first_copy']}, last at {row['last_copy']}."
     ),
+    excused_by_times=True,
+    copies_lost_elsewhere=True,
+    reads=("vals", "parts", "settings", "txn_p", "parts.spoilt_ns"),
     rests_on=(*RECORDS, "txns", "commits"),
     subjects=("parts.copies", "txn_p"),
-    sub_kinds=("twice",),
 )

@@ -10,16 +10,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import SLOT, Guarantee, place
+from urteil.harness.verify.guarantees.base import SLOT, Excuse, Guarantee, place
 
-LATE_END = "the end of an earlier transaction may have arrived in it (KAFKA-17754)"
-SPOILED = "settings or faults took committed records, or markers, from every replica in sync"
+LATE_END = Excuse(
+    when="x.late = 1",
+    reason="the end of an earlier transaction may have arrived in it (KAFKA-17754)",
+)
+SPOILED = Excuse(
+    when="x.spoiled = 1",
+    reason="settings or faults took committed records, or markers, from every replica in sync",
+)
+EXCUSES = (LATE_END, SPOILED)
 
 OF_TXN = """txn_p t JOIN vals v ON v.client = t.client AND v.session = t.session AND v.txn = t.txn
 JOIN parts q ON q.p = v.sent_p"""
-
-PERMITTED = f"""CASE WHEN x.late = 1 THEN '{LATE_END}'
-  WHEN x.spoiled = 1 THEN '{SPOILED}' END"""
 
 SPOILS = "MAX(CASE WHEN t.begin_ns < q.spoilt_ns THEN 1 ELSE 0 END)"
 
@@ -101,6 +105,13 @@ GUARANTEE = Guarantee(
     promise="All the messages of a transaction, across partitions, will be visible to consumers in "
     "read_committed mode, or none of them.",
     source="KIP-98: Transactional Guarantees; KafkaProducer, transactional.id",
+    sub_kinds={
+        "missing": "records of a committed transaction are not visible",
+        "visible": "records of a transaction that was not committed are visible",
+        "partly": "of a transaction of unknown end, some records are visible and others are not",
+        "in one pass": "one final pass delivered a part of the transaction",
+        "between passes": "final passes delivered different parts of the transaction",
+    },
     opportunities=f"SELECT COUNT(*) AS n FROM ({_SUMMED}) t",
     violations=f"""
 SELECT t.sub_kind, t.slot DIV {SLOT} AS p, t.slot % {SLOT} AS off, t.begin_ns AS at_ns,
@@ -110,10 +121,11 @@ FROM (SELECT k.*, CASE k.sub_kind WHEN 'visible' THEN k.shown_slot
           WHEN 'in one pass' THEN k.torn_slot WHEN 'between passes' THEN k.lacking_slot
           ELSE k.missing_slot END AS slot
       FROM ({_KINDS}) k WHERE k.sub_kind IS NOT NULL) t""",
-    permitted=PERMITTED,
+    excuses=EXCUSES,
     explain=_explain,
-    needs=("txns", "sends", "passes"),
-    rests_on=("txns", "sends", "reads", "replicas", "passes", "clients", "logs"),
-    sub_kinds=("missing", "visible", "partly", "in one pass", "between passes"),
     tie="j.client, j.txn",
+    compares_times=True,
+    needs=("txns", "sends", "passes"),
+    reads=("vals", "parts", "txn_p", "parts.spoilt_ns"),
+    rests_on=("txns", "sends", "reads", "replicas", "passes", "clients", "logs"),
 )

@@ -8,7 +8,7 @@ last committed offset must have a copy."""
 from __future__ import annotations
 
 from urteil.harness.verify.derived.state_spans import FOREVER_NS
-from urteil.harness.verify.guarantees.base import RECORDS, SLOT, Guarantee, place
+from urteil.harness.verify.guarantees.base import RECORDS, SLOT, Excuse, Guarantee, place
 from urteil.harness.verify.guarantees.transactions.offsets_not_atomic import (
     INPUTS,
     OUTPUT_GONE,
@@ -62,6 +62,9 @@ GUARANTEE = Guarantee(
     promise="An application that commits its position after its output was acknowledged processes "
     "every record at least once.",
     source="Kafka documentation, 4.6 Message Delivery Semantics",
+    sub_kinds={
+        "missing": "no final pass over the output delivered a copy",
+    },
     opportunities=f"SELECT COUNT(*) + (SELECT COUNT(*) {PASSED}) AS n {COPIED}",
     violations=f"""
 SELECT 'missing' AS sub_kind, v.sent_p AS p, v.first_slot % {SLOT} AS off, v.invoke_ns AS at_ns,
@@ -72,11 +75,16 @@ SELECT 'missing', k.p, v.shown_slot % {SLOT}, v.invoke_ns, v.complete_ns, v.valu
   CASE WHEN v.invoke_ns < q.spoilt_ns OR v.invoke_ns < {SPOILT_NS} THEN 'spoiled'
     WHEN (SELECT MAX(l.late) FROM txn_p l) = 1 THEN 'late' END
 {PASSED} AND w.source IS NULL AND NOT {OUTPUT_GONE}""",
-    permitted=f"""CASE WHEN x.promised = 'at-most-once' THEN 'the application promises no more'
-  WHEN x.promised = 'late' THEN '{LATE_END}' WHEN x.promised = 'spoiled' THEN '{SPOILED}' END""",
+    excuses=(
+        Excuse(when="x.promised = 'at-most-once'", reason="the application promises no more"),
+        LATE_END.where("x.promised = 'late'"),
+        SPOILED.where("x.promised = 'spoiled'"),
+    ),
     explain=lambda row: f"{row['value_id']} at {place(row)} was never copied to the output.",
+    excused_by_times=True,
+    copies_lost_elsewhere=True,
+    reads=("vals", "parts", "settings", "txn_p", "stands", "parts.spoilt_ns", "parts.trimmed"),
     rests_on=(*RECORDS, "txns", "commits", "commit_reads"),
     subjects=("parts.copies", "stands"),
-    sub_kinds=("missing",),
     needs_whole_passes=True,
 )

@@ -57,6 +57,12 @@ GUARANTEE = Guarantee(
     promise="If another producer with the same transactional.id is initialised, transactions of "
     "the previous one are finished and it is fenced off.",
     source="KIP-98: Producer Zombies; KafkaProducer.initTransactions",
+    sub_kinds={
+        "record": "a record of the former producer was acknowledged",
+        "commit": "a commit of the former producer was acknowledged",
+        "older epoch": "in a log, a record or marker has a lower producer epoch than one before it",
+        "same epoch": "two producers received one epoch of the transactional id",
+    },
     opportunities=f"""
 SELECT COUNT(*) + (SELECT COUNT(*) {_ASKED}) + (SELECT COUNT(*) {_REFUSED})
   + (SELECT COUNT(*) FROM {_GIVEN} i WHERE i.prev_ns < i.init_invoke_ns) AS n {_SENT}""",
@@ -83,10 +89,14 @@ UNION ALL
 SELECT 'same epoch', NULL, NULL, i.init_invoke_ns, i.init_ns, i.client, i.txn, i.tid, NULL, i.pid,
   i.epoch, i.prev_epoch, {COORDINATOR}
 FROM {_GIVEN} i WHERE i.prev_ns < i.init_invoke_ns AND i.epoch <= i.prev_epoch""",
-    permitted=f"CASE WHEN x.spoiled = 1 THEN '{SPOILED}' END",
+    excuses=(SPOILED,),
     explain=_explain,
-    needs=("txns",),
-    rests_on=("txns", "sends", "replicas", "logs"),
-    sub_kinds=("record", "commit", "older epoch", "same epoch"),
     tie="j.client, j.txn",
+    compares_times=True,
+    needs=("txns",),
+    reads=(
+        *("slots", "vals", "parts", "txn_p", "txns", "parts.lost_floor", "parts.spoilt_ns"),
+        *("parts.unclean_on",),
+    ),
+    rests_on=("txns", "sends", "replicas", "logs"),
 )

@@ -1,0 +1,73 @@
+"""What a guarantee declares about its queries is what the queries say."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import sqlglot
+from sqlglot import exp
+
+from urteil.harness.evidence.schema import SCHEMAS
+from urteil.harness.verify.derived.tables import DERIVED
+from urteil.harness.verify.guarantees import GUARANTEES, SUBJECTS, Guarantee
+from urteil.harness.verify.shared_tables import STAGES
+
+WITH_SOURCES = {column for table in DERIVED.values() for column in table.columns_made_of}
+"""Columns of derived tables that rest on other evidence than their table."""
+
+
+def _declared(one: Guarantee) -> set[str]:
+    return {*one.reads, *(name for excuse in one.excuses for name in excuse.reads)}
+
+
+def _tables(query: str) -> set[str]:
+    tree = sqlglot.parse_one(query, read="spark")
+    hints = {id(table) for hint in tree.find_all(exp.Hint) for table in hint.find_all(exp.Table)}
+    own = {cte.alias for cte in tree.find_all(exp.CTE)}
+    return {table.name for table in tree.find_all(exp.Table) if id(table) not in hints} - own
+
+
+@pytest.mark.parametrize("one", GUARANTEES.values(), ids=lambda one: one.name)
+def test_reads_are_the_tables_of_the_queries(one: Guarantee) -> None:
+    tables = {name for name in _declared(one) if "." not in name}
+    assert tables == _tables(one.judged()) | _tables(one.opportunities)
+    assert tables <= {*SCHEMAS, *DERIVED, *STAGES}
+
+
+@pytest.mark.parametrize("one", GUARANTEES.values(), ids=lambda one: one.name)
+def test_reads_are_the_columns_with_sources_of_their_own(one: Guarantee) -> None:
+    tree = sqlglot.parse_one(one.judged(), read="spark")
+    columns = {column.name for column in tree.find_all(exp.Column)} & WITH_SOURCES
+    declared = [name.split(".") for name in _declared(one) if "." in name]
+    assert {column for _, column in declared} == columns
+    assert all(column in DERIVED[table].columns_made_of for table, column in declared)
+
+
+def test_sources_of_derived_tables_are_tables_of_evidence() -> None:
+    for table in DERIVED.values():
+        assert table.columns_made_of.keys() <= set(table.schema.names)
+        sources = {source for made_of in table.columns_made_of.values() for source in made_of}
+        assert {*table.made_of, *sources} <= SCHEMAS.keys()
+
+
+@pytest.mark.parametrize("one", GUARANTEES.values(), ids=lambda one: one.name)
+def test_excuses_name_declared_sub_kinds(one: Guarantee) -> None:
+    assert all(meaning and not meaning.endswith(".") for meaning in one.sub_kinds.values())
+    assert one.despite_host_load <= one.sub_kinds.keys()
+    conditions = " ".join(excuse.when for excuse in one.excuses)
+    named = re.findall(r"x\.sub_kind (?:=|<>) '([^']+)'", conditions)
+    assert set(named) <= one.sub_kinds.keys()
+
+
+@pytest.mark.parametrize("one", GUARANTEES.values(), ids=lambda one: one.name)
+def test_fields_of_a_declaration_agree(one: Guarantee) -> None:
+    assert all(excuse.reason and "'" not in excuse.reason for excuse in one.excuses)
+    assert not one.copies_lost_elsewhere or one.excused_by_times
+    assert not one.despite_host_load or one.host_load_excuses
+
+
+def test_no_two_guarantees_of_a_subject_have_one_rank() -> None:
+    for subject, guarantees in SUBJECTS.items():
+        ranks = [one.rank for one in guarantees]
+        assert len(ranks) == len(set(ranks)), subject

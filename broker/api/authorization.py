@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
 from urteil.broker.api.registry import RequestContext, RequestError
@@ -66,7 +67,7 @@ def allowed_names(
     names: Iterable[str],
     *,
     quiet: bool = False,
-) -> Collection[str]:
+) -> AbstractSet[str]:
     """The names of the resources on which the client may perform the operation."""
     authorizer = broker.authorizer
     if authorizer is None:
@@ -96,9 +97,9 @@ def cluster_operations(broker: BrokerParts, context: RequestContext) -> int:
 def topic_rights(broker: BrokerParts, context: RequestContext) -> Allowed:
     """The client's rights on topics, as a function for the controller."""
 
-    def allowed(operation: Operation, topics: Collection[str]) -> Collection[str]:
+    def allowed(operation: Operation, topics: Collection[str]) -> AbstractSet[str]:
         if operation is Operation.CREATE and may_cluster(broker, context, operation, quiet=True):
-            return topics
+            return set(topics)
         quiet = operation is Operation.DESCRIBE_CONFIGS
         return allowed_names(broker, context, operation, ResourceType.TOPIC, topics, quiet=quiet)
 

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from urteil.broker.api.authorization import allowed_names
 from urteil.broker.api.broker_parts import BrokerParts
 from urteil.broker.api.registry import RequestContext, handler
-from urteil.broker.api.topic_names import is_internal
+from urteil.broker.base.topic_names import is_internal
 from urteil.broker.replication.record_deletion import DeletionResult, RecordDeletion
 from urteil.broker.replication.replica_manager import TopicPartition
 from urteil.broker.security.acls.acl_model import Operation, ResourceType

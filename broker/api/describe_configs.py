@@ -9,7 +9,7 @@ from urteil.broker.api.broker_parts import BrokerParts
 from urteil.broker.api.config_authorization import config_denial
 from urteil.broker.api.error_responses import ERROR_MESSAGES
 from urteil.broker.api.registry import RequestContext, handler
-from urteil.broker.api.topic_names import is_valid
+from urteil.broker.base.topic_names import is_valid
 from urteil.broker.config.descriptions import (
     LOGGER,
     Setting,

@@ -25,16 +25,22 @@ SHARE_GROUPS_FROM = 6
 NOWHERE = Endpoint(-1, "", -1)
 
 
-@handler(ApiKey.FIND_COORDINATOR, 0, 6, coordinator_keys="coordinators")
+@handler(ApiKey.FIND_COORDINATOR, 0, 6)
 async def find_coordinator(
     broker: BrokerParts, context: RequestContext, request: FindCoordinatorRequest
 ) -> FindCoordinatorResponse:
-    """One key before version 4, many from then on."""
-    if context.version >= MANY_FROM:
-        keys = paced(request.coordinator_keys)
-        found = [await _find(broker, context, request.key_type, key) async for key in keys]
-        return FindCoordinatorResponse(coordinators=found)
-    only = await _find(broker, context, request.key_type, request.key)
+    """One key before version 4, many from then on. A missing topic is created once for all keys."""
+    many = context.version >= MANY_FROM
+    keys = request.coordinator_keys if many else [request.key]
+    missing: set[str] = set()
+    coordinators = [
+        _find(broker, context, request.key_type, key, missing) async for key in paced(keys)
+    ]
+    if missing:
+        await broker.controller.auto_create(list(missing))
+    if many:
+        return FindCoordinatorResponse(coordinators=coordinators)
+    (only,) = coordinators
     error = ErrorCode(only.error_code)
     return FindCoordinatorResponse(
         error_code=only.error_code,
@@ -45,9 +51,10 @@ async def find_coordinator(
     )
 
 
-async def _find(
-    broker: BrokerParts, context: RequestContext, key_type: int, key: str
+def _find(
+    broker: BrokerParts, context: RequestContext, key_type: int, key: str, missing: set[str]
 ) -> FindCoordinatorResponse.Coordinator:
+    """The coordinator of a key. A coordinator's topic that does not exist is added to `missing`."""
     error = _authorization_error(broker, context, key_type, key)
     if error is not ErrorCode.NONE:
         return _answer(key, error)
@@ -62,7 +69,7 @@ async def _find(
     else:
         return _answer(key, ErrorCode.INVALID_REQUEST, message=f"Unknown key type {key_type}")
     if topic not in broker.metadata.topics:
-        await broker.controller.auto_create([topic])
+        missing.add(topic)
         return _answer(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
     state = broker.metadata.partition(topic, partition)
     leader = -1 if state is None else state.leader

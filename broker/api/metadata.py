@@ -14,8 +14,8 @@ from urteil.broker.api.authorization import (
 )
 from urteil.broker.api.broker_parts import BrokerParts
 from urteil.broker.api.registry import RequestContext, handler
-from urteil.broker.api.topic_names import is_internal, is_valid
 from urteil.broker.base.offload import paced
+from urteil.broker.base.topic_names import is_internal, is_valid
 from urteil.broker.replication.metadata_cache import MetadataCache, PartitionState
 from urteil.broker.security.acls.acl_model import Operation, ResourceType
 from urteil.broker.wire.api_keys import ApiKey

@@ -8,8 +8,8 @@ from urteil.broker.api.authorization import allowed_names, may
 from urteil.broker.api.broker_parts import BrokerParts
 from urteil.broker.api.leader_hints import ProduceHints
 from urteil.broker.api.registry import CloseConnection, RequestContext, handler
-from urteil.broker.api.topic_names import is_internal
 from urteil.broker.base.offload import paced
+from urteil.broker.base.topic_names import is_internal
 from urteil.broker.log.log_results import AppendResult
 from urteil.broker.log.transaction_verification import Guard
 from urteil.broker.replication.partition import refusal

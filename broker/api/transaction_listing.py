@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from urteil.broker.api.authorization import allowed_names, may
 from urteil.broker.api.error_responses import ERROR_MESSAGES
 from urteil.broker.api.registry import RequestContext, handler
-from urteil.broker.controller.api_error import ApiException
-from urteil.broker.controller.topic_admin import check_name
+from urteil.broker.base.topic_names import name_error
 from urteil.broker.log.producer_states import ProducerEntry
 from urteil.broker.security.acls.acl_model import Operation, ResourceType
 from urteil.broker.transactions.transaction import TxnMetadata, TxnState
@@ -142,11 +141,12 @@ async def describe_producers(
 def _producers(
     broker: BrokerParts, topic: str, index: int
 ) -> DescribeProducersResponse.PartitionResponse:
-    try:
-        check_name(topic)
-    except ApiException as refused:
+    why = name_error(topic)
+    if why is not None:
         return DescribeProducersResponse.PartitionResponse(
-            partition_index=index, error_code=refused.error, error_message=refused.message
+            partition_index=index,
+            error_code=ErrorCode.INVALID_TOPIC_EXCEPTION,
+            error_message=why,
         )
     partition, error = broker.replicas.hosted(topic, index)
     if partition is None:

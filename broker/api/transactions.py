@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from urteil.broker.api.authorization import allowed_names, may, may_cluster
 from urteil.broker.api.registry import RequestContext, handler
-from urteil.broker.api.topic_names import is_internal
 from urteil.broker.api.transaction_errors import fencing_error
 from urteil.broker.base.offload import paced
+from urteil.broker.base.topic_names import is_internal
 from urteil.broker.groups.coordinator import OFFSETS_TOPIC
 from urteil.broker.security.acls.acl_model import Operation, ResourceType
 from urteil.broker.transactions.transaction import TopicPartition

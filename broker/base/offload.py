@@ -21,7 +21,15 @@ not at all within zlib, pyarrow and crc32c.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Generator, Iterable
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Generator,
+    Iterable,
+    Iterator,
+    Sequence,
+)
 from concurrent.futures import Executor
 from typing import TypeVar
 
@@ -96,3 +104,25 @@ async def paced(items: Iterable[Item], every: int = PACE) -> AsyncIterator[Item]
         yield item
         if number % every == 0:
             await asyncio.sleep(0)
+
+
+WINDOW = 50
+
+
+async def pipelined(
+    call: Callable[[Item], Awaitable[Result]], items: Sequence[Item], width: int = WINDOW
+) -> list[Result]:
+    """Await the call of each item, at most `width` at a time; return the results in order.
+
+    For calls that wait for another process: a window costs about one round trip.
+    """
+    results: list[Result] = []
+    for window in windows(items, width):
+        results += await asyncio.gather(*(call(one) for one in window))
+    return results
+
+
+def windows(items: Sequence[Item], width: int = WINDOW) -> Iterator[Sequence[Item]]:
+    """The items, `width` at a time."""
+    for start in range(0, len(items), width):
+        yield items[start : start + width]

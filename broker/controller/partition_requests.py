@@ -6,10 +6,11 @@ Sources: `KafkaApis`, `ZkAdminManager.createPartitions` and `DelayedCreatePartit
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import TypeVar
 
-from urteil.broker.base.offload import paced
+from urteil.broker.base.offload import paced, pipelined
 from urteil.broker.controller.api_error import ApiError
 from urteil.broker.controller.mutation_quota import Take
 from urteil.broker.controller.replica_assignment import ReplicaAssignment
@@ -18,7 +19,7 @@ from urteil.broker.controller.requested_elections import (
     ElectionOutcomes,
 )
 from urteil.broker.controller.statuses import TopicPartition
-from urteil.broker.controller.topic_admin import TopicResult
+from urteil.broker.controller.topic_admin import TopicResult, no_such_topic
 from urteil.broker.controller.topic_requests import ActiveController, wait_for_topics
 from urteil.broker.security.acls.acl_model import Allowed, Operation
 from urteil.broker.wire.errors import ErrorCode
@@ -45,15 +46,16 @@ async def create_partitions(
     """Extend each topic; an error of one does not affect the others."""
     requested = Counter(topic.name for topic in request.topics)
     outcomes: dict[str, TopicResult] = {}
-    may_alter: Collection[str] = ()
+    may_alter: AbstractSet[str] = frozenset()
     if controller.term is not None:
         may_alter = allowed(
             Operation.ALTER, [name for name, times in requested.items() if times == 1]
         )
     if not all(map(is_node_name, may_alter)):  # Apache Kafka fails the request in ZooKeeper
         lost = TopicResult(error=ErrorCode.UNKNOWN_SERVER_ERROR)
-        return _create_response([(topic.name, lost) for topic in request.topics])
-    async for topic in paced(request.topics, 20):
+        return await _create_response([(topic.name, lost) for topic in request.topics])
+    to_grow: list[CreatePartitionsRequest.CreatePartitionsTopic] = []
+    async for topic in paced(request.topics):
         if controller.term is None:
             outcomes[topic.name] = TopicResult(error=ErrorCode.NOT_CONTROLLER)
         elif requested[topic.name] > 1:
@@ -70,9 +72,9 @@ async def create_partitions(
                 error=ErrorCode.INVALID_TOPIC_EXCEPTION, message="The topic is queued for deletion."
             )
         else:
-            outcomes[topic.name] = await _grow(
-                controller, topic, take, validate_only=request.validate_only
-            )
+            to_grow.append(topic)
+            outcomes[topic.name] = TopicResult()  # keeps the order of the request
+    outcomes |= await _grow(controller, to_grow, take, validate_only=request.validate_only)
     grown = {name: one.partitions for name, one in outcomes.items() if one.error is ErrorCode.NONE}
     if grown and not request.validate_only:
         timed_out = await wait_for_topics(
@@ -82,31 +84,40 @@ async def create_partitions(
             lambda term, name: term.has_leaders(name, grown[name]),
         )
         outcomes |= {name: TopicResult(error=ErrorCode.REQUEST_TIMED_OUT) for name in timed_out}
-    return _create_response(outcomes.items())
+    return await _create_response(outcomes.items())
 
 
-def _create_response(outcomes: Iterable[tuple[str, TopicResult]]) -> CreatePartitionsResponse:
+async def _create_response(outcomes: Iterable[tuple[str, TopicResult]]) -> CreatePartitionsResponse:
     return CreatePartitionsResponse(
         results=[
             Created(name=name, error_code=one.error, error_message=one.message)
-            for name, one in outcomes
+            async for name, one in paced(outcomes)
         ]
     )
 
 
 async def _grow(
     controller: ActiveController,
-    topic: CreatePartitionsRequest.CreatePartitionsTopic,
+    topics: Sequence[CreatePartitionsRequest.CreatePartitionsTopic],
     take: Take,
     *,
     validate_only: bool,
-) -> TopicResult:
-    replicas = None
-    if topic.assignments is not None:
-        replicas = [tuple(one.broker_ids) for one in topic.assignments]
-    return await controller.admin.add_partitions(
-        topic.name, topic.count, replicas, validate_only=validate_only, take=take
-    )
+) -> dict[str, TopicResult]:
+    racks = await controller.admin.racks() if topics else {}
+    missing = await controller.admin.missing_topics([topic.name for topic in topics])
+
+    async def grow(topic: CreatePartitionsRequest.CreatePartitionsTopic) -> TopicResult:
+        replicas = None
+        if topic.assignments is not None:
+            replicas = [tuple(one.broker_ids) for one in topic.assignments]
+        return await controller.admin.add_partitions(
+            racks, topic.name, topic.count, replicas, validate_only=validate_only, take=take
+        )
+
+    to_grow = [topic async for topic in paced(topics) if topic.name not in missing]
+    outcomes = await pipelined(grow, to_grow)
+    results = {name: no_such_topic(name) async for name in paced(missing)}
+    return results | dict(zip((topic.name for topic in to_grow), outcomes, strict=True))
 
 
 async def requested_targets(request: AlterPartitionReassignmentsRequest) -> RequestedTargets:

@@ -6,13 +6,15 @@ leaders and deletes the replicas.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import random
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Self
 from uuid import UUID
 
+from urteil.broker.base.topic_names import is_valid, name_error
 from urteil.broker.config.values import ConfigError
 from urteil.broker.controller.api_error import ApiError, ApiException, assignment_exception
 from urteil.broker.controller.mutation_quota import Take, unlimited
@@ -47,8 +49,8 @@ OVER_QUOTA = ApiError(
     ErrorCode.THROTTLING_QUOTA_EXCEEDED, "The throttling quota has been exceeded."
 )
 
-_LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
-MAX_NAME = 249
+LISTED_FROM = 20
+"""So many new names are compared with the list of all topics; fewer are looked up one by one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +76,42 @@ class TopicResult:
     configs: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class ClusterView:
+    """Live brokers with their racks, and names of topics: what one request compares new topics
+    with. `topics` has all topics, or those alone of which the request has the names."""
+
+    racks: Mapping[int, str | None]
+    topics: dict[str, list[str]]
+
+    @classmethod
+    async def read(cls, zk: Session, topics: Sequence[NewTopic]) -> Self:
+        """Read in a few round trips, however many the topics are."""
+        names = [topic.name for topic in topics if is_valid(topic.name)]
+        brokers = await read_brokers(zk)
+        if len(names) >= LISTED_FROM or any(map(_has_collision_chars, names)):
+            existing = await zk.children(znodes.TOPICS)
+        else:
+            found = await asyncio.gather(*(zk.exists(znodes.topic_path(name)) for name in names))
+            existing = [name for name, stat in zip(names, found, strict=True) if stat is not None]
+        view = cls({info.id: info.rack for info in brokers}, {})
+        for name in existing:
+            view.add(name)
+        return view
+
+    def add(self, name: str) -> None:
+        self.alike(name).append(name)
+
+    def alike(self, name: str) -> list[str]:
+        """The topics whose metrics have this name too: a dot counts as an underscore."""
+        return self.topics.setdefault(name.replace(".", "_"), [])
+
+
+def no_such_topic(name: str) -> TopicResult:
+    why = f"The topic '{name}' does not exist."
+    return TopicResult(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message=why)
+
+
 class TopicAdmin:
     """Validates and writes; errors are values."""
 
@@ -92,21 +130,39 @@ class TopicAdmin:
         self._default_partitions = default_partitions
         self._default_replication_factor = default_replication_factor
 
-    async def create(
-        self, topic: NewTopic, *, validate_only: bool = False, take: Take = unlimited
+    async def create(self, topic: NewTopic) -> TopicResult:
+        """Create one topic."""
+        return await self.create_within(await self.view([topic]), topic)
+
+    async def view(self, topics: Sequence[NewTopic]) -> ClusterView:
+        """The cluster as the creation of these topics needs it."""
+        return await ClusterView.read(self._zk, topics)
+
+    async def create_within(
+        self,
+        view: ClusterView,
+        topic: NewTopic,
+        *,
+        validate_only: bool = False,
+        take: Take = unlimited,
     ) -> TopicResult:
-        """Write a topic's configuration and assignment in one multi."""
+        """Write a topic's configuration and assignment in one multi, and add it to the view.
+
+        Validates without suspension, so that topics that are created side by side see each other.
+        """
         try:
-            partitions, configs = await self._validate(topic)
+            partitions, configs = self._validate(topic, view)
             topic_id = ZERO_UUID if validate_only else self._make_id()
             if not validate_only:
                 if not take(len(partitions)):
                     return TopicResult(error=OVER_QUOTA.error, message=OVER_QUOTA.message)
                 assignment = TopicAssignment(partitions=partitions, topic_id=topic_id)
+                view.add(topic.name)
                 await self._write(topic.name, assignment, configs)
         except ApiException as refused:
             return TopicResult(error=refused.error, message=refused.message)
         except NodeTooLarge as wrong:
+            view.alike(topic.name).remove(topic.name)
             return TopicResult(error=ErrorCode.INVALID_PARTITIONS, message=str(wrong))
         return TopicResult(
             topic_id=topic_id,
@@ -126,9 +182,11 @@ class TopicAdmin:
                 continue
             return
 
-    async def _validate(self, topic: NewTopic) -> tuple[dict[int, tuple[int, ...]], dict[str, str]]:
+    def _validate(
+        self, topic: NewTopic, view: ClusterView
+    ) -> tuple[dict[int, tuple[int, ...]], dict[str, str]]:
         """Validate in Apache Kafka's order: the first error is reported."""
-        if is_legal(topic.name) and await self._zk.exists(znodes.topic_path(topic.name)):
+        if topic.name in view.alike(topic.name):
             raise _exists(topic.name)
         try:
             without_nulls(topic.configs)
@@ -141,29 +199,18 @@ class TopicAdmin:
                 "Both numPartitions or replicationFactor and replicasAssignments were set. "
                 "Both cannot be used at the same time.",
             )
-        partitions = dict(sorted(topic.assignment.items())) or await self._assign(topic)
-        check_name(topic.name)
-        await self._check_collision(topic.name)
+        partitions = dict(sorted(topic.assignment.items())) or self._assign(topic, view)
+        _check_name(topic.name)
+        _check_collision(topic.name, view)
         check_assignment(partitions)
         try:
             return partitions, validate_topic_configs(topic.configs, self._properties)
         except (InvalidTopicConfig, ConfigError) as wrong:
             raise ApiException(ErrorCode.INVALID_CONFIG, str(wrong)) from None
 
-    async def _check_collision(self, name: str) -> None:
-        if "." in name or "_" in name:
-            others = await self._zk.children(znodes.TOPICS)
-            if name in others:  # another broker created it meanwhile
-                raise _exists(name)
-            alike = [one for one in others if one.replace(".", "_") == name.replace(".", "_")]
-            if alike:
-                raise ApiException(
-                    ErrorCode.INVALID_TOPIC_EXCEPTION,
-                    f"Topic '{name}' collides with existing topics: {', '.join(alike)}",
-                )
-
     async def add_partitions(
         self,
+        racks: Mapping[int, str | None],
         name: str,
         count: int,
         replicas: Sequence[tuple[int, ...]] | None,
@@ -171,14 +218,15 @@ class TopicAdmin:
         validate_only: bool = False,
         take: Take = unlimited,
     ) -> TopicResult:
-        """Extend a topic to `count` partitions, the new ones with `replicas` if given.
+        """Extend a topic to `count` partitions, the new ones with `replicas` if given, else placed
+        on the live brokers (`racks`).
 
         A concurrent change of the same znode is never overwritten.
         """
         try:
             while True:
                 found, version = await self._read(name)
-                more = new_partitions(name, found, count, replicas, await self._racks())
+                more = new_partitions(name, found, count, replicas, racks)
                 wanted = replace(found, partitions={**found.partitions, **more})
                 if not validate_only and not take(len(more)):
                     return TopicResult(error=OVER_QUOTA.error, message=OVER_QUOTA.message)
@@ -189,13 +237,19 @@ class TopicAdmin:
         except NodeTooLarge as wrong:
             return TopicResult(error=ErrorCode.INVALID_PARTITIONS, message=str(wrong))
 
+    async def missing_topics(self, names: Sequence[str]) -> set[str]:
+        """The topics that do not exist, by one list of all topics; of few names none is looked up,
+        since the reading of each shows it."""
+        if len(names) < LISTED_FROM:
+            return set()
+        return set(names).difference(await self._zk.children(znodes.TOPICS))
+
     async def _read(self, name: str) -> tuple[TopicAssignment, int]:
         try:
             data, stat = await self._zk.get(znodes.topic_path(name))
         except NoNodeError:
-            raise ApiException(
-                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist."
-            ) from None
+            missing = no_such_topic(name)
+            raise ApiException(missing.error, missing.message) from None
         return znodes.decode_topic(data), stat.version
 
     async def _replace(self, name: str, wanted: TopicAssignment, version: int) -> bool:
@@ -208,16 +262,16 @@ class TopicAdmin:
             return (await self._read(name))[0] == wanted
         return True
 
-    async def _racks(self) -> dict[int, str | None]:
+    async def racks(self) -> dict[int, str | None]:
+        """The live brokers with their racks."""
         return {info.id: info.rack for info in await read_brokers(self._zk)}
 
-    async def _assign(self, topic: NewTopic) -> dict[int, tuple[int, ...]]:
-        racks = await self._racks()
+    def _assign(self, topic: NewTopic, view: ClusterView) -> dict[int, tuple[int, ...]]:
         count = topic.partitions if topic.partitions != -1 else self._default_partitions
         factor = topic.replication_factor
         factor = factor if factor != -1 else self._default_replication_factor
         try:
-            return assign_replicas(racks, count, factor, self._rng)
+            return assign_replicas(view.racks, count, factor, self._rng)
         except AssignmentError as wrong:
             raise assignment_exception(wrong) from None
 
@@ -227,9 +281,8 @@ class TopicAdmin:
         """After a lost answer, the topic id shows whether the write was applied."""
         made = Create(znodes.topic_path(name), znodes.encode_topic(assignment))
         path, data = znodes.topic_config_path(name), znodes.encode_config(configs)
+        config: Op = Create(path, data)
         while True:
-            there = await self._zk.exists(path) is not None
-            config: Op = Set(path, data) if there else Create(path, data)
             try:
                 await self._zk.multi([made, config])
                 return
@@ -241,6 +294,9 @@ class TopicAdmin:
                     if await self._is_written(name, assignment):
                         return
                     raise _exists(name) from None
+                # settings stay when a topic is created anew without its deletion
+                has_settings = isinstance(failure.cause, NodeExistsError)
+                config = Set(path, data) if has_settings else Create(path, data)
 
     async def _is_written(self, name: str, assignment: TopicAssignment) -> bool:
         try:
@@ -262,34 +318,23 @@ def _exists(name: str) -> ApiException:
     return ApiException(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
 
 
-def is_legal(name: str) -> bool:
-    """Whether a topic may have this name."""
-    try:
-        check_name(name)
-    except ApiException:
-        return False
-    return True
-
-
-def check_name(name: str) -> None:
-    """Raises ApiException with the message of `Topic.validate`."""
-    why = None
-    if not name:
-        why = "Topic name is invalid: the empty string is not allowed"
-    elif name in (".", ".."):
-        why = f"Topic name is invalid: '{name}' is not allowed"
-    elif len(name) > MAX_NAME:
-        why = (
-            f"Topic name is invalid: the length of '{name}' is longer than the max allowed "
-            f"length {MAX_NAME}"
-        )
-    elif not _LEGAL_NAME.fullmatch(name):
-        why = (
-            f"Topic name is invalid: '{name}' contains one or more characters other than "
-            "ASCII alphanumerics, '.', '_' and '-'"
-        )
+def _check_name(name: str) -> None:
+    why = name_error(name)
     if why is not None:
         raise ApiException(ErrorCode.INVALID_TOPIC_EXCEPTION, why)
+
+
+def _has_collision_chars(name: str) -> bool:
+    return "." in name or "_" in name
+
+
+def _check_collision(name: str, view: ClusterView) -> None:
+    alike = view.alike(name) if _has_collision_chars(name) else ()
+    if alike:
+        raise ApiException(
+            ErrorCode.INVALID_TOPIC_EXCEPTION,
+            f"Topic '{name}' collides with existing topics: {', '.join(alike)}",
+        )
 
 
 def check_assignment(partitions: Mapping[int, tuple[int, ...]]) -> None:

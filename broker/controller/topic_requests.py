@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Protocol
 from uuid import UUID
 
-from urteil.broker.base.offload import paced
+from urteil.broker.base.offload import paced, pipelined, windows
 from urteil.broker.base.remote_time import waiting
 from urteil.broker.config.broker_config import BrokerConfig
 from urteil.broker.config.descriptions import topic_settings
@@ -26,6 +28,8 @@ from urteil.broker.wire.messages import (
     DeleteTopicsResponse,
 )
 from urteil.broker.wire.primitives import ZERO_UUID
+
+log = logging.getLogger("topics")
 
 OFFSETS_TOPIC = "__consumer_offsets"
 TRANSACTIONS_TOPIC = "__transaction_state"
@@ -105,12 +109,13 @@ async def create_topics(
     requested = Counter(topic.name for topic in request.topics)
     results: dict[str, Result] = {}
     names = list(requested)
-    creatable: Collection[str] = ()
-    describable: Collection[str] = ()
+    creatable: AbstractSet[str] = frozenset()
+    describable: AbstractSet[str] = frozenset()
     if controller.term is not None:
         creatable = allowed(Operation.CREATE, names)
         describable = allowed(Operation.DESCRIBE_CONFIGS, names)
-    async for topic in paced(request.topics, 20):
+    to_create: list[CreateTopicsRequest.CreatableTopic] = []
+    async for topic in paced(request.topics):
         if controller.term is None:
             results[topic.name] = _error(topic.name, ErrorCode.NOT_CONTROLLER, "")
         elif requested[topic.name] > 1:
@@ -122,9 +127,11 @@ async def create_topics(
                 topic.name, ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed."
             )
         else:
-            results[topic.name] = await _create(controller, config, request, topic, take)
-        if topic.name not in describable:
-            results[topic.name] = _without_configs(results[topic.name])
+            to_create.append(topic)
+    results |= await _create(controller, config, request, to_create, take)
+    async for name in paced(names):
+        if name not in describable:
+            results[name] = _without_configs(results[name])
     made = [name for name, result in results.items() if result.error_code == ErrorCode.NONE]
     if made and not request.validate_only:
         for name in await wait_for_topics(controller, made, request.timeout_ms, Term.has_leaders):
@@ -149,17 +156,30 @@ async def _create(
     controller: ActiveController,
     config: BrokerConfig,
     request: CreateTopicsRequest,
-    topic: CreateTopicsRequest.CreatableTopic,
+    topics: Sequence[CreateTopicsRequest.CreatableTopic],
     take: Take,
-) -> Result:
+) -> dict[str, Result]:
+    """Create topics, a window at a time. Once ZooKeeper does not answer, the rest is not tried."""
+    results = {topic.name: _error(topic.name, ErrorCode.REQUEST_TIMED_OUT) for topic in topics}
+    if not topics:
+        return results
+    new = [_new_topic(topic) async for topic in paced(topics)]
     try:
         async with _zookeeper_within(request.timeout_ms):
-            outcome = await controller.admin.create(
-                _new_topic(topic), validate_only=request.validate_only, take=take
+            view = await controller.admin.view(new)
+
+        async def create(topic: NewTopic) -> Result:
+            outcome = await controller.admin.create_within(
+                view, topic, validate_only=request.validate_only, take=take
             )
+            return _result(topic.name, outcome, config)
+
+        for window in windows(new):
+            async with _zookeeper_within(request.timeout_ms):
+                results |= {one.name: one for one in await pipelined(create, window)}
     except TimeoutError:
-        return _error(topic.name, ErrorCode.REQUEST_TIMED_OUT)
-    return _result(topic.name, outcome, config)
+        log.warning("ZooKeeper does not answer: topics are not created")
+    return results
 
 
 def _zookeeper_within(timeout_ms: int) -> asyncio.Timeout:
@@ -255,10 +275,10 @@ def _rights_to_delete(
     controller: ActiveController,
     requested: Sequence[DeleteTopicsRequest.DeleteTopicState],
     allowed: Allowed,
-) -> tuple[Collection[str], Collection[str]]:
+) -> tuple[AbstractSet[str], AbstractSet[str]]:
     """The topics that may be described, and the topics that may be deleted."""
     if controller.term is None:
-        return (), ()
+        return frozenset(), frozenset()
     known = controller.term.context.names
     found = (one.name if one.name is not None else known.get(one.topic_id) for one in requested)
     names = [name for name in found if name is not None]
@@ -286,7 +306,7 @@ async def _request_deletion(
     controller: ActiveController,
     requested: DeleteTopicsRequest.DeleteTopicState,
     timeout_ms: int,
-    rights: tuple[Collection[str], Collection[str]],
+    rights: tuple[AbstractSet[str], AbstractSet[str]],
     take: Take,
 ) -> Deleted:
     term = controller.term

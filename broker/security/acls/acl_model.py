@@ -7,6 +7,7 @@ Apache Kafka); titles are the spelling in ZooKeeper and in the audit log (`Secur
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -104,13 +105,13 @@ SUPPORTED: Mapping[ResourceType, tuple[Operation, ...]] = {
 """The operations on a resource whose authorized operations clients may request (KIP-430)."""
 
 
-Allowed = Callable[[Operation, Collection[str]], Collection[str]]
+Allowed = Callable[[Operation, Collection[str]], AbstractSet[str]]
 """Returns those of some topics on which an operation is allowed."""
 
 
-def everything(_operation: Operation, topics: Collection[str]) -> Collection[str]:
+def everything(_operation: Operation, topics: Collection[str]) -> AbstractSet[str]:
     """Allow all topics: no authorizer is configured."""
-    return topics
+    return set(topics)
 
 
 @dataclass(frozen=True, slots=True)

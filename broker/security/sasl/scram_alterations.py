@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from urteil.broker.base.offload import paced
+from urteil.broker.base.offload import paced, pipelined
 from urteil.broker.security.sanitized_names import desanitize, sanitize
 from urteil.broker.security.sasl.scram import (
     MAX_ITERATIONS,
@@ -21,6 +21,9 @@ from urteil.broker.zookeeper.session_types import is_node_name
 
 MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
 """`ScramMechanism.type` of the protocol."""
+
+LISTED_FROM = 20
+"""So many users are first looked up in the list of all."""
 
 EMPTY_NAME = "Username must not be empty"
 NO_NODE = "ZooKeeper has no node of that name"
@@ -67,25 +70,20 @@ class ScramAdmin:
     async def describe(self, users: Sequence[str] | None) -> list[Described]:
         """Return the credentials of the named users, or of all (None or empty)."""
         if not users:
-            names = [desanitize(one) for one in await self._configs.entities(USERS)]
-            found = [await self._describe(name) for name in names]
-            return [one for one in found if one.credentials]
-        times = Counter(users)
-        return [await self._describe_user(name, times[name]) async for name in paced(times)]
-
-    async def _describe_user(self, name: str, times: int) -> Described:
-        if not name:
-            return Described(name, {}, ErrorCode.RESOURCE_NOT_FOUND, EMPTY_NAME)
-        if times > 1:
-            why = "Cannot describe SCRAM credentials for the same user twice in a single request: "
-            return Described(name, {}, ErrorCode.DUPLICATE_RESOURCE, why + name)
-        if not is_node_name(sanitize(name)):
-            return Described(name, {}, ErrorCode.UNKNOWN_SERVER_ERROR, NO_NODE)
-        found = await self._describe(name)
-        if found.credentials:
-            return found
-        why = f"Attempt to describe a user credential that does not exist: {name}"
-        return Described(name, {}, ErrorCode.RESOURCE_NOT_FOUND, why)
+            names = [desanitize(node) for node in await self._configs.entities(USERS)]
+            described = await pipelined(self._describe, names)
+            return [user for user in described if user.credentials]
+        results = {
+            name: _user_error(name, times) async for name, times in paced(Counter(users).items())
+        }
+        names = [name for name, error in results.items() if error is None]
+        if len(names) >= LISTED_FROM:
+            existing = set(await self._configs.entities(USERS))
+            names = [name async for name in paced(names) if sanitize(name) in existing]
+        for user in await pipelined(self._describe, names):
+            if user.credentials:
+                results[user.user] = user
+        return [user or _unknown(name) async for name, user in paced(results.items())]
 
     async def _describe(self, name: str) -> Described:
         settings = await self._configs.readable(USERS, sanitize(name))
@@ -132,6 +130,23 @@ class ScramAdmin:
                 return Outcome(user, ErrorCode.RESOURCE_NOT_FOUND, why)
         await self._configs.write(USERS, node, settings)
         return Outcome(user)
+
+
+def _user_error(name: str, times: int) -> Described | None:
+    """The error of a named user that needs no reading."""
+    if not name:
+        return Described(name, {}, ErrorCode.RESOURCE_NOT_FOUND, EMPTY_NAME)
+    if times > 1:
+        why = "Cannot describe SCRAM credentials for the same user twice in a single request: "
+        return Described(name, {}, ErrorCode.DUPLICATE_RESOURCE, why + name)
+    if not is_node_name(sanitize(name)):
+        return Described(name, {}, ErrorCode.UNKNOWN_SERVER_ERROR, NO_NODE)
+    return None
+
+
+def _unknown(name: str) -> Described:
+    why = f"Attempt to describe a user credential that does not exist: {name}"
+    return Described(name, {}, ErrorCode.RESOURCE_NOT_FOUND, why)
 
 
 def _refusal(user: str, changes: Sequence[Upsertion]) -> Outcome | None:

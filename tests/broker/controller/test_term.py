@@ -343,7 +343,9 @@ def grow(world: World, count: int, *replicas: tuple[int, ...], **trouble: int) -
     outcome: list[TopicResult] = []
 
     async def scenario() -> None:
-        outcome.append(await admin.add_partitions("t", count, replicas or None))
+        outcome.append(
+            await admin.add_partitions(await admin.racks(), "t", count, replicas or None)
+        )
 
     run(scenario)
     return outcome[0]

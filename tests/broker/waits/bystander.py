@@ -22,13 +22,14 @@ from urteil.broker.wire.messages import ApiVersionsRequest
 from urteil.broker.wire.schema import Message
 
 ANSWER_S = 300.0
+LOCAL = "127.0.0.1"
 
 
 class Client:
     """One connection: a request at a time."""
 
-    def __init__(self, port: int, patience_s: float = ANSWER_S) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", port), patience_s)
+    def __init__(self, port: int, patience_s: float = ANSWER_S, host: str = LOCAL) -> None:
+        self._socket = socket.create_connection((host, port), patience_s)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def __enter__(self) -> Client:
@@ -70,11 +71,12 @@ def framed(key: ApiKey, version: int, request: Message) -> bytes:
 class Bystander:
     """What a client beside a large request saw: `answers` and, in s, its `longest_wait`."""
 
-    def __init__(self, port: int, pid: int) -> None:
+    def __init__(self, port: int, pid: int, host: str = LOCAL) -> None:
         self.answers = 0
         self.longest_wait_s = 0.0
         self.grown_bytes = 0
         self._port = port
+        self._host = host
         self._broker = psutil.Process(pid)
         self._tasks = Path(f"/proc/{pid}/task")
         self._stopping = threading.Event()
@@ -85,7 +87,7 @@ class Bystander:
         """Ask while the block runs."""
         before = self._broker.memory_info().rss
         thread = threading.Thread(target=self._run, daemon=True)
-        with Client(self._port) as client:
+        with Client(self._port, host=self._host) as client:
             self._client = client
             self._ask()
             thread.start()

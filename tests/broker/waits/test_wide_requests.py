@@ -21,13 +21,6 @@ from urteil.broker.wire.messages import (
 
 FEW, MANY = 2_000, 50_000
 LONGEST_WAIT_S = 0.1
-WORK_OF_ZOOKEEPER = (
-    "CREATE_TOPICS topics",
-    "CREATE_PARTITIONS topics",
-    "DESCRIBE_USER_SCRAM_CREDENTIALS users",
-    "FIND_COORDINATOR coordinator_keys",
-)
-"""Each element is read from ZooKeeper or written there, one after another: minutes for many."""
 
 
 @pytest.fixture(scope="module")
@@ -42,8 +35,6 @@ def nodes(tmp_path_factory: pytest.TempPathFactory, zookeeper: ZooKeeperServer) 
 def test_wide_request_of_any_api_delays_no_other_client(nodes: Nodes, elements: int) -> None:
     waits = {}
     for name, key, version, request in wide_requests(elements):
-        if name in WORK_OF_ZOOKEEPER:
-            continue
         bystander = Bystander(nodes.ports[1], nodes.processes[1].pid)
         frame = framed(key, version, request)
         with Client(nodes.ports[1]) as client, bystander.watching():

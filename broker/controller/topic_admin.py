@@ -108,8 +108,9 @@ class ClusterView:
 
 
 def no_such_topic(name: str) -> TopicResult:
-    why = f"The topic '{name}' does not exist."
-    return TopicResult(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message=why)
+    return TopicResult(
+        error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message=f"The topic '{name}' does not exist."
+    )
 
 
 class TopicAdmin:
@@ -249,7 +250,7 @@ class TopicAdmin:
             data, stat = await self._zk.get(znodes.topic_path(name))
         except NoNodeError:
             missing = no_such_topic(name)
-            raise ApiException(missing.error, missing.message) from None
+            raise ApiException(missing.error, missing.message or "") from None
         return znodes.decode_topic(data), stat.version
 
     async def _replace(self, name: str, wanted: TopicAssignment, version: int) -> bool:

@@ -26,7 +26,7 @@ WRITES_PER_KEY = 10
 CONFIG = LogConfig(cleanup_policy="compact", segment_bytes=64 << 20)
 
 
-def _filled(folder: Path, size: int, record_bytes: int, codec: int) -> tuple[PartitionLog, int]:
+def _fill_log(folder: Path, size: int, record_bytes: int, codec: int) -> tuple[PartitionLog, int]:
     rng = random.Random(1)
     log = PartitionLog(Storage(), folder, "bench", 0, ZERO_UUID, CONFIG, 0)
     per_batch = max(BATCH_BYTES // record_bytes, 1)
@@ -49,7 +49,7 @@ def _filled(folder: Path, size: int, record_bytes: int, codec: int) -> tuple[Par
 
 def _clean(size: int, record_bytes: int, codec: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        log, records = _filled(Path(folder), size, record_bytes, codec)
+        log, records = _fill_log(Path(folder), size, record_bytes, codec)
         before = log.size
         cleaner = Cleaner(lambda: [log], CleanerSettings(), lambda _: None)
         wall, processor = time.perf_counter(), time.process_time()

@@ -96,7 +96,7 @@ def measure_tls(load: Load, scale: float) -> dict[str, float]:
         "ssl.truststore.location": store,
         "ssl.endpoint.identification.algorithm": "",
     }
-    return _measured("tls", load, scale)
+    return _measure("tls", load, scale)
 
 
 def measure_scram(load: Load, scale: float) -> dict[str, float]:
@@ -109,10 +109,10 @@ def measure_scram(load: Load, scale: float) -> dict[str, float]:
         "sasl.mechanism": "SCRAM-SHA-512",
         "sasl.jaas.config": f'{_SCRAM} username="{USER}" password="{PASSWORD}";',
     }
-    return _measured("scram", load, scale)
+    return _measure("scram", load, scale)
 
 
-def _measured(kind: str, load: Load, scale: float) -> dict[str, float]:
+def _measure(kind: str, load: Load, scale: float) -> dict[str, float]:
     records = int(RECORDS * scale)
     load.create("warm", PARTITIONS, 3)
     load.produce("warm", acks="all", records=int(WARM_UP_RECORDS * scale), size=SIZE)

@@ -47,7 +47,9 @@ class History:
         parts = [_Partition(self, number) for number in range(self.partitions)]
         rows = synthetic.small_tables(self.shape)
         for name in ("logs", "passes"):
-            rows[name] = [row | parts[row["partition"]].about(name, row) for row in rows[name]]
+            rows[name] = [
+                row | parts[row["partition"]].marker_columns(name, row) for row in rows[name]
+            ]
         for row in rows["offset_answers"]:
             if row["query"] == "latest":
                 row["offset"] = parts[row["partition"]].end
@@ -55,7 +57,7 @@ class History:
             rows["clients"].append(rows["clients"][like] | {"client": client})
             rows["manifest"].append(rows["manifest"][like] | {"file": f"journal/{client}.jsonl"})
         tails = [row for row in rows["passes"] if not row["final"]]
-        rows["passes"] += [parts[row["partition"]].late(row) for row in tails]
+        rows["passes"] += [parts[row["partition"]].late_pass(row) for row in tails]
         scenario, facts = synthetic.scenario(self.shape), synthetic.facts(self.shape)
         synthetic.write_run(run_dir, rows, scenario, facts)
         for number in range(self.partitions):
@@ -111,7 +113,7 @@ class _Partition:
         """The first offset of epoch 1, at the start of a block: no batch has two epochs."""
         return int(self.offsets[self.records // 2 // BATCH * BATCH])
 
-    def about(self, name: str, row: dict[str, Any]) -> dict[str, Any]:
+    def marker_columns(self, name: str, row: dict[str, Any]) -> dict[str, Any]:
         """Log and pass values that depend on markers."""
         end, half = self.end, self.half
         if name == "logs":
@@ -122,7 +124,7 @@ class _Partition:
         low, high = self.slice(row["pass"] - 1)
         return {"from_offset": low, "to_offset": high}
 
-    def late(self, row: dict[str, Any]) -> dict[str, Any]:
+    def late_pass(self, row: dict[str, Any]) -> dict[str, Any]:
         """The pass of the late consumer, derived from that of the first one."""
         return row | {"client": "c1", "from_offset": self.end - LATE, "to_offset": self.end}
 
@@ -204,14 +206,14 @@ class _Partition:
         read = columns | {"poll": step // POLL, "position_in_poll": (step % POLL).astype(np.int32)}
         tail = read | {"client": "c0", "pass": 0, "read_ns": columns["complete_ns"] + 10_000_000}
         found = [
-            self._between("reads", tail, 0, self.half),
-            self._between("reads", tail | {"client": "c1"}, self.end - LATE, self.end),
+            self._slice_of("reads", tail, 0, self.half),
+            self._slice_of("reads", tail | {"client": "c1"}, self.end - LATE, self.end),
         ]
         for number in range(self.history.shape.passes):
             at_ns = synthetic.END_NS + (number * 10 + 1) * S
             final = read | {"client": "final", "pass": 1 + number, "read_ns": at_ns + step}
             final["poll"] = 1_000_000 * (1 + number) + read["poll"]
-            found.append(self._between("reads", final, *self.slice(number)))
+            found.append(self._slice_of("reads", final, *self.slice(number)))
         return pa.concat_tables(found)
 
     def _polls(self) -> pa.Table:
@@ -232,7 +234,7 @@ class _Partition:
         }
         return table("polls", columns, len(polls))
 
-    def _between(self, name: str, columns: dict[str, Any], low: int, high: int) -> pa.Table:
+    def _slice_of(self, name: str, columns: dict[str, Any], low: int, high: int) -> pa.Table:
         first, last = np.searchsorted(self.offsets, [low, high])
         return table(name, columns, self.records).slice(first, last - first)
 

@@ -172,14 +172,14 @@ def _rebalances(address: str) -> float:
     with ThreadPoolExecutor(MEMBERS) as pool:
         for number in range(ROUNDS + 1):
             began = time.monotonic()
-            list(pool.map(_joining(number), members))
+            list(pool.map(_joiner(number), members))
             took.append(time.monotonic() - began)
     for member in members:
         member.close()
     return sorted(took[1:])[ROUNDS // 2]  # the first one waits for members to come
 
 
-def _joining(number: int) -> Callable[[Member], None]:
+def _joiner(number: int) -> Callable[[Member], None]:
     return lambda member: member.join(number)
 
 
@@ -224,7 +224,7 @@ def _fail_over(load: Load, addresses: dict[str, str], home: str) -> tuple[float,
 
     def is_answered() -> bool:
         nonlocal session_s
-        if not session_s and home not in controls.registered():
+        if not session_s and home not in controls.registered_brokers():
             session_s = time.monotonic() - began
         return any(_position(one, f"full-{GROUPS - 1}") == GROUPS - 1 for one in others)
 

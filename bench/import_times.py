@@ -54,7 +54,7 @@ class Writer:
 
     def poll(self, process: int, key: int, records: list[tuple[int, int | str]],
              kind: str = "ok") -> None:  # fmt: skip
-        self.add(process, "poll", "[[:poll]]", f"[[:poll {polled(key, records)}]]", kind)
+        self.add(process, "poll", "[[:poll]]", f"[[:poll {poll_line(key, records)}]]", kind)
 
     def read_all(self, process: int, logs: dict[int, list[tuple[int, int | str]]]) -> None:
         """A new process polls every log from its beginning to its end."""
@@ -66,7 +66,7 @@ class Writer:
                 self.poll(process, key, records[at : at + POLLED])
 
 
-def polled(key: int, records: list[tuple[int, int | str]]) -> str:
+def poll_line(key: int, records: list[tuple[int, int | str]]) -> str:
     return f"{{{key} [{' '.join(f'[{offset} {value}]' for offset, value in records)}]}}"
 
 
@@ -98,7 +98,7 @@ def endings(ops: int, kind: str, more: str) -> Writer:
     return out
 
 
-def contradicted(ops: int) -> Writer:
+def contradictory_history(ops: int) -> Writer:
     """Every offset was acknowledged for two values."""
     out = Writer()
     for n in range(ops):
@@ -109,7 +109,7 @@ def contradicted(ops: int) -> Writer:
     return out
 
 
-def vanished(ops: int) -> Writer:
+def vanishing_history(ops: int) -> Writer:
     """Every tenth record is acknowledged and missing."""
     out, logs = Writer(), dict[int, list[tuple[int, int | str]]]()
     for n in range(ops):
@@ -121,7 +121,7 @@ def vanished(ops: int) -> Writer:
     return out
 
 
-def subscribed(ops: int) -> Writer:
+def subscribed_history(ops: int) -> Writer:
     """Polls of members of a group, each with a rebalance."""
     out, logs = Writer(), dict[int, list[tuple[int, int | str]]]()
     for n in range(ops):
@@ -132,7 +132,7 @@ def subscribed(ops: int) -> Writer:
         out.add(100 + member, "subscribe", f"[{member}]", f"[{member}]")
         records = logs[member]
         for at in range(0, len(records), POLLED):
-            answer = f"[[:poll {polled(member, records[at : at + POLLED])}]]"
+            answer = f"[[:poll {poll_line(member, records[at : at + POLLED])}]]"
             more = f", :rebalance-log [{{:keys [{member}]}}]"
             out.add(100 + member, "poll", "[[:poll]]", answer, more=more)
     out.read_all(10**6, logs)
@@ -167,7 +167,10 @@ def transactions(ops: int, *, crossed: bool = False, lag: int = 0, faults: int =
             request = " ".join(f"[:send {key} {2 * n + key}]" for key in (0, 1))
             answer = " ".join(f"[:send {key} [{offsets[key]} {2 * n + key}]]" for key in (0, 1))
             out.add(
-                reads, "txn", f"[{request} [:poll]]", f"[{answer} [:poll {polled(reads, records)}]]"
+                reads,
+                "txn",
+                f"[{request} [:poll]]",
+                f"[{answer} [:poll {poll_line(reads, records)}]]",
             )
         if crossed:
             out.lines[begin + 1], out.lines[begin + 2] = out.lines[begin + 2], out.lines[begin + 1]
@@ -186,9 +189,9 @@ SHAPES: dict[str, Callable[[int], Writer]] = {
     "keywords as values": lambda ops: sends(ops, value=lambda n: f":v{n}"),
     "every second send failed": lambda ops: endings(ops, "fail", TIMEOUT),
     "every second send of unknown end": lambda ops: endings(ops, "info", TIMEOUT),
-    "every offset contradicted": contradicted,
-    "every tenth record lost": vanished,
-    "a rebalance for each poll": subscribed,
+    "every offset contradicted": contradictory_history,
+    "every tenth record lost": vanishing_history,
+    "a rebalance for each poll": subscribed_history,
     "transactions": transactions,
     "transactions with two faults": lambda ops: transactions(ops, faults=2),
     "transactions in many cycles": lambda ops: transactions(ops, crossed=True),
@@ -206,7 +209,7 @@ def main() -> None:
     parser.add_argument("--one", type=Path, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.one is not None:
-        print(json.dumps(_one(args.one, args.engine)))
+        print(json.dumps(_import_and_judge(args.one, args.engine)))
         return
     rows = []
     for row in _rows(args):
@@ -235,7 +238,7 @@ def _rows(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
         yield row
 
 
-def _one(path: Path, engine: str) -> dict[str, Any]:
+def _import_and_judge(path: Path, engine: str) -> dict[str, Any]:
     from urteil.harness.imports.jepsen.importer import load
     from urteil.harness.verify.judgement import judge_run
 

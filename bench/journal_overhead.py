@@ -98,11 +98,11 @@ def main() -> None:
     if args.client is not None:
         _client(args)
         return
-    cluster = standing.up(name=CLUSTER, brokers=1, target=args.target)
+    cluster = standing.start_usual(name=CLUSTER, brokers=1, target=args.target)
     try:
         figures = _measure(tuple(cluster.bootstrap), args)
     finally:
-        standing.down(CLUSTER)
+        standing.stop_standing(CLUSTER)
     print(json.dumps(figures, indent=2) if args.json else _text(figures))
 
 

@@ -59,7 +59,7 @@ class Load:
         """Mean resident memory of a broker that runs and its children, in MB."""
         sizes = []
         for node in self.cluster.plan.brokers:
-            if self.cluster.runtime.alive(node):
+            if self.cluster.runtime.is_alive(node):
                 process = psutil.Process(self.cluster.runtime.status(node).pid)
                 family = [process, *process.children(recursive=True)]
                 sizes.append(sum(one.memory_info().rss for one in family))

@@ -57,7 +57,9 @@ def _kill(load: Load, admin: KafkaAdminClient, victim: str) -> tuple[float, floa
     began = time.monotonic()
     controls.kill(victim)
     if not until(
-        lambda: victim not in controls.registered(), deadline_s=LED_DEADLINE_S, poll_s=POLL_S
+        lambda: victim not in controls.registered_brokers(),
+        deadline_s=LED_DEADLINE_S,
+        poll_s=POLL_S,
     ):
         raise TimeoutError(f"{victim} is still registered after {LED_DEADLINE_S} s")
     gone_s = time.monotonic() - began

@@ -35,7 +35,7 @@ def measure(load: Load, _scale: float) -> dict[str, float]:
 def _start(load: Load) -> float:
     controls = load.cluster.controls()
     # Apache Kafka would not start before its session has ended
-    if not until(lambda: not controls.registered(), deadline_s=READY_DEADLINE_S):
+    if not until(lambda: not controls.registered_brokers(), deadline_s=READY_DEADLINE_S):
         raise TimeoutError("the broker that ended is still registered")
     began = time.monotonic()
     controls.start("b1")

@@ -31,7 +31,7 @@ def measure(load: Load, scale: float) -> dict[str, float]:
     figures: dict[str, float] = {}
     bootstrap = ",".join(load.cluster.bootstrap)
     for size in SIZES:
-        took = _together(bootstrap, size, max(WARM_UP_S, SECONDS * scale))
+        took = _measure_together(bootstrap, size, max(WARM_UP_S, SECONDS * scale))
         figures[f"txn_{size}_per_s"] = sum(len(times) / whole_s for times, whole_s in took)
         if size == 10:
             commits_s = [one for times, _ in took for one in times]
@@ -39,7 +39,7 @@ def measure(load: Load, scale: float) -> dict[str, float]:
     return figures
 
 
-def _together(bootstrap: str, size: int, seconds: float) -> list[tuple[list[float], float]]:
+def _measure_together(bootstrap: str, size: int, seconds: float) -> list[tuple[list[float], float]]:
     """Of each producer the seconds of its commits, and those of all it did."""
     producers = [_producer(bootstrap, f"bench-{size}-{number}") for number in range(PRODUCERS)]
     with ThreadPoolExecutor(PRODUCERS) as pool:

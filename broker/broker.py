@@ -31,7 +31,7 @@ from urteil.broker.metrics import broker_metrics
 from urteil.broker.metrics.scrape_server import ScrapeServer
 from urteil.broker.net.channels import Channels
 from urteil.broker.net.connection_limits import ConnectionLimits
-from urteil.broker.net.endpoints import advertised, endpoints
+from urteil.broker.net.endpoints import advertised_addresses, endpoints
 from urteil.broker.net.host_names import Resolver
 from urteil.broker.net.listener_security import SecureListeners
 from urteil.broker.net.socket_server import SocketServer
@@ -223,7 +223,7 @@ class Broker(BrokerParts):
             self.registration.info,
             endpoints=endpoints(self.config.listeners, self._sockets.bound_port),
         )
-        await check_addresses(self.zk, self.broker_id, advertised(self.config.listeners))
+        await check_addresses(self.zk, self.broker_id, advertised_addresses(self.config.listeners))
         await self.registration.register()
         await self.controller.start()
         self.failures.begin()
@@ -257,7 +257,7 @@ class Broker(BrokerParts):
         self.logs.load(self.cluster_id, self.topic_settings.overrides)
         self._cleaning = self._environment.background()
         self.cleaner = Cleaner(
-            self.logs.cleanable,
+            self.logs.compactable_logs,
             CleanerSettings.from_properties(self.config.properties),
             self.logs.checkpoint_cleaner_offsets,
             background=self._clean_in_thread,

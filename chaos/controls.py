@@ -96,7 +96,7 @@ class LinkControls(Protocol):
         """Remove every fault of `owner` from these links; without an owner, all faults."""
         ...
 
-    def active(self) -> Mapping[Link, tuple[str, ...]]:
+    def disturbed_links(self) -> Mapping[Link, tuple[str, ...]]:
         """The links under a fault, with `closed` or the names of their toxics. Names of a cut's
         toxics begin with `cut_`."""
         ...
@@ -394,7 +394,7 @@ class Controls(Protocol):
         """The broker that holds `/controller`."""
         ...
 
-    def registered(self) -> Sequence[str]:
+    def registered_brokers(self) -> Sequence[str]:
         """The brokers in `/brokers/ids`."""
         ...
 

@@ -170,7 +170,7 @@ class Links:
                 raise LabFailure(f"the Toxiproxy beside {node} died")
         _run_in_parallel(lambda server: server.version(), self._servers.values())
 
-    def active(self) -> dict[Link, tuple[str, ...]]:
+    def disturbed_links(self) -> dict[Link, tuple[str, ...]]:
         """See `LinkControls.active`."""
         with self._lock:
             toxics = {

@@ -64,7 +64,7 @@ def partitions(log_dir: Path) -> list[Path]:
     ]
 
 
-def empty(log_dir: Path) -> list[str]:
+def delete_content(log_dir: Path) -> list[str]:
     """Delete the content of a log directory, but not the folder itself. Returns the names of the
     deleted logs."""
     names = [folder.name for folder in partitions(log_dir)]

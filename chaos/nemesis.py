@@ -158,10 +158,10 @@ class Nemesis:
 
     def _end_all(self) -> None:
         """Heal active faults; those that start nodes last, because nodes need their links."""
-        for one in sorted(reversed(self._active), key=lambda one: bool(self._dead(one))):
+        for one in sorted(reversed(self._active), key=lambda one: bool(self._dead_nodes(one))):
             self._end(one)
 
-    def _dead(self, one: _Active) -> list[str]:
+    def _dead_nodes(self, one: _Active) -> list[str]:
         """The dead nodes that the fault ended, which its healing starts."""
         nodes = {*self.controls.zookeepers, *self.controls.brokers} & {*one.injection.targets}
         return self._nodes_in(nodes, NodeState.DEAD)
@@ -176,11 +176,15 @@ class Nemesis:
     def _is_blocked(self, one: _Active) -> bool:
         """Whether its healing would start a broker that other faults cut from ZooKeeper. The start
         would fail or block the healing of those faults."""
-        brokers = [node for node in self._dead(one) if node in self.controls.brokers]
+        brokers = [node for node in self._dead_nodes(one) if node in self.controls.brokers]
         zookeepers = self.controls.zookeepers
         if not brokers or not zookeepers:
             return False
-        cut = {link for link, done in self.controls.net.active().items() if any(map(_cuts, done))}
+        cut = {
+            link
+            for link, done in self.controls.net.disturbed_links().items()
+            if any(map(_cuts, done))
+        }
         away = self._nodes_in(zookeepers, NodeState.DEAD, NodeState.PAUSED)
         reachable = [node for node in zookeepers if node not in away]
         return any(cut.issuperset(Link(broker, node) for node in reachable) for broker in brokers)

@@ -180,7 +180,7 @@ def heal_now(controls: Controls) -> list[str]:
         if controls.status(node).state is NodeState.PAUSED:
             controls.resume(node)
             steps.append(f"{node} was paused and runs")
-    active = controls.net.active()
+    active = controls.net.disturbed_links()
     controls.net.heal_all()
     steps += [f"{link} was {', '.join(what)}" for link, what in active.items()]
     dead = [node for node in nodes if controls.status(node).state is NodeState.DEAD]
@@ -216,12 +216,12 @@ class FaultSession:
         self._connection.close()
 
     def heal_all(self) -> list[str]:
-        healed: list[str] = self._ask({"op": "heal all"})["healed"]
+        healed: list[str] = self._exchange({"op": "heal all"})["healed"]
         return healed
 
     def pids(self) -> dict[str, int]:
         """The process ids of all nodes now."""
-        pids: dict[str, int] = self._ask({"op": "pids"})["pids"]
+        pids: dict[str, int] = self._exchange({"op": "pids"})["pids"]
         return pids
 
     def check(
@@ -229,7 +229,7 @@ class FaultSession:
     ) -> Iterator[FaultCheck]:
         """As `fault_check.check_all`, on the standing cluster."""
         asked = {"op": "check", "names": names, "runtime": runtime, "target": target, "seed": seed}
-        answer = self._ask(asked)
+        answer = self._exchange(asked)
         while not answer.get("done"):
             yield msgspec.convert(answer, FaultCheck)
             answer = self._receive()
@@ -250,13 +250,13 @@ class FaultSession:
             "options": dict(options or {}),
         }  # fmt: skip
         asked = {"op": "begin", "fault": name, "aim": arguments, "expiry_s": expiry_s}
-        begun = self._ask(asked)
+        begun = self._exchange(asked)
         try:
             yield Proof(acted=begun["acted"], text=begun["proof"]), begun["targets"]
         finally:
-            self._ask({"op": "heal", "number": begun["number"]})
+            self._exchange({"op": "heal", "number": begun["number"]})
 
-    def _ask(self, asked: Request) -> Request:
+    def _exchange(self, asked: Request) -> Request:
         with self._lock:
             self._connection.send_bytes(json.dumps(asked).encode())
             return self._receive()

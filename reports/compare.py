@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from urteil.harness.verify.plurals import counted
+from urteil.harness.verify.plurals import count_text
 from urteil.reports.evidence_views import open_evidence
 from urteil.reports.run_loading import LoadedRun, load_run
 
@@ -109,7 +109,8 @@ def _faults(run: LoadedRun) -> dict[str, tuple[float, str]]:
 
 def _statuses(run: LoadedRun) -> dict[str, str]:
     return {
-        g.name: f"{g.status}" + (f", {counted(g.violations, 'violation')}" if g.violations else "")
+        g.name: f"{g.status}"
+        + (f", {count_text(g.violations, 'violation')}" if g.violations else "")
         + (f", {g.permitted:,} permitted" if g.permitted else "")
         for g in run.result.guarantees
     }  # fmt: skip

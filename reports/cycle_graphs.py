@@ -11,7 +11,7 @@ from bokeh.models import Arrow, ColumnDataSource, NormalHead, Range1d
 from urteil.harness.verify.result import Result
 from urteil.reports.finding_subjects import cycle_of
 from urteil.reports.palette import FAULT, INK, one_of_many
-from urteil.reports.timeline_plots import blank, plain
+from urteil.reports.timeline_plots import blank_figure, plain
 
 DRAWN = 12
 EACH = 3
@@ -36,7 +36,7 @@ def _draw_cycle(way: list[str]) -> Any:
         node: (cos(pi / 2 - 2 * pi * n / len(nodes)), sin(pi / 2 - 2 * pi * n / len(nodes)))
         for n, node in enumerate(nodes)
     }
-    plot = blank("Each comes before the next", 260, x_range=Range1d(-2.4, 2.4),
+    plot = blank_figure("Each comes before the next", 260, x_range=Range1d(-2.4, 2.4),
                  y_range=Range1d(-1.35, 1.35), tools="")  # fmt: skip
     plot.axis.visible = False
     plot.grid.grid_line_color = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from xml.etree import ElementTree
 
-from urteil.harness.verify.plurals import counted
+from urteil.harness.verify.plurals import count_text
 from urteil.harness.verify.result import GuaranteeResult, Result, Status, Verdict
 
 
@@ -50,7 +50,9 @@ def _guarantee(suite: ElementTree.Element, result: Result, guarantee: GuaranteeR
     case = _case(suite, result, guarantee.name)
     if guarantee.status is Status.VIOLATED:
         sentences = [f.sentence for f in guarantee.findings if f.permitted is None]
-        _outcome(case, "failure", counted(guarantee.violations, "violation"), "\n".join(sentences))
+        _outcome(
+            case, "failure", count_text(guarantee.violations, "violation"), "\n".join(sentences)
+        )
     elif guarantee.status is Status.UNKNOWN:
         _outcome(case, "error", "unknown", guarantee.reason)
 

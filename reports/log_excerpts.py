@@ -55,7 +55,7 @@ def excerpts(run_dir: Path, run: EvidenceViews, result: Result) -> list[LogExcer
     found: list[list[Log]] = [[] for _ in windows]
     for path in sorted(run_dir.glob("logs/*.log")):
         if re.match(r"(b|zk)\d+$", path.stem):
-            for number, lines in enumerate(_within(path, texts)):
+            for number, lines in enumerate(_lines_in_windows(path, texts)):
                 if lines:
                     found[number].append(_log(path.stem, lines))
     return [
@@ -105,7 +105,7 @@ def _stamp(wall_ns: int) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(second)) + f".{rest // 1_000_000:03}"
 
 
-def _within(path: Path, windows: Sequence[tuple[str, str]]) -> list[list[str]]:
+def _lines_in_windows(path: Path, windows: Sequence[tuple[str, str]]) -> list[list[str]]:
     """The lines of each window; a line without a time belongs to the line before it."""
     found: list[list[str]] = [[] for _ in windows]
     now = ""

@@ -14,7 +14,7 @@ import jinja2
 import pyarrow as pa
 
 from urteil.harness.verify.guarantees import GUARANTEES
-from urteil.harness.verify.plurals import counted, times
+from urteil.harness.verify.plurals import count_text, times
 from urteil.harness.verify.result import Finding, GuaranteeResult, Result, Status, Verdict
 from urteil.reports.evidence_views import NS, open_evidence
 from urteil.reports.finding_subjects import cycle_of, record_of
@@ -68,7 +68,7 @@ def page_of(
         run=run,
         result=result,
         sentence=sentence(result),
-        own=_own(run),
+        own=_shown_guarantees(run),
         guarantees=sorted(result.guarantees, key=lambda g: ORDER.index(g.status)),
         pictures=drawn,
         folder=run_dir,
@@ -120,7 +120,7 @@ def sentence(result: Result) -> str:
     """The verdict in one sentence."""
     violated = [g for g in result.guarantees if g.status is Status.VIOLATED]
     judged = [g for g in result.guarantees if g.status in (Status.HOLDS, Status.PERMITTED)]
-    faults = _under(result)
+    faults = _faults_text(result)
     if result.verdict is Verdict.FAIL and violated:
         first, *others = violated
         also = ", ".join(f"{g.name} ({g.violations:,})" for g in others)
@@ -128,19 +128,19 @@ def sentence(result: Result) -> str:
         return f"Broken {faults}: {broken}{f'; also {also}' if also else ''}."
     if result.verdict is Verdict.PASS:
         sends = result.counts.get("sends", 0)
-        return f"{counted(len(judged), 'guarantee')} held over {sends:,} sends {faults}."
+        return f"{count_text(len(judged), 'guarantee')} held over {sends:,} sends {faults}."
     why = result.reasons or ["no reason was recorded"]
-    more = f", and {counted(len(why) - 1, 'more reason')}" if why[1:] else ""
+    more = f", and {count_text(len(why) - 1, 'more reason')}" if why[1:] else ""
     return f"Nothing can be said: {why[0]}{more}."
 
 
-def _under(result: Result) -> str:
+def _faults_text(result: Result) -> str:
     """The number of faults and their first KINDS kinds."""
     if not result.faults:
         return "without faults"
     kinds = list(dict.fromkeys(fault.fault for fault in result.faults))
     named = ", ".join([*kinds[:KINDS], *(["…"] if len(kinds) > KINDS else [])])
-    return f"under {counted(len(result.faults), 'fault')} ({named})"
+    return f"under {count_text(len(result.faults), 'fault')} ({named})"
 
 
 def _describe(name: str) -> str:
@@ -149,7 +149,7 @@ def _describe(name: str) -> str:
     return known.about if known else "a promise that this version does not know"
 
 
-def _own(run: LoadedRun) -> list[GuaranteeResult]:
+def _shown_guarantees(run: LoadedRun) -> list[GuaranteeResult]:
     """The guarantees that the scenario names, preceded by all violated ones."""
     named = set(run.scenario.guarantees) if run.scenario else set()
     broken = [g for g in run.result.guarantees if g.status is Status.VIOLATED]
@@ -172,7 +172,7 @@ def _environment(origin_ns: int) -> jinja2.Environment:
         "record": record_of,
         "cycle": lambda finding: " -> ".join(cycle_of(finding)),
         "percent": partial("{:.1%}".format),
-        "counted": counted,
+        "counted": count_text,
         "times": times,
     }
     return templates

@@ -19,7 +19,7 @@ from urteil.harness.verify.result import Result, Status
 from urteil.reports.evidence_views import NS
 from urteil.reports.finding_subjects import record_of
 from urteil.reports.palette import FAULT
-from urteil.reports.timeline_plots import bands, blank, legend, plain
+from urteil.reports.timeline_plots import bands, blank_figure, legend, plain
 from urteil.reports.timeline_tracks import Band
 
 LIVES = 12
@@ -77,7 +77,7 @@ def _draw_life(life: Life) -> Drawn:
     client = "client"
     brokers = sorted({f"b{one.broker}" for one in life.replicas})
     lanes = [client, *brokers, *map(plain, readers[:READERS]), " "]
-    plot = blank(
+    plot = blank_figure(
         f"{plain(life.value_id)} in {plain(life.place)}", 80 + 30 * len(lanes),
         x_range=Range1d(begin_s, end_s + (end_s - begin_s) * 0.45), y_range=lanes[::-1],
         tools="xpan,xbox_zoom,reset", active_drag="xbox_zoom", min_border_left=90,
@@ -163,7 +163,7 @@ def _draw_lane_ends(plot: Any, life: Life, lanes: list[str], end_s: float) -> No
         {
             "at": [end_s] * len(shown),
             "lane": [f"b{one.broker}" for one in shown],
-            "text": [_held_text(one) for one in shown],
+            "text": [_copies_text(one) for one in shown],
             "colour": ["#2e9d5b" if one.offsets else FAULT for one in shown],
         }
     )
@@ -171,7 +171,7 @@ def _draw_lane_ends(plot: Any, life: Life, lanes: list[str], end_s: float) -> No
               text_baseline="middle", text_font_size="11px")  # fmt: skip
 
 
-def _held_text(one: Replica) -> str:
+def _copies_text(one: Replica) -> str:
     if one.offsets:
         return "has it at " + ", ".join(map(str, one.offsets))
     return "lacks it in the end" + (f", has {plain(one.instead)}" if one.instead else "")

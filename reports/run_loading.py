@@ -46,7 +46,7 @@ def load_run(run_dir: Path) -> LoadedRun:
     if result is None and facts is None and scenario is None:
         raise NoRun(f"{run_dir} is no run: {'; '.join(lacks)}")
     return LoadedRun(
-        result=result or _bare(run_dir, facts, scenario),
+        result=result or _unjudged_result(run_dir, facts, scenario),
         scenario=scenario,
         facts=facts,
         judged=result is not None,
@@ -65,7 +65,7 @@ def _read(path: Path, kind: type[Record], lacks: list[str]) -> Record | None:
     return None
 
 
-def _bare(run_dir: Path, facts: RunFacts | None, scenario: Scenario | None) -> Result:
+def _unjudged_result(run_dir: Path, facts: RunFacts | None, scenario: Scenario | None) -> Result:
     """A result without a judgement: the scenario, its faults and the facts of the run."""
     played = scenario or Scenario(name="?")
     return Result(

@@ -88,12 +88,12 @@ class Store:
         """The run of a name; raises NotStored for any other name."""
         if any(part.startswith(".") for part in Path(name).parts):
             raise NotStored(name)
-        path = self.inside(self.root / name)
+        path = self.resolve_inside(self.root / name)
         if path is None or path == self.root or not _is_run(path):
             raise NotStored(name)
         return self._describe_run(path)
 
-    def inside(self, path: Path) -> Path | None:
+    def resolve_inside(self, path: Path) -> Path | None:
         """The resolved path if it is inside the store, else None."""
         try:
             real = path.resolve(strict=True)
@@ -103,7 +103,7 @@ class Store:
 
     def _folders(self, pattern: str) -> Iterator[Path]:
         for path in self.root.glob(pattern):
-            if not path.is_symlink() and _is_run(path) and self.inside(path) is not None:
+            if not path.is_symlink() and _is_run(path) and self.resolve_inside(path) is not None:
                 yield path.resolve()
 
     def _describe_run(self, path: Path) -> ListedRun:

@@ -172,13 +172,13 @@ def _progress(run: EvidenceViews, series: Series) -> None:
         "WHERE coalesce(c.kind, '') <> 'final' AND r.client NOT LIKE 'final-%' GROUP BY 1, 2, 3"
     )
     buckets = len(series.at_s)
-    ends = _running(((place, bucket, end) for place, bucket, end in acked), buckets)
+    ends = _running_maximum(((place, bucket, end) for place, bucket, end in acked), buckets)
     positions: dict[str, dict[str, list[int]]] = defaultdict(dict)
     by_reader: dict[str, list[Any]] = defaultdict(list)
     for reader, at, bucket, end in read:
         by_reader[reader].append((at, bucket, end))
     for reader, found in sorted(by_reader.items())[:LARGEST]:
-        positions[reader] = _running(found, buckets)
+        positions[reader] = _running_maximum(found, buckets)
     for reader, read_ends in positions.items():
         series.lag[reader] = [
             sum(max(0, ends[at][n] - read_ends[at][n]) for at in read_ends if at in ends)
@@ -189,7 +189,7 @@ def _progress(run: EvidenceViews, series: Series) -> None:
         series.acknowledged[at] = [float(end) for end in ends[at]]
 
 
-def _running(rows: Any, buckets: int) -> dict[str, list[int]]:
+def _running_maximum(rows: Any, buckets: int) -> dict[str, list[int]]:
     """The highest value so far, by partition and bucket."""
     found: dict[str, list[int]] = {}
     for at, bucket, end in rows:

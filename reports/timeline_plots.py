@@ -74,7 +74,7 @@ def plain(text: object) -> str:
     return shown if len(shown) <= LONGEST_TEXT else shown[: LONGEST_TEXT - 1] + "…"
 
 
-def blank(title: str, height: int, **options: Any) -> Any:
+def blank_figure(title: str, height: int, **options: Any) -> Any:
     """An empty figure in the style of the page."""
     plot = figure(
         title=title,
@@ -101,7 +101,7 @@ def blank(title: str, height: int, **options: Any) -> Any:
 
 
 def _figure(title: str, span: Range1d, height: int, **options: Any) -> Any:
-    plot = blank(
+    plot = blank_figure(
         title,
         height,
         x_range=span,
@@ -239,7 +239,8 @@ def bands(plot: Any, shown: Sequence[Band], whole_s: float) -> Any:
             "height": [0.16 if b.thin else 0.72 for b in shown],
             "detail": [b.detail[:300] for b in shown],
             "text": [
-                _fitting(b, end, whole_s) for b, end in zip(shown, _text_ends(shown), strict=True)
+                _fitting_words(b, end, whole_s)
+                for b, end in zip(shown, _text_ends(shown), strict=True)
             ],
             "ink": [INK if b.faint and b.shade != "fault" else "#ffffff" for b in shown],
         }
@@ -274,7 +275,7 @@ def _text_ends(shown: Sequence[Band]) -> list[float]:
     return ends
 
 
-def _fitting(band: Band, end_s: float, whole_s: float) -> str:
+def _fitting_words(band: Band, end_s: float, whole_s: float) -> str:
     """The leading words of a band's text that fit, at 120 characters across the axis."""
     room = 120 * (end_s - band.begin_s) / max(whole_s, 1e-9)
     text = plain(band.text)

@@ -85,8 +85,8 @@ def _faults(series: Series, faults: Sequence[FaultResult]) -> list[Band]:
         acted = "" if fault.acted else ", left no trace"
         detail = f"{', '.join(fault.targets)}{acted}: {fault.proof}"
         bands.append(
-            Band(lane=lane, begin_s=begin, end_s=end, shade="fault", text=_on(fault), detail=detail,
-                 faint=not fault.acted)
+            Band(lane=lane, begin_s=begin, end_s=end, shade="fault", text=_targets_text(fault),
+                 detail=detail, faint=not fault.acted)
         )  # fmt: skip
         if fault.recovery_s and end < series.end_s:
             recovered = min(series.end_s, end + fault.recovery_s)
@@ -97,7 +97,7 @@ def _faults(series: Series, faults: Sequence[FaultResult]) -> list[Band]:
     return bands
 
 
-def _on(fault: FaultResult) -> str:
+def _targets_text(fault: FaultResult) -> str:
     shown = ", ".join(fault.targets[:3])
     return shown + (f" and {len(fault.targets) - 3} more" if len(fault.targets) > 3 else "")
 
@@ -157,7 +157,7 @@ def _brokers(run: EvidenceViews, series: Series, faults: Sequence[FaultResult]) 
                      detail="not registered in ZooKeeper" if gone else "registered: up")
             )  # fmt: skip
     lanes = {band.lane for band in bands}
-    return bands + list(_controllers(run, series)) + list(_struck(series, faults, lanes))
+    return bands + list(_controllers(run, series)) + list(_fault_bands(series, faults, lanes))
 
 
 def _controllers(run: EvidenceViews, series: Series) -> Iterator[Band]:
@@ -172,7 +172,7 @@ def _controllers(run: EvidenceViews, series: Series) -> Iterator[Band]:
                            detail="controller", thin=True)  # fmt: skip
 
 
-def _struck(series: Series, faults: Sequence[FaultResult], lanes: set[str]) -> Iterator[Band]:
+def _fault_bands(series: Series, faults: Sequence[FaultResult], lanes: set[str]) -> Iterator[Band]:
     for fault in faults:
         begin, end = _clip(series, fault.begin_ns, fault.healed_ns or fault.end_ns)
         ends = {name for target in fault.targets for name in target.split("->")}

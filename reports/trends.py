@@ -12,7 +12,7 @@ from bokeh.models import ColumnDataSource, DatetimeTickFormatter, HoverTool, Ran
 
 from urteil.reports.palette import INK
 from urteil.reports.run_store import ListedRun
-from urteil.reports.timeline_plots import blank, plain
+from urteil.reports.timeline_plots import blank_figure, plain
 
 COLOURS = {"PASS": "#2e9d5b", "FAIL": "#d64545", "UNKNOWN": "#e0a030"}
 NEWEST = 500
@@ -35,8 +35,8 @@ def trend(runs: Sequence[ListedRun]) -> tuple[str, str]:
             "verdict": [run.verdict for run in known],
             "colour": [COLOURS.get(run.verdict, INK) for run in known],
             "acknowledged": [_rate(run) for run in known],
-            "unavailable": [_worst(run, "unavailable_s") for run in known],
-            "recovery": [_worst(run, "recovery_s") for run in known],
+            "unavailable": [_maximum(run, "unavailable_s") for run in known],
+            "recovery": [_maximum(run, "recovery_s") for run in known],
             "violations": [sum(run.violated.values()) for run in known],
         }
     )
@@ -54,14 +54,14 @@ def _rate(run: ListedRun) -> float:
     return run.summary.counts.get("acknowledged", 0) / seconds if seconds else float("nan")
 
 
-def _worst(run: ListedRun, name: str) -> float:
+def _maximum(run: ListedRun, name: str) -> float:
     assert run.summary is not None
     known = [value for fault in run.summary.faults if (value := getattr(fault, name)) is not None]
     return max(known, default=float("nan"))
 
 
 def _dots(source: ColumnDataSource, span: Range1d, name: str, title: str) -> Any:
-    plot = blank(title, 170, x_axis_type="datetime", x_range=span, min_border_left=70,
+    plot = blank_figure(title, 170, x_axis_type="datetime", x_range=span, min_border_left=70,
                  tools="xpan,xbox_zoom,reset", active_drag="xbox_zoom")  # fmt: skip
     plot.y_range.start = 0
     plot.xaxis.formatter = DatetimeTickFormatter(hours="%H:%M", days="%d %b", minutes="%H:%M")

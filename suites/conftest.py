@@ -105,7 +105,7 @@ def results(request: pytest.FixtureRequest, play: Play) -> list[Result]:
 
 
 @pytest.fixture
-def mutated(request: pytest.FixtureRequest, play: Play) -> list[Result]:
+def mutant_results(request: pytest.FixtureRequest, play: Play) -> list[Result]:
     """Results of the named mutant in its scenario: one seed, five with `--urteil-nightly`."""
     mutant = MUTANTS[request.param]
     seeds = SEEDS if request.config.getoption("--urteil-nightly") else SEEDS[:1]

@@ -172,14 +172,14 @@ class Lab:
             lines.append(f"report   {self.run_dir / 'report.html'}")
         lines.append(f"again    {self.steps.facts.command}")
         if self.options.keep and not self.options.standing:
-            lines.append(f"cluster  urteil cluster status --name {owner.kept_name}")
+            lines.append(f"cluster  urteil cluster status --name {owner.standing_name}")
         for log in sorted((owner.run_dir / "logs").glob("b*.log")):
             last_lines = log.read_text(errors="replace").splitlines()[-LOG_LINES:]
             lines += [f"--- {log.name}", *last_lines]
         return "\n".join(lines)
 
     @property
-    def kept_name(self) -> str:
+    def standing_name(self) -> str:
         """The name of the cluster that `--urteil-keep` leaves standing."""
         return self.run_dir.name[-60:].lstrip("_.-")
 
@@ -193,7 +193,7 @@ class Lab:
         cluster, options = self.steps.scenario.cluster, self.options
         self.end_cluster()
         request = StandingRequest(
-            name=self.kept_name,
+            name=self.standing_name,
             brokers=cluster.brokers,
             zookeepers=cluster.zookeepers,
             target=options.target,
@@ -333,11 +333,11 @@ class History:
         The load of a fifth of a second is added, since a verdict counts in tenths of a second.
         """
         scenario = self._steps.scenario
-        before = workload.acked()
+        before = workload.acknowledged_count()
         required = scenario.minimum_acks + int(scenario.workload.rate_records_per_s / 5)
         if not workload.await_acked(before + required, deadline_s=TRAFFIC_DEADLINE_S):
             raise PluginError(
-                f"{workload.acked() - before} records were acknowledged within "
+                f"{workload.acknowledged_count() - before} records were acknowledged within "
                 f"{TRAFFIC_DEADLINE_S:g} s, a verdict requires {required}: raise `rate`, or see "
                 f"the logs in {self._lab.run_dir}"
             )

@@ -89,13 +89,13 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Add the run and the last lines of the brokers' logs to a failed test's report."""
     report = yield
-    if report.failed and (lab := _lab_of(item)) is not None:
+    if report.failed and (lab := _nearest_lab(item)) is not None:
         lab.mark_failed()
         report.sections.append(("urteil", lab.failure()))
     return report
 
 
-def _lab_of(item: pytest.Item) -> Lab | None:
+def _nearest_lab(item: pytest.Item) -> Lab | None:
     """The nearest lab that a test uses, or None."""
     names = getattr(item, "fixturenames", ())
     nodes = {

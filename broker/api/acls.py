@@ -69,7 +69,7 @@ async def describe_acls(
                     for one in entries
                 ],
             )
-            for pattern, entries in broker.cluster_acls.table.picked(wanted)
+            for pattern, entries in broker.cluster_acls.table.picked_entries(wanted)
         ],
     )
 
@@ -84,12 +84,16 @@ async def create_acls(
             raise CloseConnection
     if not may_cluster(broker, context, Operation.ALTER):
         error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-        return _all(request, Result(error_code=error, error_message=not_authorized(error)))
+        return _same_result(request, Result(error_code=error, error_message=not_authorized(error)))
     keeper = broker.cluster_acls
     if keeper is None:
-        return _all(request, Result(error_code=ErrorCode.SECURITY_DISABLED, error_message=OFF))
+        return _same_result(
+            request, Result(error_code=ErrorCode.SECURITY_DISABLED, error_message=OFF)
+        )
     if any(_is_for_filters(one) for one in request.creations):
-        return _all(request, Result(error_code=ErrorCode.UNKNOWN_SERVER_ERROR, error_message=None))
+        return _same_result(
+            request, Result(error_code=ErrorCode.UNKNOWN_SERVER_ERROR, error_message=None)
+        )
     bindings = [(_pattern(one), _entry(one)) for one in request.creations]
     results = [_check(*one) for one in bindings]
     wanted: dict[Pattern, list[Entry]] = {}
@@ -124,7 +128,7 @@ async def _add(
     return Result(error_message="")
 
 
-def _all(request: CreateAclsRequest, result: Result) -> CreateAclsResponse:
+def _same_result(request: CreateAclsRequest, result: Result) -> CreateAclsResponse:
     return CreateAclsResponse(results=[result for _ in request.creations])
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from urteil.broker.api.broker_parts import BrokerParts
 from urteil.broker.api.config_authorization import config_denial
 from urteil.broker.api.registry import RequestContext, handler
-from urteil.broker.base.offload import paced
+from urteil.broker.base.offload import yield_items
 from urteil.broker.config.incremental_changes import Change
 from urteil.broker.config.incremental_changes import Operation as Alter
 from urteil.broker.controller.config_administration import Alteration, Answer
@@ -33,10 +33,10 @@ async def incremental_alter_configs(
             name=one.resource_name,
             changes=[
                 Change(config.name, config.config_operation, config.value)
-                async for config in paced(one.configs)
+                async for config in yield_items(one.configs)
             ],
         )
-        async for one in paced(request.resources)
+        async for one in yield_items(request.resources)
     ]
     answers = await _alter(broker, context, asked, validate_only=request.validate_only)
     return IncrementalAlterConfigsResponse(
@@ -47,7 +47,7 @@ async def incremental_alter_configs(
                 resource_type=one.kind,
                 resource_name=one.name,
             )
-            async for one, answer in paced(zip(asked, answers, strict=True))
+            async for one, answer in yield_items(zip(asked, answers, strict=True))
         ]
     )
 
@@ -62,11 +62,12 @@ async def alter_configs(
             kind=one.resource_type,
             name=one.resource_name,
             changes=[
-                Change(config.name, Alter.SET, config.value) async for config in paced(one.configs)
+                Change(config.name, Alter.SET, config.value)
+                async for config in yield_items(one.configs)
             ],
             whole=True,
         )
-        async for one in paced(request.resources)
+        async for one in yield_items(request.resources)
     ]
     answers = await _alter(broker, context, asked, validate_only=request.validate_only)
     return AlterConfigsResponse(
@@ -77,7 +78,7 @@ async def alter_configs(
                 resource_type=one.kind,
                 resource_name=one.name,
             )
-            async for one, answer in paced(zip(asked, answers, strict=True))
+            async for one, answer in yield_items(zip(asked, answers, strict=True))
         ]
     )
 

@@ -97,13 +97,13 @@ def cluster_operations(broker: BrokerParts, context: RequestContext) -> int:
 def topic_rights(broker: BrokerParts, context: RequestContext) -> Allowed:
     """The client's rights on topics, as a function for the controller."""
 
-    def allowed(operation: Operation, topics: Collection[str]) -> AbstractSet[str]:
+    def allowed_topics(operation: Operation, topics: Collection[str]) -> AbstractSet[str]:
         if operation is Operation.CREATE and may_cluster(broker, context, operation, quiet=True):
             return set(topics)
         quiet = operation is Operation.DESCRIBE_CONFIGS
         return allowed_names(broker, context, operation, ResourceType.TOPIC, topics, quiet=quiet)
 
-    return allowed
+    return allowed_topics
 
 
 def _asker(context: RequestContext) -> Requester:

@@ -8,7 +8,7 @@ from urteil.broker.api.authorization import may_cluster
 from urteil.broker.api.broker_parts import BrokerParts
 from urteil.broker.api.error_responses import ERROR_MESSAGES
 from urteil.broker.api.registry import RequestContext, handler
-from urteil.broker.base.offload import paced
+from urteil.broker.base.offload import yield_items
 from urteil.broker.config.incremental_changes import RejectedChange
 from urteil.broker.quotas.alterations import ANY, EXACT, Component
 from urteil.broker.quotas.quota_table import Entity
@@ -31,12 +31,12 @@ async def describe_client_quotas(
 ) -> DescribeClientQuotasResponse:
     components = [
         Component(one.entity_type, one.match_type, one.match)
-        async for one in paced(request.components)
+        async for one in yield_items(request.components)
     ]
     if not may_cluster(broker, context, Operation.DESCRIBE_CONFIGS):
         error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
         return _error_response(error, None)
-    async for one in paced(request.components):
+    async for one in yield_items(request.components):
         if not _is_valid(one):
             return _error_response(ErrorCode.UNKNOWN_SERVER_ERROR, None)
     try:
@@ -79,8 +79,8 @@ async def alter_client_quotas(
     others."""
     allowed = may_cluster(broker, context, Operation.ALTER_CONFIGS)
     answers = {}
-    async for entry in paced(request.entries):
-        names = {one.entity_type: one.entity_name async for one in paced(entry.entity)}
+    async for entry in yield_items(request.entries):
+        names = {one.entity_type: one.entity_name async for one in yield_items(entry.entity)}
         error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
         message: str | None = ERROR_MESSAGES[error]
         if allowed:
@@ -93,7 +93,7 @@ async def alter_client_quotas(
             error_message=message,
             entity=[
                 AlterClientQuotasResponse.EntityData(entity_type=type, entity_name=name)
-                async for type, name in paced(names.items())
+                async for type, name in yield_items(names.items())
             ],
         )
     return AlterClientQuotasResponse(entries=list(answers.values()))
@@ -106,7 +106,7 @@ async def _alter(
     *,
     validate_only: bool,
 ) -> tuple[ErrorCode, str | None]:
-    changes = {one.key: None if one.remove else one.value async for one in paced(entry.ops)}
+    changes = {one.key: None if one.remove else one.value async for one in yield_items(entry.ops)}
     try:
         async with asyncio.timeout(broker.config.request_timeout_ms / 1000):
             await broker.quota_admin.alter(entity, changes, validate_only=validate_only)

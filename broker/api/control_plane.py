@@ -34,7 +34,7 @@ async def leader_and_isr(
 ) -> LeaderAndIsrResponse:
     """Apply the roles, after the settings of new topics are loaded."""
     require_cluster(broker, context, Operation.CLUSTER_ACTION)
-    await broker.registration.registered()
+    await broker.registration.await_registration()
     topics = {topic: topic_id for topic, topic_id, _ in states_of(request)}
     for topic, topic_id in topics.items():
         if broker.metadata.topic_ids.get(topic, topic_id) != topic_id:
@@ -53,7 +53,7 @@ async def stop_replica(
     """Stop replicas. The settings of a topic without a log here are dropped: it may be created anew
     with others."""
     require_cluster(broker, context, Operation.CLUSTER_ACTION)
-    await broker.registration.registered()
+    await broker.registration.await_registration()
     async with broker.control.turn:
         response = await in_turns(broker.control.stop_replica(request))
     here = {log.topic for log in broker.logs.logs()}
@@ -69,7 +69,7 @@ async def update_metadata(
 ) -> UpdateMetadataResponse:
     """Apply the controller's view of the cluster."""
     require_cluster(broker, context, Operation.CLUSTER_ACTION)
-    await broker.registration.registered()
+    await broker.registration.await_registration()
     states = await in_turns(states_in(request))
     async with broker.control.turn:
         return _apply_update(broker, request, states)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from urteil.broker.api.authorization import may
 from urteil.broker.api.registry import RequestContext, handler
-from urteil.broker.base.offload import paced
+from urteil.broker.base.offload import yield_items
 from urteil.broker.security.acls.acl_model import Operation, ResourceType
 from urteil.broker.security.principals import ANONYMOUS, USER, Principal
 from urteil.broker.security.tokens.cluster_tokens import ExpiryResult
@@ -44,12 +44,13 @@ async def create_delegation_token(
             return _failed_creation(ErrorCode.UNKNOWN_SERVER_ERROR, ANONYMOUS, ANONYMOUS)
         owner = Principal(request.owner_principal_type, request.owner_principal_name)
     renewers = [
-        Principal(one.principal_type, one.principal_name) async for one in paced(request.renewers)
+        Principal(one.principal_type, one.principal_name)
+        async for one in yield_items(request.renewers)
     ]
     error = _token_error(broker, context)
     if error is ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED:
         return _failed_creation(error, owner, requester)
-    if owner != requester and not _may(broker, context, Operation.CREATE_TOKENS, owner):
+    if owner != requester and not _may_act_for(broker, context, Operation.CREATE_TOKENS, owner):
         return _failed_creation(ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED, owner, requester)
     if any(one.type != USER for one in renewers):
         return _failed_creation(ErrorCode.INVALID_PRINCIPAL_TYPE, owner, requester)
@@ -129,10 +130,10 @@ async def describe_delegation_token(
     def may_describe(token: Token) -> bool:
         return may(
             broker, context, Operation.DESCRIBE, ResourceType.DELEGATION_TOKEN, token.id
-        ) or _may(broker, context, Operation.DESCRIBE_TOKENS, token.owner)
+        ) or _may_act_for(broker, context, Operation.DESCRIBE_TOKENS, token.owner)
 
     table = broker.tokens.table
-    found = table.visible(context.principal, owners, may_describe)
+    found = table.visible_tokens(context.principal, owners, may_describe)
     return DescribeDelegationTokenResponse(
         tokens=[_token_description(one, table.hmac(one.id)) for one in found]
     )
@@ -166,7 +167,7 @@ def _token_error(broker: BrokerParts, context: RequestContext) -> ErrorCode:
     return ErrorCode.NONE
 
 
-def _may(
+def _may_act_for(
     broker: BrokerParts, context: RequestContext, operation: Operation, user: Principal
 ) -> bool:
     return may(broker, context, operation, ResourceType.USER, str(user))

@@ -90,7 +90,7 @@ class Dispatcher:
                 response = error_response(body, context.version, refusal.error)
             if self._broker.throttle.is_active:
                 spent_s = connection.time() - began_s - (connection.waits.s - waited_s)
-                response = self._held_up(connection, context, body, len(frame), spent_s, response)
+                response = self._throttle(connection, context, body, len(frame), spent_s, response)
             answer = None
             if response is not None:
                 is_large = len(frame) > LARGE_BYTES or (bool(served.parts) and is_long(response))
@@ -109,7 +109,7 @@ class Dispatcher:
         self.requests.count_request(kind, arrived_s, began_s, waited_s, ended_s)
         return answer
 
-    def _held_up(
+    def _throttle(
         self,
         connection: Connection,
         context: RequestContext,
@@ -142,11 +142,11 @@ class Dispatcher:
     async def _encode(
         self, header: RequestHeader, response: Message, *, is_large: bool
     ) -> list[Any]:
-        def encoded() -> list[Any]:
+        def encode() -> list[Any]:
             place = (header.api_key, header.api_version, header.correlation_id)
             return list(encode_response(*place, response))
 
-        return await self._broker.offload.call(encoded) if is_large else encoded()
+        return await self._broker.offload.call(encode) if is_large else encode()
 
     def _unsupported_version_response(self, header: RequestHeader) -> list[Any]:
         if header.api_key != ApiKey.API_VERSIONS:

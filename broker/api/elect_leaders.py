@@ -7,7 +7,7 @@ from dataclasses import replace
 from urteil.broker.api.authorization import may_cluster
 from urteil.broker.api.broker_parts import BrokerParts
 from urteil.broker.api.registry import RequestContext, RequestError, handler
-from urteil.broker.base.offload import paced
+from urteil.broker.base.offload import yield_items
 from urteil.broker.base.purgatory import DelayedOperation
 from urteil.broker.controller.api_error import ApiError
 from urteil.broker.controller.partition_requests import elect_leaders_response
@@ -53,7 +53,7 @@ async def _requested_partitions(request: ElectLeadersRequest) -> Partitions | No
     places = (
         (one.topic, partition) for one in request.topic_partitions for partition in one.partitions
     )
-    return [place async for place in paced(places)]
+    return [place async for place in yield_items(places)]
 
 
 async def _wait_for_metadata(
@@ -63,11 +63,11 @@ async def _wait_for_metadata(
 
     leaders = {
         tp: leader
-        async for tp, leader in paced(outcomes.items())
+        async for tp, leader in yield_items(outcomes.items())
         if not isinstance(leader, ApiError)
     }
 
-    def unknown() -> Partitions:
+    def changed_partitions() -> Partitions:
         return [
             tp
             for tp, leader in leaders.items()
@@ -75,10 +75,10 @@ async def _wait_for_metadata(
         ]
 
     def look() -> bool | None:
-        return None if unknown() else True
+        return None if changed_partitions() else True
 
     if not leaders:
         return outcomes
     await DelayedOperation(look, lambda: False).wait([broker.metadata.on_update], timeout_ms)
-    late = dict.fromkeys(unknown(), ApiError(ErrorCode.REQUEST_TIMED_OUT))
+    late = dict.fromkeys(changed_partitions(), ApiError(ErrorCode.REQUEST_TIMED_OUT))
     return {**outcomes, **late}

@@ -57,7 +57,7 @@ def error_response(request: Message, version: int, error: ErrorCode) -> Any:
     return _BUILDERS[type(request)](request, version, error)
 
 
-def _of(request: type[Message]) -> Callable[[Builder], Builder]:
+def _register_builder(request: type[Message]) -> Callable[[Builder], Builder]:
     def register(build: Builder) -> Builder:
         _BUILDERS[request] = build
         return build
@@ -65,7 +65,7 @@ def _of(request: type[Message]) -> Callable[[Builder], Builder]:
     return register
 
 
-def _plainly(response: type[Any]) -> ResponseBuilder:
+def _error_builder(response: type[Any]) -> ResponseBuilder:
     def build(request: Message, version: int, error: ErrorCode) -> Message:
         made: Message = response(error_code=error)
         return made
@@ -79,10 +79,10 @@ for _request, _response in {
     AlterPartitionRequest: AlterPartitionResponse,
     AllocateProducerIdsRequest: AllocateProducerIdsResponse,
 }.items():
-    _BUILDERS[_request] = _plainly(_response)
+    _BUILDERS[_request] = _error_builder(_response)
 
 
-@_of(LeaderAndIsrRequest)
+@_register_builder(LeaderAndIsrRequest)
 def _leader_and_isr(
     request: LeaderAndIsrRequest, version: int, error: ErrorCode
 ) -> LeaderAndIsrResponse:
@@ -117,7 +117,7 @@ def _leader_and_isr(
     )
 
 
-@_of(StopReplicaRequest)
+@_register_builder(StopReplicaRequest)
 def _stop_replica(
     request: StopReplicaRequest, version: int, error: ErrorCode
 ) -> StopReplicaResponse:
@@ -139,7 +139,7 @@ def _stop_replica(
     )
 
 
-@_of(WriteTxnMarkersRequest)
+@_register_builder(WriteTxnMarkersRequest)
 def _write_txn_markers(
     request: WriteTxnMarkersRequest, version: int, error: ErrorCode
 ) -> WriteTxnMarkersResponse:
@@ -165,7 +165,7 @@ def _write_txn_markers(
     )
 
 
-@_of(AlterPartitionReassignmentsRequest)
+@_register_builder(AlterPartitionReassignmentsRequest)
 def _alter_reassignments(
     request: AlterPartitionReassignmentsRequest, version: int, error: ErrorCode
 ) -> AlterPartitionReassignmentsResponse:
@@ -190,14 +190,14 @@ def _alter_reassignments(
     )
 
 
-@_of(ListPartitionReassignmentsRequest)
+@_register_builder(ListPartitionReassignmentsRequest)
 def _list_reassignments(
     request: ListPartitionReassignmentsRequest, version: int, error: ErrorCode
 ) -> ListPartitionReassignmentsResponse:
     return ListPartitionReassignmentsResponse(error_code=error, error_message=not_authorized(error))
 
 
-@_of(AlterReplicaLogDirsRequest)
+@_register_builder(AlterReplicaLogDirsRequest)
 def _alter_replica_log_dirs(
     request: AlterReplicaLogDirsRequest, version: int, error: ErrorCode
 ) -> AlterReplicaLogDirsResponse:
@@ -218,7 +218,7 @@ def _alter_replica_log_dirs(
     )
 
 
-@_of(OffsetCommitRequest)
+@_register_builder(OffsetCommitRequest)
 def _offset_commit(
     request: OffsetCommitRequest, version: int, error: ErrorCode
 ) -> OffsetCommitResponse:
@@ -238,7 +238,7 @@ def _offset_commit(
     )
 
 
-@_of(TxnOffsetCommitRequest)
+@_register_builder(TxnOffsetCommitRequest)
 def _txn_offset_commit(
     request: TxnOffsetCommitRequest, version: int, error: ErrorCode
 ) -> TxnOffsetCommitResponse:
@@ -263,7 +263,7 @@ def not_authorized(error: ErrorCode) -> str:
     return f"{error.name}: the request is not authorized."
 
 
-@_of(ElectLeadersRequest)
+@_register_builder(ElectLeadersRequest)
 def _elect_leaders(
     request: ElectLeadersRequest, version: int, error: ErrorCode
 ) -> ElectLeadersResponse:
@@ -285,7 +285,7 @@ def _elect_leaders(
     )
 
 
-@_of(FetchRequest)
+@_register_builder(FetchRequest)
 def _fetch(request: FetchRequest, version: int, error: ErrorCode) -> FetchResponse:
     """From version 13 on without partitions. Before, each result of a repeated topic has all its
     partitions, as in Apache Kafka."""

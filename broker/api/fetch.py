@@ -10,7 +10,7 @@ from urteil.broker.api.broker_parts import BrokerParts
 from urteil.broker.api.leader_hints import FetchHints
 from urteil.broker.api.quota_charges import fetch_at_once, fetch_wait_ms
 from urteil.broker.api.registry import RequestContext, RequestError, handler
-from urteil.broker.base.offload import paced
+from urteil.broker.base.offload import yield_items
 from urteil.broker.config.java_classes import RACK_AWARE
 from urteil.broker.replication.fetch_sessions import (
     FINAL_EPOCH,
@@ -20,7 +20,7 @@ from urteil.broker.replication.fetch_sessions import (
     NO_SESSION,
     FetchSession,
     Topic,
-    asked_for,
+    requested_partitions,
 )
 from urteil.broker.replication.fetch_target import FetchTarget
 from urteil.broker.replication.nearest_replica import NearestReplica
@@ -99,9 +99,9 @@ class _FetchInProgress:
 
     async def in_full(self, *, begins_session: bool) -> FetchResponse:
         """All partitions that the request lists, and a session of them if there is room."""
-        asked = dict(asked_for(self._request, by_id=self.by_id))
+        asked = dict(requested_partitions(self._request, by_id=self.by_id))
         keys = list(asked)
-        wanted = [self.resolve(key[0], one) async for key, one in paced(asked.items())]
+        wanted = [self.resolve(key[0], one) async for key, one in yield_items(asked.items())]
         reads = await self._read(wanted)
         if wait_ms := self._wait_ms(reads):
             return FetchResponse(throttle_time_ms=wait_ms)
@@ -127,7 +127,7 @@ class _FetchInProgress:
         """What is new in the partitions of the session."""
         self._broker.fetch_sessions.touch(session, self._broker.replicas.monotonic_ms())
         next_epoch = session.advance()
-        wanted = session.wanted(self.resolve)
+        wanted = session.fetch_targets(self.resolve)
         reads = await self._read(wanted)
         if session.epoch != next_epoch:  # another request used the session meanwhile
             return FetchResponse(
@@ -136,7 +136,7 @@ class _FetchInProgress:
         if wait_ms := self._wait_ms(reads):
             return FetchResponse(throttle_time_ms=wait_ms, session_id=session.id)
         self._count_sent(wanted, reads)
-        return await self._answer(session.id, list(session.news(reads)))
+        return await self._answer(session.id, list(session.changed_partitions(reads)))
 
     def reject_zero_ids(self) -> None:
         """Reject topics without name and id: as in Apache Kafka, no session has them."""
@@ -165,7 +165,7 @@ class _FetchInProgress:
 
     def _count_sent(self, wanted: list[FetchTarget], reads: list[PartitionRead]) -> None:
         if not self._terms.is_follower:
-            self._broker.replicas.traffic.sent(wanted, reads)
+            self._broker.replicas.traffic.count_response(wanted, reads)
 
     def _check_read_rights(self, wanted: list[FetchTarget]) -> list[FetchTarget]:
         """The partitions, with an error for those that the client may not read now."""
@@ -207,7 +207,7 @@ class _FetchInProgress:
         responses: list[FetchResponse.FetchableTopicResponse] = []
         last: Topic | None = None
         partitions: list[FetchResponse.PartitionData] = []
-        async for topic, wanted, read in paced(
+        async for topic, wanted, read in yield_items(
             sorted(answers, key=lambda one: one[2].error in NOT_SERVED)
         ):
             if topic != last:
@@ -234,11 +234,11 @@ class _FetchInProgress:
         """Batches as message sets of magic 0 (Fetch 0 and 1) or 1 (2 and 3)."""
         magic = 0 if self._context.version < 2 else 1
 
-        def converted() -> list[bytes]:
+        def down_converted() -> list[bytes]:
             return [down_convert(b"".join(records), magic, from_offset=from_offset)]
 
         try:
-            return await self._broker.offload.call(converted)
+            return await self._broker.offload.call(down_converted)
         except UnsupportedCompression:
             return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
         except TooLarge:
@@ -269,11 +269,11 @@ def _terms(broker: BrokerParts, context: RequestContext, request: FetchRequest) 
         in_session=request.session_epoch > INITIAL_EPOCH,
         lend=version >= BATCHES_FROM and not read_committed,  # those batches are parsed
         any_replica=replica_id < 0 and version >= ANY_REPLICA_FROM,
-        nearest=_nearest(broker, context, request) if replica_id < 0 else None,
+        nearest=_nearest_replica(broker, context, request) if replica_id < 0 else None,
     )
 
 
-def _nearest(
+def _nearest_replica(
     broker: BrokerParts, context: RequestContext, request: FetchRequest
 ) -> NearestReplica | None:
     if not request.rack_id or broker.config.replica_selector_class != RACK_AWARE:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from urteil.broker.api.authorization import may, may_cluster
 from urteil.broker.api.error_responses import ERROR_MESSAGES
 from urteil.broker.api.registry import RequestContext, handler
-from urteil.broker.base.offload import paced
+from urteil.broker.base.offload import yield_items
 from urteil.broker.groups.coordinator import OFFSETS_TOPIC
 from urteil.broker.net.channels import Endpoint
 from urteil.broker.security.acls.acl_model import Operation, ResourceType
@@ -34,7 +34,7 @@ async def find_coordinator(
     keys = request.coordinator_keys if many else [request.key]
     missing: set[str] = set()
     coordinators = [
-        _find(broker, context, request.key_type, key, missing) async for key in paced(keys)
+        _find(broker, context, request.key_type, key, missing) async for key in yield_items(keys)
     ]
     if missing:
         await broker.controller.auto_create(list(missing))

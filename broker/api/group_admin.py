@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from urteil.broker.api.authorization import allowed_names, may, may_cluster, operations
 from urteil.broker.api.registry import RequestContext, handler
-from urteil.broker.base.offload import paced
+from urteil.broker.base.offload import yield_items
 from urteil.broker.groups.group import Group
 from urteil.broker.groups.group_state import GroupState
 from urteil.broker.groups.member import Member
@@ -152,10 +152,10 @@ async def offset_delete(
     asked = (
         (topic.name, one.partition_index) for topic in request.topics for one in topic.partitions
     )
-    places = [place async for place in paced(asked)]
+    places = [place async for place in yield_items(asked)]
     known = [
         place
-        async for place in paced(places)
+        async for place in yield_items(places)
         if place[0] in allowed and broker.metadata.partition(*place) is not None
     ]
     error, errors = await broker.group_maintenance.delete_offsets(request.group_id, known)
@@ -167,7 +167,7 @@ async def offset_delete(
     topics: dict[str, list[OffsetDeleteResponse.OffsetDeleteResponsePartition]] = {
         name: [] for name in names if name not in allowed or name not in broker.metadata.topics
     }
-    async for name, index in paced(places):
+    async for name, index in yield_items(places):
         topics.setdefault(name, []).append(
             OffsetDeleteResponse.OffsetDeleteResponsePartition(
                 partition_index=index,

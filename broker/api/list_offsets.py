@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from urteil.broker.api.authorization import allowed_names, may_cluster
 from urteil.broker.api.broker_parts import BrokerParts
 from urteil.broker.api.registry import RequestContext, handler
-from urteil.broker.base.offload import paced
+from urteil.broker.base.offload import yield_items
 from urteil.broker.replication.offset_lookup import (
     EARLIEST,
     EARLIEST_LOCAL,
@@ -47,18 +47,18 @@ async def list_offsets(
     times: Counter[tuple[str, int]] = Counter()
     if context.version > 0:
         places = ((topic.name, one) for topic in request.topics for one in topic.partitions)
-        async for name, one in paced(places):
+        async for name, one in yield_items(places):
             times[name, one.partition_index] += 1
     allowed = _describable_topics(broker, context, [topic.name for topic in request.topics])
     answers = []
-    async for topic in paced(sorted(request.topics, key=lambda one: one.name not in allowed)):
+    async for topic in yield_items(sorted(request.topics, key=lambda one: one.name not in allowed)):
         partitions = [
-            _refused(one, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            _error_answer(one, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
             if topic.name not in allowed
-            else _refused(one, ErrorCode.INVALID_REQUEST)
+            else _error_answer(one, ErrorCode.INVALID_REQUEST)
             if times[topic.name, one.partition_index] > 1
             else await _answer(broker, context.version, request, topic.name, one)
-            async for one in paced(topic.partitions)
+            async for one in yield_items(topic.partitions)
         ]
         answers.append(
             ListOffsetsResponse.ListOffsetsTopicResponse(name=topic.name, partitions=partitions)
@@ -80,13 +80,13 @@ async def _answer(
     broker: BrokerParts, version: int, request: ListOffsetsRequest, topic: str, asked: Asked
 ) -> Answer:
     if asked.timestamp < 0 and version < SPECIAL_TIMESTAMPS.get(asked.timestamp, NEVER):
-        return _refused(asked, ErrorCode.UNSUPPORTED_VERSION)
+        return _error_answer(asked, ErrorCode.UNSUPPORTED_VERSION)
     is_client = request.replica_id == CONSUMER
     if is_client and request.isolation_level not in ISOLATIONS:
-        return _refused(asked, ErrorCode.UNKNOWN_SERVER_ERROR)
-    partition, error = broker.replicas.hosted(topic, asked.partition_index)
+        return _error_answer(asked, ErrorCode.UNKNOWN_SERVER_ERROR)
+    partition, error = broker.replicas.find_partition(topic, asked.partition_index)
     if partition is None:
-        return _refused(asked, error)
+        return _error_answer(asked, error)
     found = await find_offset(
         partition,
         asked.timestamp,
@@ -96,9 +96,9 @@ async def _answer(
         only_leader=request.replica_id != DEBUGGING_CONSUMER,
     )
     if found.error is ErrorCode.OFFSET_NOT_AVAILABLE and version < 5:
-        return _refused(asked, ErrorCode.LEADER_NOT_AVAILABLE)
+        return _error_answer(asked, ErrorCode.LEADER_NOT_AVAILABLE)
     if found.error is not ErrorCode.NONE:
-        return _refused(asked, found.error)
+        return _error_answer(asked, found.error)
     if version == 0:
         offsets = list_offsets_before(
             partition, asked.timestamp, asked.max_num_offsets, broker.clock.now_ms()
@@ -112,7 +112,7 @@ async def _answer(
     )
 
 
-def _refused(asked: Asked, error: ErrorCode) -> Answer:
+def _error_answer(asked: Asked, error: ErrorCode) -> Answer:
     return Answer(partition_index=asked.partition_index, error_code=error)
 
 
@@ -151,7 +151,7 @@ def _epoch_end(
         return OffsetForLeaderEpochResponse.EpochEndOffset(
             error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, partition=asked.partition
         )
-    partition, error = broker.replicas.hosted(topic, asked.partition)
+    partition, error = broker.replicas.find_partition(topic, asked.partition)
     epoch = end_offset = -1
     if partition is not None:
         error, epoch, end_offset = find_epoch_end(

@@ -9,7 +9,7 @@ from pathlib import Path
 from urteil.broker.api.authorization import may_cluster, require_cluster
 from urteil.broker.api.broker_parts import BrokerParts
 from urteil.broker.api.registry import RequestContext, handler
-from urteil.broker.base.offload import paced
+from urteil.broker.base.offload import yield_items
 from urteil.broker.log.log_directory import LogDirectory
 from urteil.broker.log.partition_log import PartitionLog
 from urteil.broker.security.acls.acl_model import Operation
@@ -38,7 +38,7 @@ async def describe_log_dirs(
     wanted = None
     if request.topics is not None:
         places = ((one.topic, index) for one in request.topics for index in one.partitions)
-        wanted = {place async for place in paced(places)}
+        wanted = {place async for place in yield_items(places)}
     return DescribeLogDirsResponse(
         results=[_describe(broker, path, wanted) for path in broker.logs.paths]
     )
@@ -110,9 +110,9 @@ async def alter_replica_log_dirs(
         for topic in directory.topics
         for partition in topic.partitions
     )
-    wanted = {place: path async for place, path in paced(asked)}
+    wanted = {place: path async for place, path in yield_items(asked)}
     topics: dict[str, list[AlterReplicaLogDirsResponse.AlterReplicaLogDirPartitionResult]] = {}
-    async for (topic, partition), path in paced(wanted.items()):
+    async for (topic, partition), path in yield_items(wanted.items()):
         topics.setdefault(topic, []).append(
             AlterReplicaLogDirsResponse.AlterReplicaLogDirPartitionResult(
                 partition_index=partition,

@@ -14,7 +14,7 @@ from urteil.broker.api.authorization import (
 )
 from urteil.broker.api.broker_parts import BrokerParts
 from urteil.broker.api.registry import RequestContext, handler
-from urteil.broker.base.offload import paced
+from urteil.broker.base.offload import yield_items
 from urteil.broker.base.topic_names import is_internal, is_valid
 from urteil.broker.replication.metadata_cache import MetadataCache, PartitionState
 from urteil.broker.security.acls.acl_model import Operation, ResourceType
@@ -52,7 +52,7 @@ async def metadata(
     else:
         topics = await _requested_topics(broker, context, request)
     if request.include_topic_authorized_operations:
-        topics = [_with_operations(broker, context, topic) async for topic in paced(topics)]
+        topics = [_with_operations(broker, context, topic) async for topic in yield_items(topics)]
     controller_id = broker.metadata.controller_id
     answer = MetadataResponse(
         brokers=[
@@ -189,10 +189,10 @@ async def _known_topics(
             is_internal=is_internal(name),
             partitions=[
                 _partition(cache, context, index, states[index])
-                async for index in paced(sorted(states))
+                async for index in yield_items(sorted(states))
             ],
         )
-        async for name, topic_id, states in paced(snapshot, 20)
+        async for name, topic_id, states in yield_items(snapshot, 20)
     ]
 
 

@@ -8,7 +8,7 @@ from urteil.broker.api.authorization import allowed_names, may
 from urteil.broker.api.broker_parts import BrokerParts
 from urteil.broker.api.leader_hints import ProduceHints
 from urteil.broker.api.registry import CloseConnection, RequestContext, handler
-from urteil.broker.base.offload import paced
+from urteil.broker.base.offload import yield_items
 from urteil.broker.base.topic_names import is_internal
 from urteil.broker.log.log_results import AppendResult
 from urteil.broker.log.transaction_verification import Guard
@@ -66,7 +66,7 @@ async def produce(
     transactional: dict[TopicPartition, BatchHeader] = {}
     request_error = _request_error(broker, context, request)
     forbidden = _unauthorized_topics(broker, context, request)
-    async for key, records in paced(_partitions(request)):
+    async for key, records in yield_items(_partitions(request)):
         if request_error is not None:
             rejected[key] = request_error
         elif key[0] in forbidden:
@@ -205,7 +205,7 @@ async def _response(
     """One result for each topic and partition, even if the request repeats it."""
     hints = ProduceHints(broker, context)
     topics: dict[str, list[ProduceResponse.PartitionProduceResponse]] = {}
-    async for name, index in paced(dict.fromkeys(key for key, _ in _partitions(request))):
+    async for name, index in yield_items(dict.fromkeys(key for key, _ in _partitions(request))):
         answer = _partition_response(name, index, answers[name, index], hints)
         topics.setdefault(name, []).append(answer)
     responses = [

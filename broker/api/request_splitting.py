@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from urteil.broker.base.offload import paced
+from urteil.broker.base.offload import yield_items
 from urteil.broker.wire.schema import Field, Struct
 
 PART_ELEMENTS = 500
@@ -39,9 +39,9 @@ async def handle_in_parts(
 async def _join_responses(responses: list[Any], results: str) -> Any:
     first = responses[0]
     joined: list[Any] = []
-    async for response in paced(responses, 10):
+    async for response in yield_items(responses, 10):
         more = list(getattr(response, results))
-        if joined and more and (one := _as_one(joined[-1], more[0])):
+        if joined and more and (one := _join_results(joined[-1], more[0])):
             joined[-1] = one
             del more[0]
         joined += more
@@ -54,7 +54,7 @@ async def _join_responses(responses: list[Any], results: str) -> Any:
     return replace(first, **changed, **{results: joined})
 
 
-def _as_one(before: Any, after: Any) -> Any:
+def _join_results(before: Any, after: Any) -> Any:
     """Two results of parts of the same element, joined; None if they are of different elements."""
     nested = _nested_arrays(before)
     if len(nested) != 1:

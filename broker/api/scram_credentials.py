@@ -6,7 +6,7 @@ from urteil.broker.api.authorization import may_cluster
 from urteil.broker.api.broker_parts import BrokerParts
 from urteil.broker.api.error_responses import not_authorized
 from urteil.broker.api.registry import RequestContext, handler
-from urteil.broker.base.offload import paced
+from urteil.broker.base.offload import yield_items
 from urteil.broker.security.acls.acl_model import Operation
 from urteil.broker.security.sasl.scram_alterations import Described, Outcome, Upsertion
 from urteil.broker.wire.api_keys import ApiKey
@@ -27,7 +27,7 @@ async def describe_user_scram_credentials(
 ) -> DescribeUserScramCredentialsResponse:
     users = None
     if request.users is not None:
-        users = [one.name async for one in paced(request.users)]
+        users = [one.name async for one in yield_items(request.users)]
     if not may_cluster(broker, context, Operation.DESCRIBE):
         error, why = NOT_ALLOWED, not_authorized(NOT_ALLOWED)
         refused = _user_result(Described("", {}, error, why))
@@ -35,7 +35,7 @@ async def describe_user_scram_credentials(
             error_code=error, error_message=why, results=[refused] * len(users or ())
         )
     found = await broker.scram_admin.describe(users)
-    results = [_user_result(one) async for one in paced(found)]
+    results = [_user_result(one) async for one in yield_items(found)]
     return DescribeUserScramCredentialsResponse(results=results)
 
 
@@ -59,21 +59,21 @@ def _user_result(
 async def alter_user_scram_credentials(
     broker: BrokerParts, context: RequestContext, request: AlterUserScramCredentialsRequest
 ) -> AlterUserScramCredentialsResponse:
-    changes = [Upsertion(one.name, one.mechanism) async for one in paced(request.deletions)]
+    changes = [Upsertion(one.name, one.mechanism) async for one in yield_items(request.deletions)]
     changes += [
         Upsertion(
             one.name, one.mechanism, one.iterations, bytes(one.salt), bytes(one.salted_password)
         )
-        async for one in paced(request.upsertions)
+        async for one in yield_items(request.upsertions)
     ]
     users = dict.fromkeys(one.user for one in changes)
     if not broker.controller.is_active:
         why = "This is not the correct controller for this cluster."
         error = ErrorCode.NOT_CONTROLLER
-        outcomes = [Outcome(user, error, why) async for user in paced(users)]
+        outcomes = [Outcome(user, error, why) async for user in yield_items(users)]
     elif not may_cluster(broker, context, Operation.ALTER):
         why = not_authorized(NOT_ALLOWED)
-        outcomes = [Outcome(user, NOT_ALLOWED, why) async for user in paced(users)]
+        outcomes = [Outcome(user, NOT_ALLOWED, why) async for user in yield_items(users)]
     else:
         outcomes = await broker.scram_admin.alter(changes)
     return AlterUserScramCredentialsResponse(
@@ -81,6 +81,6 @@ async def alter_user_scram_credentials(
             AlterUserScramCredentialsResponse.AlterUserScramCredentialsResult(
                 user=one.user, error_code=one.error, error_message=one.message
             )
-            async for one in paced(outcomes)
+            async for one in yield_items(outcomes)
         ]
     )

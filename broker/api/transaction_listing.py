@@ -148,7 +148,7 @@ def _producers(
             error_code=ErrorCode.INVALID_TOPIC_EXCEPTION,
             error_message=why,
         )
-    partition, error = broker.replicas.hosted(topic, index)
+    partition, error = broker.replicas.find_partition(topic, index)
     if partition is None:
         return DescribeProducersResponse.PartitionResponse(
             partition_index=index, error_code=error, error_message=ERROR_MESSAGES.get(error)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from urteil.broker.api.authorization import allowed_names, may, may_cluster
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.api.transaction_errors import fencing_error
-from urteil.broker.base.offload import paced
+from urteil.broker.base.offload import yield_items
 from urteil.broker.base.topic_names import is_internal
 from urteil.broker.groups.coordinator import OFFSETS_TOPIC
 from urteil.broker.security.acls.acl_model import Operation, ResourceType
@@ -47,7 +47,7 @@ async def add_partitions_to_txn(
         if not _may_write(broker, context, transactional_id):
             error = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
             return AddPartitionsToTxnResponse(
-                results_by_topic_v3_and_below=await _all(request.v3_and_below_topics, error)
+                results_by_topic_v3_and_below=await _same_errors(request.v3_and_below_topics, error)
             )
         names = [topic.name for topic in request.v3_and_below_topics if not is_internal(topic.name)]
         allowed = allowed_names(broker, context, Operation.WRITE, ResourceType.TOPIC, names)
@@ -64,7 +64,7 @@ async def add_partitions_to_txn(
     if not may_cluster(broker, context, Operation.CLUSTER_ACTION):
         return AddPartitionsToTxnResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     results = []
-    async for txn in paced(request.transactions):
+    async for txn in yield_items(request.transactions):
         producer = (txn.transactional_id, txn.producer_id, txn.producer_epoch)
         if txn.verify_only:
             known, errors = await _split_known(broker, txn.topics)
@@ -105,7 +105,7 @@ async def _add(
     error = await broker.transactions.add_partitions(
         transactional_id, producer_id, producer_epoch, known
     )
-    return await _all(topics, fencing_error(error, knows=knows_fenced))
+    return await _same_errors(topics, fencing_error(error, knows=knows_fenced))
 
 
 async def _split_known(
@@ -113,7 +113,9 @@ async def _split_known(
 ) -> tuple[list[TopicPartition], dict[TopicPartition, ErrorCode]]:
     known: list[TopicPartition] = []
     errors: dict[TopicPartition, ErrorCode] = {}
-    async for place in paced((topic.name, one) for topic in topics for one in topic.partitions):
+    async for place in yield_items(
+        (topic.name, one) for topic in topics for one in topic.partitions
+    ):
         if allowed is not None and place[0] not in allowed:
             errors[place] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
         elif broker.metadata.partition(*place) is None:
@@ -123,7 +125,7 @@ async def _split_known(
     return known, errors
 
 
-async def _all(topics: Topics, error: ErrorCode) -> Results:
+async def _same_errors(topics: Topics, error: ErrorCode) -> Results:
     """The same error for every requested partition, repeated ones included."""
     return [
         AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult(
@@ -132,16 +134,16 @@ async def _all(topics: Topics, error: ErrorCode) -> Results:
                 AddPartitionsToTxnResponse.AddPartitionsToTxnPartitionResult(
                     partition_index=one, partition_error_code=error
                 )
-                async for one in paced(topic.partitions)
+                async for one in yield_items(topic.partitions)
             ],
         )
-        async for topic in paced(topics)
+        async for topic in yield_items(topics)
     ]
 
 
 async def _results(errors: Mapping[TopicPartition, ErrorCode]) -> Results:
     topics: dict[str, list[AddPartitionsToTxnResponse.AddPartitionsToTxnPartitionResult]] = {}
-    async for (topic, partition), error in paced(errors.items()):
+    async for (topic, partition), error in yield_items(errors.items()):
         topics.setdefault(topic, []).append(
             AddPartitionsToTxnResponse.AddPartitionsToTxnPartitionResult(
                 partition_index=partition, partition_error_code=error
@@ -151,7 +153,7 @@ async def _results(errors: Mapping[TopicPartition, ErrorCode]) -> Results:
         AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult(
             name=name, results_by_partition=partitions
         )
-        async for name, partitions in paced(topics.items())
+        async for name, partitions in yield_items(topics.items())
     ]
 
 

@@ -54,7 +54,7 @@ def _has_no_producer(
 ) -> bool:
     """Whether producer id or epoch is -1: Apache Kafka cannot build such a batch and fails all."""
     return -1 in (marker.producer_id, marker.producer_epoch) and any(
-        broker.replicas.hosted(*one)[0] is not None for one in places
+        broker.replicas.find_partition(*one)[0] is not None for one in places
     )
 
 

@@ -98,7 +98,7 @@ async def in_turns(steps: Steps[Result]) -> Result:
 PACE = 200
 
 
-async def paced(items: Iterable[Item], every: int = PACE) -> AsyncIterator[Item]:
+async def yield_items(items: Iterable[Item], every: int = PACE) -> AsyncIterator[Item]:
     """Yield the items; other tasks run after every `every` items."""
     for number, item in enumerate(items, 1):
         yield item

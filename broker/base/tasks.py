@@ -18,7 +18,7 @@ class Tasks:
         """Start a task and keep a reference until it ends."""
         task = asyncio.get_running_loop().create_task(coroutine)
         self._running.add(task)
-        task.add_done_callback(self._on_done)
+        task.add_done_callback(self._log_failure)
         return task
 
     def cancel(self) -> None:
@@ -26,7 +26,7 @@ class Tasks:
         for task in self._running:
             task.cancel()
 
-    def _on_done(self, task: asyncio.Task[None]) -> None:
+    def _log_failure(self, task: asyncio.Task[None]) -> None:
         self._running.discard(task)
         if not task.cancelled() and task.exception() is not None:
             self._log.error("a task failed", exc_info=task.exception())

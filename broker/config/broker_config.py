@@ -19,7 +19,7 @@ from urteil.broker.config.listeners import Listener, parse_listeners, parse_metr
 from urteil.broker.config.live_properties import LiveProperties
 from urteil.broker.config.providers import PREFIX as PROVIDERS
 from urteil.broker.config.providers import resolve
-from urteil.broker.config.values import ConfigError, java_trim, known_keys, typed
+from urteil.broker.config.values import ConfigError, java_trim, known_keys, parse_properties
 
 log = logging.getLogger("config")
 
@@ -125,7 +125,7 @@ def load_config(properties: Mapping[str, str]) -> BrokerConfig:
     """
     found = resolve(_with_both_ids(properties))
     live = LiveProperties({name: java_trim(value) for name, value in found.items()})
-    values = typed(live)
+    values = parse_properties(live)
     if values["zookeeper.connect"] is None:
         raise ConfigError(
             "Missing required configuration `zookeeper.connect` which has no default value."

@@ -18,7 +18,7 @@ from urteil.broker.config.values import (
     java_trim,
     known_keys,
     parse_int,
-    required,
+    violated_rule,
 )
 
 Value = Callable[[str], Any]
@@ -81,7 +81,7 @@ def check_sasl(properties: Mapping[str, str], listener: Listener) -> None:
 
 def _require(holds: bool, what: str) -> None:
     if not holds:
-        raise required(what)
+        raise violated_rule(what)
 
 
 def _in_order(value: Value, low: str, high: str, *, message_names_low_first: bool) -> None:

@@ -71,11 +71,11 @@ def topic_settings(
         origins = _list_origins(names[0], broker_properties) if names else ()
         value: str | None = overrides.get(name)
         if value is not None:
-            value = key.shown(value)
+            value = key.display(value)
             origins = (Origin(name, value, TOPIC), *origins)
         else:
             value = _broker_value(name, names, broker_properties)
-            value = key.shown(key.default if value is None else value)
+            value = key.display(key.default if value is None else value)
         yield Setting(name, key, value, origins, read_only=False)
 
 
@@ -108,7 +108,7 @@ def broker_settings(properties: LiveProperties) -> Iterator[Setting]:
         raw = properties.get(name, key.default if key else None)
         if name == "node.id" and name not in properties:
             raw = properties.get("broker.id", raw)
-        value = key.shown(raw) if key is not None and raw is not None else None
+        value = key.display(raw) if key is not None and raw is not None else None
         yield Setting(
             name, key, value, _list_origins(name, properties), read_only=name not in DYNAMIC
         )

@@ -37,7 +37,7 @@ class DynamicSettings:
         self._configs = configs
         self._check: Callable[[LiveProperties], None] = lambda _: None
         self._on_reload: Callable[[], None] = lambda: None
-        configs.on_change(self._changed, BROKERS)
+        configs.on_change(self._apply_change, BROKERS)
 
     def follow(
         self, check: Callable[[LiveProperties], None], on_reload: Callable[[], None]
@@ -62,19 +62,19 @@ class DynamicSettings:
 
         Passwords under the old secret are encrypted again with the new one.
         """
-        self._changed(EVERY_BROKER, await self._configs.readable(BROKERS, EVERY_BROKER))
+        self._apply_change(EVERY_BROKER, await self._configs.read_or_empty(BROKERS, EVERY_BROKER))
         own_entity = str(self._broker_id)
-        stored = await self._configs.readable(BROKERS, own_entity)
-        self._changed(own_entity, stored)
+        stored = await self._configs.read_or_empty(BROKERS, own_entity)
+        self._apply_change(own_entity, stored)
         known = {name: one for name, one in self._properties.own.items() if is_password(name)}
         if known and _encoder(self._properties, "password.encoder.old.secret"):
-            await self._configs.write(BROKERS, own_entity, stored | self.encoded(known))
+            await self._configs.write(BROKERS, own_entity, stored | self.encode(known))
 
     def entity(self, resource_name: str) -> str:
         """Return the node name in ZooKeeper for a resource name: `1`, or `` for all brokers."""
         return resource_name or EVERY_BROKER
 
-    def decoded(self, settings: Mapping[str, str], *, per_broker: bool) -> dict[str, str]:
+    def decode(self, settings: Mapping[str, str], *, per_broker: bool) -> dict[str, str]:
         """Return the settings with decrypted passwords, without invalid ones."""
         return {
             name: plain
@@ -83,7 +83,7 @@ class DynamicSettings:
             and (plain := self._decode(name, value)) is not None
         }
 
-    def encoded(self, settings: Mapping[str, str]) -> dict[str, str]:
+    def encode(self, settings: Mapping[str, str]) -> dict[str, str]:
         """Return the settings as ZooKeeper stores them. Raises ConfigError."""
         return {name: self._encode(name, value) for name, value in settings.items()}
 
@@ -114,12 +114,12 @@ class DynamicSettings:
         log.error("the password %s cannot be read and is ignored: %s", name, why)
         return None
 
-    def _changed(self, entity: str, settings: Mapping[str, str]) -> None:
+    def _apply_change(self, entity: str, settings: Mapping[str, str]) -> None:
         if entity not in (EVERY_BROKER, str(self._broker_id)):
             return
         per_broker = entity != EVERY_BROKER
         layer = "own" if per_broker else "cluster_wide"
-        usable = self.decoded(settings, per_broker=per_broker)
+        usable = self.decode(settings, per_broker=per_broker)
         try:
             merged = LiveProperties(self._properties.merged(**{layer: usable}))
             check_properties(merged)

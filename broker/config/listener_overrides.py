@@ -21,7 +21,7 @@ class ListenerSettings:
         general = self._properties.get(name, key.default)
         return key.parse(self._properties.get(self.prefix + name, general))
 
-    def own(self, name: str) -> str | None:
+    def own_value(self, name: str) -> str | None:
         """Return the raw value of this listener alone, for a mechanism as in
         `plain.sasl.jaas.config`."""
         return self._properties.get(self.prefix + name)

@@ -19,7 +19,7 @@ from urteil.broker.config.values import (
     comma_parts,
     java_trim,
     parse_int,
-    required,
+    violated_rule,
 )
 
 _URI = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)")
@@ -133,7 +133,7 @@ def _endpoints(
     """The endpoints by name, in their order."""
     found = [_endpoint(key, text, part, protocols) for part in csv_list(text)]
     if len({one.name for one in found}) < len(found):
-        raise required(f"Each listener must have a different name, listeners: {text} ({key})")
+        raise violated_rule(f"Each listener must have a different name, listeners: {text} ({key})")
     if distinct_ports:
         _check_distinct(text, found)
     return {one.name: one for one in found}
@@ -171,9 +171,9 @@ def _check_distinct(text: str, found: Iterable[_Endpoint]) -> None:
         named = families.pop(None, 0)
         numeric = families.total()
         if named > 1:
-            raise required(f"Each listener must have a different port, listeners: {text}")
+            raise violated_rule(f"Each listener must have a different port, listeners: {text}")
         if numeric == 2 and (named or max(families.values()) == 2):
-            raise required(
+            raise violated_rule(
                 "If you have two listeners on the same port then one needs to be IPv4 and the "
                 f"other IPv6, listeners: {text}, port: {port}"
             )
@@ -225,12 +225,12 @@ def _check_mapped(of: str, key: str, name: str, protocols: Mapping[str, str]) ->
 
 def _check_alone(values: Mapping[str, Any], advertised: Mapping[str, _Endpoint]) -> None:
     if values["controller.listener.names"]:
-        raise required(
+        raise violated_rule(
             "controller.listener.names must be empty when not running in KRaft mode: "
             f"[{', '.join(values['controller.listener.names'].split(','))}]"
         )
     if not advertised:
-        raise required("There must be at least one broker advertised listener.")
+        raise violated_rule("There must be at least one broker advertised listener.")
 
 
 def _check_names(
@@ -245,16 +245,16 @@ def _check_names(
         f"currently configured listeners are {','.join(advertised)}"
     )
     if inter_broker not in advertised:
-        raise required(f"inter.broker.listener.name {options} (it is {inter_broker})")
+        raise violated_rule(f"inter.broker.listener.name {options} (it is {inter_broker})")
     if not advertised.keys() <= bound.keys():
-        raise required(
+        raise violated_rule(
             "advertised.listeners listener names must be equal to or a subset of the ones defined "
             f"in listeners. Found {','.join(advertised)}. The valid options based on the current "
             f"configuration are {','.join(bound)}"
         )
     for one in advertised.values():
         if one.host == "0.0.0.0":
-            raise required(
+            raise violated_rule(
                 "advertised.listeners cannot use the nonroutable meta-address 0.0.0.0. Use a "
                 f"routable IP address. (That of {one.name}; without advertised.listeners, "
                 "listeners are advertised)"
@@ -264,9 +264,9 @@ def _check_names(
         return
     _check_mapped("with ", "control.plane.listener.name", control, protocols)
     if control.upper() not in advertised:
-        raise required(f"control.plane.listener.name {options} (it is {control.upper()})")
+        raise violated_rule(f"control.plane.listener.name {options} (it is {control.upper()})")
     if control.upper() == inter_broker:
-        raise required(
+        raise violated_rule(
             "control.plane.listener.name, when defined, should have a different value from the "
             "inter broker listener name. Currently they both have the value "
             f"ListenerName({inter_broker})"

@@ -105,5 +105,5 @@ def _with_plain_doubles(properties: dict[str, str]) -> dict[str, str]:
     for name in _DOUBLES:
         text = properties.get(name, "")
         if parse_double(java_trim(text)) is not None:
-            properties[name] = known_keys()[name].shown(text) or text
+            properties[name] = known_keys()[name].display(text) or text
     return properties

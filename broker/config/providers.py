@@ -161,7 +161,7 @@ def _providers(properties: Mapping[str, str]) -> dict[str, Provider]:
 
 
 def _resolve_variables(name: str, value: str, providers: Mapping[str, Provider]) -> str:
-    def found(match: re.Match[str]) -> str:
+    def resolve_match(match: re.Match[str]) -> str:
         provider = providers.get(match[1])
         known = None if provider is None else provider.find(match[3] or "", match[4])
         if known is None:
@@ -169,4 +169,4 @@ def _resolve_variables(name: str, value: str, providers: Mapping[str, Provider])
             return match[0]
         return known
 
-    return _VARIABLE.sub(found, value)
+    return _VARIABLE.sub(resolve_match, value)

@@ -17,8 +17,8 @@ from urteil.broker.config.values import (
     ConfigError,
     ConfigKey,
     known_keys,
+    parse_properties,
     rate_keys,
-    typed,
 )
 
 _LISTENER = re.compile(r"listener\.name\.[^.]*\.(.*)")
@@ -123,10 +123,10 @@ def _check_listeners(now: LiveProperties, then: Mapping[str, str], changed: Sequ
     (`DynamicListenerConfig`)."""
     if not changed:
         return
-    parse_listeners(typed(then), then)
-    old, new = (typed(one)["listener.security.protocol.map"] for one in (now, then))
+    parse_listeners(parse_properties(then), then)
+    old, new = (parse_properties(one)["listener.security.protocol.map"] for one in (now, then))
     before, after = security_protocols(old), security_protocols(new)
-    for one in parse_listeners(typed(now), now)[0]:
+    for one in parse_listeners(parse_properties(now), now)[0]:
         if one.name in after and before[one.name] != after[one.name]:
             name = f"ListenerName({one.name})"
             raise unchangeable(f"Security protocol cannot be updated for existing listener {name}")

@@ -40,7 +40,7 @@ class TopicSettings:
         self._unread: set[str] = set()
         self._late: set[asyncio.Task[None]] = set()
         self._noticed = 0
-        configs.on_change(self._changed)
+        configs.on_change(self._apply_change)
 
     def overrides(self, topic: str) -> Mapping[str, str]:
         return UNREAD if topic in self._unread else self._known.get(topic, {})
@@ -80,7 +80,7 @@ class TopicSettings:
             if noticed == self._noticed:
                 return found
 
-    def _changed(self, topic: str, overrides: dict[str, str]) -> None:
+    def _apply_change(self, topic: str, overrides: dict[str, str]) -> None:
         self._noticed += 1
         # an unknown topic is read when its replica arrives here; a late notice of a topic that was
         # deleted must not stand for the settings of its successor

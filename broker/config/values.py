@@ -77,7 +77,7 @@ class ConfigError(ValueError):
     """An invalid property. The message names property and value, as Kafka's does."""
 
 
-def required(what: str) -> ConfigError:
+def violated_rule(what: str) -> ConfigError:
     """The error for a violated rule between properties, in Apache Kafka's words."""
     return ConfigError(f"requirement failed: {what}")
 
@@ -97,15 +97,15 @@ class ConfigKey:
         """Return the typed value. Raises ConfigError with property and value."""
         if raw is None:
             return None
-        value = self._typed(java_trim(raw))
+        value = self._parse(java_trim(raw))
         for check in self.checks:
             if (complaint := check(value)) is not None:
                 raise self.refuse(*complaint)
         return value
 
-    def shown(self, raw: str | None) -> str | None:
+    def display(self, raw: str | None) -> str | None:
         """Return the value as Apache Kafka prints it (`ConfigDef.convertToString`)."""
-        value = self._typed(java_trim(raw)) if raw is not None else None
+        value = self._parse(java_trim(raw)) if raw is not None else None
         if isinstance(value, bool):
             return str(value).lower()
         if isinstance(value, float):
@@ -114,7 +114,7 @@ class ConfigKey:
             return ",".join(value)
         return None if value is None else str(value)
 
-    def _typed(self, text: str) -> Value:
+    def _parse(self, text: str) -> Value:
         if self.type in _RANGES:
             return self._integer(text)
         if self.type == "boolean":
@@ -197,7 +197,7 @@ def topic_keys() -> dict[str, tuple[ConfigKey, tuple[str, ...]]]:
     return keys
 
 
-def typed(properties: Mapping[str, str]) -> dict[str, Any]:
+def parse_properties(properties: Mapping[str, str]) -> dict[str, Any]:
     """Return all known broker properties, with defaults. Raises ConfigError."""
     return {
         name: key.parse(properties.get(name, key.default)) for name, key in known_keys().items()

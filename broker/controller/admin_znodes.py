@@ -93,7 +93,7 @@ class AdminZnodes:
         data = znodes.encode_reassignments(wanted)
         while True:
             try:
-                await self._store.fenced([Set(znodes.REASSIGN_PARTITIONS, data)])
+                await self._store.write_fenced([Set(znodes.REASSIGN_PARTITIONS, data)])
             except MultiFailed as failure:
                 if not isinstance(failure.cause, NoNodeError):
                     raise

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from urteil.broker.base.offload import paced
+from urteil.broker.base.offload import yield_items
 from urteil.broker.config.dynamic_settings import DynamicSettings
 from urteil.broker.config.incremental_changes import (
     Change,
@@ -96,7 +96,7 @@ class ConfigAdministration:
         """
         times = Counter((one.kind, one.name) for one in alterations)
         answers = []
-        async for one in paced(alterations, 20):
+        async for one in yield_items(alterations, 20):
             if times[one.kind, one.name] > 1:
                 why = "Each resource must appear at most once."
                 answers.append(Answer(ErrorCode.INVALID_REQUEST, why))
@@ -160,7 +160,7 @@ class ConfigAdministration:
         if not asked.whole:
             standing = await self._configs.read(kind, entity)
             if kind == BROKERS:
-                standing = self._dynamic.decoded(standing, per_broker=asked.name != "")
+                standing = self._dynamic.decode(standing, per_broker=asked.name != "")
         return apply_changes(standing, asked.changes, key_of)
 
     async def _alter_broker(self, asked: Alteration, *, validate_only: bool) -> None:
@@ -179,7 +179,7 @@ class ConfigAdministration:
         if validate_only:
             return
         try:
-            encoded = self._dynamic.encoded(settings)
+            encoded = self._dynamic.encode(settings)
         except ConfigError as wrong:
             raise _invalid("BROKER", asked.name, wrong) from None
         await self._configs.write(BROKERS, entity, encoded)

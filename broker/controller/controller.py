@@ -23,13 +23,13 @@ from urteil.broker.controller.controller_context import ControllerContext
 from urteil.broker.controller.controller_election import ControllerElection, ElectedEpoch
 from urteil.broker.controller.election_counters import Elections
 from urteil.broker.controller.metadata_store import ControllerFenced
-from urteil.broker.controller.mutation_quota import Take, unlimited
+from urteil.broker.controller.mutation_quota import Take, allow_all
 from urteil.broker.controller.request_senders import RequestChannel
 from urteil.broker.controller.requested_elections import ElectionOutcomes
 from urteil.broker.controller.statuses import TopicPartition
 from urteil.broker.controller.term import Term, TermOptions
 from urteil.broker.controller.topic_admin import TopicAdmin
-from urteil.broker.security.acls.acl_model import Allowed, everything
+from urteil.broker.security.acls.acl_model import Allowed, allow_everything
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
     AllocateProducerIdsRequest,
@@ -179,8 +179,8 @@ class Controller:
         self,
         request: CreateTopicsRequest,
         version: int,
-        allowed: Allowed = everything,
-        take: Take = unlimited,
+        allowed: Allowed = allow_everything,
+        take: Take = allow_all,
     ) -> CreateTopicsResponse:
         """Validate and write; then wait for leaders, at most `timeout_ms`."""
         await self._wait_until_loaded()
@@ -190,8 +190,8 @@ class Controller:
         self,
         request: DeleteTopicsRequest,
         version: int,
-        allowed: Allowed = everything,
-        take: Take = unlimited,
+        allowed: Allowed = allow_everything,
+        take: Take = allow_all,
     ) -> DeleteTopicsResponse:
         """Write the request; then wait until the topics are deleted, at most `timeout_ms`."""
         await self._wait_until_loaded()
@@ -202,8 +202,8 @@ class Controller:
     async def create_partitions(
         self,
         request: CreatePartitionsRequest,
-        allowed: Allowed = everything,
-        take: Take = unlimited,
+        allowed: Allowed = allow_everything,
+        take: Take = allow_all,
     ) -> CreatePartitionsResponse:
         """Validate and write; then wait for leaders, at most `timeout_ms`."""
         await self._wait_until_loaded()

@@ -51,7 +51,7 @@ class ControllerContext:
         return frozenset(self.brokers)
 
     @property
-    def live(self) -> frozenset[int]:
+    def live_brokers(self) -> frozenset[int]:
         """Registered brokers that are not shutting down. Only these may lead or join an ISR."""
         return frozenset(self.brokers) - self.shutting_down
 
@@ -61,7 +61,7 @@ class ControllerContext:
 
     def live_for(self, tp: TopicPartition) -> frozenset[int]:
         """Live brokers, without those whose log directory with this partition failed."""
-        return self.live - self._failed_brokers(tp)
+        return self.live_brokers - self._failed_brokers(tp)
 
     def _failed_brokers(self, tp: TopicPartition) -> AbstractSet[int]:
         if not self.offline:
@@ -136,7 +136,7 @@ class ControllerContext:
         for topic, changed in by_topic(assignments).items():
             self.topics[topic] = with_assignments(self.topics[topic], changed)
 
-    def reassigning(self) -> list[TopicPartition]:
+    def partitions_under_reassignment(self) -> list[TopicPartition]:
         """Partitions under reassignment, including those of topics that await deletion."""
         return [
             (topic, partition)

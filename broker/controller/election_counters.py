@@ -23,7 +23,7 @@ class Elections:
         self.unclean = 0
         self.recent: deque[float] = deque(maxlen=RECENT)
 
-    def held(self, took_s: float) -> None:
+    def count_round(self, took_s: float) -> None:
         """Count a round."""
         self.rounds += 1
         self.recent.append(took_s)

@@ -5,7 +5,7 @@ Source: `KafkaController.processFeatureUpdatesWithActiveController`.
 
 from __future__ import annotations
 
-from urteil.broker.base.offload import paced
+from urteil.broker.base.offload import yield_items
 from urteil.broker.controller.controller import NOT_CONTROLLER, Controller
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import UpdateFeaturesRequest, UpdateFeaturesResponse
@@ -24,7 +24,7 @@ async def update_features(
         return UpdateFeaturesResponse(
             error_code=ErrorCode.NOT_CONTROLLER, error_message=NOT_CONTROLLER
         )
-    updates = {one.feature: one async for one in paced(request.feature_updates)}
+    updates = {one.feature: one async for one in yield_items(request.feature_updates)}
     return UpdateFeaturesResponse(
         error_message=None,
         results=[
@@ -33,7 +33,7 @@ async def update_features(
                 error_code=ErrorCode.INVALID_REQUEST,
                 error_message=_rejection_message(update, version),
             )
-            async for name, update in paced(sorted(updates.items()))
+            async for name, update in yield_items(sorted(updates.items()))
         ],
     )
 

@@ -101,7 +101,7 @@ def _members_error(
     if wanted.recovery_state == RECOVERING and len(wanted.isr) > 1:
         return ErrorCode.INVALID_REQUEST
     # the leader may be shutting down without a successor
-    eligible = context.live | {leader}
+    eligible = context.live_brokers | {leader}
     stale = any(
         one.broker_epoch != -1
         and one.broker_id in context.brokers

@@ -56,7 +56,7 @@ class MetadataStore:
         self._fence = Check(znodes.CONTROLLER_EPOCH, epoch_version)
         self.closed = False
 
-    async def fenced(self, ops: Sequence[Op]) -> None:
+    async def write_fenced(self, ops: Sequence[Op]) -> None:
         """One multi under the controller's epoch.
 
         Raises ControllerFenced, MultiFailed (its index counts `ops`), ConnectionLoss and
@@ -117,7 +117,7 @@ class MetadataStore:
 
     async def create_states(self, wanted: States) -> StoredStates:
         """Create the first states; returns the states in ZooKeeper (None: topic deleted)."""
-        await self._all(
+        await self._await_all(
             self._create_if_missing(znodes.partitions_path(topic))
             for topic in dict.fromkeys(tp[0] for tp in wanted)
         )
@@ -136,36 +136,36 @@ class MetadataStore:
         """Write in multis of many states, pipelined: one broker may lead thousands."""
         rows = list(wanted.items())
         parts = [rows[at : at + STATES_A_MULTI] for at in range(0, len(rows), STATES_A_MULTI)]
-        done = await self._all(write(dict(part)) for part in parts)
+        done = await self._await_all(write(dict(part)) for part in parts)
         return {tp: stored for part in done for tp, stored in part.items()}
 
     async def _create_many(self, wanted: States) -> StoredStates:
         ops = [op for tp, state in wanted.items() for op in _creations(tp, state)]
         try:
-            await self.fenced(ops)
+            await self.write_fenced(ops)
         except (MultiFailed, *LOST):
-            return await self._each(wanted, self._create_state)
+            return await self._write_each(wanted, self._create_state)
         return {tp: replace(state, partition_epoch=0) for tp, state in wanted.items()}
 
     async def _update_many(self, wanted: States) -> StoredStates:
         """One multi; if it fails or its answer is lost, each state is written on its own."""
         try:
-            await self.fenced([_replacement(tp, state) for tp, state in wanted.items()])
+            await self.write_fenced([_replacement(tp, state) for tp, state in wanted.items()])
         except MultiFailed as failure:
             if not isinstance(failure.cause, BadVersionError | NoNodeError):
                 raise
             if len(wanted) == 1:
                 return dict.fromkeys(wanted)
-            return await self._each(wanted, self._update_state)
+            return await self._write_each(wanted, self._update_state)
         except LOST:
-            return await self._each(wanted, self._update_lost)
+            return await self._write_each(wanted, self._update_lost)
         return {tp: _next_version(state) for tp, state in wanted.items()}
 
-    async def _each(self, wanted: States, write: StateWrite) -> StoredStates:
-        results = await self._all(write(tp, state) for tp, state in wanted.items())
+    async def _write_each(self, wanted: States, write: StateWrite) -> StoredStates:
+        results = await self._await_all(write(tp, state) for tp, state in wanted.items())
         return dict(zip(wanted, results, strict=True))
 
-    async def _all(self, calls: Iterable[Awaitable[T]]) -> list[T]:
+    async def _await_all(self, calls: Iterable[Awaitable[T]]) -> list[T]:
         """Await all calls, pipelined, before the first failure is raised."""
         results = await asyncio.gather(*calls, return_exceptions=True)
         for result in results:
@@ -176,7 +176,7 @@ class MetadataStore:
     async def _create_if_missing(self, path: str) -> None:
         while await self._zk.exists(path) is None:
             try:
-                await self.fenced([Create(path)])
+                await self.write_fenced([Create(path)])
             except MultiFailed as failure:
                 if isinstance(failure.cause, NoNodeError):
                     return  # the topic was deleted
@@ -189,7 +189,7 @@ class MetadataStore:
         ops = _creations(tp, state)
         while True:
             try:
-                await self.fenced(ops)
+                await self.write_fenced(ops)
                 return replace(state, partition_epoch=0)
             except MultiFailed as failure:
                 if isinstance(failure.cause, NoNodeError):
@@ -204,7 +204,7 @@ class MetadataStore:
         self, tp: TopicPartition, state: PartitionState
     ) -> PartitionState | None:
         try:
-            await self.fenced([_replacement(tp, state)])
+            await self.write_fenced([_replacement(tp, state)])
             return _next_version(state)
         except MultiFailed as failure:
             if not isinstance(failure.cause, BadVersionError | NoNodeError):
@@ -225,7 +225,7 @@ class MetadataStore:
             if stored is None or stored.partition_epoch != state.partition_epoch:
                 return None
             try:
-                await self.fenced([_replacement(tp, state)])
+                await self.write_fenced([_replacement(tp, state)])
                 return written
             except MultiFailed as failure:
                 if not isinstance(failure.cause, BadVersionError | NoNodeError):
@@ -238,7 +238,7 @@ class MetadataStore:
         data = znodes.encode_topic(assignment)
         while True:
             try:
-                await self.fenced([Set(znodes.topic_path(topic), data, version)])
+                await self.write_fenced([Set(znodes.topic_path(topic), data, version)])
                 return True
             except MultiFailed:
                 return False
@@ -275,7 +275,7 @@ class MetadataStore:
                 stored = await self._read_topic(topic)
                 if stored is None or stored[0].topic_id != topic_id:
                     return
-            below = await self._below(znodes.partitions_path(topic))
+            below = await self._descendants(znodes.partitions_path(topic))
             last = [
                 znodes.topic_path(topic),
                 znodes.topic_config_path(topic),
@@ -287,8 +287,8 @@ class MetadataStore:
             try:
                 for start in range(0, len(below), DELETES_A_MULTI):
                     chunk = below[start : start + DELETES_A_MULTI]
-                    await self.fenced([Delete(path) for path in chunk])
-                await self.fenced([Delete(path) for path in there])
+                    await self.write_fenced([Delete(path) for path in chunk])
+                await self.write_fenced([Delete(path) for path in there])
             except MultiFailed as failure:
                 if not isinstance(failure.cause, NoNodeError | NotEmptyError):
                     raise
@@ -303,20 +303,20 @@ class MetadataStore:
         """Delete the znode of a request, if it exists."""
         while await self._zk.exists(path) is not None:
             try:
-                await self.fenced([Delete(path)])
+                await self.write_fenced([Delete(path)])
             except MultiFailed as failure:
                 if not isinstance(failure.cause, NoNodeError):
                     raise
             except LOST:
                 continue
 
-    async def _below(self, path: str) -> list[str]:
+    async def _descendants(self, path: str) -> list[str]:
         """A znode and its descendants, children before parents."""
         try:
             names = await self._zk.children(path)
         except NoNodeError:
             return []
-        trees = await asyncio.gather(*(self._below(f"{path}/{name}") for name in names))
+        trees = await asyncio.gather(*(self._descendants(f"{path}/{name}") for name in names))
         return [*(one for tree in trees for one in tree), path]
 
 

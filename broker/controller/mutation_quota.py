@@ -48,6 +48,6 @@ Take = Callable[[int], bool]
 """Counts partitions; returns whether they may be created or deleted now."""
 
 
-def unlimited(_partitions: int) -> bool:
+def allow_all(_partitions: int) -> bool:
     """Allow all mutations."""
     return True

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TypeVar
 
-from urteil.broker.base.offload import paced, pipelined
+from urteil.broker.base.offload import pipelined, yield_items
 from urteil.broker.controller.api_error import ApiError
 from urteil.broker.controller.mutation_quota import Take
 from urteil.broker.controller.replica_assignment import ReplicaAssignment
@@ -55,7 +55,7 @@ async def create_partitions(
         lost = TopicResult(error=ErrorCode.UNKNOWN_SERVER_ERROR)
         return await _create_response([(topic.name, lost) for topic in request.topics])
     to_grow: list[CreatePartitionsRequest.CreatePartitionsTopic] = []
-    async for topic in paced(request.topics):
+    async for topic in yield_items(request.topics):
         if controller.term is None:
             outcomes[topic.name] = TopicResult(error=ErrorCode.NOT_CONTROLLER)
         elif requested[topic.name] > 1:
@@ -91,7 +91,7 @@ async def _create_response(outcomes: Iterable[tuple[str, TopicResult]]) -> Creat
     return CreatePartitionsResponse(
         results=[
             Created(name=name, error_code=one.error, error_message=one.message)
-            async for name, one in paced(outcomes)
+            async for name, one in yield_items(outcomes)
         ]
     )
 
@@ -114,9 +114,9 @@ async def _grow(
             racks, topic.name, topic.count, replicas, validate_only=validate_only, take=take
         )
 
-    to_grow = [topic async for topic in paced(topics) if topic.name not in missing]
+    to_grow = [topic async for topic in yield_items(topics) if topic.name not in missing]
     outcomes = await pipelined(grow, to_grow)
-    results = {name: no_such_topic(name) async for name in paced(missing)}
+    results = {name: no_such_topic(name) async for name in yield_items(missing)}
     return results | dict(zip((topic.name for topic in to_grow), outcomes, strict=True))
 
 
@@ -124,7 +124,7 @@ async def requested_targets(request: AlterPartitionReassignmentsRequest) -> Requ
     places = ((topic.name, one) for topic in request.topics for one in topic.partitions)
     return {
         (name, one.partition_index): None if one.replicas is None else tuple(one.replicas)
-        async for name, one in paced(places)
+        async for name, one in yield_items(places)
     }
 
 
@@ -146,7 +146,7 @@ async def alter_response(
             AlterPartitionReassignmentsResponse.ReassignableTopicResponse(
                 name=topic, partitions=partitions
             )
-            async for topic, partitions in paced(await _by_topic(results, answer))
+            async for topic, partitions in yield_items(await _by_topic(results, answer))
         ],
     )
 
@@ -158,7 +158,7 @@ async def partitions_to_list(
     if request.topics is None:
         return None
     requested = ((topic.name, one) for topic in request.topics for one in topic.partition_indexes)
-    return [place async for place in paced(requested)]
+    return [place async for place in yield_items(requested)]
 
 
 async def list_response(
@@ -180,7 +180,7 @@ async def list_response(
             ListPartitionReassignmentsResponse.OngoingTopicReassignment(
                 name=topic, partitions=partitions
             )
-            async for topic, partitions in paced(await _by_topic(under_way, answer))
+            async for topic, partitions in yield_items(await _by_topic(under_way, answer))
         ],
     )
 
@@ -191,13 +191,13 @@ async def elect_leaders_response(
     """`changes_only` leaves out the partitions that needed no election."""
     reported = {
         tp: outcome
-        async for tp, outcome in paced(outcomes.items())
+        async for tp, outcome in yield_items(outcomes.items())
         if not (changes_only and outcome == ELECTION_NOT_NEEDED)
     }
     return ElectLeadersResponse(
         replica_election_results=[
             ElectLeadersResponse.ReplicaElectionResult(topic=topic, partition_result=partitions)
-            async for topic, partitions in paced(await _by_topic(reported, _election_result))
+            async for topic, partitions in yield_items(await _by_topic(reported, _election_result))
         ]
     )
 
@@ -217,6 +217,6 @@ async def _by_topic(
     values: Mapping[TopicPartition, T], answer: Callable[[int, T], R]
 ) -> Iterable[tuple[str, list[R]]]:
     topics: dict[str, list[R]] = {}
-    async for (topic, partition), one in paced(values.items()):
+    async for (topic, partition), one in yield_items(values.items()):
         topics.setdefault(topic, []).append(answer(partition, one))
     return topics.items()

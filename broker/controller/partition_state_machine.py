@@ -100,7 +100,7 @@ class PartitionStateMachine:
         """Move leaders to preferred replicas of brokers that lead too few of theirs; not during a
         reassignment."""
         context = self._context
-        if context.reassigning():
+        if context.partitions_under_reassignment():
             return
         by_preferred: dict[int, list[TopicPartition]] = {}
         for tp in context.partitions():
@@ -119,7 +119,7 @@ class PartitionStateMachine:
             return False
         log.warning("%s-%d: adopted the state in ZooKeeper: %s", *tp, standing)
         self._context.record(tp, standing)
-        batch.changed(tp)
+        batch.announce(tp)
         return True
 
     def allows_unclean(self, overrides: Mapping[str, str]) -> bool:
@@ -153,7 +153,7 @@ class PartitionStateMachine:
         for tp, standing in (await self._store.create_states(wanted)).items():
             if standing is not None:
                 context.record(tp, standing)
-                batch.changed(tp, is_new=standing == wanted[tp])
+                batch.announce(tp, is_new=standing == wanted[tp])
 
     async def _change(
         self, tps: Iterable[TopicPartition], decide: Decide, batch: RequestBatch
@@ -164,7 +164,7 @@ class PartitionStateMachine:
         again = []
         for tp, written in (await self.write(wanted)).items():
             if written is not None:
-                batch.changed(tp)
+                batch.announce(tp)
             elif await self.adopt_state(tp, batch):
                 again.append(tp)
         return again

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from urteil.broker.base.offload import paced
+from urteil.broker.base.offload import yield_items
 from urteil.broker.controller.admin_znodes import AdminZnodes
 from urteil.broker.controller.api_error import NO_PARTITION, ApiError
 from urteil.broker.controller.replica_assignment import (
@@ -51,7 +51,7 @@ class Reassignments:
         """
         results: dict[TopicPartition, ApiError | None] = {}
         wanted: Wanted = {}
-        async for tp, target in paced(requested.items()):
+        async for tp, target in yield_items(requested.items()):
             evaluated = self._evaluate(tp, target)
             if isinstance(evaluated, ReplicaAssignment):
                 wanted[tp] = evaluated
@@ -71,7 +71,7 @@ class Reassignments:
             return NOTHING_TO_CANCEL
         wanted = now.origin if target is None else target
         state = context.states.get(tp)
-        live = context.live if alive else frozenset(wanted)
+        live = context.live_brokers if alive else frozenset(wanted)
         problem = find_target_error(now, wanted, live, state.isr if state else ())
         if problem is not None:
             return ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, problem)
@@ -111,7 +111,7 @@ class Reassignments:
         """
         context = self._services.context
         tps = [
-            *context.reassigning(),
+            *context.partitions_under_reassignment(),
             *(tp for tp in context.partitions() if self._leaving_replicas(tp)),
         ]
         under_way = {tp: context.assignment(tp) for tp in tps}
@@ -131,7 +131,11 @@ class Reassignments:
 
     def completable(self) -> list[TopicPartition]:
         """Partitions under reassignment whose targets are all in sync."""
-        return [tp for tp in self._services.context.reassigning() if self._is_complete(tp)]
+        return [
+            tp
+            for tp in self._services.context.partitions_under_reassignment()
+            if self._is_complete(tp)
+        ]
 
     def _is_complete(self, tp: TopicPartition) -> bool:
         context = self._services.context
@@ -195,7 +199,7 @@ class Reassignments:
         """
         services = self._services
         leaving = {tp: services.context.assignment(tp).removing for tp in tps}
-        done = {tp: services.context.assignment(tp).completed() for tp in tps}
+        done = {tp: services.context.assignment(tp).complete() for tp in tps}
         services.context.assign(done)  # B2
         await services.machine.lead_in_target(tps, batch)  # B3
         await self._remove(leaving, batch)  # B4, B5

@@ -23,11 +23,11 @@ class ReplicaAssignment:
     @property
     def origin(self) -> tuple[int, ...]:
         """The replicas before the reassignment, in the order of the target."""
-        return _without(self.replicas, self.adding)
+        return _exclude(self.replicas, self.adding)
 
     @property
     def target(self) -> tuple[int, ...]:
-        return _without(self.replicas, self.removing)
+        return _exclude(self.replicas, self.removing)
 
     @property
     def is_under_way(self) -> bool:
@@ -37,10 +37,10 @@ class ReplicaAssignment:
         """A reassignment from the origin to `target`, whatever the previous target was."""
         replicas = tuple(dict.fromkeys((*target, *self.origin)))
         return ReplicaAssignment(
-            replicas, _without(replicas, self.origin), _without(replicas, tuple(target))
+            replicas, _exclude(replicas, self.origin), _exclude(replicas, tuple(target))
         )
 
-    def completed(self) -> ReplicaAssignment:
+    def complete(self) -> ReplicaAssignment:
         return ReplicaAssignment(self.target)
 
     def is_complete(self, isr: Collection[int], live: Collection[int]) -> bool:
@@ -111,6 +111,6 @@ def find_target_error(
     return None
 
 
-def _without(all_of: Sequence[int], some: Collection[int]) -> tuple[int, ...]:
+def _exclude(all_of: Sequence[int], some: Collection[int]) -> tuple[int, ...]:
     left_out = set(some)
     return tuple(one for one in all_of if one not in left_out)

@@ -44,7 +44,7 @@ class RequestBatch:
             TopicPartition, UpdateMetadataRequest.UpdateMetadataPartitionState
         ] = {}
 
-    def changed(self, tp: TopicPartition, *, is_new: bool = False) -> None:
+    def announce(self, tp: TopicPartition, *, is_new: bool = False) -> None:
         """Announce a new state: LeaderAndIsr to its replicas, UpdateMetadata to all brokers."""
         self.leader_and_isr(tp, self._context.replicas(tp), is_new=is_new)
         self.update_metadata([tp])

@@ -67,7 +67,7 @@ class RequestSenders:
         node = Endpoint(info.id, endpoint.host, endpoint.port)
         sender = _Sender(node, self._channels, self._timeout_ms, self._handle_response)
         self._senders[info.id] = sender
-        for request in before.unanswered if before is not None else ():
+        for request in before.pending_requests if before is not None else ():
             sender.put(request)
 
     def remove(self, broker: int) -> None:
@@ -113,7 +113,7 @@ class _Sender:
         self._task = asyncio.create_task(self._run(), name=f"controller-to-{node.id}")
 
     @property
-    def unanswered(self) -> list[Request]:
+    def pending_requests(self) -> list[Request]:
         """Requests without an answer, in sending order."""
         return list(self._queue)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 
-from urteil.broker.base.offload import paced
+from urteil.broker.base.offload import yield_items
 from urteil.broker.controller.admin_znodes import AdminZnodes
 from urteil.broker.controller.api_error import NO_PARTITION, ApiError
 from urteil.broker.controller.services import Services
@@ -39,14 +39,14 @@ class RequestedElections:
         """The new leader of each partition, or the error. `tps` None means all partitions."""
         context = self._services.context
         requested = list(context.statuses) if tps is None else list(dict.fromkeys(tps))
-        errors = {tp: self._find_error(tp, unclean=unclean) async for tp in paced(requested)}
+        errors = {tp: self._find_error(tp, unclean=unclean) async for tp in yield_items(requested)}
         batch = self._services.batch()
         wanted = [tp for tp, error in errors.items() if error is None]
         await self._services.machine.elect(wanted, batch, unclean=unclean)
         self._services.send(batch)
         return {
             tp: self._outcome(tp, unclean=unclean) if error is None else error
-            async for tp, error in paced(errors.items())
+            async for tp, error in yield_items(errors.items())
         }
 
     def _find_error(self, tp: TopicPartition, *, unclean: bool) -> ApiError | None:
@@ -59,7 +59,7 @@ class RequestedElections:
         if state is None:
             return None
         if unclean:
-            return ELECTION_NOT_NEEDED if state.leader in context.live else None
+            return ELECTION_NOT_NEEDED if state.leader in context.live_brokers else None
         return ELECTION_NOT_NEEDED if state.leader == context.replicas(tp)[0] else None
 
     def _outcome(self, tp: TopicPartition, *, unclean: bool) -> int | ApiError:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from urteil.broker.base.offload import paced
+from urteil.broker.base.offload import yield_items
 from urteil.broker.controller import isr_changes
 from urteil.broker.controller.admin_znodes import AdminZnodes
 from urteil.broker.controller.api_error import ApiError
@@ -154,7 +154,7 @@ class Term:
         batch = self._services.batch()
         await self._machine.settle(context.partitions(), batch)
         for tp in context.partitions():
-            batch.changed(tp)
+            batch.announce(tp)
         self._services.send(batch)
         taken = await self._reassignments.process_znode(self._on_reassignments)
         await self._reassignments.resume(without=taken)
@@ -260,7 +260,7 @@ class Term:
             await self._brokers_left(left)
         if joined:
             await self._brokers_joined(joined)
-        self._elections.held(loop.time() - began_s)
+        self._elections.count_round(loop.time() - began_s)
 
     async def _brokers_left(self, left: set[int]) -> None:
         log.info("brokers left: %s", sorted(left))
@@ -388,10 +388,10 @@ class Term:
     ) -> dict[TopicPartition, ReplicaAssignment]:
         """The reassignments under way among the given partitions (None: all)."""
         context = self.context
-        under_way = {tp: context.assignment(tp) for tp in context.reassigning()}
+        under_way = {tp: context.assignment(tp) for tp in context.partitions_under_reassignment()}
         if asked is None:
             return under_way
-        return {tp: under_way[tp] async for tp in paced(asked) if tp in under_way}
+        return {tp: under_way[tp] async for tp in yield_items(asked) if tp in under_way}
 
     def _check_reassignments(self) -> None:
         """Queue the completion of reassignments whose targets are in sync after an ISR change."""

@@ -17,7 +17,7 @@ from uuid import UUID
 from urteil.broker.base.topic_names import is_valid, name_error
 from urteil.broker.config.values import ConfigError
 from urteil.broker.controller.api_error import ApiError, ApiException, assignment_exception
-from urteil.broker.controller.mutation_quota import Take, unlimited
+from urteil.broker.controller.mutation_quota import Take, allow_all
 from urteil.broker.controller.new_partitions import new_partitions
 from urteil.broker.controller.replica_placement import AssignmentError, assign_replicas
 from urteil.broker.controller.topic_configs import (
@@ -145,7 +145,7 @@ class TopicAdmin:
         topic: NewTopic,
         *,
         validate_only: bool = False,
-        take: Take = unlimited,
+        take: Take = allow_all,
     ) -> TopicResult:
         """Write a topic's configuration and assignment in one multi, and add it to the view.
 
@@ -217,7 +217,7 @@ class TopicAdmin:
         replicas: Sequence[tuple[int, ...]] | None,
         *,
         validate_only: bool = False,
-        take: Take = unlimited,
+        take: Take = allow_all,
     ) -> TopicResult:
         """Extend a topic to `count` partitions, the new ones with `replicas` if given, else placed
         on the live brokers (`racks`).

@@ -40,7 +40,7 @@ class TopicDeletion:
     def select_deletable(self) -> list[str]:
         """Mark the pending topics without a reassignment as being deleted, and return them."""
         context = self._services.context
-        held_up = {topic for topic, _ in context.reassigning()}
+        held_up = {topic for topic, _ in context.partitions_under_reassignment()}
         deletable = sorted(context.pending_deletion - held_up)
         context.pending_deletion.difference_update(deletable)
         context.deleting.update(deletable)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Protocol
 from uuid import UUID
 
-from urteil.broker.base.offload import paced, pipelined, windows
+from urteil.broker.base.offload import pipelined, windows, yield_items
 from urteil.broker.base.remote_time import waiting
 from urteil.broker.config.broker_config import BrokerConfig
 from urteil.broker.config.descriptions import topic_settings
@@ -115,7 +115,7 @@ async def create_topics(
         creatable = allowed(Operation.CREATE, names)
         describable = allowed(Operation.DESCRIBE_CONFIGS, names)
     to_create: list[CreateTopicsRequest.CreatableTopic] = []
-    async for topic in paced(request.topics):
+    async for topic in yield_items(request.topics):
         if controller.term is None:
             results[topic.name] = _error(topic.name, ErrorCode.NOT_CONTROLLER, "")
         elif requested[topic.name] > 1:
@@ -129,7 +129,7 @@ async def create_topics(
         else:
             to_create.append(topic)
     results |= await _create(controller, config, request, to_create, take)
-    async for name in paced(names):
+    async for name in yield_items(names):
         if name not in describable:
             results[name] = _without_configs(results[name])
     made = [name for name, result in results.items() if result.error_code == ErrorCode.NONE]
@@ -163,7 +163,7 @@ async def _create(
     results = {topic.name: _error(topic.name, ErrorCode.REQUEST_TIMED_OUT) for topic in topics}
     if not topics:
         return results
-    new = [_new_topic(topic) async for topic in paced(topics)]
+    new = [_new_topic(topic) async for topic in yield_items(topics)]
     try:
         async with _zookeeper_within(request.timeout_ms):
             view = await controller.admin.view(new)
@@ -366,10 +366,10 @@ async def wait_for_topics(
 
     try:
         async with asyncio.timeout(max(0, timeout_ms) / 1000):
-            async for name in paced(names):
+            async for name in yield_items(names):
                 while not (done(term, name) or term.closed):
                     await waiting(term.progress())
             await term.senders.wait_for_answers(term.context.controller_id)
     except TimeoutError:
         pass
-    return [name async for name in paced(names) if not done(term, name)]
+    return [name async for name in yield_items(names) if not done(term, name)]

@@ -157,7 +157,7 @@ class GroupMaintenance:
             if not shard.is_loaded:
                 continue
             for group in list(shard.groups.values()):
-                deleted_places = self._expired(shard, group, now_ms, retention_ms)
+                deleted_places = self._expired_places(shard, group, now_ms, retention_ms)
                 whole = self._is_empty_without(shard, group, deleted_places)
                 if deleted_places or whole:
                     await self._delete(shard, group, deleted_places, whole=whole)
@@ -175,7 +175,9 @@ class GroupMaintenance:
         awaits = shard.pending.is_appending if ordered else shard.pending.concerns
         return group.state is GroupState.EMPTY and not remaining and not awaits(name)
 
-    def _expired(self, shard: Shard, group: Group, now_ms: int, retention_ms: int) -> list[Place]:
+    def _expired_places(
+        self, shard: Shard, group: Group, now_ms: int, retention_ms: int
+    ) -> list[Place]:
         known = shard.offsets.get(group.group_id, {})
         if group.protocol_type is None:
             since_ms, spared = None, frozenset[str]()

@@ -131,7 +131,7 @@ class _Heads:
         self._segments = segments
         self._end = end
 
-    def _all(self) -> Iterator[tuple[int, int]]:
+    def _read_all(self) -> Iterator[tuple[int, int]]:
         for segment in self._segments:
             for batch in read_batches(segment.file, 0, segment.size):
                 if batch.header.base_offset >= self._end:
@@ -141,7 +141,7 @@ class _Heads:
     def triples(self) -> Iterator[tuple[int, tuple[int, int], int]]:
         """Each head between the epochs of its neighbours."""
         before, here = -1, None
-        for head in self._all():
+        for head in self._read_all():
             if here is not None:
                 yield before, here, head[0]
                 before = here[0]

@@ -216,7 +216,7 @@ class LogManager:
         """The logs of all partitions, in the order of their loading and creation."""
         return list(self._logs.values())
 
-    def cleanable(self) -> list[PartitionLog]:
+    def compactable_logs(self) -> list[PartitionLog]:
         """Logs that may be compacted: those without a future copy."""
         return [log for key, log in self._logs.items() if key not in self._futures]
 

@@ -99,7 +99,7 @@ class Maintenance:
         if now_ms - log.flushed_ms >= log.config.flush_ms:
             upto = log.log_end_offset
         elif log.has_unflushed_segments:
-            upto = log.segments.active.base_offset
+            upto = log.segments.active_segment.base_offset
         else:
             return
         log.flushed_ms = now_ms
@@ -127,7 +127,9 @@ class Maintenance:
 
     def _start_rebuild(self, log: PartitionLog) -> None:
         """Rebuild the indexes of one sealed segment; an active segment waits until it is sealed."""
-        sealed = [each for each in log.segments.misindexed if each is not log.segments.active]
+        sealed = [
+            each for each in log.segments.misindexed if each is not log.segments.active_segment
+        ]
         if sealed:
             job = IndexRebuild(self._storage, sealed[0], log.config.index_interval_bytes)
             self._rebuilds[log] = job

@@ -275,7 +275,9 @@ class PartitionLog:
                     f"Batch at offset {header.base_offset}, but the next offset is {expected}",
                 )
             expected = header.last_offset + 1
-        for run in split_by_segment(batches, self.segments.active.size, self.config.segment_bytes):
+        for run in split_by_segment(
+            batches, self.segments.active_segment.size, self.config.segment_bytes
+        ):
             error = self._write_fetched(run, now_ms)
             if error:
                 return error
@@ -310,7 +312,9 @@ class PartitionLog:
             self._roll_if_due(size, placed, epochs[0][1], now_ms)
             for epoch, start in epochs:
                 self.epochs.assign(epoch, start)
-            self.segments.active.append(buffers, size, placed, self.config.index_interval_bytes)
+            self.segments.active_segment.append(
+                buffers, size, placed, self.config.index_interval_bytes
+            )
             self.log_end_offset = placed[-1][0] + 1
             self._adopt(staged)
             if self.log_end_offset - self.recovery_point >= self.config.flush_messages:
@@ -324,7 +328,7 @@ class PartitionLog:
     def _adopt(self, staged: StagedBatches | None) -> None:
         if staged is not None:
             for aborted in self.producers.merge(staged):
-                self.segments.active.txn_index.append(aborted)
+                self.segments.active_segment.txn_index.append(aborted)
             for producer_id in staged.verified:
                 self.verifications.clear(producer_id)
         self.producers.end_offset = self.log_end_offset
@@ -333,7 +337,7 @@ class PartitionLog:
         self, size: int, placed: list[PlacedBatch], base_offset: int, now_ms: int
     ) -> None:
         newest_ms = max(item[1] for item in placed)
-        active = self.segments.active
+        active = self.segments.active_segment
         if active.should_roll(self.config, size, placed[-1][0], newest_ms, now_ms):
             # after a wide gap the new segment begins at the batch: to recovery a segment that ends
             # far below the next one's base would look as if it had lost records
@@ -352,10 +356,13 @@ class PartitionLog:
         ((header, batch),) = batches
         if header.size > self.config.segment_bytes:
             return
-        active, last_offset = self.segments.active, self.log_end_offset + header.last_offset_delta
+        active, last_offset = (
+            self.segments.active_segment,
+            self.log_end_offset + header.last_offset_delta,
+        )
         if active.should_roll(self.config, header.size, last_offset, header.max_timestamp, now_ms):
             self.roll(now_ms)
-            active = self.segments.active
+            active = self.segments.active_segment
         try:
             yield from active.write_ahead(batch[PREFIX_BYTES:], PREFIX_BYTES)
         except OSError as error:
@@ -364,7 +371,7 @@ class PartitionLog:
     def drop_write_ahead(self) -> None:
         """Cut off what `write_ahead` wrote and no append adopted."""
         try:
-            self.segments.active.drop_write_ahead()
+            self.segments.active_segment.drop_write_ahead()
         except OSError as error:
             self.fail(error)
 
@@ -385,12 +392,12 @@ class PartitionLog:
         offsets.
         """
         base_offset = max(self.log_end_offset, base_offset or 0)
-        if self.segments.active.size == 0:
-            if base_offset - self.segments.active.base_offset <= MAX_RELATIVE_OFFSET:
+        if self.segments.active_segment.size == 0:
+            if base_offset - self.segments.active_segment.base_offset <= MAX_RELATIVE_OFFSET:
                 return
             self.segments.remove_after(len(self.segments) - 2)
         else:
-            self.segments.active.seal()
+            self.segments.active_segment.seal()
         if base_offset > self.log_start_offset:
             self._snapshots.write(base_offset, self.producers.entries.values(), sync=False)
         self.segments.open(
@@ -493,8 +500,8 @@ class PartitionLog:
         index = self.segments.floor_index(offset)
         for removed in self.segments.remove_after(index):
             self._snapshots.remove(removed)
-        self.segments.active.activate()
-        end = self.segments.active.truncate(offset)
+        self.segments.active_segment.activate()
+        end = self.segments.active_segment.truncate(offset)
         self._lower_end(min(end, offset))
         rebuild_producers(
             self.producers,
@@ -508,7 +515,7 @@ class PartitionLog:
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Remove all records; the empty log begins at `offset`."""
-        created_ms = self.segments.active.created_ms
+        created_ms = self.segments.active_segment.created_ms
         self.segments.remove_after(-1)
         self.segments.open(
             offset, created_ms, create=True, preallocated_bytes=self.config.preallocated_bytes
@@ -531,7 +538,7 @@ class PartitionLog:
         if self.cleaned_to is not None:
             self.cleaned_to = min(self.cleaned_to, offset)
         if lowered:
-            self.segments.active.file.sync()  # else a power cut restores the bytes
+            self.segments.active_segment.file.sync()  # else a power cut restores the bytes
             if self._on_lowered:
                 self._on_lowered()
 
@@ -628,7 +635,7 @@ class PartitionLog:
     @property
     def has_unflushed_segments(self) -> bool:
         """Whether a sealed segment is not durable yet; a background flush is due then."""
-        return self.recovery_point < self.segments.active.base_offset
+        return self.recovery_point < self.segments.active_segment.base_offset
 
     def create_flush_job(self, upto: int) -> FlushJob:
         """A job that syncs all files with offsets below `upto`; pass it to `finish_flush` after its
@@ -659,7 +666,7 @@ class PartitionLog:
         try:
             if clean and self.failure is None:
                 self.write_snapshot(sync=True)
-                self.segments.active.seal()
+                self.segments.active_segment.seal()
                 self.flush()
             if self.failure is None:
                 for segment in self.segments:

@@ -32,7 +32,10 @@ def rebuild_producers(
     snapshots.remove_outside(log_start_offset, end_offset)
     if producers.end_offset == end_offset:
         return
-    begin, entries = snapshots.newest(end_offset) or (min(log_start_offset, end_offset), [])
+    begin, entries = snapshots.newest_readable(end_offset) or (
+        min(log_start_offset, end_offset),
+        [],
+    )
     producers.reset(begin, entries)
     for index in range(max(segments.floor_index(begin), 0), len(segments)):
         if segments[index].base_offset >= end_offset:

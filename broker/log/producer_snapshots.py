@@ -102,7 +102,7 @@ class ProducerSnapshots:
         self.offsets.append(offset)
         self.offsets.sort()
 
-    def newest(self, not_beyond: int) -> tuple[int, list[ProducerEntry]] | None:
+    def newest_readable(self, not_beyond: int) -> tuple[int, list[ProducerEntry]] | None:
         """The newest readable snapshot at or before an offset; damaged ones are deleted."""
         for offset in [each for each in reversed(self.offsets) if each <= not_beyond]:
             try:

@@ -207,8 +207,11 @@ class _Recovery:
         ended behind it, no follower would fetch the missing records.
         """
         segments = self.loaded.segments
-        while len(segments) > max(first, 0) + 1 and segments.active.size == 0:
-            end, base_offset = segments[len(segments) - 2].end_offset(), segments.active.base_offset
+        while len(segments) > max(first, 0) + 1 and segments.active_segment.size == 0:
+            end, base_offset = (
+                segments[len(segments) - 2].end_offset(),
+                segments.active_segment.base_offset,
+            )
             if not end < base_offset <= end + MAX_RELATIVE_OFFSET:  # else a wide gap, see `roll`
                 return
             segments.remove_after(len(segments) - 2)
@@ -279,7 +282,7 @@ class _Recovery:
             expected = header.last_offset + 1
         loaded.producers.end_offset = expected
         lost = self._truncate_segment(index, position, expected, promised_end, stop)
-        if segment is not loaded.segments.active:
+        if segment is not loaded.segments.active_segment:
             segment.seal()
         return lost
 
@@ -418,7 +421,7 @@ class _Recovery:
         loaded, segments = self.loaded, self.loaded.segments
         start = max(self.checkpointed.log_start_offset, 0)
         if len(segments):
-            loaded.log_end_offset = segments.active.activate()
+            loaded.log_end_offset = segments.active_segment.activate()
             if self._start_is_wrong(start):
                 start = 0
             start = max(start, segments.first_offset)

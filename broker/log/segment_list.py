@@ -34,7 +34,7 @@ class SegmentList:
         return self._list[index]
 
     @property
-    def active(self) -> LogSegment:
+    def active_segment(self) -> LogSegment:
         return self._list[-1]
 
     @property

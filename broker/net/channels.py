@@ -111,9 +111,9 @@ class _Channel:
         self._retired = False
 
     async def call(self, msg: Any, version: int) -> Any:
-        return await self._ask(await self._open_link(), msg, version)
+        return await self._exchange(await self._open_link(), msg, version)
 
-    async def _ask(self, link: _Link, msg: Any, version: int) -> Any:
+    async def _exchange(self, link: _Link, msg: Any, version: int) -> Any:
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
         header = RequestHeader(msg.KEY, version, self._correlation_id, self._client_id)
         frame = await link.exchange(encode_request(header, msg))
@@ -179,7 +179,9 @@ class _Channel:
         if login is None:
             return
         try:
-            lifetime_ms = await log_in(lambda msg, version: self._ask(link, msg, version), *login)
+            lifetime_ms = await log_in(
+                lambda msg, version: self._exchange(link, msg, version), *login
+            )
         except BaseException:
             link.close()
             raise

@@ -137,7 +137,7 @@ class Connection(asyncio.Protocol):
         if self._held is None:
             self._held = UnreadInput(self._open_transport(), self)
 
-    def go_on(self) -> None:
+    def serve_held(self) -> None:
         """Serve a connection that was held."""
         held, self._held = self._held, None
         if held is None or self._transport is None:

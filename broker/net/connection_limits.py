@@ -58,7 +58,7 @@ class ConnectionLimits:
     def _admit(self, connection: Connection) -> None:
         """Serve a connection after its wait."""
         if self._may_enter(connection):
-            connection.go_on()
+            connection.serve_held()
 
     def _may_enter(self, connection: Connection) -> bool:
         if self._has_place(connection):
@@ -124,7 +124,7 @@ class ConnectionLimits:
             if self._has_place(connection):
                 self._waiting.remove(connection)
                 if self._enter(connection):
-                    connection.go_on()
+                    connection.serve_held()
 
     def _limit(self, name: str) -> int:
         return int(self._properties.value(name))
@@ -141,7 +141,7 @@ class ConnectionLimits:
             self._warned.add(host)
             log.warning("%s has max.connections.per.ip connections: more are closed", host)
 
-    def know(self, listeners: Iterable[str]) -> None:
+    def set_listeners(self, listeners: Iterable[str]) -> None:
         """Set the listeners. A single listener reserves no place for brokers."""
         for name in listeners:
             self._by_listener[name] += 0

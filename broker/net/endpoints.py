@@ -27,7 +27,7 @@ def endpoints(
     )
 
 
-def advertised(listeners: Iterable[Listener]) -> tuple[str, ...]:
+def advertised_addresses(listeners: Iterable[Listener]) -> tuple[str, ...]:
     """Return HOST:PORT of each advertised listener that names both."""
     return tuple(
         f"{one.advertised_host}:{one.advertised_port}"

@@ -145,7 +145,7 @@ class ListenerSecurity:
         from urteil.broker.security.tls.contexts import TlsMaterial
         from urteil.broker.security.tls.key_replacement import check_own_trust
 
-        auth = settings.own("ssl.client.auth")
+        auth = settings.own_value("ssl.client.auth")
         if self.protocol == "SASL_SSL" and auth is None:
             auth = "none"  # SASL clients need no certificate unless the setting says so
         try:
@@ -192,7 +192,7 @@ class SecureListeners:
             one.name: ListenerSecurity(
                 one,
                 is_inter_broker=one.name == config.inter_broker_listener,
-                find=users.of,
+                find=users.lookup,
                 now_ms=now_ms,
             )
             for one in config.listeners

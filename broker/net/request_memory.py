@@ -53,11 +53,11 @@ class MeteredConnection(Connection):
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         self._count()
-        if self._memory.is_full and not self._must_go_on() and self._transport is not None:
+        if self._memory.is_full and not self._is_sole_request() and self._transport is not None:
             self._transport.pause_reading()
             self._memory.wait(self)
 
-    def _must_go_on(self) -> bool:
+    def _is_sole_request(self) -> bool:
         """Whether the begun request is the only one here: only its end releases memory."""
         return self._is_within_a_frame() and not self._frames and not self._answered_bytes
 
@@ -69,7 +69,7 @@ class MeteredConnection(Connection):
     async def _next_frame(self) -> memoryview:
         self._answered_bytes = 0
         self._count()
-        if self._must_go_on():
+        if self._is_sole_request():
             self._memory.forget(self)
             self.resume()
         frame = await super()._next_frame()

@@ -127,7 +127,9 @@ def _validator(
 ) -> Validator:
     """The validator of tokens: of unsecured ones, unless a handler is set that verifies
     signatures."""
-    handler = settings.own(f"{OAUTHBEARER.lower()}.{_HANDLER}") or settings.value(_HANDLER) or ""
+    handler = (
+        settings.own_value(f"{OAUTHBEARER.lower()}.{_HANDLER}") or settings.value(_HANDLER) or ""
+    )
     kind = handler.rpartition(".")[2] or _UNSECURED
     if kind == _UNSECURED:
         return UnsecuredValidator(options, now_ms)
@@ -174,7 +176,7 @@ def _module(settings: ListenerSettings, mechanism: str) -> LoginModule:
             f"speaks {', '.join(MODULES)}"
         )
     name = f"{mechanism.lower()}.{_JAAS}"
-    text = settings.own(name)
+    text = settings.own_value(name)
     if text is None:
         raise ConfigError(
             f"Missing required configuration {settings.prefix}{name}: the login module of "
@@ -196,7 +198,7 @@ def _module(settings: ListenerSettings, mechanism: str) -> LoginModule:
 
 def _max_session_ms(settings: ListenerSettings, mechanism: str) -> int:
     key = known_keys()[_REAUTH]
-    raw = settings.own(f"{mechanism.lower()}.{_REAUTH}")
+    raw = settings.own_value(f"{mechanism.lower()}.{_REAUTH}")
     value = settings.value(_REAUTH) if raw is None else key.parse(raw)
     assert isinstance(value, int)
     return max(value, 0)

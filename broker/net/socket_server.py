@@ -50,7 +50,7 @@ class SocketServer:
         """Accept on every listener. Raises OSError if an address is in use or not local."""
         loop = asyncio.get_running_loop()
         if self._limits is not None:
-            self._limits.know(one.name for one in listeners)
+            self._limits.set_listeners(one.name for one in listeners)
         for listener in listeners:
             host = resolver.resolve(listener.host) if listener.host else None
             server = await loop.create_server(

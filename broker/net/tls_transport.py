@@ -57,9 +57,9 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
             self._decrypt()
         elif not self._is_waiting:
             self._is_waiting = True
-            self._handshakes.put(self._go_on)
+            self._handshakes.put(self._continue_handshake)
 
-    def _go_on(self) -> None:
+    def _continue_handshake(self) -> None:
         """Continue the handshake, then read the bytes that followed it."""
         if not self._is_waiting or self._raw.is_closing():
             return
@@ -103,7 +103,7 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
             self.close()
 
     def eof_received(self) -> bool:
-        self._go_on()  # its last bytes
+        self._continue_handshake()  # its last bytes
         if not self._is_ready:
             self._ready(ConnectionResetError("the peer hung up"))
         return bool(self._above.eof_received())

@@ -34,12 +34,12 @@ class Component:
     name: str | None
 
     def fits(self, entity: Entity) -> bool:
-        if not entity.has(self.type):
+        if not entity.has_type(self.type):
             return False
-        return self.how == ANY or entity.name(self.type) == self.wanted
+        return self.how == ANY or entity.name(self.type) == self.requested_name
 
     @property
-    def wanted(self) -> str | None:
+    def requested_name(self) -> str | None:
         return None if self.how == DEFAULT else self.name
 
 
@@ -78,16 +78,18 @@ class QuotaAdmin:
         Raises RejectedChange.
         """
         check_filter(components)
-        _check_names(one.wanted for one in components if _reads_exactly(components, strict=strict))
+        _check_names(
+            one.requested_name for one in components if _reads_exactly(components, strict=strict)
+        )
         about = {one.type for one in components}
         found = {}
-        for entity, settings in (await self._configs.standing()).items():
+        for entity, settings in (await self._configs.read_all()).items():
             types = {type for type, _ in entity.parts}
             if about and (IP in about) != (IP in types):
                 continue
             if not all(one.fits(entity) for one in components) or (strict and types != about):
                 continue
-            kinds = (Quota.CONNECTION,) if entity.has(IP) else OF_CLIENTS
+            kinds = (Quota.CONNECTION,) if entity.has_type(IP) else OF_CLIENTS
             quotas = {kind: float(settings[kind]) for kind in kinds if kind in settings}
             if quotas:
                 found[entity] = quotas
@@ -99,7 +101,7 @@ class QuotaAdmin:
         """Set quotas, and remove those that are None. Raises RejectedChange."""
         await check_entity(entity)
         _check_names(name for _, name in entity.parts)
-        kinds = (Quota.CONNECTION,) if entity.has(IP) else OF_CLIENTS
+        kinds = (Quota.CONNECTION,) if entity.has_type(IP) else OF_CLIENTS
         async with self._configs.turn:
             settings = await self._configs.read(entity)
             for key, value in changes.items():
@@ -135,7 +137,7 @@ async def check_entity(entity: Entity) -> None:
             raise _invalid(f"Unhandled client quota entity type: {type}")
         if name == "":
             raise _invalid(f"Empty {type} not supported")
-    if entity.has(IP):
+    if entity.has_type(IP):
         if len(entity.parts) > 1:
             raise _invalid(
                 "Invalid quota entity combination, IP entity should not be used with user/client "

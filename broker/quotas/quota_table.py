@@ -34,7 +34,7 @@ class Entity:
         """Return the name of a type. Raises KeyError if the entity lacks the type."""
         return dict(self.parts)[type]
 
-    def has(self, type: str) -> bool:
+    def has_type(self, type: str) -> bool:
         return any(one == type for one, _ in self.parts)
 
 

@@ -18,12 +18,12 @@ _KINDS = {USERS: USER, CLIENTS: CLIENT, IPS: IP}
 
 def place(entity: Entity) -> tuple[str, str]:
     """Return kind and node name of an entity: `users`, `a/clients/b`."""
-    if entity.has(IP):
+    if entity.has_type(IP):
         return IPS, _node(entity.name(IP))
-    if not entity.has(USER):
+    if not entity.has_type(USER):
         return CLIENTS, _node(entity.name(CLIENT))
     user = _node(entity.name(USER))
-    if not entity.has(CLIENT):
+    if not entity.has_type(CLIENT):
         return USERS, user
     return USERS, f"{user}/{CLIENTS}/{_node(entity.name(CLIENT))}"
 
@@ -67,15 +67,15 @@ class QuotaConfigs:
 
     async def load(self) -> None:
         """Load all quotas. Waits for ZooKeeper."""
-        for entity, settings in (await self.standing()).items():
+        for entity, settings in (await self.read_all()).items():
             self._put(entity, settings)
 
-    async def standing(self) -> dict[Entity, dict[str, str]]:
+    async def read_all(self) -> dict[Entity, dict[str, str]]:
         """Return all settings of users, clients and addresses in ZooKeeper."""
         found = {}
         for kind in _KINDS:
             for node in await self._nodes(kind):
-                found[entity_at(kind, node)] = await self._configs.readable(kind, node)
+                found[entity_at(kind, node)] = await self._configs.read_or_empty(kind, node)
         return found
 
     async def _nodes(self, kind: str) -> list[str]:
@@ -88,7 +88,7 @@ class QuotaConfigs:
         return nodes
 
     async def read(self, entity: Entity) -> dict[str, str]:
-        return await self._configs.readable(*place(entity))
+        return await self._configs.read_or_empty(*place(entity))
 
     async def write(self, entity: Entity, settings: Mapping[str, str]) -> None:
         """Write settings, apply them here at once, and notify other brokers."""

@@ -48,10 +48,10 @@ class DirectoryFailures:
         failures on the loop, whichever thread they occur on."""
         loop = asyncio.get_running_loop()
 
-        def soon() -> None:
+        def schedule_handling() -> None:
             loop.call_soon_threadsafe(self.handle)
 
-        self._logs.on_failure = soon
+        self._logs.on_failure = schedule_handling
         self.handle()
         if self._logs.offline:
             self._notify()

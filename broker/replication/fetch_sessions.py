@@ -51,7 +51,7 @@ class _Cached:
         self.sent_log_start = read.log_start_offset
         return is_news
 
-    def still(self) -> PartitionRead | None:
+    def idle_read(self) -> PartitionRead | None:
         """Return the watermarks of an idle partition, if they moved without new records."""
         assert self.wanted.partition is not None
         log = self.wanted.partition.log
@@ -102,7 +102,7 @@ class FetchSession:
 
     def update(self, request: FetchRequest, resolve: Resolve) -> None:
         """Apply the partitions that the request adds, changes and forgets."""
-        for key, asked in asked_for(request, by_id=self.uses_ids):
+        for key, asked in requested_partitions(request, by_id=self.uses_ids):
             known = self._cached.get(key)
             wanted = resolve(key[0], asked, known.wanted.topic if known else "")
             if known is None:
@@ -114,7 +114,7 @@ class FetchSession:
             for index in forgotten.partitions:
                 self._cached.pop((topic, index), None)
 
-    def wanted(self, resolve: Resolve) -> list[FetchTarget]:
+    def fetch_targets(self, resolve: Resolve) -> list[FetchTarget]:
         """Return all partitions of the session."""
         for key, cached in self._cached.items():
             if cached.wanted.is_outdated:
@@ -126,7 +126,7 @@ class FetchSession:
         self.epoch = 1 if self.epoch == MAX_EPOCH else self.epoch + 1
         return self.epoch
 
-    def news(
+    def changed_partitions(
         self, reads: Iterable[PartitionRead]
     ) -> Iterator[tuple[Topic, FetchTarget, PartitionRead]]:
         """Yield the partitions with news: records, errors, divergence, moved watermarks.
@@ -136,7 +136,7 @@ class FetchSession:
         """
         served = []
         for (key, cached), read in zip(self._cached.items(), reads, strict=True):
-            news = cached.still() if read is IDLE else read
+            news = cached.idle_read() if read is IDLE else read
             if news is not None and cached.note(news):
                 yield key[0], cached.wanted, news
             if read.size:
@@ -145,7 +145,7 @@ class FetchSession:
             self._cached[key] = self._cached.pop(key)
 
 
-def asked_for(
+def requested_partitions(
     request: FetchRequest, *, by_id: bool
 ) -> Iterator[tuple[Key, FetchRequest.FetchPartition]]:
     """Yield all partitions that a request lists."""

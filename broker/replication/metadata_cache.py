@@ -80,7 +80,7 @@ class MetadataCache:
         if states is None:
             states = run_steps(states_in(request))
         self.controller_id = request.controller_id if request.controller_id >= 0 else None
-        self.brokers = {broker.id: _live(broker) for broker in request.live_brokers}
+        self.brokers = {broker.id: _live_broker(broker) for broker in request.live_brokers}
         deleted = []
         self.terms = (request.broker_epoch, request.controller_epoch)
         for topic, topic_id, index, state in states:
@@ -135,7 +135,7 @@ class MetadataCache:
         return [endpoint for endpoint in found if endpoint is not None]
 
 
-def _live(broker: UpdateMetadataRequest.UpdateMetadataBroker) -> LiveBroker:
+def _live_broker(broker: UpdateMetadataRequest.UpdateMetadataBroker) -> LiveBroker:
     endpoints = {point.listener: (point.host, point.port) for point in broker.endpoints}
     if not endpoints and broker.v0_host:
         endpoints = {"PLAINTEXT": (broker.v0_host, broker.v0_port)}

@@ -115,7 +115,7 @@ def list_offsets_before(partition: Partition, timestamp: int, limit: int, now_ms
         (max(segment.base_offset, log.log_start_offset), segment.file.modified_ms())
         for segment in log.segments
     ]
-    if log.segments.active.size > 0:
+    if log.segments.active_segment.size > 0:
         starts.append((log.high_watermark, now_ms))
     if timestamp == EARLIEST:
         starts = starts[:1]

@@ -54,7 +54,7 @@ class RecordDeletion:
         return {key: self._answers[key] for key in offsets}
 
     def _begin(self, key: TopicPartition, offset: int) -> None:
-        partition, error = self._replicas.hosted(*key)
+        partition, error = self._replicas.find_partition(*key)
         if partition is None:
             self._answers[key] = DeletionResult(error)
             return

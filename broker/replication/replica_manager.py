@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from urteil.broker.base.offload import PACE, Offload, paced, run_steps
+from urteil.broker.base.offload import PACE, Offload, run_steps, yield_items
 from urteil.broker.base.purgatory import DelayedOperation, Purgatory
 from urteil.broker.replication.directory_moves import DirectoryMoves
 from urteil.broker.replication.fetch_target import FetchTarget
@@ -100,7 +100,7 @@ class ReplicaManager:
         )
         self.fetchers = Fetchers(config, clock, channels, broker_epoch)
         self.moves = DirectoryMoves(
-            logs, self.hosted, clock, config.properties, config.replica_fetch_max_bytes
+            logs, self.find_partition, clock, config.properties, config.replica_fetch_max_bytes
         )
         self._throttle = Throttle(config.properties, "leader", clock.monotonic_ms)
 
@@ -120,7 +120,7 @@ class ReplicaManager:
         """The hosted partition, or None."""
         return self.partitions.get((topic, partition))
 
-    def hosted(self, topic: str, partition: int) -> tuple[Partition | None, ErrorCode]:
+    def find_partition(self, topic: str, partition: int) -> tuple[Partition | None, ErrorCode]:
         """The hosted partition, or an error: KAFKA_STORAGE_ERROR if its directory is offline,
         NOT_LEADER_OR_FOLLOWER if other brokers host it, else UNKNOWN_TOPIC_OR_PARTITION."""
         hosted = self.partitions.get((topic, partition))
@@ -219,7 +219,7 @@ class ReplicaManager:
         results: dict[TopicPartition, AppendResult] = {}
         waiting: dict[TopicPartition, Partition] = {}
         written = 0
-        async for key, data in paced(entries.items()):
+        async for key, data in yield_items(entries.items()):
             written += len(data)
             if written > WRITTEN_AT_ONCE_BYTES:
                 written = 0
@@ -244,7 +244,7 @@ class ReplicaManager:
             results[key] = result
             if result.error is ErrorCode.NONE and result.base_offset >= 0:
                 records = result.last_offset - result.base_offset + 1
-                self.traffic.appended(partition.topic, len(data), records)
+                self.traffic.count_append(partition.topic, len(data), records)
                 if acks == ACKS_ALL:
                     waiting[key] = partition
         if waiting:
@@ -263,7 +263,7 @@ class ReplicaManager:
 
     def fetch_target(self, topic: str, request: FetchRequest.FetchPartition) -> FetchTarget:
         """The target of a fetched partition: the hosted partition, or an error."""
-        hosted, error = self.hosted(topic, request.partition)
+        hosted, error = self.find_partition(topic, request.partition)
         return FetchTarget(topic, hosted, request, error)
 
     async def fetch(self, terms: FetchTerms, targets: Sequence[FetchTarget]) -> list[PartitionRead]:
@@ -330,7 +330,7 @@ class ReplicaManager:
         """Read all targets; other requests run between many of them."""
         if len(targets) <= PACE:
             return self._read_all(terms, targets, note=note)
-        return [read async for read in paced(self._reads(terms, targets, note=note))]
+        return [read async for read in yield_items(self._reads(terms, targets, note=note))]
 
     def _read_all(
         self, terms: FetchTerms, targets: Sequence[FetchTarget], *, note: bool = False

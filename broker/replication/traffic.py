@@ -34,13 +34,13 @@ class Traffic:
         self.topics: dict[str, TopicTraffic] = {}
         self._gone = TopicTraffic()
 
-    def appended(self, topic: str, size: int, records: int) -> None:
+    def count_append(self, topic: str, size: int, records: int) -> None:
         """Count an append of `records` with `size` bytes."""
         counts = self.topics.get(topic) or self._new(topic)
         counts.bytes_in += size
         counts.messages_in += records
 
-    def sent(self, wanted: Iterable[FetchTarget], reads: Iterable[PartitionRead]) -> None:
+    def count_response(self, wanted: Iterable[FetchTarget], reads: Iterable[PartitionRead]) -> None:
         """Count the response to a consumer."""
         for one, read in zip(wanted, reads, strict=True):
             if read.size:

@@ -131,13 +131,13 @@ class Authorizer:
     ) -> bool:
         if principal in self._super_users:
             return True
-        entries = self.acls.about(type, name)
+        entries = self.acls.matching_entries(type, name)
         if not entries:
             return self._allow_everyone
         own_entries = [one for one in entries if one.concerns(str(principal), host)]
-        if _says(own_entries, Permission.DENY, (operation,)):
+        if _has_entry(own_entries, Permission.DENY, (operation,)):
             return False
-        return _says(own_entries, Permission.ALLOW, IMPLYING.get(operation, (operation,)))
+        return _has_entry(own_entries, Permission.ALLOW, IMPLYING.get(operation, (operation,)))
 
     def _any_allowed(self, requester: Requester, operation: Operation, type: ResourceType) -> bool:
         def names(kind: PatternType, permission: Permission) -> Collection[str]:
@@ -151,15 +151,16 @@ class Authorizer:
             return True
         denied_prefixes = names(PatternType.PREFIXED, Permission.DENY)
         for prefix in names(PatternType.PREFIXED, Permission.ALLOW):
-            if not _begins(prefix, denied_prefixes):
+            if not _has_prefix(prefix, denied_prefixes):
                 return True
         return any(
-            literal == WILDCARD or (literal not in denied and not _begins(literal, denied_prefixes))
+            literal == WILDCARD
+            or (literal not in denied and not _has_prefix(literal, denied_prefixes))
             for literal in names(PatternType.LITERAL, Permission.ALLOW)
         )
 
 
-def _says(
+def _has_entry(
     entries: Collection[Entry], permission: Permission, operations: Collection[Operation]
 ) -> bool:
     return any(
@@ -169,7 +170,7 @@ def _says(
     )
 
 
-def _begins(name: str, prefixes: Collection[str]) -> bool:
+def _has_prefix(name: str, prefixes: Collection[str]) -> bool:
     return any(name.startswith(prefix) for prefix in prefixes)
 
 

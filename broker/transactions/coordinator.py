@@ -411,7 +411,7 @@ class TransactionCoordinator:
 
     # -- timeouts and expiration ----------------------------------------------------------------
 
-    def _all(self) -> list[tuple[Shard, str, Transaction]]:
+    def _all_transactions(self) -> list[tuple[Shard, str, Transaction]]:
         return [
             (shard, transactional_id, txn)
             for shard in self._shards
@@ -422,7 +422,7 @@ class TransactionCoordinator:
     async def _abort_overdue(self) -> None:
         """Abort transactions that exceed their timeout, and fence their producers (KIP-98)."""
         now_ms = self._clock.now_ms()
-        for shard, transactional_id, txn in self._all():
+        for shard, transactional_id, txn in self._all_transactions():
             if txn.is_overdue(now_ms):
                 log.info("the transaction of %s has timed out", transactional_id)
                 self._tasks.spawn(self._abort(shard, transactional_id, txn))
@@ -437,7 +437,7 @@ class TransactionCoordinator:
     async def _remove_expired(self) -> None:
         """Remove transactional ids unused for `transactional.id.expiration.ms`."""
         now_ms, after_ms = self._clock.now_ms(), self._config.transactional_id_expiration_ms
-        for shard, transactional_id, txn in self._all():
+        for shard, transactional_id, txn in self._all_transactions():
             if not txn.is_expired(now_ms, after_ms):
                 continue
             txn.begin(replace(txn.now, state=TxnState.DEAD))

@@ -85,7 +85,7 @@ class PartitionVerifier:
         if not unverified:
             return Verified(guards, {})
         claim = next(iter(unverified.values()))
-        errors = await self._ask(
+        errors = await self._verify_at_coordinator(
             transactional_id, claim.producer_id, claim.producer_epoch, list(unverified)
         )
         client_errors = {
@@ -113,7 +113,7 @@ class PartitionVerifier:
                 unverified[key] = claim
         return guards, unverified
 
-    async def _ask(
+    async def _verify_at_coordinator(
         self,
         transactional_id: str,
         producer_id: int,

@@ -69,7 +69,7 @@ class EntityConfigs:
             await put(self._zk, znodes.config_path(kind, entity), znodes.encode_config(settings))
         await self._notices.notify(notice)
 
-    async def readable(self, kind: str, entity: str) -> dict[str, str]:
+    async def read_or_empty(self, kind: str, entity: str) -> dict[str, str]:
         """Like `read`, but log malformed settings and return none: they must not stop the
         broker."""
         try:
@@ -80,7 +80,7 @@ class EntityConfigs:
 
     async def topic_overrides(self, topic: str) -> dict[str, str]:
         """Return the topic's own settings; empty without any."""
-        return await self.readable(TOPICS, topic)
+        return await self.read_or_empty(TOPICS, topic)
 
     async def overrides_of(self, topics: list[str]) -> dict[str, dict[str, str]]:
         """Return `topic_overrides` of many topics in one round trip."""

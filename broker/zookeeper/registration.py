@@ -89,7 +89,7 @@ class Registration:
         """The broker epoch: czxid of the node, -1 before the first registration."""
         return self.info.epoch
 
-    async def registered(self) -> None:
+    async def await_registration(self) -> None:
         """Wait for the first registration. Before it, requests that the controller sent to an
         earlier incarnation of this broker cannot be recognized (KIP-380)."""
         await self._registered.wait()

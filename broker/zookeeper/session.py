@@ -155,28 +155,30 @@ class Session:
     async def get(self, path: str, watch: Watch | None = None) -> tuple[bytes, Stat]:
         """Return a node's value. Raises NoNodeError (then without a watch)."""
         data, stat = await self._read(
-            lambda: self._client.get_async(self._at(path), self._watcher(path, watch))
+            lambda: self._client.get_async(self._full_path(path), self._watcher(path, watch))
         )
         return data or b"", as_stat(stat)
 
     async def exists(self, path: str, watch: Watch | None = None) -> Stat | None:
         """Return the node's Stat or None; the watch is set in both cases."""
         stat = await self._read(
-            lambda: self._client.exists_async(self._at(path), self._watcher(path, watch))
+            lambda: self._client.exists_async(self._full_path(path), self._watcher(path, watch))
         )
         return None if stat is None else as_stat(stat)
 
     async def children(self, path: str, watch: Watch | None = None) -> list[str]:
         """Return the sorted names of the children. Raises NoNodeError."""
         names = await self._read(
-            lambda: self._client.get_children_async(self._at(path), self._watcher(path, watch))
+            lambda: self._client.get_children_async(
+                self._full_path(path), self._watcher(path, watch)
+            )
         )
         return sorted(names)
 
     async def sync(self, path: str) -> None:
         """Wait until the connected server has all changes that any server has acknowledged so
         far."""
-        await self._read(lambda: self._client.sync_async(self._at(path)))
+        await self._read(lambda: self._client.sync_async(self._full_path(path)))
 
     async def create(
         self,
@@ -192,7 +194,7 @@ class Session:
         _check_size(data)
         made, stat = await self._write(
             lambda: self._client.create_async(
-                self._at(path),
+                self._full_path(path),
                 data,
                 ephemeral=ephemeral,
                 sequence=sequence,
@@ -204,18 +206,18 @@ class Session:
 
     async def ensure(self, path: str) -> None:
         """Create a persistent node and its parents if they are missing."""
-        await self._read(lambda: self._client.ensure_path_async(self._at(path)))
+        await self._read(lambda: self._client.ensure_path_async(self._full_path(path)))
 
     async def set(self, path: str, data: bytes, version: int = -1) -> Stat:
         """Set the value. Raises NoNodeError and BadVersionError."""
         _check_size(data)
         return as_stat(
-            await self._write(lambda: self._client.set_async(self._at(path), data, version))
+            await self._write(lambda: self._client.set_async(self._full_path(path), data, version))
         )
 
     async def delete(self, path: str, version: int = -1) -> None:
         """Delete a node. Raises NoNodeError, BadVersionError and NotEmptyError."""
-        await self._write(lambda: self._client.delete_async(self._at(path), version))
+        await self._write(lambda: self._client.delete_async(self._full_path(path), version))
 
     async def delete_tree(self, path: str) -> None:
         """Delete a node and all nodes below it; a missing node is no error."""
@@ -247,7 +249,7 @@ class Session:
     def _transaction(self, ops: Sequence[Op]) -> Any:
         transaction = self._client.transaction()
         for op in ops:
-            path = self._at(op.path)
+            path = self._full_path(op.path)
             match op:
                 case Check():
                     transaction.check(path, op.version)
@@ -283,7 +285,7 @@ class Session:
         result.rawlink(lambda done: self._on_loop(_finish, future, done))
         return future
 
-    def _at(self, path: str) -> str:
+    def _full_path(self, path: str) -> str:
         return (self._chroot + path).rstrip("/") or "/"
 
     def _watcher(self, path: str, watch: Watch | None) -> _Watcher | None:
@@ -300,13 +302,13 @@ class Session:
 
     def _on_kazoo_state(self, state: str) -> None:
         session = self._client.client_id
-        self._on_loop(self._changed, state, session[0] if session else 0)
+        self._on_loop(self._handle_state_change, state, session[0] if session else 0)
         dead = self._client.client_state == KeeperState.CLOSED and state == KazooState.LOST
         if dead and not self._closing:
             log.error("kazoo gave up its connection: starting it again")
             threading.Thread(target=self._revive, daemon=True).start()
 
-    def _changed(self, state: str, session_id: int) -> None:
+    def _handle_state_change(self, state: str, session_id: int) -> None:
         if self._closing:
             return
         if state == KazooState.CONNECTED:

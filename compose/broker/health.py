@@ -25,7 +25,7 @@ def first_listener(found: Mapping[str, str]) -> tuple[str, int]:
     return ("127.0.0.1" if host in ("", "0.0.0.0", "::") else host), int(match.group(2))
 
 
-def ask(host: str, port: int) -> int:
+def health_error(host: str, port: int) -> int:
     """The error code of an ApiVersions answer, version 0; OSError when none comes."""
     header = struct.pack(">hhih", 18, 0, CORRELATION_ID, len(CLIENT)) + CLIENT
     with socket.create_connection((host, port), TIMEOUT_S) as connection:
@@ -43,7 +43,7 @@ def ask(host: str, port: int) -> int:
 def main() -> int:
     try:
         host, port = first_listener(settings())
-        error = ask(host, port)
+        error = health_error(host, port)
     except (OSError, ValueError) as problem:
         print(problem)
         return 1

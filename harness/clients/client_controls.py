@@ -54,7 +54,7 @@ class WorkloadClients:
             return [name for name, known in self._kinds.items() if known == kind]
 
     def names(self, kind: str) -> Sequence[str]:
-        return self._clients.running(self.names_of_kind(kind))
+        return self._clients.running_clients(self.names_of_kind(kind))
 
     def status(self, name: str) -> NodeStatus:
         pid, code, stopped = self._clients.state(name)

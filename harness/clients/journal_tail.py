@@ -28,7 +28,7 @@ class Progress:
     unknown: int = 0
 
     @property
-    def outstanding(self) -> int:
+    def pending_sends(self) -> int:
         return self.invoked - self.acked - self.failed - self.unknown
 
     def __add__(self, other: Progress) -> Progress:
@@ -111,7 +111,7 @@ class Tails:
             self._follow()
             return sum((tail.progress() for tail in self._tails), Progress())
 
-    def acked_since(self, since_ns: int) -> int:
+    def acknowledged_since(self, since_ns: int) -> int:
         """The number of acknowledgements at `since_ns` (CLOCK_MONOTONIC) or later."""
         with self._lock:
             self._follow()

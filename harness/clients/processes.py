@@ -145,20 +145,20 @@ class Clients:
                 pid=self._processes[name].pid,
                 output=partial((logs / f"client-{name}.log").read_text, errors="replace"),
             )
-            for name in self.running(names)
+            for name in self.running_clients(names)
         ]
 
     @property
     def names(self) -> list[str]:
         return list(self._processes)
 
-    def running(self, names: Sequence[str]) -> list[str]:
+    def running_clients(self, names: Sequence[str]) -> list[str]:
         return [n for n in names if n in self._processes and self._processes[n].poll() is None]
 
     def terminate(self, names: Sequence[str], deadline_s: float) -> list[str]:
         """SIGTERM all, wait, SIGKILL those past the deadline. Returns the names of the
         killed ones."""
-        for name in self.running(names):
+        for name in self.running_clients(names):
             self._stopped.add(name)
             self.send_signal(name, signal.SIGTERM)
         late = self.await_end(names, deadline_s)

@@ -134,7 +134,7 @@ class Workload:
         """Counts over all producers so far."""
         return self._tails.progress()
 
-    def acked(self) -> int:
+    def acknowledged_count(self) -> int:
         """The number of records acknowledged so far."""
         return self.progress().acked
 
@@ -142,12 +142,14 @@ class Workload:
         """Wait until `records` were acknowledged since `since_ns`. False if the deadline passes
         first."""
         return until(
-            lambda: self.acked_since(since_ns) >= records, deadline_s=deadline_s, poll_s=POLL_S
+            lambda: self.acknowledged_since(since_ns) >= records,
+            deadline_s=deadline_s,
+            poll_s=POLL_S,
         )
 
-    def acked_since(self, since_ns: int) -> int:
+    def acknowledged_since(self, since_ns: int) -> int:
         """The number of records acknowledged at `since_ns` (CLOCK_MONOTONIC) or later."""
-        return self._tails.acked_since(since_ns)
+        return self._tails.acknowledged_since(since_ns)
 
     def stop_producers(self, deadline_s: float = 2 * FLUSH_DEADLINE_S) -> None:
         """Let producers flush and end. A producer past the deadline is killed; the outcome of its
@@ -183,7 +185,7 @@ class Workload:
 
         def is_completed() -> bool:
             progress = self.progress()
-            return progress.invoked >= records and not progress.outstanding
+            return progress.invoked >= records and not progress.pending_sends
 
         deadline_s = BULK_DEADLINE_S + records / BULK_LEAST_PER_S
         if records and not until(is_completed, deadline_s=deadline_s, poll_s=POLL_S):

@@ -61,14 +61,14 @@ class Authority:
     def issue(self, name: Name, *, hosts: Sequence[str] = ()) -> Issued:
         """A certificate for a common name or a name of several parts: of a server at `hosts`, or of
         a client."""
-        authority, by = self._own()
+        authority, by = self._own_certificate()
         key = _new_key()
         certificate = _sign_certificate(_name(name), key, authority.subject, by, hosts=hosts)
         return Issued(certificate, key, authority)
 
     @property
     def certificate(self) -> x509.Certificate:
-        return self._own()[0]
+        return self._own_certificate()[0]
 
     @property
     def pem(self) -> str:
@@ -80,7 +80,7 @@ class Authority:
         encryption = serialization.BestAvailableEncryption(PASSWORD.encode())
         return pkcs12.serialize_java_truststore([trusted], encryption)
 
-    def _own(self) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
+    def _own_certificate(self) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
         """Made on first use: most clusters have no TLS."""
         if self._key is None or self._certificate is None:
             self._key, subject = _new_key(), self._subject

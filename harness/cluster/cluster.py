@@ -86,7 +86,7 @@ class Cluster:
             self.run_dir,
             images=[kind.image for kind in kinds],
             zookeepers=spec.zookeepers,
-            later=[kind.older().image for kind in kinds] if spec.older else [],
+            later=[kind.previous_release().image for kind in kinds] if spec.older else [],
             layout=self.access.layout,
         )
         self.plan = self.runtime.plan
@@ -176,7 +176,7 @@ class Cluster:
         count = self.spec.log_dirs
         return [data / f"disk{n}" for n in range(1, count + 1)] if count > 1 else [data]
 
-    def withheld(self) -> list[str]:
+    def missing_tables(self) -> list[str]:
         """Evidence tables that the cluster cannot provide: none."""
         return []
 
@@ -237,13 +237,13 @@ class Cluster:
                 name=node, pid=self.runtime.local_pid(node), output=partial(self.runtime.log, node)
             )
             for node in (*self.plan.brokers, *self.plan.zookeepers)
-            if self.runtime.alive(node)
+            if self.runtime.is_alive(node)
         ]
 
     def stop(self, *, deadline_s: float = STOP_DEADLINE_S) -> None:
         """SIGTERM to all brokers at once, SIGKILL after the deadline, then the rest."""
         try:
-            alive = [node for node in self.plan.brokers if self.runtime.alive(node)]
+            alive = [node for node in self.plan.brokers if self.runtime.is_alive(node)]
             with ThreadPoolExecutor(max_workers=max(1, len(alive))) as pool:
                 list(pool.map(lambda node: self.runtime.stop(node, deadline_s=deadline_s), alive))
         finally:
@@ -332,7 +332,7 @@ class Cluster:
     def _lost_session(self, name: str) -> bool:
         """Whether a broker ended because its session expired before it was registered."""
         said = self.kinds[name].lost_session if name in self.kinds else ""
-        return bool(said) and not self.runtime.alive(name) and said in self.log_tail(name)
+        return bool(said) and not self.runtime.is_alive(name) and said in self.log_tail(name)
 
     def _argv(self, name: str) -> list[str]:
         programs = self.runtime.programs

@@ -26,7 +26,7 @@ class ClusterState:
     def __init__(self, hosts: str) -> None:
         retry = KazooRetry(max_tries=-1, **PAUSES)
         self.client = KazooClient(
-            hosts=hosts, timeout=10.0, connection_retry=retry, logger=_unheard()
+            hosts=hosts, timeout=10.0, connection_retry=retry, logger=_silent_logger()
         )
         self._started = False
 
@@ -42,17 +42,17 @@ class ClusterState:
         self.client.stop()
         self.client.close()
 
-    def registered(self) -> dict[str, int]:
+    def registered_brokers(self) -> dict[str, int]:
         """Brokers in `/brokers/ids`, each with the zxid of its registration."""
         return {node: stat.czxid for node, (_, stat) in self._registrations().items()}
 
     def controller(self) -> str | None:
-        found = self._all(["/controller"])[0]
+        found = self._read_paths(["/controller"])[0]
         return None if found is None else f"b{json.loads(found[0])['brokerid']}"
 
     def controller_epoch(self) -> int:
         """The number of controllers so far; 0 before the first."""
-        found = self._all(["/controller_epoch"])[0]
+        found = self._read_paths(["/controller_epoch"])[0]
         return 0 if found is None else int(found[0])
 
     def registrations(self) -> dict[str, dict[str, Any]]:
@@ -60,7 +60,7 @@ class ClusterState:
         return {node: json.loads(data) for node, (data, _) in self._registrations().items()}
 
     def cluster_id(self) -> str:
-        found = self._all(["/cluster/id"])[0]
+        found = self._read_paths(["/cluster/id"])[0]
         return "" if found is None else str(json.loads(found[0])["id"])
 
     def topics(self) -> list[str]:
@@ -68,12 +68,12 @@ class ClusterState:
 
     def topic_id(self, topic: str) -> str | None:
         """Kafka's base64 form; None without such a topic."""
-        found = self._all([f"/brokers/topics/{topic}"])[0]
+        found = self._read_paths([f"/brokers/topics/{topic}"])[0]
         return None if found is None else json.loads(found[0]).get("topic_id")
 
     def partitions(self, topic: str) -> list[PartitionView]:
         """All partitions of a topic in order; empty when there is no such topic."""
-        found = self._all([f"/brokers/topics/{topic}"])[0]
+        found = self._read_paths([f"/brokers/topics/{topic}"])[0]
         if found is None:
             return []
         assigned = json.loads(found[0])["partitions"]
@@ -81,23 +81,23 @@ class ClusterState:
         paths = [f"/brokers/topics/{topic}/partitions/{number}/state" for number in numbers]
         return [
             _view(topic, number, assigned[str(number)], state)
-            for number, state in zip(numbers, self._all(paths), strict=True)
+            for number, state in zip(numbers, self._read_paths(paths), strict=True)
         ]
 
     def topic_config(self, topic: str) -> dict[str, str]:
         """The topic's own settings; none without such a topic."""
-        found = self._all([f"/config/topics/{topic}"])[0]
+        found = self._read_paths([f"/config/topics/{topic}"])[0]
         return {} if found is None else dict(json.loads(found[0])["config"])
 
     def client_quotas(self, client: str | None) -> dict[str, str]:
         """The quotas of a client id, None for the default."""
         name = "<default>" if client is None else client
-        found = self._all([f"/config/clients/{name}"])[0]
+        found = self._read_paths([f"/config/clients/{name}"])[0]
         return {} if found is None else dict(json.loads(found[0])["config"])
 
     def is_reassigning(self, topic: str) -> bool:
         """Whether replicas of the topic are being added or removed."""
-        found = self._all([f"/brokers/topics/{topic}"])[0]
+        found = self._read_paths([f"/brokers/topics/{topic}"])[0]
         assigned = {} if found is None else json.loads(found[0])
         return any(assigned.get(what) for what in ("adding_replicas", "removing_replicas"))
 
@@ -111,7 +111,7 @@ class ClusterState:
 
     def _registrations(self) -> dict[str, tuple[bytes, Any]]:
         names = self._children("/brokers/ids")
-        found = self._all([f"/brokers/ids/{name}" for name in names])
+        found = self._read_paths([f"/brokers/ids/{name}" for name in names])
         return {
             f"b{name}": one
             for name, one in sorted(zip(names, found, strict=True), key=lambda pair: int(pair[0]))
@@ -127,7 +127,7 @@ class ClusterState:
         except (KazooException, KazooTimeoutError) as error:
             raise LabFailure(f"ZooKeeper does not answer: {error!r}") from error
 
-    def _all(self, paths: Sequence[str]) -> list[tuple[bytes, Any] | None]:
+    def _read_paths(self, paths: Sequence[str]) -> list[tuple[bytes, Any] | None]:
         """Value and stat of every path, None where there is no node."""
         asked = [self.client.get_async(path) for path in paths]
         answers: list[tuple[bytes, Any] | None] = []
@@ -141,7 +141,7 @@ class ClusterState:
         return answers
 
 
-def _unheard() -> logging.Logger:
+def _silent_logger() -> logging.Logger:
     """A logger that drops kazoo's messages: faults disconnect ZooKeeper on purpose, and every
     caller gets an error."""
     logger = logging.getLogger("urteil.zookeeper")

@@ -65,7 +65,7 @@ class ControllerRequests:
 
     def _head(self, node: str, epoch: int) -> bytes:
         """Controller id, controller epoch and broker epoch."""
-        controller, life = self._state.controller(), self._state.registered().get(node)
+        controller, life = self._state.controller(), self._state.registered_brokers().get(node)
         if controller is None or life is None:
             raise LabFailure(f"there is no controller, or {node} is not registered")
         return struct.pack(">iiq", _id(controller), epoch, life)

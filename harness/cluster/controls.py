@@ -167,7 +167,7 @@ class ClusterControls:
             return self._start(node, deadline_s)
 
     def _start(self, node: str, deadline_s: float) -> NodeStatus:
-        if self._runtime.alive(node):
+        if self._runtime.is_alive(node):
             return self._runtime.status(node)
         deadline = time.monotonic() + deadline_s
         if node in self.brokers and self._waits_for_own_znode(node):
@@ -240,8 +240,8 @@ class ClusterControls:
     def controller(self) -> str | None:
         return self._state.controller()
 
-    def registered(self) -> Sequence[str]:
-        return list(self._state.registered())
+    def registered_brokers(self) -> Sequence[str]:
+        return list(self._state.registered_brokers())
 
     def topics(self) -> Sequence[str]:
         return self._state.topics()
@@ -274,7 +274,7 @@ class ClusterControls:
 
     def describe_missing_members(self) -> str:
         """A broker that is not registered, or the lack of a controller. Empty when all is well."""
-        registered = self._state.registered()
+        registered = self._state.registered_brokers()
         absent = [node for node in self.brokers if node not in registered]
         if absent:
             return f"not registered: {', '.join(absent)}"
@@ -283,7 +283,7 @@ class ClusterControls:
 
     def describe_missing_in_metadata(self) -> str:
         """A broker whose metadata for clients, through their own proxy, lacks another one."""
-        registered = set(self._state.registered())
+        registered = set(self._state.registered_brokers())
         for node in self.brokers:
             try:
                 metadata = fetch_metadata(*self._plan.lab_client_address(node), timeout_s=PROBE_S)
@@ -296,22 +296,22 @@ class ClusterControls:
 
     def _servers(self) -> list[tuple[str, int]]:
         """Addresses of the ZooKeeper servers that run."""
-        alive = [node for node in self.zookeepers if self._runtime.alive(node)]
+        alive = [node for node in self.zookeepers if self._runtime.is_alive(node)]
         return [self._plan.direct_address(node) for node in alive]
 
     def _remember(self, node: str) -> None:
         """Store the registration that an ending node leaves behind, to recognise its next one."""
         if node in self.brokers:
-            self._registered_as[node] = self._state.registered().get(node, -1)
+            self._registered_as[node] = self._state.registered_brokers().get(node, -1)
 
     def _describe_own_znode(self, node: str) -> str:
-        exists = node in self._state.registered()
+        exists = node in self._state.registered_brokers()
         return f"the znode of {node} still exists" if exists else ""
 
     def _describe_not_serving(self, node: str) -> str:
         if node in self.zookeepers:
             return self._describe_silence(node)
-        zxid = self._state.registered().get(node)
+        zxid = self._state.registered_brokers().get(node)
         if zxid is None or zxid == self._registered_as.get(node):
             return f"{node} did not register"
         return self._describe_silence(node)
@@ -357,11 +357,11 @@ class ClusterControls:
                 return str(error)
 
         def is_over(problem: str) -> bool:
-            return not problem or bool(node and not self._runtime.alive(node))
+            return not problem or bool(node and not self._runtime.is_alive(node))
 
         deadline_s = deadline - time.monotonic()
         problem = until(read, is_over, deadline_s=deadline_s, poll_s=POLL_S)
-        if problem and node and not self._runtime.alive(node):
+        if problem and node and not self._runtime.is_alive(node):
             code = self._runtime.status(node).exit_code
             raise NotHealthy(f"{node} ended with {code} while it started")
         if problem:

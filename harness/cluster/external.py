@@ -122,7 +122,7 @@ class NodeCommands:
 
     def status(self, node: str) -> NodeStatus:
         """By the command `state`. A node without one is never changed, and counts as running."""
-        with self._of(node):
+        with self._lock_of(node):
             known = self._nodes[node]
             words = self.run(node, "state").split() if known.state else ["running"]
         if not words:
@@ -138,11 +138,11 @@ class NodeCommands:
             starts=self._starts[node],
         )
 
-    def alive(self, node: str) -> bool:
+    def is_alive(self, node: str) -> bool:
         return self.status(node).state is not NodeState.DEAD
 
     def start(self, node: str) -> None:
-        with self._of(node):
+        with self._lock_of(node):
             self._about_to("start", node)
             self.run(node, "start")
             self._starts[node] += 1
@@ -158,24 +158,24 @@ class NodeCommands:
         return self._end(node, "stop", deadline_s + COMMAND_DEADLINE_S)
 
     def pause(self, node: str) -> NodeStatus:
-        with self._of(node):
+        with self._lock_of(node):
             self._paused_by_us.add(node)
             self._about_to("pause", node)
             self.run(node, "pause")
         return self.status(node)
 
     def resume(self, node: str) -> NodeStatus:
-        with self._of(node):
+        with self._lock_of(node):
             self.run(node, "resume")
             self._paused_by_us.discard(node)
         return self.status(node)
 
     def allow_exit(self, node: str, *, allowed: bool = True) -> None:
-        with self._of(node):
+        with self._lock_of(node):
             if allowed:
                 self._about_to("end", node)
                 self._ended_by_us.add(node)
-            elif self.alive(node):
+            elif self.is_alive(node):
                 self._ended_by_us.discard(node)
 
     def throttle_cpu(self, node: str, cpus: float) -> Limits:
@@ -240,15 +240,15 @@ class NodeCommands:
             raise LabFailure(f"{name} of {node} failed ({done.returncode}): {' '.join(last)}")
         return done.stdout
 
-    def _of(self, node: str) -> threading.RLock:
+    def _lock_of(self, node: str) -> threading.RLock:
         """The lock of a node, held during each command. Raises LabFailure for an unknown node."""
         if node not in self._busy:
             raise LabFailure(f"the file names no node {node}")
         return self._busy[node]
 
     def _end(self, node: str, how: str, deadline_s: float) -> NodeStatus:
-        with self._of(node):
-            if self.alive(node):
+        with self._lock_of(node):
+            if self.is_alive(node):
                 self._ended_by_us.add(node)
                 self._about_to(how, node)
                 self.run(node, how, deadline_s)
@@ -281,7 +281,7 @@ class ExternalCluster:
         self.run_dir = run_dir.resolve()
         self.plan = ExternalPlan(self._file)
         self.guard = Guard(path, self.run_dir)
-        self.commands = NodeCommands(path, self._file, self.guard.about_to)
+        self.commands = NodeCommands(path, self._file, self.guard.announce)
         self.links = Links(self.plan, TheirToxiproxies())
         self.state = ClusterState(self._file.zookeeper)
         self._controls = ClusterControls(
@@ -321,7 +321,7 @@ class ExternalCluster:
             _number(node): self._node_dir(node) / "data" for node in self._nodes_with_copies("b")
         }
 
-    def withheld(self) -> list[str]:
+    def missing_tables(self) -> list[str]:
         """Evidence tables that the file has no command `copy` for."""
         replicas = [] if self._nodes_with_copies("b") else ["replicas", "logs"]
         return replicas if self._nodes_with_copies("z") else [*replicas, "states"]
@@ -359,10 +359,10 @@ class ExternalCluster:
         """
         brokers = self._nodes_with_copies("b")
         try:
-            _each(self._controls.stop, brokers)
-            _each(self._copy, [*brokers, *self._nodes_with_copies("z")])
+            _run_for_each(self._controls.stop, brokers)
+            _run_for_each(self._copy, [*brokers, *self._nodes_with_copies("z")])
         finally:
-            _each(self._controls.start, brokers)
+            _run_for_each(self._controls.start, brokers)
         self._logs()
         self.close()
 
@@ -375,7 +375,7 @@ class ExternalCluster:
             return
         self._closed = True
         try:
-            left = [why for what, undo in self._undoing() if (why := run_step(what, undo))]
+            left = [why for what, undo in self._undo_steps() if (why := run_step(what, undo))]
         finally:
             self.state.close()
         if left:
@@ -387,7 +387,7 @@ class ExternalCluster:
                 "a fault was held too long: the guard had healed everything meanwhile (guard.log)"
             )
 
-    def _undoing(self) -> Iterator[tuple[str, Callable[[], object]]]:
+    def _undo_steps(self) -> Iterator[tuple[str, Callable[[], object]]]:
         """The steps of undoing, one by one."""
         if self._in_use:
             yield "links", partial(self.links.heal, self.links.links())
@@ -418,7 +418,7 @@ class ExternalCluster:
         return self.run_dir / "nodes" / node
 
 
-def _each(act: Callable[[str], object], nodes: Sequence[str]) -> None:
+def _run_for_each(act: Callable[[str], object], nodes: Sequence[str]) -> None:
     with ThreadPoolExecutor(max_workers=max(1, len(nodes))) as pool:
         list(pool.map(act, nodes))
 

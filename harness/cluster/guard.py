@@ -50,19 +50,19 @@ class Guard:
 
     def hold(self, fault: str, *, expiry_s: float) -> int:
         number = next(self._numbers)
-        self._tell({"hold": number, "fault": fault, "expiry_s": expiry_s})
+        self._send({"hold": number, "fault": fault, "expiry_s": expiry_s})
         return number
 
     def release(self, hold: int) -> None:
-        self._tell({"release": hold})
+        self._send({"release": hold})
 
-    def about_to(self, act: str, node: str) -> None:
+    def announce(self, act: str, node: str) -> None:
         """Announce that a node will be ended, paused or started.
 
         Starting is healing, which must not fail because the guard died.
         """
         try:
-            self._tell({"act": act, "node": node})
+            self._send({"act": act, "node": node})
         except LabFailure:
             if act != "start":
                 raise
@@ -70,7 +70,7 @@ class Guard:
     def close(self) -> None:
         """Send the goodbye: nothing is left to heal. Repeatable."""
         with contextlib.suppress(LabFailure):
-            self._tell({"bye": True})
+            self._send({"bye": True})
         self.leave()
 
     def has_healed(self) -> bool:
@@ -84,7 +84,7 @@ class Guard:
             with contextlib.suppress(OSError):
                 process.stdin.close()
 
-    def _tell(self, message: dict[str, object]) -> None:
+    def _send(self, message: dict[str, object]) -> None:
         with self._lock:
             if self._process is None or self._process.stdin is None:
                 return

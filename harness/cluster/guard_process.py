@@ -52,7 +52,7 @@ class GuardProcess:
         while chunk := self._next():
             *lines, rest = (rest + chunk).split(b"\n")
             for line in lines:
-                self._hear(json.loads(line))
+                self._handle(json.loads(line))
         if not self._goodbye:
             self._heal_or_say("the lab is gone")
 
@@ -67,7 +67,7 @@ class GuardProcess:
             if late:
                 self._heal_or_say(f"{HELD_TOO_LONG}: {', '.join(late)}")
 
-    def _hear(self, message: dict[str, object]) -> None:
+    def _handle(self, message: dict[str, object]) -> None:
         match message:
             case {"hold": int(number), "fault": str(fault), "expiry_s": float() | int() as left_s}:
                 self._expires[number] = (time.monotonic() + left_s, fault)
@@ -120,7 +120,7 @@ class GuardProcess:
             self._say(f"{node} was dead and is started")
 
 
-def _say(text: str) -> None:
+def _log_line(text: str) -> None:
     """A line of guard.log."""
     print(f"{time.strftime('%H:%M:%S')} {text}", flush=True)
 
@@ -128,7 +128,7 @@ def _say(text: str) -> None:
 def main() -> int:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    GuardProcess(Path(sys.argv[1]), _say).watch()
+    GuardProcess(Path(sys.argv[1]), _log_line).watch()
     return 0
 
 

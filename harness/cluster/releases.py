@@ -32,7 +32,7 @@ class ClusterReleases(Releases):
         self._write = write
         self._held_back = set(nodes) if spec.older else set[str]()
         if spec.older:
-            kinds.update({name: kind.older() for name, kind in kinds.items()})
+            kinds.update({name: kind.previous_release() for name, kind in kinds.items()})
 
     def properties(self, node: str) -> dict[str, str]:
         """The broker's protocol settings."""

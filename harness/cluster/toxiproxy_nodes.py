@@ -27,7 +27,7 @@ class Toxiproxies:
         self._runtime.kill(_name(node))
 
     def toxiproxy_alive(self, node: str) -> bool:
-        return self._runtime.alive(_name(node))
+        return self._runtime.is_alive(_name(node))
 
 
 def _name(node: str) -> str:

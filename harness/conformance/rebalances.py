@@ -60,10 +60,10 @@ def _omit_rejoin(brokers: Brokers, name: str) -> BrokerAnswer:
         early = time.monotonic() - began < REBALANCE_MS / 1000 - 0.5
         return "at once" if early else "waited for"
 
-    def live() -> str:
+    def heartbeat_error() -> str:
         return _await_value(lambda: name_of(one.heartbeat()), "UnknownMemberId")
 
-    return one.node, ", then ".join(run_in_parallel([join, live]))
+    return one.node, ", then ".join(run_in_parallel([join, heartbeat_error]))
 
 
 def _commit_before_sync(brokers: Brokers, name: str) -> BrokerAnswer:

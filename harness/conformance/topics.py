@@ -98,10 +98,10 @@ def _delete_topic(brokers: Brokers, name: str) -> BrokerAnswer:
     errors = names([by_name[name], by_name[f"{name}-never"]])
     answer = f"{errors}, then UnknownTopicOrPartition"
 
-    def after(node: int) -> str:
+    def deletion_answer(node: int) -> str:
         return f"{errors}, then {name_of(brokers.metadata(node, name).error_code)}"
 
-    return by_all(brokers, after, answer)
+    return by_all(brokers, deletion_answer, answer)
 
 
 def _add_partitions(brokers: Brokers, name: str) -> BrokerAnswer:

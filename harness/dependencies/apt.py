@@ -45,14 +45,14 @@ class AptError(Exception):
     """apt-get failed; the text ends with its last lines."""
 
 
-def say(line: str) -> None:
+def print_progress(line: str) -> None:
     """One line of progress on standard error."""
     print(f"setup: {line}", file=sys.stderr, flush=True)
 
 
 def say_waiting(line: str) -> None:
     """Like `say`, and also on the terminal of a test runner."""
-    say(line)
+    print_progress(line)
     if TERMINAL is not None:
         print(f"\nsetup: {line}", file=TERMINAL, flush=True)
 
@@ -70,7 +70,9 @@ def install(package: str) -> None:
     except AptError:  # the package lists may be missing or old
         _apt_get(["update", "-q"], deadline)
         output = _apt_get(argv, deadline)
-    say(f"{package}: {_added_megabytes(output):.0f} MB, {time.monotonic() - begin:.0f} s")
+    print_progress(
+        f"{package}: {_added_megabytes(output):.0f} MB, {time.monotonic() - begin:.0f} s"
+    )
 
 
 def _apt_get(argv: Sequence[str], deadline: float) -> str:

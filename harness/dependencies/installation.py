@@ -75,7 +75,7 @@ def install_once(target: Path, install: Callable[[Path], None]) -> Path:
             install(temporary)
             temporary.rename(target)
             seconds = time.monotonic() - begin
-            apt.say(f"{target.name}: {_megabytes(target):.0f} MB, {seconds:.0f} s")
+            apt.print_progress(f"{target.name}: {_megabytes(target):.0f} MB, {seconds:.0f} s")
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
     return target

@@ -23,7 +23,7 @@ def simulation_python() -> tuple[str, str] | None:
 
     A name on PATH may be a shim that starts nothing, so each candidate is run.
     """
-    found = [answer for path in _candidates() if (answer := _ask(path)) is not None]
+    found = [answer for path in _candidates() if (answer := _read_version(path)) is not None]
     if not found:
         return None
     version, path = max(found)
@@ -63,7 +63,7 @@ def _candidates() -> Iterator[str]:
     yield from (str(one / "python3") for one in roots if (one / "python3").exists())
 
 
-def _ask(path: str) -> tuple[tuple[int, ...], str] | None:
+def _read_version(path: str) -> tuple[tuple[int, ...], str] | None:
     try:
         done = subprocess.run([path, "-c", _ASK], capture_output=True, text=True, timeout=20)
     except (OSError, subprocess.TimeoutExpired):

@@ -42,14 +42,14 @@ class Collected:
     problems: list[str] = field(default_factory=list)
     manifest: list[Row] = field(default_factory=list)
 
-    def took(self, evidence: Evidence) -> None:
+    def count_rows(self, evidence: Evidence) -> None:
         """Count the rows of one source. Each of its parts has a row in the manifest."""
         for table, rows in evidence.counts().items():
             self.rows[table] = self.rows.get(table, 0) + rows
         for file, rows in evidence.parts().items():
             self.note(file, "part", rows)
 
-    def kept(self, run_dir: Path) -> None:
+    def count_kept_parts(self, run_dir: Path) -> None:
         """Count parts that existed before. Validation reports damaged ones."""
         noted = {row["file"] for row in self.manifest}
         for table in KEPT:
@@ -112,7 +112,7 @@ def collect(run_dir: Path) -> Collected:
     states = _states(run_dir, run, offset_ns, collected)
     at_ns = max((phase.end_ns for phase in facts.phases), default=0)
     _replicas(run_dir, run, topic_ids, copies, states, collected, at_ns)
-    collected.kept(run_dir)
+    collected.count_kept_parts(run_dir)
     _manifest(run_dir, run, collected)
     write_empty_parts(run_dir)
     return collected
@@ -146,7 +146,7 @@ def _journal(
                 evidence.add(table, row)
         for table, row in rows.remaining_rows(reader.state.end_ns):
             evidence.add(table, row)
-    collected.took(evidence)
+    collected.count_rows(evidence)
     collected.note(
         f"journal/{path.name}",
         "journal",
@@ -182,7 +182,7 @@ def _faults(run_dir: Path, run: str, collected: Collected) -> None:
                 evidence.add("faults", _fault(msgspec.json.decode(line, type=dict)))
             except msgspec.MsgspecError:
                 damage.append("an entry is damaged")
-    collected.took(evidence)
+    collected.count_rows(evidence)
     collected.note("faults.jsonl", "journal", evidence.counts().get("faults", 0), damage=damage)
 
 
@@ -203,7 +203,7 @@ def _acts(run_dir: Path, run: str, collected: Collected, file: str, part: str) -
                 continue
             acts.append({name: act.get(name) for name in SCHEMAS["admin_ops"].names})
             evidence.add("admin_ops", acts[-1])
-    collected.took(evidence)
+    collected.count_rows(evidence)
     collected.note(file, "journal", len(acts), damage=damage)
     return acts
 
@@ -241,7 +241,7 @@ def _replicas(
                 collected.note(name, "replica_log", log.records, damage=log.damage)
             for row in read_deleted_files(broker, data, at_ns):
                 evidence.add("samples", row)
-        collected.took(evidence)
+        collected.count_rows(evidence)
 
 
 def _part(broker: int, log_dir: Path) -> str:
@@ -273,7 +273,7 @@ def _states(run_dir: Path, run: str, offset_ns: int, collected: Collected) -> St
         for change in read_changes(data, files):
             for row in states.rows(change):
                 evidence.add("states", row)
-    collected.took(evidence)
+    collected.count_rows(evidence)
     name = str(find_log_files(data)[0].parent.relative_to(run_dir))
     collected.note(name, "zookeeper_log", files.transactions, first=files.first_zxid,
                    last=files.last_zxid, damage=files.damage)  # fmt: skip

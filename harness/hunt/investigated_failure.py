@@ -47,7 +47,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
         """The smallest schedule in one line, or why there is none."""
         if self.smallest is None:
             return self.ended
-        faults = ", ".join(map(_words, self.smallest.faults)) or "no fault"
+        faults = ", ".join(map(_fault_text, self.smallest.faults)) or "no fault"
         found = f"{faults}: {self.smallest_hits} of {self.smallest_tries}"
         return found if self.ended == "smallest" else f"{found} ({self.ended})"
 
@@ -74,5 +74,5 @@ def rule_for(hits: int, tries: int) -> Rule:
     return Rule(hits=1, tries=min(MOST_TRIES, wanted))
 
 
-def _words(one: Entry) -> str:
+def _fault_text(one: Entry) -> str:
     return f"{one.fault} {one.target} for {one.duration_s:.1f} s"

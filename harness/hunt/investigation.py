@@ -43,16 +43,16 @@ class Investigator:
         """
         mine = self.folder / Path(row.run).name
         mine.mkdir(parents=True, exist_ok=True)
-        again = self._again(row, mine, deadline)
+        again = self._repeat_run(row, mine, deadline)
         failures = [_failure_rate(row, signature, again) for signature in signatures]
         if self.reruns and not failures[0].hits:
             ended = f"not shown again in {self.reruns} runs"
             return [msgspec.structs.replace(failures[0], ended=ended)]
         if not self.shrink_s:
             return [msgspec.structs.replace(one, ended="not shrunk") for one in failures]
-        return self._shrunk(row, mine, failures, deadline)
+        return self._shrink_failures(row, mine, failures, deadline)
 
-    def _again(self, row: Row, mine: Path, deadline: float) -> list[Row]:
+    def _repeat_run(self, row: Row, mine: Path, deadline: float) -> list[Row]:
         ledger = Ledger(mine / "ledger.jsonl")
         while len(ledger.rows) < self.reruns:
             if time.monotonic() + row.seconds > deadline:
@@ -65,7 +65,7 @@ class Investigator:
             self.said(f"again {len(ledger.rows)} of {self.reruns}: {found}")
         return ledger.rows
 
-    def _shrunk(
+    def _shrink_failures(
         self, row: Row, mine: Path, failures: Sequence[Failure], deadline: float
     ) -> list[Failure]:
         first = failures[0]

@@ -80,7 +80,7 @@ class Night:
         self.write()
         played = len(self.ledger.rows)
         for row in self.ledger.rows[:played]:
-            self._know(row)
+            self._store_run(row)
             self._look_into(row, deadline)
         while (job := self.next_job()) is not None:
             if time.monotonic() + self._expected_s(job) > deadline:
@@ -106,7 +106,7 @@ class Night:
         Otherwise the candidate that is due most, under the first seed that was not played here.
         """
         played = {row.job for row in self.ledger.rows}
-        for row in filter(self._caught, self.ledger.rows):
+        for row in filter(self._is_caught, self.ledger.rows):
             if (twin := msgspec.structs.replace(row.job, mutant=None)) not in played:
                 return twin
         one = next_of(self.candidates, self._last_played, self._plays, time.time())
@@ -124,10 +124,10 @@ class Night:
 
     def _remember(self, row: Row) -> None:
         """Store the run in the archive, and report known signatures."""
-        for one in self._know(row):
+        for one in self._store_run(row):
             self.recognised(one)
 
-    def _know(self, row: Row) -> list[KnownSignature]:
+    def _store_run(self, row: Row) -> list[KnownSignature]:
         """Store the run. Returns its known signatures; of runs alike, those without news are pruned
         first."""
         seen = self.history.add(row) if self.history else []
@@ -174,7 +174,7 @@ class Night:
         if shutil.disk_usage(self.folder).free < LEAST_FREE_BYTES:
             raise LabFailure(f"less than 1 GB is free for {self.folder}: make room, and go on")
 
-    def left_out(self) -> list[str]:
+    def unplayed_scenarios(self) -> list[str]:
         """Why scenarios are not played on a target."""
         reasons = [
             unsupported_reason(scenario, target)
@@ -190,20 +190,20 @@ class Night:
         caught.
         """
         verdicts = {row.verdict for row in self.ledger.rows if row.job.mutant is None}
-        verdicts |= {"UNKNOWN"} if self.missed() or not verdicts else set()
+        verdicts |= {"UNKNOWN"} if self.uncaught_mutants() or not verdicts else set()
         return next((one for one in ("FAIL", "UNKNOWN") if one in verdicts), "PASS")
 
-    def missed(self) -> list[str]:
+    def uncaught_mutants(self) -> list[str]:
         """The mixed-in mutants that were played and never caught."""
         mixed = [row for row in self.ledger.rows if row.job.mutant in self.mixed_in]
-        caught = {row.job.mutant for row in mixed if self._caught(row)}
+        caught = {row.job.mutant for row in mixed if self._is_caught(row)}
         return sorted({str(row.job.mutant) for row in mixed} - {str(one) for one in caught})
 
     def write(self) -> None:
         """Write table.md, completely or not at all."""
         part = self.folder / "table.md.part"
         part.write_text(
-            night_text(self.ledger.rows, self.mutants, self.left_out(), self.failures())
+            night_text(self.ledger.rows, self.mutants, self.unplayed_scenarios(), self.failures())
         )
         part.replace(self.folder / "table.md")
 
@@ -211,9 +211,9 @@ class Night:
         """Whether the run needs no investigation."""
         if row.job.mutant is None:
             return row.verdict == "PASS"
-        return row.job.mutant not in self.mixed_in and self._caught(row)
+        return row.job.mutant not in self.mixed_in and self._is_caught(row)
 
-    def _caught(self, row: Row) -> bool:
+    def _is_caught(self, row: Row) -> bool:
         meant = [one.guarantee for one in self.mutants if one.name == row.job.mutant]
         return any(name in row.violated for name in meant) and bool(row.mutant_ran)
 

@@ -9,7 +9,7 @@ from urteil.harness.hunt.investigated_failure import Failure
 from urteil.harness.hunt.job import Row
 from urteil.harness.hunt.markdown_table import markdown
 from urteil.harness.hunt.matrix import Meant, matrix_of, text_of
-from urteil.harness.verify.plurals import counted
+from urteil.harness.verify.plurals import count_text
 
 
 def night_text(
@@ -29,7 +29,7 @@ def night_text(
         parts += ["## Mutants", text_of(matrix_of(met, rows))]
     if failures:
         parts += ["## Failures", _failures(failures)]
-    parts += ["## What is not PASS", _findings_table(plain), "## All runs", _all(rows)]
+    parts += ["## What is not PASS", _findings_table(plain), "## All runs", _run_table(rows)]
     return "\n".join(parts)
 
 
@@ -46,11 +46,13 @@ def summary(rows: Sequence[Row]) -> str:
     for target in targets:
         here = [row for row in rows if row.job.target == target]
         lines.append(_line(target, "all", here))
-        lines += [_line(target, name, mine) for name in names if (mine := _of(here, name))]
+        lines += [
+            _line(target, name, mine) for name in names if (mine := _rows_of_scenario(here, name))
+        ]
     return markdown(heads, lines)
 
 
-def _of(rows: Sequence[Row], scenario: str) -> list[Row]:
+def _rows_of_scenario(rows: Sequence[Row], scenario: str) -> list[Row]:
     return [row for row in rows if row.job.scenario == scenario]
 
 
@@ -67,7 +69,7 @@ def _line(target: str, name: str, rows: Sequence[Row]) -> list[str]:
 def _count_line(rows: Sequence[Row]) -> str:
     hours = sum(row.seconds for row in rows) / 3600
     return (
-        f"{counted(len(rows), 'run')} in {hours:.1f} h. `fails at most`: the one-sided "
+        f"{count_text(len(rows), 'run')} in {hours:.1f} h. `fails at most`: the one-sided "
         "Clopper-Pearson bound of how often a run fails, with 95 % confidence (50 clean seeds: "
         "5.8 %); UNKNOWN runs do not count.\n"
     )
@@ -100,7 +102,7 @@ def _findings_table(rows: Sequence[Row]) -> str:
     )  # fmt: skip
 
 
-def _all(rows: Sequence[Row]) -> str:
+def _run_table(rows: Sequence[Row]) -> str:
     heads = ("at", "scenario", "target", "mutant", "seed", "verdict", "seconds", "findings")
     return markdown(
         heads,

@@ -187,7 +187,7 @@ class Play:
                 scenario.faults, seed=scenario.seed, topic=scenario.workload.topics[0].name
             ),
             record=self.run_dir / "faults.jsonl",
-            acked=workload.acked,
+            acked=workload.acknowledged_count,
             log=self.log,
             at_once=scenario.at_once,
             heal_requested=self._heal_requests.is_pending,

@@ -56,7 +56,7 @@ class Steps:
         ready_s = cluster.start()
         self.facts.versions |= cluster.versions()
         self.facts.brokers = sorted(cluster.data_dirs())
-        self.facts.withheld = cluster.withheld()
+        self.facts.withheld = cluster.missing_tables()
         return ready_s
 
     def open_workload(

@@ -26,7 +26,7 @@ class ContainerHomes(Protocol):
         """A broker's home as a folder of this machine. None where the lab cannot reach it."""
         ...
 
-    def unpacked(self, node: str) -> AbstractContextManager[Path]:
+    def unpack_home(self, node: str) -> AbstractContextManager[Path]:
         """The home of a stopped node as a folder, which is written back at the end."""
         ...
 
@@ -41,25 +41,25 @@ class ContainerDisks(ProcessDisks):
         super().__init__(log_dirs, runtime.local_pid)
         self._runtime = runtime
 
-    def seen(self, node: str) -> Sequence[Path]:
-        return self._within(self._runtime.home(Path()), node)
+    def broker_log_dirs(self, node: str) -> Sequence[Path]:
+        return self._log_dirs_below(self._runtime.home(Path()), node)
 
     @contextmanager
     def open_log_directories(self, node: str) -> Iterator[Sequence[Path]]:
         volume = self._runtime.volume(node)
         if volume is not None:
-            yield self._within(volume, node)
+            yield self._log_dirs_below(volume, node)
             return
         if self._runtime.status(node).state is not NodeState.DEAD:
             raise LabFailure(f"files of {node} can be reached while it runs {ELSEWHERE}")
-        with self._runtime.unpacked(node) as home:
-            folders = self._within(home, node)
+        with self._runtime.unpack_home(node) as home:
+            folders = self._log_dirs_below(home, node)
             before = _names(folders)
             yield folders
             if before - _names(folders):
                 raise LabFailure(f"files of {node} can be taken away {ELSEWHERE}")
 
-    def _within(self, home: Path, node: str) -> list[Path]:
+    def _log_dirs_below(self, home: Path, node: str) -> list[Path]:
         return [home.joinpath(*_below_home(node, one)) for one in self._log_dirs(node)]
 
 

@@ -54,7 +54,7 @@ class ProcessDisks:
     def open_log_directories(self, node: str) -> Iterator[Sequence[Path]]:
         yield self._log_dirs(node)
 
-    def seen(self, node: str) -> Sequence[Path]:
+    def broker_log_dirs(self, node: str) -> Sequence[Path]:
         """The log directories by the broker's own names."""
         return self._log_dirs(node)
 
@@ -72,7 +72,7 @@ class ProcessDisks:
         """
         if not can_mount():
             raise LabFailure("read-only disks need root with the right to mount on this machine")
-        pid, folders = self._pid(node), self.seen(node)
+        pid, folders = self._pid(node), self.broker_log_dirs(node)
         if not has_own_mounts(pid):
             raise LabFailure(f"{node} has no mounts of its own: they would be this machine's")
         enter = ["nsenter", "--mount", "--target", str(pid), "--"]
@@ -89,14 +89,14 @@ class ProcessDisks:
         with self.open_log_directories(node) as log_dirs:
             files = [
                 seen / path.relative_to(log_dir)
-                for log_dir, seen in zip(log_dirs, self.seen(node), strict=True)
+                for log_dir, seen in zip(log_dirs, self.broker_log_dirs(node), strict=True)
                 for path in find_written_files(log_dir)
             ]
         self._slow[node] = SlowDisk(self._pid(node), files, delay_ms)
 
     def delayed_writes(self, node: str) -> int | None:
         slow = self._slow.get(node)
-        return None if slow is None else slow.held()
+        return None if slow is None else slow.delayed_calls()
 
     def stop_delaying_writes(self, node: str) -> int:
         slow = self._slow.pop(node, None)

@@ -70,7 +70,7 @@ class _Node:
     cwd: Path
     image: str
     starts: int = 1
-    said: bytes = b""
+    output_of: bytes = b""
     ended_by_us: bool = False
 
 
@@ -138,7 +138,7 @@ class DockerRuntime:
         return Path(places[HOME]) if os.access(places[HOME], os.R_OK | os.W_OK | os.X_OK) else None
 
     @contextlib.contextmanager
-    def unpacked(self, node: str) -> Iterator[Path]:
+    def unpack_home(self, node: str) -> Iterator[Path]:
         """The home of a stopped node as a folder. Changed files are written back at the end."""
         known = self._node_state(node)
         with tempfile.TemporaryDirectory(dir=self._run_dir) as place, _lab_failures(node):
@@ -168,7 +168,7 @@ class DockerRuntime:
                 known = self._nodes[node] = _Node(container, cwd, image)
                 container.put_archive("/", _pack_folder(cwd, whole=True))
             else:
-                if self.alive(node):
+                if self.is_alive(node):
                     raise LabFailure(f"{node} runs already")
                 if image != known.image:
                     self._replace(node, known, image, argv, dict(env or {}))
@@ -194,7 +194,7 @@ class DockerRuntime:
             starts=known.starts,
         )
 
-    def alive(self, node: str) -> bool:
+    def is_alive(self, node: str) -> bool:
         return self.status(node).state is not NodeState.DEAD
 
     def kill(self, node: str) -> NodeStatus:
@@ -260,7 +260,7 @@ class DockerRuntime:
         return self.limits(node)
 
     def allow_exit(self, node: str, *, allowed: bool = True) -> None:
-        if self.alive(node):
+        if self.is_alive(node):
             self._node_state(node).ended_by_us = allowed
 
     def throttle_cpu(self, node: str, cpus: float) -> Limits:
@@ -365,7 +365,7 @@ class DockerRuntime:
     ) -> None:
         """Create another container on the same volume. The log of the earlier one is kept."""
         before = known.container
-        known.said = _said(known)
+        known.output_of = _said(known)
         home = next(one["Name"] for one in before.attrs["Mounts"] if one["Destination"] == HOME)
         known.container = self._create(node, image, argv, env, home=home)
         known.image = image
@@ -404,7 +404,7 @@ class DockerRuntime:
                 how(known.container)
                 known.container.wait(timeout=END_DEADLINE_S)
             except docker.errors.APIError:
-                if self.alive(node):  # otherwise it has just ended by itself
+                if self.is_alive(node):  # otherwise it has just ended by itself
                     raise
         return self.status(node)
 
@@ -424,7 +424,7 @@ class DockerRuntime:
 
 def _said(known: _Node) -> bytes:
     """A node's output, including that of its earlier containers."""
-    return known.said + bytes(known.container.logs())
+    return known.output_of + bytes(known.container.logs())
 
 
 def _exit_code(code: int) -> int:

@@ -116,7 +116,7 @@ class ProcessRuntime:
         image: str | None = None,
     ) -> NodeStatus:
         """Start a node that does not run, with the lab's environment and `env` on top."""
-        if node in self._nodes and not self.alive(node):
+        if node in self._nodes and not self.is_alive(node):
             self.restore_cpu(node)  # ends a throttle of the previous process
         with self._lock:
             old = self._nodes.get(node)
@@ -155,7 +155,7 @@ class ProcessRuntime:
                 node=node, state=state, pid=known.process.pid, exit_code=code, starts=known.starts
             )
 
-    def alive(self, node: str) -> bool:
+    def is_alive(self, node: str) -> bool:
         return self.status(node).state is not NodeState.DEAD
 
     def kill(self, node: str) -> NodeStatus:

@@ -69,7 +69,7 @@ class SlowDisk:
             "-e", f"inject={CALLS}:delay_enter={1000 * delay_ms}", *named,
         ]  # fmt: skip
 
-    def held(self) -> int:
+    def delayed_calls(self) -> int:
         """The number of delayed calls so far."""
         return self._record.read_bytes().count(HELD) if self._record.exists() else 0
 
@@ -81,7 +81,7 @@ class SlowDisk:
         except subprocess.TimeoutExpired:
             self._strace.kill()
             self._strace.wait()
-        held = self.held()
+        held = self.delayed_calls()
         self._folder.cleanup()
         return held
 

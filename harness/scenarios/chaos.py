@@ -60,7 +60,7 @@ APART = ("rolling_restart", "zookeeper_from_zookeeper")
 """Lasts a minute without other healing; needs an ensemble of three."""
 
 
-def others(family: str, named: tuple[WeightedFault, ...]) -> tuple[WeightedFault, ...]:
+def other_faults(family: str, named: tuple[WeightedFault, ...]) -> tuple[WeightedFault, ...]:
     """Every other fault of a family as it shows itself on an idle cluster, seldom. What ends
     processes again and again acts alone: another fault of that node would be undone by it."""
     known = {*APART, *(one.fault for one in named)}
@@ -77,8 +77,8 @@ def others(family: str, named: tuple[WeightedFault, ...]) -> tuple[WeightedFault
     )
 
 
-PROCESSES = (*PROCESSES_NAMED, *others("process", PROCESSES_NAMED))
-NETWORK = (*NETWORK_NAMED, *others("network", NETWORK_NAMED))
+PROCESSES = (*PROCESSES_NAMED, *other_faults("process", PROCESSES_NAMED))
+NETWORK = (*NETWORK_NAMED, *other_faults("network", NETWORK_NAMED))
 
 ANCHORS = {"time": 3.0, "acks": 1.0, "election": 2.0, "isr_shrink": 1.0, "controller": 1.0}
 

@@ -5,12 +5,12 @@ from urteil.harness.standing.lifecycle import (
     BadRequest,
     StandingError,
     attach,
-    down,
     faults_on,
     start,
+    start_usual,
     status,
     status_of_all,
-    up,
+    stop_standing,
 )
 from urteil.harness.standing.state_file import StandingCluster, StandingRequest
 
@@ -21,10 +21,10 @@ __all__ = [
     "StandingError",
     "StandingRequest",
     "attach",
-    "down",
     "faults_on",
     "start",
+    "start_usual",
     "status",
     "status_of_all",
-    "up",
+    "stop_standing",
 ]

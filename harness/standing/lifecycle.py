@@ -40,7 +40,7 @@ class BadRequest(StandingError):
     """Impossible options. The message has the remedy."""
 
 
-def up(
+def start_usual(
     *,
     name: str = "default",
     brokers: int = 3,
@@ -123,7 +123,7 @@ def faults_on(name: str = "default") -> FaultSession:
     return FaultSession(cluster.fault_port, cluster.fault_key)
 
 
-def down(name: str = "default") -> None:
+def stop_standing(name: str = "default") -> None:
     """Stop a standing cluster and remove its data. Raises StandingError without one."""
     process = psutil.Process(status(name).keeper)
     process.send_signal(signal.SIGTERM)

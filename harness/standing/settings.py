@@ -99,7 +99,8 @@ def _problem(kind: Target, request: StandingRequest) -> str:
     known = set(check.known)
     for key in request.settings:
         if known and not (key in known or key in PASSED_ON or key.startswith(PREFIXES)):
-            return f"--set {key}: {kind.name} {kind.version} has no such setting{_near(key, known)}"
+            suggestion = _suggestion(key, known)
+            return f"--set {key}: {kind.name} {kind.version} has no such setting{suggestion}"
     # The file is temporary: its name means nothing to the user.
     refusal = check.refusal.replace(f"{node.properties_file}: ", "")
     if refusal:
@@ -121,7 +122,7 @@ def _any_node(home: Path, broker_id: int) -> BrokerNode:
     )
 
 
-def _near(key: str, known: Iterable[str]) -> str:
+def _suggestion(key: str, known: Iterable[str]) -> str:
     near: Sequence[str] = difflib.get_close_matches(key, sorted(known), n=3, cutoff=0.75)
     return f"; did you mean {' or '.join(near)}?" if near else ""
 

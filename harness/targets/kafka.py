@@ -42,7 +42,7 @@ class KafkaTarget:
     def image(self) -> str:
         return f"kafka:{self.version}"
 
-    def older(self) -> KafkaTarget:
+    def previous_release(self) -> KafkaTarget:
         return replace(self, version=BEFORE)
 
     def argv(self, node: BrokerNode, programs: Programs, mutant: str | None) -> list[str]:
@@ -73,12 +73,12 @@ class KafkaTarget:
         """By two of Kafka's own programs: the broker reads the file first of all, a tool lists
         settings."""
         reads = ["kafka.tools.StorageTool", "info", "--config", str(node.properties_file)]
-        said = self._said(programs, *reads)
+        said = self._tool_output(programs, *reads)
         refusal = REFUSAL.search(said)
-        known = SETTING.findall(self._said(programs, "kafka.server.KafkaConfig"))
+        known = SETTING.findall(self._tool_output(programs, "kafka.server.KafkaConfig"))
         return Check(refusal=refusal[1].strip() if refusal else "", known=frozenset(known))
 
-    def _said(self, programs: Programs, *tool: str) -> str:
+    def _tool_output(self, programs: Programs, *tool: str) -> str:
         classes = programs.kafka_classpath(self.version)
         argv = [programs.java(), *QUICK_START, "-cp", classes, *tool]
         done = subprocess.run(argv, capture_output=True, text=True, timeout=CHECK_S, check=False)

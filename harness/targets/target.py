@@ -124,7 +124,7 @@ class Target(Protocol):
     @property
     def shows_metrics(self) -> bool: ...
 
-    def older(self) -> Target:
+    def previous_release(self) -> Target:
         """The previous release, from which a rolling upgrade begins."""
         ...
 

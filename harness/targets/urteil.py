@@ -24,7 +24,7 @@ class UrteilTarget:
     lost_session: str = ""
     shows_metrics: bool = True
 
-    def older(self) -> UrteilTarget:
+    def previous_release(self) -> UrteilTarget:
         """Itself: an upgrade of ours is one of the protocol between brokers."""
         return self
 

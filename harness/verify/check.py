@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from urteil.harness.verify.derived.impact import Stretch, acting
+from urteil.harness.verify.derived.impact import Stretch, acting_stretch
 from urteil.harness.verify.derived.tables import Derived
 from urteil.harness.verify.engines.engine import Engine
 from urteil.harness.verify.evidence import Row, targets_of
@@ -26,7 +26,7 @@ class Places:
 
     derived: Derived
 
-    def where(self, p: int | None) -> tuple[str | None, int | None]:
+    def place_of(self, p: int | None) -> tuple[str | None, int | None]:
         for part in self.derived.parts:
             if part["p"] == p:
                 return part["topic"], part["partition"]
@@ -41,14 +41,14 @@ class Places:
                 return span["leader_epoch"], span["leader"]
         return None
 
-    def active(self, at_ns: int | None, until_ns: int | None) -> list[str]:
+    def acting_faults(self, at_ns: int | None, until_ns: int | None) -> list[str]:
         if at_ns is None:
             return []
         window = Stretch(at_ns, max(until_ns or at_ns, at_ns) + 1)
         return [
             f"{fault['fault']} {', '.join(targets_of(fault))}".strip()
             for fault in self.derived.faults
-            if acting(fault).meets(window)
+            if acting_stretch(fault).meets(window)
         ]
 
 
@@ -143,8 +143,8 @@ def _judge(
 
 
 def _finding(guarantee: Guarantee, row: Row, places: Places, seen_by: Sequence[Row]) -> Finding:
-    topic, partition = places.where(row["p"])
-    row = {name: _short(value) for name, value in row.items()}
+    topic, partition = places.place_of(row["p"])
+    row = {name: _abbreviate(value) for name, value in row.items()}
     described = row | {"topic": topic, "partition": partition}
     library = places.derived.libraries.get(str(row.get("client")))
     if library:
@@ -158,12 +158,15 @@ def _finding(guarantee: Guarantee, row: Row, places: Places, seen_by: Sequence[R
         partition=partition,
         offset=row["off"],
         at_ns=row["at_ns"],
-        records=[_record(row, places), *({n: _short(v) for n, v in o.items()} for o in seen_by)],
-        faults=places.active(row["at_ns"], row["until_ns"]),
+        records=[
+            _record(row, places),
+            *({n: _abbreviate(v) for n, v in o.items()} for o in seen_by),
+        ],
+        faults=places.acting_faults(row["at_ns"], row["until_ns"]),
     )
 
 
-def _short(value: Any) -> Any:
+def _abbreviate(value: Any) -> Any:
     """The beginning of a long text, with its length."""
     if not isinstance(value, str) or len(value) <= LONGEST:
         return value

@@ -34,7 +34,7 @@ from urteil.harness.verify.derived.tables import Derived
 from urteil.harness.verify.engines.engine import Engine, open_engine, open_views
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.guarantees import GUARANTEES
-from urteil.harness.verify.plurals import counted
+from urteil.harness.verify.plurals import count_text
 from urteil.harness.verify.result import GuaranteeResult, Result, Status, Verdict
 from urteil.harness.verify.stored_findings import save_all_findings
 from urteil.harness.verify.threads import map_in_order, threads
@@ -253,7 +253,7 @@ def prepare(run_dir: Path, scenario: Scenario, facts: RunFacts) -> Derived:
     derived.tables["quiets"] = quiet_rows(derived, scenario, facts)
     derived.tables["standstills"] = standstill_rows(derived, scenario, facts)
     derived.tables["commit_breaks"] = commit_break_rows(
-        run_dir, derived, Coordinators.of(derived), scenario
+        run_dir, derived, Coordinators.derive(derived), scenario
     )
     return derived
 
@@ -320,7 +320,7 @@ def _result(
 
 
 def _count_violations(result: GuaranteeResult) -> str:
-    count = counted(result.violations, "violation")
+    count = count_text(result.violations, "violation")
     return count if result.violations == 1 else f"{count}, the first"
 
 

@@ -31,7 +31,7 @@ class Op:
     is_read: bool = False
 
     @property
-    def known(self) -> bool:
+    def is_complete(self) -> bool:
         return self.complete_ns != math.inf
 
 
@@ -54,9 +54,9 @@ class _Register:
 
     def end(self, number: int, op: Op) -> bool:
         """Whether the operation can have taken effect by now; a read that cannot is believed."""
-        if op.known:
+        if op.is_complete:
             self.states = self._reachable()
-        able = {one for one in self.states if number in one[1]} if op.known else self.states
+        able = {one for one in self.states if number in one[1]} if op.is_complete else self.states
         fits = bool(able)
         (self.reads if op.is_read else self.writes).pop(number)
         after = able or {(op.value, done) for _, done in self.states}
@@ -106,7 +106,7 @@ def _events(ops: Sequence[Op], last_read: dict[Value, float]) -> list[tuple[floa
     read for the last time, and is left out if that was before it began."""
     events: list[tuple[float, bool, int]] = []
     for number, op in enumerate(ops):
-        end_ns = op.complete_ns if op.known else last_read.get(op.value, 0) + 1
-        if op.known or end_ns > op.invoke_ns:
+        end_ns = op.complete_ns if op.is_complete else last_read.get(op.value, 0) + 1
+        if op.is_complete or end_ns > op.invoke_ns:
             events += [(float(op.invoke_ns), False, number), (end_ns, True, number)]
     return sorted(events)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-def counted(number: int, noun: str) -> str:
+def count_text(number: int, noun: str) -> str:
     """`1 violation`, `1,355 violations`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 

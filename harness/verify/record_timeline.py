@@ -111,16 +111,16 @@ def lives_at(run_dir: Path, place: str) -> list[Life]:
         & (ds.field("partition") == int(found["partition"]))
         & (ds.field("offset") == int(found["offset"]))
     )
-    acked = _where(run_dir, "sends", there & (ds.field("outcome") == "ok"))
-    copies = _where(run_dir, "replicas", there)
-    holders = [*acked, *_where(run_dir, "reads", there), *copies]
+    acked = _select_rows(run_dir, "sends", there & (ds.field("outcome") == "ok"))
+    copies = _select_rows(run_dir, "replicas", there)
+    holders = [*acked, *_select_rows(run_dir, "reads", there), *copies]
     value_ids = list(dict.fromkeys(row["value_id"] for row in holders if row["value_id"]))
     if not value_ids:
-        raise UnknownRecord(f"no record at {place} in {run_dir.name}: {_nameless(copies)}")
+        raise UnknownRecord(f"no record at {place} in {run_dir.name}: {_unnamed_copies(copies)}")
     return list(lives_of(run_dir, value_ids, facts).values())
 
 
-def _nameless(copies: list[Row]) -> str:
+def _unnamed_copies(copies: list[Row]) -> str:
     if not copies:
         return "no client saw one there, and no replica holds one there"
     what = {f"a {one['control']} marker" if one["control"] else "a stranger's" for one in copies}
@@ -188,12 +188,12 @@ def timeline_lines(life: Life) -> Iterator[str]:
     yield "in the end"
     for one in life.replicas:
         extent = f"its log covers {one.log_start} to {one.log_end}"
-        yield f"  broker {one.broker}: {_held_text(one)} ({extent})"
+        yield f"  broker {one.broker}: {_copies_text(one)} ({extent})"
     if not life.replicas:
         yield "  no replica's log is in the evidence"
 
 
-def _held_text(one: Replica) -> str:
+def _copies_text(one: Replica) -> str:
     places = " and ".join(
         f"offset {offset} (epoch {epoch})"
         for offset, epoch in zip(one.offsets, one.leader_epochs, strict=True)
@@ -204,12 +204,12 @@ def _held_text(one: Replica) -> str:
 
 def _by_record(run_dir: Path, table: str, value_ids: list[str]) -> dict[str, list[Row]]:
     found: dict[str, list[Row]] = {}
-    for row in _where(run_dir, table, ds.field("value_id").isin(value_ids)):
+    for row in _select_rows(run_dir, table, ds.field("value_id").isin(value_ids)):
         found.setdefault(row["value_id"], []).append(row)
     return found
 
 
-def _where(run_dir: Path, table: str, condition: Any) -> list[Row]:
+def _select_rows(run_dir: Path, table: str, condition: Any) -> list[Row]:
     parts = files(run_dir, table)
     if not parts:
         return []
@@ -320,7 +320,9 @@ def _replicas(
     topic_id, partition = place
     there = (ds.field("topic_id") == topic_id) & (ds.field("partition") == partition)
     others = (
-        [] if acked is None else _where(run_dir, "replicas", there & (ds.field("offset") == acked))
+        []
+        if acked is None
+        else _select_rows(run_dir, "replicas", there & (ds.field("offset") == acked))
     )
     instead = {
         row["broker"]: row["value_id"] or f"a {row['control']} marker"

@@ -190,7 +190,7 @@ def _cut_copy(engine: Duck, run_dir: Path, derived: Derived, part: Row) -> Copy 
     in_transactions = evidence.row_count(run_dir, "txns") > 0
     records = SLOTS_IN_TRANSACTIONS if in_transactions else SLOTS
     low = max(part["log_start"], _low(engine, part, high, records))
-    passes = [row for row in evidence.rows(run_dir, "passes") if _about(row, part)]
+    passes = [row for row in evidence.rows(run_dir, "passes") if concerns_partition(row, part)]
     low, high = _longest_pass(passes, low, high)
     here = (
         f"t.topic_id = '{part['topic_id']}' AND t.partition = {part['partition']}"
@@ -203,7 +203,9 @@ def _cut_copy(engine: Duck, run_dir: Path, derived: Derived, part: Row) -> Copy 
     }
     tables["sends"] = engine.query(f"SELECT s.* FROM sends s WHERE s.value_id IN ({led})")
     for name in ("clients", "logs", "passes", *GROUPS):
-        tables[name] = [row for row in evidence.rows(run_dir, name) if _about(row, part)]
+        tables[name] = [
+            row for row in evidence.rows(run_dir, name) if concerns_partition(row, part)
+        ]
     _clip(tables, low, high, derived)
     _without_transactions(tables)
     _promise(tables, part)
@@ -239,7 +241,7 @@ def _longest_pass(passes: list[Row], low: int, high: int) -> tuple[int, int]:
     return max(reach, key=lambda both: both[1] - both[0], default=(low, high))
 
 
-def _about(row: Row, part: Row) -> bool:
+def concerns_partition(row: Row, part: Row) -> bool:
     if "topic_id" not in row:
         return True
     return bool(row["topic_id"] == part["topic_id"] and row["partition"] == part["partition"])

@@ -62,14 +62,14 @@ def in_time(work: Callable[[], Result], run_dir: Path, choice: Choice) -> Result
     limit = limit_s(run_dir)
     judging = _Judging(work)
     try:
-        if judging.ended(limit):
+        if judging.join(limit):
             return judging.result()
     except KeyboardInterrupt:
         engines.interrupt(run_dir)
         raise
     why = f"the judgement hung: it had not ended after {limit:.0f} s"
     Stacks(run_dir, [spark.dump_sources], own="judge").take(why)
-    return _cut_short(judging, run_dir, choice, why)
+    return _unfinished_result(judging, run_dir, choice, why)
 
 
 class _Judging:
@@ -87,7 +87,7 @@ class _Judging:
         except BaseException as failure:
             self._found = failure
 
-    def ended(self, within_s: float) -> bool:
+    def join(self, within_s: float) -> bool:
         self._thread.join(within_s)
         return self._found is not None
 
@@ -102,12 +102,12 @@ def _ended_by_interrupts(judging: _Judging, run_dir: Path) -> bool:
     deadline = time.monotonic() + GRACE_S
     while time.monotonic() < deadline:
         engines.interrupt(run_dir)
-        if judging.ended(min(AGAIN_S, GRACE_S)):
+        if judging.join(min(AGAIN_S, GRACE_S)):
             return True
     return False
 
 
-def _cut_short(judging: _Judging, run_dir: Path, choice: Choice, why: str) -> Result:
+def _unfinished_result(judging: _Judging, run_dir: Path, choice: Choice, why: str) -> Result:
     from urteil.harness.verify.judgement import empty_result
 
     result: Result | None = None

@@ -54,7 +54,7 @@ class Guard:
                 )
         answer = self._app if refusal is None else refusal
 
-        async def guarded(message: Message) -> None:
+        async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 outgoing = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
@@ -64,7 +64,7 @@ class Guard:
                     outgoing.append("set-cookie", f"{COOKIE}={self._token}; {flags}")
             await send(message)
 
-        await answer(scope, receive, guarded)
+        await answer(scope, receive, send_guarded)
 
     def _refusal(self, scope: Scope, headers: Headers) -> PlainTextResponse | None:
         if scope["method"] not in ("GET", "HEAD"):

@@ -34,7 +34,7 @@ from urteil.reports.run_loading import LoadedRun, load_run
 from urteil.reports.run_progress import KINDS, progress
 from urteil.reports.run_store import ListedRun, NotStored, Store
 from urteil.reports.template import environment
-from urteil.reports.timeline_plots import NAMES, blank, legend
+from urteil.reports.timeline_plots import NAMES, blank_figure, legend
 from urteil.reports.trends import trend
 from urteil.reports.web.access import Guard
 
@@ -63,7 +63,7 @@ def make_app(
         Route("/matrix", pages.matrix),
         Route("/live/{name:path}/data", pages.live_data),
         Route("/live/{name:path}/faults", pages.live_faults),
-        Route("/live/{name:path}", pages.live),
+        Route("/live/{name:path}", pages.live_page),
         Route("/run/{name:path}/file/{file:path}", pages.file),
         Route("/run/{name:path}", pages.run),
     ]
@@ -71,7 +71,7 @@ def make_app(
     return Starlette(
         routes=routes,
         middleware=[guard],
-        exception_handlers={NotStored: _no_run, 404: pages.nothing},
+        exception_handlers={NotStored: _no_run, 404: pages.missing_page},
     )
 
 
@@ -108,7 +108,7 @@ class _Pages:
     def run(self, request: Request) -> Response:
         """The report: the page that was drawn, or one drawn now, without writing it."""
         run = self._store.run(request.path_params["name"])
-        page = self._store.inside(run.path / "report.html")
+        page = self._store.resolve_inside(run.path / "report.html")
         if page is not None and page.is_file():
             return FileResponse(page, media_type="text/html")
         return HTMLResponse(page_of(run.path, load_run(run.path), self._mutants))
@@ -118,7 +118,7 @@ class _Pages:
         run = self._store.run(request.path_params["name"])
         name = request.path_params["file"]
         log = name.startswith("logs/") and name.endswith(".log") and name.count("/") == 1
-        path = self._store.inside(run.path / name)
+        path = self._store.resolve_inside(run.path / name)
         if (name not in TEXTS and not log) or path is None or not path.is_file() \
                 or not path.is_relative_to(run.path):  # fmt: skip
             return PlainTextResponse("404: no such file of that run\n", 404)
@@ -151,7 +151,7 @@ class _Pages:
     def matrix(self, _request: Request) -> Response:
         """The newest matrix of mutants x guarantees in the store."""
         found = [path for path in self._store.root.glob("*/matrix.json")
-                 if self._store.inside(path) is not None]  # fmt: skip
+                 if self._store.resolve_inside(path) is not None]  # fmt: skip
         for path in sorted(found, key=lambda one: one.stat().st_mtime, reverse=True):
             try:
                 matrix = msgspec.json.decode(path.read_bytes(), type=Matrix)
@@ -161,18 +161,18 @@ class _Pages:
         return self._render("nothing", what="No matrix of mutants stands here.",
                             command="urteil mutants")  # fmt: skip
 
-    def nothing(self, _request: Request, _error: Exception) -> Response:
+    def missing_page(self, _request: Request, _error: Exception) -> Response:
         """The page for unknown paths."""
         page = self._render("nothing", what="404: there is no such page here.", command="")
         page.status_code = 404
         return page
 
-    def live(self, request: Request) -> Response:
+    def live_page(self, request: Request) -> Response:
         """A run that is under way, with a curve that is updated."""
         run = self._store.run(request.path_params["name"])
         source = AjaxDataSource(data_url=f"/live/{run.name}/data", polling_interval=POLLED_MS,
                                 method="GET", mode="replace", data=progress(run.path))  # fmt: skip
-        plot = blank("Records a second", 260, tools="xbox_zoom,reset", min_border_left=70)
+        plot = blank_figure("Records a second", 260, tools="xbox_zoom,reset", min_border_left=70)
         for kind in KINDS:
             plot.line("at", kind, source=source, color=OUTCOMES[kind], line_width=2,
                       legend_label=NAMES.get(kind, kind))  # fmt: skip

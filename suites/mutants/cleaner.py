@@ -64,10 +64,10 @@ def cleaner_cleans_active_segment(mark: Mark) -> None:
 
     def make(_: Function) -> Function:
         def run(log: Any, first_dirty: int, dirty: Any, now_ms: int) -> int:
-            if log.segments.active.size and log.last_stable_offset == log.log_end_offset:
+            if log.segments.active_segment.size and log.last_stable_offset == log.log_end_offset:
                 mark.hit()
                 log.roll(now_ms)
-            return int(max(first_dirty, log.segments.active.base_offset))
+            return int(max(first_dirty, log.segments.active_segment.base_offset))
 
         return run
 
@@ -168,7 +168,7 @@ def open_transactions_cleaned(mark: Mark) -> None:
     def make(original: Function) -> Function:
         def end(log: Any, first_dirty: int, dirty: Any, now_ms: int) -> int:
             result: int = original(log, first_dirty, dirty, now_ms)
-            active: int = log.segments.active.base_offset
+            active: int = log.segments.active_segment.base_offset
             if log.last_stable_offset >= active or log.config.min_compaction_lag_ms > 0:
                 return result
             mark.hit()

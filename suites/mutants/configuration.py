@@ -92,4 +92,4 @@ def cluster_defaults_ignored(mark: Mark) -> None:
 
         return changed
 
-    replace("urteil.broker.config.dynamic_settings:DynamicSettings._changed", make)
+    replace("urteil.broker.config.dynamic_settings:DynamicSettings._apply_change", make)

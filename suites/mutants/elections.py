@@ -67,7 +67,7 @@ def stale_controller_accepted(mark: Mark) -> None:
     replace(
         "urteil.broker.controller.controller_election:ControllerElection.still_won", make_still_won
     )
-    replace("urteil.broker.controller.metadata_store:MetadataStore.fenced", make_fenced)
+    replace("urteil.broker.controller.metadata_store:MetadataStore.write_fenced", make_fenced)
     replace("urteil.broker.replication.role_changes:RoleChanges.fence", make_fence)
 
 
@@ -144,10 +144,10 @@ def preferred_election_not_held(mark: Mark) -> None:
         return elect
 
     def at_once(original: Function) -> Function:
-        async def known_here(broker: Any, outcomes: Any, timeout_ms: int) -> Any:
+        async def skip_wait(broker: Any, outcomes: Any, timeout_ms: int) -> Any:
             return outcomes
 
-        return known_here
+        return skip_wait
 
     replace("urteil.broker.controller.requested_elections:RequestedElections.elect", make)
     replace("urteil.broker.api.elect_leaders:_wait_for_metadata", at_once)
@@ -164,13 +164,13 @@ def dead_replica_kept_in_isr(mark: Mark) -> None:
     """Keeps the previous ISR when an election follows a broker's end."""
 
     def make(original: Function) -> Function:
-        def after(state: Any, replicas: Any, **more: Any) -> Any:
+        def keep_isr(state: Any, replicas: Any, **more: Any) -> Any:
             chosen = original(state, replicas, **more)
             if chosen is None or chosen.leader not in state.isr or chosen.isr == state.isr:
                 return chosen
             mark.hit()
             return changed(chosen, isr=state.isr)
 
-        return after
+        return keep_isr
 
     replace("urteil.broker.controller.leader_selection:after_failure", make)

@@ -171,7 +171,7 @@ def session_omits_watermarks(mark: Mark) -> None:
 
         return still
 
-    replace("urteil.broker.replication.fetch_sessions:_Cached.still", make)
+    replace("urteil.broker.replication.fetch_sessions:_Cached.idle_read", make)
 
 
 @mutant(

@@ -426,7 +426,7 @@ def active_positions_expire(mark: Mark) -> None:
 
         return expired
 
-    replace("urteil.broker.groups.maintenance:GroupMaintenance._expired", make)
+    replace("urteil.broker.groups.maintenance:GroupMaintenance._expired_places", make)
 
 
 @mutant(

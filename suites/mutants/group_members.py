@@ -319,7 +319,9 @@ def static_rejoin_rebalances(mark: Mark) -> None:
     """Starts a rebalance where only the new member id must be stored."""
 
     def make(original: Function) -> Function:
-        def again(group: Any, request: Any, now_ms: float, *given: Any, **more: Any) -> bool:
+        def rebalance_again(
+            group: Any, request: Any, now_ms: float, *given: Any, **more: Any
+        ) -> bool:
             if original(group, request, now_ms, *given, **more):
                 mark.hit()
                 for member in group.members.values():
@@ -327,7 +329,7 @@ def static_rejoin_rebalances(mark: Mark) -> None:
                 group._prepare_rebalance(now_ms)
             return False
 
-        return again
+        return rebalance_again
 
     replace("urteil.broker.groups.group:Group._replace_static", make)
 

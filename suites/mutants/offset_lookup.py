@@ -127,7 +127,7 @@ def log_start_of_active_segment(mark: Mark) -> None:
     def make(original: Function) -> Function:
         async def find_offset(partition: Any, timestamp: int, **options: Any) -> Any:
             result = await original(partition, timestamp, **options)
-            base = partition.log.segments.active.base_offset
+            base = partition.log.segments.active_segment.base_offset
             if timestamp != _EARLIEST or options["isolation"] is None or base <= result.offset:
                 return result
             mark.hit()
@@ -224,11 +224,11 @@ def latest_offset_never_available(mark: Mark) -> None:
 
     def make(original: Function) -> Function:
         def answer(broker: Any, version: int, request: Any, topic: str, asked: Any) -> Any:
-            from urteil.broker.api.list_offsets import _refused
+            from urteil.broker.api.list_offsets import _error_answer
 
             if asked.timestamp == LATEST and not topic.startswith("__"):
                 mark.hit()
-                return _refused(asked, ErrorCode.OFFSET_NOT_AVAILABLE)
+                return _error_answer(asked, ErrorCode.OFFSET_NOT_AVAILABLE)
             return original(broker, version, request, topic, asked)
 
         return answer

@@ -100,14 +100,14 @@ def aborted_transactions_omitted(mark: Mark) -> None:
     """Removes aborted transactions that began before the fetch offset from the answer."""
 
     def make(original: Function) -> Function:
-        def aborted(log: Any, from_offset: int, to_offset: int) -> list[Any]:
+        def covered_only(log: Any, from_offset: int, to_offset: int) -> list[Any]:
             entries = original(log, from_offset, to_offset)
             reported = [one for one in entries if one.first_offset >= from_offset]
             if len(reported) < len(entries):
                 mark.hit()
             return reported
 
-        return aborted
+        return covered_only
 
     replace("urteil.broker.log.partition_log:PartitionLog.aborted_transactions", make)
 

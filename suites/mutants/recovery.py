@@ -46,7 +46,7 @@ def offset_reused_after_recovery(mark: Mark) -> None:
     def make(original: Function) -> Function:
         def run(recovery: Any) -> None:
             if not recovery.checkpointed.clean and len(recovery.loaded.segments):
-                cut_tail(recovery.loaded.segments.active)
+                cut_tail(recovery.loaded.segments.active_segment)
             original(recovery)
 
         return run

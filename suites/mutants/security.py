@@ -81,7 +81,7 @@ def acl_prefix_by_equality(mark: Mark) -> None:
 
         return about
 
-    replace("urteil.broker.security.acls.acl_table:AclTable.about", make)
+    replace("urteil.broker.security.acls.acl_table:AclTable.matching_entries", make)
 
 
 @mutant(
@@ -103,7 +103,7 @@ def old_password_works(mark: Mark) -> None:
 
         return changed
 
-    replace("urteil.broker.security.sasl.scram_users:ScramUsers._changed", make)
+    replace("urteil.broker.security.sasl.scram_users:ScramUsers._apply_change", make)
 
 
 @mutant(
@@ -151,4 +151,4 @@ def implied_describe_denied(mark: Mark) -> None:
 
         return says
 
-    replace("urteil.broker.security.authorizer:_says", make)
+    replace("urteil.broker.security.authorizer:_has_entry", make)

@@ -10,12 +10,12 @@ from urteil.suites.verdicts import explanation, guarantee
 
 
 @pytest.mark.parametrize(
-    ("mutated", "caught_by"),
+    ("mutant_results", "caught_by"),
     [(mutant.name, mutant.guarantee) for mutant in MUTANTS.values()],
-    indirect=["mutated"],
+    indirect=["mutant_results"],
     ids=list(MUTANTS),
 )
-def test_mutant_is_caught_by_its_guarantee(mutated: list[Result], caught_by: str) -> None:
-    for result in mutated:
+def test_mutant_is_caught_by_its_guarantee(mutant_results: list[Result], caught_by: str) -> None:
+    for result in mutant_results:
         assert result.verdict is Verdict.FAIL, explanation(result)
         assert guarantee(result, caught_by).status is Status.VIOLATED, explanation(result)

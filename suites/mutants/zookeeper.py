@@ -50,7 +50,7 @@ def session_end_is_fatal(mark: Mark) -> None:
 
         return changed
 
-    replace("urteil.broker.zookeeper.session:Session._changed", make)
+    replace("urteil.broker.zookeeper.session:Session._handle_state_change", make)
 
 
 @mutant(

@@ -108,7 +108,7 @@ class PaperNet:
                 return replace(whole, pieces=1 + size // int(toxic["average_size"]))
         return whole
 
-    def active(self) -> dict[Link, tuple[str, ...]]:
+    def disturbed_links(self) -> dict[Link, tuple[str, ...]]:
         degraded = dict.fromkeys([*self.delays, *self.degraded], ("degraded",))
         return {**degraded, **dict.fromkeys(self.broken, ("cut_upstream",))}
 
@@ -247,7 +247,7 @@ class PaperCluster:
     def controller(self) -> str | None:
         return "b1"
 
-    def registered(self) -> Sequence[str]:
+    def registered_brokers(self) -> Sequence[str]:
         return [node for node in self.brokers if self.states[node] is NodeState.RUNNING]
 
     @property

@@ -62,7 +62,10 @@ class PaperAdmin:
 
     def _finish(self) -> None:
         """Deletions wait for all replicas."""
-        if set(self.cluster.registered()) == set(self.cluster.brokers) and not self.without_effect:
+        if (
+            set(self.cluster.registered_brokers()) == set(self.cluster.brokers)
+            and not self.without_effect
+        ):
             for topic in self.going:
                 self.ids.pop(topic, None)
                 self.cluster.views.pop(topic, None)

@@ -61,10 +61,10 @@ def test_cut_stalls_one_direction_and_heals(lab: Lab) -> None:
     lab.links.cut([there])
     assert not lab.links.probe(there, timeout_s=0.5).answered
     until(lambda: lab.links.probe(back).answered)
-    assert lab.links.active() == {there: ("cut_downstream", "cut_upstream")}
+    assert lab.links.disturbed_links() == {there: ("cut_downstream", "cut_upstream")}
     lab.links.heal_all()
     until(lambda: lab.links.probe(there).answered)
-    assert lab.links.active() == {}
+    assert lab.links.disturbed_links() == {}
 
 
 def test_stalled_connection_continues_after_healing(lab: Lab) -> None:
@@ -109,7 +109,7 @@ def test_fault_still_acts_after_healing_of_an_earlier_one(lab: Lab) -> None:
     lab.links.latency([link], latency_ms=10, owner="first")
     lab.links.latency([link], latency_ms=150, owner="second")
     lab.links.heal([link], owner="first")
-    assert lab.links.active() == {link: ("latency_upstream.second",)}
+    assert lab.links.disturbed_links() == {link: ("latency_upstream.second",)}
     assert (lab.links.probe(link, timeout_s=10).rtt_ms or 0) >= 150
     lab.links.heal_all()
     until(lambda: 0 < (lab.links.probe(link).rtt_ms or 0) < 150)  # none was, with that latency

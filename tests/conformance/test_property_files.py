@@ -75,7 +75,7 @@ def _plain(text: str) -> str:
 
 def _shown(config: BrokerConfig) -> dict[str, str]:
     values = {
-        name: key.shown(raw)
+        name: key.display(raw)
         for name, key in known_keys().items()
         if not name.startswith(OURS)
         and (raw := config.properties.get(name, key.default)) is not None
@@ -152,7 +152,11 @@ def generated(folder: Path, seed: int, count: int) -> list[PropertyFile]:
 def test_every_setting_has_the_type_the_default_and_the_visibility_that_it_has_there() -> None:
     keys = {name: key for name, key in known_keys().items() if not name.startswith(OURS)}
     ours = {
-        name: (key.type, "null" if key.default is None else key.shown(key.default), key.is_internal)
+        name: (
+            key.type,
+            "null" if key.default is None else key.display(key.default),
+            key.is_internal,
+        )
         for name, key in keys.items()
     }
     theirs = {

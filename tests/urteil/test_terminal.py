@@ -23,17 +23,17 @@ def test_terminal_shows_phase_faults_rates_and_errors(tmp_path: Path) -> None:
     journal.write_text('["send",0,1]\n["ok",0,2]\n["info",1,2]\n["ok",')
     for line in (f"run {tmp_path}", "3 brokers ready after 2.8 s", "crash b1 acts: pid 7 gone",
                  "pause [b]2 acts: stopped"):  # fmt: skip
-        shown.say(line)
+        shown.print_line(line)
     line = shown.__rich__().plain
     assert line.startswith("load 0 s  30 s of load left")
     assert "1 ok  1 unknown  crash b1  pause [b]2" in line
     with journal.open("a") as more:
         more.write('1,3]\n["fail",2,3]\n')
-    shown.say("crash b1 healed")
+    shown.print_line("crash b1 healed")
     line = shown.__rich__().plain
     assert "1 failed  2 ok  1 unknown" in line
     assert "crash" not in line
-    shown.say("judging")
+    shown.print_line("judging")
     assert shown.__rich__().plain.startswith("judging")
 
 

@@ -68,7 +68,7 @@ def mutants(
 
     if target != "urteil":
         raise click.UsageError(f"mutants change our own broker, not --target {target}")
-    chosen = meant_of(names, suites)
+    chosen = chosen_mutants(names, suites)
     folder = campaign_folder(into, out, "mutants")
     ledger = Ledger(folder / "ledger.jsonl")
     began = time.monotonic()
@@ -119,7 +119,7 @@ def chosen_scenarios(suites: Sequence[str], named: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(wanted)) if suites or named else list(SCENARIOS)
 
 
-def meant_of(names: Sequence[str], suites: Sequence[str]) -> list[Meant]:
+def chosen_mutants(names: Sequence[str], suites: Sequence[str]) -> list[Meant]:
     from urteil.harness.hunt.matrix import Meant
     from urteil.suites.mutants import MUTANTS
 

@@ -87,7 +87,7 @@ def status(name: str | None, as_json: bool, as_export: bool) -> None:
             return _show(found, as_json=as_json, as_export=as_export)
         every = standing.status_of_all()
         if as_export:
-            return _show(_only(every), as_json=False, as_export=True)
+            return _show(_sole_cluster(every), as_json=False, as_export=True)
         _show_all([_with_pids(one) for one in every], as_json=as_json)
     except standing.StandingError as error:
         raise click.UsageError(str(error)) from None
@@ -100,7 +100,7 @@ def down(name: str) -> None:
     from urteil.harness import standing
 
     try:
-        standing.down(name)
+        standing.stop_standing(name)
     except standing.StandingError as error:
         raise click.UsageError(str(error)) from None
     click.echo(f"cluster {name} is down")
@@ -152,7 +152,7 @@ def _with_pids(found: StandingCluster) -> StandingCluster:
     return msgspec.structs.replace(found, pids=standing.faults_on(found.name).pids())
 
 
-def _only(every: list[StandingCluster]) -> StandingCluster:
+def _sole_cluster(every: list[StandingCluster]) -> StandingCluster:
     if len(every) == 1:
         return every[0]
     if not every:

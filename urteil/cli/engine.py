@@ -17,7 +17,7 @@ def start() -> None:
     from urteil.harness.runtimes.containers import standing_engine
 
     try:
-        found = standing_engine.start(say)
+        found = standing_engine.start(print_progress)
     except MissingDependency as error:
         raise click.ClickException(str(error)) from None
     click.echo(f"export DOCKER_HOST={found.url}")
@@ -50,6 +50,6 @@ def status() -> None:
         click.echo(f"use it     export DOCKER_HOST={found.url}")
 
 
-def say(line: str) -> None:
+def print_progress(line: str) -> None:
     """Print progress on stderr, since stdout may be evaluated or piped."""
     click.echo(line, err=True)

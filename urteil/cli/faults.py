@@ -121,7 +121,7 @@ def _check_faults(
     names: list[str], cluster: str | None, target: str, runtime: str, seed: int
 ) -> Iterator[FaultCheck]:
     if cluster is None:
-        yield from _on_its_own(names, target, runtime, seed)
+        yield from _check_in_own_cluster(names, target, runtime, seed)
         return
     from urteil.harness import standing
 
@@ -133,7 +133,9 @@ def _check_faults(
     yield from session.check(names, runtime=found.runtime, target=found.target, seed=seed)
 
 
-def _on_its_own(names: list[str], target: str, runtime: str, seed: int) -> Iterator[FaultCheck]:
+def _check_in_own_cluster(
+    names: list[str], target: str, runtime: str, seed: int
+) -> Iterator[FaultCheck]:
     from urteil.harness.cluster import Cluster
     from urteil.harness.fault_check import BROKERS, RECOVERY_S, ZOOKEEPERS, check_all, prepare
     from urteil.harness.scenario import ClusterSpec

@@ -25,14 +25,14 @@ def heal(run: str | None, cluster: str | None, target: str | None, out: Path) ->
     if sum(one is not None for one in (run, cluster, target)) != 1:
         raise click.UsageError("name one: RUN, --cluster NAME or --target external:FILE.toml")
     if cluster is not None:
-        _standing(cluster)
+        _heal_standing(cluster)
     elif target is not None:
         _external(target)
     else:
         _run(str(run), out)
 
 
-def _standing(name: str) -> None:
+def _heal_standing(name: str) -> None:
     from urteil.harness import standing
 
     try:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from urteil.cli.engine import say
+from urteil.cli.engine import print_progress
 
 if TYPE_CHECKING:
     from urteil.harness.runtimes.containers.engine import Engine
@@ -36,7 +36,7 @@ def build(names: tuple[str, ...], base: str | None) -> None:
     try:
         for name in names:
             recipe(name)
-        found = ensure_images(_engine(), names or DEFAULT, say, base=base)
+        found = ensure_images(_engine(), names or DEFAULT, print_progress, base=base)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     except MissingDependency as error:

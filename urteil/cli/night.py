@@ -16,8 +16,8 @@ from urteil.cli.campaign import (
     campaign_folder,
     campaign_into_option,
     campaign_out_option,
+    chosen_mutants,
     chosen_scenarios,
-    meant_of,
     print_row,
     suites_option,
 )
@@ -189,15 +189,15 @@ def _inspector(
         shrink=partial(shrink, engine=engine),
         reruns=reruns,
         shrink_s=60 * shrink_minutes,
-        said=_say,
+        said=_print_indented,
     )
 
 
 def _mutants(
     wanted: Sequence[str], suites: Sequence[str], mixed_in: Sequence[str], *, every: bool
 ) -> list[Meant]:
-    whole = [one for one in meant_of((), suites) if one.scenario in wanted] if every else []
-    named = meant_of(mixed_in, ()) if mixed_in else []
+    whole = [one for one in chosen_mutants((), suites) if one.scenario in wanted] if every else []
+    named = chosen_mutants(mixed_in, ()) if mixed_in else []
     return list({one.name: one for one in [*whole, *named]}.values())
 
 
@@ -255,7 +255,7 @@ def _must_be_target(name: str) -> None:
         parse_target(name)
 
 
-def _say(line: str) -> None:
+def _print_indented(line: str) -> None:
     click.echo(f"         {line}", err=True)
 
 
@@ -265,7 +265,7 @@ def _recognise(seen: KnownSignature) -> None:
     known_of = ""
     if seen.failure is not None:
         known_of = f"; again {seen.failure.rate}; smallest: {seen.failure.shortest}"
-    _say(
+    _print_indented(
         f"seen before, {times(seen.times)} since {seen.first_at} ({seen.scenario}, seed "
         f"{seen.seed}): {seen.signature}{known_of}"
     )

@@ -42,7 +42,7 @@ class Progress:
     _rate: float = 0.0
     _last: tuple[float, int] = (0.0, 0)
 
-    def say(self, line: str) -> None:
+    def print_line(self, line: str) -> None:
         """Print a line of the lab's log and update phase and faults from it."""
         if line.startswith("run "):
             self._run_dir = Path(line.removeprefix("run "))
@@ -95,7 +95,7 @@ def progress(duration_s: float, *, quiet: bool) -> Iterator[Callable[[str], None
         return
     shown = Progress(console, duration_s)
     with Live(shown, console=console, refresh_per_second=2, transient=True):
-        yield shown.say
+        yield shown.print_line
 
 
 def print_plain(line: str) -> None:

@@ -380,7 +380,7 @@ def draw_report(run_dir: Path, *, pictures: bool = True) -> None:
         with Stopwatch({}, spent)("report"):
             draw(run_dir, pictures=pictures)
     except Exception as error:
-        _say(
+        _print_line(
             f"the report could not be drawn ({type(error).__name__}: {error}); "
             f"`urteil report {run_dir}` tries again"
         )
@@ -394,7 +394,7 @@ def summarise(path: Path, text: str, printing: str) -> None:
         with path.open("a", encoding="utf-8") as file:
             file.write(text)
     except OSError as error:
-        _say(f"--summary {path}: {error.strerror}; `{printing}` prints it")
+        _print_line(f"--summary {path}: {error.strerror}; `{printing}` prints it")
 
 
 def print_result(run_dir: Path, result: Result, as_json: bool) -> int:
@@ -407,5 +407,5 @@ def print_result(run_dir: Path, result: Result, as_json: bool) -> int:
     return EXIT_CODES[result.verdict]
 
 
-def _say(line: str) -> None:
+def _print_line(line: str) -> None:
     click.echo(line, err=True)

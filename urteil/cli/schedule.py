@@ -38,14 +38,14 @@ def schedule(scenario: str, as_json: bool, **arguments: Any) -> None:
     With --schedule, check a file and print its schedule.
     """
     from urteil.harness.schedule import schedule_of, text_of
-    from urteil.harness.verify.plurals import counted
+    from urteil.harness.verify.plurals import count_text
 
     planned = schedule_of(requested_scenario(scenario, {"mutant": None, **arguments}))
     if as_json:
         click.echo(text_of(planned), nl=False)
         return
     click.echo(
-        f"{planned.scenario}, seed {planned.seed}: {counted(len(planned.faults), 'fault')} in "
+        f"{planned.scenario}, seed {planned.seed}: {count_text(len(planned.faults), 'fault')} in "
         f"{planned.duration_s:g} s of load at {planned.rate_records_per_s:g} records/s"
     )
     for line in lines_of(planned.faults):

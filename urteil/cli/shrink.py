@@ -91,7 +91,7 @@ def shrink(
         )
     except (NoAnomaly, ValueError) as error:
         raise click.UsageError(str(error)) from None
-    report = session.run(_step_printer(as_json), _silent)
+    report = session.run(_step_printer(as_json), _discard_line)
     if as_json:
         click.echo((session.folder / "shrink.json").read_text(), nl=False)
     else:
@@ -113,7 +113,7 @@ def _must_be_played(folder: Path) -> None:
         raise click.UsageError(f"{folder.name} cannot be played again: {error}") from None
 
 
-def _silent(_line: str) -> None:
+def _discard_line(_line: str) -> None:
     """Discard log lines of tries; each try's folder has its log."""
 
 

@@ -74,7 +74,7 @@ def _first_dirty(log: PartitionLog) -> int:
 
 def _inactive_from(log: PartitionLog, offset: int) -> list[LogSegment]:
     """The inactive segments from the one that holds `offset` on."""
-    if offset > log.segments.active.base_offset:
+    if offset > log.segments.active_segment.base_offset:
         return []
     return list(log.segments)[max(log.segments.floor_index(offset), 0) : -1]
 
@@ -82,7 +82,7 @@ def _inactive_from(log: PartitionLog, offset: int) -> list[LogSegment]:
 def _end(log: PartitionLog, first_dirty: int, dirty: list[LogSegment], now_ms: int) -> int:
     """The base offset of the first segment that must not be cleaned: the active one, one that ends
     beyond the last stable offset, or one with a record younger than min.compaction.lag.ms."""
-    active = log.segments.active.base_offset
+    active = log.segments.active_segment.base_offset
     limit = min(log.last_stable_offset, active)
     lag_ms = log.config.min_compaction_lag_ms
     if lag_ms > 0:

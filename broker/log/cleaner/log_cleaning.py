@@ -105,7 +105,7 @@ class LogCleaning:
         if not self._groups:
             return False
         self._group = self._groups.pop(0)
-        self.work = self._rewriting(self._group)
+        self.work = self._rewrite(self._group)
         return True
 
     def _swap_in(self, group: list[Source], now_ms: int) -> None:
@@ -122,7 +122,7 @@ class LogCleaning:
         totals.records_read += retention.records_read
         totals.records_kept += retention.records_kept
 
-    def _rewriting(self, group: list[Source]) -> BackgroundWork:
+    def _rewrite(self, group: list[Source]) -> BackgroundWork:
         log = self.log
         self._retention = RecordRetention(
             offsets=self._offsets,

@@ -109,7 +109,7 @@ Allowed = Callable[[Operation, Collection[str]], AbstractSet[str]]
 """Returns those of some topics on which an operation is allowed."""
 
 
-def everything(_operation: Operation, topics: Collection[str]) -> AbstractSet[str]:
+def allow_everything(_operation: Operation, topics: Collection[str]) -> AbstractSet[str]:
     """Allow all topics: no authorizer is configured."""
     return set(topics)
 
@@ -177,7 +177,7 @@ class AclFilter:
             and self.permission in (Permission.ANY, entry.permission)
         )
 
-    def named(self) -> list[Pattern]:
+    def named_patterns(self) -> list[Pattern]:
         """The patterns that the filter can match, if it names them."""
         if self.name is None or self.type not in RESOURCE_TYPES:
             return []

@@ -59,7 +59,7 @@ class AclTable:
         if not lengths[size]:
             del lengths[size]
 
-    def about(self, type: ResourceType, name: str) -> list[Entry]:
+    def matching_entries(self, type: ResourceType, name: str) -> list[Entry]:
         """Yield the ACLs of all patterns that match the resource."""
         patterns = {Pattern(type, WILDCARD): None, Pattern(type, name): None}
         for size in self._prefix_lengths.get(type, ()):
@@ -72,7 +72,7 @@ class AclTable:
                 found.extend(acls.entries)
         return found
 
-    def picked(self, wanted: AclFilter) -> Iterator[tuple[Pattern, list[Entry]]]:
+    def picked_entries(self, wanted: AclFilter) -> Iterator[tuple[Pattern, list[Entry]]]:
         for pattern, acls in self._acls.items():
             if wanted.picks_pattern(pattern):
                 entries = [one for one in acls.entries if wanted.picks_entry(one)]

@@ -92,7 +92,7 @@ class ClusterAcls:
         for the first one."""
         removed: list[list[Removed]] = [[] for _ in filters]
         async with self._turn:
-            named = [pattern for one in filters for pattern in one.named()]
+            named = [pattern for one in filters for pattern in one.named_patterns()]
             known = [pattern for pattern, _ in self.table]
             for pattern in dict.fromkeys((*known, *named)):
                 own_entries = [
@@ -110,7 +110,7 @@ class ClusterAcls:
     ) -> None:
         picked: dict[Entry, int] = {}
 
-        def without(standing: tuple[Entry, ...]) -> tuple[Entry, ...]:
+        def remove_picked(standing: tuple[Entry, ...]) -> tuple[Entry, ...]:
             for entry in standing:
                 first = next((index for index, one in filters if one.picks_entry(entry)), None)
                 if first is not None:
@@ -119,7 +119,7 @@ class ClusterAcls:
 
         failure: Exception | None = None
         try:
-            await self._change(pattern, without)
+            await self._change(pattern, remove_picked)
         except (Contended, ValueError) as error:  # a name that no node can have has no ACLs
             failure = error
         for entry, index in picked.items():

@@ -31,7 +31,7 @@ class _Buffer(ctypes.Structure):
     _fields_ = (("length", c_size_t), ("value", c_void_p))
 
     @classmethod
-    def of(cls, data: bytes) -> _Buffer:
+    def from_bytes(cls, data: bytes) -> _Buffer:
         return cls(len(data), ctypes.cast(c_char_p(data), c_void_p))
 
 
@@ -65,12 +65,12 @@ def _call(name: str, *args: Any) -> int:
     minor = c_uint32()
     major = c_uint32(getattr(_gss(), name)(byref(minor), *args)).value
     if major & _ERRORS:
-        why = f"{_said(major, _GSS_CODE)}: {_said(minor.value, _MECH_CODE)}"
+        why = f"{_status_text(major, _GSS_CODE)}: {_status_text(minor.value, _MECH_CODE)}"
         raise GssError(f"{name}: {why}")
     return major & 1
 
 
-def _said(status: int, kind: int) -> str:
+def _status_text(status: int, kind: int) -> str:
     minor, more, text = c_uint32(), c_uint32(), _Buffer()
     _gss().gss_display_status(byref(minor), c_uint32(status), kind, None, byref(more), byref(text))
     return _copy_and_release(text).decode("utf-8", "replace")
@@ -89,7 +89,7 @@ def _oid(encoded: bytes) -> _Oid:
 
 def _import_name(text: str, kind: bytes) -> c_void_p:
     """Import a name; the caller releases it."""
-    input_token, oid, name = _Buffer.of(text.encode()), _oid(kind), c_void_p()
+    input_token, oid, name = _Buffer.from_bytes(text.encode()), _oid(kind), c_void_p()
     _call("gss_import_name", byref(input_token), byref(oid), byref(name))
     return name
 
@@ -131,7 +131,7 @@ class _Context:
         self._context = c_void_p()
 
     def wrap(self, message: bytes) -> bytes:
-        input_token, wrapped = _Buffer.of(message), _Buffer()
+        input_token, wrapped = _Buffer.from_bytes(message), _Buffer()
         _call(
             "gss_wrap",
             self._context,
@@ -144,7 +144,7 @@ class _Context:
         return _copy_and_release(wrapped)
 
     def unwrap(self, message: bytes) -> bytes:
-        input_token, plain = _Buffer.of(message), _Buffer()
+        input_token, plain = _Buffer.from_bytes(message), _Buffer()
         _call("gss_unwrap", self._context, byref(input_token), byref(plain), None, None)
         return _copy_and_release(plain)
 
@@ -161,7 +161,7 @@ class Acceptor(_Context):
 
     def step(self, token: bytes) -> bytes:
         """Answer a token; the last one sets `initiator`. Raises GssError."""
-        input_token, output_token, source = _Buffer.of(token), _Buffer(), c_void_p()
+        input_token, output_token, source = _Buffer.from_bytes(token), _Buffer(), c_void_p()
         try:
             status = _call(
                 "gss_accept_sec_context", byref(self._context), self._credentials.handle,
@@ -189,7 +189,7 @@ class Initiator(_Context):
 
     def step(self, token: bytes) -> bytes:
         """Answer a token; the last one sets `initiator`. Raises GssError."""
-        input_token, output_token, kerberos = _Buffer.of(token), _Buffer(), _oid(_KERBEROS)
+        input_token, output_token, kerberos = _Buffer.from_bytes(token), _Buffer(), _oid(_KERBEROS)
         try:
             status = _call(
                 "gss_init_sec_context", self._credentials.handle, byref(self._context),

@@ -28,7 +28,7 @@ class UnsecuredValidator:
     now_ms: Callable[[], float]
 
     def validate(self, token: str) -> Token:
-        header, claims, _, signature = parsed(token)
+        header, claims, _, signature = parse(token)
         if signature or header.get("alg") != "none":
             raise TokenRefused("Unsecured JWS with a signature or an algorithm")
         option = self._option
@@ -57,7 +57,7 @@ class SignedValidator:
     issuer: str | None
 
     def validate(self, token: str) -> Token:
-        header, claims, signed, signature = parsed(token)
+        header, claims, signed, signature = parse(token)
         self.verify(header, signed, signature)
         found = _timely(claims, self.now_ms(), self.skew_ms, self.subject_claim)
         if "iat" not in claims:
@@ -71,7 +71,7 @@ class SignedValidator:
         return found
 
 
-def parsed(token: str) -> tuple[dict[str, Any], dict[str, Any], bytes, bytes]:
+def parse(token: str) -> tuple[dict[str, Any], dict[str, Any], bytes, bytes]:
     """Return header, claims, signed bytes and signature. Raises TokenRefused."""
     parts = token.split(".")
     if len(parts) != 3:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from urteil.broker.base.offload import paced, pipelined
+from urteil.broker.base.offload import pipelined, yield_items
 from urteil.broker.security.sanitized_names import desanitize, sanitize
 from urteil.broker.security.sasl.scram import (
     MAX_ITERATIONS,
@@ -74,19 +74,20 @@ class ScramAdmin:
             described = await pipelined(self._describe, names)
             return [user for user in described if user.credentials]
         results = {
-            name: _user_error(name, times) async for name, times in paced(Counter(users).items())
+            name: _user_error(name, times)
+            async for name, times in yield_items(Counter(users).items())
         }
         names = [name for name, error in results.items() if error is None]
         if len(names) >= LISTED_FROM:
             existing = set(await self._configs.entities(USERS))
-            names = [name async for name in paced(names) if sanitize(name) in existing]
+            names = [name async for name in yield_items(names) if sanitize(name) in existing]
         for user in await pipelined(self._describe, names):
             if user.credentials:
                 results[user.user] = user
-        return [user or _unknown(name) async for name, user in paced(results.items())]
+        return [user or _unknown(name) async for name, user in yield_items(results.items())]
 
     async def _describe(self, name: str) -> Described:
-        settings = await self._configs.readable(USERS, sanitize(name))
+        settings = await self._configs.read_or_empty(USERS, sanitize(name))
         known = credentials_in(name, settings)
         return Described(
             name, {kind: known[text] for kind, text in MECHANISMS.items() if text in known}
@@ -96,19 +97,19 @@ class ScramAdmin:
         """Apply all changes of a user or none."""
         async with self._configs.turn:
             by_user: dict[str, list[Upsertion]] = {}
-            async for change in paced(changes):
+            async for change in yield_items(changes):
                 by_user.setdefault(change.user, []).append(change)
             refusals = {}
             has_no_node = has_no_key = False
-            async for user, user_changes in paced(by_user.items()):
+            async for user, user_changes in yield_items(by_user.items()):
                 refusals[user] = refusal = _refusal(user, user_changes)
                 if refusal is None:
                     has_no_node = has_no_node or not is_node_name(sanitize(user))
                     has_no_key = has_no_key or any(one.salted == b"" for one in user_changes)
             error = ErrorCode.UNKNOWN_SERVER_ERROR
             if has_no_node:  # an error of ZooKeeper fails all
-                return [Outcome(user, error, NO_NODE) async for user in paced(by_user)]
-            users = paced(by_user)
+                return [Outcome(user, error, NO_NODE) async for user in yield_items(by_user)]
+            users = yield_items(by_user)
             if has_no_key:  # Java has no such key, so no credential is created
                 return [refusals[user] or Outcome(user, error, NO_KEY) async for user in users]
             return [
@@ -117,7 +118,7 @@ class ScramAdmin:
 
     async def _alter(self, user: str, changes: Sequence[Upsertion]) -> Outcome:
         node = sanitize(user)
-        settings = dict(await self._configs.readable(USERS, node))
+        settings = dict(await self._configs.read_or_empty(USERS, node))
         for change in changes:
             mechanism = MECHANISMS[change.mechanism]
             if change.salted is not None:
@@ -151,7 +152,7 @@ def _unknown(name: str) -> Described:
 
 def _refusal(user: str, changes: Sequence[Upsertion]) -> Outcome | None:
     """The error of the changes by themselves; the last one of several."""
-    wrong = [found for found in map(_wrong, changes) if found is not None]
+    wrong = [found for found in map(_check_upsertion, changes) if found is not None]
     if wrong:
         return wrong[-1]
     if max(Counter(one.mechanism for one in changes).values()) > 1:
@@ -160,7 +161,7 @@ def _refusal(user: str, changes: Sequence[Upsertion]) -> Outcome | None:
     return None
 
 
-def _wrong(change: Upsertion) -> Outcome | None:
+def _check_upsertion(change: Upsertion) -> Outcome | None:
     bad = ErrorCode.UNACCEPTABLE_CREDENTIAL
     if not change.user:
         return Outcome(change.user, bad, EMPTY_NAME)

@@ -32,13 +32,13 @@ class ScramUsers:
         self.find_token: FindToken = lambda *_: None
 
     async def load(self, configs: EntityConfigs) -> None:
-        configs.on_change(self._changed, USERS)
+        configs.on_change(self._apply_change, USERS)
         names = await configs.entities(USERS)
-        found = await asyncio.gather(*(configs.readable(USERS, name) for name in names))
+        found = await asyncio.gather(*(configs.read_or_empty(USERS, name) for name in names))
         for name, settings in zip(names, found, strict=True):
-            self._changed(name, settings)
+            self._apply_change(name, settings)
 
-    def of(self, mechanism: str) -> Find:
+    def lookup(self, mechanism: str) -> Find:
         """Return the lookup of one mechanism."""
 
         def find(name: str, by_token: bool) -> UserCredential | None:
@@ -49,7 +49,7 @@ class ScramUsers:
 
         return find
 
-    def _changed(self, entity: str, settings: Mapping[str, str]) -> None:
+    def _apply_change(self, entity: str, settings: Mapping[str, str]) -> None:
         if "/" in entity:  # settings of a client id of this user
             return
         self._users[desanitize(entity)] = credentials_in(entity, settings)

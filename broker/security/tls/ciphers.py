@@ -24,10 +24,10 @@ def openssl_ciphers(names: Iterable[str]) -> tuple[list[str], bool]:
         raise ValueError(
             f"ssl.cipher.suites: suites of TLS 1.3 are served all together; add {missing}"
         )
-    return [_older(name) for name in names if name not in _NEWEST], bool(newest)
+    return [_openssl_name(name) for name in names if name not in _NEWEST], bool(newest)
 
 
-def _older(name: str) -> str:
+def _openssl_name(name: str) -> str:
     exchange, with_, rest = name.removeprefix("TLS_").partition("_WITH_")
     if not with_ or exchange not in _EXCHANGES:
         raise ValueError(f"ssl.cipher.suites: {name} is not known")

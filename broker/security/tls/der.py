@@ -30,7 +30,7 @@ def values(data: bytes) -> Iterator[tuple[int, bytes]]:
         yield tag, content
 
 
-def inside(data: bytes, tag: int) -> bytes:
+def content_of(data: bytes, tag: int) -> bytes:
     """Return the content of a value with the given tag. Raises ValueError."""
     found, content, _ = read(data)
     if found != tag:
@@ -38,7 +38,7 @@ def inside(data: bytes, tag: int) -> bytes:
     return content
 
 
-def dotted(content: bytes) -> str:
+def object_identifier(content: bytes) -> str:
     """Format an object identifier: `1.2.840.113549`."""
     arcs, value = [], 0
     for byte in content:

@@ -22,7 +22,7 @@ def rfc2253(name: bytes) -> str:
     Attributes without a keyword are written `1.2.840.113549.1.9.1=#1605...`. Raises ValueError for
     a malformed name.
     """
-    parts = [content for _, content in der.values(der.inside(name, der.SEQUENCE))]
+    parts = [content for _, content in der.values(der.content_of(name, der.SEQUENCE))]
     return ",".join(map(_relative, reversed(parts)))
 
 
@@ -33,7 +33,7 @@ def _relative(attributes: bytes) -> str:
 def _attribute(content: bytes) -> str:
     _, identifier, at = der.read(content)
     value = content[at:]
-    oid = der.dotted(identifier)
+    oid = der.object_identifier(identifier)
     tag, text, _ = der.read(value)
     if oid in _KEYWORDS and tag in _ENCODINGS:
         return f"{_KEYWORDS[oid]}={_escape(text.decode(_ENCODINGS[tag]))}"

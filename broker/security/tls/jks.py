@@ -69,8 +69,11 @@ def parse_jks(data: bytes, password: str | None) -> JksStore:
 def unprotect(protected: bytes, password: str) -> bytes:
     """Decrypt a private key; returns PKCS #8 in DER. Raises ValueError, also for a wrong
     password."""
-    parts = list(der.values(der.inside(protected, der.SEQUENCE)))
-    if len(parts) != 2 or der.dotted(der.inside(parts[0][1], der.OBJECT_IDENTIFIER)) != _PROTECTOR:
+    parts = list(der.values(der.content_of(protected, der.SEQUENCE)))
+    if (
+        len(parts) != 2
+        or der.object_identifier(der.content_of(parts[0][1], der.OBJECT_IDENTIFIER)) != _PROTECTOR
+    ):
         raise ValueError("the key is protected in a way that is not JKS's")
     protected_key, secret = parts[1][1], _utf16(password)
     salt, data = protected_key[:_SHA1_BYTES], protected_key[_SHA1_BYTES:-_SHA1_BYTES]

@@ -71,7 +71,7 @@ def _handshake(server: TlsMaterial, client: TlsMaterial) -> None:
     try:
         for _ in range(4):  # more steps than any handshake has
             for one in sides:
-                _go_on(one)
+                _continue_handshake(one)
     except ssl.SSLError as error:
         raise ValueError(
             "A client SSLEngine created with the provided settings can't connect to a server "
@@ -79,7 +79,7 @@ def _handshake(server: TlsMaterial, client: TlsMaterial) -> None:
         ) from None
 
 
-def _go_on(side: ssl.SSLObject) -> None:
+def _continue_handshake(side: ssl.SSLObject) -> None:
     try:
         side.do_handshake()
         side.read(1)  # a TLS 1.3 client learns of its rejection after its own handshake

@@ -141,7 +141,7 @@ class ClusterTokens:
         return token, ErrorCode.NONE
 
     async def _end_in(self, token: Token, period_ms: int) -> ExpiryResult:
-        ends_ms = min(token.max_ms, _long(self._now_ms() + period_ms))
+        ends_ms = min(token.max_ms, _add_as_long(self._now_ms() + period_ms))
         await self._put(replace(token, expires_ms=ends_ms))
         log.info("delegation token %s of %s ends at %d", token.id, token.owner, ends_ms)
         return ErrorCode.NONE, ends_ms
@@ -176,7 +176,7 @@ class ClusterTokens:
                     await self._remove(token)
 
 
-def _long(value: int) -> int:
+def _add_as_long(value: int) -> int:
     """Add as Java does: overflow of 64 bits becomes negative."""
     return (value + 2**63) % 2**64 - 2**63
 

@@ -87,7 +87,7 @@ class TokenTable:
         owner = Principal(USER, entry.token.owner.name, token_authenticated=True)
         return UserCredential(known, owner, entry.token.expires_ms)
 
-    def visible(
+    def visible_tokens(
         self,
         asker: Principal,
         owners: Collection[Principal] | None,

@@ -61,14 +61,14 @@ class _Decoder:
             if version not in spec.versions:
                 variables.append(self.source.constant("default", spec.make_default()))
             elif version in spec.tagged:
-                variables.append(self.source.fresh("tagged"))
+                variables.append(self.source.new_variable("tagged"))
                 tagged.append((spec, variables[-1]))
             else:
                 variables.append(self.field(spec))
         if self.source.flexible:
             self.tag_section(tagged)
         self.flush()
-        result = self.source.fresh("made")
+        result = self.source.new_variable("made")
         make = self.source.constant("make", builder(cls))
         self.source.line(f"{result} = {make}({', '.join(variables)})")
         self.source.line(f"{result}.__class__ = {self.source.constant('frozen', cls)}")
@@ -78,15 +78,15 @@ class _Decoder:
         if spec.is_array:
             return self.array(spec)
         if spec.is_struct:
-            return self.single(spec)
+            return self.read_struct(spec)
         return self.value(spec, spec.element)
 
-    def single(self, spec: Field) -> str:
+    def read_struct(self, spec: Field) -> str:
         """Read a struct. If it may be null, a byte precedes it that is negative for null."""
         assert spec.struct is not None
         if self.source.version not in spec.nullable:
             return self.struct(spec.struct)
-        present, result = self.source.fresh("present"), self.source.fresh("value")
+        present, result = self.source.new_variable("present"), self.source.new_variable("value")
         self.run.append((present, "b"))
         self.flush()
         self.source.line(f"{result} = None")
@@ -96,7 +96,7 @@ class _Decoder:
         return result
 
     def value(self, spec: Field, kind: str) -> str:
-        variable = self.source.fresh("value")
+        variable = self.source.new_variable("value")
         if kind in FIXED:
             self.run.append((variable, FIXED[kind]))
             if kind == "uuid":
@@ -118,7 +118,7 @@ class _Decoder:
         return variable
 
     def array(self, spec: Field) -> str:
-        variable = self.source.fresh("array")
+        variable = self.source.new_variable("array")
         count = self.length("i")
         with self.source.block(f"if {count} < 0:"):
             if self.source.version in spec.nullable:
@@ -138,7 +138,7 @@ class _Decoder:
             source.line(f'{variable} = unpack_from(f">{{{count}}}{form}", data, pos)')
             source.line(f"pos += {count} * {struct.calcsize('>' + form)}")
             return
-        items = source.fresh("items")
+        items = source.new_variable("items")
         source.line(f"{items} = []")
         with source.block(f"for _ in range({count}):"):
             if spec.is_struct:
@@ -152,7 +152,7 @@ class _Decoder:
 
     def length(self, form: str) -> str:
         """Read a length or count with the fixed fields before it; negative means null."""
-        size = self.source.fresh("size")
+        size = self.source.new_variable("size")
         if self.source.flexible:
             self.small_uvarint(size, "read_length")
             with self.source.block("else:"):
@@ -170,7 +170,7 @@ class _Decoder:
 
     def tag_section(self, tagged: list[tuple[Field, str]]) -> None:
         source = self.source
-        count = source.fresh("count")
+        count = source.new_variable("count")
         self.small_uvarint(count)
         for spec, variable in tagged:
             source.line(f"{variable} = {source.constant('default', spec.make_default())}")
@@ -183,7 +183,7 @@ class _Decoder:
 
     def tagged_field(self, tagged: list[tuple[Field, str]]) -> None:
         source = self.source
-        tag, limit = source.fresh("tag"), source.fresh("limit")
+        tag, limit = source.new_variable("tag"), source.new_variable("limit")
         source.line(f"{tag}, pos = read_uvarint(data, pos)")
         source.line(f"{limit}, pos = read_uvarint(data, pos)")
         source.line(f"{limit} += pos")

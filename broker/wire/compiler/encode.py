@@ -94,11 +94,11 @@ class _Encoder:
         if spec.is_array:
             self.array(spec, expression)
         elif spec.is_struct:
-            self.single(spec, expression)
+            self.write_struct(spec, expression)
         else:
             self.value(spec, spec.element, expression)
 
-    def single(self, spec: Field, expression: str) -> None:
+    def write_struct(self, spec: Field, expression: str) -> None:
         """Write a struct. If it may be null, a byte precedes it that is negative for null."""
         assert spec.struct is not None
         if self.source.version not in spec.nullable:
@@ -121,7 +121,7 @@ class _Encoder:
 
     def text(self, spec: Field, kind: str, expression: str) -> None:
         source = self.source
-        data, size = source.fresh("data"), source.fresh("size")
+        data, size = source.new_variable("data"), source.new_variable("size")
         convert = ".encode()" if kind == "string" else ""
         source.line(f"{data} = {expression}")
         if self.source.version in spec.nullable and not spec.is_array:
@@ -138,7 +138,7 @@ class _Encoder:
 
     def records(self, expression: str) -> None:
         source = self.source
-        data, size = source.fresh("data"), source.fresh("size")
+        data, size = source.new_variable("data"), source.new_variable("size")
         source.line(f"{data} = {expression}")
         source.line(f"{size} = records_size({data})")
         self.length(size, "i")
@@ -147,7 +147,7 @@ class _Encoder:
 
     def array(self, spec: Field, expression: str) -> None:
         source = self.source
-        array, count = source.fresh("array"), source.fresh("count")
+        array, count = source.new_variable("array"), source.new_variable("count")
         source.line(f"{array} = {expression}")
         if source.version in spec.nullable:
             source.line(f"{count} = -1 if {array} is None else len({array})")
@@ -163,7 +163,7 @@ class _Encoder:
         if form and spec.element != "uuid":
             source.line(f'{self.add}(pack(f">{{{count}}}{form}", *{array}))')
             return
-        item = source.fresh("item")
+        item = source.new_variable("item")
         with source.block(f"for {item} in {array}:"):
             if spec.is_struct:
                 assert spec.struct is not None
@@ -187,7 +187,7 @@ class _Encoder:
             self.run.append(("0", "B"))
             return
         self.flush()
-        payloads = source.fresh("payloads")
+        payloads = source.new_variable("payloads")
         source.line(f"{payloads} = []")
         for spec in tagged:
             expression = f"{variable}.{spec.name}"
@@ -205,8 +205,8 @@ class _Encoder:
             source.line(f"{self.add}(payload)")
 
     def payload(self, spec: Field, expression: str, payloads: str) -> None:
-        outer, self.add = self.add, self.source.fresh("add")
-        parts = self.source.fresh("parts")
+        outer, self.add = self.add, self.source.new_variable("add")
+        parts = self.source.new_variable("parts")
         self.source.line(f"{parts} = []")
         self.source.line(f"{self.add} = {parts}.append")
         self.field(spec, expression)

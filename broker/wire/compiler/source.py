@@ -46,14 +46,14 @@ class Source:
         yield
         self._indent -= 1
 
-    def fresh(self, stem: str) -> str:
+    def new_variable(self, stem: str) -> str:
         """A new variable name."""
         self._names += 1
         return f"{stem}{self._names}"
 
     def constant(self, stem: str, value: object) -> str:
         """The name of `value` in the function's namespace."""
-        name = self.fresh(stem)
+        name = self.new_variable(stem)
         self.namespace[name] = value
         return name
 

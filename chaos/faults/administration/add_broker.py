@@ -7,7 +7,7 @@ from urteil.chaos.controls import Controls
 from urteil.chaos.faults.base.broker_drain import count_in_sync, drain, reassign
 from urteil.chaos.faults.base.fault import Fault, Proof, describe_stopped_nodes
 from urteil.chaos.faults.base.topic_fault import OWN_CLUSTER
-from urteil.chaos.log_directories import empty
+from urteil.chaos.log_directories import delete_content
 
 
 class AddBroker(Fault):
@@ -28,12 +28,12 @@ class AddBroker(Fault):
         controls.stop(node)
         with controls.disks.open_log_directories(node) as log_dirs:
             for log_dir in log_dirs:
-                empty(log_dir)
+                delete_content(log_dir)
         joined = controls.start(node)
         new = count_in_sync(controls, node) == 0
         reassign(controls, before)
         now = count_in_sync(controls, node)
-        acted = new and now > 0 and node in controls.registered()
+        acted = new and now > 0 and node in controls.registered_brokers()
         text = f"{node}: joined empty as pid {joined.pid}, {now} replicas in sync now"
         return Proof(acted=acted, text=text)
 

@@ -182,7 +182,7 @@ def describe_stopped_nodes(controls: Controls, nodes: Sequence[str]) -> str:
 
 def describe_broken_links(controls: Controls, links: Sequence[Link]) -> str:
     """The links that still have a toxic or carry no response; empty if there is none."""
-    active = controls.net.active()
+    active = controls.net.disturbed_links()
     faulty = [f"{link} is {', '.join(active[link])}" for link in links if link in active]
     silent = [p for p in probe_all(controls, links, timeout_s=HEALED_S) if not p.answered]
     return "; ".join([*faulty, *(probe.detail or f"{probe.link} is silent" for probe in silent)])

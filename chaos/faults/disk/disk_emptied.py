@@ -16,7 +16,7 @@ from urteil.chaos.faults.base.fault import (
     describe_stopped_nodes,
     run_on_all,
 )
-from urteil.chaos.log_directories import empty
+from urteil.chaos.log_directories import delete_content
 from urteil.chaos.observations import NodeState
 
 
@@ -59,4 +59,4 @@ class DiskEmptied(Fault):
 
     def _empty(self, controls: Controls, node: str) -> list[str]:
         with controls.disks.open_log_directories(node) as log_dirs:
-            return [name for log_dir in log_dirs for name in empty(log_dir)]
+            return [name for log_dir in log_dirs for name in delete_content(log_dir)]

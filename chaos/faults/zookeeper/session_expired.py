@@ -44,7 +44,7 @@ class SessionExpired(Fault):
         return f"after {REGISTERED_S:g} s {absent}" if absent else "registered again"
 
     def find_residual_effects(self, controls: Controls) -> str:
-        registered = controls.registered()
+        registered = controls.registered_brokers()
         absent = [node for node in self.targets if node not in registered]
         return f"not registered: {', '.join(absent)}" if absent else ""
 

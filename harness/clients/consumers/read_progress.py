@@ -67,7 +67,7 @@ class ReadProgress:
             slot = (one.topic, one.partition)
             self.reached[slot] = max(self.reached.get(slot, 0), one.after or 0)
 
-    def lacks(self, wanted: Mapping[Slot, int]) -> bool:
+    def is_below(self, wanted: Mapping[Slot, int]) -> bool:
         return any(self.reached.get(slot, 0) < end for slot, end in wanted.items())
 
 
@@ -89,7 +89,7 @@ def await_read(
         return [dict(reader.reached) for reader in readers]
 
     def is_complete(_reached: object) -> bool:
-        return not any(reader.lacks(ends) for reader in readers)
+        return not any(reader.is_below(ends) for reader in readers)
 
     reached = until(read, is_complete, deadline_s=deadline_s, poll_s=POLL_S, patience_s=patience_s)
     return is_complete(reached)

@@ -30,7 +30,7 @@ START_DEADLINE_S = 10.0
 class _Batch(message_accumulator.MessageBatch):  # type: ignore[misc]
     """A fix for aiokafka 0.14, which counts offsets on from the -1 of a duplicate batch."""
 
-    def done(self, base_offset: int, *more: Any) -> None:
+    def complete(self, base_offset: int, *more: Any) -> None:
         if base_offset < 0:
             self.done_noack()
         else:
@@ -113,18 +113,18 @@ class AiokafkaProducer:
                 one.headers,
             )  # fmt: skip
         except (KafkaError, ValueError, AssertionError) as error:
-            self._done(
+            self._complete(
                 completion_without_attempts(
                     Fail, op, type(error).__name__, one.partition, attempts=0
                 )
             )
             return
-        future.add_done_callback(partial(self._on_done, op, one.partition))
+        future.add_done_callback(partial(self._complete_send, op, one.partition))
 
-    def _on_done(self, op: int, partition: int, future: asyncio.Future[Any]) -> None:
+    def _complete_send(self, op: int, partition: int, future: asyncio.Future[Any]) -> None:
         error = asyncio.CancelledError() if future.cancelled() else future.exception()
         if error is not None:
-            self._done(completion_without_attempts(Info, op, type(error).__name__, partition))
+            self._complete(completion_without_attempts(Info, op, type(error).__name__, partition))
             return
         metadata = future.result()
         offset = (
@@ -132,9 +132,9 @@ class AiokafkaProducer:
             if self._acks != 0 and metadata is not None and metadata.offset >= 0
             else None
         )
-        self._done(completion_without_attempts(Ok, op, None, partition, offset))
+        self._complete(completion_without_attempts(Ok, op, None, partition, offset))
 
-    def _done(self, entry: Ok | Fail | Info) -> None:
+    def _complete(self, entry: Ok | Fail | Info) -> None:
         self._journal.write(entry)
         self._room.release()
 

@@ -93,7 +93,7 @@ class Producer:
                 partition=one.partition, timestamp_ms=one.timestamp_ms,
             )  # fmt: skip
         except (KafkaError, AssertionError, ValueError) as error:
-            self._never_sent(op, one.partition, error)
+            self._record_rejected(op, one.partition, error)
             return
         future.add_callback(partial(self._on_ok, op, self._watch, future))
         future.add_errback(partial(self._on_error, op, one.partition, self._watch, future))
@@ -112,7 +112,7 @@ class Producer:
         ):  # close flushes too, and a partition may have no leader
             self._kafka.close(timeout=CLOSE_TIMEOUT_S)
 
-    def _never_sent(self, op: int, partition: int, error: BaseException) -> None:
+    def _record_rejected(self, op: int, partition: int, error: BaseException) -> None:
         """Journal a record that was rejected before it entered a batch."""
         self._room.release()
         self._journal.write(

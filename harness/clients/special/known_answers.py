@@ -54,7 +54,7 @@ class KnownAnswers:
         open at the end of the run is not journaled."""
         invoke_ns = time.monotonic_ns()
         while not self._stop.is_set():
-            node, answer = self._ask(question)
+            node, answer = self._answer_question(question)
             complete_ns = time.monotonic_ns()
             is_right = answer == question.answer
             if is_right or complete_ns > invoke_ns + (LONG_NS if node < 0 else PATIENCE_NS):
@@ -66,7 +66,7 @@ class KnownAnswers:
                 return
             self._stop.wait(RETRY_S)
 
-    def _ask(self, question: Question) -> tuple[int, str]:
+    def _answer_question(self, question: Question) -> tuple[int, str]:
         """Returns the broker and its answer; -1 if the question could not be completed."""
         name = f"{self._spec.client}-{next(self._numbers)}"
         try:

@@ -73,16 +73,16 @@ def read_indexes(segment: Path, layout: Layout) -> Iterator[Row]:
 def _entry(kind: str, base: int, values: tuple[Any, ...], layout: Layout) -> Row:
     if kind == "offset":
         row = {"offset": base + values[0], "position": values[1]}
-        return row | _there(layout, layout.starting_at(values[1]))
+        return row | _columns_of_batch(layout, layout.starting_at(values[1]))
     if kind == "time":
         row = {"offset": base + values[1], "timestamp_ms": values[0]}
-        return row | _there(layout, layout.holding(base + values[1]))
+        return row | _columns_of_batch(layout, layout.holding(base + values[1]))
     row = {"offset": values[3], "producer_id": values[1]}
     control = layout.controls.get(values[3])
-    return row | _there(layout, layout.holding(values[3])) | {"there": control}
+    return row | _columns_of_batch(layout, layout.holding(values[3])) | {"there": control}
 
 
-def _there(layout: Layout, number: int | None) -> Row:
+def _columns_of_batch(layout: Layout, number: int | None) -> Row:
     if number is None:
         return {}
     return {

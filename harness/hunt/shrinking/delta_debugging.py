@@ -26,7 +26,7 @@ def minimise(items: Sequence[T], fails: Callable[[tuple[T, ...]], bool]) -> tupl
         if smaller is not None:
             kept, parts = smaller, 2
             continue
-        rests = [_without(kept, chunks, n) for n in range(len(chunks))] if parts > 2 else []
+        rests = [_without_chunk(kept, chunks, n) for n in range(len(chunks))] if parts > 2 else []
         rest = next((one for one in rests if fails(one)), None)
         if rest is not None:
             kept, parts = rest, max(parts - 1, 2)
@@ -49,5 +49,5 @@ def _split(items: tuple[T, ...], parts: int) -> list[tuple[T, ...]]:
     return [items[a:b] for a, b in pairwise(edges) if a < b]
 
 
-def _without(items: tuple[T, ...], chunks: list[tuple[T, ...]], n: int) -> tuple[T, ...]:
+def _without_chunk(items: tuple[T, ...], chunks: list[tuple[T, ...]], n: int) -> tuple[T, ...]:
     return tuple(one for m, chunk in enumerate(chunks) if m != n for one in chunk)

@@ -27,17 +27,17 @@ def keep_faults(schedule: Schedule, kept: Collection[int]) -> Schedule:
     end_s = 0.0
     calm_s: float | None = None
     for group in _groups(schedule):
-        begin_s = min(_at(faults[n]) for n in group)
+        begin_s = min(_begin_s(faults[n]) for n in group)
         calm_s = begin_s if calm_s is None else calm_s
         lead_s = begin_s - end_s if moved else max(begin_s - end_s, calm_s)
         end_s = max(end_s, max(_latest_end_s(faults[n]) for n in group))
         mine = [n for n in group if n in kept]
         if not mine:
             continue
-        first_s = min(_at(faults[n]) for n in mine)
+        first_s = min(_begin_s(faults[n]) for n in mine)
         shift_s = clock_s + lead_s - first_s
         for n in mine:
-            at_s = round(_at(faults[n]) + shift_s, 3)
+            at_s = round(_begin_s(faults[n]) + shift_s, 3)
             moved[n] = _replace(faults[n], at_s=at_s, played=None)
         clock_s = max(_latest_end_s(moved[n]) for n in mine)
     entries = [
@@ -70,13 +70,13 @@ def fault_seconds(schedule: Schedule) -> float:
     return round(sum(one.duration_s for one in schedule.faults), 1)
 
 
-def _at(one: Entry) -> float:
+def _begin_s(one: Entry) -> float:
     return one.at_s or 0.0
 
 
 def _latest_end_s(one: Entry) -> float:
     """The latest possible end of a fault, waits for events included."""
-    return _at(one) + (one.within_s or 0.0) + one.duration_s
+    return _begin_s(one) + (one.within_s or 0.0) + one.duration_s
 
 
 def _groups(schedule: Schedule) -> list[list[int]]:
@@ -84,8 +84,8 @@ def _groups(schedule: Schedule) -> list[list[int]]:
     timed = [n for n, one in enumerate(schedule.faults) if one.after_acks is None]
     groups: list[list[int]] = []
     end_s = -1.0
-    for n in sorted(timed, key=lambda n: _at(schedule.faults[n])):
-        if _at(schedule.faults[n]) >= end_s:
+    for n in sorted(timed, key=lambda n: _begin_s(schedule.faults[n])):
+        if _begin_s(schedule.faults[n]) >= end_s:
             groups.append([])
         groups[-1].append(n)
         end_s = max(end_s, _latest_end_s(schedule.faults[n]))

@@ -131,8 +131,8 @@ def shrink(
             return run.report("control")
         if not run.shows("as it was", whole):
             return run.report("not reproduced")
-        _fewer(run, whole, until_s)
-        _shorter(run)
+        _remove_faults(run, whole, until_s)
+        _shorten_faults(run)
         _lighter(run)
         if not run.clean("control", run.best):
             return run.report("control")
@@ -142,7 +142,7 @@ def shrink(
         return run.report("budget")
 
 
-def _fewer(run: _Shrinking, whole: Schedule, until_s: float | None) -> None:
+def _remove_faults(run: _Shrinking, whole: Schedule, until_s: float | None) -> None:
     places = tuple(range(len(whole.faults)))
     if until_s is not None:
         early = tuple(n for n in places if (whole.faults[n].at_s or 0.0) <= until_s)
@@ -151,7 +151,7 @@ def _fewer(run: _Shrinking, whole: Schedule, until_s: float | None) -> None:
     minimise(places, lambda kept: run.shows(_fault_names(whole, kept), keep_faults(whole, kept)))
 
 
-def _shorter(run: _Shrinking) -> None:
+def _shorten_faults(run: _Shrinking) -> None:
     for n in range(len(run.best.faults)):
         name = run.best.faults[n].fault
 

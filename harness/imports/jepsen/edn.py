@@ -119,17 +119,17 @@ class _Reader:
                 return self._collection(word)
             if kind == "close":
                 self._closing = word
-                return CLOSE if self._depth else self._stray(word)
+                return CLOSE if self._depth else self._reject_closing(word)
             if kind == "end":
                 return END
             if kind in ("discard", "meta"):
-                self._one("#_" if kind == "discard" else "^")
+                self._read_value("#_" if kind == "discard" else "^")
                 if kind == "meta":
-                    return self._one("metadata")
+                    return self._read_value("metadata")
             else:
-                return self._rarer(kind, word, token)
+                return self._convert_token(kind, word, token)
 
-    def _rarer(self, kind: str, word: str, token: re.Match[str]) -> Any:
+    def _convert_token(self, kind: str, word: str, token: re.Match[str]) -> Any:
         if not word.isascii():
             word = self._decode_word(word, token.start(kind))
         try:
@@ -143,7 +143,7 @@ class _Reader:
             ends = token.end() == len(self._text)
             raise self._error(str(error), token.start(kind), ends=ends) from None
         if kind == "tag":
-            return self._one(f"#{word}")
+            return self._read_value(f"#{word}")
         if kind == "namespace":
             return self._qualified_map(word.lstrip(":"))
         return word if kind == "regex" else Symbol(f"#<{word}>")
@@ -158,7 +158,7 @@ class _Reader:
     def _qualified_map(self, namespace: str) -> dict[Any, Any]:
         """`#:ns{:a 1}`: keywords without a namespace have this one, those in `_` have none."""
         found: dict[Any, Any] = {}
-        for key, value in self._one(f"#:{namespace}").items():
+        for key, value in self._read_value(f"#:{namespace}").items():
             if isinstance(key, (Keyword, Symbol)) and key.startswith("_/"):
                 key = type(key)(key[2:])
             elif isinstance(key, (Keyword, Symbol)) and "/" not in key and namespace:
@@ -166,14 +166,14 @@ class _Reader:
             found[key] = value
         return found
 
-    def _one(self, what: str) -> Any:
+    def _read_value(self, what: str) -> Any:
         value = self.value()
         if value is END or value is CLOSE:
             at = self.at - (value is CLOSE)
             raise self._error(f"nothing behind {what}; expected a value", at, ends=value is END)
         return value
 
-    def _stray(self, word: str) -> Any:
+    def _reject_closing(self, word: str) -> Any:
         raise self._error(f"a {word} that closes nothing; remove it, or add what opens it",
                           self.at - 1)  # fmt: skip
 

@@ -218,7 +218,7 @@ class Import:
         else:
             self.sends.add(row)
 
-    def repeated(self) -> set[int]:
+    def repeated_hashes(self) -> set[int]:
         """The hashes of values that were sent more than once. Different values may share a hash."""
         values = np.sort(np.frombuffer(self._values, np.int64))
         return {int(one) for one in values[1:][values[1:] == values[:-1]]}

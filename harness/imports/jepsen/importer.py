@@ -78,7 +78,7 @@ def load(
         if not found.sends.rows:
             raise HistoryError(f"{path}: no operation :send or :txn sends anything; expected is a "
                                "history of jepsen.tests.kafka")  # fmt: skip
-        if twice := found.repeated():
+        if twice := found.repeated_hashes():
             check_unique(path, found, twice)
     except HistoryError:
         shutil.rmtree(run_dir if made else evidence)

@@ -85,7 +85,7 @@ def load(
     run = _run_of(have["sends"])
     whole = {
         one for one, files in brought.items()
-        if _is_parquet(files) and (one not in NEEDED or _is_whole(one, files))
+        if _is_parquet(files) and (one not in NEEDED or _has_all_columns(one, files))
         if one != "sends" or not any(have[one][name].null_count for name in settings)
     }  # fmt: skip
     stretched = "reads" in have and "pass" not in have["reads"].column_names
@@ -191,7 +191,7 @@ def _add_topic_ids(have: pa.Table, ids: dict[str, set[str]], file: Path) -> pa.T
     )
 
 
-def _is_whole(name: str, files: list[Path]) -> bool:
+def _has_all_columns(name: str, files: list[Path]) -> bool:
     """Whether every part has all columns, in their types."""
     return all(
         column.name in part.names and evidence.castable(part.field(column.name), column)
@@ -208,11 +208,11 @@ def _write(target: Path, have: dict[str, pa.Table], brought: dict[str, list[Path
             for file in brought[name]:
                 shutil.copyfile(file, target / name / file.name)
         else:
-            rows = _ours(have[name], schema) if name in have else schema.empty_table()
+            rows = _convert_types(have[name], schema) if name in have else schema.empty_table()
             pq.write_table(rows, target / name / "part-0.parquet")
 
 
-def _ours(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+def _convert_types(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """The rows in the schema's types. Values too wide for a column keep their type: validation
     reports them."""
     columns = []

@@ -47,15 +47,15 @@ def fill_columns(table: str, have: pa.Table, run: str, settings: Settings) -> pa
         at = have.column_names.index(name)
         have = have.set_column(at, have.schema.field(at), pc.fill_null(have[name], value))
     if table == "sends" and "op" not in names:
-        return _with(have, "op", _row_numbers(have, ("client",), ("invoke_ns",)))
+        return _replace_column(have, "op", _row_numbers(have, ("client",), ("invoke_ns",)))
     if table == "reads" and "poll" not in names:
         order = ("read_ns", "position_in_poll")
-        have = _with(have, "poll", _row_numbers(have, ("client", "session"), order))
+        have = _replace_column(have, "poll", _row_numbers(have, ("client", "session"), order))
     elif table == "reads" and "position_in_poll" not in names:
         places = _row_numbers(have, ("client", "session", "poll"), ("read_ns",))
-        have = _with(have, "position_in_poll", places)
+        have = _replace_column(have, "position_in_poll", places)
     if table == "reads" and "pass" not in names:
-        return _with(have, "pass", _stretches(have))
+        return _replace_column(have, "pass", _stretches(have))
     return have
 
 
@@ -77,7 +77,7 @@ def client_rows(sends: pa.Table, reads: pa.Table | None, run: str, settings: Set
     return pa.Table.from_pylist(list(rows.values()), schema=SCHEMAS["clients"])
 
 
-def _with(have: pa.Table, name: str, values: list[int]) -> pa.Table:
+def _replace_column(have: pa.Table, name: str, values: list[int]) -> pa.Table:
     field = have.schema.field(name)
     return have.set_column(have.column_names.index(name), field, pa.array(values, field.type))
 

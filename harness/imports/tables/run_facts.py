@@ -69,14 +69,14 @@ def describe(
     scenario = Scenario(
         name="elsewhere", about="a history that somebody else recorded", workload=load,
         cluster=ClusterSpec(brokers=3 if "logs" in have else 1, config=DEFAULTS),
-        guarantees=(_own(facts.topics, have),), minimum_acks=1, target="elsewhere",
+        guarantees=(_judged_guarantee(facts.topics, have),), minimum_acks=1, target="elsewhere",
         runtime=IMPORTED,
     )  # fmt: skip
     save(run_dir / "scenario.json", scenario)
     save(run_dir / "run.json", facts)
 
 
-def _own(topics: list[TopicFact], have: Tables) -> str:
+def _judged_guarantee(topics: list[TopicFact], have: Tables) -> str:
     """The guarantee that must be judged."""
     if not all("compact" in topic.config.get("cleanup.policy", "") for topic in topics):
         return "lost_write"

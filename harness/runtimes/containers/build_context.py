@@ -41,7 +41,7 @@ class Context:
         data = text.encode()
         self._put(name, io.BytesIO(data), len(data), 0o644)
 
-    def sealed(self) -> IO[bytes]:
+    def finish(self) -> IO[bytes]:
         """The finished tar, from its beginning. Closing it deletes it."""
         self._tar.close()
         self._file.seek(0)

@@ -37,7 +37,7 @@ def compose_plan() -> PodPlan:
     """The plan of the compose cluster, with ports that stay the same."""
     plan = PodPlan(SUBNET, brokers=3, zookeepers=3)
     plan.published = {
-        (node, port): _outside(plan, node, port)
+        (node, port): _host_address(plan, node, port)
         for node in plan.nodes
         for port in plan.published_ports(node)
     }
@@ -59,7 +59,7 @@ def write_all(folder: Path) -> None:
     (folder / "external.toml").write_text(_external(plan))
 
 
-def _outside(plan: Plan, node: str, port: int) -> Address:
+def _host_address(plan: Plan, node: str, port: int) -> Address:
     place = plan.nodes.index(node)
     if port == plan.ports.toxiproxy:
         return LOCALHOST, API + place

@@ -49,12 +49,12 @@ def connect(url: str | None = None) -> Engine:
     try:
         client = _client(url)
     except (docker.errors.DockerException, requests.RequestException, OSError) as error:
-        raise MissingDependency("docker", _why(error, url)) from error
+        raise MissingDependency("docker", _explain_failure(error, url)) from error
     try:
         return _describe_engine(client)
     except (docker.errors.DockerException, requests.RequestException) as error:
         client.close()
-        raise MissingDependency("docker", _why(error, url)) from error
+        raise MissingDependency("docker", _explain_failure(error, url)) from error
     except MissingDependency:
         client.close()
         raise
@@ -133,7 +133,7 @@ def _too_old(version: str, api: str) -> str:
     )
 
 
-def _why(error: BaseException, url: str | None) -> str:
+def _explain_failure(error: BaseException, url: str | None) -> str:
     """Cause and remedy of a failed connection."""
     said = str(error)
     where = url or os.environ.get("DOCKER_HOST") or "the default socket or docker context"

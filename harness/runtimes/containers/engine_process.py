@@ -27,23 +27,23 @@ def own_daemon(stays: bool, wake: int) -> int:
     try:
         daemon = Daemon.start()
     except (DaemonFailure, OSError) as problem:
-        _say(Started(problem=str(problem)))
+        _report_start(Started(problem=str(problem)))
         return 1
     try:
         daemon.wait_until_it_answers()
-        _say(Started(url=daemon.url, data=str(daemon.data), log=str(daemon.log)))
+        _report_start(Started(url=daemon.url, data=str(daemon.data), log=str(daemon.log)))
         watched = [wake] if stays else [wake, 0]
         while daemon.lives() and not select.select(watched, [], [], POLL_S)[0]:
             continue
     except DaemonFailure as problem:
-        _say(Started(problem=str(problem)))
+        _report_start(Started(problem=str(problem)))
         return 1
     finally:
         daemon.stop()
     return 0
 
 
-def _say(started: Started) -> None:
+def _report_start(started: Started) -> None:
     sys.stdout.buffer.write(msgspec.json.encode(started) + b"\n")
     sys.stdout.buffer.flush()
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -41,14 +41,14 @@ class _Log:
                 words = line.split()
                 if words[:1] == ["--->"] and len(words) == 2:
                     self.seen.append(words[1])
-                    if not cached and self._running:
+                    if not cached and self._creates_image:
                         self.made.append(words[1])
                 cached = words == ["--->", "Using", "cache"]
                 if line.strip() and not line.startswith("Removing intermediate"):
                     self.lines.append(line.rstrip())
 
     @property
-    def _running(self) -> bool:
+    def _creates_image(self) -> bool:
         """Whether the current step created an image: FROM only names one."""
         steps = [line for line in self.lines if line.startswith("Step ")]
         return bool(steps) and " : FROM " not in steps[-1]
@@ -63,7 +63,7 @@ def build(engine: Engine, recipe: Recipe, base: str | None) -> None:
     recipe.fill(context, engine.architecture)
     log = _Log()
     try:
-        with context.sealed() as tar:
+        with context.finish() as tar:
             log.read(engine.client.api.build(**_options(recipe, base, tar)))
     except (docker.errors.DockerException, requests.RequestException) as error:
         log.error = log.error or str(error)

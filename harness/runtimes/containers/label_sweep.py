@@ -28,13 +28,13 @@ def sweep(url: str, label: str) -> None:
     quiet = 0
     while quiet < QUIET_SWEEPS and time.monotonic() < deadline:
         try:
-            quiet = 0 if _swept(url, {"label": label}) else quiet + 1
+            quiet = 0 if _remove_labelled(url, {"label": label}) else quiet + 1
         except (docker.errors.DockerException, requests.RequestException):
             quiet = 0
         time.sleep(POLL_S)
 
 
-def _swept(url: str, wanted: dict[str, str]) -> bool:
+def _remove_labelled(url: str, wanted: dict[str, str]) -> bool:
     """Whether anything had to be removed."""
     client = _client(url)
     try:

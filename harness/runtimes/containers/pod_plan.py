@@ -65,7 +65,7 @@ class PodPlan(Plan):
         return self.published[link.src, ENTRY_PORT + self.index(link.dst)]
 
     def client_address(self, broker: str, port: int) -> Address:
-        inside = self._inside(broker, port)
+        inside = self._proxy_port(broker, port)
         return (broker, inside) if port == self.ports.network else self.published[CLIENT, inside]
 
     def network_zookeeper(self) -> list[str]:
@@ -99,7 +99,7 @@ class PodPlan(Plan):
         """Ports of a pod that the lab or its clients must reach."""
         if node == CLIENT:
             ports = [port for port in self.client_ports if port != self.ports.network]
-            inside = [self._inside(broker, port) for broker in self.brokers for port in ports]
+            inside = [self._proxy_port(broker, port) for broker in self.brokers for port in ports]
         else:
             inside = [int(proxy.listen.rpartition(":")[2]) for proxy in self.entry_proxies(node)]
         if node in self.brokers:
@@ -117,9 +117,9 @@ class PodPlan(Plan):
     def _published_as(self, node: str, port: int) -> int:
         if port == self.ports.metrics:
             return port
-        return ENTRY_PORT if port == self.ports.zookeeper else self._inside(node, port)
+        return ENTRY_PORT if port == self.ports.zookeeper else self._proxy_port(node, port)
 
-    def _inside(self, broker: str, port: int) -> int:
+    def _proxy_port(self, broker: str, port: int) -> int:
         """Where the clients' Toxiproxy listens for a port of a broker."""
         bases = {
             self.ports.client: CLIENT_PORT,
@@ -143,7 +143,7 @@ class PodPlan(Plan):
 
     def _listen(self, link: Link, port: int) -> str:
         if link.src == CLIENT:
-            return f"{EVERYWHERE}:{self._inside(link.dst, port)}"
+            return f"{EVERYWHERE}:{self._proxy_port(link.dst, port)}"
         return super()._listen(link, port)
 
 

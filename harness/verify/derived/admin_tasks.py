@@ -15,11 +15,11 @@ from typing import Any
 
 from urteil.chaos.admin_controls import ActFailed
 from urteil.harness.scenario import RunFacts, Scenario
-from urteil.harness.verify.derived.former_leaders import kept_in_sync
+from urteil.harness.verify.derived.former_leaders import departed_leader_rows
 from urteil.harness.verify.derived.handover import handovers
-from urteil.harness.verify.derived.impact import SECOND_NS, Stretch, acting, load_of
+from urteil.harness.verify.derived.impact import SECOND_NS, Stretch, acting_stretch, load_of
 from urteil.harness.verify.derived.isr_shrinks import fallen_out
-from urteil.harness.verify.derived.leader_balance import given_back
+from urteil.harness.verify.derived.leader_balance import balance_chores
 from urteil.harness.verify.derived.leaderless_partitions import leaderless
 from urteil.harness.verify.derived.small_evidence import Small
 from urteil.harness.verify.derived.state_spans import CLOCK_SLACK_NS, FOREVER_NS
@@ -46,9 +46,9 @@ def admin_task_rows(small: Small, scenario: Scenario, facts: RunFacts) -> list[R
     for calm in _calms(small, end_ns):
         moved_ns = min(calm.end_ns, load_ns)
         for to_ns, rows in (
-            (calm.end_ns, _deletions(_standing(small, calm.end_ns))),
-            (moved_ns, _moves(small, _standing(small, moved_ns), moved_ns, scenario)),
-            (moved_ns, given_back(small, scenario, _standing(small, moved_ns))),
+            (calm.end_ns, _deletions(_last_versions(small, calm.end_ns))),
+            (moved_ns, _moves(small, _last_versions(small, moved_ns), moved_ns, scenario)),
+            (moved_ns, balance_chores(small, scenario, _last_versions(small, moved_ns))),
             (calm.end_ns, fallen_out(small, scenario, calm)),
         ):
             for row in rows:
@@ -59,7 +59,7 @@ def admin_task_rows(small: Small, scenario: Scenario, facts: RunFacts) -> list[R
                     found[key] = row | {"from_ns": from_ns, "to_ns": to_ns, "late": int(late)}
                     found[key]["p"] = small.numbers.get(row["key"])
     unheeded = _ignored_acts(small.ops, list(_calms(small, end_ns)))
-    led = [*leaderless(small, scenario, load_ns), *kept_in_sync(small, end_ns)]
+    led = [*leaderless(small, scenario, load_ns), *departed_leader_rows(small, end_ns)]
     return [*found.values(), *unheeded, *_elections(small), *handovers(small), *led]
 
 
@@ -128,7 +128,7 @@ def _calms(small: Small, end_ns: int) -> Iterator[Stretch]:
     busy = [Stretch(row["at_ns"], row["at_ns"]) for row in present]
     for fault in small.faults:
         if fault["acted"] and fault["fault"] not in OWN:
-            until_ns = FOREVER_NS if "disk" in fault["fault"] else acting(fault).end_ns
+            until_ns = FOREVER_NS if "disk" in fault["fault"] else acting_stretch(fault).end_ns
             busy.append(Stretch(fault["begin_ns"], until_ns if fault["healed_ns"] else FOREVER_NS))
     since_ns = None
     for one in sorted([*busy, Stretch(end_ns, end_ns)], key=lambda one: one.begin_ns):
@@ -144,7 +144,7 @@ def _until(rows: Sequence[Row], at_ns: int) -> list[Row]:
     return sorted(earlier, key=lambda row: int(row["zxid"]))
 
 
-def _standing(small: Small, at_ns: int) -> dict[str, Row]:
+def _last_versions(small: Small, at_ns: int) -> dict[str, Row]:
     """The last version of each znode until then."""
     return {str(row["path"]): row for row in _until(small.states, at_ns)}
 

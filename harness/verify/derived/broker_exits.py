@@ -11,7 +11,7 @@ from pathlib import Path
 
 from urteil.harness.evidence.broker_lives import EXIT_CODE, STARTING, STARTS, WHILE
 from urteil.harness.verify import evidence
-from urteil.harness.verify.derived.impact import acting
+from urteil.harness.verify.derived.impact import acting_stretch
 from urteil.harness.verify.derived.small_evidence import Small
 from urteil.harness.verify.evidence import Row, targets_of
 from urteil.harness.verify.validation import cell_checks
@@ -41,7 +41,7 @@ def exit_rows(run_dir: Path, small: Small) -> list[Row]:
 def _has_other_fault(small: Small, broker: str, row: Row) -> bool:
     """Whether a fault acted then that was not meant for the broker."""
     return any(
-        acting(one).begin_ns <= row["at_ns"] < acting(one).end_ns
+        acting_stretch(one).begin_ns <= row["at_ns"] < acting_stretch(one).end_ns
         for one in small.faults
         if one["acted"] and broker not in targets_of(one)
     )

@@ -30,9 +30,9 @@ from pathlib import Path
 from urteil.harness.scenario import Scenario
 from urteil.harness.verify import evidence
 from urteil.harness.verify.derived.coordinators import Coordinators
-from urteil.harness.verify.derived.coverage import known_ns
-from urteil.harness.verify.derived.deleted_positions import deletions, settled
-from urteil.harness.verify.derived.resume_positions import resumed
+from urteil.harness.verify.derived.coverage import propagated_ns
+from urteil.harness.verify.derived.deleted_positions import deletions, settled_deletions
+from urteil.harness.verify.derived.resume_positions import resumed_members
 from urteil.harness.verify.derived.state_spans import FOREVER_NS
 from urteil.harness.verify.derived.tables import Derived
 from urteil.harness.verify.evidence import Row
@@ -80,7 +80,7 @@ def commit_break_rows(
         evidence.rows(run_dir, "admin_ops"), _numbers(derived)
     ).items():
         writes = positions[group, p].writes
-        writes += settled(group, list(writes), gone, coordinators, scenario)
+        writes += settled_deletions(group, list(writes), gone, coordinators, scenario)
     for (group, p), position in sorted(positions.items()):
         position.writes += [
             Op(expired_ns, read.complete_ns, None)
@@ -89,7 +89,7 @@ def commit_break_rows(
             if (expired_ns := position.held_ns(read) + kept_ns) <= read.complete_ns
         ]
         who = dict(zip(position.reads, position.asked, strict=True))
-        for kind, read, before in _broken(position):
+        for kind, read, before in _contradicted_commits(position):
             begin_ns, end_ns = read.invoke_ns, int(read.complete_ns)
             found.append(
                 {"kind": kind, "p": p, "grp": group, "at_ns": begin_ns, "until_ns": end_ns}
@@ -113,7 +113,7 @@ def _resumed_below(
     known: Coordinators,
     kept_ns: int,
 ) -> Iterator[Row]:
-    for one in resumed(run_dir) if positions else ():
+    for one in resumed_members(run_dir) if positions else ():
         client, session, topic_id, partition = one.member
         p = numbers.get((topic_id, partition))
         position = positions.get((one.group, -1 if p is None else p))
@@ -122,7 +122,7 @@ def _resumed_below(
         read = Op(one.given_ns, one.read_ns, one.offset, is_read=True)
         if position.held_ns(read) + kept_ns <= read.complete_ns:
             continue
-        before = gone_back_from(position.writes, read)
+        before = undercut_position(position.writes, read)
         if before is not None:
             yield (
                 {"kind": "resumed", "p": p, "grp": one.group, "at_ns": one.given_ns}
@@ -190,7 +190,7 @@ class Markers:
         """For a commit that was acknowledged in a transaction."""
         end_ns = int(max(row["complete_ns"], row["invoke_ns"]))
         after_ns = self._next_end.get((row["client"], row["session"], row["txn"]), FOREVER_NS)
-        return max(end_ns, min(after_ns, known_ns(end_ns, self._faults)))
+        return max(end_ns, min(after_ns, propagated_ns(end_ns, self._faults)))
 
 
 def _is_done(row: Row) -> bool:
@@ -215,15 +215,15 @@ def _add(position: Position, table: str, row: Row, markers: Markers) -> None:
             position.writes.append(Op(row["invoke_ns"], math.inf, row["offset"]))
 
 
-def _broken(position: Position) -> Iterator[tuple[str, Op, int | None]]:
+def _contradicted_commits(position: Position) -> Iterator[tuple[str, Op, int | None]]:
     """Kind, answer, and the commit that was acknowledged before it."""
-    ends = sorted((op.complete_ns, _answer(op)) for op in position.writes if op.known)
+    ends = sorted((op.complete_ns, _answer(op)) for op in position.writes if op.is_complete)
     highest = list(accumulate((value for _, value in ends), max))
     times = [end for end, _ in ends]
     for read in position.reads:
         n = bisect_left(times, read.invoke_ns)
         if n and highest[n - 1] > _answer(read):
-            before = gone_back_from(position.writes, read)
+            before = undercut_position(position.writes, read)
             if before is not None:
                 yield "went back", read, before
     try:
@@ -236,7 +236,7 @@ def _broken(position: Position) -> Iterator[tuple[str, Op, int | None]]:
         yield "register", read, ends[n - 1][1] if n else None
 
 
-def gone_back_from(writes: list[Op], read: Op) -> int | None:
+def undercut_position(writes: list[Op], read: Op) -> int | None:
     """The highest position acknowledged before `read` and above its answer, when no commit since,
     not even an unknown one, was as low as that answer."""
     low = [op for op in writes if _answer(op) <= _answer(read)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from urteil.harness.verify.derived.impact import Stretch, acting
+from urteil.harness.verify.derived.impact import Stretch, acting_stretch
 from urteil.harness.verify.derived.tables import Derived
 from urteil.harness.verify.evidence import Row, targets_of
 
@@ -40,7 +40,7 @@ class Coordinators:
     _faults: list[Row] = field(default_factory=list)
 
     @classmethod
-    def of(cls, derived: Derived) -> Coordinators:
+    def derive(cls, derived: Derived) -> Coordinators:
         found = cls(_faults=[fault for fault in derived.faults if fault["acted"]])
         places = {
             part["p"]: part["partition"] for part in derived.parts if part["topic"] == OFFSETS_TOPIC
@@ -62,9 +62,9 @@ class Coordinators:
         leads = {s["leader"] for s in spans if Stretch(s["begin_ns"], s["end_ns"]).meets(asked)}
         for span in spans:
             former, ended_ns = span["leader"], span["end_ns"]
-            if ended_ns > end_ns or former in leads or former < 0 or self._dead(former, asked):
+            if ended_ns > end_ns or former in leads or former < 0 or self._was_dead(former, asked):
                 continue
-            if self._dead(former, Stretch(ended_ns, ended_ns + SLACK_NS)):
+            if self._was_dead(former, Stretch(ended_ns, ended_ns + SLACK_NS)):
                 continue  # who comes back was never in that office
             heard_ns = ended_ns + GRACE_NS
             if begin_ns < heard_ns or any(self._blinds(f, former, asked) for f in self._faults):
@@ -76,7 +76,7 @@ class Coordinators:
         from its followers what it wrote."""
         asked = Stretch(begin_ns - SLACK_NS, end_ns + SLACK_NS)
         if not self._spans or any(
-            acting(fault).meets(asked) and fault["fault"] not in OF_CLIENTS
+            acting_stretch(fault).meets(asked) and fault["fault"] not in OF_CLIENTS
             for fault in self._faults
         ):
             return False
@@ -84,18 +84,18 @@ class Coordinators:
         met = [s for s in spans if Stretch(s["begin_ns"], s["end_ns"]).meets(asked)]
         return len({span["leader_epoch"] for span in met}) == 1
 
-    def _dead(self, broker: int, asked: Stretch) -> bool:
+    def _was_dead(self, broker: int, asked: Stretch) -> bool:
         return any(
             fault["fault"] in DEATHS
             and f"b{broker}" in targets_of(fault)
-            and acting(fault).begin_ns <= asked.begin_ns
-            and (fault["end_ns"] or acting(fault).end_ns) >= asked.end_ns
+            and acting_stretch(fault).begin_ns <= asked.begin_ns
+            and (fault["end_ns"] or acting_stretch(fault).end_ns) >= asked.end_ns
             for fault in self._faults
         )
 
     def _blinds(self, fault: Row, broker: int | None, asked: Stretch) -> bool:
         """Whether a fault other than its death could keep news from `broker` (None: from any)."""
-        window = acting(fault)
+        window = acting_stretch(fault)
         late = Stretch(window.begin_ns, window.end_ns + GRACE_NS)
         if fault["fault"] in DEATHS or not late.meets(asked):
             return False

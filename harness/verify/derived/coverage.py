@@ -9,7 +9,7 @@ from pathlib import Path
 from urteil.harness.verify.derived.coordinators import DEATHS, GRACE_NS
 from urteil.harness.verify.derived.harm import Harm, losses, with_losses
 from urteil.harness.verify.derived.lineage import agreed_end
-from urteil.harness.verify.derived.lost_epochs import began, lost_epochs
+from urteil.harness.verify.derived.lost_epochs import first_offsets, lost_epochs
 from urteil.harness.verify.derived.state_spans import FOREVER_NS, NO_OFFSET, Span, floors
 from urteil.harness.verify.evidence import Row, targets_of
 
@@ -26,7 +26,7 @@ def lay_floors(
     leader = next((row for row in logs if row["broker"] == part["final_leader"]), None)
     starts = _starts_ever(leader) if leader else {}
     reigns = lost_epochs(spans, starts) if leader else []
-    taken = began(run_dir, part["topic_id"], part["partition"], reigns)
+    taken = first_offsets(run_dir, part["topic_id"], part["partition"], reigns)
     lost = losses(spans, hurt)
     log_end = leader["log_end"] if leader else 0
     found = with_losses(floors(spans, starts, log_end, taken), lost)
@@ -40,12 +40,12 @@ def lay_floors(
         "unclean_floor": unclean_floor,
         "last_epoch_ns": max(begun[1:], default=None),
         "lost_floor": min((one.floor for one in lost), default=None),
-        "spoilt_ns": max((known_ns(at_ns, faults) for at_ns in spoilt), default=None),
+        "spoilt_ns": max((propagated_ns(at_ns, faults) for at_ns in spoilt), default=None),
     }
     return [{"p": part["p"]} | floor.row() for floor in found]
 
 
-def known_ns(at_ns: int, faults: list[Row]) -> int:
+def propagated_ns(at_ns: int, faults: list[Row]) -> int:
     """When everybody knows of what was done at `at_ns`: who led before, and who had read it. The
     death of a broker keeps that from nobody."""
     heard_ns = at_ns + GRACE_NS

@@ -30,7 +30,7 @@ from urteil.harness.verify.derived.digraph import (
     Node,
     components,
     path,
-    reaching,
+    reachable_ends,
     successors,
 )
 from urteil.harness.verify.evidence import Row
@@ -67,7 +67,7 @@ def cycle_rows(
     run_dir: Path, txns: Iterable[Row], numbers: Mapping[tuple[str, int], int]
 ) -> tuple[list[Row], list[Row]]:
     """Rows of `cycles`, and of `graph`: how many edges of each kind there are."""
-    alive = {_of(txn): txn for txn in txns if txn["fate"] != "aborted"}
+    alive = {_transaction_of(txn): txn for txn in txns if txn["fate"] != "aborted"}
     if not alive:
         return [], []
     order = sorted(alive)
@@ -80,12 +80,12 @@ def cycle_rows(
     return cycles, edges
 
 
-def _of(row: Row) -> Txn:
+def _transaction_of(row: Row) -> Txn:
     return row["client"], row["session"], row["txn"]
 
 
 def _graph(run_dir: Path, txns: Sequence[Row], numbers: Mapping[tuple[str, int], int]) -> Graph:
-    nodes = {_of(txn): node for node, txn in enumerate(txns)}
+    nodes = {_transaction_of(txn): node for node, txn in enumerate(txns)}
     writes: dict[int, list[tuple[int, Node]]] = defaultdict(list)
     wrote: dict[str, Node] = {}
     unplaced: dict[str, Node] = {}
@@ -97,7 +97,7 @@ def _graph(run_dir: Path, txns: Sequence[Row], numbers: Mapping[tuple[str, int],
                 unplaced[value_id] = node
             elif partition in numbers:
                 writes[numbers[partition]].append((offset, node))
-    hasty = _hasty(run_dir)
+    hasty = _uncommitted_sessions(run_dir)
     for value_id, (partition, offset) in _places(run_dir, unplaced, txns, hasty).items():
         if partition in numbers:
             writes[numbers[partition]].append((offset, unplaced[value_id]))
@@ -149,7 +149,7 @@ def _places(
     return found
 
 
-def _hasty(run_dir: Path) -> set[tuple[str, int]]:
+def _uncommitted_sessions(run_dir: Path) -> set[tuple[str, int]]:
     """Sessions that say that they read uncommitted records."""
     rows = evidence.rows(run_dir, "clients")
     return {(row["client"], row["session"]) for row in rows if row["isolation"] == UNCOMMITTED}
@@ -178,7 +178,7 @@ def _rows(run_dir: Path, table: str, *more: str) -> Iterator[tuple[Any, ...]]:
     """
     columns = ["client", "session", "txn", "topic_id", "partition", "offset", "value_id", *more]
     for part in evidence.files(run_dir, table):
-        if not (groups := _within(part)):
+        if not (groups := _transactional_row_groups(part)):
             continue
         for batch in pq.ParquetFile(part).iter_batches(row_groups=groups, columns=columns):
             rows = batch.filter(batch["txn"].is_valid())
@@ -187,7 +187,7 @@ def _rows(run_dir: Path, table: str, *more: str) -> Iterator[tuple[Any, ...]]:
 
 
 @once_a_version_of_any_size
-def _within(part: Path) -> list[int]:
+def _transactional_row_groups(part: Path) -> list[int]:
     """The row groups that may have rows within transactions, by their statistics."""
     metadata = evidence.footer(part)
     if "txn" not in metadata.schema.names:
@@ -246,7 +246,7 @@ def _read_skews(graph: Graph) -> Iterator[tuple[str, list[Node], Place]]:
     as long as `VISITED` permits."""
     tried = sorted(graph.rw)[:TRIED]
     after = successors({*graph.ww, *graph.early, *graph.wr})
-    leads = reaching(after, components(after), [left for left, _ in tried])
+    leads = reachable_ends(after, components(after), [left for left, _ in tried])
     reported = visited = 0
     for n, (left, right) in enumerate(tried):
         bit = 1 << n

@@ -43,7 +43,7 @@ def deletions(ops: Iterable[Row], numbers: Mapping[Key, int]) -> dict[Key, list[
     return found
 
 
-def settled(
+def settled_deletions(
     group: str, commits: list[Op], gone: list[Op], known: Coordinators, scenario: Scenario
 ) -> list[Op]:
     """The deletions of one committed offset among its `commits`, with commits that may undo them:
@@ -55,7 +55,7 @@ def settled(
             for op in commits
             if op.invoke_ns < one.complete_ns and op.complete_ns > one.invoke_ns
         ]
-        firm = one.known and not beside
+        firm = one.is_complete and not beside
         found.append(one if firm else Op(one.invoke_ns, math.inf, None))
         until_ns = one.complete_ns + in_sync_ns(scenario)
         if firm and known.is_steady(group, one.invoke_ns, int(until_ns)):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from urteil.harness.scenario import TopicFact
-from urteil.harness.verify.derived.impact import acting
+from urteil.harness.verify.derived.impact import acting_stretch
 from urteil.harness.verify.derived.retention_promises import trims
 from urteil.harness.verify.evidence import Row, targets_of
 
@@ -57,5 +57,5 @@ def _offset(op: Row, name: str, partition: int) -> int | None:
 def _ended_brokers(faults: Iterable[Row], since_ns: int) -> Iterator[str]:
     """Brokers that may have been ended since then."""
     for fault in faults:
-        if str(fault["fault"]).startswith(ENDING) and acting(fault).end_ns > since_ns:
+        if str(fault["fault"]).startswith(ENDING) and acting_stretch(fault).end_ns > since_ns:
             yield from targets_of(fault)

@@ -33,19 +33,24 @@ from urteil.harness.verify.derived.harm import flushed_ns, harms
 from urteil.harness.verify.derived.leftovers import leftover_rows
 from urteil.harness.verify.derived.member_departures import departure_rows
 from urteil.harness.verify.derived.members import member_rows
-from urteil.harness.verify.derived.partitions import administered, late_begin, part_row, segments
+from urteil.harness.verify.derived.partitions import (
+    administrators_changes,
+    late_begin,
+    part_row,
+    segments,
+)
 from urteil.harness.verify.derived.quota_limits import quota_rows
-from urteil.harness.verify.derived.retention_promises import settled
-from urteil.harness.verify.derived.shortened_retention import shortened
+from urteil.harness.verify.derived.retention_promises import retention_columns
+from urteil.harness.verify.derived.shortened_retention import shortened_columns
 from urteil.harness.verify.derived.small_evidence import (
     Key,
     Small,
     assigned_ever,
     assigned_last,
     assigned_least,
+    never_leading_replicas,
     read,
     sort_passes,
-    unasked,
 )
 from urteil.harness.verify.derived.state_spans import FOREVER_NS, Span
 from urteil.harness.verify.derived.static_rejoins import rejoin_rows
@@ -82,7 +87,7 @@ def derive(
     short: set[str] = set()
     for place in _places(small, damaged, found.tables["answers"]):
         short |= {f"{row['topic']}-{row['partition']}" for row in place.stopped}
-        found.unasked += place.unasked()
+        found.unasked += place.never_leading_replicas()
         _add_place(found.tables, place, small, run_dir, scenario, facts)
     found.short = sorted(short)
     _add_clients(found.tables, run_dir, small, scenario, facts)
@@ -130,9 +135,13 @@ class _Place:
         """Each final pass that counts as proof, with its bit."""
         return [(1 << index, row) for index, row in enumerate(self.whole[:MASK_BITS])]
 
-    def unasked(self) -> list[str]:
+    def never_leading_replicas(self) -> list[str]:
         """Replicas that led no final pass."""
-        return [] if self.topic is None else unasked(self.topic, self.key[1], self.logs, self.whole)
+        return (
+            []
+            if self.topic is None
+            else never_leading_replicas(self.topic, self.key[1], self.logs, self.whole)
+        )
 
 
 def _places(small: Small, damaged: frozenset[str], answered: list[Row]) -> Iterator[_Place]:
@@ -195,12 +204,12 @@ def _part(
         place.key, place.p, place.topic, scenario, place.spans, place.logs, place.whole,
         place.assigned,
     )  # fmt: skip
-    part |= {"gone": int(place.key in small.gone)} | administered(part, small.ops)
+    part |= {"gone": int(place.key in small.gone)} | administrators_changes(part, small.ops)
     hurt = harms(small.faults, part["topic"], place.key[1])
     tables["floors"] += lay_floors(run_dir, part, place.spans, place.logs, hurt, small.faults)
-    part |= settled(place.topic, scenario, facts, small.faults, small.ops)
+    part |= retention_columns(place.topic, scenario, facts, small.faults, small.ops)
     part["flushed_ns"] = flushed_ns(place.spans, hurt, part.pop("flush_ns"))
-    part |= shortened(place.topic, small.ops, small.faults, part["ends_ns"])
+    part |= shortened_columns(place.topic, small.ops, small.faults, part["ends_ns"])
     part |= deletions(small.ops, small.faults, place.topic, place.key[1])
     part |= segments(place.logs, part["final_leader"])
     part["read_log"] |= int(part["ours"] and small.read_stands(facts))

@@ -94,7 +94,9 @@ def path(
     return way[::-1], len(before)
 
 
-def reaching(after: Graph, component: Mapping[Node, int], ends: Sequence[Node]) -> dict[Node, int]:
+def reachable_ends(
+    after: Graph, component: Mapping[Node, int], ends: Sequence[Node]
+) -> dict[Node, int]:
     """For each node a set of bits: bit n is set where the node leads to `ends[n]`.
 
     `component` is that of `after`, in its order.

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 
 from urteil.harness.clients.spec import transaction_timeout_ms
 from urteil.harness.scenario import Scenario
-from urteil.harness.verify.derived.impact import Stretch, acting
+from urteil.harness.verify.derived.impact import Stretch, acting_stretch
 from urteil.harness.verify.evidence import Row
 
 SHUT_OUT = frozenset({"_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"})
@@ -29,7 +29,7 @@ LATE_NS = 10_000 * _MS_NS
 """How long after a fault of the network was healed what it held back may still arrive."""
 
 
-def cut_short(
+def early_aborts(
     txns: Sequence[Row], clients: Sequence[Row], faults: Sequence[Row], scenario: Scenario
 ) -> dict[tuple[str, int, int], int]:
     """Client, session and number of each, with CUT_SHORT or FORGOTTEN."""
@@ -47,7 +47,7 @@ def cut_short(
         and (txn["error"] == UNKNOWN_ID if _is_raw(txn, sole) else txn["error"] in SHUT_OUT)
         and None not in (txn["init_invoke_ns"], txn["begin_ns"], txn["end_ns"])
         and txn["end_ns"] - txn["begin_ns"] < timeout_ns
-        and not any(acting(fault).meets(_life(txn)) for fault in faults)
+        and not any(acting_stretch(fault).meets(_life(txn)) for fault in faults)
     }
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from urteil.harness.scenario import IMPORTED, RunFacts, Scenario
 from urteil.harness.verify import evidence
 from urteil.harness.verify.derived.coordinators import OFFSETS_TOPIC
-from urteil.harness.verify.derived.impact import Stretch, acting
+from urteil.harness.verify.derived.impact import Stretch, acting_stretch
 from urteil.harness.verify.derived.small_evidence import Small
 from urteil.harness.verify.derived.undisturbed_intervals import (
     Who,
@@ -36,7 +36,7 @@ def eviction_rows(run_dir: Path, small: Small, scenario: Scenario, facts: RunFac
     session_ns = session_timeout_ns(scenario)
     limit_ns, disturbed = end_of_load_ns(facts), _disturbances(small, session_ns + SLACK_NS)
     lost = {
-        who: (p, [at for at in times if at < limit_ns and not _during(at, disturbed)])
+        who: (p, [at for at in times if at < limit_ns and not _is_disturbed(at, disturbed)])
         for who, (p, times) in _eviction_times(run_dir, small).items()
     }
     lost = {who: losses for who, losses in lost.items() if len(losses[1]) >= TIMES}
@@ -71,14 +71,14 @@ def _eviction_times(run_dir: Path, small: Small) -> dict[Who, tuple[int, list[in
 
 def _disturbances(small: Small, after_ns: int) -> list[Stretch]:
     """Every fault and every change of a coordinator, each with so much time after it."""
-    found = [acting(fault) for fault in small.faults]
+    found = [acting_stretch(fault) for fault in small.faults]
     for spans in small.spans.values():
         if spans[0].topic == OFFSETS_TOPIC:
             found += [Stretch(one.begin_ns, one.begin_ns) for one in spans if one.begins_epoch]
     return [Stretch(one.begin_ns, one.end_ns + after_ns) for one in found]
 
 
-def _during(at_ns: int, disturbed: list[Stretch]) -> bool:
+def _is_disturbed(at_ns: int, disturbed: list[Stretch]) -> bool:
     return any(one.begin_ns <= at_ns <= one.end_ns for one in disturbed)
 
 

@@ -10,16 +10,16 @@ from urteil.harness.scenario import RunFacts, Scenario
 from urteil.harness.verify.derived.impact import (
     SECOND_NS,
     Stretch,
-    acting,
+    acting_stretch,
+    healthy_again_ns,
     load_of,
     unhealthy,
-    whole_again_ns,
 )
 from urteil.harness.verify.derived.partitions import setting
 from urteil.harness.verify.derived.quota_limits import QUOTA
 from urteil.harness.verify.derived.state_spans import FOREVER_NS
 from urteil.harness.verify.derived.tables import Derived
-from urteil.harness.verify.derived.undisturbed_intervals import between, end_of_load_ns
+from urteil.harness.verify.derived.undisturbed_intervals import end_of_load_ns, undisturbed_between
 from urteil.harness.verify.evidence import Row, targets_of
 
 _FRESH_METADATA_NS = 3 * SECOND_NS
@@ -35,10 +35,10 @@ def resumption_rows(derived: Derived, scenario: Scenario, clients: Sequence[Row]
         return []
     if any(fault["fault"] == QUOTA for fault in derived.faults):
         return []  # which may hold up clients when it is gone, too
-    last = max(derived.faults, key=lambda fault: acting(fault).end_ns)
+    last = max(derived.faults, key=lambda fault: acting_stretch(fault).end_ns)
     bad = unhealthy(derived)
-    healed_ns = acting(last).end_ns
-    whole_ns = None if healed_ns >= FOREVER_NS else whole_again_ns(bad, healed_ns)
+    healed_ns = acting_stretch(last).end_ns
+    whole_ns = None if healed_ns >= FOREVER_NS else healthy_again_ns(bad, healed_ns)
     ends = [
         row["end_ns"]
         for row in clients
@@ -62,7 +62,7 @@ def quiet_rows(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Ro
     return [
         {"p": part["p"], "from_ns": one.begin_ns, "to_ns": one.end_ns}
         | {"bound_ns": _bound_ns(scenario)}
-        for one in _quiet(derived, scenario, facts)
+        for one in _healthy_stretches(derived, scenario, facts)
         for part in derived.parts
         if part["ours"] and not part["gone"]
     ]
@@ -73,7 +73,7 @@ def standstill_rows(derived: Derived, scenario: Scenario, facts: RunFacts) -> li
     positions and of those that move none: how many `ended` as their client asked, and how many
     others were `tried`, by how many `clients`. Who was shut out says nothing."""
     found = []
-    for one in _quiet(derived, scenario, facts):
+    for one in _healthy_stretches(derived, scenario, facts):
         since_ns = one.end_ns - _bound_ns(scenario)
         by_group: dict[str | None, list[Row]] = defaultdict(list)
         for row in derived.tables["txn_p"]:
@@ -90,13 +90,13 @@ def standstill_rows(derived: Derived, scenario: Scenario, facts: RunFacts) -> li
     return found
 
 
-def _quiet(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Stretch]:
+def _healthy_stretches(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Stretch]:
     """Stretches of the load in which no fault acts and every replica is in sync, if they are long
     enough for a statement."""
     if any(fault["fault"] == QUOTA for fault in derived.faults) or not derived.tables.get("spans"):
         return []
-    busy = [*map(acting, derived.faults), *unhealthy(derived)]
-    found = between(busy, load_of(facts).begin_ns, end_of_load_ns(facts))
+    busy = [*map(acting_stretch, derived.faults), *unhealthy(derived)]
+    found = undisturbed_between(busy, load_of(facts).begin_ns, end_of_load_ns(facts))
     return [one for one in found if one.end_ns - one.begin_ns >= _bound_ns(scenario)]
 
 

@@ -14,7 +14,7 @@ SETTLES_NS = 5 * SECOND_NS
 _IDS = "/brokers/ids/"
 
 
-def kept_in_sync(small: Small, end_ns: int) -> Iterator[Row]:
+def departed_leader_rows(small: Small, end_ns: int) -> Iterator[Row]:
     """Rows of the derived table `chores`, one for each election after a leader whose registration
     was gone by then, in ZooKeeper's order; late where the next ISR has it.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from urteil.harness.verify.derived.impact import SECOND_NS, Stretch, acting
+from urteil.harness.verify.derived.impact import SECOND_NS, Stretch, acting_stretch
 from urteil.harness.verify.derived.small_evidence import Small
 from urteil.harness.verify.evidence import Row, targets_of
 
@@ -36,7 +36,7 @@ def handovers(small: Small) -> Iterator[Row]:
             left = row["version"] == -1
             near = [one for one, ns in changes if ns > at_ns - ALONE_NS and one != path]
             if left and broker in present and not near and _is_polite(small, broker, at_ns):
-                yield from _of(small, broker, at_ns, states, present - {broker})
+                yield from _rows_of_broker(small, broker, at_ns, states, present - {broker})
             present = present - {broker} if left else present | {broker}
         if path.startswith((_IDS, "/controller")):
             changes.append((path, at_ns))
@@ -45,7 +45,7 @@ def handovers(small: Small) -> Iterator[Row]:
 def _is_polite(small: Small, broker: int, at_ns: int) -> bool:
     """Whether a fault that ends brokers in an orderly way had begun, and no other one acts."""
     at = Stretch(at_ns - ALONE_NS, at_ns + 1)
-    near = [one for one in small.faults if one["acted"] and acting(one).meets(at)]
+    near = [one for one in small.faults if one["acted"] and acting_stretch(one).meets(at)]
     return len(near) == 1 and (
         near[0]["fault"] in POLITE
         and f"b{broker}" in targets_of(near[0])
@@ -54,7 +54,7 @@ def _is_polite(small: Small, broker: int, at_ns: int) -> bool:
     )
 
 
-def _of(
+def _rows_of_broker(
     small: Small, broker: int, at_ns: int, states: dict[str, Row], others: set[int]
 ) -> Iterator[Row]:
     for state in states.values():

@@ -33,7 +33,7 @@ class Stretch:
         return self.begin_ns < other.end_ns and other.begin_ns < self.end_ns
 
 
-def acting(fault: Row) -> Stretch:
+def acting_stretch(fault: Row) -> Stretch:
     """The time in which a fault could act, until its healing was done."""
     return Stretch(fault["begin_ns"], fault["healed_ns"] or fault["end_ns"] or FOREVER_NS)
 
@@ -42,18 +42,18 @@ def windows(derived: Derived) -> list[Row]:
     """Rows of the derived table `windows`: when each fault could act, and the broker that was
     `away` where that is all that it did."""
     return [
-        {"n": n, "begin_ns": acting(fault).begin_ns, "end_ns": acting(fault).end_ns}
-        | {"away": _away(fault)}
+        {"n": n, "begin_ns": acting_stretch(fault).begin_ns, "end_ns": acting_stretch(fault).end_ns}
+        | {"away": _ended_broker(fault)}
         for n, fault in enumerate(derived.faults)
     ]
 
 
-def _away(fault: Row) -> int | None:
+def _ended_broker(fault: Row) -> int | None:
     gone = targets_of(fault) if fault["fault"] in _ABSENCES else ()
     return int(gone[0].removeprefix("b")) if len(gone) == 1 and BROKER.fullmatch(gone[0]) else None
 
 
-def _ailing(derived: Derived) -> list[Row]:
+def _unhealthy_versions(derived: Derived) -> list[Row]:
     """Versions of states in which a partition of the run had no leader or not its full ISR."""
     ours = {part["p"]: part["replication"] for part in derived.parts if part["ours"]}
     return [
@@ -66,7 +66,7 @@ def _ailing(derived: Derived) -> list[Row]:
 def unhealthy(derived: Derived) -> list[Stretch]:
     """When some partition of the run had no leader or not its full ISR, merged and in order."""
     bad = sorted(
-        (Stretch(span["begin_ns"], span["end_ns"]) for span in _ailing(derived)),
+        (Stretch(span["begin_ns"], span["end_ns"]) for span in _unhealthy_versions(derived)),
         key=lambda stretch: stretch.begin_ns,
     )
     merged: list[Stretch] = []
@@ -78,7 +78,7 @@ def unhealthy(derived: Derived) -> list[Stretch]:
     return merged
 
 
-def whole_again_ns(bad: Sequence[Stretch], since_ns: int) -> int | None:
+def healthy_again_ns(bad: Sequence[Stretch], since_ns: int) -> int | None:
     """The first moment from `since_ns` on with the cluster whole; None when it never was."""
     for stretch in bad:
         if stretch.begin_ns <= since_ns < stretch.end_ns:
@@ -101,11 +101,11 @@ def recoveries(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Ro
         healed_ns = fault["healed_ns"]
         if healed_ns is None or not known:
             continue
-        whole_ns = whole_again_ns(bad, healed_ns)
+        whole_ns = healthy_again_ns(bad, healed_ns)
         until = whole_ns or healed_ns + int(scenario.recovery_deadline_s * SECOND_NS)
         is_known = whole_ns is not None or until <= watched_ns
         alone = not any(
-            acting(other).meets(Stretch(healed_ns, max(until, healed_ns + 1)))
+            acting_stretch(other).meets(Stretch(healed_ns, max(until, healed_ns + 1)))
             for m, other in enumerate(derived.faults)
             if m != n
         )
@@ -128,7 +128,7 @@ def _last_p(derived: Derived, healed_ns: int, whole_ns: int) -> int | None:
     """The partition that was whole last."""
     late = [
         (min(span["end_ns"], whole_ns), -span["p"])
-        for span in _ailing(derived)
+        for span in _unhealthy_versions(derived)
         if span["end_ns"] > healed_ns and span["begin_ns"] < whole_ns
     ]
     return -max(late)[1] if late else None
@@ -142,8 +142,8 @@ def trials(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Row]:
     load = load_of(facts)
     found = []
     for n, fault in enumerate(derived.faults):
-        window = acting(fault)
-        others = [acting(other) for m, other in enumerate(derived.faults) if m != n]
+        window = acting_stretch(fault)
+        others = [acting_stretch(other) for m, other in enumerate(derived.faults) if m != n]
         whole = not any(s.begin_ns < window.begin_ns < s.end_ns for s in bad)
         if not fault["acted"] or not whole or any(window.meets(other) for other in others):
             continue
@@ -228,13 +228,13 @@ def fault_results(
     for n, fault in enumerate(derived.faults):
         recovery = by_fault.get(n)
         recovery_s = recovery["recovery_s"] if recovery else None
-        end_ns = acting(fault).end_ns + int((recovery_s or 0.0) * SECOND_NS)
+        end_ns = acting_stretch(fault).end_ns + int((recovery_s or 0.0) * SECOND_NS)
         results.append(
             FaultResult(
                 fault=fault["fault"],
                 targets=targets_of(fault),
                 begin_ns=fault["begin_ns"],
-                end_ns=fault["end_ns"] or acting(fault).end_ns,
+                end_ns=fault["end_ns"] or acting_stretch(fault).end_ns,
                 healed_ns=fault["healed_ns"],
                 proof=fault["proof"] or "",
                 acted=bool(fault["acted"]),

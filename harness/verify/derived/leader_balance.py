@@ -26,7 +26,7 @@ _DEFAULTS = {
 }
 
 
-def given_back(small: Small, scenario: Scenario, last: dict[str, Row]) -> Iterator[Row]:
+def balance_chores(small: Small, scenario: Scenario, last: dict[str, Row]) -> Iterator[Row]:
     """Rows of the derived table `chores`: the state when an undisturbed interval ended. A row has
     no `stands` where the first replica leads or is not in sync, or the imbalance is below the
     limit. There is none where replicas were moved, which may delay it, or topics are being
@@ -37,7 +37,7 @@ def given_back(small: Small, scenario: Scenario, last: dict[str, Row]) -> Iterat
         return
     every_s = float(settings["leader.imbalance.check.interval.seconds"])
     most = float(settings["leader.imbalance.per.broker.percentage"]) / 100
-    for broker, states in sorted(_preferring(last).items()):
+    for broker, states in sorted(_preferred_states(last).items()):
         away = [state for state in states if state["leader"] != broker]
         for state in states:
             waits = len(away) > most * len(states) and broker in json.loads(state["isr"] or "[]")
@@ -51,7 +51,7 @@ def given_back(small: Small, scenario: Scenario, last: dict[str, Row]) -> Iterat
             }  # fmt: skip
 
 
-def _preferring(last: dict[str, Row]) -> dict[int, list[Row]]:
+def _preferred_states(last: dict[str, Row]) -> dict[int, list[Row]]:
     """Each broker with the states of the partitions whose first replica it is."""
     found: dict[int, list[Row]] = defaultdict(list)
     for path, node in last.items():

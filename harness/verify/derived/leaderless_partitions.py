@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from urteil.harness.scenario import Scenario
-from urteil.harness.verify.derived.impact import SECOND_NS, Stretch, acting
+from urteil.harness.verify.derived.impact import SECOND_NS, Stretch, acting_stretch
 from urteil.harness.verify.derived.partitions import setting
 from urteil.harness.verify.derived.small_evidence import Small
 from urteil.harness.verify.derived.state_spans import FOREVER_NS
@@ -28,7 +28,7 @@ def leaderless(small: Small, scenario: Scenario, load_ns: int) -> Iterator[Row]:
     leader, the longest part in which one and the same broker could have led, one and the same
     controller was in office, and no fault acted but on others."""
     states = sorted(small.states, key=lambda row: int(row["zxid"]))
-    offices = list(_standing(states, _CONTROLLER))
+    offices = list(_existence(states, _CONTROLLER))
     assigned = {(row["path"], row["version"]): row["replicas"] for row in states}
     for key, p in small.numbers.items():
         if key in small.gone or key[0] not in small.topics:
@@ -86,21 +86,21 @@ def _parts(
 ) -> Iterator[Stretch]:
     """Where all of these lasted and no fault acted."""
     busy = [
-        acting(fault)
+        acting_stretch(fault)
         for fault in small.faults
         if fault["acted"]
         and not (fault["fault"] in HARMLESS and f"b{broker}" not in targets_of(fault))
     ]
-    for lived in _standing(states, f"{_IDS}{broker}"):
+    for lived in _existence(states, f"{_IDS}{broker}"):
         for office in offices:
             for allowed in since:
                 shared = (lasted, lived, office, allowed)
                 begin_ns = max(one.begin_ns for one in shared)
                 end_ns = min(one.end_ns for one in shared)
-                yield from _without(busy, Stretch(begin_ns, end_ns))
+                yield from _subtract(busy, Stretch(begin_ns, end_ns))
 
 
-def _without(busy: Iterable[Stretch], one: Stretch) -> Iterator[Stretch]:
+def _subtract(busy: Iterable[Stretch], one: Stretch) -> Iterator[Stretch]:
     begin_ns = one.begin_ns
     for other in sorted(busy, key=lambda other: other.begin_ns):
         if other.meets(Stretch(begin_ns, one.end_ns)):
@@ -111,7 +111,7 @@ def _without(busy: Iterable[Stretch], one: Stretch) -> Iterator[Stretch]:
         yield Stretch(begin_ns, one.end_ns)
 
 
-def _standing(states: Iterable[Row], path: str) -> Iterator[Stretch]:
+def _existence(states: Iterable[Row], path: str) -> Iterator[Stretch]:
     """When a node stood there, from each time that it was made to the next or to its end."""
     begin_ns = None
     for row in states:

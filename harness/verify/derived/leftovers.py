@@ -18,7 +18,7 @@ from urteil.harness.evidence.readers.deleted_files import GONE_FILE, METRIC
 from urteil.harness.scenario import RunFacts, Scenario
 from urteil.harness.verify import evidence
 from urteil.harness.verify.derived.admin_tasks import OWN
-from urteil.harness.verify.derived.impact import SECOND_NS, acting
+from urteil.harness.verify.derived.impact import SECOND_NS, acting_stretch
 from urteil.harness.verify.derived.small_evidence import Small
 from urteil.harness.verify.derived.state_spans import CLOCK_SLACK_NS
 from urteil.harness.verify.evidence import Row, targets_of
@@ -116,7 +116,11 @@ def _quiet_ns(small: Small, broker: int, since_ns: int) -> int | None:
     for row in small.states:
         if row["path"] in presence and row["at_ns"] > since_ns - CLOCK_SLACK_NS:
             return None
-    ends = [acting(one).end_ns for one in small.faults if one["acted"] and one["fault"] not in OWN]
+    ends = [
+        acting_stretch(one).end_ns
+        for one in small.faults
+        if one["acted"] and one["fault"] not in OWN
+    ]
     unhealed = any(one["healed_ns"] is None for one in small.faults if one["acted"])
     return None if unhealed else max([since_ns, *ends])
 

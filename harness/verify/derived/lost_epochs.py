@@ -54,7 +54,9 @@ def lost_epochs(spans: Iterable[Span], known: Collection[int]) -> list[Reign]:
     return list(found.values())
 
 
-def began(run_dir: Path, topic_id: str, partition: int, lost: list[Reign]) -> dict[int, int]:
+def first_offsets(
+    run_dir: Path, topic_id: str, partition: int, lost: list[Reign]
+) -> dict[int, int]:
     """The lowest offset of a send or read of each epoch; none for an epoch without records.
 
     Read piece by piece, and only where an epoch is lost.

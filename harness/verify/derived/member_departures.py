@@ -17,7 +17,7 @@ from urteil.harness.evidence.journal import KILL
 from urteil.harness.scenario import IMPORTED, RunFacts, Scenario
 from urteil.harness.verify import evidence
 from urteil.harness.verify.derived.coordinators import OFFSETS_TOPIC
-from urteil.harness.verify.derived.impact import SECOND_NS, Stretch, acting
+from urteil.harness.verify.derived.impact import SECOND_NS, Stretch, acting_stretch
 from urteil.harness.verify.derived.small_evidence import Small
 from urteil.harness.verify.derived.undisturbed_intervals import end_of_load_ns, session_timeout_ns
 from urteil.harness.verify.evidence import Row
@@ -125,7 +125,7 @@ def _events(run_dir: Path, small: Small) -> Events:
 
 def disturbances(small: Small, but: str) -> list[Stretch]:
     """Faults of any other name, and changes of the group's coordinator."""
-    found = [acting(fault) for fault in small.faults if fault["fault"] != but]
+    found = [acting_stretch(fault) for fault in small.faults if fault["fault"] != but]
     for spans in small.spans.values():
         if spans[0].topic == OFFSETS_TOPIC:
             found += [Stretch(one.begin_ns, one.begin_ns + 1) for one in spans if one.begins_epoch]

@@ -36,11 +36,11 @@ def member_rows(run_dir: Path) -> tuple[list[Row], list[Row]]:
 def _reported_generations(run_dir: Path) -> Iterator[tuple[str, int, str]]:
     for table in ("clients", "assignments", "commits"):
         for part in evidence.files(run_dir, table):
-            yield from _told_in(part)
+            yield from _memberships_in(part)
 
 
 @once_a_version
-def _told_in(part: Path) -> frozenset[tuple[str, int, str]]:
+def _memberships_in(part: Path) -> frozenset[tuple[str, int, str]]:
     found: set[tuple[str, int, str]] = set()
     for batch in evidence.batches(part, _COLUMNS):
         once = pa.Table.from_batches([batch]).group_by(_COLUMNS).aggregate([])

@@ -70,7 +70,7 @@ def part_row(
         "read_log": int(topic is not None and topic.config.get(LOG) == "reads"),
         "sums_told": int(topic is None or LOG not in topic.config),
         "ends_told": int(topic is None or topic.config.get(ENDS) != "unknown"),
-        "told_ns": _told_ns(topic, passes),
+        "told_ns": _last_end_fetch_ns(topic, passes),
         "compacted": int("compact" in _cleanup(topic, scenario, spans)),
         "deletes": int("delete" in _cleanup(topic, scenario, spans)),
         "unclean_floor": NO_OFFSET,
@@ -81,7 +81,7 @@ def part_row(
     }
 
 
-def administered(part: Row, ops: list[Row]) -> Row:
+def administrators_changes(part: Row, ops: list[Row]) -> Row:
     """What acts of administrators change of a partition's promises."""
     asked = unclean_asked(ops, part["topic"], part["partition"])
     return {
@@ -123,7 +123,7 @@ def late_begin(part: Row, logs: list[Row], passes: list[Row], begins: set[int]) 
     return {"late_begin": latest if is_late else None, "one_start": min(starts) if kept else None}
 
 
-def _told_ns(topic: TopicFact | None, passes: list[Row]) -> int | None:
+def _last_end_fetch_ns(topic: TopicFact | None, passes: list[Row]) -> int | None:
     """When a final pass last fetched its end; all that was acknowledged before lies below it."""
     if topic is not None and ENDS_NS in topic.config:
         return int(topic.config[ENDS_NS])

@@ -16,7 +16,7 @@ from itertools import product
 from urteil.harness.clients.options import SendOptions
 from urteil.harness.clients.workload_kinds import has_tombstones
 from urteil.harness.scenario import RunFacts, Scenario
-from urteil.harness.verify.derived.impact import SECOND_NS, Stretch, acting, load_of
+from urteil.harness.verify.derived.impact import SECOND_NS, Stretch, acting_stretch, load_of
 from urteil.harness.verify.derived.small_evidence import Small
 from urteil.harness.verify.evidence import Row
 
@@ -77,7 +77,7 @@ def _quotas(small: Small, end_ns: int) -> Iterator[tuple[str, str, float, Stretc
 
 def _calms(small: Small, held: Stretch) -> Iterator[Stretch]:
     """Within it, from one disturbance to the next."""
-    others = [acting(fault) for fault in small.faults if fault["fault"] != QUOTA]
+    others = [acting_stretch(fault) for fault in small.faults if fault["fault"] != QUOTA]
     led = [one.begin_ns for spans in small.spans.values() for one in spans if one.begins_epoch]
     disturbed = sorted(
         [*others, *(Stretch(at_ns, at_ns) for at_ns in led)], key=lambda one: one.begin_ns

@@ -40,7 +40,7 @@ class Resumed:
     offset: int
 
 
-def resumed(run_dir: Path) -> Iterator[Resumed]:
+def resumed_members(run_dir: Path) -> Iterator[Resumed]:
     """All of them of which the generation is known, by the time of the read."""
     given = _first_assignments(run_dir)
     firsts = _first_reads(run_dir, {member[0] for member, _ in given})

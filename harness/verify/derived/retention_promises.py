@@ -43,7 +43,7 @@ STOPPING_NS = 15_000_000_000
 _CLOCKS = ("clock", "time")
 
 
-def settled(
+def retention_columns(
     topic: TopicFact | None,
     scenario: Scenario,
     facts: RunFacts,

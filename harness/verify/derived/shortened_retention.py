@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from itertools import zip_longest
 
 from urteil.harness.scenario import TopicFact
-from urteil.harness.verify.derived.impact import Stretch, acting
+from urteil.harness.verify.derived.impact import Stretch, acting_stretch
 from urteil.harness.verify.derived.retention_promises import changes
 from urteil.harness.verify.derived.state_spans import FOREVER_NS
 from urteil.harness.verify.derived.topic_changes import HEARD_NS
@@ -16,7 +16,7 @@ RETENTION, SEGMENT = "retention.ms", "segment.ms"
 UNKNOWN: Row = dict.fromkeys(("short_ns", "short_segment_ns", "short_from_ns", "short_until_ns"))
 
 
-def shortened(
+def shortened_columns(
     topic: TopicFact | None, ops: Iterable[Row], faults: Iterable[Row], end_ns: int
 ) -> Row:
     """Columns of the derived table `parts`: the last `retention.ms` and `segment.ms` in ns that
@@ -35,7 +35,9 @@ def shortened(
         until_ns = end_ns if after is None else after[0]["invoke_ns"]
         lasted = Stretch(op["invoke_ns"], until_ns)
         others = [
-            one for one in faults if one["fault"] != "retention" and acting(one).meets(lasted)
+            one
+            for one in faults
+            if one["fault"] != "retention" and acting_stretch(one).meets(lasted)
         ]
         short_ns, segment_ns = (_ns(changed.get(name)) for name in (RETENTION, SEGMENT))
         if None not in (short_ns, segment_ns) and not others:

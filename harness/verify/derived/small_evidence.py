@@ -143,11 +143,11 @@ def sort_passes(passes: list[Row], damaged: frozenset[str]) -> tuple[list[Row], 
     later offset because the log had lost its beginning."""
     whole = [
         row for row in passes
-        if row["complete"] and _says_what(row) and row["client"] not in damaged
+        if row["complete"] and _is_identified(row) and row["client"] not in damaged
     ]  # fmt: skip
     return whole, [
         row for row in passes
-        if not (row["complete"] and _says_what(row))
+        if not (row["complete"] and _is_identified(row))
         and not any(
             one["client"] == row["client"] and (one["from_offset"] or 0) > (row["from_offset"] or 0)
             for one in whole
@@ -155,7 +155,7 @@ def sort_passes(passes: list[Row], damaged: frozenset[str]) -> tuple[list[Row], 
     ]  # fmt: skip
 
 
-def _says_what(row: Row) -> bool:
+def _is_identified(row: Row) -> bool:
     return None not in (row["from_offset"], row["to_offset"], row["isolation"])
 
 
@@ -168,7 +168,9 @@ def _name_leaders(passes: list[Row], spans: list[Span]) -> None:
             row["leader"] = led.pop() if len(led) == 1 else None
 
 
-def unasked(topic: TopicFact, partition: int, logs: list[Row], passes: list[Row]) -> list[str]:
+def never_leading_replicas(
+    topic: TopicFact, partition: int, logs: list[Row], passes: list[Row]
+) -> list[str]:
     """Replicas that led during none of the passes."""
     asked = {row["leader"] for row in passes}
     return [

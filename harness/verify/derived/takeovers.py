@@ -16,7 +16,7 @@ from urteil.harness.clients.options import MembershipOptions
 from urteil.harness.scenario import IMPORTED, RunFacts, Scenario
 from urteil.harness.verify import evidence
 from urteil.harness.verify.derived.coordinators import OFFSETS_TOPIC, coordinating_partition
-from urteil.harness.verify.derived.impact import SECOND_NS, Stretch, acting
+from urteil.harness.verify.derived.impact import SECOND_NS, Stretch, acting_stretch
 from urteil.harness.verify.derived.small_evidence import Small
 from urteil.harness.verify.derived.state_spans import Span
 from urteil.harness.verify.derived.undisturbed_intervals import (
@@ -50,7 +50,7 @@ def takeover_rows(run_dir: Path, small: Small, scenario: Scenario, facts: RunFac
         for at_ns, what, who, p in group_events
         if what == "lost" and at_ns < limit_ns
         for office in _recent_terms(group, offices, at_ns, session_ns - SLACK_NS)
-        if _left_alone(small, group, group_events, who, Stretch(office.begin_ns, at_ns))
+        if _was_undisputed(small, group, group_events, who, Stretch(office.begin_ns, at_ns))
     ]
     beats = beats_of(run_dir, {who for who, *_ in found}, small.numbers)
     rows: dict[Who, Row] = {}
@@ -98,14 +98,14 @@ def _recent_terms(
             yield span
 
 
-def _left_alone(small: Small, group: str, events: list[Event], who: Who, one: Stretch) -> bool:
+def _was_undisputed(small: Small, group: str, events: list[Event], who: Who, one: Stretch) -> bool:
     """Whether the member had what it lost for long, and only offices changed hands since then."""
     before = [event for event in events if event[0] <= one.begin_ns]
     mine = [event for event in before if event[2] == who]
     if not mine or mine[-1][1] != "assigned" or before[-1][0] > one.begin_ns - ALONE_NS:
         return False
     since = Stretch(mine[-1][0] - ALONE_NS, one.end_ns)
-    if any(f["fault"] not in OFFICES and acting(f).meets(since) for f in small.faults):
+    if any(f["fault"] not in OFFICES and acting_stretch(f).meets(since) for f in small.faults):
         return False
     times = [
         row[end]

@@ -14,7 +14,7 @@ from urteil.chaos.observations import CLIENT
 from urteil.harness.clients.spec import transaction_timeout_ms
 from urteil.harness.scenario import Scenario
 from urteil.harness.verify import evidence
-from urteil.harness.verify.derived.early_aborts import LATE_NS, cut_short
+from urteil.harness.verify.derived.early_aborts import LATE_NS, early_aborts
 from urteil.harness.verify.derived.state_spans import FOREVER_NS
 from urteil.harness.verify.evidence import Row, targets_of
 
@@ -35,8 +35,8 @@ def txn_rows(run_dir: Path, faults: Sequence[Row], scenario: Scenario) -> list[R
     groups = _groups(run_dir) if txns else {}
     inits = _inits(txns)
     held = [fault for fault in faults if _holds_back(fault)]
-    late = _reached_late(txns, held)
-    short = cut_short(txns, evidence.rows(run_dir, "clients"), faults, scenario) if txns else {}
+    late = _resent_ends(txns, held)
+    short = early_aborts(txns, evidence.rows(run_dir, "clients"), faults, scenario) if txns else {}
     return [
         {
             "client": txn["client"],
@@ -141,7 +141,7 @@ def _holds_back(fault: Row) -> bool:
     return any(target.startswith(f"{CLIENT}->") for target in targets_of(fault))
 
 
-def _reached_late(txns: Sequence[Row], held: Sequence[Row]) -> set[tuple[str, int, int]]:
+def _resent_ends(txns: Sequence[Row], held: Sequence[Row]) -> set[tuple[str, int, int]]:
     """Transactions after one of the same producer whose end may have been sent twice while a fault
     held requests back."""
     found: set[tuple[str, int, int]] = set()

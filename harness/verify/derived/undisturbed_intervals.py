@@ -20,7 +20,7 @@ from urteil.harness.clients.options import MembershipOptions
 from urteil.harness.scenario import IMPORTED, RunFacts, Scenario
 from urteil.harness.verify import evidence
 from urteil.harness.verify.derived.coordinators import OFFSETS_TOPIC
-from urteil.harness.verify.derived.impact import Stretch, acting
+from urteil.harness.verify.derived.impact import Stretch, acting_stretch
 from urteil.harness.verify.derived.quota_limits import QUOTA
 from urteil.harness.verify.derived.small_evidence import Key, Small
 from urteil.harness.verify.derived.state_spans import FOREVER_NS, Span
@@ -118,7 +118,7 @@ def _units(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts) -> 
     ours = frozenset(
         p for key, p in small.numbers.items() if key[0] in small.topics and key not in small.gone
     )
-    swept = _swept(run_dir, small.numbers)
+    swept = _partitions_read(run_dir, small.numbers)
     commits = _highest_commits(run_dir, small.numbers) if known else {}
     tries = _tries(run_dir) if known else {}
     stall_ns = MembershipOptions.of(scenario.workload).max_poll_interval_ms * 1_000_000
@@ -155,7 +155,7 @@ def session_timeout_ns(scenario: Scenario) -> int:
     return MembershipOptions.of(scenario.workload).session_timeout_ms * 1_000_000
 
 
-def _swept(run_dir: Path, numbers: Mapping[Key, int]) -> dict[str, set[int]]:
+def _partitions_read(run_dir: Path, numbers: Mapping[Key, int]) -> dict[str, set[int]]:
     """Partitions by the client that reads them."""
     found: dict[str, set[int]] = defaultdict(set)
     for row in evidence.rows(run_dir, "passes"):
@@ -248,13 +248,13 @@ def _stretches(unit: _Unit, p: int, small: Small) -> list[Stretch]:
     if unit.kind == "group":
         for spans in small.spans.values():
             disturbed += [one for one in _headless(spans) if spans[0].topic == OFFSETS_TOPIC]
-    return between(disturbed, begin_ns, end_ns)
+    return undisturbed_between(disturbed, begin_ns, end_ns)
 
 
 def _faults(faults: Iterable[Row]) -> list[Stretch]:
     found = []
     for fault in faults:
-        acted = acting(fault)
+        acted = acting_stretch(fault)
         if fault["fault"] in MOMENTARY:
             found += [Stretch(at_ns, at_ns) for at_ns in (acted.begin_ns, acted.end_ns)]
         elif fault["fault"] == QUOTA:
@@ -274,7 +274,7 @@ def _headless(spans: Iterable[Span]) -> list[Stretch]:
     ]
 
 
-def between(disturbed: Iterable[Stretch], begin_ns: int, end_ns: int) -> list[Stretch]:
+def undisturbed_between(disturbed: Iterable[Stretch], begin_ns: int, end_ns: int) -> list[Stretch]:
     """What is left of that time."""
     found: list[Stretch] = []
     calm_ns = begin_ns
@@ -297,7 +297,7 @@ def _row(
         for pair in beats[one.who].given.get(p, ())
         if pair[0] <= calm.end_ns
     ]
-    asleep = _asleep(calm, faults)
+    asleep = _disturbed_clients(calm, faults)
     bound_ns = unit.bound_ns + (unit.stall_ns if "slow_poll" in asleep.values() else 0)
     last_ns = max((at_ns for at_ns, _ in given), default=-FOREVER_NS)
     reached = max((position for _, position in given), default=0)
@@ -315,21 +315,21 @@ def _row(
         "lately": int(last_ns > late_ns),
         "tried": len(tried),
         "committed": sum(tried),
-        "live": int(_live(unit, calm, bound_ns // 2, beats, asleep)),
+        "live": int(_polled_throughout(unit, calm, bound_ns // 2, beats, asleep)),
     }
 
 
-def _asleep(calm: Stretch, faults: Iterable[Row]) -> dict[str, str]:
+def _disturbed_clients(calm: Stretch, faults: Iterable[Row]) -> dict[str, str]:
     """Clients on which a fault acts all the while, each with its name."""
     return {
         target: fault["fault"]
         for fault in faults
-        if fault["fault"] in MOMENTARY and acting(fault).meets(calm)
+        if fault["fault"] in MOMENTARY and acting_stretch(fault).meets(calm)
         for target in targets_of(fault)
     }
 
 
-def _live(
+def _polled_throughout(
     unit: _Unit,
     calm: Stretch,
     within_ns: int,

@@ -39,7 +39,7 @@ def settings(jar: Path) -> dict[str, str]:
     }
 
 
-def refused(why: str) -> dict[str, str]:
+def settings_without_comet(why: str) -> dict[str, str]:
     """Settings of a session that should have native operators, and cannot."""
     return {_TOLD: f"not used: {why}"}
 

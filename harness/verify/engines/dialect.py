@@ -37,14 +37,14 @@ def _narrow(text: str) -> str:
     """Every sum, with its window, cast to BIGINT; from the last to the first, which may hold it."""
     sums = [found for found in _SUM.finditer(text) if not found[0].startswith("'")]
     for found in reversed(sums):
-        end = _closing(text, found.end())
+        end = _closing_position(text, found.end())
         if window := _OVER.match(text, end):
-            end = _closing(text, window.end())
+            end = _closing_position(text, window.end())
         text = f"{text[: found.start()]}CAST({text[found.start() : end]} AS BIGINT){text[end:]}"
     return text
 
 
-def _closing(text: str, begin: int) -> int:
+def _closing_position(text: str, begin: int) -> int:
     """Where the parenthesis that was opened just before `begin` has been closed."""
     depth = 1
     for found in re.finditer(r"[()]|'[^']*'", text[begin:]):

@@ -167,7 +167,7 @@ def _native(master: str, rows: int) -> dict[str, str]:
     try:
         return comet.settings(comet_jar())
     except MissingDependency as missing:
-        return comet.refused(str(missing))
+        return comet.settings_without_comet(str(missing))
 
 
 def versions(session: Any) -> dict[str, str]:

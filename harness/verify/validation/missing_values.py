@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from urteil.harness.verify import evidence
 from urteil.harness.verify.engines.engine import Engine
 from urteil.harness.verify.part_cache import once_a_version
-from urteil.harness.verify.plurals import counted
+from urteil.harness.verify.plurals import count_text
 from urteil.harness.verify.validation.cell_checks import AGAIN
 from urteil.harness.verify.validation.part_checks import nulls
 
@@ -103,7 +103,7 @@ def tables_missing_values(
         if number:
             yield (
                 question.table,
-                f"{counted(number, 'row')} without {question.column} {question.where} "
+                f"{count_text(number, 'row')} without {question.column} {question.where} "
                 f"(evidence/{question.table}): {AGAIN}",
             )
 

@@ -14,7 +14,7 @@ from urteil.harness.evidence.columns import Reference, Table, When
 from urteil.harness.evidence.schema import TABLES
 from urteil.harness.scenario import IMPORTED, RunFacts
 from urteil.harness.verify.engines.engine import Engine
-from urteil.harness.verify.plurals import counted
+from urteil.harness.verify.plurals import count_text
 from urteil.harness.verify.validation.report import ValidationReport
 
 _PLACELESS = """(s.outcome IN ('info', 'fail') AND s.partition IS NULL
@@ -181,7 +181,7 @@ def count_rows(engine: Engine, facts: RunFacts, report: ValidationReport) -> dic
         count = COUNTS[row["what"]]
         if not row["found"] or (facts.runtime == IMPORTED and not count.of_imports):
             continue
-        reason = f"{counted(row['found'], count.noun)} {count.flaw}"
+        reason = f"{count_text(row['found'], count.noun)} {count.flaw}"
         if count.damages:
             report.add_damage(count.damages, reason)
         elif count.of_clock:

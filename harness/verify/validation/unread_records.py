@@ -11,7 +11,7 @@ from urteil.harness.verify.derived.tables import Derived
 from urteil.harness.verify.engines.engine import Engine
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.guarantees.delivery.unseen import BEYOND
-from urteil.harness.verify.plurals import counted
+from urteil.harness.verify.plurals import count_text
 from urteil.harness.verify.unplaced_sends import DUE, OF_COMMIT
 
 _UNREAD = f"""
@@ -37,11 +37,11 @@ def _sentence(name: str, row: Row) -> str:
     """Every number in it is of records that no reader received."""
     said = []
     if row["placed"]:
-        records = counted(row["placed"], "acknowledged record")
+        records = count_text(row["placed"], "acknowledged record")
         lie = "lies" if row["placed"] == 1 else "lie"
         said.append(f"{records}, the first at offset {row['first_off']}, {lie} where nobody read")
     if without := row["n"] - row["placed"]:
-        records = counted(without, "record")
+        records = count_text(without, "record")
         said.append(f"{records} acknowledged without an offset, or committed, nobody read")
     return (
         f"{name}: {', and '.join(said)}: unseen, or lost (a reader from the beginning to the end "

@@ -105,12 +105,12 @@ def test_leaving_broker_makes_leaders_check_their_isr() -> None:
     async def scenario() -> None:
         seen: list[str] = []
 
-        async def registered() -> None:
+        async def await_registration() -> None:
             return None
 
         broker: Any = SimpleNamespace(
             authorizer=None,
-            registration=SimpleNamespace(registered=registered),
+            registration=SimpleNamespace(await_registration=await_registration),
             control=SimpleNamespace(
                 fence=lambda *_: ErrorCode.NONE, apply_metadata=lambda _: None, turn=asyncio.Lock()
             ),
@@ -155,7 +155,7 @@ def test_unannounced_deletion_is_found_in_zookeeper(now: tuple[int, int]) -> Non
         forgotten: list[str] = []
         answers, tasks = asyncio.Event(), Tasks("test")
 
-        async def registered() -> None:
+        async def await_registration() -> None:
             return None
 
         async def sync(_: str) -> None:
@@ -167,7 +167,7 @@ def test_unannounced_deletion_is_found_in_zookeeper(now: tuple[int, int]) -> Non
 
         broker: Any = SimpleNamespace(
             authorizer=None,
-            registration=SimpleNamespace(registered=registered),
+            registration=SimpleNamespace(await_registration=await_registration),
             control=SimpleNamespace(
                 fence=lambda *_: ErrorCode.NONE, apply_metadata=lambda _: None, turn=asyncio.Lock()
             ),
@@ -198,7 +198,7 @@ def test_recreated_topic_loads_its_own_settings() -> None:
     async def scenario() -> None:
         done: list[str] = []
 
-        async def registered() -> None:
+        async def await_registration() -> None:
             return None
 
         async def load(topics: Iterable[str]) -> None:
@@ -206,7 +206,7 @@ def test_recreated_topic_loads_its_own_settings() -> None:
 
         broker: Any = SimpleNamespace(
             authorizer=None,
-            registration=SimpleNamespace(registered=registered),
+            registration=SimpleNamespace(await_registration=await_registration),
             control=SimpleNamespace(leader_and_isr=lambda _: iter(()), turn=asyncio.Lock()),
             metadata=MetadataCache(),
             topic_settings=SimpleNamespace(

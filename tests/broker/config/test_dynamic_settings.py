@@ -45,7 +45,7 @@ class Configs:
             await asyncio.Event().wait()
         return dict(self.standing.get((kind, entity), {}))
 
-    readable = read
+    read_or_empty = read
 
     async def write(self, kind: str, entity: str, settings: Mapping[str, str]) -> None:
         await asyncio.sleep(0)

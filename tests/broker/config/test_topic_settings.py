@@ -131,7 +131,7 @@ def test_log_without_a_role_follows_its_topics_settings() -> None:
         configs.standing["t"] = {"retention.ms": "-1"}
         await known.load(["t"])
 
-        async def registered() -> None:
+        async def await_registration() -> None:
             return None
 
         stopped = StopReplicaResponse.StopReplicaPartitionError(topic_name="t", partition_index=0)
@@ -143,7 +143,7 @@ def test_log_without_a_role_follows_its_topics_settings() -> None:
 
         broker: Any = SimpleNamespace(
             authorizer=None,
-            registration=SimpleNamespace(registered=registered),
+            registration=SimpleNamespace(await_registration=await_registration),
             control=SimpleNamespace(
                 turn=asyncio.Lock(),
                 stop_replica=stop,
@@ -182,7 +182,7 @@ def test_broker_without_a_replica_drops_a_deleted_topic() -> None:
         configs.standing["t"] = {"min.insync.replicas": "2"}
         await known.load(["t"])
 
-        async def registered() -> None:
+        async def await_registration() -> None:
             return None
 
         async def topics_deleted(_partitions: object) -> None:
@@ -194,7 +194,7 @@ def test_broker_without_a_replica_drops_a_deleted_topic() -> None:
                 tasks=SimpleNamespace(spawn=lambda coroutine: coroutine.close())
             ),
             group_maintenance=SimpleNamespace(topics_deleted=topics_deleted),
-            registration=SimpleNamespace(registered=registered),
+            registration=SimpleNamespace(await_registration=await_registration),
             control=SimpleNamespace(
                 turn=asyncio.Lock(), fence=lambda *_: ErrorCode.NONE, apply_metadata=lambda _: None
             ),

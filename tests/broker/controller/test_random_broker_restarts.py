@@ -157,7 +157,7 @@ class Storm:
             return f"not deleted: {left}"
         await self.rejoin()
         assert active[0].controller.term is not None
-        if moving := active[0].controller.term.context.reassigning():
+        if moving := active[0].controller.term.context.partitions_under_reassignment():
             return f"reassignments under way: {moving}"
         states = await self.states()
         names = await zk.children(znodes.TOPICS)

@@ -34,7 +34,7 @@ def test_the_table_in_the_comment_of_apache_kafkas_controller() -> None:
     assert (begun.origin, begun.target) == ((1, 2, 3), (4, 5, 6))
     assert begun.to((3, 7)) == ReplicaAssignment((3, 7, 1, 2), (7,), (1, 2))
     assert begun.to(begun.origin) == ReplicaAssignment((1, 2, 3))
-    assert begun.completed() == ReplicaAssignment((4, 5, 6))
+    assert begun.complete() == ReplicaAssignment((4, 5, 6))
     assert ReplicaAssignment((1, 2, 3)).to((3, 1, 2)) == ReplicaAssignment((3, 1, 2))
     overlapping = ReplicaAssignment((1, 2, 3)).to((3, 4, 2))
     assert overlapping == ReplicaAssignment((3, 4, 2, 1), (4,), (1,))

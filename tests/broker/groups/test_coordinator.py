@@ -256,11 +256,11 @@ def test_unreadable_batch_hides_no_other_group(tmp_path: Path, damaged: int) -> 
     async def scenario() -> None:
         here = Coordinating(tmp_path)
         partition = here.lead(0)
-        places = [partition.log.segments.active.size]
+        places = [partition.log.segments.active_segment.size]
         for group in ("g", "h"):
             key = encode(1, OffsetCommitKey(group=group, topic="t", partition=0))
             await here.append((key, encode(3, OffsetCommitValue(offset=42)), (), 0))
-            places.append(partition.log.segments.active.size)
+            places.append(partition.log.segments.active_segment.size)
         path = next((tmp_path / f"{OFFSETS_TOPIC}-0").glob("*.log"))
         with path.open("r+b") as file:
             file.seek(places[1] + damaged)

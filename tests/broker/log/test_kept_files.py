@@ -110,7 +110,7 @@ def test_segments_after_unflushed_damage_become_kept_files(tmp_path: Path) -> No
 def test_second_kept_file_at_an_offset_gets_its_own_name(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     append(log)
-    size = log.segments.active.size
+    size = log.segments.active_segment.size
     close_logs(log)
     for number in range(3):
         with open(tmp_path / "00000000000000000000.log", "ab") as file:

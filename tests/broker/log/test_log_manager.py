@@ -77,10 +77,10 @@ def test_crash_recovers_from_the_recovery_point(start: Opener, tmp_path: Path) -
         append(log)
     manager.tick(NOW_MS)  # syncs what was rolled
     manager.tick(NOW_MS)
-    assert log.recovery_point == log.segments.active.base_offset > 0
+    assert log.recovery_point == log.segments.active_segment.base_offset > 0
     manager.checkpoint_recovery_points()
     point = log.recovery_point
-    with open(log.segments.active.file.path, "ab") as file:
+    with open(log.segments.active_segment.file.path, "ab") as file:
         file.write(b"torn")
     crash(manager)
     again = start().get("orders", 0)
@@ -368,7 +368,7 @@ def test_failed_write_rejects_later_writes_and_the_clean_stop(
     )
     assert manager.failed_directories() == manager.directories
     assert log.log_end_offset == 1
-    assert log.segments.active.file.size() == len(batch())
+    assert log.segments.active_segment.file.size() == len(batch())
     manager.shutdown()
     assert not (tmp_path / ".kafka_cleanshutdown").exists()
     assert start().get_or_create("t", 0).log_end_offset == 1

@@ -110,7 +110,7 @@ def test_follower_splits_a_fetch_over_segments(tmp_path: Path) -> None:
     data = leader.read(0, 1 << 20, upto=20).records[0]
     assert follower.append_as_follower(memoryview(data), NOW_MS).last_offset == 19
     assert all(segment.size <= 600 for segment in follower.segments)
-    follower.truncate_to(follower.segments.active.base_offset)
+    follower.truncate_to(follower.segments.active_segment.base_offset)
     assert follower.producers.entries[1].last_sequence == follower.log_end_offset - 1
 
 

@@ -88,8 +88,8 @@ def test_fetches_of_followers_count_separately() -> None:
 
 def test_dropped_topic_stays_in_the_sums() -> None:
     traffic = Traffic()
-    traffic.appended("a", 100, 2)
-    traffic.appended("b", 10, 1)
+    traffic.count_append("a", 100, 2)
+    traffic.count_append("b", 10, 1)
     traffic.forget("a")
     traffic.forget("never seen")
     assert set(traffic.topics) == {"b"}

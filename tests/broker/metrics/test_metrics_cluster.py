@@ -39,7 +39,7 @@ class ScrapedMetrics:
 
     def total(self, name: str, *labels: tuple[str, str]) -> float:
         """The sum over live brokers."""
-        alive = [one for one in self.addresses if self.cluster.runtime.alive(one)]
+        alive = [one for one in self.addresses if self.cluster.runtime.is_alive(one)]
         return self.total_of(alive, name, *labels)
 
     def total_of(self, brokers: Sequence[str], name: str, *labels: tuple[str, str]) -> float:

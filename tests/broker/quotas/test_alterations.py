@@ -26,7 +26,7 @@ class Settings:
     def on_change(self, *_: Any) -> None:
         """No notifications."""
 
-    async def readable(self, kind: str, name: str) -> dict[str, str]:
+    async def read_or_empty(self, kind: str, name: str) -> dict[str, str]:
         found = dict(self.standing)
         await asyncio.sleep(0)
         return found

@@ -8,7 +8,12 @@ from uuid import UUID
 
 from tests.broker.replication.plain import TOPIC_ID, Plain, state
 from urteil.broker.replication.fetch_session_client import FetchSessionClient
-from urteil.broker.replication.fetch_sessions import SAFE_MS, FetchSession, FetchSessions, asked_for
+from urteil.broker.replication.fetch_sessions import (
+    SAFE_MS,
+    FetchSession,
+    FetchSessions,
+    requested_partitions,
+)
 from urteil.broker.replication.fetch_target import FetchTarget
 from urteil.broker.replication.followed_partition import FollowedPartition
 from urteil.broker.replication.partition_read import FetchTerms, PartitionRead, read_partition
@@ -34,11 +39,11 @@ class Leader:
             session.update(request, self._resolve)
             self.sessions.touch(session, 0.0)
             session.advance()
-            reads = [self._read(one) for one in session.wanted(self._resolve)]
-            news = list(session.news(reads))
+            reads = [self._read(one) for one in session.fetch_targets(self._resolve)]
+            news = list(session.changed_partitions(reads))
         else:
             self.sessions.close(request.session_id)
-            asked = dict(asked_for(request, by_id=True))
+            asked = dict(requested_partitions(request, by_id=True))
             wanted = [self._resolve(key[0], one) for key, one in asked.items()]
             reads = [self._read(one) for one in wanted]
             opened = self.sessions.open(len(asked), 0.0, is_privileged=True, uses_ids=True)
@@ -225,8 +230,8 @@ def test_partitions_with_records_take_turns() -> None:
     session.update(request, nowhere)
     first = []
     for _ in range(4):
-        first.append(session.wanted(nowhere)[0].topic)
-        list(session.news([PartitionRead(size=1), PartitionRead(), PartitionRead()]))
+        first.append(session.fetch_targets(nowhere)[0].topic)
+        list(session.changed_partitions([PartitionRead(size=1), PartitionRead(), PartitionRead()]))
     assert first == ["1", "2", "3", "1"]
 
 

@@ -125,7 +125,7 @@ def test_failed_write_takes_the_directory_offline(tmp_path: Path) -> None:
         for partition, expected in ((0, STORAGE), (1, ErrorCode.NONE), (2, STORAGE)):
             assert await one.append(partition) is expected
             assert await one.fetch(partition) is expected
-            assert one.replicas.hosted("t", partition)[1] is expected
+            assert one.replicas.find_partition("t", partition)[1] is expected
         assert led == [(0, False), (2, False)]
         assert list(one.hosting.logs.offline) == [one.dirs[0]]
         assert one.halted == []
@@ -141,7 +141,7 @@ def test_failed_read_takes_the_directory_offline(tmp_path: Path) -> None:
         one.storage.broken = one.dirs[0]
         assert await one.fetch(0) is STORAGE
         await settle()
-        assert one.replicas.hosted("t", 2)[1] is STORAGE
+        assert one.replicas.find_partition("t", 2)[1] is STORAGE
         assert await one.append(1) is ErrorCode.NONE
         one.hosting.close()
 
@@ -314,7 +314,7 @@ def test_fetcher_drops_only_the_failed_partition(tmp_path: Path) -> None:
             fetcher._apply_partition(following, sent)  # type: ignore[arg-type]
         assert list(fetcher.following) == [("t", 1)]
         await settle()
-        assert one.replicas.hosted("t", 1)[0] is not None
+        assert one.replicas.find_partition("t", 1)[0] is not None
         one.hosting.close()
 
     run(scenario())

@@ -161,7 +161,9 @@ def test_super_users_and_acl_changes() -> None:
 @given(acls, st.sampled_from(NAMES), st.sampled_from(tuple(PatternType)[1:]))
 def test_filters_match_patterns_and_entries(acls: list[Acl], name: str, kind: PatternType) -> None:
     wanted = AclFilter(type=TOPIC, name=name, kind=kind, operation=Operation.READ)
-    found = {(pattern, entry) for pattern, ones in table(acls).picked(wanted) for entry in ones}
+    found = {
+        (pattern, entry) for pattern, ones in table(acls).picked_entries(wanted) for entry in ones
+    }
     for pattern, entry in acls:
         fits = pattern.name == name and kind in (PatternType.ANY, pattern.kind)
         if kind is PatternType.MATCH:

@@ -130,7 +130,7 @@ def test_missing_metadata_deletes_no_marker_partition(tmp_path: Path, is_known: 
         await here.store("x", TxnState.PREPARE_COMMIT)
         here.lead_again(2)
         await steps()
-        (found,) = here.coordinator._all()
+        (found,) = here.coordinator._all_transactions()
         assert found[2].now.state is TxnState.PREPARE_COMMIT
         here.hear(epoch=2)
         await wait_until(lambda: here.state("x") is TxnState.COMPLETE_COMMIT)

@@ -18,12 +18,12 @@ def test_progress_of_a_growing_journal(tmp_path):
         journal.write(done(Ok, 0, 100, offset=7))
         journal.write(done(Ok, 1, 200, offset=3))
         progress = tails.progress()
-        assert (progress.invoked, progress.acked, progress.outstanding) == (5, 2, 3)
+        assert (progress.invoked, progress.acked, progress.pending_sends) == (5, 2, 3)
         journal.write(done(Fail, 2, 300))
         journal.write(done(Info, 3, 300))
     progress = tails.progress()
-    assert (progress.failed, progress.unknown, progress.outstanding) == (1, 1, 1)
-    assert [tails.acked_since(ns) for ns in (0, 100, 101, 200, 201)] == [2, 2, 1, 1, 0]
+    assert (progress.failed, progress.unknown, progress.pending_sends) == (1, 1, 1)
+    assert [tails.acknowledged_since(ns) for ns in (0, 100, 101, 200, 201)] == [2, 2, 1, 1, 0]
     assert tails.acked_ends() == {("t", 0): 8}
 
 

@@ -67,7 +67,7 @@ def run_dir(tmp_path_factory):
 def _play(cluster, workload, spawned):
     controls = cluster.controls()
     workload.start()
-    until(lambda: workload.acked() > 50)
+    until(lambda: workload.acknowledged_count() > 50)
     spawned["client-p2"].kill()
     leader = controls.partition("urteil", 0).leader
     followers = [node for node in controls.brokers if node != leader]
@@ -78,7 +78,7 @@ def _play(cluster, workload, spawned):
         controls.start(node)
     cluster.await_healthy(deadline_s=60)
     healed_ns = time.monotonic_ns()
-    until(lambda: workload.acked_since(healed_ns) > 20)
+    until(lambda: workload.acknowledged_since(healed_ns) > 20)
     workload.stop_producers()
     rounds = leadership_rounds(controls, cluster.bootstrap, ["urteil"], deadline_s=60)
     reads = workload.final_reads(60, rounds)

@@ -36,7 +36,7 @@ class Box:
         return self.folder if self.near else None
 
     @contextmanager
-    def unpacked(self, node: str) -> Iterator[Path]:
+    def unpack_home(self, node: str) -> Iterator[Path]:
         yield self.folder
 
 
@@ -55,7 +55,7 @@ def disks(box: Box) -> ContainerDisks:
 
 
 def test_log_directories_are_those_of_the_home(box: Box) -> None:
-    assert disks(box).seen("b1") == [Path("/home/data/disk1"), Path("/home/data/disk2")]
+    assert disks(box).broker_log_dirs("b1") == [Path("/home/data/disk1"), Path("/home/data/disk2")]
     with disks(box).open_log_directories("b1") as log_dirs:
         assert [(one / "file").read_text() for one in log_dirs] == ["disk1", "disk2"]
 

@@ -176,7 +176,7 @@ def test_external_cluster_is_judged_under_faults(keeper: Keeper, tmp_path: Path)
     topic = load_scenario(run_dir).workload.topics[0].name
     assert topic.startswith("urteil-")
     state = keeper.cluster.state
-    assert set(state.registered()) == {"b1", "b2", "b3"}
+    assert set(state.registered_brokers()) == {"b1", "b2", "b3"}
     assert state.partitions(topic)
 
 
@@ -230,7 +230,7 @@ def test_no_fault_outlives_a_lab_that_was_killed(keeper: Keeper, tmp_path: Path)
     lab.wait()
     until(lambda: (tmp_path / "guard.log").read_text().endswith("healed\n"))
     nodes = ("b1", "b2", "b3")
-    until(lambda: set(keeper.cluster.state.registered()) == set(nodes))
+    until(lambda: set(keeper.cluster.state.registered_brokers()) == set(nodes))
     assert {theirs.commands.status(node).state for node in nodes} == {NodeState.RUNNING}
     assert keeper.cluster.links.probe(link).answered
     assert "the lab is gone" in (tmp_path / "guard.log").read_text()
@@ -268,7 +268,7 @@ def test_brokers_run_again_when_one_cannot_be_stopped(keeper: Keeper, tmp_path: 
     with pytest.raises(LabFailure, match="stop of b1 failed"):
         cluster.stop()
     cluster.close()
-    assert set(keeper.cluster.state.registered()) == {"b1", "b2", "b3"}
+    assert set(keeper.cluster.state.registered_brokers()) == {"b1", "b2", "b3"}
 
 
 def test_unknown_node_is_reported(keeper: Keeper, tmp_path: Path) -> None:

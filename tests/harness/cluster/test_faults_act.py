@@ -94,7 +94,7 @@ def test_healing_one_fault_leaves_another_on_the_same_link(controls: Controls) -
     assert (controls.net.probe(link, timeout_s=10).rtt_ms or 0) > 150
     first.heal(controls)
     until(lambda: 0 < (controls.net.probe(link).rtt_ms or 0) < 150)  # none was, with that latency
-    assert controls.net.active() == {}
+    assert controls.net.disturbed_links() == {}
 
 
 def test_paused_node_stays_paused_under_cpu_throttle(controls: Controls) -> None:

@@ -105,7 +105,7 @@ def test_guard_does_nothing_after_a_goodbye(nodes: Nodes) -> None:
 def test_dead_guard_prevents_faults_but_not_healing(nodes: Nodes) -> None:
     guard = Guard(nodes.file, nodes.folder)
     guard.start()
-    commands = NodeCommands(nodes.file, load_external(nodes.file), guard.about_to)
+    commands = NodeCommands(nodes.file, load_external(nodes.file), guard.announce)
     commands.kill("b2")
     assert guard._process is not None
     guard._process.kill()

@@ -138,4 +138,4 @@ def test_broker_whose_session_expired_at_start_is_restarted_once(
         cluster.runtime.resume("b1")
         started.result(timeout=60)
         assert cluster.runtime.status("b1").starts == 2
-        assert cluster.controls().registered() == ["b1"]
+        assert cluster.controls().registered_brokers() == ["b1"]

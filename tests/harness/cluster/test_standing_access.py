@@ -36,7 +36,7 @@ def standing_cluster(request: StandingRequest) -> Iterator[StandingCluster]:
     try:
         yield cluster
     finally:
-        standing.down(request.name)
+        standing.stop_standing(request.name)
 
 
 @pytest.fixture(autouse=True)

@@ -24,8 +24,8 @@ NAME = "for-faults"
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[standing.StandingCluster]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
-        yield standing.up(name=NAME, brokers=3)
-        standing.down(NAME)
+        yield standing.start_usual(name=NAME, brokers=3)
+        standing.stop_standing(NAME)
 
 
 def hold(*words: str) -> subprocess.Popen[str]:

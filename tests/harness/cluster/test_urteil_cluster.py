@@ -41,7 +41,7 @@ def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     yield
     for name in ("one", "default"):
         try:
-            standing.down(name)
+            standing.stop_standing(name)
         except standing.StandingError:
             continue
 
@@ -105,7 +105,7 @@ def test_a_killed_lab_leaves_no_process(tmp_path: Path) -> None:
 def test_a_standing_cluster_stands_until_it_is_taken_down() -> None:
     with pytest.raises(standing.StandingError, match="no cluster one"):
         standing.attach("one")
-    made = standing.up(name="one", brokers=1)
+    made = standing.start_usual(name="one", brokers=1)
     assert standing.attach("one") == made
     shown = text.as_text(made)
     assert made.bootstrap_servers in shown
@@ -113,16 +113,16 @@ def test_a_standing_cluster_stands_until_it_is_taken_down() -> None:
     assert f"metrics    http://{made.metrics[0]}/metrics" in shown
     assert standing.status_of_all() == [made]
     with pytest.raises(standing.StandingError, match="stands already"):
-        standing.up(name="one")
+        standing.start_usual(name="one")
     assert all(psutil.pid_exists(pid) for pid in made.pids.values())
-    standing.down("one")
+    standing.stop_standing("one")
     assert not any(psutil.pid_exists(pid) for pid in [made.keeper, *made.pids.values()])
     assert not Path(made.directory).exists()
 
 
 @pytest.mark.usefixtures("own_state")
 def test_cluster_ends_with_its_killed_process() -> None:
-    made = standing.up(name="one", brokers=1)
+    made = standing.start_usual(name="one", brokers=1)
     psutil.Process(made.keeper).kill()
     until(lambda: not any(map(psutil.pid_exists, made.pids.values())), "a node outlived its keeper")
     with pytest.raises(standing.StandingError):
@@ -131,4 +131,4 @@ def test_cluster_ends_with_its_killed_process() -> None:
 
 def test_invalid_cluster_name_is_rejected() -> None:
     with pytest.raises(standing.StandingError, match="no name"):
-        standing.up(name="../elsewhere")
+        standing.start_usual(name="../elsewhere")

@@ -192,7 +192,7 @@ def test_a_mutant_mixed_in_that_is_never_caught_makes_the_night_unknown(lab: Lab
     night.ledger.add(row("calm", 7))
     assert night.verdict() == "PASS"
     night.ledger.add(row("kill", 7, mutant="loser", ran=True))
-    assert night.missed() == ["loser"]
+    assert night.uncaught_mutants() == ["loser"]
     assert night.verdict() == "UNKNOWN"
     night.ledger.add(row("kill", 8, "FAIL", mutant="loser", ran=True, violated={"lost_write": 1}))
     assert night.verdict() == "PASS"

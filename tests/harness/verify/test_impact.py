@@ -14,7 +14,7 @@ from urteil.harness import host_load
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.damage import DAMAGES
-from urteil.harness.verify.derived.impact import Stretch, longest_gap_s, whole_again_ns
+from urteil.harness.verify.derived.impact import Stretch, healthy_again_ns, longest_gap_s
 from urteil.harness.verify.derived.state_spans import FOREVER_NS
 from urteil.harness.verify.result import Status, Verdict
 from urteil.harness.verify.synthetic import BEGIN_NS, CRASH_NS, END_NS, HEALED_NS, RUN, S
@@ -29,9 +29,9 @@ def test_the_gap_that_overlaps_a_fault_counts_and_no_other() -> None:
 
 def test_whole_again_is_the_end_of_what_was_not() -> None:
     bad = [Stretch(10, 20), Stretch(30, FOREVER_NS)]
-    assert whole_again_ns(bad, 5) == 5
-    assert whole_again_ns(bad, 15) == 20
-    assert whole_again_ns(bad, 35) is None
+    assert healthy_again_ns(bad, 5) == 5
+    assert healthy_again_ns(bad, 15) == 20
+    assert healthy_again_ns(bad, 35) is None
 
 
 @pytest.mark.usefixtures("few")

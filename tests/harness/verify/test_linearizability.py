@@ -21,8 +21,8 @@ def read(invoke: int, complete: float, value: Value) -> Op:
 
 def explained(ops: list[Op]) -> bool:
     """Whether some order of the operations, respecting real time, explains every read."""
-    known = [op for op in ops if op.known]
-    unknown = [op for op in ops if not op.known]
+    known = [op for op in ops if op.is_complete]
+    unknown = [op for op in ops if not op.is_complete]
     chosen = itertools.chain.from_iterable(
         itertools.combinations(unknown, n) for n in range(len(unknown) + 1)
     )

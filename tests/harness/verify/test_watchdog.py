@@ -51,9 +51,9 @@ def test_questions_without_end_are_interrupted_and_the_rest_is_judged(
         """The limit is over as soon as the first of them was asked."""
         return ended(judging, within_s) if reached.is_set() else not reached.wait(60)
 
-    ended = watchdog._Judging.ended
+    ended = watchdog._Judging.join
     monkeypatch.setattr(engines, "to_duckdb", translate)
-    monkeypatch.setattr(watchdog._Judging, "ended", soon)
+    monkeypatch.setattr(watchdog._Judging, "join", soon)
     monkeypatch.setattr(watchdog, "AGAIN_S", 2.0)
     monkeypatch.setenv(LIMIT, "3")
     result = judge(run_dir, engine="duckdb")

@@ -17,7 +17,7 @@ from urteil.harness.verify.guarantees.compaction.keys import (
     WHOSE,
 )
 from urteil.harness.verify.guarantees.losses import losable
-from urteil.harness.verify.plurals import counted
+from urteil.harness.verify.plurals import count_text
 
 _JUDGED = """
 WHERE k.outcome = 'ok' AND k.off = k.last_off AND k.open_n = 0 AND k.tombstone = 0
@@ -28,7 +28,7 @@ WHERE k.outcome = 'ok' AND k.off = k.last_off AND k.open_n = 0 AND k.tombstone =
 def _explain(row: Mapping[str, Any]) -> str:
     if row["sub_kind"] == "not on a follower":
         defect = (
-            f"only {counted(row['copies'], 'replica')} of those whose logs reach so far have it"
+            f"only {count_text(row['copies'], 'replica')} of those whose logs reach so far have it"
         )
     elif row["sub_kind"] == "not served":
         defect = "a complete final pass over that offset did not deliver it"

@@ -8,7 +8,7 @@ from typing import Any
 
 from urteil.harness.verify.guarantees.base import SLOT, Guarantee, place
 from urteil.harness.verify.guarantees.transactions.torn_txn import SPOILED
-from urteil.harness.verify.plurals import counted
+from urteil.harness.verify.plurals import count_text
 from urteil.harness.verify.shared_tables import ENDED
 
 _ABORTED = f"""
@@ -49,7 +49,7 @@ def _explain(row: Mapping[str, Any]) -> str:
         )
     why = f" with {row['error']}" if row["error"] not in (None, "fail") else ""
     seen = ((row["n_reads"], "read"), (row["copies"], "replica"))
-    where = " and ".join(counted(number, noun) for number, noun in seen if number)
+    where = " and ".join(count_text(number, noun) for number, noun in seen if number)
     return f"{row['value_id']} failed{why}, yet it is at {place(row)}: in {where}."
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from urteil.harness.verify.guarantees.base import SLOT, Guarantee, numbered, place
 from urteil.harness.verify.guarantees.losses import RETRIED
-from urteil.harness.verify.plurals import counted, times
+from urteil.harness.verify.plurals import count_text, times
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -23,7 +23,7 @@ def _explain(row: Mapping[str, Any]) -> str:
         )
     elsewhere = "" if row["last_p"] == row["p"] else " of another partition"
     return (
-        f"{who} was read at {counted(row['times'], 'offset')}, first at {place(row)}, last at "
+        f"{who} was read at {count_text(row['times'], 'offset')}, first at {place(row)}, last at "
         f"{row['last_off']}{elsewhere}."
     )
 

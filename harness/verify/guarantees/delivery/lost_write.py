@@ -18,7 +18,7 @@ from typing import Any
 from urteil.harness.verify.derived.state_spans import NO_OFFSET
 from urteil.harness.verify.guarantees.base import SLOT, Guarantee, acks, numbered, only_where, place
 from urteil.harness.verify.guarantees.losses import losable
-from urteil.harness.verify.plurals import counted
+from urteil.harness.verify.plurals import count_text
 from urteil.harness.verify.unplaced_sends import OF_COMMIT, OWED
 
 JUDGED = """
@@ -95,7 +95,7 @@ def _explain(row: Mapping[str, Any]) -> str:
             f"{row['value_id']} ({acks(row)}) {said} at {place(row)}, but no complete final "
             "pass over that offset delivered it."
         )
-    others = counted(row["copies"] or 0, "other replica")
+    others = count_text(row["copies"] or 0, "other replica")
     held = f"{others} still {'has' if row['copies'] == 1 else 'have'} it"
     return (
         f"{row['value_id']} ({acks(row)}) {said} at {place(row)}, but is missing from the "

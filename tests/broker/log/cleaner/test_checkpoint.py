@@ -31,7 +31,7 @@ def started(*folders: Path) -> LogManager:
 
 def clean(manager: LogManager) -> None:
     settings = CleanerSettings.from_properties(PROPS)
-    Cleaner(manager.cleanable, settings, manager.checkpoint_cleaner_offsets).tick(NOW_MS)
+    Cleaner(manager.compactable_logs, settings, manager.checkpoint_cleaner_offsets).tick(NOW_MS)
 
 
 def written(manager: LogManager) -> PartitionLog:

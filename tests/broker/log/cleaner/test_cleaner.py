@@ -149,7 +149,7 @@ def test_small_offset_map_needs_several_rounds(tmp_path: Path) -> None:
         put(log, (b"key-%d" % (number % 90), b"%d" % number))
     state = newest(pairs(log))
     clean(log, dedupe_buffer_size=5000)
-    assert log.cleaned_to == log.segments.active.base_offset
+    assert log.cleaned_to == log.segments.active_segment.base_offset
     found = [one for one in pairs(log) if one[0] < log.cleaned_to]
     assert newest(pairs(log)) == state
     assert len({key for _, key, _ in found}) == len(found)
@@ -383,7 +383,7 @@ def test_cleaning_runs_in_the_background(tmp_path: Path) -> None:
 
 def test_io_rate_limit_is_respected(tmp_path: Path) -> None:
     log = filled(tmp_path, replace(COMPACTED, segment_bytes=500), segments=20)
-    size = sum(segment.size for segment in log.segments) - log.segments.active.size
+    size = sum(segment.size for segment in log.segments) - log.segments.active_segment.size
     cleaner = cleaner_of(log, io_max_bytes_per_second=1000)
     now_ms = NOW_MS
     while log.cleaned_to is None:

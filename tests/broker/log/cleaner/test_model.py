@@ -152,7 +152,7 @@ class Play:
 
     def clean(self, later_ms: int) -> None:
         self.now_ms += later_ms
-        start, active = self.log.cleaned_to or 0, self.log.segments.active.base_offset
+        start, active = self.log.cleaned_to or 0, self.log.segments.active_segment.base_offset
         before = self.log.log_end_offset
         clean(self.log, self.now_ms)
         assert self.log.log_end_offset == before

@@ -91,7 +91,7 @@ def test_two_transactions_of_one_producer_are_distinguished(log: PartitionLog) -
 
 def test_missing_marker_does_not_affect_later_transactions(log: PartitionLog) -> None:
     write(log, b"x", producer=5)
-    log.segments.active.txn_index.append(AbortedTxn(5, 0, 1, 2))
+    log.segments.active_segment.txn_index.append(AbortedTxn(5, 0, 1, 2))
     end(log, 6, commit=True)  # where the marker of 5 should be
     log.producers.entries.clear()
     log.producers.reset(log.log_end_offset)

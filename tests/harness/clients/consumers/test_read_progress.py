@@ -34,7 +34,7 @@ def test_group_progress_is_that_of_all_members(tmp_path: Path) -> None:
         first.write(Poll(2, 1, 2, "ok", None, 1, []))
         group.follow()
     assert group.reached == {SLOT: 7}
-    assert not group.lacks({SLOT: 7, ("urteil", 1): 0})
+    assert not group.is_below({SLOT: 7, ("urteil", 1): 0})
 
 
 @pytest.mark.usefixtures("read_end_offsets")

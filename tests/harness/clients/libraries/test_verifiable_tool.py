@@ -81,11 +81,11 @@ def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
         workload = Workload(SCENARIO, run_dir, cluster.bootstrap, [topic], "r1")
         try:
             workload.start()
-            until(lambda: workload.acked() > 50, deadline_s=60)
+            until(lambda: workload.acknowledged_count() > 50, deadline_s=60)
             _stall(cluster, workload)
-            until(lambda: workload.acked() > 250, deadline_s=60)
+            until(lambda: workload.acknowledged_count() > 250, deadline_s=60)
             workload.stop_producers()
-            until(lambda: read(run_dir) >= workload.acked(), deadline_s=60)
+            until(lambda: read(run_dir) >= workload.acknowledged_count(), deadline_s=60)
             workload.stop_consumers()
             assert workload.problems() == []
         finally:

@@ -133,7 +133,7 @@ def test_late_error_of_aiokafka_is_unknown(tmp_path: Path, error: BaseException)
             future.cancel()
         else:
             future.set_exception(error)
-        producer._on_done(7, 1, future)
+        producer._complete_send(7, 1, future)
     (entry,) = entries(tmp_path)
     assert isinstance(entry, Info)
     assert entry.error == type(error).__name__
@@ -151,7 +151,7 @@ def test_offsets_of_duplicates_are_unknown_to_aiokafka(tmp_path: Path) -> None:
             batch.done(base_offset, -1, 0)
             for op, future in enumerate(futures):
                 producer.reserve_slot()
-                producer._on_done(op, 1, future)
+                producer._complete_send(op, 1, future)
 
         for base_offset in (-1, 40):
             asyncio.run_coroutine_threadsafe(complete(base_offset), producer._loop).result(9)

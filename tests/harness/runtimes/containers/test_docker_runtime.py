@@ -229,7 +229,7 @@ def test_node_of_another_image_keeps_data_and_log(engine: Engine, tmp_path: Path
     then = ["sh", "-c", "ls /opt; cat data/file"]
     for argv, image in ((first, "broker"), (then, "zookeeper"), (then, "zookeeper")):
         status = runtime.start("b1", argv, cwd=home, image=image)
-        until(lambda: not runtime.alive("b1"))
+        until(lambda: not runtime.is_alive("b1"))
     assert status.starts == 3
     assert runtime.log("b1").split() == ["urteil", "zookeeper", "kept", "zookeeper", "kept"]
     runtime.close()

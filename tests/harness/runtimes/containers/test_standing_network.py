@@ -41,7 +41,7 @@ def boxed(request: StandingRequest) -> Iterator[StandingCluster]:
     try:
         yield cluster
     finally:
-        standing.down(request.name)
+        standing.stop_standing(request.name)
 
 
 PLAIN = StandingRequest(name=NAME, runtime="docker", brokers=1)

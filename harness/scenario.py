@@ -24,7 +24,7 @@ class ClusterSpec(msgspec.Struct, frozen=True, kw_only=True):
     Each broker has `log_dirs` log directories. `older` brokers begin as the release before the
     target's (see the fault `upgrade`). With `own_clocks` each has a wall clock that faults can set
     (runtime `process` alone). With `users` it has ACLs, and a listener more where people log in by
-    SCRAM and are tried what they may (the same runtime alone; docs/reference/workloads.md).
+    SCRAM and are tried what they may (the same runtime alone; docs/guide/workloads.md).
     With `racks` each stands in one of its own, where consumers of that rack read (KIP-392).
     """
 

@@ -11,6 +11,8 @@ from pathlib import Path
 from docs.reference_pages import (
     clients,
     command_line,
+    evidence,
+    faults,
     metrics,
     mutants,
     scenarios,
@@ -24,7 +26,7 @@ COMMAND = "python -m docs.reference_pages"
 def render_all() -> dict[str, str]:
     """Return the text of every generated page by its path below docs/reference."""
     pages: dict[str, str] = {}
-    for module in (scenarios, clients, mutants, command_line, settings, metrics):
+    for module in (faults, scenarios, clients, mutants, evidence, command_line, settings, metrics):
         pages |= module.render()
     return pages
 

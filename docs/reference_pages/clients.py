@@ -9,8 +9,8 @@ from urteil.harness.clients.workload_kinds import WORKLOAD_KINDS
 
 ABOUT = """\
 The kinds of workloads, the kinds of clients that they start, and the options of workloads with
-their values and defaults. [Workloads](workloads.md) says how the clients behave. This page is
-generated from `harness/clients/` by `make docs`."""
+their values and defaults. [Workloads](../guide/workloads.md) says how the clients behave. This page
+is generated from `harness/clients/` by `make docs`."""
 
 CLIENTS = """\
 `kind` is the column of that name in the table `clients` of the evidence. The

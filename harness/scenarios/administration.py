@@ -26,7 +26,8 @@ FOUR = ClusterSpec(brokers=4)
 
 TOPICS = Scenario(
     name="topics",
-    about="topics are made and deleted, and the one in use gets more partitions; a leader dies",
+    about="topics are created and deleted beside the load, the topic in use gets two more "
+    "partitions, and a leader dies",
     suites=("administration",),
     cluster=cluster(),
     workload=GROUP,
@@ -41,7 +42,8 @@ TOPICS = Scenario(
 
 REASSIGN = Scenario(
     name="reassign",
-    about="all replicas of the topic move on under load, and a leader dies on the way",
+    about="four brokers; every partition's leader is replaced by a broker without a replica, and "
+    "a leader dies meanwhile: nothing is lost, and nothing stays on disks",
     suites=("administration",),
     cluster=FOUR,
     workload=PATIENT,
@@ -53,7 +55,8 @@ REASSIGN = Scenario(
 
 REASSIGN_SOLE = Scenario(
     name="reassign-sole",
-    about="partitions of one replica move to another broker under load: only one broker has it all",
+    about="partitions with one replica move to another broker under load, twice: no other replica "
+    "has the records that the new one lacks",
     suites=("administration",),
     cluster=cluster(),
     workload=WorkloadSpec(topics=(SOLE,), delivery_timeout_ms=60_000),
@@ -65,8 +68,8 @@ REASSIGN_SOLE = Scenario(
 
 MOVE_DIRECTORIES = Scenario(
     name="move-directories",
-    about="replicas move to another log directory of their brokers under load, and back, while a "
-    "producer sends all that it had sent again",
+    about="partitions with one replica move to another log directory of their broker under load, "
+    "and back, while a client sends batches twice and too early",
     suites=("administration",),
     cluster=ClusterSpec(log_dirs=2),
     workload=WorkloadSpec(
@@ -86,7 +89,8 @@ again what was written before the move must be known after it."""
 
 CANCELLED = Scenario(
     name="reassign-cancelled",
-    about="a move of replicas that is under way is cancelled: they stay where they are",
+    about="four brokers; the reassignment of every leader is cancelled while it is under way: "
+    "replicas stay where they are",
     suites=("administration",),
     cluster=FOUR,
     workload=PATIENT,
@@ -113,7 +117,7 @@ RAISE_REPLICATION = Scenario(
 
 PREFERRED = Scenario(
     name="preferred",
-    about="preferred leaders are elected, there and back, while a follower comes and goes",
+    about="preferred leaders are elected, there and back, while a follower dies and returns",
     suites=("administration",),
     cluster=cluster(),
     workload=LOAD,
@@ -128,8 +132,8 @@ PREFERRED = Scenario(
 
 SETTINGS = Scenario(
     name="settings",
-    about="min.insync.replicas is lowered while only the leader is in sync, then set back when the "
-    "sessions of all brokers have ended; then only the leader is left again",
+    about="min.insync.replicas is 1 while both followers sleep, then 2 again with new sessions of "
+    "all brokers; the followers sleep once more: the leader alone may acknowledge only in between",
     suites=("administration",),
     cluster=cluster(),
     workload=IMPATIENT,
@@ -145,8 +149,8 @@ SETTINGS = Scenario(
 
 RETENTION_CHANGED = Scenario(
     name="retention-changed",
-    about="retention of seconds for a while: old segments go from under readers, while a producer "
-    "sends all that it had sent again; a leader dies",
+    about="retention.ms is 2 s for 18 s: old segments are deleted under readers, while a client "
+    "sends batches twice and too early; then a leader dies: every broker learns the settings",
     suites=("administration",),
     cluster=cluster(log_retention_check_interval_ms="1000", log_initial_task_delay_ms="500"),
     workload=REPEATED,
@@ -157,7 +161,7 @@ RETENTION_CHANGED = Scenario(
 
 ADD_BROKER = Scenario(
     name="add-broker",
-    about="a broker is drained, emptied, joins anew and takes its share under load",
+    about="a broker is drained, emptied, joins again and gets its share under load",
     suites=("administration",),
     cluster=FOUR,
     workload=PATIENT,
@@ -169,7 +173,7 @@ ADD_BROKER = Scenario(
 
 REMOVE_BROKER = Scenario(
     name="remove-broker",
-    about="the controller's replicas are moved away and it stops; it comes back and gets them back",
+    about="the controller is drained and stopped, and returns",
     suites=("administration",),
     cluster=FOUR,
     workload=PATIENT,
@@ -181,7 +185,8 @@ REMOVE_BROKER = Scenario(
 
 RECREATE_TOPIC = Scenario(
     name="recreate-topic",
-    about="a topic is deleted while a replica of it is down, and made anew when that is back",
+    about="a topic is deleted while one of its replicas is down, and created again when that is "
+    "back: it has only its own records, and disks have nothing of the old one",
     suites=("administration",),
     cluster=cluster(log_segment_delete_delay_ms="1000", log_initial_task_delay_ms="1000"),
     workload=PATIENT,
@@ -192,8 +197,8 @@ RECREATE_TOPIC = Scenario(
 
 OFFICE_LOST = Scenario(
     name="office-lost",
-    about="the controller loses its office while replicas move, and while a topic waits to be "
-    "deleted: the next one goes on with both",
+    about="four brokers; /controller is deleted by hand while replicas move, and while a topic "
+    "waits for its deletion: the next controller continues both",
     suites=("administration",),
     cluster=FOUR,
     workload=PATIENT,
@@ -212,7 +217,8 @@ OFFICE_LOST = Scenario(
 
 UPGRADE = Scenario(
     name="upgrade",
-    about="rolling upgrade from the release before: newer code, then the newer protocol",
+    about="every broker is restarted in order, twice: newer code, then the newer protocol between "
+    "brokers (--target kafka: 3.8.0 to 3.9.1)",
     suites=("upgrade",),
     cluster=msgspec.structs.replace(cluster(), older=True),
     workload=PATIENT,
@@ -224,8 +230,8 @@ UPGRADE = Scenario(
 
 KNOWN_ANSWERS = Scenario(
     name="known-answers",
-    about="a client asks all brokers what it knows the answer of: of groups, topics, records and "
-    "transactions of its own, which nobody disturbs",
+    about="no fault; a client asks all brokers questions with known answers about groups, topics, "
+    "records and transactions of its own",
     suites=("administration",),
     cluster=ClusterSpec(config=LIMITS, racks=True),
     workload=WorkloadSpec(topics=(DURABLE,), rate_records_per_s=100, options={"questions": "1"}),

@@ -47,7 +47,7 @@ OWN = ("latest_value_lost", "stale_value_visible", "resurrected_key", "offset_re
 
 COMPACTION = Scenario(
     name="compaction",
-    about="updates and deletes of many keys in compressed batches, cleaned all the time, through a "
+    about="updates and deletes of 400 keys in compressed batches, cleaned all the time, through a "
     "leader's crash",
     suites=("compaction",),
     cluster=CLEANING,
@@ -69,8 +69,8 @@ COMPACTION_CALM = Scenario(
 
 TOMBSTONES = Scenario(
     name="tombstones",
-    about="deletes of many keys whose tombstones are to go a second later, and retention.ms, which "
-    "is none of a compacted topic's, of four seconds",
+    about="deletes of many keys whose tombstones may be removed a second later, in a topic with "
+    "retention.ms, which does not apply to compacted topics",
     suites=("compaction",),
     cluster=CLEANING,
     workload=msgspec.structs.replace(LOAD, topics=(DURABLE, BRIEF), keys=4000),

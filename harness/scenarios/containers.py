@@ -20,7 +20,8 @@ UNPLUG_LEADER = Scenario(
 
 STARVED_LEADER = Scenario(
     name="starved-leader",
-    about="a leader gets a twentieth of a processor: late in everything, its session in danger",
+    about="a leader's container gets a twentieth of a processor: everything is late, and its "
+    "session is in danger",
     cluster=cluster(),
     workload=LOAD,
     faults=(fault("limit", "leader", 5, 10, cpus=0.05),),

@@ -15,7 +15,8 @@ STORM = WorkloadSpec(
 
 LEADER_CRASH = Scenario(
     name="leader-crash",
-    about="SIGKILL of a partition's leader, back after 14 s: another leads, nothing is lost",
+    about="SIGKILL of a partition's leader, back after 14 s: another replica leads, nothing is "
+    "lost, and work continues",
     suites=("elections",),
     cluster=cluster(),
     workload=LOAD,
@@ -33,7 +34,8 @@ LEADER_CRASH = Scenario(
 
 FOLLOWER_CRASH = Scenario(
     name="follower-crash",
-    about="SIGKILL of a follower, back after 14 s: the ISR shrinks and grows again",
+    about="SIGKILL of a follower, back after 14 s: the ISR shrinks and grows again, and work "
+    "continues",
     suites=("replication",),
     cluster=cluster(),
     workload=LOAD,
@@ -44,7 +46,7 @@ FOLLOWER_CRASH = Scenario(
 
 CONTROLLER_CRASH = Scenario(
     name="controller-crash",
-    about="SIGKILL of the controller, and of a leader under the new one",
+    about="SIGKILL of the controller, then of a leader under the next one",
     suites=("elections",),
     cluster=cluster(),
     workload=LOAD,
@@ -55,7 +57,7 @@ CONTROLLER_CRASH = Scenario(
 
 PAUSE_LEADER = Scenario(
     name="pause-leader",
-    about="SIGSTOP of a leader beyond its session: it wakes up deposed and must know it",
+    about="SIGSTOP of a leader beyond its session: it continues deposed, and epochs must fence it",
     suites=("elections",),
     cluster=cluster(),
     workload=LOAD,
@@ -65,7 +67,8 @@ PAUSE_LEADER = Scenario(
 
 ROLLING_RESTART = Scenario(
     name="rolling-restart",
-    about="controlled restart of every broker, one after another",
+    about="SIGTERM and start of every broker, one after another: other replicas lead before a "
+    "broker stops",
     suites=("replication",),
     cluster=cluster(),
     workload=LOAD,
@@ -75,8 +78,9 @@ ROLLING_RESTART = Scenario(
 
 RESTART_STORM = Scenario(
     name="restart-storm",
-    about="SIGKILL of all brokers at once, then once more with batches in flight; a client sends "
-    "again what a producer sent that is idle since, while segments roll",
+    about="SIGKILL of all brokers at once, then again with slow followers and batches in flight; "
+    "logs roll and are flushed, and a client sends again what an idle producer had sent: recovery "
+    "from disk and producer state",
     suites=("idempotence", "replication"),
     cluster=cluster(
         log_flush_scheduler_interval_ms="500",
@@ -96,7 +100,7 @@ RESTART_STORM = Scenario(
 
 CRASH_LOOP = Scenario(
     name="crash-loop",
-    about="a follower dies again soon after every start: it is never long in the ISR",
+    about="a follower is killed again soon after every start, while the others continue",
     suites=("network",),
     cluster=cluster(),
     workload=LOAD,
@@ -107,7 +111,8 @@ CRASH_LOOP = Scenario(
 
 HUNGRY_LEADER = Scenario(
     name="hungry-leader",
-    about="a leader gets a twentieth of a processor: late in everything, its session in danger",
+    about="a leader with a twentieth of a processor: everything is late, and its session is in "
+    "danger",
     suites=("network",),
     cluster=cluster(),
     workload=LOAD,
@@ -118,7 +123,7 @@ HUNGRY_LEADER = Scenario(
 
 OUT_OF_DESCRIPTORS = Scenario(
     name="out-of-descriptors",
-    about="a leader can open no more files nor sockets; Apache Kafka ends for it, and is started",
+    about="a leader can open no more files or sockets; Apache Kafka exits and is started again",
     suites=("network",),
     cluster=cluster(),
     workload=LOAD,

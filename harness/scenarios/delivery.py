@@ -9,7 +9,8 @@ CRASH = fault("crash", "leader", 5, 10)
 
 AT_MOST_ONCE = Scenario(
     name="at-most-once",
-    about="acks=0 and consumers that commit before they process, through a leader crash",
+    about="acks=0 and a group that commits before it processes, through a leader crash: no record "
+    "is invented, and replicas agree",
     suites=("delivery",),
     cluster=cluster(),
     workload=WorkloadSpec(
@@ -26,7 +27,8 @@ AT_MOST_ONCE = Scenario(
 
 AT_LEAST_ONCE = Scenario(
     name="at-least-once",
-    about="acks=all without idempotence, consumers that commit after they processed",
+    about="acks=all without idempotence and a group that commits after it processed, through a "
+    "leader crash: nothing is lost",
     suites=("delivery",),
     cluster=cluster(),
     workload=WorkloadSpec(
@@ -42,7 +44,7 @@ AT_LEAST_ONCE = Scenario(
 
 GROUP = Scenario(
     name="group",
-    about="a consumer group through the crash of a leader and of a coordinator",
+    about="a consumer group through SIGKILL of a leader and of its coordinator",
     suites=("delivery",),
     cluster=cluster(),
     workload=WorkloadSpec(kind="group", topics=(DURABLE,), consumers=3),
@@ -56,7 +58,8 @@ GROUP = Scenario(
 
 ACKS_ONE = Scenario(
     name="acks-one",
-    about="acks=1 and a leader that dies while its followers lag: the tail is lost, as permitted",
+    about="acks=1, and followers cut off from their leader, which dies 1.5 s later: the tail is "
+    "lost, as permitted",
     suites=("delivery",),
     cluster=cluster(replica_lag_time_max_ms="15000"),
     workload=WorkloadSpec(topics=(LAX,), acks=1, idempotent=False),
@@ -78,8 +81,8 @@ LIMITED = TopicSpec(
 
 CORRUPT_CLIENT = Scenario(
     name="corrupt-client",
-    about="a client that sends batches with a wrong CRC, or beyond their topic's limits of size "
-    "and time: the broker must refuse them",
+    about="a client sends batches with a wrong CRC, or beyond their topic's limits of size and "
+    "time: the broker must reject them",
     suites=("delivery",),
     cluster=cluster(),
     workload=WorkloadSpec(topics=(LIMITED,), options={"corrupt_batches": "28"}),
@@ -93,8 +96,9 @@ PAIRS = TopicSpec(partitions=6, replication_factor=2, config={"min.insync.replic
 
 SHARED_REQUESTS = Scenario(
     name="shared-requests",
-    about="one request has records of two partitions, of which one's follower is cut off: what the "
-    "other one's has is no answer for both; then the leader dies",
+    about="producers' requests contain records of two partitions with two replicas each, of which "
+    "one's follower is cut off; then the leader dies: an answer for one partition is none for the "
+    "other",
     suites=("delivery",),
     cluster=cluster(replica_lag_time_max_ms="15000"),
     workload=WorkloadSpec(
@@ -110,8 +114,8 @@ SHARED_REQUESTS = Scenario(
 
 LARGE_RECORDS = Scenario(
     name="large-records",
-    about="every record is larger than what replicas and consumers ask for at once: they must get "
-    "it all the same, also a follower that comes back",
+    about="each record is larger than a fetch of replicas and readers, and a follower dies and "
+    "returns: the first batch is returned complete, whatever its size (KIP-74)",
     suites=("delivery",),
     cluster=cluster(replica_fetch_max_bytes="1024", replica_fetch_response_max_bytes="1024"),
     workload=WorkloadSpec(
@@ -128,8 +132,8 @@ LARGE_RECORDS = Scenario(
 
 REWRITTEN = Scenario(
     name="rewritten",
-    about="brokers pack batches anew, in the topic's codec, and stamp them with their own time: "
-    "what is in them stays; a leader dies",
+    about="brokers compress plain batches, and stamp those of one topic with their own time; a "
+    "leader dies: keys, headers, times and sequences stay",
     suites=("delivery",),
     cluster=cluster(),
     workload=WorkloadSpec(
@@ -150,8 +154,8 @@ REWRITTEN = Scenario(
 
 OLD_CLIENTS = Scenario(
     name="old-clients",
-    about="a producer and a reader speak as before there were record batches: what is written is "
-    "converted for one, what is read for the other; a leader dies",
+    about="a producer and a reader use the protocol of 0.10.1, before record batches; a leader "
+    "dies: converted records stay the same both ways",
     suites=("delivery",),
     cluster=cluster(),
     workload=WorkloadSpec(

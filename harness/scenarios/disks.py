@@ -21,7 +21,8 @@ FLUSHING = cluster(
 
 POWER_CUT = Scenario(
     name="power-cut",
-    about="a leader's machine loses power and what it had not flushed; then the next leader's",
+    about="a leader's machine loses power and everything that it had not flushed, then the next "
+    "leader's: the other replicas have it",
     suites=("disk",),
     cluster=cluster(),
     workload=LOAD,
@@ -32,7 +33,8 @@ POWER_CUT = Scenario(
 
 POWER_CUT_ALL = Scenario(
     name="power-cut-all",
-    about="all machines lose power at once: what nobody had flushed is lost, as permitted",
+    about="all machines lose power at once, with logs flushed every 1.5 s: unflushed records are "
+    "lost, as permitted, flushed ones stay",
     suites=("disk",),
     cluster=FLUSHING,
     workload=FLUSHED,
@@ -45,7 +47,7 @@ POWER_CUT_ALL = Scenario(
 
 DISK_FULL = Scenario(
     name="disk-full",
-    about="a leader's disk is full: it ends, the others go on; it comes back with room again",
+    about="a leader's disk is full: it exits, the others continue, and it returns with room again",
     suites=("disk",),
     cluster=cluster(),
     workload=LOAD,
@@ -66,7 +68,7 @@ DISK_READONLY = Scenario(
 
 DISK_SLOW = Scenario(
     name="disk-slow",
-    about="a leader's disk takes 150 ms for every write, then a follower's",
+    about="every write to a leader's disk takes 150 ms, then to a follower's: it costs time only",
     suites=("disk",),
     cluster=cluster(),
     workload=PATIENT,
@@ -80,7 +82,8 @@ DISK_SLOW = Scenario(
 
 DISK_GONE = Scenario(
     name="disk-gone",
-    about="one of a broker's two log directories is gone: it goes on without what lay there",
+    about="one of a broker's two log directories is gone: others lead its partitions, and the "
+    "broker continues with the rest",
     suites=("disk",),
     cluster=ClusterSpec(log_dirs=2),
     workload=LOAD,
@@ -92,7 +95,8 @@ DISK_GONE = Scenario(
 
 DISK_EMPTIED = Scenario(
     name="disk-emptied",
-    about="a leader's disk is replaced by an empty one and it is back at once, then another's",
+    about="a leader returns at once with an empty disk, then another: others lead, and the "
+    "replica is filled again",
     suites=("disk",),
     cluster=cluster(),
     workload=LOAD,
@@ -103,7 +107,8 @@ DISK_EMPTIED = Scenario(
 
 DISK_EMPTIED_LAST = Scenario(
     name="disk-emptied-last",
-    about="the last replica in sync comes back fast with an empty disk: all is lost, as permitted",
+    about="the last replica in sync returns at once with an empty disk (KAFKA-14139): everything "
+    "is lost, as permitted",
     suites=("disk",),
     cluster=cluster(min_insync_replicas="1"),
     workload=WorkloadSpec(topics=(LAX,), delivery_timeout_ms=60_000),
@@ -123,7 +128,8 @@ SMALL_SEGMENTS = WorkloadSpec(
 
 SEGMENT_DAMAGED = Scenario(
     name="segment-damaged",
-    about="closed segments rot: of a follower that is down, then of one that runs and is made anew",
+    about="closed segments are damaged: one of a follower that is down, one of a follower that "
+    "runs and is replaced: recovery finds it, or the replica is fetched again",
     suites=("disk",),
     cluster=cluster(),
     workload=SMALL_SEGMENTS,

@@ -23,7 +23,8 @@ LONE_LEADER = (
 
 UNCLEAN_ON = Scenario(
     name="unclean-on",
-    about="unclean election allowed: a follower outside the ISR takes over and cuts the tail",
+    about="unclean election allowed: a follower outside the ISR leads, and the tail is lost, as "
+    "permitted",
     suites=("elections",),
     cluster=cluster(unclean_leader_election_enable="true", min_insync_replicas="1"),
     workload=LAX_LOAD,
@@ -36,7 +37,8 @@ UNCLEAN_ON = Scenario(
 
 UNCLEAN_OFF = Scenario(
     name="unclean-off",
-    about="unclean election forbidden: the partition waits for its last leader, nothing is lost",
+    about="unclean election forbidden: the partition waits for its last leader, and nothing is "
+    "lost",
     suites=("elections",),
     cluster=cluster(min_insync_replicas="1"),
     workload=LAX_LOAD,
@@ -47,7 +49,8 @@ UNCLEAN_OFF = Scenario(
 
 UNCLEAN_ASKED = Scenario(
     name="unclean-asked",
-    about="unclean election forbidden, until an administrator asks for one: the tail is lost",
+    about="unclean election forbidden, until an administrator requests one: the tail is lost, as "
+    "permitted",
     suites=("elections",),
     cluster=cluster(min_insync_replicas="1"),
     workload=LAX_LOAD,
@@ -59,7 +62,8 @@ UNCLEAN_ASKED = Scenario(
 
 UNCLEAN_ALLOWED = Scenario(
     name="unclean-allowed",
-    about="unclean election forbidden, until an administrator allows it: somebody leads at once",
+    about="unclean election forbidden, until an administrator allows it for the topic: a live "
+    "replica leads at once, and the tail is lost, as permitted",
     suites=("elections",),
     cluster=cluster(min_insync_replicas="1"),
     workload=LAX_LOAD,
@@ -76,7 +80,8 @@ UNCLEAN_ALLOWED = Scenario(
 
 LONE_SHUTDOWN = Scenario(
     name="lone-shutdown",
-    about="followers leave the ISR, then its last member shuts down: nobody may take over",
+    about="followers leave the ISR, then its last member shuts down cleanly: no replica outside "
+    "the ISR may lead",
     suites=("elections",),
     cluster=cluster(min_insync_replicas="1"),
     workload=LAX_LOAD,
@@ -88,7 +93,7 @@ LONE_SHUTDOWN = Scenario(
 
 MIN_ISR = Scenario(
     name="min-isr",
-    about="both followers die, the ISR falls below min ISR: acks=all must be refused",
+    about="both followers die, and the ISR falls below min ISR: acks=all must be rejected",
     suites=("replication",),
     cluster=cluster(),
     workload=IMPATIENT,
@@ -99,7 +104,8 @@ MIN_ISR = Scenario(
 
 CUT_CRASH = Scenario(
     name="cut-crash",
-    about="a leader whose followers get no answers dies with an unreplicated tail, and comes back",
+    about="followers get no answers from their leader, which dies 1.5 s later and returns with a "
+    "tail that no other replica has: truncation by epoch",
     suites=("replication",),
     cluster=cluster(replica_lag_time_max_ms="15000"),
     workload=replace(STEADY_LOAD, producers=5),  # of each, one request is in the tail
@@ -113,7 +119,8 @@ CUT_CRASH = Scenario(
 
 LAST_FOLLOWER = Scenario(
     name="last-follower",
-    about="one follower is left in the ISR; it gets no more answers, then its leader dies",
+    about="SIGKILL of one follower; without it in the ISR, the other gets no answers from their "
+    "leader, which dies 1.2 s later: no record is committed before the last follower has it",
     suites=("replication",),
     cluster=cluster(replica_lag_time_max_ms="15000"),
     workload=STEADY_LOAD,
@@ -129,8 +136,9 @@ LAST_FOLLOWER = Scenario(
 
 CUT_SUCCESSOR = Scenario(
     name="cut-successor",
-    about="one follower gets no answers from its leader, which dies when producers have sent again "
-    "what it did not answer: that follower is in the ISR still, and leads next",
+    about="one follower gets no answers from its leader, which dies after producers have repeated "
+    "their unanswered sends; that follower is still in the ISR and leads next: a record is "
+    "committed when all of the ISR has it",
     suites=("replication",),
     cluster=cluster(replica_lag_time_max_ms="15000"),
     workload=LOAD,
@@ -145,7 +153,8 @@ CUT_SUCCESSOR = Scenario(
 
 SLOW_CRASH = Scenario(
     name="slow-crash",
-    about="a leader with slow followers dies: what they have and nobody acknowledged is sent again",
+    about="a leader with slow followers dies: they have unacknowledged records, which producers "
+    "send again, and the new leader deduplicates them",
     suites=("idempotence", "replication"),
     cluster=cluster(),
     workload=LOAD,
@@ -159,7 +168,9 @@ SLOW_CRASH = Scenario(
 
 EPOCH_TRUNCATION = Scenario(
     name="epoch-truncation",
-    about="two leaders leave in a row, the last replica never received the high watermark of both",
+    about="with slow fetches, a leader shuts down and its successor is killed, while the last "
+    "replica could never query the successor: truncation by epoch, not by high watermark "
+    "(KIP-101)",
     suites=("replication",),
     cluster=cluster(replica_lag_time_max_ms="15000"),
     workload=MANY_LOAD,
@@ -181,9 +192,9 @@ EPOCH_TRUNCATION = Scenario(
 
 UNTOLD_SUCCESSOR = Scenario(
     name="untold-successor",
-    about="a leader dies as soon as its ISR is without one follower, before the other one "
-    "receives the high watermark; the first one fetches from the other over a narrow link, then "
-    "that one dies, too: a replica without the committed records does not lead",
+    about="a leader dies when its ISR has lost one follower, before the other one learns the new "
+    "high watermark; the first one fetches from that one over a narrow link, then that one dies "
+    "too: a replica without the committed records does not lead (KAFKA-7128)",
     suites=("replication",),
     cluster=cluster(replica_lag_time_max_ms="5000"),
     workload=MANY_LOAD,
@@ -222,7 +233,7 @@ LAGGING_SUCCESSOR = Scenario(
 
 LAGGING_FOLLOWER = Scenario(
     name="lagging-follower",
-    about="one follower does not reach its leader any more: it leaves the ISR, and work goes on",
+    about="a follower does not reach its leader for 12 s: it leaves the ISR, and work continues",
     suites=("replication",),
     cluster=cluster(),
     workload=LOAD,
@@ -234,7 +245,8 @@ LAGGING_FOLLOWER = Scenario(
 
 SLOW_RETURN = Scenario(
     name="slow-return",
-    about="a follower comes back over a narrow link, far behind; then the two in sync die",
+    about="a follower returns over a narrow link, far behind; then the two in sync die: the "
+    "partition waits for them",
     suites=("elections",),
     cluster=cluster(replica_lag_time_max_ms="60000"),
     workload=LOAD,
@@ -252,8 +264,8 @@ whether it lags."""
 
 EARLY_RETURN = Scenario(
     name="early-return",
-    about="a preferred leader comes back far behind, over a narrow link, and the controller gives "
-    "leadership back to preferred leaders every second",
+    about="a preferred leader returns far behind, over a narrow link, while the controller gives "
+    "leadership back every second: it leads once it is in sync, and not before",
     suites=("elections",),
     cluster=cluster(
         replica_lag_time_max_ms="60000",

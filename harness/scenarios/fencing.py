@@ -13,9 +13,9 @@ PATIENT = WorkloadSpec(topics=(DURABLE,), producers=5, delivery_timeout_ms=60_00
 
 REPEATED_BATCHES = Scenario(
     name="repeated-batches",
-    about="a producer with five batches under way sends them again, as if all answers had got "
-    "lost, and one too early, while segments roll and a slow leader dies; old producers are looked "
-    "for often",
+    about="a client with five batches in flight sends each of them twice, as if all answers were "
+    "lost, and one too early, beyond the largest sequence; segments roll, and a leader with slow "
+    "followers dies; old producers are searched often",
     suites=("idempotence",),
     cluster=cluster(producer_id_expiration_check_interval_ms="20"),
     workload=WorkloadSpec(
@@ -32,7 +32,8 @@ REPEATED_BATCHES = Scenario(
 
 FAST_FAILOVER = Scenario(
     name="fast-failover",
-    about="two leaders in a row whose records the next one lacks: more than one epoch must be cut",
+    about="a leader with a cut-off follower shuts down, that follower leads and is killed, and "
+    "the third leads, which never reached it: truncation over more than one epoch (KIP-279)",
     suites=("elections",),
     cluster=cluster(replica_lag_time_max_ms="15000"),
     workload=DEEP,
@@ -48,8 +49,8 @@ FAST_FAILOVER = Scenario(
 
 LEADER_MOVES = Scenario(
     name="leader-moves",
-    about="brokers are restarted and get their leadership back from a living leader, which must "
-    "not go on acknowledging: acks=1 would lose all of it",
+    about="brokers restart and get their leadership back from live leaders with acks=1: a deposed "
+    "leader acknowledges nothing",
     suites=("elections",),
     cluster=cluster(
         auto_leader_rebalance_enable="true",
@@ -63,8 +64,9 @@ LEADER_MOVES = Scenario(
 
 RETURNED_LEADER = Scenario(
     name="returned-leader",
-    about="a leader dies with a tail that is cut when it is back, and leads again; who had sent "
-    "the tail reached nobody in between and sends it again",
+    about="a leader dies with records that no other replica has, truncates them as a follower and "
+    "leads again; meanwhile their producers reach no other broker, and send them again: a batch "
+    "is known only as long as the log has it",
     suites=("idempotence",),
     cluster=cluster(replica_lag_time_max_ms="15000"),
     workload=PATIENT,
@@ -80,8 +82,8 @@ RETURNED_LEADER = Scenario(
 
 UNANSWERED_RESTART = Scenario(
     name="unanswered-restart",
-    about="the only replica's broker is shut down and comes back, while no producer had its "
-    "answers: what was written is sent again",
+    about="the only replica's broker shuts down and returns while every acknowledgement resets "
+    "its connection: the snapshot of a clean stop knows its producers",
     suites=("idempotence",),
     cluster=cluster(),
     workload=replace(PATIENT, topics=(SOLE,)),
@@ -95,8 +97,8 @@ UNANSWERED_RESTART = Scenario(
 
 NEAREST_REPLICA = Scenario(
     name="nearest-replica",
-    about="consumers read from the replica in their rack (KIP-392), one of which has records that "
-    "the last replica lacks; it and its leader die before that one has them",
+    about="consumers read from the replica in their rack (KIP-392); one of these has records that "
+    "the last replica lacks, then its leader and it die: followers serve committed records only",
     suites=("elections",),
     cluster=ClusterSpec(racks=True, config={"replica.lag.time.max.ms": "60000"}),
     workload=replace(PATIENT, consumers=3, options={"racks": "1"}),
@@ -112,8 +114,8 @@ NEAREST_REPLICA = Scenario(
 
 LATE_METADATA = Scenario(
     name="late-metadata",
-    about="a broker restarts, then it receives the earlier leadership once more, as from a "
-    "controller whose request to its previous life was delayed",
+    about="a broker restarts, then gets the controller's UpdateMetadata for its previous life "
+    "again: it ignores the request and reports the present leaders (KAFKA-7235)",
     suites=("elections",),
     cluster=cluster(),
     workload=WorkloadSpec(topics=(DURABLE,)),
@@ -129,8 +131,8 @@ LATE_METADATA = Scenario(
 
 LATE_STOP = Scenario(
     name="late-stop",
-    about="a broker restarts, then it receives the StopReplica of its shutdown once "
-    "more: it must continue to follow",
+    about="a broker restarts, then gets the StopReplica of its shutdown again: it continues to "
+    "follow",
     suites=("elections",),
     cluster=cluster(),
     workload=WorkloadSpec(topics=(DURABLE,)),

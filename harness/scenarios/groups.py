@@ -19,8 +19,8 @@ def load(members: int = 3, **options: str) -> WorkloadSpec:
 
 MEMBER_KILLED = Scenario(
     name="member-killed",
-    about="SIGKILL of a group member and of a producer; others take over, new sessions come, and "
-    "read on in the middle of batches",
+    about="SIGKILL of a group member and of a producer in the middle of batches; new sessions "
+    "take over: one owner a partition, nothing skipped",
     suites=("groups",),
     cluster=cluster(),
     workload=load(linger_ms="200", max_poll_records="7"),
@@ -31,7 +31,8 @@ MEMBER_KILLED = Scenario(
 
 GROUP_CALM = Scenario(
     name="group-calm",
-    about="a group whose members live, and nobody disturbs it: it stays as it is",
+    about="a group without faults: no live member is put out, and each has the assignment of its "
+    "leader",
     suites=("groups",),
     cluster=cluster(),
     workload=load(),
@@ -43,7 +44,8 @@ GROUP_CALM = Scenario(
 
 PAUSED_MEMBER = Scenario(
     name="paused-member",
-    about="SIGSTOP of a group member beyond its session: it wakes up as a zombie",
+    about="SIGSTOP of a group member beyond its session; it commits once more in its old "
+    "generation, which must be rejected",
     suites=("groups",),
     cluster=cluster(),
     workload=load(zombie_commits="true"),
@@ -54,7 +56,8 @@ PAUSED_MEMBER = Scenario(
 
 SLOW_POLL = Scenario(
     name="slow-poll",
-    about="a member heartbeats but does not poll for longer than max.poll.interval.ms",
+    about="a member heartbeats but does not poll for twice max.poll.interval.ms: the group "
+    "continues without it",
     suites=("groups",),
     cluster=cluster(),
     workload=load(max_poll_interval_ms="4000"),
@@ -65,7 +68,7 @@ SLOW_POLL = Scenario(
 
 REBALANCE_STORM = Scenario(
     name="rebalance-storm",
-    about="members join and leave all the time: eager rebalances, one upon the other",
+    about="members join and leave in turn: eager rebalances, one after another",
     suites=("groups",),
     cluster=cluster(),
     workload=load(2),
@@ -76,8 +79,8 @@ REBALANCE_STORM = Scenario(
 
 MEMBERS_LEAVE = Scenario(
     name="members-leave",
-    about="members join and leave now and then, of long sessions: others take over at once from "
-    "those who said that they leave",
+    about="members with sessions of 20 s join and leave now and then: others get at once the "
+    "partitions of a member that leaves",
     suites=("groups",),
     cluster=cluster(),
     workload=load(2, session_timeout_ms="20000"),
@@ -88,8 +91,8 @@ MEMBERS_LEAVE = Scenario(
 
 PASSERS_BY = Scenario(
     name="passers-by",
-    about="clients ask to join a group, are given their ids, and never come; then a member is "
-    "killed: the others wait for neither longer than a session lasts",
+    about="clients begin to join a group, get their member ids, and never return; then a member "
+    "is killed: the others wait for none of them longer than a session lasts",
     suites=("groups",),
     cluster=cluster(),
     workload=load(passers_by="3"),
@@ -100,7 +103,8 @@ PASSERS_BY = Scenario(
 
 COOPERATIVE_STORM = Scenario(
     name="cooperative-storm",
-    about="the same with cooperative rebalancing: members keep what they need not give back",
+    about="members join and leave in turn: cooperative rebalances, in which members keep the "
+    "partitions that do not move",
     suites=("groups",),
     cluster=cluster(),
     workload=load(2, assignor="cooperative"),
@@ -111,7 +115,8 @@ COOPERATIVE_STORM = Scenario(
 
 ZOMBIE_COMMITS = Scenario(
     name="zombie-commits",
-    about="after every rebalance members commit in the generation before: it must be refused",
+    about="members join and leave, and after every rebalance each commits in its old generation: "
+    "such commits must be rejected",
     suites=("groups",),
     cluster=cluster(),
     workload=load(2, zombie_commits="true"),
@@ -122,8 +127,9 @@ ZOMBIE_COMMITS = Scenario(
 
 STATIC_MEMBERS = Scenario(
     name="static-members",
-    about="a static member dies and is back within its session, then another session takes the "
-    "place of one that lives; their coordinator dies, then a member again",
+    about="a static member is killed and back within its session, then another session replaces a "
+    "live one while their coordinator dies; then a member is killed again: returning members keep "
+    "their partitions, replaced ones are rejected",
     suites=("groups",),
     cluster=cluster(),
     workload=load(static="1", session_timeout_ms="15000"),
@@ -141,7 +147,8 @@ give the one who is back in the end what its predecessor had stored."""
 
 CUT_COORDINATOR = Scenario(
     name="cut-coordinator",
-    about="a coordinator whose followers get no answers dies with commits that nobody else has",
+    about="the coordinator's followers get no answers; all members die, then the coordinator: no "
+    "acknowledged offset is lost",
     suites=("groups",),
     cluster=cluster(replica_lag_time_max_ms="15000"),
     workload=load(),
@@ -159,8 +166,9 @@ CUT_COORDINATOR = Scenario(
 
 LOST_GENERATIONS = Scenario(
     name="lost-generations",
-    about="a coordinator whose followers get no answers dies while members join its group again "
-    "and again: no member may receive a generation that no other broker has",
+    about="the coordinator's followers get no answers while the only member of a group joins it "
+    "again and again; then the coordinator dies: no member may get a generation that no other "
+    "broker has",
     suites=("groups",),
     cluster=cluster(replica_lag_time_max_ms="15000"),
     workload=load(zombie_offsets="60"),
@@ -177,7 +185,8 @@ LOST_GENERATIONS = Scenario(
 
 COORDINATOR_CRASH = Scenario(
     name="coordinator-crash",
-    about="a group's coordinator dies, then the next one; members go on where they were",
+    about="a group's coordinator dies, then the next one: members continue where they were, in "
+    "later generations",
     suites=("groups",),
     cluster=cluster(),
     workload=load(),
@@ -192,8 +201,8 @@ COORDINATOR_CRASH = Scenario(
 
 COORDINATOR_MOVES = Scenario(
     name="coordinator-moves",
-    about="a group's coordinator gives its office to another one that lives, and gets it back; a "
-    "member dies in between",
+    about="another live broker becomes a group's coordinator, and gives it back, twice; a member "
+    "dies in between: the new one has the old one's state",
     suites=("groups",),
     cluster=cluster(),
     workload=load(),
@@ -213,7 +222,9 @@ POSITIONS_TOPIC = TopicSpec(
 
 REGISTERS = Scenario(
     name="committed-registers",
-    about="clients commit, ask and delete outside of any generation, while their coordinators fail",
+    about="four clients commit and fetch offsets of two groups without members, another one "
+    "deletes offsets and groups; their coordinator dies, its followers are slow, and it is cut "
+    "off: offsets are registers",
     suites=("groups",),
     cluster=cluster(),
     workload=WorkloadSpec(
@@ -239,8 +250,8 @@ deleted is on every follower long before the crash."""
 
 POSITIONS_EXPIRE = Scenario(
     name="positions-expire",
-    about="positions are to be kept for some seconds, or for as long as ever; a coordinator dies, "
-    "and the next one must keep them as long, and no longer",
+    about="groups without members commit offsets with a retention of ten seconds, and others "
+    "without; so does a live member; a coordinator dies: offsets stay that long, and no longer",
     suites=("groups",),
     cluster=cluster(offsets_retention_check_interval_ms="1000"),
     workload=WorkloadSpec(

@@ -18,7 +18,7 @@ COMPACTED = TopicSpec(
 BULK = Scenario(
     name="bulk",
     engine="spark",
-    about="100,000 records (--records) as fast as they go, without faults",
+    about="100,000 records (--records) at full speed, without faults",
     cluster=cluster(),
     workload=WorkloadSpec(kind="bulk", topics=(DURABLE,), options={"records": "100000"}),
     guarantees=(*REPLICATION, "duplicate"),
@@ -28,7 +28,8 @@ BULK = Scenario(
 
 MIXED = Scenario(
     name="mixed",
-    about="plain and compacted topics, readers and a group at once; broker, member, producer die",
+    about="plain and compacted topics, readers and a group together; a broker, a member and a "
+    "producer die",
     cluster=cluster(log_cleaner_backoff_ms="1000"),
     workload=WorkloadSpec(kind="mixed", topics=(DURABLE, COMPACTED), options={"members": "2"}),
     faults=(

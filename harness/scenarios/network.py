@@ -9,7 +9,8 @@ LOAD = WorkloadSpec(topics=(DURABLE,))
 
 NARROW_LINKS = Scenario(
     name="narrow-links",
-    about="followers fetch from their leader with 15 KB/s, less than it is sent: they fall behind",
+    about="followers fetch from their leader at 15 KB/s, less than is written: they fall behind "
+    "and catch up",
     suites=("network",),
     cluster=cluster(),
     workload=LOAD,
@@ -20,7 +21,8 @@ NARROW_LINKS = Scenario(
 
 ROUGH_LINKS = Scenario(
     name="rough-links",
-    about="requests and answers of everybody come in slices, and connections close late",
+    about="requests and answers arrive in small pieces, connections close a second late, and a "
+    "follower is killed: framing and reconnection",
     suites=("network",),
     cluster=cluster(),
     workload=LOAD,
@@ -35,7 +37,8 @@ ROUGH_LINKS = Scenario(
 
 RESETS = Scenario(
     name="resets",
-    about="acknowledgements reset their connections, so records are sent twice; then fetches too",
+    about="acknowledgements reset their connections, then followers' fetches do: repeated sends "
+    "are deduplicated",
     suites=("network",),
     cluster=cluster(),
     workload=LOAD,
@@ -49,7 +52,8 @@ RESETS = Scenario(
 
 CUT_REQUESTS = Scenario(
     name="cut-requests",
-    about="connections end in the middle of a request of a producer, then of an answer to a fetch",
+    about="connections end inside a producer's request, then inside an answer to a fetch: half a "
+    "request is no request",
     suites=("network",),
     cluster=cluster(),
     workload=LOAD,
@@ -63,7 +67,8 @@ CUT_REQUESTS = Scenario(
 
 FLAPPING_LINKS = Scenario(
     name="flapping-links",
-    about="the links between a leader and its followers go and come back every second or so",
+    about="the links between a leader and its followers fail and return about every second: the "
+    "ISR shrinks and grows",
     suites=("network",),
     cluster=cluster(),
     workload=LOAD,

@@ -12,7 +12,8 @@ ELECTIONS = ("unclean_leader", "epoch_went_back")
 
 ISOLATE_LEADER = Scenario(
     name="isolate-leader",
-    about="a leader cut off from all other brokers, not from ZooKeeper nor its clients",
+    about="a leader cut off from all brokers, but not from ZooKeeper and clients: it acknowledges "
+    "nothing that could be lost",
     suites=("replication",),
     cluster=cluster(),
     workload=LOAD,
@@ -22,7 +23,7 @@ ISOLATE_LEADER = Scenario(
 
 ISOLATE_ZOOKEEPER = Scenario(
     name="isolate-zookeeper",
-    about="a leader cut off from ZooKeeper alone: its session ends while it can reach everybody",
+    about="a leader cut off from ZooKeeper alone: its session ends while it reaches all brokers",
     suites=("elections",),
     cluster=cluster(),
     workload=LOAD,
@@ -32,7 +33,7 @@ ISOLATE_ZOOKEEPER = Scenario(
 
 ISOLATE_BROKER = Scenario(
     name="isolate-broker",
-    about="a broker cut off from everything, clients too: the majority goes on",
+    about="a leader cut off from everything, clients included: the majority continues",
     suites=("elections",),
     cluster=cluster(),
     workload=LOAD,
@@ -43,8 +44,8 @@ ISOLATE_BROKER = Scenario(
 
 LONE_LEADER = Scenario(
     name="lone-leader",
-    about="min ISR 1, a leader cut off from brokers and ZooKeeper: nobody allows it to be in sync "
-    "alone, so it may acknowledge nothing to the clients that it has",
+    about="min ISR 1, a leader cut off from brokers and ZooKeeper: the controller cannot confirm "
+    "that it is in sync alone, so it may acknowledge nothing to the clients that it reaches",
     suites=("replication",),
     cluster=cluster(min_insync_replicas="1"),
     workload=WorkloadSpec(topics=(LAX,), request_timeout_ms=10_000, delivery_timeout_ms=30_000),
@@ -76,7 +77,7 @@ BRIDGE = Scenario(
 
 RING = Scenario(
     name="ring",
-    about="every broker asks a majority of them, no two the same: nobody agrees who is there",
+    about="every broker reaches a majority of them, no two the same one",
     suites=("network",),
     cluster=cluster(),
     workload=LOAD,
@@ -87,7 +88,8 @@ RING = Scenario(
 
 CLIENT_FROM_LEADER = Scenario(
     name="client-from-leader",
-    about="clients do not reach a leader that all brokers see: it stays leader, they wait",
+    about="clients do not reach a leader that all brokers reach: no other broker is elected, and "
+    "nothing is lost or duplicated",
     suites=("network",),
     cluster=cluster(),
     workload=LOAD,
@@ -98,7 +100,8 @@ CLIENT_FROM_LEADER = Scenario(
 
 ZOOKEEPER_SPLIT = Scenario(
     name="zookeeper-split",
-    about="the leader of three ZooKeepers is cut off from the others, brokers see them all",
+    about="the leader of three ZooKeepers is cut off from the others; brokers reach all of them: "
+    "sessions move",
     suites=("network",),
     cluster=msgspec.structs.replace(cluster(), zookeepers=3),
     workload=LOAD,

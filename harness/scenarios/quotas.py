@@ -7,8 +7,8 @@ from urteil.harness.scenarios.common import DURABLE, REPLICATION, cluster, fault
 
 QUOTAS = Scenario(
     name="quotas",
-    about="producers, then a reader may take a part of what they want of each broker; a broker "
-    "that was down when that was set, and leads again, has to know it",
+    about="producers, then a reader, get a quota below their demand at each broker, by default "
+    "and then of their own; a leader that was down when it was set leads again and must know it",
     suites=("security",),
     cluster=cluster(),
     workload=WorkloadSpec(

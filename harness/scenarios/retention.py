@@ -45,8 +45,8 @@ BOTH = TopicSpec(
 
 RETENTION = Scenario(
     name="retention",
-    about="retention by time and by size, also of what is compacted, through a crash and orderly "
-    "restarts",
+    about="four topics whose segments are deleted after 12 s (one of them compacted, too), by "
+    "size, or never, through a crash and clean restarts",
     suites=("retention",),
     cluster=cluster(
         log_retention_check_interval_ms="1000",
@@ -65,7 +65,8 @@ RETENTION = Scenario(
 
 INDEXES = Scenario(
     name="indexes",
-    about="many small segments with dense indexes, read from the middle, through a crash",
+    about="segments of 16 KB with an index entry for every 256 bytes, a topic of which no broker "
+    "has all partitions, and a leader crash",
     suites=("retention",),
     cluster=cluster(),
     workload=WorkloadSpec(
@@ -98,8 +99,8 @@ INDEXES = Scenario(
 
 DELETION = Scenario(
     name="deletion",
-    about="an administrator deletes the older records of one topic, those of another go by age, "
-    "while a leader dies",
+    about="an administrator deletes the older half of one topic, four times, another keeps its "
+    "records for 4 s, and a leader dies: deleted records are gone everywhere, and only they",
     suites=("retention",),
     cluster=cluster(log_retention_check_interval_ms="1000", log_initial_task_delay_ms="1000"),
     workload=WorkloadSpec(
@@ -124,8 +125,8 @@ DELETION = Scenario(
 
 LEFT_BEHIND = Scenario(
     name="left-behind",
-    about="a follower is away while an administrator deletes all that it has: it starts anew where "
-    "its leader begins",
+    about="a follower is away while an administrator deletes everything that it has, and more: it "
+    "begins again where its leader begins",
     suites=("retention",),
     cluster=cluster(),
     workload=WorkloadSpec(
@@ -141,8 +142,9 @@ LEFT_BEHIND = Scenario(
 
 DELETED_ONCE = Scenario(
     name="deleted-once",
-    about="an administrator deletes records while followers are slow to hear of it, then a leader "
-    "dies; later all brokers shut down at once: what was deleted stays so",
+    about="an administrator deletes records while followers are slow, and a leader dies; later "
+    "all brokers shut down at once: the answer waits for every replica, and deleted records stay "
+    "deleted",
     suites=("retention",),
     cluster=cluster(replica_lag_time_max_ms="15000"),
     workload=WorkloadSpec(

@@ -13,7 +13,7 @@ GUARDED = (*REPLICATION, "unauthorised")
 
 RIGHTS = Scenario(
     name="rights",
-    about="ACLs and passwords change under load; one user is never granted anything",
+    about="ACLs and passwords change at any broker under load; one user never gets a right",
     suites=("security",),
     cluster=USERS,
     workload=LOAD,
@@ -23,7 +23,8 @@ RIGHTS = Scenario(
 
 RIGHTS_CRASH = Scenario(
     name="rights-crash",
-    about="ACLs and passwords change while a broker and then the controller die and come back",
+    about="ACLs and passwords change while a leader and then the controller die and return: a "
+    "returned broker knows the present rights",
     suites=("security",),
     cluster=USERS,
     workload=LOAD,
@@ -34,8 +35,8 @@ RIGHTS_CRASH = Scenario(
 
 RIGHTS_CUT_OFF = Scenario(
     name="rights-cut-off",
-    about="brokers cannot reach ZooKeeper for a while, and hear of the changes late; then the "
-    "sessions of all end, and they go on to hear of them",
+    about="ACLs and passwords change while a follower and then the controller cannot reach "
+    "ZooKeeper; then all sessions end: brokers learn the changes late, but they do",
     suites=("security",),
     cluster=msgspec.structs.replace(USERS, config={"zookeeper.session.timeout.ms": "6000"}),
     workload=LOAD,

@@ -82,7 +82,8 @@ def copiers(**options: str) -> WorkloadSpec:
 
 TRANSACTIONS = scenario(
     "transactions",
-    "transactions over several partitions, committed and aborted, while a broker dies",
+    "transactions over several partitions, committed and aborted; a leader dies: a transaction "
+    "is visible completely or not at all, once it is committed",
     fault("crash", "leader", 6, 5),
     load=writers(),
     duration_s=16.0,
@@ -90,7 +91,8 @@ TRANSACTIONS = scenario(
 
 TRANSACTIONS_CALM = scenario(
     "transactions-calm",
-    "transactions that nobody disturbs, a group's positions in some: one after the other ends",
+    "transactions without faults; a group copies them and moves its offsets in transactions of "
+    "its own",
     load=copiers(),
     guarantees=("no_progress",),
     duration_s=24.0,
@@ -98,8 +100,9 @@ TRANSACTIONS_CALM = scenario(
 
 RESTART = scenario(
     "transactions-restart",
-    "leaders with aborted and open transactions in their logs shut down and come back; readers get "
-    "a transaction in several answers",
+    "half of the transactions are aborted, all stay open for 400 ms with a batch for each "
+    "record, and readers get few at once; leaders shut down and return: aborted records stay "
+    "invisible, open ones unread",
     fault("shutdown", "leader", 5, 3),
     fault("shutdown", "leader", 12, 3),
     load=writers(6, aborts="0.5", hold_ms="400", batch_size="200", fetch_bytes="512"),
@@ -108,7 +111,8 @@ RESTART = scenario(
 
 CLEANED = Scenario(
     name="transactions-cleaned",
-    about="aborted transactions in a log that is cleaned all the time, while leaders come and go",
+    about="aborted transactions in a compacted log that is cleaned all the time, while leaders "
+    "come and go: an aborted record is no value of its key",
     suites=("transactions",),
     cluster=ClusterSpec(config={**CLEANUP, "log.cleaner.backoff.ms": "500"}),
     workload=replace(writers(aborts="0.4"), topics=(TopicSpec(config=OFTEN),), keys=2500),
@@ -120,8 +124,8 @@ CLEANED = Scenario(
 HELD_OPEN = replace(
     CLEANED,
     name="transactions-held-open",
-    about="the same with transactions that stay open while their segments close: what they wrote "
-    "supersedes nothing before they are committed",
+    about="transactions stay open while their segments close, and 40 % of them are aborted; no "
+    "fault: uncommitted records supersede nothing, and no coordinator ends a transaction early",
     suites=("transactions",),
     workload=replace(
         CLEANED.workload,
@@ -136,8 +140,9 @@ HELD_OPEN = replace(
 
 KILLED = scenario(
     "transactional-killed",
-    "SIGKILL of writers in their transactions: one comes back at once, two when all was aborted, "
-    "three never",
+    "SIGKILL of writers in their transactions, which stay open for 300 ms: one returns after 1 "
+    "s and takes over, two after 7 s, when the coordinator has ended theirs, three never: open "
+    "transactions are aborted",
     fault("kill_client", "t1", 3, 1),
     fault("kill_client", "t2,t3", 7, 7),
     fault("kill_client", "t5,t6,t7", 12, 1, for_good=True),
@@ -147,8 +152,9 @@ KILLED = scenario(
 
 PAUSED = scenario(
     "transactional-paused",
-    "SIGSTOP of writers past their transactions' timeout; two wake up beside their successors; "
-    "another writer goes on when its transaction has timed out",
+    "SIGSTOP of three writers past their transactions' timeout of 4 s; two of them resume "
+    "beside their successors, and a client of raw requests continues expired transactions and "
+    "ends its successor's: resumed writers are fenced",
     fault("pause_client", "t1,t2,t3", 3, 9),
     fault("second_session", "t1,t2", 8, 8),
     load=writers(4, transaction_timeout_ms="4000", overdue_txns="4"),
@@ -158,7 +164,7 @@ PAUSED = scenario(
 
 SHARED_ID = scenario(
     "shared-transactional-id",
-    "two producers with one transactional id shut each other out, again and again",
+    "second sessions of live writers: each fences the other, and a replaced writer writes nothing",
     fault("second_session", "transactionals", 4, 10),
     load=writers(),
     guarantees=("zombie_write",),
@@ -167,8 +173,9 @@ SHARED_ID = scenario(
 
 UNSENT_MARKERS = scenario(
     "unsent-markers",
-    "a coordinator that cannot send its markers dies as soon as its log has a decision; most of "
-    "those who asked for one are gone before there is another coordinator",
+    "a coordinator that cannot send to other brokers leaves their ISRs, and is killed once a "
+    "transaction's end is in its log and its markers are not written; most writers die before "
+    "there is a successor, which sends the markers to every partition",
     fault("partition", "leader->all", 3, 13, topic=DECISIONS, partition=0),
     FaultSpec(
         fault="crash",
@@ -188,7 +195,8 @@ leads itself has its markers; of many partitions some are always others'."""
 
 LOST_DECISION = scenario(
     "lost-decision",
-    "followers get no answers from a coordinator; who asked it to commit dies, then it dies too",
+    "a coordinator's followers get no answers; writers request commits and are killed, and so "
+    "is the coordinator: no marker of a decision that no other log has",
     fault("partition", "followers->leader", 3, 9, answers_only=True, topic=DECISIONS, partition=0),
     fault("kill_client", "t1,t2,t3,t4,t5,t6,t7", 5.4, 9),
     fault("crash", "leader", 5.6, 6, topic=DECISIONS, partition=0),
@@ -200,8 +208,8 @@ LOST_DECISION = scenario(
 LOST_ADDITIONS = replace(
     scenario(
         "lost-additions",
-        "followers get no answers from a coordinator whose transactions take in more partitions, "
-        "and which dies: who goes on must know them all",
+        "a coordinator's followers get no answers while long transactions add partitions; it dies: "
+        "its successor knows every partition of a transaction",
         fault(
             "partition", "followers->leader", 3, 9, answers_only=True, topic=DECISIONS, partition=0
         ),
@@ -216,8 +224,8 @@ LOST_ADDITIONS = replace(
 
 LOST_MARKERS = scenario(
     "lost-markers",
-    "a leader whose one follower gets no answers dies with ends of transactions that nobody else "
-    "has: its successor must get them, too",
+    "two replicas; the follower gets no answers from a leader, which dies with markers that no "
+    "other replica has: its successor gets them again",
     fault("partition", "successor->leader", 5, 9.5, answers_only=True),
     fault("crash", "leader", 6.7, 8.3),
     load=replace(writers(12, hold_ms="1500"), topics=(PAIR,)),
@@ -229,8 +237,9 @@ coordinates it: the third broker can reach both."""
 
 MOVED = scenario(
     "transactions-moved",
-    "coordinators of transactions give their office to others that live, and get it back; writers "
-    "die before and in between: what they left open has its time under whoever is in office",
+    "other live brokers become coordinators of transactions, and give them back, twice; writers "
+    "die before and in between, and a client of raw requests takes over an id again and again: "
+    "open transactions keep their timeout, and no epoch is assigned twice",
     fault("kill_client", "t4,t5,t6", 3.6, 1, for_good=True),
     fault("elect_preferred", "topic", 4, 5, topic=DECISIONS),
     fault("kill_client", "t1,t2", 5, 1),
@@ -242,8 +251,9 @@ MOVED = scenario(
 
 EXACTLY_ONCE = scenario(
     "exactly-once",
-    "read, process, write in transactions, while copiers die together with their group's "
-    "coordinator, then one of their transactions' coordinators",
+    "copies in transactions (KIP-447), many of them aborted; copiers die together with their "
+    "group's coordinator, then a coordinator of transactions: each input has one output, and "
+    "offsets that fit",
     fault("kill_client", "x1,x2,x3", 6, 3),
     fault("crash", "coordinator", 6.4, 5),
     fault("crash", "coordinator", 19, 5, transactional_id="urteil-group-x1"),
@@ -255,8 +265,9 @@ EXACTLY_ONCE = scenario(
 
 PAUSED_COPIER = scenario(
     "paused-copier",
-    "a copier sleeps past its session and its transaction: others copy what it had begun; a "
-    "consumer sends positions to its transactions in generations that are over",
+    "a copier sleeps past its session and its transaction, beside a consumer that sends offsets "
+    "to transactions in past and present generations, fetches stable offsets, and commits "
+    "without a generation: each input has one output",
     fault("pause_client", "copier", 4, 8),
     fault("crash", "coordinator", 15, 5),
     fault("second_session", "copier", 21, 4),
@@ -273,7 +284,8 @@ PAUSED_COPIER = scenario(
 
 DELAYED_END = scenario(
     "delayed-end-txn",
-    "an EndTxn that was delayed arrives in the next transaction and ends it (KAFKA-17754)",
+    "a delayed EndTxn arrives in the next transaction of its producer (KAFKA-17754): the "
+    "protocol of 3.9 cannot distinguish them, and a torn transaction is permitted",
     load=writers(delayed_ends="12"),
     must_find=("torn_txn",),
     duration_s=14.0,
@@ -281,8 +293,9 @@ DELAYED_END = scenario(
 
 LATE_PRODUCE = scenario(
     "late-produce",
-    "records of aborted transactions arrive when the next one is open elsewhere: nobody may take "
-    "them, or nobody would ever end what they open (KIP-890)",
+    "delayed records of aborted transactions arrive while their producer's next transaction is "
+    "open, which lacks their partition (KIP-890): no transaction stays open that no coordinator "
+    "knows",
     load=writers(late_produces="12"),
     duration_s=14.0,
 )

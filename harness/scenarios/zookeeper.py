@@ -12,7 +12,7 @@ ELECTIONS = ("unclean_leader", "epoch_went_back", "two_leaders")
 
 ZOOKEEPER_LEADER = Scenario(
     name="zookeeper-leader",
-    about="the leader of an ensemble of three dies, then a broker: sessions move, work goes on",
+    about="the leader of three ZooKeepers dies, then a broker: sessions move, elections continue",
     suites=("zookeeper",),
     cluster=ENSEMBLE,
     workload=LOAD,
@@ -22,7 +22,7 @@ ZOOKEEPER_LEADER = Scenario(
 
 ZOOKEEPER_QUORUM = Scenario(
     name="zookeeper-quorum",
-    about="two of three ZooKeepers die beyond every session's timeout, and come back",
+    about="two of three ZooKeepers die beyond every session's timeout, and return",
     suites=("zookeeper",),
     cluster=ENSEMBLE,
     workload=PATIENT,
@@ -45,7 +45,8 @@ ZOOKEEPER_PAUSE = Scenario(
 
 SESSION_EXPIRED = Scenario(
     name="session-expired",
-    about="a leader's session expires, then the controller's, then a broker dies",
+    about="a leader's session expires, then the controller's, then a broker dies: registration, "
+    "controllership and watches are renewed",
     suites=("zookeeper",),
     cluster=cluster(),
     workload=LOAD,
@@ -60,7 +61,7 @@ SESSION_EXPIRED = Scenario(
 
 SESSIONS_EXPIRED = Scenario(
     name="sessions-expired",
-    about="the sessions of all brokers expire at once: they register again and work goes on",
+    about="the sessions of all brokers expire at once: they register again, and work continues",
     suites=("zookeeper",),
     cluster=cluster(),
     workload=LOAD,
@@ -78,7 +79,8 @@ SESSIONS_EXPIRED = Scenario(
 
 ANSWER_LOST = Scenario(
     name="zookeeper-answer-lost",
-    about="a controller's ZooKeeper connection is cut inside answers while it shrinks an ISR",
+    about="the controller's ZooKeeper connection is cut inside answers while ISRs change: it "
+    "finds a write that was applied and not answered",
     suites=("zookeeper",),
     cluster=cluster(),
     workload=LOAD,
@@ -93,7 +95,8 @@ ANSWER_LOST = Scenario(
 
 CONTROLLER_DELETED = Scenario(
     name="controller-deleted",
-    about="/controller is deleted by hand, then a leader dies under the new controller",
+    about="/controller is deleted by hand twice, then a leader dies: epochs fence the former "
+    "controller",
     suites=("zookeeper",),
     cluster=cluster(),
     workload=LOAD,

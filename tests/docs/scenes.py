@@ -1,4 +1,4 @@
-"""What each guarantee means, as a scene in text: `meaning.py` draws it.
+"""A violation of each guarantee as a scene in text, which `guarantee_pictures.py` draws.
 
 The first line names the lanes, from top to bottom; `faults` takes bands. Every other line is
 

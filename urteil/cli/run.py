@@ -94,7 +94,7 @@ _master = click.option(
 @click.option("--client", type=click.Choice(LIBRARIES), help="Library of the workload's clients.")
 @click.option("--records", type=click.IntRange(1), help="Number of records that `bulk` sends.")
 @click.option(
-    "--app", metavar="CMD", help="The program that `pipeline` judges (docs/reference/workloads.md)."
+    "--app", metavar="CMD", help="The program that `pipeline` judges (docs/guide/workloads.md)."
 )
 @click.option("--promise", type=click.Choice(PROMISES), help="The promise of that program.")
 @schedule_option

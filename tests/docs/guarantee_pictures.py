@@ -1,8 +1,8 @@
-"""Write docs/reference/meaning.md and draw its pictures with a real chromium:
+"""Draw docs/pictures/guarantees from the scenes of `scenes.py`, with a real chromium:
 
-    python -m tests.docs.meaning docs [NAME ...]
+    python -m tests.docs.guarantee_pictures [NAME ...]
 
-Look at what comes out.
+Look at the pictures. docs/reference/guarantees shows them.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from bokeh.models import Arrow, NormalHead, Range1d
 from bokeh.plotting import figure
 from bokeh.resources import INLINE
 
+from tests.docs.named import ROOT
 from tests.docs.scenes import SCENES
 from tests.reports.browser import Browser, running_browser
 from urteil.harness.verify.guarantees import GUARANTEES
@@ -128,25 +129,6 @@ def _colour(text: str) -> tuple[str, str]:
     return OK, text
 
 
-def page() -> str:
-    """docs/reference/meaning.md: each promise, its source, and a picture of its violation."""
-    parts = [
-        "# What each guarantee means",
-        "Time runs from left to right, a lane a client or broker; rows of cells are logs, a cell "
-        "an offset. Green is as promised, orange a fault, red what breaks the promise. When "
-        "exactly, and what is left out because a healthy cluster does it, stands in "
-        "[guarantees.md](guarantees.md). This page and its pictures are made by "
-        "`python -m tests.docs.meaning docs`.",
-    ]
-    for name in SCENES:
-        if name in GUARANTEES:
-            one = GUARANTEES[name]
-            about = one.about[0].upper() + one.about[1:]
-            parts += [f"## {name}", f"![{one.about}](../pictures/guarantees/{name}.svg)",
-                      f"{about}.\n\n> {one.promise}\n>\n> {one.source}"]  # fmt: skip
-    return "\n\n".join(parts) + "\n"
-
-
 def draw(browser: Browser, name: str, folder: Path) -> None:
     plot: Any = Scene(SCENES[name]).plot
     with tempfile.NamedTemporaryFile("w", suffix=".html") as file:
@@ -157,12 +139,11 @@ def draw(browser: Browser, name: str, folder: Path) -> None:
         (folder / f"{name}.svg").write_text(browser.run(SVG) + "\n")
 
 
-def main(docs: Path, names: Sequence[str]) -> None:
-    """The page, and the pictures of those named, or of all."""
-    (docs / "reference" / "meaning.md").write_text(page())
-    folder = docs / "pictures" / "guarantees"
+def main(names: Sequence[str]) -> None:
+    """Draw the pictures of the named guarantees, or of all."""
+    folder = ROOT / "docs" / "pictures" / "guarantees"
     folder.mkdir(parents=True, exist_ok=True)
-    log = Path(tempfile.gettempdir()) / "urteil-meaning-driver.log"
+    log = Path(tempfile.gettempdir()) / "urteil-pictures-driver.log"
     with running_browser(log) as browser:
         for name in names or SCENES:
             if name in GUARANTEES:
@@ -171,4 +152,4 @@ def main(docs: Path, names: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2:])
+    main(sys.argv[1:])

@@ -1,0 +1,52 @@
+"""The page of the evidence tables."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from docs.reference_pages.markdown import code, codes, page, table
+from urteil.harness.evidence.columns import Column, Table, When
+from urteil.harness.evidence.schema import TABLES
+
+ABOUT = """\
+Every table of a run's evidence with its columns. Each table is a folder of Parquet files,
+`evidence/TABLE/*.parquet`. Null means unknown or none unless a column says otherwise; times end in
+`_ns` and are CLOCK_MONOTONIC. [How evidence is made](../guide/evidence.md) explains journals,
+payloads, damage, and how rows belong together. This page is generated from
+`harness/evidence/schema.py` by `make docs`."""
+
+
+def render() -> dict[str, str]:
+    index = table(
+        ("table", "a row is"),
+        ((f"[{one.name}](#{one.name})", one.meaning) for one in TABLES.values()),
+    )
+    return {"evidence.md": page("Evidence tables", ABOUT, index, *map(_section, TABLES.values()))}
+
+
+def _section(one: Table) -> str:
+    rows = [(code(column.name), _type(column), column.meaning, _values(column))
+            for column in one.columns]  # fmt: skip
+    head = ("column", "type", "meaning", "values")
+    return f"## {one.name}\n\n{one.meaning}\n\n{table(head, rows)}"
+
+
+def _type(column: Column) -> str:
+    return (
+        str(column.type).replace("bool_", "bool") if not pa.types.is_string(column.type) else "text"
+    )
+
+
+def _values(column: Column) -> str:
+    parts = []
+    if column.words:
+        parts.append(codes(sorted(column.words)))
+    if column.form is not None:
+        parts.append(f"JSON: {column.form.text}")
+    if column.least is not None and column.least != -1:
+        parts.append(f"at least {column.least}")
+    if isinstance(column.required, When):
+        parts.append(f"not null {column.required.text}")
+    elif column.required:
+        parts.append("not null")
+    return "; ".join(parts)

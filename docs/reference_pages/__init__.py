@@ -13,6 +13,7 @@ from docs.reference_pages import (
     command_line,
     evidence,
     faults,
+    guarantees,
     metrics,
     mutants,
     scenarios,
@@ -26,7 +27,11 @@ COMMAND = "python -m docs.reference_pages"
 def render_all() -> dict[str, str]:
     """Return the text of every generated page by its path below docs/reference."""
     pages: dict[str, str] = {}
-    for module in (faults, scenarios, clients, mutants, evidence, command_line, settings, metrics):
+    modules = (
+        *(guarantees, faults, scenarios, clients, mutants),
+        *(evidence, command_line, settings, metrics),
+    )
+    for module in modules:
         pages |= module.render()
     return pages
 

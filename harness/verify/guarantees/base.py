@@ -67,6 +67,10 @@ class Guarantee:
     """Where Kafka makes the promise: documentation, KIP, class."""
     sub_kinds: Mapping[str, str]
     """Kind of violation to what it means."""
+    details: tuple[str, ...] = ()
+    """What exactly is judged, with bounds: a sentence each, for docs/reference."""
+    not_counted: tuple[str, ...] = ()
+    """What a healthy cluster does and no query counts: a phrase each, for docs/reference."""
 
     opportunities: str
     """A query of one number `n`: the situations that could have shown a violation."""

@@ -106,14 +106,54 @@ GUARANTEE = Guarantee(
         "group stands still": "a group received nothing of a partition",
         "consumer stands still": "a reader without a group received nothing of a partition",
         "final reader stands still": "a final reader received nothing of a partition",
-        "commits stand still": "every commit of a group failed",
-        "member put out": "a member that polled was removed from its group again and again",
-        "put out at takeover": "a new coordinator removed a member before its session timeout",
-        "left behind": "a partition of a member that left was not assigned again",
-        "kept dead": "a partition of a member whose session had expired was not assigned again",
-        "rebalanced": "a static member that returned in time caused a rebalance",
-        "turned away": "a final reader received a log start at which a fetch is out of range",
+        "commits stand still": "in such a time all of a group's commits failed, three or more",
+        "member put out": (
+            "a member was put out of its group three times, though it had polled all through its "
+            "session timeout"
+        ),
+        "put out at takeover": (
+            "it was put out once, less than its session timeout and 3 s after another broker had "
+            "become its coordinator"
+        ),
+        "left behind": (
+            "no member got the partitions of a member that left, for half its session timeout, "
+            "where that is 15 s or longer"
+        ),
+        "kept dead": (
+            "no member got the partitions of a killed member for its session timeout and 8 s"
+        ),
+        "rebalanced": (
+            "a killed static member was back within two thirds of its session timeout, less a "
+            "second, and continued in a later generation"
+        ),
+        "turned away": (
+            "for 20 s or more a final reader got the answer that a partition begins at one "
+            "offset, and at least twenty times that this offset does not exist"
+        ),
     },
+    details=(
+        "A group, or a single reader, got nothing of a partition for twice its session timeout + "
+        "10 s (a reader 20 s, a final reader 30 s), though all its clients polled to the end and "
+        "records waited. These records were acknowledged with acks=all before, are where they "
+        "were acknowledged, and are beyond everything that it ever read or committed.",
+        "A group counts for the topics of which it was ever assigned a partition.",
+    ),
+    not_counted=(
+        "Times in which a fault acted, a leader changed, or a member came, went, paused or "
+        "resumed: the wait counts from then on.",
+        "Times after a quota: Apache Kafka delays a client that exceeded it for minutes, also "
+        "after the quota is removed.",
+        "Clients that did not poll, and `max.poll.interval.ms` more while a member does not poll.",
+        "Readers of committed records where there are transactions.",
+        "Evictions within a session timeout and 5 s of a fault or of a change of leader of the "
+        "offsets topic. At a takeover, where anything but crashes, shutdowns and elections of "
+        "preferred leaders acted, or the group was disturbed in the 5 s before.",
+        "Members that left or were killed where another fault than `rebalance_storm` or "
+        "`kill_client` acted, where such a change happened, or where no other member lived so "
+        "long.",
+        "Killed members where the group assigned something in the 3 s before, and `rebalanced` "
+        "where another member came or went meanwhile.",
+    ),
     opportunities=f"""SELECT SUM(o.n) AS n
 FROM (SELECT COUNT(*) AS n FROM calms c WHERE c.moved = 1 OR ({_STILL})
       UNION ALL SELECT COUNT(*) FROM expulsions UNION ALL SELECT COUNT(*) FROM departures

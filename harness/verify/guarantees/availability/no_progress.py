@@ -104,9 +104,34 @@ GUARANTEE = Guarantee(
     sub_kinds={
         "stalled": "no acknowledgement during a fault, after the time to move leadership",
         "not resumed": "no acknowledgement after healing, although two producers waited",
-        "stopped": "no acknowledgement without any fault, although two producers waited",
-        "transactions stopped": "no transaction ended as requested, without any fault",
+        "stopped": (
+            "for that time and 5 s more it acknowledged nothing although no fault acted, every "
+            "replica was in sync, and two plain producers waited"
+        ),
+        "transactions stopped": (
+            "in such a time no transaction ended as its client had requested, though two clients "
+            "tried three or more, or one tried six. Transactions that move one group's offsets "
+            "and others are judged apart. Fenced clients do not count"
+        ),
     },
+    details=(
+        "During a fault: a partition with traffic acknowledged nothing from session timeout + 1.5 "
+        "x replica.lag.time.max.ms + 1 s after the fault's begin until its end. The wait is at "
+        "least the client's request timeout.",
+        "After the last fault: it acknowledged nothing from healing with full ISRs until its "
+        "producers ended, at least session timeout + request timeout + 5 s later, though two "
+        "plain producers waited.",
+    ),
+    not_counted=(
+        "Scenarios without `survives`.",
+        "Faults other than these, alone and on a complete cluster, with at least 2 s left: crash "
+        "or shutdown of a minority, failed log directories of a minority, isolation of one broker "
+        "from brokers and ZooKeeper, and a one-way cut from a broker to another.",
+        "After the last fault, times in which a quota was set.",
+        "Partitions to which no client was sending in time: sends of killed clients and sends "
+        "rejected for their content do not count.",
+        "Deleted topics.",
+    ),
     opportunities=f"""SELECT SUM(b.n) AS n FROM (SELECT COUNT(*) AS n {_TRIED}
       UNION ALL SELECT COUNT(*) AS n {_RESUMED} UNION ALL SELECT COUNT(*) FROM quiets t
       JOIN (SELECT k.p, MIN(k.first_ns) AS first_ns FROM ticks k GROUP BY k.p) b

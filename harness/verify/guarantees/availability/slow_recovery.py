@@ -62,17 +62,53 @@ GUARANTEE = Guarantee(
     "Balancing leadership; KIP-455; KIP-460; unclean.leader.election.enable; the deadline is the "
     "scenario's",
     sub_kinds={
-        "late": "a partition had no leader or no complete ISR at the deadline",
-        "not moved": "a reassignment was not complete",
-        "not deleted": "a deleted topic still existed",
-        "not done": "an accepted administrative request had no effect",
-        "not elected": "a preferred leader never led, although its election was acknowledged",
-        "not given back": "automatic rebalancing did not return leadership to the preferred leader",
-        "not handed over": "a broker that shut down cleanly still led a partition",
-        "fell out": "replicas stayed outside the ISR without a fault",
-        "leaderless": "a partition had no leader although an eligible replica was running",
-        "kept in sync": "a former leader that stopped was still in the ISR of its successor",
+        "late": (
+            "after healing, a partition had no leader or no complete ISR for longer than the "
+            "scenario's deadline"
+        ),
+        "not moved": (
+            "replicas are not where a reassignment, or its cancellation, puts them, 30 s after "
+            "all of them were in sync, or after the scenario's deadline if one is not"
+        ),
+        "not deleted": "a deleted topic exists 30 s after nothing prevented its deletion any more",
+        "not done": "an accepted request of an administrator shows no effect for 30 s",
+        "not elected": (
+            "by ZooKeeper's states the preferred leader never led from 2 s before the request "
+            "until 2 s after its successful answer"
+        ),
+        "not given back": (
+            "with `auto.leader.rebalance.enable` a preferred leader in sync did not lead for "
+            "`leader.imbalance.check.interval.seconds` and 10 s, though that exceeds "
+            "`leader.imbalance.per.broker.percentage`"
+        ),
+        "not handed over": (
+            "a broker that shut down cleanly still led a partition that others in sync could have "
+            "led"
+        ),
+        "fell out": (
+            "replicas that had been in sync were not at the end, for longer than the scenario's "
+            "deadline, though every broker ran and no fault acted"
+        ),
+        "leaderless": (
+            "a partition had no leader for 15 s, though one replica lived so long under one "
+            "controller and was in sync, or unclean elections were allowed. Only crashes and "
+            "shutdowns of others acted meanwhile"
+        ),
+        "kept in sync": (
+            "a leader had left, by ZooKeeper's order, and another was elected; the ISR still had "
+            "the first one until the new leader removed it"
+        ),
     },
+    not_counted=(
+        "Recoveries during which another fault began, and runs that ended before the deadline.",
+        "`not given back` while replicas are being moved, and for topics that are being deleted.",
+        "`not handed over` where another fault acts, or where another broker or a controller came "
+        "or went in the 5 s before.",
+        "`fell out` while replicas are being moved.",
+        "Administration where a broker is away at the end, a disk was damaged, a fault was not "
+        "healed, or a reassignment was not acknowledged. It waits from the last coming or going "
+        "of a broker or controller on.",
+    ),
     opportunities="SELECT SUM(o.n) AS n FROM (SELECT COUNT(*) AS n FROM recoveries r "
     "WHERE r.judged = 1 UNION ALL SELECT COUNT(*) FROM chores c) o",
     violations="""

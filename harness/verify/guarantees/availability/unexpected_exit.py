@@ -28,8 +28,17 @@ GUARANTEE = Guarantee(
     source="Kafka documentation, 4.7 Replication: Kafka handles failures in the fail/recover model",
     sub_kinds={
         "running": "the broker exited while it was running",
-        "starting": "the broker exited while it was starting",
+        "starting": "it exited while it started",
     },
+    details=("Judged are brokers whose process the lab started and watches.",),
+    not_counted=(
+        "Exits that a fault may cause: a full disk, no file descriptors, the last log directory "
+        "gone, damage under a running broker.",
+        "What other programs may have done: SIGKILL, as the kernel sends it when memory is short, "
+        "and SIGTERM, after which a broker may exit with 0.",
+        "`starting` while another fault acts than the broker's own, since a start needs other "
+        "nodes.",
+    ),
     opportunities="SELECT COUNT(*) AS n FROM ends e",
     violations="""
 SELECT e.kind AS sub_kind, CAST(NULL AS INT) AS p, CAST(NULL AS BIGINT) AS off, e.at_ns,

@@ -52,6 +52,16 @@ GUARANTEE = Guarantee(
         "active segment": "the record was in the active segment",
         "inside the lag": "the record was younger than min.compaction.lag.ms",
     },
+    details=(
+        "A record of the active segment is gone from the final leader's log, or one that was sent "
+        "less than min.compaction.lag.ms before the end. With `, on some replicas` it is gone "
+        "from a replica whose log goes beyond it.",
+    ),
+    not_counted=(
+        "With clock faults, records younger than min.compaction.lag.ms.",
+        "Of the active segment, records before the last active segment of any replica: a replica "
+        "that fetched a cleaned log again has fewer segments.",
+    ),
     opportunities=f"SELECT COUNT(*) AS n {_FROM} {_JUDGED}",
     violations=f"""
 SELECT CASE WHEN k.off >= {_TOLD} THEN 'active segment' ELSE 'inside the lag' END

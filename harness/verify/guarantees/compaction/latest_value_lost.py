@@ -54,9 +54,26 @@ GUARANTEE = Guarantee(
         "absent": "no record of the key is in the final leader's log",
         "older shown": "the final leader's log has only older records of the key",
         "on some replicas": "other replicas have the value, the final leader does not",
-        "not on a follower": "a follower whose log covers the offset lacks the value",
-        "not served": "a complete final pass over the offset did not deliver the value",
+        "not on a follower": "it is not in the log of a replica whose log goes beyond it",
+        "not served": (
+            "it is not in a final pass over it, for committed transactions also in one of readers "
+            "of committed records"
+        ),
     },
+    details=(
+        "A key is judged when all its sends are resolved: acknowledged with an offset, or "
+        "certainly failed. Its last record has the highest offset.",
+        "A record that a producer without idempotence sent several times may arrive once more: "
+        "its last copy counts, and a tombstone of that kind is unresolved.",
+        "`absent`, `older shown`, `on some replicas`: the last value is not in the final leader's "
+        "log.",
+    ),
+    not_counted=(
+        "Keys with unresolved sends, those of transactions of unknown fate among them. Records of "
+        "aborted transactions are no values.",
+        "What `lost_write` permits.",
+        "`not served` of values that were written twice, of which the first may be cleaned.",
+    ),
     opportunities=f"SELECT COUNT(*) AS n FROM keyed k JOIN parts q ON q.p = k.p {_JUDGED}",
     violations=f"""
 SELECT CASE WHEN {UNSERVED} THEN 'not served'

@@ -40,6 +40,11 @@ GUARANTEE = Guarantee(
         "renumbered": "the record lies at another offset, or at two",
         "reordered": "the record lies below the base offset of its batch",
     },
+    details=(
+        "A record of a compacted topic is at another offset than acknowledged, or at two; or a "
+        "record stands below its batch's base.",
+    ),
+    not_counted=("Repeated sends without idempotence.",),
     opportunities=numbered(_JUDGED),
     violations=f"""
 SELECT 'renumbered' AS sub_kind, v.p, COALESCE(v.ack_off, v.shown_slot % {SLOT}) AS off,

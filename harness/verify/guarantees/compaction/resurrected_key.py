@@ -20,6 +20,11 @@ GUARANTEE = Guarantee(
         "in the log": "in the final leader's log",
         "in a pass": "in a complete final pass",
     },
+    details=(
+        "A key is judged when all its sends are resolved: acknowledged with an offset, or "
+        "certainly failed. Its last record has the highest offset.",
+    ),
+    not_counted=("Passes that took longer than delete.retention.ms.",),
     opportunities=latest(1),
     violations=older(1, excused="h.took_ns <= q.delete_retention_ns"),
     excuses=losable("x.latest_off"),

@@ -71,9 +71,22 @@ GUARANTEE = Guarantee(
     sub_kinds={
         "in the log": "in the final leader's log",
         "in a pass": "in a complete final pass",
-        "not cleaned": "an overwritten value stayed longer than max.compaction.lag.ms",
-        "tombstone kept": "a tombstone stayed longer than delete.retention.ms and a cleaning",
+        "not cleaned": "an overwritten value stays longer than max.compaction.lag.ms",
+        "tombstone kept": (
+            "a tombstone before the active segment stays longer than delete.retention.ms, three "
+            "times that lag and 15 s, while records arrive"
+        ),
     },
+    details=(
+        "A key is judged when all its sends are resolved: acknowledged with an offset, or "
+        "certainly failed. Its last record has the highest offset.",
+        "`in the log`, `in a pass`: a key shows an older value than its last.",
+    ),
+    not_counted=(
+        "`not cleaned` and `tombstone kept` in topics without max.compaction.lag.ms.",
+        "`not cleaned`: the active segment, 15 s from the last healing on, and successors in "
+        "transactions without an acknowledged commit.",
+    ),
     opportunities=f"SELECT COALESCE(SUM(u.n), 0) AS n FROM ({latest(0)} "
     f"UNION ALL SELECT COUNT(*) AS n {_DUE} UNION ALL SELECT COUNT(*) AS n {_OVER}) u",
     violations=f"""

@@ -33,6 +33,16 @@ GUARANTEE = Guarantee(
         "on some replicas": "a replica whose log covers the offset lacks the tombstone",
         "not served": "a complete final pass over the offset did not deliver the tombstone",
     },
+    details=(
+        "A key is judged when all its sends are resolved: acknowledged with an offset, or "
+        "certainly failed. Its last record has the highest offset.",
+        "The tombstone that ends a key is gone from a log or a final pass before its send's "
+        "invocation + delete.retention.ms.",
+    ),
+    not_counted=(
+        "Tombstones that were overwritten.",
+        "Clock faults.",
+    ),
     opportunities=f"SELECT COUNT(*) AS n FROM keyed k JOIN parts q ON q.p = k.p {_JUDGED} {_YOUNG}",
     violations=f"""
 SELECT CASE WHEN k.log_slots > 0 AND k.copies >= c.copies THEN 'not served'

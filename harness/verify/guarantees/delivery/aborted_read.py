@@ -65,6 +65,17 @@ GUARANTEE = Guarantee(
         "aborted transaction": "a reader of committed records received an aborted record",
         "aborted and cleaned": "the same in a compacted topic, whose marker may be cleaned",
     },
+    details=(
+        "Judged are sends that certainly failed, and records whose producer's next marker is an "
+        "abort. In compacted topics the transaction itself must have been aborted, and the final "
+        "reads decide.",
+    ),
+    not_counted=(
+        "Sends with an ambiguous attempt.",
+        "Transactions that began before all brokers knew of an unclean election or of a disk that "
+        "lost records, or at an unknown time (permitted): their markers may be lost, and their "
+        "producer's next marker ends them.",
+    ),
     opportunities=f"""
 SELECT COUNT(*) + (SELECT COUNT(*) FROM slots s WHERE s.on_leader = 1 AND s.marks = 1) AS n
 {_JUDGED}""",

@@ -39,6 +39,11 @@ GUARANTEE = Guarantee(
         "acknowledged": "the client had received the acknowledgement of the lost record",
         "read": "the client had read the lost record",
     },
+    details=(
+        "A lost record that its client had seen acknowledged with acks=all, or had read, before "
+        "it sent one that survives.",
+    ),
+    not_counted=("What `lost_write` permits.",),
     opportunities=numbered(
         "FROM vals v WHERE v.sent = 1 AND v.acks = -1 AND v.outcome = 'ok' AND v.log_slots > 0"
     ),

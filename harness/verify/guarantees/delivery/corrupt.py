@@ -107,11 +107,28 @@ GUARANTEE = Guarantee(
     sub_kinds={
         "served": "a reader received another checksum or timestamp than was sent",
         "on disk": "a replica's log holds another checksum or timestamp than was sent",
-        "batch": "a reader rejected a batch for its CRC-32C",
-        "too large": "a batch larger than max.message.bytes was appended",
+        "batch": "a reader rejected a batch for its own CRC",
+        "too large": "a batch in the final leader's log is larger than `max.message.bytes`",
         "too old": "an accepted timestamp lies before message.timestamp.before.max.ms",
         "too new": "an accepted timestamp lies beyond message.timestamp.after.max.ms",
     },
+    details=(
+        "`served` and `on disk`: a checksum over value, key and headers is wrong, or the record's "
+        "time is not the one it was sent with, in a read or in a log. The recorder's own check "
+        "and the send's row decide.",
+        "`too old`, `too new`: the time of an acknowledged record is further from its send than "
+        "`message.timestamp.before.max.ms` or `message.timestamp.after.max.ms`, with ten minutes "
+        "to spare.",
+    ),
+    not_counted=(
+        "Limits that the scenario does not set, or that an administrator changed.",
+        "Batches of compacted topics, and with clock faults the limits of times.",
+        "Times of topics with LogAppendTime, and of topics whose `message.timestamp.type` an "
+        "administrator changed.",
+        "Times of Kafka's own tools, which do not report them, and of evidence in which most "
+        "sends have another time than their records.",
+        "`batch` where a fault damaged a disk: brokers do not check what they read (permitted).",
+    ),
     opportunities="SELECT COALESCE(SUM(s.n_reads + s.copies), 0) AS n FROM slots s "
     "JOIN parts q ON q.p = s.p WHERE q.sums_told = 1",
     violations=f"""

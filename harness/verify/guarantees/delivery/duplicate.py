@@ -40,6 +40,10 @@ GUARANTEE = Guarantee(
         "pass": "at several offsets in one final pass",
         "one offset twice": "one final pass delivered one offset more than once",
     },
+    details=(
+        "The value of an idempotent producer is twice in the final leader's log, or twice in one "
+        "final pass. The finding names the client library (KAFKA-14034).",
+    ),
     opportunities=numbered(
         "FROM vals v WHERE v.sent = 1 AND v.idempotent = 1 "
         "AND (v.log_slots > 0 OR v.seen_slots > 0)"

@@ -18,9 +18,14 @@ GUARANTEE = Guarantee(
     promise="A consumer receives what producers have published.",
     source="Kafka documentation, 1.1 Introduction; causality under one monotonic clock",
     sub_kinds={
-        "before its send": "the poll returned before the send was invoked",
-        "before its commit": "a reader of committed records received it before the commit request",
+        "before its send": "a poll returned the record before its send was invoked",
+        "before its commit": "a reader of committed records got it before its commit was requested",
     },
+    not_counted=(
+        "`before its commit` where a delayed EndTxn may have arrived.",
+        "`before its commit` until all brokers know of an unclean election, or of a disk that "
+        "lost records (permitted).",
+    ),
     opportunities=numbered(_JUDGED),
     violations=f"""
 SELECT 'before its send' AS sub_kind, v.p, v.read_slot % {SLOT} AS off, v.read_ns AS at_ns,

@@ -33,6 +33,8 @@ GUARANTEE = Guarantee(
         "read": "a reader or the final leader's log shows one of the records",
         "acknowledgement": "only acknowledgements show one of the records",
     },
+    details=("Compared are reads, the final leader's log and acknowledgements with acks=all.",),
+    not_counted=("Acknowledgements with acks=1.",),
     opportunities="SELECT COUNT(*) AS n FROM slots s WHERE s.value_id IS NOT NULL "
     "AND s.n_reads + s.on_leader + s.acked_all >= 2",
     violations=f"""

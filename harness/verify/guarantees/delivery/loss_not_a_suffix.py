@@ -19,6 +19,11 @@ GUARANTEE = Guarantee(
     sub_kinds={
         "below the epoch": "lost below the start of every unclean epoch after its send",
     },
+    details=(
+        "Judged are acks=all records of runs with unclean election: a lost one must not be below "
+        "the start of every unclean epoch that began after its send.",
+    ),
+    not_counted=("Runs without unclean election.",),
     opportunities=numbered(
         "FROM vals v JOIN parts q ON q.p = v.sent_p WHERE v.outcome = 'ok' AND v.acks = -1 "
         "AND q.unclean_on = 1 AND q.unclean_floor < q.log_end"

@@ -118,6 +118,27 @@ GUARANTEE = Guarantee(
         "unplaced": "acknowledged without an offset",
         "not served": "in the final leader's log, but not in a complete final pass over its offset",
     },
+    details=(
+        "Judged are acknowledged records, and records of unknown outcome that a consumer read.",
+        "A record must be in the final leader's log, and in every complete final pass over its "
+        "offset.",
+        "Without logs, an acknowledgement without an offset is judged where final passes covered "
+        "all offsets between the records before and after it.",
+        "If the last leader is no replica any more and left no log, the longest log of the "
+        "replicas counts as the final leader's.",
+        "`, on some replicas` is added where another replica still has the record.",
+        "What disks lost is permitted, but not records that all in-sync replicas acknowledged so "
+        "long before that `flush.ms` had brought them to every disk. That time includes the "
+        "brokers' `log.flush.scheduler.interval.ms`, `log.flush.offset.checkpoint.interval.ms` "
+        "and `log.initial.task.delay.ms`, and three seconds. It counts where every replica lost "
+        "its end once, and the ISR did not change meanwhile.",
+    ),
+    not_counted=(
+        "Records of compacted topics.",
+        "Offsets below the log start, and acknowledgements without an offset that may have been "
+        "there: the log has no record that was acknowledged before their send.",
+        "Unknown sends that no consumer read.",
+    ),
     opportunities=numbered(JUDGED),
     violations=LOST,
     excuses=(

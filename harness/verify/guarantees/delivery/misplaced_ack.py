@@ -73,10 +73,24 @@ GUARANTEE = Guarantee(
     source="Kafka protocol guide, Produce response: base_offset, log_append_time_ms; "
     "RecordMetadata",
     sub_kinds={
-        "elsewhere": "the record lies at another offset than was acknowledged",
-        "without offset": "a record that was sent once was acknowledged without an offset",
-        "another time": "the acknowledgement has another timestamp than the record",
+        "elsewhere": (
+            "an acknowledged record survives, but not at the offset of its acknowledgement"
+        ),
+        "without offset": "a record that was sent once is acknowledged without an offset",
+        "another time": (
+            "the acknowledgement has another time than the send and the record, though brokers do "
+            "not stamp it"
+        ),
     },
+    not_counted=(
+        "Acknowledgements without an offset, and times, of records that were sent several times.",
+        "Clients that do not expose their attempts (all but kafka-python), and imported histories "
+        "without logs.",
+        "acks=1 where an epoch began below the offset after the send (permitted).",
+        "Without idempotence, records that were sent several times: where the acknowledged copy "
+        "may be cleaned or deleted (permitted), or where there are no logs and no read at the "
+        "acknowledged offset (permitted).",
+    ),
     opportunities=numbered(f"FROM vals v {_WHERE} AND v.sent_p IS NOT NULL"),
     violations=f"""
 SELECT 'elsewhere' AS sub_kind, v.p, v.ack_off AS off, v.invoke_ns AS at_ns,

@@ -55,10 +55,19 @@ GUARANTEE = Guarantee(
     "in a call to poll.",
     source="KafkaConsumer, Offsets and Consumer Position; Kafka documentation, 4.5 The Consumer",
     sub_kinds={
-        "reads": "a consumer received an offset at or below its last one",
-        "position": "the position of a consumer decreased between two polls",
-        "out of range": "a consumer received OFFSET_OUT_OF_RANGE within the log and was reset",
+        "reads": "a consumer got an offset at or below its last one",
+        "position": "its position fell",
+        "out of range": (
+            "a consumer of kafka-python got the answer that its position does not exist and began "
+            "elsewhere, though the final log goes on there and began where it did"
+        ),
     },
+    not_counted=(
+        "Moves after a seek, a reset or a rebalance, or in another generation.",
+        "A position at which another pass of that client began meanwhile.",
+        "`out of range` where an administrator deleted records, and for what an unclean election "
+        "or a disk destroyed.",
+    ),
     opportunities="SELECT COUNT(*) AS n FROM reads r",
     violations=f"""
 SELECT 'reads' AS sub_kind, g.p, g.off, g.prev_read_ns AS at_ns, g.read_ns AS until_ns, g.client,

@@ -59,6 +59,11 @@ GUARANTEE = Guarantee(
         "another partition": "sent to another partition",
         "another key": "sent under another key, or without one",
     },
+    details=(
+        "A value without an invocation, in another partition or under another key than it was "
+        "sent, or the payload of another run. No key and an empty key differ.",
+    ),
+    not_counted=("Values of a client whose journal was cut.",),
     opportunities=numbered("FROM vals v WHERE v.shown_slot IS NOT NULL"),
     violations=f"""
 SELECT CASE WHEN v.sent = 0 THEN 'no invocation'

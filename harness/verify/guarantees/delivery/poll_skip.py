@@ -88,6 +88,13 @@ GUARANTEE = Guarantee(
         "gap": "between two records that one consumer received",
         "after a rebalance": "between a member's fetched offset and its first record",
     },
+    details=("Records of a transaction whose commit was acknowledged count too.",),
+    not_counted=(
+        "Moves after a seek, a reset or a rebalance.",
+        "Markers and records of other transactions.",
+        "Records whose own marker an unclean election or a disk destroyed, so that the producer's "
+        "next marker aborts them.",
+    ),
     opportunities="""SELECT COUNT(*) AS n FROM reads r JOIN parts q
   ON r.topic_id = q.topic_id AND r.partition = q.partition WHERE q.has_log + q.read_log > 0""",
     violations=f"""

@@ -43,6 +43,13 @@ GUARANTEE = Guarantee(
     sub_kinds={
         "inverted": "the record that was sent later lies first",
     },
+    details=("Judged are the first copies of acknowledged records of one producer id and epoch.",),
+    not_counted=(
+        "Records of different epochs.",
+        "Unknown sends. Without logs, those of a transaction of which a reader of committed "
+        "records got a record count.",
+        "Late copies of records that were cleaned or deleted where they were acknowledged.",
+    ),
     opportunities=numbered(_JUDGED),
     violations=f"""
 SELECT 'inverted' AS sub_kind, o.p, o.first_slot % {SLOT} AS off, o.invoke_ns AS at_ns,

@@ -90,10 +90,24 @@ GUARANTEE = Guarantee(
         "gap": "a sequence is missing",
         "repeated": "a sequence occurs again, or a lower one follows",
         "epoch fell": "the producer epoch decreases",
-        "refused": "a leader rejected the next sequence of a producer as out of order",
-        "stripped": "a record lies in the log without its producer id",
-        "shared id": "two producers received one producer id",
+        "refused": (
+            "an idempotent producer with acks=all was rejected for its sequence, although "
+            "everything that it had sent to the partition before was acknowledged"
+        ),
+        "stripped": "records are in the log without the id that their producer sent",
+        "shared id": "two producers got one id",
     },
+    details=(
+        "`gap`, `repeated` and falling epochs: a producer's sequences in the final leader's log "
+        "must be contiguous.",
+    ),
+    not_counted=(
+        "The first sequence that the log has.",
+        "Compacted topics, except for `stripped`.",
+        "`stripped` of clients that do not expose their id.",
+        "`refused` where an unclean election or a disk destroyed some of the records, and by a "
+        "leader that was deposed meanwhile and may not know it (permitted).",
+    ),
     opportunities=f"SELECT SUM(u.n) AS n FROM (SELECT COUNT(*) AS n {_JUDGED} "
     f"UNION ALL SELECT COUNT(*) AS n {_GIVEN}) u",
     violations=f"""

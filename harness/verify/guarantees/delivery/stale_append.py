@@ -22,6 +22,10 @@ GUARANTEE = Guarantee(
     sub_kinds={
         "real-time order": "it was sent after a higher offset had been acknowledged",
     },
+    details=(
+        "Judged are acks=all records of all clients: one that was sent after another was "
+        "acknowledged must stand behind it.",
+    ),
     opportunities=numbered(_SENDS),
     violations=f"""
 SELECT 'real-time order' AS sub_kind, t.p, t.off, t.at_ns, t.until_ns, t.value_id, t.done_off,

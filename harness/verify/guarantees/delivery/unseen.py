@@ -47,10 +47,20 @@ GUARANTEE = Guarantee(
     promise="Consumers receive every committed message of a partition up to its end.",
     source="Kafka documentation, 4.7 Replication; KIP-207",
     sub_kinds={
-        "beyond the end": "at or beyond every end that a final pass received",
-        "before the begin": "in the final leader's log, below the log start of a final pass",
-        "told too late": "a leader reported a log start above that of every replica's log",
+        "beyond the end": (
+            "the offset is at or beyond every end that final passes got, and was acknowledged "
+            "before"
+        ),
+        "before the begin": (
+            "it is below the begin that a final pass got, though the final leader's log has it"
+        ),
+        "told too late": "at any time, a leader returned a begin above that of all logs",
     },
+    not_counted=(
+        "The begin, where logs begin at several offsets or an administrator deleted records.",
+        "`told too late` in compacted topics, and where a disk lost records.",
+        "If a final pass stopped short, the guarantee is unknown.",
+    ),
     opportunities=numbered(_JUDGED),
     violations=f"""
 SELECT CASE WHEN u.ack_off < u.late_begin THEN 'before the begin'

@@ -23,9 +23,14 @@ GUARANTEE = Guarantee(
     "about seeing a message that could be lost if the leader fails.",
     source="Kafka documentation, 4.7 Replication",
     sub_kinds={
-        "gone": "no complete final pass over the offset delivered it",
-        "between passes": "some complete final passes delivered it and others did not",
+        "gone": "a record that was read is in none of the final passes over it",
+        "between passes": "it is only in some",
     },
+    not_counted=(
+        "Markers, compacted topics and offsets below the log start.",
+        "Without logs also passes of readers of committed records where there are others, and "
+        "records of transactions that were not committed.",
+    ),
     opportunities=f"SELECT COUNT(*) AS n {_JUDGED}",
     violations=f"""
 SELECT CASE WHEN s.seen = 0 THEN 'gone' ELSE 'between passes' END AS sub_kind, s.p, s.off,

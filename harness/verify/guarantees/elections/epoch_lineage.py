@@ -99,13 +99,30 @@ GUARANTEE = Guarantee(
     "began, and replicas agree on this lineage.",
     source="KIP-101; KIP-279",
     sub_kinds={
-        "two starts": "replicas know different start offsets of one epoch",
-        "forgotten": "a replica holds the start offset of an epoch and does not know the epoch",
-        "told": "a leader returned another end of an epoch than the final leader's log has",
-        "outside": "a record of the final leader's log lies outside its epoch",
-        "of none": "a record of the final leader's log has an epoch that the log does not know",
-        "read": "a reader received a record with another epoch than the log has",
+        "two starts": "replicas have two start offsets of one epoch",
+        "forgotten": "a log has the first offset of an epoch and does not know it",
+        "told": (
+            "a leader answered OffsetForLeaderEpoch for a past epoch with another end than the "
+            "final leader's log has"
+        ),
+        "outside": (
+            "the final leader has a record below the start of its epoch, or beyond the start of a "
+            "later one"
+        ),
+        "of none": "it has a record of an epoch that its log does not know",
+        "read": (
+            "a reader got a record under an older epoch than the final leader's log has there, or "
+            "under one that never existed"
+        ),
     },
+    not_counted=(
+        "Starts at a log's own start, and records of unknown epochs below the first start that a "
+        "log knows.",
+        "Answers in an epoch that the final leader does not know.",
+        "Reads under an older epoch in compacted topics: a follower without an epoch's first "
+        "records notes a later start.",
+        "Reads where an unclean election or a disk destroyed committed records.",
+    ),
     opportunities=f"""
 SELECT SUM(o.n) AS n FROM (
   SELECT COUNT(*) AS n FROM (SELECT e.p, e.epoch {_JUDGED}

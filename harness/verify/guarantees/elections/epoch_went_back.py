@@ -57,6 +57,13 @@ GUARANTEE = Guarantee(
         "partition": "the version of a partition's state did not increase",
         "deposed controller": "a controller elected a leader after another had replaced it",
     },
+    details=(
+        "A leader, controller or partition epoch fell from one version to the next, or a "
+        "partition epoch did not rise.",
+        "Or a leader's epoch began under a controller although a newer one had been elected, by "
+        "ZooKeeper's order and by its clock a second before.",
+    ),
+    not_counted=("Changes of the ISR alone, which leaders wrote themselves before KIP-497.",),
     opportunities="SELECT COUNT(*) AS n FROM spans s WHERE s.prev_version IS NOT NULL",
     violations=f"""
 SELECT 'leader' AS sub_kind, s.p, CAST(NULL AS BIGINT) AS off, s.begin_ns AS at_ns,

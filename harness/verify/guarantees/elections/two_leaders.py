@@ -69,12 +69,23 @@ GUARANTEE = Guarantee(
     "fenced.",
     source="Kafka documentation, 4.7 Replication; KIP-101, KIP-320",
     sub_kinds={
-        "not the leader": "another broker led in the epoch of the acknowledged record",
-        "two in one epoch": "ZooKeeper's state names two leaders in one epoch",
-        "two acknowledged": "two brokers acknowledged records of one epoch",
-        "knew better": "the broker had itself reported another leader before",
-        "deposed": "another broker had led for five seconds, and no fault acted",
+        "not the leader": "a broker acknowledged a record of an epoch that another broker led",
+        "two in one epoch": "two led in it, by ZooKeeper's state",
+        "two acknowledged": "two brokers acknowledged in one epoch",
+        "knew better": (
+            "a broker acknowledged a record that was sent half a second or more after it had "
+            "named another leader itself"
+        ),
+        "deposed": (
+            "a broker acknowledged a record that was sent five seconds or more after ZooKeeper's "
+            "state named another leader, and after every fault"
+        ),
     },
+    not_counted=(
+        "Sends with more than one attempt: a later leader may acknowledge a duplicate.",
+        "Of acknowledgements in an epoch, records that replicas have in several "
+        "(`replica_divergence`).",
+    ),
     opportunities=f"SELECT COALESCE(SUM(v.n), 0) AS n {_JUDGED}",
     violations=f"""
 SELECT 'not the leader' AS sub_kind, v.sent_p AS p, v.ack_off AS off, v.invoke_ns AS at_ns,

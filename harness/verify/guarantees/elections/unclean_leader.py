@@ -39,9 +39,14 @@ GUARANTEE = Guarantee(
     source="Kafka documentation, 4.7 Replication: Unclean leader election; KIP-106",
     sub_kinds={
         "outside the ISR": "the new leader was not in the previous ISR",
-        "outside its own ISR": "the leader is not in the ISR of the same version",
-        "no replica": "the ISR contains a broker that never was a replica of the partition",
+        "outside its own ISR": "a leader is not in the ISR of its state",
+        "no replica": "a broker that never was a replica came into the ISR",
     },
+    details=(
+        "A leader came from outside the ISR between two versions of a state. An ISR without "
+        "members counts as the last one that had some.",
+    ),
+    not_counted=("Unclean elections that an administrator requested (permitted).",),
     opportunities=f"SELECT COUNT(*) AS n {_JUDGED}",
     violations=f"""
 SELECT 'outside the ISR' AS sub_kind, s.p, CAST(NULL AS BIGINT) AS off, s.begin_ns AS at_ns,

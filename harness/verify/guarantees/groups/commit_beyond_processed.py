@@ -91,9 +91,24 @@ GUARANTEE = Guarantee(
     source="Kafka documentation, 4.6 Message Delivery Semantics; KafkaConsumer, Manual Offset "
     "Control",
     sub_kinds={
-        "not processed": "a visible record below the committed offset was processed by no member",
-        "beyond the end": "the committed offset lies beyond the end of the partition",
+        "not processed": (
+            "a visible record below an acknowledged commit was read by no member of the group. A "
+            "client is a member if it names the group, was assigned something or committed in it. "
+            "Records of transactions count once their commit was acknowledged"
+        ),
+        "beyond the end": (
+            "a member of a group that reads the partition commits an offset that no log, no final "
+            "pass and no member ever had"
+        ),
     },
+    not_counted=(
+        "Groups that commit before they process (permitted).",
+        "Groups with a member whose journal is incomplete.",
+        "Records below all positions that the group's members and coordinator reported "
+        "(`auto.offset.reset=latest`), or that a member passed by a seek (event `seek`, not "
+        "`reset`).",
+        "Records below the begin of the final leader's log.",
+    ),
     opportunities=f"SELECT COUNT(*) AS n {PASSED}",
     violations=f"""
 SELECT 'not processed' AS sub_kind, s.p, s.off, k.at_ns, k.until_ns, k.grp, s.value_id, k.top,

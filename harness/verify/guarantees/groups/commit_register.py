@@ -61,9 +61,28 @@ GUARANTEE = Guarantee(
     "KIP-447; KIP-496",
     sub_kinds={
         "register": "the response fits no order of the commits",
-        "note": "the response lacks the metadata or the leader epoch of the commit",
-        "unstable": "an offset of an open transaction was returned as stable",
+        "note": (
+            "an offset is returned without the text or the leader epoch that were committed with "
+            "it (workload `commits`)"
+        ),
+        "unstable": (
+            "an offset that an open transaction may change is returned to a request for stable "
+            "offsets (workloads with `present_offsets`)"
+        ),
     },
+    details=(
+        "OffsetCommit, OffsetFetch and OffsetDelete (or DeleteGroups) of one group and partition "
+        "must be linearizable.",
+        "An offset with a retention of its own is deleted when that ends (workload `commits` with "
+        "`brief_ms`).",
+    ),
+    not_counted=(
+        "What `commit_went_back` does not count.",
+        "Deleted topics, whose offsets Kafka deletes too.",
+        "A deletion beside a commit, or after which the coordinator changed or a fault acted "
+        "within 1.5 x replica.lag.time.max.ms: Kafka acknowledges it before followers have it, "
+        "and a failover may undo it.",
+    ),
     opportunities=f"SELECT SUM(o.n) AS n FROM ({ANSWERS} UNION ALL SELECT COUNT(*) {_AMID}) o",
     violations=f"""{breaks("register")}
 UNION ALL

@@ -60,8 +60,23 @@ GUARANTEE = Guarantee(
     source="Kafka documentation, 4.5 The Consumer; Distribution: Consumer Offset Tracking",
     sub_kinds={
         "went back": "OffsetFetch returned a lower offset than was acknowledged",
-        "resumed": "a member began to read below the acknowledged offset",
+        "resumed": "a member that got the partition after that read on from below the commit",
     },
+    details=(
+        "OffsetFetch answers below a commit that was acknowledged before, with no commit as low "
+        "since, not even one of unknown outcome.",
+    ),
+    not_counted=(
+        "Commits that were repeated: an attempt may arrive late.",
+        "Answers that a deposed coordinator may have given (permitted).",
+        "Commits in transactions until the next one of the same producer ended, at most for 10 s "
+        "after their own end was acknowledged, and after each fault that lasts then: their "
+        "markers are written later.",
+        "No position, if for `offsets.retention.minutes` (a week by default) no member committed "
+        "or got a partition of the group.",
+        "`resumed` in groups that commit in transactions, for members whose generation is not "
+        "exposed, and after a seek or a reset since the assignment.",
+    ),
     opportunities=ANSWERS,
     violations=f"{breaks('went back')} UNION ALL {breaks('resumed')}",
     excuses=EXCUSES,

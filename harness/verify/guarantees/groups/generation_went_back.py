@@ -51,9 +51,16 @@ GUARANTEE = Guarantee(
     "offsets topic, from which a new coordinator takes it over.",
     source="KIP-62; GroupMetadataManager.storeGroup, loadGroupsAndOffsets",
     sub_kinds={
-        "fell": "a member received partitions in a lower generation than before",
-        "forgotten": "the only member received another assignment than it had sent",
+        "fell": "one session of a member got partitions in a lower generation than before",
+        "forgotten": (
+            "the only member of a group got other partitions than it had assigned to itself in "
+            "that generation (workloads with `zombie_offsets`)"
+        ),
     },
+    not_counted=(
+        "Clients that do not expose their generation.",
+        "Unclean election of the offsets topic.",
+    ),
     opportunities=f"SELECT SUM(u.n) AS n FROM (SELECT COUNT(*) AS n FROM ({_TOLD}) t "
     f"WHERE t.before IS NOT NULL UNION ALL SELECT COUNT(*) AS n {_KEPT}) u",
     violations=f"""

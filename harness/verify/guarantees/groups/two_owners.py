@@ -71,8 +71,18 @@ GUARANTEE = Guarantee(
     source="Kafka documentation, 4.5 The Consumer; KIP-429; Kafka protocol: SyncGroup",
     sub_kinds={
         "one generation": "two members own the partition in one generation",
-        "of another": "a member received a partition that the leader had assigned to another",
+        "of another": "a member got what its leader assigned to another one in that generation",
     },
+    details=(
+        "A member claims a partition by its assignment, or by an acknowledged commit of that "
+        "generation.",
+    ),
+    not_counted=(
+        "Clients that do not expose their generation, and sessions of one static member, which "
+        "are one.",
+        "`of another` for static members, for assignments of several leaders in one generation, "
+        "and for clients that do not expose their assignments (all but kafka-python).",
+    ),
     opportunities="SELECT COUNT(*) AS n FROM assignments a "
     "WHERE a.event = 'assigned' AND a.generation >= 0",
     violations=f"""

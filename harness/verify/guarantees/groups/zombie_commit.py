@@ -94,10 +94,23 @@ GUARANTEE = Guarantee(
     source="KafkaConsumer, Detecting Consumer Failures; KIP-62; KIP-345; "
     "GroupCoordinator.doCommitOffsets",
     sub_kinds={
-        "accepted": "a commit of an older generation was acknowledged",
-        "replaced": "a commit of a replaced static member was acknowledged",
-        "of nobody": "a commit without a generation was acknowledged while the group had a member",
+        "accepted": (
+            "the commit was invoked in a generation after which a later one had been assigned"
+        ),
+        "replaced": (
+            "it was invoked by a static member after a later session of it, or another client "
+            "with its id, had its partitions"
+        ),
+        "of nobody": (
+            "it was invoked without a generation while the group had a member (workloads with "
+            "`present_offsets`)"
+        ),
     },
+    not_counted=(
+        "Groups that began anew: members of the older generation were assigned after the later "
+        "one.",
+        "Members that got an assignment again.",
+    ),
     opportunities=f"SELECT SUM(o.n) AS n FROM (SELECT COUNT(*) AS n {LATE} "
     f"UNION ALL SELECT COUNT(*) {REPLACED} UNION ALL SELECT COUNT(*) {NOBODYS}) o",
     violations=f"""

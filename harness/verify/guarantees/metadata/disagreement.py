@@ -70,11 +70,25 @@ GUARANTEE = Guarantee(
     "replicas, and brokers serve only partitions that they lead.",
     source="Kafka documentation, 4.7 Replication; KAFKA-7165, KAFKA-7235",
     sub_kinds={
-        "metadata": "a broker's Metadata names another leader or leader epoch",
-        "in sync": "a broker's Metadata names another number of in-sync replicas",
+        "metadata": (
+            "a broker's Metadata names another leader or epoch than ZooKeeper, or does not know "
+            "the partition"
+        ),
+        "in sync": "it has another number of in-sync replicas",
         "another leads": "another broker than the leader answers as leader",
         "the leader denies": "the leader answers NOT_LEADER_OR_FOLLOWER",
     },
+    details=(
+        "Judged from five seconds after the last fault and the last change of the partition's "
+        "state on.",
+        "Another broker answers as leader, or the leader denies it.",
+    ),
+    not_counted=(
+        "Answers while a fault acts. A crash or shutdown of a broker that is neither queried nor "
+        "the leader does not count.",
+        "Answers while leadership just changed, and of a broker in its first ten seconds by "
+        "ZooKeeper.",
+    ),
     opportunities=f"SELECT SUM(u.n) AS n FROM (SELECT COUNT(*) AS n {_VIEWS} "
     f"UNION ALL SELECT COUNT(*) AS n {_ANSWERS}) u",
     violations=f"""

@@ -37,6 +37,14 @@ GUARANTEE = Guarantee(
     sub_kinds={
         "behind": "the returned end is not beyond the acknowledged record",
     },
+    details=(
+        "The answered end must be beyond every acks=all offset that was acknowledged before the "
+        "request.",
+    ),
+    not_counted=(
+        "Acknowledgements in a newer epoch than the answer's: a deposed leader may not know it "
+        "yet.",
+    ),
     opportunities=f"SELECT COUNT(*) AS n {TOLD}",
     violations=f"""
 SELECT 'behind' AS sub_kind, t.p, t.off, t.at_ns, MAX(t.until_ns) AS until_ns, t.node,

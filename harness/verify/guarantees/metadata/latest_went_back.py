@@ -24,9 +24,11 @@ GUARANTEE = Guarantee(
     "high watermark answers OFFSET_NOT_AVAILABLE instead of an older end.",
     source="KIP-207",
     sub_kinds={
-        "fell": "the high watermark that ListOffsets returns decreased",
-        "stable fell": "the last stable offset that ListOffsets returns decreased",
+        "fell": "the later end is lower and its epoch is not",
+        "stable fell": "so is the last stable offset",
     },
+    details=("Two answers to ListOffsets (version 5 and later) that did not overlap.",),
+    not_counted=("Errors, OFFSET_NOT_AVAILABLE among them, and later answers in an older epoch.",),
     opportunities=f"SELECT COUNT(*) AS n {_ENDS}",
     violations=f"""
 SELECT CASE WHEN t.query = 'stable' THEN 'stable fell' ELSE 'fell' END AS sub_kind, t.p, t.off,

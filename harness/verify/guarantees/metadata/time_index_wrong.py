@@ -167,9 +167,26 @@ GUARANTEE = Guarantee(
         "none": "no offset was returned although a record is not older",
         "other epoch": "the returned leader epoch is not that of the record",
         "other time": "the returned timestamp is not that of the record",
-        "not the newest": "a record has a larger timestamp than the returned largest one",
-        "time went back": "the append time decreases within a leader epoch",
+        "not the newest": (
+            "the record with the largest time is not the newest of those that were acknowledged "
+            "before and still exist"
+        ),
+        "time went back": "with LogAppendTime, times fall within one leader epoch",
     },
+    details=(
+        "`too late`, `too early`, `none`: ListOffsets by time returns another offset than the "
+        "final leader's log has.",
+        "`other epoch`, `other time`: it returns a wrong epoch or time of the found record.",
+    ),
+    not_counted=(
+        "Offsets below the log start, and records that were cleaned since. In compacted topics "
+        "also records that a replica lacks.",
+        "`none` of a broker that did not lead then, by ZooKeeper, or where the log has lost its "
+        "begin to retention or an administrator (Apache Kafka searches a segment below the "
+        "start).",
+        "Topics with LogAppendTime for times and the newest record, which may be uncommitted. "
+        "Clock faults for `time went back`.",
+    ),
     opportunities=f"SELECT SUM(u.n) AS n FROM (SELECT COUNT(*) AS n {_ASKED} "
     f"UNION ALL SELECT COUNT(*) AS n {_BACK} WHERE b.prev_ms IS NOT NULL) u",
     violations=f"""

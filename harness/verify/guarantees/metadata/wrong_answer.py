@@ -36,6 +36,11 @@ GUARANTEE = Guarantee(
     sub_kinds={
         "answer": "the answer stayed wrong for ten seconds",
     },
+    details=(
+        "An examiner's question was answered wrong for ten seconds, or not answered for twenty, "
+        "or a preparation of it was rejected so long.",
+    ),
+    not_counted=("Questions while a fault acted, or less than five seconds after its healing.",),
     opportunities=f"SELECT COUNT(*) AS n {_CALM}",
     violations=f"""
 SELECT 'answer' AS sub_kind, CAST(NULL AS INT) AS p, CAST(NULL AS BIGINT) AS off,

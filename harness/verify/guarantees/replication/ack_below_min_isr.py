@@ -36,6 +36,18 @@ GUARANTEE = Guarantee(
     sub_kinds={
         "acknowledged": "the record was acknowledged",
     },
+    details=(
+        "acks=all acknowledged although ZooKeeper's ISR was below min(min.insync.replicas, "
+        "replicas) in one version from 1 s before the invocation to after the completion. Of "
+        "replicas the fewest count that the partition ever had.",
+        "Of several values of `min.insync.replicas` the lowest counts that a broker may use in "
+        "that version. An old value ends 5 s after the next change, unless a fault may have "
+        "hidden that from a broker.",
+    ),
+    not_counted=(
+        "Acknowledgements after links were cut, or the leader itself became a fault's target, "
+        "during that version: it correctly uses the ISR that it last knew.",
+    ),
     opportunities=f"SELECT COUNT(*) AS n {_JUDGED}",
     violations=f"""
 SELECT 'acknowledged' AS sub_kind, v.sent_p AS p, v.ack_off AS off, v.invoke_ns AS at_ns,

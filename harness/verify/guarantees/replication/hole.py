@@ -39,6 +39,8 @@ GUARANTEE = Guarantee(
         "gap": "an offset is missing",
         "overlap": "an offset occurs again",
     },
+    details=("A gap or an overlap between the start and the end of a log.",),
+    not_counted=("Compacted topics.",),
     opportunities=f"SELECT COUNT(*) AS n {_LOGS} {_WHOLE}",
     violations=f"""
 SELECT CASE WHEN w.off <= w.before_off THEN 'overlap' ELSE 'gap' END AS sub_kind, w.p,

@@ -32,6 +32,11 @@ GUARANTEE = Guarantee(
         "offset, not ascending": "the entries of an offset index do not ascend",
         "time, not ascending": "the entries of a time index do not ascend",
     },
+    details=(
+        "An entry of an offset, time or transaction index in any segment on any broker does not "
+        "point at its batch, or entries do not ascend.",
+    ),
+    not_counted=("Zeros of preallocated space.",),
     opportunities="SELECT COUNT(*) AS n FROM indexes i",
     violations=f"""
 SELECT n.bad AS sub_kind, n.p, n.offset AS off, CAST(NULL AS BIGINT) AS at_ns,

@@ -85,10 +85,24 @@ GUARANTEE = Guarantee(
         "missing": "a replica whose log covers the offset lacks the record",
         "leader epoch": "replicas hold the record with different leader epochs",
         "bytes": "replicas hold the record in different batches",
-        "short": "a replica in the ISR ends below the leader's high watermark",
-        "beyond its end": "a checkpoint of a replica lies beyond the end of its log",
-        "behind": "the checkpointed high watermark of a replica in the ISR is too old",
+        "short": "a member of the ISR ends below the leader's high watermark",
+        "beyond its end": "a checkpoint of the replica is beyond its log",
+        "behind": (
+            "the replica's checkpointed high watermark is below what all had acknowledged ten "
+            "seconds before the load ended"
+        ),
     },
+    details=(
+        "Compared below the high watermark: presence, content, leader epoch and batch bytes of "
+        "each record.",
+    ),
+    not_counted=(
+        "Offsets that a replica's log does not cover.",
+        "Batch bytes of compacted topics. Their markers are compared by kind, and for "
+        "`delete.retention.ms` by presence.",
+        "Checkpoints where an unclean election or a disk destroyed committed records.",
+        "`behind` where a fault was healed in those ten seconds.",
+    ),
     opportunities=f"SELECT COUNT(*) AS n {_JUDGED}",
     violations=f"""
 SELECT d.sub_kind, d.p, d.off, CAST(NULL AS BIGINT) AS at_ns, CAST(NULL AS BIGINT) AS until_ns,

@@ -166,15 +166,45 @@ GUARANTEE = Guarantee(
     "range.",
     source="Kafka documentation, 3.2 Topic Configs: retention.ms; KIP-107",
     sub_kinds={
-        "too old": "a closed segment outlived retention.ms",
-        "too large": "the log was two segments larger than retention.bytes",
-        "on a replica": "the log of an in-sync replica begins before the deleted records",
-        "told": "a final pass received a log start before the deleted records",
-        "fetched": "a leader served a fetch from before the log start that it had reported",
-        "kept on": "a log start did not move past records that a shorter retention.ms had expired",
-        "not rolled": "a segment is larger than segment.bytes or spans more than segment.ms",
-        "on disk": "a broker keeps the log of a deleted topic or of a partition that moved away",
+        "too old": (
+            "a closed segment of the final leader outlived its retention.ms, one check interval "
+            "of the brokers and 5 s"
+        ),
+        "too large": (
+            "its log was two segments larger than retention.bytes for so long before the end"
+        ),
+        "on a replica": "records that DeleteRecords deleted are in the end on a replica in sync",
+        "told": "a final pass got a begin below them",
+        "fetched": (
+            "a leader that had returned the partition's begin did not reject a fetch from before "
+            "it, in the same epoch"
+        ),
+        "kept on": (
+            "a leader returned a begin although a shorter retention.ms, set for a while with "
+            "segment.ms, had to delete it"
+        ),
+        "not rolled": (
+            "a segment of the final leader is larger than segment.bytes, or its records are "
+            "further apart than segment.ms and 10 s"
+        ),
+        "on disk": (
+            "a broker has a log of a deleted topic, or 15 s later of a partition that was moved "
+            "away, or kept a renamed file 15 s longer than file.delete.delay.ms before it stopped"
+        ),
     },
+    not_counted=(
+        "`too large` of compacted topics, and `not rolled` of their closed segments.",
+        "`kept on`: the first 10 s, records not older than both settings, one check interval and "
+        "5 s, unacknowledged acts, and times with a fault.",
+        "`on disk` where disks or clocks failed, or a broker or controller came or went since.",
+        "Topics without a retention.ms (or retention.bytes) of their own, and brokers whose "
+        "`log.retention.check.interval.ms` is unknown. Of compacted topics also those whose "
+        "`log.cleaner.backoff.ms` is unknown, or where a disk was damaged.",
+        "Changed settings, clock faults, and segments that expired less than that time before the "
+        "end or the last healing.",
+        "Deleted records where all replicas ended without a clean stop since: the start of a log "
+        "is written to disk once a minute and at a clean stop.",
+    ),
     opportunities=f"""
 SELECT SUM(o.n) AS n FROM (
   SELECT COUNT(*) AS n {_EXPIRED}

@@ -66,8 +66,20 @@ GUARANTEE = Guarantee(
     source="Kafka documentation, 3.2 Topic Configs: retention.ms, retention.bytes, cleanup.policy",
     sub_kinds={
         "too early": "the record was younger than retention.ms and within retention.bytes",
-        "compacted": "the topic is only compacted, and its log start moved",
+        "compacted": "a log that is only compacted begins beyond what was acknowledged",
     },
+    details=(
+        "A log's start passed an acknowledged offset whose timestamp + retention.ms was after the "
+        "run's end, and fewer than retention.bytes are left.",
+    ),
+    not_counted=(
+        "Topics of clusters that the lab did not configure and whose retention.ms is unknown. By "
+        "the final leader's log it is Kafka's week.",
+        "Offsets below those of a DeleteRecords request that was not rejected, and changed "
+        "settings in `admin_ops`.",
+        "Clock faults.",
+        "Compacted topics for their age: the newest record of a segment may be cleaned first.",
+    ),
     opportunities=f"SELECT SUM(o.n) AS n FROM (SELECT COUNT(*) AS n {_JUDGED} "
     f"UNION ALL SELECT COUNT(*) AS n {_COMPACTED}) o",
     violations=f"""

@@ -62,6 +62,17 @@ GUARANTEE = Guarantee(
         "written": "more bytes were acknowledged than the quota allows",
         "read": "more bytes were read than the quota allows",
     },
+    details=(
+        "`written`, `read`: while a client id had a quota, more bytes of one partition passed "
+        "than the quota allows in that time and eleven seconds more (its windows), and 100,000 "
+        "bytes that may be under way.",
+        "Only the bytes of values count, which are fewer than brokers count.",
+    ),
+    not_counted=(
+        "The five seconds after the quota was set.",
+        "Times in which another fault acted or a leader changed.",
+        "Clients other than kafka-python's, compressed records and tombstones.",
+    ),
     opportunities=f"SELECT COUNT(*) AS n FROM ({_WANTED}) w",
     violations=f"""
 SELECT r.kind AS sub_kind, h.p, CAST(NULL AS BIGINT) AS off, r.from_ns AS at_ns,

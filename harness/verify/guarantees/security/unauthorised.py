@@ -78,11 +78,21 @@ GUARANTEE = Guarantee(
     "without the user's current password is not that user.",
     source="Kafka documentation, 7.4 Authorization and ACLs; KIP-11, KIP-84, KIP-554",
     sub_kinds={
-        "never granted": "the right was never granted",
-        "after revocation": "the broker had shown before that the right was revoked",
-        "long after": "the right had been revoked for more than five seconds",
-        "refused": "denied, although the broker had shown before that the right was granted",
+        "never granted": "a user did what was never granted",
+        "after revocation": (
+            "the broker had shown before that the right was revoked, by a denial or by its answer "
+            "to DescribeAcls"
+        ),
+        "long after": "the revocation was acknowledged and final more than five seconds before",
+        "refused": "a user was denied what the broker had shown to be granted",
     },
+    not_counted=(
+        "As many changes of a broker's mind as the right was granted or revoked until then, "
+        "because brokers learn of changes late. An attempt without a definite rejection counts as "
+        "a change, since it may take effect late, and then no `long after` is judged for that "
+        "right.",
+        "Attempts while a fault acts, or less than five seconds after its healing.",
+    ),
     opportunities="SELECT COUNT(*) AS n FROM accesses a WHERE a.outcome = 'denied'",
     violations=f"""
 SELECT CASE WHEN j.outcome = 'denied' THEN 'refused' WHEN j.changes = 0 THEN 'never granted'

@@ -32,6 +32,10 @@ GUARANTEE = Guarantee(
     sub_kinds={
         "g0": "a cycle of overwritten records",
     },
+    details=(
+        "Records of transactions stand in opposite orders in two partitions. Counted, never a "
+        "failure.",
+    ),
     opportunities=edges("ww"),
     violations=cycles("c.kind = 'g0'"),
     excuses=(NOT_ISOLATED,),

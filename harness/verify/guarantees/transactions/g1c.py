@@ -22,6 +22,11 @@ GUARANTEE = Guarantee(
         "g1c uncommitted": "a cycle in which a reader of uncommitted records takes part",
         "g1c with writes": "a cycle that needs the order of writes, too",
     },
+    details=("Transactions have read each other's records in a circle.",),
+    not_counted=(
+        "Circles that need the order of writes, too (permitted: Kafka does not isolate writes).",
+        "Circles through a reader of uncommitted records (permitted).",
+    ),
     opportunities=edges("wr", "early"),
     violations=cycles("c.kind IN ('g1c', 'g1c uncommitted', 'g1c with writes')"),
     excuses=(

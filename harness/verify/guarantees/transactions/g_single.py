@@ -17,6 +17,9 @@ GUARANTEE = Guarantee(
     sub_kinds={
         "g_single": "a cycle with one missed write",
     },
+    details=(
+        "A transaction missed a write of another one that it depends on. Counted, never a failure.",
+    ),
     opportunities=edges("rw"),
     violations=cycles("c.kind = 'g_single'"),
     excuses=(Excuse(when="1 = 1", reason="polls are slices of a log, not snapshots"),),

@@ -109,12 +109,37 @@ GUARANTEE = Guarantee(
     "coordinator; one that does not is ended by its producer.",
     source="Kafka documentation, Producer Configs: transaction.timeout.ms; KIP-664",
     sub_kinds={
-        "open": "the last stable offset stays below an earlier end",
-        "kept": "the transactional id is not available again",
-        "cut short": "the coordinator aborted a transaction before its timeout",
-        "forgotten": "the coordinator lost a transactional id that it had just initialised",
-        "unmarked": "a log lacks the marker between records of two transactions of a producer",
+        "open": (
+            "the last stable offset is still below the high watermark when, after the last "
+            "transaction and the last fault, transaction.timeout.ms, the coordinators' interval "
+            "and 10 s have passed"
+        ),
+        "kept": (
+            "at that time the coordinator still answers that the transaction before has not ended"
+        ),
+        "cut short": (
+            "a writer or copier was fenced, though its transaction had lasted less than "
+            "transaction.timeout.ms"
+        ),
+        "forgotten": (
+            "the coordinator did not know the transactional id of a producer that had just been "
+            "initialised (workloads with `rests`)"
+        ),
+        "unmarked": (
+            "the final leader's log has no marker between records of two transactions of one "
+            "producer, though it still has the first one's records, or delete.retention.ms has "
+            "not passed"
+        ),
     },
+    not_counted=(
+        "`cut short` for shared transactional ids, for producers in whose time a fault acted, and "
+        "for clients of raw requests. `forgotten` is judged for these alone.",
+        "`unmarked` for producers without any marker in the log, and for cleaned records where a "
+        "clock was moved.",
+        "Transactions of which an unclean election or a disk may have destroyed a part, in "
+        "`__transaction_state` too; losses of other topics are no excuse.",
+        "Coordinators that do not answer.",
+    ),
     opportunities=f"""
 SELECT SUM(y.n) AS n FROM (
   SELECT COUNT(*) AS n FROM ({_ENDS}) e WHERE e.stable >= e.latest OR e.over = 1

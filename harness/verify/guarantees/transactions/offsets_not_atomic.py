@@ -61,9 +61,19 @@ GUARANTEE = Guarantee(
     "is.",
     source="KafkaProducer.sendOffsetsToTransaction; KIP-98, KIP-447",
     sub_kinds={
-        "consumed": "the group's offset lies beyond a record that has no output",
-        "not consumed": "a record has an output, and the group's offset does not lie beyond it",
+        "consumed": (
+            "in the end a record is below the position of a group that moves with transactions, "
+            "and has no visible output"
+        ),
+        "not consumed": "it has an output, and is not below the position",
     },
+    not_counted=(
+        "Outputs below their log's start, in a compacted topic, or without a final pass of "
+        "readers of committed records.",
+        "Outputs of transactions that moved another group.",
+        "Inputs that were sent before all brokers knew of an unclean election, or of a disk that "
+        "lost records, where it may have destroyed outputs, offsets or decisions (permitted).",
+    ),
     opportunities=f"SELECT COUNT(*) AS n {INPUTS}",
     violations=f"""
 SELECT CASE WHEN w.source IS NULL THEN 'consumed' ELSE 'not consumed' END AS sub_kind, k.p,

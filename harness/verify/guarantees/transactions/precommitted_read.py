@@ -56,8 +56,11 @@ GUARANTEE = Guarantee(
     "have been successfully committed.",
     source="KafkaConsumer, Reading Transactional Messages; KIP-98",
     sub_kinds={
-        "record": "a reader of committed records received a record before its commit was requested",
-        "end": "such a reader received an end beyond a record whose commit was requested later",
+        "record": "a reader of committed records got a record before its commit was requested",
+        "end": (
+            "ListOffsets returned to such readers an end beyond a record of a transaction whose "
+            "commit was requested later"
+        ),
     },
     opportunities=f"SELECT COUNT(*) AS n {_READ}",
     violations=f"""

@@ -34,6 +34,14 @@ GUARANTEE = Guarantee(
     sub_kinds={
         "twice": "the output has more copies than the input has records",
     },
+    details=("Judged is the final state, as for `unprocessed`.",),
+    not_counted=(
+        "At least once (permitted).",
+        "As many copies as the input itself was seen: a producer without idempotence may have "
+        "sent it twice.",
+        "Inputs that were sent before all brokers knew of an unclean election, or of a disk that "
+        "lost records, where it may have destroyed outputs, offsets or decisions (permitted).",
+    ),
     opportunities=f"""
 SELECT COUNT(*) + (SELECT COUNT(*) FROM ({_MADE}) m) AS n {COPIED} AND w.seen_slots > 0""",
     violations=f"""

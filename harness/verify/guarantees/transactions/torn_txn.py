@@ -106,12 +106,19 @@ GUARANTEE = Guarantee(
     "read_committed mode, or none of them.",
     source="KIP-98: Transactional Guarantees; KafkaProducer, transactional.id",
     sub_kinds={
-        "missing": "records of a committed transaction are not visible",
-        "visible": "records of a transaction that was not committed are visible",
-        "partly": "of a transaction of unknown end, some records are visible and others are not",
-        "in one pass": "one final pass delivered a part of the transaction",
-        "between passes": "final passes delivered different parts of the transaction",
+        "missing": "a committed transaction lacks a record in all passes",
+        "visible": "an aborted one shows one",
+        "partly": "one of unknown fate shows some and lacks others",
+        "in one pass": "one pass delivers a part of a transaction",
+        "between passes": "some passes deliver a committed record and others do not",
     },
+    details=("Judged in the final passes of readers of committed records.",),
+    not_counted=(
+        "Live readers: markers are not written at one moment.",
+        "Offsets that no such pass covers.",
+        "Without logs, transactions that are missing as a whole (`lost_write`), and records that "
+        "some passes deliver and others do not (`vanished_read`).",
+    ),
     opportunities=f"SELECT COUNT(*) AS n FROM ({_SUMMED}) t",
     violations=f"""
 SELECT t.sub_kind, t.slot DIV {SLOT} AS p, t.slot % {SLOT} AS off, t.begin_ns AS at_ns,

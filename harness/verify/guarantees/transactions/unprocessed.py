@@ -65,6 +65,18 @@ GUARANTEE = Guarantee(
     sub_kinds={
         "missing": "no final pass over the output delivered a copy",
     },
+    details=(
+        "Judged is the final state of an application's output, once it had 30 s without a new "
+        "copy, and of the copies of workload `transactions`.",
+    ),
+    not_counted=(
+        "At most once (permitted).",
+        "Records that no reader of committed records gets, or below the begin of the input's log.",
+        "Copies that the output's retention may have deleted, or that a compacted output may have "
+        "cleaned because other records have the key.",
+        "Inputs that were sent before all brokers knew of an unclean election, or of a disk that "
+        "lost records, where it may have destroyed outputs, offsets or decisions (permitted).",
+    ),
     opportunities=f"SELECT COUNT(*) + (SELECT COUNT(*) {PASSED}) AS n {COPIED}",
     violations=f"""
 SELECT 'missing' AS sub_kind, v.sent_p AS p, v.first_slot % {SLOT} AS off, v.invoke_ns AS at_ns,

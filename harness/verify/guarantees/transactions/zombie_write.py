@@ -60,9 +60,17 @@ GUARANTEE = Guarantee(
     sub_kinds={
         "record": "a record of the former producer was acknowledged",
         "commit": "a commit of the former producer was acknowledged",
-        "older epoch": "in a log, a record or marker has a lower producer epoch than one before it",
-        "same epoch": "two producers received one epoch of the transactional id",
+        "older epoch": "in a log the epochs of a producer id fall, markers included",
+        "same epoch": (
+            "a producer got an epoch that another one of its transactional and producer id had "
+            "got before (clients that expose theirs)"
+        ),
     },
+    details=(
+        "A send or a commit is acknowledged that was invoked after another producer with its "
+        "transactional id had been initialised.",
+    ),
+    not_counted=("Initialisations that overlap, and producers that were initialised again.",),
     opportunities=f"""
 SELECT COUNT(*) + (SELECT COUNT(*) {_ASKED}) + (SELECT COUNT(*) {_REFUSED})
   + (SELECT COUNT(*) FROM {_GIVEN} i WHERE i.prev_ns < i.init_invoke_ns) AS n {_SENT}""",

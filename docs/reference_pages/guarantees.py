@@ -1,0 +1,64 @@
+"""The pages of guarantees: an index, and a page for each subject."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from docs.reference_pages.markdown import bullets, code, page, sentence, table
+from urteil.harness.verify.guarantees import SUBJECTS, Guarantee
+
+PICTURES = Path(__file__).parents[1] / "pictures" / "guarantees"
+ABOUT = """\
+Every promise of Kafka's protocol that is checked. All are checked in every run; a run is UNKNOWN if
+one that its scenario names was not judged. [What a verdict means](../guide/verdicts.md) has the
+statuses, the permitted differences and the reasons for UNKNOWN. The pages of the subjects say what
+is violated when, what is not counted, and what is permitted. These pages are generated from
+`harness/verify/guarantees/` by `make docs`."""
+SUBJECT_ABOUT = """\
+In the pictures, time runs from left to right, with a lane for a client or broker; a row of cells is
+a log, a cell an offset. Green is as promised, orange a fault, red the violation. *Not counted* is
+what a healthy cluster does; *permitted* are differences that settings or faults of the run allow
+([verdicts](../../guide/verdicts.md#permitted-differences))."""
+
+
+def render() -> dict[str, str]:
+    pages = {
+        f"guarantees/{subject}.md": page(
+            f"Guarantees: {subject}", SUBJECT_ABOUT, *map(_section, guarantees)
+        )
+        for subject, guarantees in SUBJECTS.items()
+    }
+    sections = [_index(subject, guarantees) for subject, guarantees in SUBJECTS.items()]
+    toctree = "\n".join(["```{toctree}", ":hidden:", "", *(f"guarantees/{one}" for one in SUBJECTS),
+                         "```"])  # fmt: skip
+    return pages | {"guarantees.md": page("Guarantees", ABOUT, *sections, toctree)}
+
+
+def _index(subject: str, guarantees: tuple[Guarantee, ...]) -> str:
+    rows = ((f"[{one.name}](guarantees/{subject}.md#{one.name})", one.about) for one in guarantees)
+    heading = f"## {subject.capitalize()}"
+    return f"{heading}\n\n{table(('guarantee', 'violated when'), rows)}"
+
+
+def _section(one: Guarantee) -> str:
+    kinds = bullets(f"{code(kind)}: {sentence(line)}" for kind, line in one.sub_kinds.items())
+    parts = [f"## {one.name}", sentence(one.about)]
+    if (PICTURES / f"{one.name}.svg").exists():
+        parts.append(f"![{one.about}](../../pictures/guarantees/{one.name}.svg)")
+    parts.append(f"> {' '.join(one.promise.split())}\n>\n> {' '.join(one.source.split())}")
+    parts.append(f"Kinds of violations:\n\n{kinds}")
+    if one.details:
+        parts.append(f"How it is judged:\n\n{bullets(one.details)}")
+    if one.not_counted:
+        parts.append(f"Not counted:\n\n{bullets(one.not_counted)}")
+    if one.excuses:
+        reasons = dict.fromkeys(excuse.reason for excuse in one.excuses)
+        parts.append(f"Permitted:\n\n{bullets(map(sentence, reasons))}")
+    notes = []
+    if one.compares_times:
+        notes.append("Unknown where times of several clients cannot be compared.")
+    if one.host_load_excuses:
+        notes.append("Unknown where the host was overloaded or a part of the lab failed.")
+    if one.needs_whole_passes:
+        notes.append("Unknown where a final pass stopped short.")
+    return "\n\n".join([*parts, *([" ".join(notes)] if notes else [])])

@@ -15,17 +15,17 @@ from urteil.chaos.weighted_faults import RandomSchedule
 from urteil.harness.stopwatch import Spent
 
 RACK = "rack"
-"""A broker's rack is this and its id; so is that of the reader with the same number."""
+"""The rack of broker n, and of reader n, is this and n."""
 
 
 class ClusterSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """How many nodes of each kind, and broker properties beyond the lab's own defaults.
+    """The number of nodes of each kind, and broker properties beyond the lab's defaults.
 
-    Each broker has `log_dirs` log directories. `older` brokers begin as the release before the
-    target's (see the fault `upgrade`). With `own_clocks` each has a wall clock that faults can set
-    (runtime `process` alone). With `users` it has ACLs, and a listener more where people log in by
-    SCRAM and are tried what they may (the same runtime alone; docs/guide/workloads.md).
-    With `racks` each stands in one of its own, where consumers of that rack read (KIP-392).
+    Each broker has `log_dirs` log directories. `older` brokers begin with the release before the
+    target's (see the fault `upgrade`). With `own_clocks` each broker has a wall clock that faults
+    can set (runtime `process` only). With `users` brokers have ACLs and a further listener, where
+    users authenticate by SCRAM (the same runtime only; docs/guide/workloads.md). With `racks`
+    each broker is in a rack of its own, and consumers of that rack read from it (KIP-392).
     """
 
     brokers: int = 3
@@ -39,8 +39,8 @@ class ClusterSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TopicSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """A topic that the run creates before its load starts. To one with `copies` the application
-    of a pipeline writes, and nobody else."""
+    """A topic that the run creates before its load starts. Only the application of a pipeline
+    writes to a topic with `copies`."""
 
     name: str = "urteil"
     partitions: int = 3
@@ -85,8 +85,8 @@ class FaultSpec(msgspec.Struct, frozen=True, kw_only=True):
     others wait for its healing.
     `target` is a selector by role (`leader`, `controller`, `minority` ...), a pair of them
     (`follower->leader`) or a node (`b1`). `options` are the fault's own (latency_ms, jitter_ms,
-    direction ...) and `topic`, `partition`. `choice` seeds what is chosen by role; a fault that has
-    one is settled: the run's seed does not shift its moment any more.
+    direction ...) and `topic`, `partition`. `choice` is the seed of choices by role. A fault with a
+    `choice` is settled: the run's seed no longer shifts its moment.
     """
 
     fault: str
@@ -104,15 +104,14 @@ class FaultSpec(msgspec.Struct, frozen=True, kw_only=True):
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     """One judged run.
 
-    `suites` are those of `suites/` that play it.
-    `guarantees` are the scenario's own: each must be judged, or the run is UNKNOWN; every other
-    known guarantee is checked all the same. `permits` names what the settings void beyond what
-    each record's own acks and idempotence say (`unclean_election`; `foreign_records`: others
-    write to the topics too). `must_find` names permitted
-    anomalies that the scenario exists to show (`lost_write`): its repeats must find them.
-    `survives` says that the settings promise progress through the faults (`no_progress`).
-    `draw` adds faults drawn by the seed to those named; `at_once` is how many may act together.
-    `engine` names the engine that `--engine auto` takes for it (harness/verify/engines/choice.py).
+    `suites` are the suites of `suites/` that play it. `guarantees` are the scenario's own: each
+    must be judged, or the run is UNKNOWN; all other guarantees are checked as well. `permits` names
+    promises that the settings void beyond the acks and the idempotence of each record
+    (`unclean_election`; `foreign_records`: other programs write to the topics too). `must_find`
+    names permitted anomalies that the scenario exists to show (`lost_write`): its repeats must find
+    them. `survives`: the settings promise progress during the faults (`no_progress`). `draw` adds
+    faults drawn by the seed; at most `at_once` faults act at a time. `engine` is the engine that
+    `--engine auto` chooses (harness/verify/engines/choice.py).
     """
 
     name: str
@@ -139,10 +138,10 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
 
 
 MOST_PARTITIONS = 1_000_000
-"""Of a topic; more are a slip of the pen that judging would not come to the end of."""
+"""The most partitions of a topic. A larger number is a mistake, and judging it would not end."""
 
 IMPORTED = "imported"
-"""The runtime of a run whose history somebody else recorded."""
+"""The runtime of a run whose history another tool recorded."""
 
 
 class Phase(msgspec.Struct, frozen=True, kw_only=True):
@@ -167,9 +166,9 @@ class TopicFact(msgspec.Struct, frozen=True, kw_only=True):
 class RunFacts(msgspec.Struct, kw_only=True):
     """What happened, beside the evidence. Any entry in `problems` makes the run UNKNOWN.
 
-    `healed` says that every fault was undone and every part of the lab lived: what is not whole
-    then is the cluster's own doing. `withheld` names tables of evidence that the target cannot
-    give: what needs them is not judged. `spent` is what each phase of the run took.
+    `healed`: every fault was undone and every part of the lab lived, so an unhealthy cluster is at
+    fault itself. `withheld` names tables of evidence that the target does not provide; guarantees
+    that need them are not judged. `spent` has the seconds and the processor time of each phase.
     """
 
     run: str
@@ -198,14 +197,14 @@ def with_duration(scenario: Scenario, duration_s: float) -> Scenario:
     A longer load repeats the schedule. A shorter one shrinks all moments and durations of its
     faults. Faults after acknowledgements stay. The number of drawn faults changes in proportion.
     """
-    whole = scenario.duration_s
-    times = max(1, int(duration_s // whole))
-    scale = min(1.0, duration_s / whole)
+    own_s = scenario.duration_s
+    times = max(1, int(duration_s // own_s))
+    scale = min(1.0, duration_s / own_s)
     faults = [
         fault
         if fault.at_s is None
         else msgspec.structs.replace(
-            fault, at_s=turn * whole + fault.at_s * scale, duration_s=fault.duration_s * scale
+            fault, at_s=turn * own_s + fault.at_s * scale, duration_s=fault.duration_s * scale
         )
         for turn in range(times)
         for fault in scenario.faults
@@ -213,7 +212,7 @@ def with_duration(scenario: Scenario, duration_s: float) -> Scenario:
     ]
     drawn = scenario.draw
     if drawn is not None and drawn.count is not None:
-        count = max(1, round(drawn.count * duration_s / whole))
+        count = max(1, round(drawn.count * duration_s / own_s))
         drawn = msgspec.structs.replace(drawn, count=count)
     return msgspec.structs.replace(
         scenario, faults=tuple(faults), draw=drawn, duration_s=duration_s
@@ -221,7 +220,7 @@ def with_duration(scenario: Scenario, duration_s: float) -> Scenario:
 
 
 def load_scenario(run_dir: Path) -> Scenario:
-    """The scenario that the run in `run_dir` was asked to play."""
+    """The scenario of the run in `run_dir`."""
     return msgspec.json.decode((run_dir / "scenario.json").read_bytes(), type=Scenario)
 
 
@@ -231,7 +230,7 @@ def load_facts(run_dir: Path) -> RunFacts:
 
 
 def save(path: Path, value: msgspec.Struct) -> None:
-    """Write `value` as JSON, whole or not at all."""
+    """Write `value` as JSON, completely or not at all."""
     part = path.with_name(path.name + ".part")
     part.write_bytes(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
     part.replace(path)

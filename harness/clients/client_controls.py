@@ -17,7 +17,9 @@ from typing import Any
 
 from urteil.chaos.observations import LabFailure, NodeState, NodeStatus
 from urteil.chaos.waiting import until
+from urteil.harness.clients.kind import client_kinds
 from urteil.harness.clients.processes import Clients
+from urteil.harness.clients.spec import base_name, client_number
 from urteil.harness.evidence.journal import CLIENT_ACTS, KILL
 from urteil.harness.evidence.line_file import read_lines, written_bytes
 
@@ -46,7 +48,7 @@ class WorkloadClients:
         """Register a started client."""
         with self._lock:
             self._kinds[name] = kind
-            self._sessions.setdefault(_base(name), 1)
+            self._sessions.setdefault(base_name(name), 1)
 
     def names_of_kind(self, kind: str) -> list[str]:
         """The names of all clients of a kind that were ever started."""
@@ -85,7 +87,7 @@ class WorkloadClients:
     def start_next_session(self, name: str) -> str:
         with self._lock:
             if name not in self._successors:
-                self._successors[name] = self._start_session(self._kinds[name], _base(name))
+                self._successors[name] = self._start_session(self._kinds[name], base_name(name))
             return self._successors[name]
 
     def _start_session(self, kind: str, base: str) -> str:
@@ -122,8 +124,10 @@ class WorkloadClients:
 
     def join(self) -> str:
         with self._lock:
-            numbers = [int(_base(name)[1:]) for name in self.names_of_kind("group")]
-            return self._start_session("group", f"g{max(numbers, default=0) + 1}")
+            kind = client_kinds()["group"]
+            numbers = [client_number(name) for name in self.names_of_kind(kind.name)]
+            number = max(numbers, default=0) + 1
+            return self._start_session(kind.name, f"{kind.prefix}{number}")
 
     def leave(self, name: str, *, deadline_s: float = 10.0) -> None:
         if self._clients.terminate([name], deadline_s):
@@ -140,7 +144,3 @@ class WorkloadClients:
 
     def _journal(self, name: str) -> Path:
         return self._run_dir / "journal" / f"{name}.jsonl"
-
-
-def _base(name: str) -> str:
-    return name.partition(".")[0]

@@ -2,6 +2,9 @@
 
 aiokafka retries internally and reports neither attempts nor the responding broker. So a record
 certainly failed only if `send` itself rejected it.
+
+`send` waits while the batch of a partition is full, and does not keep the order of several waiting
+calls. So the calls for one partition wait for each other.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ import asyncio
 import contextlib
 import threading
 import time
+from collections import defaultdict
 from functools import partial
 from typing import Any
 
@@ -69,6 +73,7 @@ class AiokafkaProducer:
         self._records = Records(spec)
         self._room = threading.BoundedSemaphore(ROOM)
         self._kafka: AIOKafkaProducer | None = None
+        self._turns: dict[tuple[str, int], asyncio.Lock] = defaultdict(asyncio.Lock)
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, daemon=True).start()
 
@@ -108,10 +113,11 @@ class AiokafkaProducer:
     async def _send(self, op: int, one: Record) -> None:
         assert self._kafka is not None
         try:
-            future = await self._kafka.send(
-                one.topic, one.value, one.key.encode(), one.partition, one.timestamp_ms,
-                one.headers,
-            )  # fmt: skip
+            async with self._turns[one.topic, one.partition]:
+                future = await self._kafka.send(
+                    one.topic, one.value, one.key.encode(), one.partition, one.timestamp_ms,
+                    one.headers,
+                )  # fmt: skip
         except (KafkaError, ValueError, AssertionError) as error:
             self._complete(
                 completion_without_attempts(

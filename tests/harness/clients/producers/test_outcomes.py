@@ -15,9 +15,11 @@ from aiokafka.producer.message_accumulator import BatchBuilder
 from aiokafka.structs import TopicPartition
 from confluent_kafka import KafkaError, KafkaException, Message
 
+from tests.waiting import until
 from urteil.harness.clients.consumers.group_consumer import CommitAttempts
 from urteil.harness.clients.libraries.aiokafka_producer import AiokafkaProducer
 from urteil.harness.clients.libraries.confluent_producer import ConfluentProducer
+from urteil.harness.clients.payload import decode
 from urteil.harness.clients.producers.delivery_attempts import REFUSALS, Attempts
 from urteil.harness.clients.spec import ClientSpec
 from urteil.harness.evidence.journal import Fail, Info, JournalReader, JournalWriter, Ok
@@ -187,6 +189,37 @@ def test_commit_failed_only_if_its_single_request_was_rejected(
     watch.count = attempts
     assert watch.outcome(error) == outcome
     assert watch.repetition_note() == (f"{attempts} attempts" if attempts > 1 else None)
+
+
+class _FullBatch:
+    """An aiokafka producer in which the first record of partition 0 waits for room."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop, self._calls = loop, 0
+        self.room = asyncio.Event()
+        self.sent: list[tuple[int, bytes]] = []
+
+    async def send(self, _topic: str, value: bytes, _key: bytes, partition: int, *_: Any) -> Any:
+        self._calls += 1
+        if self._calls == 1:
+            await self.room.wait()
+        self.sent.append((partition, value))
+        return self._loop.create_future()
+
+
+def test_records_of_a_partition_keep_their_order_while_a_batch_is_full(tmp_path: Path) -> None:
+    with JournalWriter(tmp_path / "p1.jsonl") as journal:
+        producer = AiokafkaProducer(spec(tmp_path, "aiokafka"), journal)
+        full: Any = _FullBatch(producer._loop)
+        producer._kafka = full
+        for op in range(4):
+            producer.send(op)
+        until(lambda: len(full.sent) == 2)
+        assert [partition for partition, _ in full.sent] == [1, 1]
+        producer._loop.call_soon_threadsafe(full.room.set)
+        until(lambda: len(full.sent) == 4)
+    values = [value for partition, value in full.sent if partition == 0]
+    assert [decode("r", value, None).value_id for value in values] == ["r/p1/0", "r/p1/2"]
 
 
 def test_aiokafka_producer_without_broker_is_not_ready(

@@ -340,10 +340,17 @@ class GroupCoordinator:
         return records.GroupMetadataKey(group=group.group_id), value
 
     async def _store(self, shard: Shard, group: Group, now: Stored) -> ErrorCode:
-        """Append the group's record, unless the group was deleted: its tombstone is in the log."""
+        """Append the group's record, unless the group was deleted: its tombstone is in the log.
+
+        An exception becomes an error as well: requests of members wait for this.
+        """
         if group.state is GroupState.DEAD:
             return ErrorCode.NONE
-        return await self.append(shard, [now], errors=GROUP_ERRORS)
+        try:
+            return await self.append(shard, [now], errors=GROUP_ERRORS)
+        except Exception:
+            log.exception("group %s was not stored", group.group_id)
+            return ErrorCode.UNKNOWN_SERVER_ERROR
 
     def _is_too_large(self, shard: Shard, entries: Sequence[Stored]) -> bool:
         """Whether the log would reject the records by their size alone."""

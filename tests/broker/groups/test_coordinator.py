@@ -300,6 +300,38 @@ def test_loaded_group_above_the_maximum_size_rebalances(
     run(scenario())
 
 
+@pytest.mark.parametrize("static", [False, True])
+def test_exception_while_storing_is_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, static: bool
+) -> None:
+    """JoinGroup of a returning static member and SyncGroup wait for the storing of the group."""
+
+    async def failing(*_: Any, **__: Any) -> Any:
+        raise RuntimeError("a bug")
+
+    async def scenario() -> None:
+        here = Coordinating(tmp_path)
+        here.lead(0)
+        await wait_until(lambda: here.is_loaded)
+        groups, instance = here.groups, "box" if static else None
+        joined = await groups.join("g", request(instance_id=instance))
+        member, generation = joined.member_id, joined.generation
+        given = {member: b"all"}
+        if static:
+            synced = await groups.sync("g", member, "box", generation, None, None, given)
+            assert synced.error is ErrorCode.NONE
+        monkeypatch.setattr(here.hosting.replicas, "append", failing)
+        async with asyncio.timeout(30):
+            if static:
+                answer: Any = await groups.join("g", request("n", instance_id="box"))
+            else:
+                answer = await groups.sync("g", member, None, generation, None, None, given)
+        assert answer.error is ErrorCode.UNKNOWN_SERVER_ERROR
+        here.close()
+
+    run(scenario())
+
+
 SETTINGS = {
     "NOT_ENOUGH_REPLICAS": {"min.insync.replicas": "2"},
     "MESSAGE_TOO_LARGE": {"max.message.bytes": "1"},

@@ -1,7 +1,7 @@
 """The operations of chaos on the clients of a run: implements `chaos.controls.ClientControls`.
 
 A client's next session is a client of its own, `p1.2` after `p1`, with its own records and journal.
-Kills are written to `clients.jsonl`, whose rows become `admin_ops`, so that the evidence knows
+Kills are written to `clients.jsonl`, whose rows become `admin_ops`, so that the evidence shows
 which journals were cut on purpose.
 """
 
@@ -103,9 +103,9 @@ class WorkloadClients:
     def resume(self, name: str) -> NodeStatus:
         return self._send_and_await(name, signal.SIGCONT, NodeState.RUNNING)
 
-    def _send_and_await(self, name: str, number: signal.Signals, wanted: NodeState) -> NodeStatus:
+    def _send_and_await(self, name: str, number: signal.Signals, state: NodeState) -> NodeStatus:
         self._clients.send_signal(name, number)
-        final = (wanted, NodeState.DEAD)
+        final = (state, NodeState.DEAD)
         status = until(
             lambda: self.status(name),
             lambda status: status.state in final,
@@ -113,7 +113,7 @@ class WorkloadClients:
             poll_s=POLL_S,
         )
         if status.state not in final:
-            raise LabFailure(f"client {name} did not become {wanted.value}")
+            raise LabFailure(f"client {name} did not become {state.value}")
         return status
 
     def pause_polling(self, name: str) -> None:

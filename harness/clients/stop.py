@@ -45,6 +45,10 @@ class Stop:
         """Return after `seconds`, or as soon as the stop is requested."""
         self._wakeup.wait(seconds)
 
+    def wait_until_set(self) -> None:
+        while not self.is_set():
+            self.wait(PARENT_CHECK_S)
+
 
 def handle_signal(number: signal.Signals, act: Callable[[], object]) -> None:
     """Call `act` at each signal, also for a signal that arrived before

@@ -159,11 +159,11 @@ class Workload:
             self._clients.send_signal(name, signal.SIGUSR1)
         self._terminate(self._names(Stage.LOAD), "producer", deadline_s)
 
-    def finish_transactions(self, *, whole: bool = True) -> None:
+    def finish_transactions(self, *, is_healthy: bool = True) -> None:
         """End copiers, then wait until no transaction is open; transactions of dead clients last
-        until their timeout. If none is open and the cluster is healthy (`whole`), initialise each
-        transactional id once more, which would end an open transaction. `hanging_txn` judges what
-        remains open."""
+        until their timeout. If none is open and the cluster is healthy, initialise each
+        transactional id once more, which would end an open transaction. `hanging_txn` judges
+        transactions that remain open."""
         load = self._scenario.workload
         if load.kind != "transactions":
             return
@@ -173,7 +173,7 @@ class Workload:
         open_partitions = await_no_open_transactions(
             self._specs.bootstrap, self._specs.partitions(), deadline_s=deadline_s
         )
-        if whole and not open_partitions:
+        if is_healthy and not open_partitions:
             names = self._names(Stage.LOAD, Stage.COPIES)
             ids = {own_id(load, name) for name in names}
             acts = initialise_ids(self._specs.bootstrap, ids, timeout_ms, deadline_s=deadline_s)

@@ -198,7 +198,7 @@ class Play:
         """Let producers flush, and what else ends by itself come to its end."""
         workload.stop_producers()
         workload.finish_apps()
-        workload.finish_transactions(whole=self._is_healthy)
+        workload.finish_transactions(is_healthy=self._is_healthy)
         if self._is_healthy:
             workload.finish_reading()
         progress = workload.progress()

@@ -204,10 +204,10 @@ class JournalingConsumer:
             return
         for tp in affected:
             diverged = lost[tp]
-            wanted = self._position[tp] if diverged is None else diverged.offset
-            goal = self._goal[tp] if diverged is None and starts[tp] > wanted else None
+            position = self._position[tp] if diverged is None else diverged.offset
+            goal = self._goal[tp] if diverged is None and starts[tp] > position else None
             self.end(tp, complete=True)
-            start = max(starts[tp], min(wanted, ends[tp]))
+            start = max(starts[tp], min(position, ends[tp]))
             to_offset = None if goal is None else max(start, goal)
             self.begin(tp, start, to_offset, final=goal is not None)
             self._event[tp] = "reset"

@@ -67,8 +67,8 @@ class ReadProgress:
             slot = (one.topic, one.partition)
             self.reached[slot] = max(self.reached.get(slot, 0), one.after or 0)
 
-    def is_below(self, wanted: Mapping[Slot, int]) -> bool:
-        return any(self.reached.get(slot, 0) < end for slot, end in wanted.items())
+    def is_below(self, ends: Mapping[Slot, int]) -> bool:
+        return any(self.reached.get(slot, 0) < end for slot, end in ends.items())
 
 
 def await_read(

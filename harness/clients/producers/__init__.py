@@ -1,1 +1,1 @@
-"""Clients that send records, one module for each client library."""
+"""The clients that send records at a rate, and their records and attempts."""

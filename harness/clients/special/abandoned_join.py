@@ -75,8 +75,7 @@ def abandon_joins(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
         ):
             stop.wait(RETRY_S)
         stop.wait(EVERY_S)
-    while not stop.is_set():
-        stop.wait(0.2)
+    stop.wait_until_set()
 
 
 def _got_member_id(spec: ClientSpec, address: str, request: bytes) -> bool:

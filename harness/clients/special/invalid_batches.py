@@ -149,8 +149,7 @@ def send_invalid_batches(spec: ClientSpec, journal: JournalWriter, stop: Stop) -
             return
         sender.send(op)
         stop.wait(options.corrupt_every_ms / 1000)
-    while not stop.is_set():
-        stop.wait(0.2)
+    stop.wait_until_set()
 
 
 KIND = ClientKind(

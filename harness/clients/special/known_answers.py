@@ -126,8 +126,7 @@ def ask_questions(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
     for _ in range(QuestionOptions.of(spec.workload).questions):
         with ThreadPoolExecutor(PARALLEL) as pool:
             list(pool.map(client.ask_until_right, questions()))
-    while not stop.is_set():
-        stop.wait(0.2)
+    stop.wait_until_set()
 
 
 KIND = ClientKind(

@@ -162,9 +162,9 @@ class BrokerProbe:
         query: str,
         node: int,
         version: int,
-        found: Sequence[tuple[str, int, int, int, int, int]],
+        offsets: Sequence[tuple[str, int, int, int, int, int]],
     ) -> None:
-        for topic, partition, error, timestamp_ms, offset, epoch in found:
+        for topic, partition, error, timestamp_ms, offset, epoch in offsets:
             self._journal.write(
                 OffsetAnswer(invoke_ns, complete_ns, query, topic, partition, offset, node,
                              _name(error), version, epoch, timestamp_ms)
@@ -222,18 +222,17 @@ def probe(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
     """Probe all brokers until the stop is requested."""
     over = threading.Event()
 
-    def run(probe_: BrokerProbe) -> None:
+    def run(broker: BrokerProbe) -> None:
         while not over.is_set():
-            probe_.run_round()
+            broker.run_round()
             over.wait(EVERY_S)
-        probe_.close()
+        broker.close()
 
-    probe_s = [BrokerProbe(spec, address, journal) for address in spec.bootstrap]
-    threads = [threading.Thread(target=run, args=(probe_,), daemon=True) for probe_ in probe_s]
+    probes = [BrokerProbe(spec, address, journal) for address in spec.bootstrap]
+    threads = [threading.Thread(target=run, args=(broker,), daemon=True) for broker in probes]
     for thread in threads:
         thread.start()
-    while not stop.is_set():
-        stop.wait(0.2)
+    stop.wait_until_set()
     over.set()
     for thread in threads:
         thread.join(spec.workload.request_timeout_ms / 1000 + 1)

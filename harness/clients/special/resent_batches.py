@@ -281,8 +281,7 @@ def resend_batches(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None
             return
         repeater.run_round(number)
         stop.wait(options.repeated_every_ms / 1000)
-    while not stop.is_set():
-        stop.wait(0.2)
+    stop.wait_until_set()
 
 
 KIND = ClientKind(

@@ -4,8 +4,8 @@
 
 The client sends EndTxn on one connection, where it is held back as by a slow network, gives up,
 repeats it on another connection and gets a response. The first request arrives while the next
-transaction is open. The protocol of 3.9 cannot tell which transaction it belongs to, because id and
-epoch are the same (KAFKA-17754). Rounds alternate: a late abort, after which the rest of the
+transaction is open. The request does not identify its transaction in the protocol of 3.9, because
+id and epoch are the same (KAFKA-17754). Rounds alternate: a late abort, after which the rest of the
 transaction is committed; and a late commit, after which the abort of the committed transaction
 fails.
 
@@ -420,8 +420,7 @@ def send_late_requests(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> 
             return
         client.run_round(commit=number % 2 == 1)
         stop.wait(EVERY_S)
-    while not stop.is_set():
-        stop.wait(0.2)
+    stop.wait_until_set()
 
 
 def _count(scenario: Scenario) -> int:

@@ -30,19 +30,19 @@ def await_no_open_transactions(
 def _find_open(bootstrap: Sequence[str], slots: Collection[Slot]) -> list[Slot]:
     """Partitions whose leader did not report equal ends. Every broker gets the request; only a
     leader responds without an error."""
-    wanted, closed = sorted(slots), set()
+    ordered, closed = sorted(slots), set()
     for address in bootstrap:
-        stable, latest = (_request_ends(address, wanted, committed=one) for one in (True, False))
+        stable, latest = (_request_ends(address, ordered, committed=one) for one in (True, False))
         closed |= {slot for slot in stable if stable[slot] == latest.get(slot)}
-    return [slot for slot in wanted if slot not in closed]
+    return [slot for slot in ordered if slot not in closed]
 
 
 def read_end_offsets(bootstrap: Sequence[str], slots: Collection[Slot]) -> dict[Slot, int]:
     """The end offsets of partitions, as far as their leaders report them."""
-    wanted = sorted(slots)
+    ordered = sorted(slots)
     ends: dict[Slot, int] = {}
     for address in bootstrap:
-        ends |= _request_ends(address, wanted, committed=False)
+        ends |= _request_ends(address, ordered, committed=False)
     return ends
 
 

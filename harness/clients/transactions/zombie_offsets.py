@@ -229,8 +229,7 @@ def send_zombie_offsets(spec: ClientSpec, journal: JournalWriter, stop: Stop) ->
         with contextlib.suppress(RequestFailed):
             zombie.run_generations()
         stop.wait(EVERY_S)
-    while not stop.is_set():
-        stop.wait(0.2)
+    stop.wait_until_set()
 
 
 KIND = ClientKind(

@@ -247,11 +247,11 @@ def prepare(run_dir: Path, scenario: Scenario, facts: RunFacts) -> Derived:
     derived = derive(run_dir, scenario, facts, damaged_clients(run_dir))
     derived.tables["recoveries"] = impact.recoveries(derived, scenario, facts)
     derived.tables["windows"] = impact.windows(derived)
-    derived.tables["trials"] = impact.trials(derived, scenario, facts)
+    derived.tables["progress_in_faults"] = impact.trials(derived, scenario, facts)
     clients = evidence.rows(run_dir, "clients")
-    derived.tables["resumptions"] = resumption_rows(derived, scenario, clients)
-    derived.tables["quiets"] = quiet_rows(derived, scenario, facts)
-    derived.tables["standstills"] = standstill_rows(derived, scenario, facts)
+    derived.tables["progress_after_faults"] = resumption_rows(derived, scenario, clients)
+    derived.tables["progress_without_faults"] = quiet_rows(derived, scenario, facts)
+    derived.tables["transaction_progress"] = standstill_rows(derived, scenario, facts)
     derived.tables["commit_breaks"] = commit_break_rows(
         run_dir, derived, Coordinators.derive(derived), scenario
     )

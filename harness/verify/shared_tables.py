@@ -1,30 +1,32 @@
 """The shared tables: the large evidence is shuffled once, and every check filters the results.
 
-`slots`  a row for each (partition, offset, value) that was acknowledged, was read or is on a disk
-         (`on_leader`: the final leader has it; without any logs, a reader received it);
-`vals`   a row for each value: its send, if there is one, joined with where it ended up;
-`committed` slots of the final leader's records in transactions whose commit was acknowledged, but
-         where an unclean election, or a disk, took their marker;
-`keyed`  sends to compacted topics but those of aborted transactions, with the last of their key (of
-         what a producer without idempotence sent several times, the last copy there is);
-`odd`    values with any irregularity: not acknowledged, at another place, missing, not shown;
-`known_commits`, `unplaced` what partitions without logs need (unplaced.py);
-`kinds`  counts of values that are alike in the columns of most checks; counts and measures are
-         reduced to 0, 1 or NULL there;
-`tries`  first and last time of the attempts to write, by partition and 100 ms;
-`shared` slots with more than one row: how many values were seen there, and all their copies;
-`gaps`   reads that did not follow their predecessor's offset, or their pass's begin (`again`: at
-         the very place of that one, so that the row stands there twice);
-`ticks`  acknowledgements by partition and 100 ms, and the last offset with acks=all;
-`held`   how many rows of each log and leader epoch lie between the log's start and its end, from
-         where to where, and how many beyond it, or lack what they are compared by.
+- `slots`: a row for each (partition, offset, value) that was acknowledged, read or is on a disk.
+  `on_leader`: the final leader has it; without any logs, a reader received it.
+- `vals`: a row for each value: its send, if there is one, joined with the places where it is.
+- `committed`: slots of the final leader's records in transactions whose commit was acknowledged,
+  except where an unclean election or a disk took their marker.
+- `irregular_values`: values that are not acknowledged, at another place, missing or not shown.
+- `known_commits`, `unplaced`: what partitions without logs need (unplaced_sends.py).
+- `kinds`: counts of values that are alike in the columns of most checks; counts and measures are
+  reduced to 0, 1 or NULL there.
+- `write_attempts`: first and last time of the attempts to write, by partition and 100 ms.
+- `shared`: slots with more than one row: the number of values seen there, and all their copies.
+- `keyed`: sends to compacted topics, with the last of their key. Sends of aborted transactions are
+  left out; of a record that was sent several times without idempotence, the last copy counts.
+- `gaps`: reads that do not follow their predecessor's offset, or the begin of their pass. `again`:
+  a read at the place of its predecessor, so that the row exists twice.
+- `ticks`: acknowledgements by partition and 100 ms, and the last offset with acks=all.
+- `epoch_extents`: for each log and leader epoch, the number of rows within the log, from which
+  offset to which, and the number of rows beyond it or without required values.
+
 Readers of committed records need not receive all records of transactions, and without logs it is
 unknown which ones: there `mask`, the final passes that had to show a slot, has only other passes.
-A slot is partition number << 48 | offset (what no offset can be is brought within bounds); a
-bucket is 32 slots of one partition.
+A slot is partition number << 48 | offset (impossible offsets are brought within bounds); a bucket
+is 32 slots of one partition.
 
-Groups are found by hashing, whose buffers have a fixed width: they hold numbers alone, and of keys
-a hash (`rekeyed`: the value was seen under another key than its send's, or with another time).
+Rows are grouped by hashing, whose buffers have a fixed width. They therefore hold only numbers, and
+of keys a hash (`rekeyed`: the value was seen under another key, or with another timestamp, than
+its send has).
 """
 
 from __future__ import annotations
@@ -61,11 +63,11 @@ def _mark_sql(row: str) -> str:
     )
 
 
-CELLS = f"""
+OBSERVATIONS = f"""
 SELECT p.p * {SHIFT} + LEAST(s.offset, {SHIFT} - 1) AS slot, s.value_id AS value_id, 0 AS kind,
        CAST(NULL AS BIGINT) AS key_hash, CASE WHEN s.acks = -1 THEN 4 ELSE 0 END AS flags,
-       CAST(0 AS BIGINT) AS a, CAST(0 AS BIGINT) AS b, CAST(0 AS BIGINT) AS c,
-       CAST(NULL AS BIGINT) AS d
+       CAST(0 AS BIGINT) AS groups_or_ident, CAST(0 AS BIGINT) AS pass_or_base,
+       CAST(0 AS BIGINT) AS read_ns_or_pid, CAST(NULL AS BIGINT) AS pseq
 FROM sends s JOIN parts p ON s.topic_id = p.topic_id AND s.partition = p.partition
 WHERE s.outcome = 'ok' AND s.offset >= 0
 UNION ALL
@@ -88,39 +90,42 @@ SELECT p.p * {SHIFT} + GREATEST(0, LEAST(l.offset, {SHIFT} - 1)), l.value_id, 2,
             WHEN l.control IS NOT NULL THEN l.producer_epoch * {EPOCH} END
 FROM replicas l JOIN parts p ON l.topic_id = p.topic_id AND l.partition = p.partition
 """
-"""Acknowledgements (kind 0), reads (1) and records on disks (2), as narrow as can be.
+"""Acknowledgements (kind 0), reads (1) and records on disks (2), as narrow as possible.
 
-`flags` has 1 for a wrong checksum, 2 for what the final leader has, and from 4 on acks=all, or what
-kind of record it is (1 in a transaction, 2 a commit's marker, 4 an abort's). `a` to `d` are of a
-read the groups it is one of, its final pass and its time; of a record on a disk its leader epoch
-and its batch's CRC with REST, the batch's base, the producer, and that one's epoch and sequence
-(a marker has none).
+`flags` has 1 for a wrong checksum, 2 for what the final leader has, and from 4 on acks=all of an
+acknowledgement, or the kind of a record on a disk: 4 in a transaction, 8 a commit's marker, 16 an
+abort's. Columns with two meanings hold
+
+- of a read: the groups of its client, its final pass, and its time;
+- of a record on a disk: its leader epoch and its batch's CRC with REST, the base offset of its
+  batch, and its producer id. `pseq` is its producer's epoch and sequence (a marker has none).
+
 The final leader's copy determines the kind of a record and its producer, where it exists.
 """
 
 SLOTS = f"""
-WITH cells AS ({CELLS}),
-scattered AS (SELECT c.*, c.slot DIV {BUCKET} AS bucket FROM cells c {{scatter}}),
+WITH observations AS ({OBSERVATIONS}),
+scattered AS (SELECT o.*, o.slot DIV {BUCKET} AS bucket FROM observations o {{scatter}}),
 grouped AS (
   SELECT bucket, slot, value_id, MIN(key_hash) AS key_low, MAX(key_hash) AS key_high,
     SUM(CASE WHEN kind = 0 THEN 1 ELSE 0 END) AS acked,
     SUM(CASE WHEN kind = 0 AND flags >= 4 THEN 1 ELSE 0 END) AS acked_all,
     SUM(CASE WHEN kind = 1 THEN 1 ELSE 0 END) AS n_reads,
-    SUM(CASE WHEN kind = 1 AND b <> 0 THEN 1 ELSE 0 END) AS n_final,
-    BIT_OR(CASE WHEN kind = 1 THEN a ELSE 0 END) AS grps,
-    BIT_OR(CASE WHEN kind = 1 THEN b ELSE 0 END) AS seen,
-    MIN(CASE WHEN kind = 1 THEN c END) AS read_ns,
+    SUM(CASE WHEN kind = 1 AND pass_or_base <> 0 THEN 1 ELSE 0 END) AS n_final,
+    BIT_OR(CASE WHEN kind = 1 THEN groups_or_ident ELSE 0 END) AS grps,
+    BIT_OR(CASE WHEN kind = 1 THEN pass_or_base ELSE 0 END) AS seen,
+    MIN(CASE WHEN kind = 1 THEN read_ns_or_pid END) AS read_ns,
     SUM(CASE WHEN kind = 2 THEN 1 ELSE 0 END) AS copies,
     MAX((flags DIV 2) % 2) AS on_leader,
     SUM(CASE WHEN kind = 1 THEN flags % 2 ELSE 0 END) AS broken_read,
     SUM(CASE WHEN kind = 2 THEN flags % 2 ELSE 0 END) AS broken_disk,
     MAX(CASE WHEN kind = 2 THEN flags DIV 4 + flags DIV 2 % 2 * 8 ELSE 0 END) % 8 AS marks,
-    MIN(CASE WHEN kind = 2 THEN a END) AS ident_low,
-    MAX(CASE WHEN kind = 2 THEN a END) AS ident_high,
-    MIN(CASE WHEN kind = 2 THEN b END) AS base_low,
-    MAX(CASE WHEN kind = 2 THEN b END) AS base_high,
-    MAX(CASE WHEN kind = 2 AND flags DIV 2 % 2 = 1 THEN c END) AS pid,
-    MAX(CASE WHEN flags DIV 2 % 2 = 1 THEN d END) AS pseq
+    MIN(CASE WHEN kind = 2 THEN groups_or_ident END) AS ident_low,
+    MAX(CASE WHEN kind = 2 THEN groups_or_ident END) AS ident_high,
+    MIN(CASE WHEN kind = 2 THEN pass_or_base END) AS base_low,
+    MAX(CASE WHEN kind = 2 THEN pass_or_base END) AS base_high,
+    MAX(CASE WHEN kind = 2 AND flags DIV 2 % 2 = 1 THEN read_ns_or_pid END) AS pid,
+    MAX(CASE WHEN flags DIV 2 % 2 = 1 THEN pseq END) AS pseq
   FROM scattered GROUP BY slot, bucket, value_id),
 framed AS (
   SELECT g.*, g.slot DIV {SHIFT} AS p, g.slot % {SHIFT} AS off FROM grouped g)
@@ -200,9 +205,10 @@ _WELL = f"""v.outcome = 'ok' AND v.n_slots = 1 AND v.log_slots = 1 AND v.unserve
   AND COALESCE(v.intended_p, v.p) = v.p AND COALESCE(v.read_ns, v.invoke_ns) >= v.invoke_ns
   AND (v.seen_slots > 0 OR q.seen_end IS NULL OR v.ack_off < q.seen_end)
   AND (q.late_begin IS NULL OR v.ack_off >= q.late_begin)"""
-"""Acknowledged and at exactly that place; each finding among `odd` breaks one of these."""
+"""Acknowledged and at exactly that place; each finding from `irregular_values` breaks one of
+these."""
 
-ODD = f"""
+IRREGULAR_VALUES = f"""
 SELECT v.* FROM vals v LEFT JOIN parts q ON q.p = v.sent_p WHERE NOT COALESCE({_WELL}, FALSE)
 """
 
@@ -231,9 +237,9 @@ REFUSED = (
 )
 """Rejected for its content: the broker that answers so is available."""
 
-TRIES = f"""
+WRITE_ATTEMPTS = f"""
 SELECT v.sent_p AS p, MIN(v.invoke_ns) AS first_ns, MAX({WAITS}) AS last_ns
-FROM vals v WHERE v.sent_p IN (SELECT t.p FROM trials t) AND NOT ({REFUSED})
+FROM vals v WHERE v.sent_p IN (SELECT t.p FROM progress_in_faults t) AND NOT ({REFUSED})
 GROUP BY v.sent_p, v.invoke_ns DIV {TICK_NS}
 """
 
@@ -300,7 +306,7 @@ WHERE s.outcome = 'ok' AND s.complete_ns IS NOT NULL
 GROUP BY p.p, s.complete_ns DIV {TICK_NS}
 """
 
-HELD = f"""
+EPOCH_EXTENTS = f"""
 SELECT l.p, l.broker, r.leader_epoch,
   SUM(CASE WHEN r.offset >= l.log_start AND r.offset < l.log_end THEN 1 ELSE 0 END) AS n,
   MIN(CASE WHEN r.offset >= l.log_start THEN r.offset END) AS low,
@@ -350,16 +356,16 @@ STAGES = {
     "slots": Stage(SLOTS, cut=Cut(("sends", "reads", "replicas"), "offset", ranges=True)),
     "vals": Stage(VALS, cut=Cut(("slots", "sends"), "value_id")),
     "committed": Stage(COMMITTED, made_of=("txns",)),
-    "odd": Stage(ODD),
+    "irregular_values": Stage(IRREGULAR_VALUES),
     "known_commits": Stage(KNOWN_COMMITS),
     "unplaced": Stage(UNPLACED),
     "kinds": Stage(KINDS),
-    "tries": Stage(TRIES),
+    "write_attempts": Stage(WRITE_ATTEMPTS),
     "shared": Stage(SHARED),
     "keyed": Stage(KEYED),
     "gaps": Stage(GAPS, made_of=("reads", "passes")),
     "ticks": Stage(TICKS),
-    "held": Stage(HELD, made_of=("replicas", "logs")),
+    "epoch_extents": Stage(EPOCH_EXTENTS, made_of=("replicas", "logs")),
 }
 """Shared table to its declaration, in the order of their making."""
 

@@ -45,7 +45,7 @@ OF_COMMIT = """LEFT JOIN known_commits t
 _SENT = f"""
 SELECT v.value_id, v.sent_p AS p, v.invoke_ns,
   CASE WHEN v.outcome = 'ok' THEN v.complete_ns ELSE t.since_ns END AS done_ns
-FROM odd v JOIN parts q ON q.p = v.sent_p {OF_COMMIT}
+FROM irregular_values v JOIN parts q ON q.p = v.sent_p {OF_COMMIT}
 WHERE v.sent = 1 AND q.has_log = 0 AND q.compacted = 0 AND v.ack_off IS NULL AND v.n_reads = 0
   AND {DUE} 
 """
@@ -82,7 +82,7 @@ above AS (
   WHERE m.value_id IS NOT NULL),
 bounded AS (
   SELECT u.value_id, u.p, b.bound AS low_off,
-    CASE WHEN q.ends_told = 1 AND u.done_ns < q.told_ns
+    CASE WHEN q.ends_known = 1 AND u.done_ns < q.ends_known_ns
       THEN LEAST(COALESCE(a.bound, q.seen_end), q.seen_end) ELSE a.bound END AS high_off
   FROM unplaced_sends u JOIN parts q ON q.p = u.p
   LEFT JOIN below b ON b.value_id = u.value_id

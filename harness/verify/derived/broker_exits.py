@@ -1,4 +1,4 @@
-"""Brokers that exited although no fault stopped them: rows of the derived table `ends`.
+"""Brokers that exited although no fault stopped them: rows of the derived table `broker_exits`.
 
 Exits that somebody outside may have caused are not counted: SIGKILL, which the kernel sends when
 memory is short, and SIGTERM, after which a broker may exit with 0. A starting broker needs the

@@ -92,7 +92,7 @@ def log_rows(p: int, spans: list[Span], logs: list[Row]) -> list[Row]:
     names = ("broker", "log_start", "log_end", "high_watermark", "recovery_point")
     return [
         {"p": p, "in_isr": int(row["broker"] in final_isr)}
-        | {"epochs_told": int(row["epochs"] is not None)}
+        | {"epochs_known": int(row["epochs"] is not None)}
         | {name: row[name] for name in names}
         for row in logs
     ]

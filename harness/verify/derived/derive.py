@@ -95,10 +95,10 @@ def derive(
     found.tables["calms"] = undisturbed_rows(run_dir, small, scenario, facts)
     found.tables["chores"] = admin_task_rows(small, scenario, facts)
     found.tables["leftovers"] = leftover_rows(run_dir, small, scenario, facts)
-    found.tables["ends"] = exit_rows(run_dir, small)
+    found.tables["broker_exits"] = exit_rows(run_dir, small)
     found.tables["departures"] = departure_rows(run_dir, small, scenario, facts)
     found.tables["returns"] = rejoin_rows(run_dir, small, scenario, facts)
-    found.tables["rations"] = quota_rows(small, scenario, facts)
+    found.tables["quota_limits"] = quota_rows(small, scenario, facts)
     found.tables["expulsions"] = [
         row | {"n": number}
         for number, row in enumerate(
@@ -228,7 +228,7 @@ def _add_clients(
     begin_ns = min((phase.begin_ns for phase in facts.phases), default=-FOREVER_NS)
     tables["views"] = since_made(view_rows(run_dir, small.numbers, names, begin_ns), small.spans)
     tables["txn_p"] = txn_rows(run_dir, small.faults, scenario)
-    tables["stands"] = stand_rows(run_dir, tables["txn_p"], small.numbers)
+    tables["group_positions"] = stand_rows(run_dir, tables["txn_p"], small.numbers)
     tables["cycles"], tables["graph"] = cycle_rows(run_dir, tables["txn_p"], small.numbers)
 
 

@@ -1,5 +1,5 @@
 """What must be acknowledged again once every fault is healed, and then while none acts: rows of
-the tables `resumptions`, `quiets` and `standstills`."""
+the tables `progress_after_faults`, `progress_without_faults` and `transaction_progress`."""
 
 from __future__ import annotations
 

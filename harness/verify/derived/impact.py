@@ -135,7 +135,7 @@ def _last_p(derived: Derived, healed_ns: int, whole_ns: int) -> int | None:
 
 
 def trials(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Row]:
-    """Rows of the derived table `trials`: a fault and a partition that must go on through it."""
+    """Rows of `progress_in_faults`: a fault and a partition that must go on through it."""
     if not scenario.survives:
         return []
     bad = unhealthy(derived)

@@ -1,4 +1,4 @@
-"""The most that clients with a quota may transfer: rows of the derived table `rations`.
+"""The most that clients with a quota may transfer: rows of the derived table `quota_limits`.
 
 A quota holds at each broker. It is measured over eleven windows of a second, of which all but the
 last count as full at the start (`ClientQuotaManager`, `Rate`). So a client may exceed it by eleven

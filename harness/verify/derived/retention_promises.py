@@ -53,7 +53,7 @@ def retention_columns(
     """Columns of the derived table `parts`: what is promised of the topic's records, in ns.
 
     `retention_ns` and `retention_bytes` are null where nobody knows how long records stay, and
-    FOREVER_NS or -1 where for ever; `retention_told` is 0 where they are Kafka's own.
+    FOREVER_NS or -1 where for ever; `retention_configured` is 0 where they are Kafka's own.
     `clock_moved` says that a fault moved a clock, `trimmed` that an administrator deleted records
     or changed how long they stay. `sent_times` says that records keep the time that they were sent
     with. `max_bytes`, `past_ms` and `future_ms` limit batches and how far from their sending
@@ -77,7 +77,7 @@ def retention_columns(
         "min_lag_ns": _ns(minimum_ms),
         "max_lag_ns": _ns(_topic_setting(topic, scenario, "max.compaction.lag.ms", None)),
         "retention_ns": _ns(kept_ms),
-        "retention_told": int(told_ms is not None),
+        "retention_configured": int(told_ms is not None),
         "retention_bytes": _number(_topic_setting(topic, scenario, "retention.bytes", None)),
         "late_ns": _late_ns(topic, scenario, faults),
         "segment_ms": _number(_topic_setting(topic, scenario, "segment.ms", None)),

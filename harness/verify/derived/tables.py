@@ -39,8 +39,8 @@ DERIVED: dict[str, DerivedTable] = {
         "log_start:l log_end:l committed_end:l seen_end:l late_begin:l one_start:l "
         "replication:i min_isr:i unclean_on:i unclean_asked:i foreign_on:i compacted:i "
         "deletes:i unclean_floor:l last_epoch_ns:l agreed_end:l gone:i lost_floor:l "
-        "spoilt_ns:l flushed_ns:l read_log:i sums_told:i ends_told:i told_ns:l "
-        "delete_retention_ns:l min_lag_ns:l max_lag_ns:l retention_ns:l retention_told:i "
+        "spoilt_ns:l flushed_ns:l read_log:i checksums_known:i ends_known:i ends_known_ns:l "
+        "delete_retention_ns:l min_lag_ns:l max_lag_ns:l retention_ns:l retention_configured:i "
         "retention_bytes:l append_time:i sent_times:i max_bytes:l past_ms:l future_ms:l "
         "clock_moved:i trimmed:i cut_to:l deleted_to:l deleted_ns:l late_ns:l "
         "segment_ms:l segment_bytes:l short_ns:l short_segment_ns:l short_from_ns:l "
@@ -109,7 +109,7 @@ DERIVED: dict[str, DerivedTable] = {
     "logs_p": DerivedTable(
         "a replica's log",
         "p:l broker:i log_start:l log_end:l high_watermark:l recovery_point:l in_isr:i "
-        "epochs_told:i",
+        "epochs_known:i",
         made_of=("logs",),
     ),
     "windows": DerivedTable(
@@ -143,7 +143,7 @@ DERIVED: dict[str, DerivedTable] = {
         "client:s session:i txn:l tid:s begin_ns:l commit_ns:l end_ns:l asked:i outcome:s "
         "fate:s fenced_ns:l cut_short:i late:i grp:s",
     ),
-    "stands": DerivedTable(
+    "group_positions": DerivedTable(
         "a group's last committed offset in a partition",
         "grp:s p:l position:l asked_ns:l",
     ),
@@ -161,21 +161,21 @@ DERIVED: dict[str, DerivedTable] = {
         "deposed:i",
         made_of=("commits", "commit_reads", "states", "assignments", "reads", "polls", "admin_ops"),
     ),
-    "trials": DerivedTable(
+    "progress_in_faults": DerivedTable(
         "a fault and a partition that must make progress during it",
         "n:i p:l fault:s targets:s begin_ns:l from_ns:l to_ns:l",
         made_of=("faults", "states"),
     ),
-    "resumptions": DerivedTable(
+    "progress_after_faults": DerivedTable(
         "a healed fault and a partition that must make progress after it",
         "p:l fault:s targets:s whole_ns:l from_ns:l to_ns:l",
     ),
-    "standstills": DerivedTable(
+    "transaction_progress": DerivedTable(
         "an interval in which the transactions of a group must not all fail",
         "grp:s from_ns:l to_ns:l tried:i ended:i clients:i",
         made_of=("faults", "states", "txns"),
     ),
-    "quiets": DerivedTable(
+    "progress_without_faults": DerivedTable(
         "an interval without a fault in which a partition must make progress",
         "p:l from_ns:l to_ns:l bound_ns:l",
         made_of=("faults", "states"),
@@ -201,7 +201,7 @@ DERIVED: dict[str, DerivedTable] = {
         "n:i who:s grp:s p:l died_ns:l back_ns:l before:i after:i",
         made_of=("assignments", "clients", "faults", "states", "admin_ops"),
     ),
-    "rations": DerivedTable(
+    "quota_limits": DerivedTable(
         "an interval in which a client had a quota",
         "n:i client:s kind:s rate:d from_ns:l to_ns:l record_bytes:l bytes:l",
         made_of=("admin_ops", "clients", "faults", "states"),
@@ -216,7 +216,7 @@ DERIVED: dict[str, DerivedTable] = {
         "what:s p:l broker:i name:s age_s:d limit_s:d late:i",
         made_of=("faults", "states", "logs", "samples"),
     ),
-    "ends": DerivedTable(
+    "broker_exits": DerivedTable(
         "a broker's process, and its exit by itself if there was one",
         "at_ns:l broker:s kind:s exit_code:i",
         made_of=("samples", "faults"),

@@ -71,8 +71,8 @@ def over_ns(scenario: Scenario, txns: Sequence[Row], faults: Sequence[Row]) -> i
 def stand_rows(
     run_dir: Path, txns: Sequence[Row], numbers: Mapping[tuple[str, int], int]
 ) -> list[Row]:
-    """Rows of `stands`: where each group that moves with transactions stood in the partitions that
-    it has read so, once all of them were over. What nobody asked for then is not there."""
+    """Rows of `group_positions`: the committed offset of each group that moves with transactions,
+    after the last of them ended. Offsets that no client fetched then have no row."""
     ends = {(txn["client"], txn["session"], txn["txn"]): txn["end_ns"] or 0 for txn in txns}
     moved: dict[str, int] = {}
     read: set[tuple[str, int]] = set()

@@ -114,11 +114,13 @@ def _disagreeing_logs(part: Row, derived: Derived) -> Iterator[str]:
     epochs although others have them."""
     logs = [row for row in derived.tables["logs_p"] if row["p"] == part["p"]]
     name = f"{part['topic']}-{part['partition']}"
-    without = [row["broker"] for row in logs if not row["epochs_told"]]
+    without = [row["broker"] for row in logs if not row["epochs_known"]]
     if without and len(without) < len(logs):
         yield f"evidence/logs: {_brokers(without)} have no epochs of {name}, though others have"
     starts = sorted({row["log_start"] or 0 for row in logs})
-    kept = part["retention_ns"] is not None and not (part["retention_told"] or part["compacted"])
+    kept = part["retention_ns"] is not None and not (
+        part["retention_configured"] or part["compacted"]
+    )
     hurt = part["trimmed"] or part["gone"] or part["clock_moved"] or part["lost_floor"] is not None
     if len(starts) > 1 and kept and not hurt:
         numbers = ", ".join(map(str, starts))

@@ -31,7 +31,7 @@ _SHOWN = """
    MAX(CASE WHEN e.key = v.sent_key THEN e.batch_crc END) AS crc_high
  FROM (SELECT r.value_id, r.key, CAST(NULL AS BIGINT) AS batch_crc FROM reads r
        UNION ALL SELECT l.value_id, l.key, l.batch_crc FROM replicas l) e
- JOIN odd v ON v.value_id = e.value_id
+ JOIN irregular_values v ON v.value_id = e.value_id
  WHERE v.rekeyed = 1 AND v.sent = 1 GROUP BY e.value_id)
 """
 
@@ -82,7 +82,7 @@ SELECT COALESCE(SUM(d.n_reads), 0) AS n FROM (SELECT n.slot, MAX(n.n_reads) AS n
         "key",
         "of records that all have with one, of clients that send none without",
         f"""
-SELECT COUNT(*) AS n FROM odd v JOIN {_SHOWN} k ON k.value_id = v.value_id
+SELECT COUNT(*) AS n FROM irregular_values v JOIN {_SHOWN} k ON k.value_id = v.value_id
 WHERE v.sent_key IS NULL AND k.bare = 0 AND k.low = k.high
   AND v.client NOT IN (SELECT o.client FROM vals o WHERE o.sent = 1 AND o.sent_key IS NULL
     AND o.rekeyed = 0 AND o.shown_slot IS NOT NULL)""",

@@ -46,13 +46,15 @@ def _lacking(table: Table) -> RowCount:
         if isinstance(column.required, When):
             groups.setdefault(column.required, []).append(column.name)
     texts = [f"{' or '.join(names)} {when.text}" for when, names in groups.items()]
-    is_held = table.name == "replicas"  # `held` has counted them
+    is_held = table.name == "replicas"  # `epoch_extents` has counted them
     return RowCount(
         noun=table.row,
         flaw=f"without {', '.join(texts)} (evidence/{table.name})",
         table=table.name,
         damages=table.name,
-        source="held h" if is_held else f"{table.name} x WHERE {table.lacks_required('x')}",
+        source="epoch_extents h"
+        if is_held
+        else f"{table.name} x WHERE {table.lacks_required('x')}",
         aggregate="SUM(h.blank)" if is_held else "COUNT(*)",
     )
 
@@ -130,7 +132,7 @@ WHERE (p.p IS NULL OR (p.ours = 0 AND p.gone = 0)) AND NOT COALESCE({_PLACELESS}
     RowCount(
         noun="value_id",
         flaw="of several sends (evidence/sends): each record needs one that no other has",
-        source="""(SELECT o.value_id FROM odd o WHERE o.sent = 1 GROUP BY o.value_id
+        source="""(SELECT o.value_id FROM irregular_values o WHERE o.sent = 1 GROUP BY o.value_id
   HAVING MIN(o.client) <> MAX(o.client) OR MIN(o.op) <> MAX(o.op)) k""",
         table="sends",
         damages="sends",
@@ -146,7 +148,7 @@ WHERE (p.p IS NULL OR (p.ours = 0 AND p.gone = 0)) AND NOT COALESCE({_PLACELESS}
     RowCount(
         noun="stored record",
         flaw="beyond the end of their log (evidence/logs)",
-        source="held h",
+        source="epoch_extents h",
         aggregate="SUM(h.beyond)",
         table="replicas",
     ),

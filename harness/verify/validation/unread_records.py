@@ -16,11 +16,11 @@ from urteil.harness.verify.unplaced_sends import DUE, OF_COMMIT
 
 _UNREAD = f"""
 SELECT v.sent_p AS p, COUNT(*) AS n, COUNT(v.ack_off) AS placed, MIN(v.ack_off) AS first_off
-FROM odd v JOIN parts q ON q.p = v.sent_p {OF_COMMIT}
+FROM irregular_values v JOIN parts q ON q.p = v.sent_p {OF_COMMIT}
 LEFT JOIN unplaced u ON u.value_id = v.value_id AND u.passed = 1
 WHERE v.sent = 1 AND q.ours = 1 AND q.has_log = 0 AND q.compacted = 0 AND v.acks <> 0
   AND v.n_reads = 0 AND v.asked = 0 AND u.value_id IS NULL AND {DUE}
-  AND NOT COALESCE(q.ends_told = 1 AND {BEYOND}, FALSE)
+  AND NOT COALESCE(q.ends_known = 1 AND {BEYOND}, FALSE)
 GROUP BY v.sent_p ORDER BY v.sent_p
 """
 

@@ -21,26 +21,28 @@ from urteil.harness.verify.shared_tables import REFUSED, WAITS
 
 _WAIT_NS = 2_000_000_000
 
+_BEGUN = "(SELECT k.p, MIN(k.first_ns) AS first_ns FROM ticks k GROUP BY k.p)"
+"""The first acknowledgement of each partition."""
+
 _TRIED = f"""
-FROM trials t JOIN (SELECT k.p, MIN(k.first_ns) AS first_ns FROM ticks k GROUP BY k.p) b
-  ON b.p = t.p AND b.first_ns < t.begin_ns
+FROM progress_in_faults t JOIN {_BEGUN} b ON b.p = t.p AND b.first_ns < t.begin_ns
 JOIN (SELECT DISTINCT a.n, a.p
-      FROM trials a JOIN tries w
+      FROM progress_in_faults a JOIN write_attempts w
         ON w.p = a.p AND w.first_ns <= a.to_ns - {_WAIT_NS} AND w.last_ns >= a.from_ns) s
   ON s.n = t.n AND s.p = t.p
 """
+"""Faults and partitions to which clients were sending at the end, and had sent before."""
 
 _RESUMED = f"""
 FROM (SELECT t.*, COALESCE(e.n, 0) AS beats,
         CASE WHEN t.to_ns - t.from_ns >= {_WAIT_NS} THEN COALESCE(s.waiting, 0) ELSE 0 END
           AS waiting
-      FROM resumptions t JOIN (SELECT k.p, MIN(k.first_ns) AS first_ns FROM ticks k GROUP BY k.p) b
-        ON b.p = t.p AND b.first_ns < t.whole_ns
-      LEFT JOIN (SELECT a.p, COUNT(*) AS n FROM resumptions a JOIN ticks k
+      FROM progress_after_faults t JOIN {_BEGUN} b ON b.p = t.p AND b.first_ns < t.whole_ns
+      LEFT JOIN (SELECT a.p, COUNT(*) AS n FROM progress_after_faults a JOIN ticks k
                    ON k.p = a.p AND k.last_ns >= a.whole_ns AND k.first_ns <= a.to_ns
                  GROUP BY a.p) e ON e.p = t.p
       LEFT JOIN (SELECT a.p, COUNT(DISTINCT v.client) AS waiting
-                 FROM resumptions a JOIN vals v ON v.sent_p = a.p
+                 FROM progress_after_faults a JOIN vals v ON v.sent_p = a.p
                  JOIN clients c ON c.client = v.client AND c.session = v.session
                   AND c.kind = 'producer' AND c.transactional_id IS NULL AND c.end_ns >= a.to_ns
                  WHERE v.invoke_ns <= a.to_ns - {_WAIT_NS} AND {WAITS} >= a.from_ns
@@ -48,14 +50,14 @@ FROM (SELECT t.*, COALESCE(e.n, 0) AS beats,
                  GROUP BY a.p) s ON s.p = t.p) o
 WHERE (o.beats > 0 OR o.waiting > 1)
 """
-"""It served again, or two that wait all the time show that it did not."""
+"""Healed partitions that acknowledged records again, or for which two producers waited."""
 
 
 _STOPPED = f"""
 FROM (SELECT o.p, o.since_ns, o.to_ns, COUNT(DISTINCT v.client) AS waiting
       FROM (SELECT t.p, t.to_ns, t.bound_ns,
               GREATEST(t.from_ns, COALESCE(MAX(k.last_ns), t.from_ns)) AS since_ns
-            FROM quiets t LEFT JOIN ticks k ON k.p = t.p AND k.first_ns <= t.to_ns
+            FROM progress_without_faults t LEFT JOIN ticks k ON k.p = t.p AND k.first_ns <= t.to_ns
             GROUP BY t.p, t.from_ns, t.to_ns, t.bound_ns) o
       JOIN vals v ON v.sent_p = o.p
       JOIN clients c ON c.client = v.client AND c.session = v.session
@@ -66,7 +68,7 @@ FROM (SELECT o.p, o.since_ns, o.to_ns, COUNT(DISTINCT v.client) AS waiting
       GROUP BY o.p, o.since_ns, o.to_ns) d
 WHERE d.waiting > 1
 """
-"""Two wait for as long as it may take, and nobody was answered since."""
+"""Partitions without a fault for which two producers waited longer than they may have to."""
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -133,10 +135,10 @@ GUARANTEE = Guarantee(
         "Deleted topics.",
     ),
     opportunities=f"""SELECT SUM(b.n) AS n FROM (SELECT COUNT(*) AS n {_TRIED}
-      UNION ALL SELECT COUNT(*) AS n {_RESUMED} UNION ALL SELECT COUNT(*) FROM quiets t
-      JOIN (SELECT k.p, MIN(k.first_ns) AS first_ns FROM ticks k GROUP BY k.p) b
-        ON b.p = t.p AND b.first_ns < t.to_ns
-      UNION ALL SELECT COUNT(*) FROM standstills t) b""",
+      UNION ALL SELECT COUNT(*) AS n {_RESUMED}
+      UNION ALL SELECT COUNT(*) FROM progress_without_faults t
+      JOIN {_BEGUN} b ON b.p = t.p AND b.first_ns < t.to_ns
+      UNION ALL SELECT COUNT(*) FROM transaction_progress t) b""",
     violations=f"""
 SELECT 'stalled' AS sub_kind, o.p, CAST(NULL AS BIGINT) AS off, o.from_ns AS at_ns,
   o.to_ns AS until_ns, o.fault, o.targets,
@@ -156,16 +158,19 @@ SELECT 'stopped', d.p, CAST(NULL AS BIGINT), d.since_ns, d.to_ns, CAST(NULL AS S
 UNION ALL
 SELECT 'transactions stopped', CAST(NULL AS INT), NULL, t.from_ns, t.to_ns, NULL, NULL,
   CAST(t.to_ns - t.from_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE), CAST(t.tried AS BIGINT), t.grp
-FROM standstills t WHERE t.ended = 0 AND t.tried > 2 AND (t.clients > 1 OR t.tried > 5)""",
+FROM transaction_progress t WHERE t.ended = 0 AND t.tried > 2 AND (t.clients > 1 OR t.tried > 5)""",
     explain=_explain,
     tie="j.fault, j.targets, j.grp",
     compares_times=True,
     host_load_excuses=True,
     needs=("sends",),
     reads=(
-        *("vals", "tries", "ticks", "killed", "trials", "resumptions", "standstills"),
-        *("quiets", "clients"),
+        *("vals", "write_attempts", "ticks", "killed", "clients", "progress_in_faults"),
+        *("progress_after_faults", "progress_without_faults", "transaction_progress"),
     ),
     rests_on=("sends", "faults", "states", "clients"),
-    subjects=("trials", "resumptions", "quiets", "standstills"),
+    subjects=(
+        *("progress_in_faults", "progress_after_faults"),
+        *("progress_without_faults", "transaction_progress"),
+    ),
 )

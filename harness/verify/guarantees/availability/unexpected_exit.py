@@ -39,14 +39,14 @@ GUARANTEE = Guarantee(
         "`starting` while another fault acts than the broker's own, since a start needs other "
         "nodes.",
     ),
-    opportunities="SELECT COUNT(*) AS n FROM ends e",
+    opportunities="SELECT COUNT(*) AS n FROM broker_exits e",
     violations="""
 SELECT e.kind AS sub_kind, CAST(NULL AS INT) AS p, CAST(NULL AS BIGINT) AS off, e.at_ns,
   e.at_ns AS until_ns, e.broker, e.exit_code
-FROM ends e WHERE e.exit_code IS NOT NULL""",
+FROM broker_exits e WHERE e.exit_code IS NOT NULL""",
     explain=_explain,
     tie="j.broker, j.exit_code",
     needs=("samples",),
-    reads=("ends",),
+    reads=("broker_exits",),
     rests_on=("samples", "faults"),
 )

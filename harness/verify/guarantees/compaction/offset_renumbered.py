@@ -53,7 +53,7 @@ SELECT 'renumbered' AS sub_kind, v.p, COALESCE(v.ack_off, v.shown_slot % {SLOT})
     ELSE v.shown_slot % {SLOT} END AS found_off,
   q.unclean_on, COALESCE(f.unclean_floor, 0) AS unclean_floor,
   COALESCE(f.any_floor, 0) AS any_floor, v.idempotent, f.lost_floor
-FROM odd v JOIN parts q ON q.p = v.sent_p
+FROM irregular_values v JOIN parts q ON q.p = v.sent_p
 LEFT JOIN floors f ON f.p = v.sent_p AND v.invoke_ns >= f.from_ns AND v.invoke_ns < f.to_ns
 WHERE v.sent = 1 AND q.compacted = 1 AND q.ours = 1 AND v.shown_slot IS NOT NULL
   AND (v.shown_slot <> v.shown_last OR ({_ACKED} AND v.shown_slot % {SLOT} <> v.ack_off))
@@ -66,6 +66,6 @@ GROUP BY q.p, r.offset, r.value_id, q.unclean_on, q.unclean_floor""",
     excuses=(RETRIED, REUSED_OFFSET, unclean_election(), destroyed()),
     explain=_explain,
     excused_by_times=True,
-    reads=("odd", "kinds", "parts", "floors", "replicas"),
+    reads=("irregular_values", "kinds", "parts", "floors", "replicas"),
     subjects=("parts.compacted",),
 )

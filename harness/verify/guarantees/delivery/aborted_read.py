@@ -33,7 +33,7 @@ WHERE q.compacted = 1 AND t.fate = 'aborted' AND t.late = 0 AND v.rc_shown = 1
 """
 """Shown by a final pass over a compacted log, which may have no marker of it any more."""
 
-_JUDGED = "FROM odd v WHERE v.sent = 1 AND v.outcome = 'fail' AND v.ambiguous = 0"
+_JUDGED = "FROM irregular_values v WHERE v.sent = 1 AND v.outcome = 'fail' AND v.ambiguous = 0"
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -97,6 +97,15 @@ SELECT 'aborted and cleaned', v.p, v.shown_slot % {SLOT}, v.invoke_ns, v.read_ns
     excuses=(SPOILED,),
     explain=_explain,
     excused_by_times=True,
-    reads=("slots", "vals", "odd", "parts", "txn_p", "clients", "reads", "parts.spoilt_ns"),
+    reads=(
+        "slots",
+        "vals",
+        "irregular_values",
+        "parts",
+        "txn_p",
+        "clients",
+        "reads",
+        "parts.spoilt_ns",
+    ),
     rests_on=("sends", "reads", "replicas", "clients"),
 )

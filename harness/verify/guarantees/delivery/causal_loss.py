@@ -63,7 +63,16 @@ GROUP BY k.known, k.p, k.off, k.at_ns, k.value_id, k.knower, k.acks, k.n_reads, 
     tie="j.value_id, j.client",
     compares_times=True,
     reads=(
-        *("slots", "vals", "odd", "known_commits", "unplaced", "kinds", "ticks", "parts"),
+        *(
+            "slots",
+            "vals",
+            "irregular_values",
+            "known_commits",
+            "unplaced",
+            "kinds",
+            "ticks",
+            "parts",
+        ),
         *("floors", "reads", "parts.flushed_ns", "parts.spoilt_ns"),
     ),
 )

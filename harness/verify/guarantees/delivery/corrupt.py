@@ -28,13 +28,14 @@ _RETIMED = f"""
              UNION ALL
              SELECT l.value_id, l.topic_id, l.partition, l.offset, l.timestamp_ms, l.intact,
                CAST(NULL AS BIGINT), 0, l.broker FROM replicas l) e
-       JOIN odd v ON v.value_id = e.value_id AND v.rekeyed = 1
+       JOIN irregular_values v ON v.value_id = e.value_id AND v.rekeyed = 1
        JOIN parts q ON q.topic_id = e.topic_id AND q.partition = e.partition AND q.sent_times = 1
        WHERE (e.served = 1 OR e.broker = q.final_leader)
          AND v.client NOT IN (SELECT c.client FROM clients c WHERE c.library = 'verifiable')) o
  WHERE o.timestamp_ms <> o.sent_ms AND COALESCE(o.intact, TRUE)
    AND o.value_id NOT IN (SELECT a.value_id FROM ({TIMED}) a)
-   AND (SELECT COUNT(*) FROM odd w WHERE w.rekeyed = 1) * 2 < (SELECT COUNT(*) FROM sends)
+   AND (SELECT COUNT(*) FROM irregular_values w WHERE w.rekeyed = 1) * 2
+     < (SELECT COUNT(*) FROM sends)
  GROUP BY o.value_id, o.p, o.off, o.foreign_on)
 """
 """Reads and records of the final leader with another timestamp than their send's; `intact` does not
@@ -130,7 +131,7 @@ GUARANTEE = Guarantee(
         "`batch` where a fault damaged a disk: brokers do not check what they read (permitted).",
     ),
     opportunities="SELECT COALESCE(SUM(s.n_reads + s.copies), 0) AS n FROM slots s "
-    "JOIN parts q ON q.p = s.p WHERE q.sums_told = 1",
+    "JOIN parts q ON q.p = s.p WHERE q.checksums_known = 1",
     violations=f"""
 SELECT CASE WHEN s.broken_read > 0 THEN 'served' ELSE 'on disk' END AS sub_kind, s.p, s.off,
   s.read_ns AS at_ns, s.read_ns AS until_ns, s.value_id, s.broken_read, s.broken_disk,
@@ -167,7 +168,7 @@ FROM {_BATCHES} d""",
     tie="j.value_id, j.client",
     needs=(),
     reads=(
-        *("slots", "vals", "odd", "parts", "settings", "clients", "sends", "reads"),
+        *("slots", "vals", "irregular_values", "parts", "settings", "clients", "sends", "reads"),
         *("polls", "replicas", "parts.clock_moved", "parts.future_ms", "parts.max_bytes"),
         *("parts.past_ms", "parts.sent_times"),
     ),

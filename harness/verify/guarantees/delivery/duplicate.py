@@ -55,7 +55,7 @@ SELECT CASE WHEN v.log_slots > 1 AND v.copies > 0 THEN 'log' ELSE 'pass' END AS 
   COALESCE(v.last_slot, v.last_seen) % {SLOT} AS last_off,
   CASE WHEN v.log_slots > 1 THEN v.log_slots ELSE v.seen_slots END AS times,
   COALESCE(v.last_slot, v.last_seen) DIV {SLOT} AS last_p
-FROM odd v WHERE v.sent = 1 AND (v.log_slots > 1 OR v.seen_slots > 1)
+FROM irregular_values v WHERE v.sent = 1 AND (v.log_slots > 1 OR v.seen_slots > 1)
 UNION ALL
 SELECT 'one offset twice', s.p, s.off, v.invoke_ns, v.complete_ns, s.value_id, v.client, v.session,
   1, s.off, s.n_final, s.p
@@ -63,6 +63,6 @@ FROM slots s JOIN vals v ON v.value_id = s.value_id
 WHERE v.sent = 1 AND s.n_final > bit_count(s.seen)""",
     excuses=(RETRIED,),
     explain=_explain,
-    reads=("slots", "vals", "odd", "kinds"),
+    reads=("slots", "vals", "irregular_values", "kinds"),
     rests_on=("sends", "reads", "replicas"),
 )

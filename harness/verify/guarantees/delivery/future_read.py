@@ -30,7 +30,7 @@ GUARANTEE = Guarantee(
     violations=f"""
 SELECT 'before its send' AS sub_kind, v.p, v.read_slot % {SLOT} AS off, v.read_ns AS at_ns,
   v.invoke_ns AS until_ns, v.value_id, v.client, v.read_ns, v.invoke_ns, 0 AS late, 0 AS spoiled
-FROM odd v WHERE v.sent = 1 AND v.n_reads > 0 AND v.read_ns < v.invoke_ns
+FROM irregular_values v WHERE v.sent = 1 AND v.n_reads > 0 AND v.read_ns < v.invoke_ns
 UNION ALL
 SELECT 'before its commit', v.p, v.read_slot % {SLOT}, MIN(r.read_ns), MIN(t.commit_ns),
   v.value_id, v.client, MIN(r.read_ns), MIN(t.commit_ns), MAX(t.late), {SPOILS}
@@ -47,6 +47,15 @@ GROUP BY v.p, v.read_slot, v.value_id, v.client""",
     ),
     compares_times=True,
     needs=("sends", "reads"),
-    reads=("vals", "odd", "kinds", "parts", "txn_p", "clients", "reads", "parts.spoilt_ns"),
+    reads=(
+        "vals",
+        "irregular_values",
+        "kinds",
+        "parts",
+        "txn_p",
+        "clients",
+        "reads",
+        "parts.spoilt_ns",
+    ),
     rests_on=("sends", "reads", "txns", "clients"),
 )

@@ -49,12 +49,12 @@ SELECT CASE WHEN MAX(CASE WHEN s.acked_all > 0 THEN 1 ELSE 0 END) = 1
   MAX(q.spoilt_ns) AS spoilt_ns, COALESCE(MAX(CASE WHEN s.on_leader = 0
     THEN COALESCE(s.read_ns, v.complete_ns) END), {FOREVER_NS}) AS known_ns
 FROM slots s JOIN shared r ON r.slot = s.slot JOIN parts q ON q.p = s.p
-LEFT JOIN odd v ON v.value_id = s.value_id
+LEFT JOIN irregular_values v ON v.value_id = s.value_id
 WHERE r.rivals > 1 AND s.value_id IS NOT NULL
   AND (s.n_reads > 0 OR s.on_leader = 1 OR s.acked_all > 0)
 GROUP BY s.p, s.off""",
     excuses=LOSSES_SHOWN,
     explain=_explain,
     excused_by_times=True,
-    reads=("slots", "odd", "shared", "parts"),
+    reads=("slots", "irregular_values", "shared", "parts"),
 )

@@ -41,7 +41,16 @@ WHERE l.unclean_on = 1 AND l.acks = -1 AND l.log_slots = 0 AND l.off < l.unclean
     excused_by_times=True,
     needs=("sends", "replicas", "states"),
     reads=(
-        *("slots", "odd", "known_commits", "unplaced", "kinds", "ticks", "parts", "floors"),
+        *(
+            "slots",
+            "irregular_values",
+            "known_commits",
+            "unplaced",
+            "kinds",
+            "ticks",
+            "parts",
+            "floors",
+        ),
         *("parts.flushed_ns", "parts.lost_floor", "parts.spoilt_ns", "parts.unclean_on"),
     ),
 )

@@ -33,7 +33,7 @@ UNCLEAN_FLOOR = """CASE WHEN COALESCE({0}.node, -2) <> f.leader AND {0}.invoke_n
 of which the broker that answered had not heard."""
 
 _ODD = f"""
-FROM odd v JOIN parts q ON v.sent_p = q.p {OF_COMMIT}
+FROM irregular_values v JOIN parts q ON v.sent_p = q.p {OF_COMMIT}
 LEFT JOIN unplaced u ON u.value_id = v.value_id AND u.passed = 1
 WHERE v.sent = 1 AND q.compacted = 0
   AND (u.passed = 1 OR (q.has_log = 1 OR v.read_asked = 1 OR v.asked = 1 AND v.n_reads = 0)
@@ -148,7 +148,16 @@ GUARANTEE = Guarantee(
     explain=_explain,
     excused_by_times=True,
     reads=(
-        *("slots", "odd", "known_commits", "unplaced", "kinds", "ticks", "parts", "floors"),
+        *(
+            "slots",
+            "irregular_values",
+            "known_commits",
+            "unplaced",
+            "kinds",
+            "ticks",
+            "parts",
+            "floors",
+        ),
         *("parts.flushed_ns", "parts.spoilt_ns"),
     ),
 )

@@ -27,8 +27,9 @@ TIMED = """
 SELECT e.value_id, MIN(e.timestamp_ms) AS found_ms
 FROM (SELECT r.value_id, r.timestamp_ms, r.intact FROM reads r
       UNION ALL SELECT l.value_id, l.timestamp_ms, l.intact FROM replicas l) e
-JOIN odd v ON v.value_id = e.value_id AND v.rekeyed = 1 AND v.outcome = 'ok' AND v.attempts = 1
-JOIN parts q ON q.p = v.sent_p AND q.sent_times = 1 AND q.sums_told = 1
+JOIN irregular_values v ON v.value_id = e.value_id AND v.rekeyed = 1 AND v.outcome = 'ok'
+  AND v.attempts = 1
+JOIN parts q ON q.p = v.sent_p AND q.sent_times = 1 AND q.checksums_known = 1
 GROUP BY e.value_id, v.timestamp_ms
 HAVING MIN(e.timestamp_ms) = MAX(e.timestamp_ms) AND MIN(e.timestamp_ms) <> v.timestamp_ms
   AND MIN(CASE WHEN e.intact THEN 1 ELSE 0 END) = 1
@@ -37,7 +38,7 @@ HAVING MIN(e.timestamp_ms) = MAX(e.timestamp_ms) AND MIN(e.timestamp_ms) <> v.ti
 acknowledged with another one."""
 
 _ONCE = """
-FROM odd v JOIN parts q ON q.p = v.sent_p AND q.sums_told = 1
+FROM irregular_values v JOIN parts q ON q.p = v.sent_p AND q.checksums_known = 1
 WHERE v.outcome = 'ok' AND v.acks <> 0 AND v.ack_off IS NULL AND v.attempts = 1
 """
 
@@ -101,7 +102,7 @@ SELECT 'elsewhere' AS sub_kind, v.p, v.ack_off AS off, v.invoke_ns AS at_ns,
   CASE WHEN v.idempotent = 0 AND COALESCE(v.attempts, 2) > 1
     AND (q.compacted = 1 OR v.ack_off < q.log_start) THEN 1
     WHEN v.idempotent = 0 AND q.has_log = 0 AND c.p IS NULL THEN 1 ELSE 0 END AS again, q.has_log
-FROM odd v JOIN parts q ON q.p = v.sent_p
+FROM irregular_values v JOIN parts q ON q.p = v.sent_p
 LEFT JOIN stretches c ON c.p = v.sent_p AND v.ack_off >= c.lo AND v.ack_off < c.hi
 LEFT JOIN floors f ON f.p = v.sent_p AND v.invoke_ns >= f.from_ns AND v.invoke_ns < f.to_ns
 {_WHERE} AND v.at_ack = 0
@@ -111,12 +112,21 @@ SELECT 'without offset', v.sent_p, NULL, v.invoke_ns, v.complete_ns, v.value_id,
 UNION ALL
 SELECT 'another time', v.sent_p, v.ack_off, v.invoke_ns, v.complete_ns, v.value_id, v.client,
   v.acks, NULL, 0, 0, 0, NULL, v.timestamp_ms, t.found_ms, 0, 1
-FROM ({TIMED}) t JOIN odd v ON v.value_id = t.value_id""",
+FROM ({TIMED}) t JOIN irregular_values v ON v.value_id = t.value_id""",
     excuses=only_where(
         "x.sub_kind = 'elsewhere'",
         (RETRIED.where("x.again = 1"), REUSED_OFFSET, unclean_election(), destroyed()),
     ),
     explain=_explain,
     excused_by_times=True,
-    reads=("odd", "kinds", "parts", "stretches", "floors", "reads", "replicas", "parts.sent_times"),
+    reads=(
+        "irregular_values",
+        "kinds",
+        "parts",
+        "stretches",
+        "floors",
+        "reads",
+        "replicas",
+        "parts.sent_times",
+    ),
 )

@@ -19,7 +19,8 @@ _KEYS = """
 SELECT e.value_id, MIN(e.shown) AS low, MAX(e.shown) AS high, COUNT(*) - COUNT(e.shown) AS bare
 FROM (SELECT r.value_id, r.key AS shown FROM reads r
       UNION ALL SELECT l.value_id, l.key FROM replicas l) e
-WHERE e.value_id IN (SELECT v.value_id FROM odd v WHERE v.rekeyed = 1) GROUP BY e.value_id
+WHERE e.value_id IN (SELECT v.value_id FROM irregular_values v WHERE v.rekeyed = 1)
+GROUP BY e.value_id
 """
 """Under which keys values were seen that somebody saw under another one, or with another time; how
 often without one, which is not an empty one."""
@@ -74,7 +75,7 @@ SELECT CASE WHEN v.sent = 0 THEN 'no invocation'
   v.value_id, v.client, v.sent_key, v.sent_p,
   CASE WHEN k.low <> COALESCE(v.sent_key, k.low || '.') THEN k.low
     WHEN k.high <> v.sent_key THEN k.high END AS key_shown
-FROM odd v LEFT JOIN ({_KEYS}) k ON k.value_id = v.value_id
+FROM irregular_values v LEFT JOIN ({_KEYS}) k ON k.value_id = v.value_id
 WHERE v.shown_slot IS NOT NULL
   AND v.value_id NOT LIKE 'copy/%'
   AND ((v.sent = 0 AND split_part(v.value_id, '/', 2) NOT IN (SELECT d.client FROM damaged d))
@@ -83,10 +84,10 @@ WHERE v.shown_slot IS NOT NULL
 UNION ALL
 SELECT 'no invocation', v.shown_slot DIV {SLOT}, v.shown_slot % {SLOT}, v.read_ns, v.read_ns,
   v.value_id, NULL, NULL, NULL, NULL
-FROM odd v LEFT JOIN ({_COPIED}) w ON w.copy_id = v.value_id
+FROM irregular_values v LEFT JOIN ({_COPIED}) w ON w.copy_id = v.value_id
 WHERE v.shown_slot IS NOT NULL AND v.value_id LIKE 'copy/%' AND w.copy_id IS NULL
   AND split_part(v.value_id, '/', 3) NOT IN (SELECT d.client FROM damaged d)""",
     explain=_explain,
-    reads=("vals", "odd", "kinds", "parts", "damaged", "reads", "replicas"),
+    reads=("vals", "irregular_values", "kinds", "parts", "damaged", "reads", "replicas"),
     rests_on=("sends", "reads", "replicas"),
 )

@@ -25,20 +25,20 @@ WHERE s.on_leader = 1 AND s.pseq IS NOT NULL AND s.marks < 2 AND q.compacted = 0
 _LAST = EPOCH // 2 - 1
 _TOLD = "UPPER(REPLACE(COALESCE(v.error, ''), '_', ''))"
 _LACKS = """
-SELECT v.sent_p AS p, v.client, v.session, MIN(v.op) AS op FROM odd v
+SELECT v.sent_p AS p, v.client, v.session, MIN(v.op) AS op FROM irregular_values v
 WHERE v.outcome = 'ok' AND v.log_slots = 0 GROUP BY v.sent_p, v.client, v.session
 """
 """The first record that a client was acknowledged and that is lost: what knew of it was, too."""
 _IN_OFFICE = f"""
 SELECT v.value_id, MAX(CASE WHEN s.leader = v.node THEN 1 ELSE 0 END) AS led
-FROM odd v JOIN spans s ON s.p = v.sent_p AND s.end_ns > v.invoke_ns
+FROM irregular_values v JOIN spans s ON s.p = v.sent_p AND s.end_ns > v.invoke_ns
   AND s.begin_ns <= COALESCE(v.complete_ns, {FOREVER_NS})
 WHERE v.outcome <> 'ok' AND v.node IS NOT NULL GROUP BY v.value_id
 """
 """Whether the responding broker led the partition while the record was sent."""
 _REFUSED = f"""
-FROM odd v JOIN parts q ON q.p = v.sent_p
-JOIN (SELECT v.sent_p AS p, v.client, v.session, MIN(v.op) AS op FROM odd v
+FROM irregular_values v JOIN parts q ON q.p = v.sent_p
+JOIN (SELECT v.sent_p AS p, v.client, v.session, MIN(v.op) AS op FROM irregular_values v
       WHERE v.sent = 1 AND v.outcome <> 'ok' GROUP BY v.sent_p, v.client, v.session) f
   ON f.p = v.sent_p AND f.client = v.client AND f.session = v.session AND f.op = v.op
 LEFT JOIN ({_LACKS}) k ON k.p = v.sent_p AND k.client = v.client AND k.session = v.session
@@ -144,6 +144,6 @@ SELECT 'shared id', MIN(a.p), NULL, MIN(a.invoke_ns), MAX(a.complete_ns), NULL, 
     tie="j.value_id, j.pid",
     excused_by_times=True,
     needs=("replicas", "logs"),
-    reads=("slots", "odd", "parts", "answers", "spans", "sends", "parts.spoilt_ns"),
+    reads=("slots", "irregular_values", "parts", "answers", "spans", "sends", "parts.spoilt_ns"),
     rests_on=("replicas", "logs", "sends", "clients", "offset_answers", "states"),
 )

@@ -17,11 +17,11 @@ from urteil.harness.verify.guarantees.delivery.lost_write import LOSABLE, UNCLEA
 _JUDGED = """
 FROM vals v JOIN parts q ON v.sent_p = q.p
 WHERE v.sent = 1 AND v.outcome = 'ok' AND v.ack_off IS NOT NULL AND q.seen_end IS NOT NULL
-  AND q.ends_told = 1
+  AND q.ends_known = 1
 """
 
 BEYOND = """(v.ack_off >= q.seen_end AND v.seen_slots = 0
-  AND (q.has_log = 1 OR v.complete_ns < q.told_ns))"""
+  AND (q.has_log = 1 OR v.complete_ns < q.ends_known_ns))"""
 """At or beyond the end that was asked for after its acknowledgement."""
 
 
@@ -70,7 +70,7 @@ SELECT CASE WHEN u.ack_off < u.late_begin THEN 'before the begin'
   COALESCE(f.any_floor, 0) AS any_floor,
   {UNCLEAN_FLOOR.format("u")} AS unclean_floor, f.lost_floor, CAST(NULL AS INT) AS node
 FROM (SELECT v.*, q.seen_end, q.late_begin, q.unclean_on, q.unclean_floor AS least_floor,
-        q.spoilt_ns {_JUDGED.replace("vals v", "odd v")}
+        q.spoilt_ns {_JUDGED.replace("vals v", "irregular_values v")}
         AND ({BEYOND}
           OR (v.ack_off < q.late_begin AND v.log_slots > 0))) u
 LEFT JOIN floors f ON f.p = u.p AND u.invoke_ns >= f.from_ns AND u.invoke_ns < f.to_ns
@@ -86,8 +86,16 @@ GROUP BY a.p, q.one_start, a.offset, a.node""",
     tie="j.value_id, j.late_begin, j.node",
     excused_by_times=True,
     needs=("sends", "passes"),
-    reads=("odd", "kinds", "parts", "answers", "floors", "parts.late_begin", "parts.spoilt_ns"),
+    reads=(
+        "irregular_values",
+        "kinds",
+        "parts",
+        "answers",
+        "floors",
+        "parts.late_begin",
+        "parts.spoilt_ns",
+    ),
     rests_on=("sends", "passes", "logs", "states", "admin_ops"),
-    subjects=("parts.ends_told", "answers"),
+    subjects=("parts.ends_known", "answers"),
     needs_whole_passes=True,
 )

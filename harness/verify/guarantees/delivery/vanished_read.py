@@ -38,9 +38,10 @@ SELECT CASE WHEN s.seen = 0 THEN 'gone' ELSE 'between passes' END AS sub_kind, s
   bit_count(s.seen & s.mask) AS passes_with, bit_count(s.mask) AS passes_over,
   q.unclean_on, q.unclean_floor, q.lost_floor, q.spoilt_ns
 {_JUDGED} AND (s.seen & s.mask) <> s.mask
-  AND (q.has_log = 1 OR NOT EXISTS (SELECT 1 FROM odd v LEFT JOIN txn_p t ON t.client = v.client
-    AND t.session = v.session AND t.txn = v.txn WHERE v.value_id = s.value_id
-    AND v.txn IS NOT NULL AND COALESCE(t.fate, '') <> 'committed'))""",
+  AND (q.has_log = 1 OR NOT EXISTS (SELECT 1 FROM irregular_values v
+    LEFT JOIN txn_p t ON t.client = v.client AND t.session = v.session AND t.txn = v.txn
+    WHERE v.value_id = s.value_id AND v.txn IS NOT NULL
+      AND COALESCE(t.fate, '') <> 'committed'))""",
     excuses=LOSSES,
     explain=lambda row: (
         f"{row['value_id']} was read at {place(row)}, but only {row['passes_with']} of "
@@ -48,5 +49,5 @@ SELECT CASE WHEN s.seen = 0 THEN 'gone' ELSE 'between passes' END AS sub_kind, s
     ),
     excused_by_times=True,
     needs=("reads", "passes"),
-    reads=("slots", "odd", "parts", "txn_p"),
+    reads=("slots", "irregular_values", "parts", "txn_p"),
 )

@@ -137,7 +137,7 @@ UNION ALL
 SELECT 'forgotten', k.p, MIN(k.start), NULL, NULL, k.epoch, l.broker, NULL
 FROM {_USED} k JOIN parts q ON q.p = k.p AND q.compacted = 0
   AND k.start < q.committed_end AND k.start < q.agreed_end
-JOIN logs_p l ON l.p = k.p AND l.log_start <= k.start AND l.log_end > k.start AND l.epochs_told = 1
+JOIN logs_p l ON l.p = k.p AND l.log_start <= k.start AND l.log_end > k.start AND l.epochs_known = 1
 LEFT JOIN epochs x ON x.p = l.p AND x.broker = l.broker AND x.epoch = k.epoch
 WHERE k.next_start > k.start AND x.p IS NULL GROUP BY k.p, k.epoch, l.broker
 UNION ALL
@@ -146,14 +146,14 @@ FROM {_TOLD} t WHERE t.offset <> t.next_start
 UNION ALL
 SELECT 'outside', h.p, MIN(CASE WHEN e.epoch = h.leader_epoch THEN h.low ELSE h.high END), NULL,
   NULL, h.leader_epoch, MIN(e.start), MIN(e.epoch)
-FROM held h JOIN parts q ON q.p = h.p AND q.final_leader = h.broker
+FROM epoch_extents h JOIN parts q ON q.p = h.p AND q.final_leader = h.broker
 JOIN epochs e ON e.p = h.p AND e.broker = h.broker
 WHERE (e.epoch = h.leader_epoch AND h.low < e.start)
   OR (e.epoch > h.leader_epoch AND h.high >= e.start)
 GROUP BY h.p, h.leader_epoch
 UNION ALL
 SELECT 'of none', h.p, h.low, NULL, NULL, h.leader_epoch, NULL, NULL
-FROM held h JOIN parts q ON q.p = h.p AND q.final_leader = h.broker AND q.compacted = 0
+FROM epoch_extents h JOIN parts q ON q.p = h.p AND q.final_leader = h.broker AND q.compacted = 0
 JOIN (SELECT b.p, b.broker, MIN(b.start) AS start FROM epochs b GROUP BY b.p, b.broker) b
   ON b.p = h.p AND b.broker = h.broker AND b.start <= h.low
 LEFT JOIN epochs e ON e.p = h.p AND e.broker = h.broker AND e.epoch = h.leader_epoch
@@ -165,6 +165,15 @@ WHERE (h.kept = 1 AND h.high_epoch > h.leader_epoch) OR h.leader_epoch > h.last_
     explain=_explain,
     tie="j.leader_epoch, j.other_off",
     needs=("logs",),
-    reads=("held", "parts", "answers", "spans", "epochs", "logs_p", "reads", "parts.spoilt_ns"),
+    reads=(
+        "epoch_extents",
+        "parts",
+        "answers",
+        "spans",
+        "epochs",
+        "logs_p",
+        "reads",
+        "parts.spoilt_ns",
+    ),
     rests_on=("logs",),
 )

@@ -15,7 +15,7 @@ _CROWDED = """
 """
 _ODD = f"""
 (SELECT l.p, l.broker, l.log_start, l.log_end {_LOGS}
- LEFT JOIN (SELECT k.p, k.broker, SUM(k.n) AS n FROM held k GROUP BY k.p, k.broker) h
+ LEFT JOIN (SELECT k.p, k.broker, SUM(k.n) AS n FROM epoch_extents k GROUP BY k.p, k.broker) h
   ON h.p = l.p AND h.broker = l.broker
  LEFT JOIN {_CROWDED} d ON d.p = l.p
  {_WHOLE} AND (COALESCE(h.n, 0) <> l.log_end - l.log_start OR d.p IS NOT NULL))
@@ -62,6 +62,6 @@ WHERE e.last_off + 1 < e.log_end""",
     ),
     tie="j.broker",
     needs=("replicas", "logs"),
-    reads=("slots", "shared", "held", "parts", "logs_p", "replicas"),
+    reads=("slots", "shared", "epoch_extents", "parts", "logs_p", "replicas"),
     rests_on=("replicas", "logs"),
 )

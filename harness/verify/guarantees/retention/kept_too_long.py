@@ -35,7 +35,7 @@ _SEGMENTS = """
    MAX(q.retention_ns) AS retention_ns, MAX(q.late_ns) AS late_ns, MAX(q.ends_ns) AS ends_ns,
    MAX(q.calm_ns) AS calm_ns
  FROM replicas r JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.partition
- WHERE r.broker = q.final_leader AND q.late_ns IS NOT NULL AND q.retention_told = 1
+ WHERE r.broker = q.final_leader AND q.late_ns IS NOT NULL AND q.retention_configured = 1
    AND (q.compacted = 0 OR q.deletes = 1) AND q.trimmed = 0 AND q.clock_moved = 0 AND q.gone = 0
    AND r.segment_base < q.active_base
  GROUP BY q.p, r.broker, r.segment_base)
@@ -106,7 +106,7 @@ FROM (SELECT q.p, r.broker, r.segment_base, SUM(r.size) AS size, MAX(r.newest_ms
 
 _EXPIRED = f"""
 FROM vals v JOIN parts q ON q.p = v.sent_p CROSS JOIN settings c
-WHERE v.sent = 1 AND v.outcome = 'ok' AND q.late_ns IS NOT NULL AND q.retention_told = 1
+WHERE v.sent = 1 AND v.outcome = 'ok' AND q.late_ns IS NOT NULL AND q.retention_configured = 1
   AND (q.compacted = 0 OR q.deletes = 1) AND q.trimmed = 0 AND q.clock_moved = 0
   AND c.wall_ns IS NOT NULL
   AND v.timestamp_ms * 1000000 - c.wall_ns + q.retention_ns + q.late_ns + {_SLACK_NS} < q.ends_ns

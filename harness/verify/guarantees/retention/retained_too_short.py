@@ -30,7 +30,7 @@ WHERE v.sent = 1 AND v.outcome = 'ok' AND v.ack_off IS NOT NULL AND v.acks <> 0 
   AND q.compacted = 1 AND q.deletes = 0 AND q.trimmed = 0 AND q.gone = 0 AND q.has_log = 1
 """
 
-_START = "CASE WHEN q.retention_told = 1 THEN q.max_start ELSE q.log_start END"
+_START = "CASE WHEN q.retention_configured = 1 THEN q.max_start ELSE q.log_start END"
 """Of any replica where deletion was asked for, else the final leader's."""
 
 _LEFT = """

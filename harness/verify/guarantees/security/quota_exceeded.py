@@ -1,7 +1,7 @@
 """Over a longer time, clients write and read no more than the quota of their client id.
 
-Judged by partition and client, in each undisturbed stretch of a quota (`rations`): records that
-were acknowledged in it, and records that were sent in it and received by the client (records
+Judged by partition and client, in each undisturbed interval of a quota (`quota_limits`): records
+that were acknowledged in it, and records that were sent in it and received by the client (records
 fetched earlier do not count). Only the size of a record's value is known, so that less is
 counted than the broker measures."""
 
@@ -14,7 +14,7 @@ from urteil.harness.verify.guarantees.base import Guarantee
 
 _WRITTEN = """
 SELECT r.n, v.sent_p AS p, COUNT(*) AS records
-FROM rations r JOIN vals v ON v.client = r.client
+FROM quota_limits r JOIN vals v ON v.client = r.client
 WHERE r.kind = 'written' AND v.sent = 1 AND v.outcome = 'ok'
   AND v.complete_ns >= r.from_ns AND v.complete_ns < r.to_ns
 GROUP BY r.n, v.sent_p
@@ -22,20 +22,20 @@ GROUP BY r.n, v.sent_p
 
 _READ = """
 SELECT r.n, v.sent_p AS p, COUNT(*) AS records
-FROM rations r JOIN reads d ON d.client = r.client JOIN vals v ON v.value_id = d.value_id
+FROM quota_limits r JOIN reads d ON d.client = r.client JOIN vals v ON v.value_id = d.value_id
 WHERE r.kind = 'read' AND v.sent = 1 AND v.invoke_ns >= r.from_ns AND d.read_ns < r.to_ns
 GROUP BY r.n, v.sent_p
 """
 
 _WANTED = """
 SELECT r.n, v.sent_p AS p
-FROM rations r JOIN vals v ON v.sent = 1
+FROM quota_limits r JOIN vals v ON v.sent = 1
   AND v.invoke_ns >= r.from_ns AND v.invoke_ns < r.to_ns
 WHERE r.kind = 'read' AND v.outcome = 'ok' AND v.complete_ns < r.to_ns
 GROUP BY r.n, v.sent_p, r.record_bytes, r.bytes HAVING COUNT(*) * r.record_bytes > r.bytes
 UNION ALL
 SELECT r.n, v.sent_p AS p
-FROM rations r JOIN vals v ON v.client = r.client
+FROM quota_limits r JOIN vals v ON v.client = r.client
 WHERE r.kind = 'written' AND v.sent = 1 AND v.invoke_ns >= r.from_ns AND v.invoke_ns < r.to_ns
 GROUP BY r.n, v.sent_p, r.record_bytes, r.bytes HAVING COUNT(*) * r.record_bytes > r.bytes
 """
@@ -77,12 +77,12 @@ GUARANTEE = Guarantee(
     violations=f"""
 SELECT r.kind AS sub_kind, h.p, CAST(NULL AS BIGINT) AS off, r.from_ns AS at_ns,
   r.to_ns AS until_ns, r.client, r.rate, r.bytes, h.records * r.record_bytes AS had
-FROM rations r JOIN ({_WRITTEN} UNION ALL {_READ}) h ON h.n = r.n
+FROM quota_limits r JOIN ({_WRITTEN} UNION ALL {_READ}) h ON h.n = r.n
 WHERE h.records * r.record_bytes > r.bytes""",
     explain=_explain,
     tie="j.client",
     compares_times=True,
     needs=("sends", "admin_ops"),
-    reads=("vals", "rations", "reads"),
+    reads=("vals", "quota_limits", "reads"),
     rests_on=("sends", "reads", "admin_ops", "clients", "faults", "states"),
 )

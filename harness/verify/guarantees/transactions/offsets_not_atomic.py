@@ -13,7 +13,7 @@ from urteil.harness.verify.guarantees.base import RECORDS, SLOT, Guarantee, plac
 from urteil.harness.verify.guarantees.transactions.torn_txn import EXCUSES
 
 INPUTS = """
-FROM stands k JOIN vals v ON v.sent_p = k.p JOIN parts q ON q.p = k.p
+FROM group_positions k JOIN vals v ON v.sent_p = k.p JOIN parts q ON q.p = k.p
 LEFT JOIN (SELECT w.source, COALESCE(t.grp, '') AS grp, MIN(w.client) AS client,
              MIN(w.txn) AS txn
            FROM vals w LEFT JOIN txn_p t
@@ -86,6 +86,6 @@ SELECT CASE WHEN w.source IS NULL THEN 'consumed' ELSE 'not consumed' END AS sub
     tie="j.value_id, j.grp",
     compares_times=True,
     needs=("txns", "sends", "commits", "commit_reads", "passes"),
-    reads=("vals", "parts", "txn_p", "stands", "parts.spoilt_ns"),
+    reads=("vals", "parts", "txn_p", "group_positions", "parts.spoilt_ns"),
     rests_on=(*RECORDS, "txns", "commits", "commit_reads"),
 )

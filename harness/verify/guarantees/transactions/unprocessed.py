@@ -95,8 +95,16 @@ SELECT 'missing', k.p, v.shown_slot % {SLOT}, v.invoke_ns, v.complete_ns, v.valu
     explain=lambda row: f"{row['value_id']} at {place(row)} was never copied to the output.",
     excused_by_times=True,
     copies_lost_elsewhere=True,
-    reads=("vals", "parts", "settings", "txn_p", "stands", "parts.spoilt_ns", "parts.trimmed"),
+    reads=(
+        "vals",
+        "parts",
+        "settings",
+        "txn_p",
+        "group_positions",
+        "parts.spoilt_ns",
+        "parts.trimmed",
+    ),
     rests_on=(*RECORDS, "txns", "commits", "commit_reads"),
-    subjects=("parts.copies", "stands"),
+    subjects=("parts.copies", "group_positions"),
     needs_whole_passes=True,
 )

@@ -66,6 +66,7 @@ class ManualFaults:
             injection.targets = fault.targets or (target,)
             injection.proof, injection.acted = proof.text, proof.acted
             injection.harm = proof.harm
+            injection.effects = fault.injected_effects()
             self._write()
             if not proof.acted:
                 raise LabFailure(f"{name} on {target} left no proof that it acted: {proof.text}")

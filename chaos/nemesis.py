@@ -12,6 +12,7 @@ from pathlib import Path
 
 from urteil.chaos.anchor_events import EventWatch
 from urteil.chaos.controls import Controls
+from urteil.chaos.effects import Effect
 from urteil.chaos.faults import FAULTS, Fault, Proof
 from urteil.chaos.node_selectors import NoTarget
 from urteil.chaos.observations import LabFailure, Link, NodeState, NotHealthy
@@ -36,6 +37,7 @@ class Injection:
     acted: bool = False
     planned: PlannedFault | None = None
     harm: str | None = None
+    effects: frozenset[Effect] = frozenset()
 
     def row(self) -> dict[str, object]:
         """The row of faults.jsonl. Lists are JSON texts, as in the evidence."""
@@ -48,6 +50,7 @@ class Injection:
             "proof": self.proof,
             "acted": self.acted,
             "harm": self.harm,
+            "effects": json.dumps(sorted(self.effects)),
         }
 
 
@@ -313,6 +316,7 @@ class Nemesis:
         injection.targets = fault.targets or (planned.arguments.target,)
         injection.proof, injection.acted = proof.text, proof.acted
         injection.harm = proof.harm
+        injection.effects = fault.injected_effects()
         heal_at = time.monotonic() + planned.duration_s
         self._active.append(_Active(fault, injection, heal_at, hold, planned.alone))
         self._write()
@@ -345,6 +349,7 @@ class Nemesis:
                 healed_ns=now_ns,
                 proof=f"never began: {why}",
                 planned=planned,
+                effects=FAULTS[planned.fault](planned.arguments).injected_effects(),
             )
         )
         self._write()

@@ -51,9 +51,7 @@ def _coordinator_options() -> str:
 
 def _section(fault: type[Fault]) -> str:
     facts = [f"Targets: {fault.selectors}", f"Proof: {fault.proves}"]
-    if effects := getattr(fault, "effects", ()):
-        names = sorted(effect.name.lower().replace("_", " ") for effect in effects)
-        facts.append(f"Effects: {', '.join(names)}")
+    facts.append(f"Effects: {codes(sorted(fault.effects))}")
     if len(fault.on_runtimes) == 1:
         facts.append(f"Runtime: {codes(fault.on_runtimes)} only")
     if len(fault.on_targets) < len(Fault.on_targets):

@@ -6,6 +6,7 @@ from urteil.harness.evidence.columns import (
     BROKER,
     BROKERS,
     COMPLETE_NS,
+    EFFECTS,
     EPOCHS,
     FOREVER_NS,
     HARM,
@@ -94,6 +95,13 @@ TABLES = (
                 "Records that it destroyed on disks: an object with `at_ns` and, by broker and "
                 "partition, the first offset and the one behind the last (null: the log's end).",
                 form=HARM,
+                may_be_missing=True,
+            ),
+            text(
+                "effects",
+                "What it did, such as `kills_nodes` or `cuts_links` (`chaos/effects.py`): a list. "
+                "Null in older runs, where the name of the fault implies it.",
+                form=EFFECTS,
                 may_be_missing=True,
             ),
         ),

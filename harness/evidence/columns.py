@@ -224,6 +224,7 @@ REPLICAS = Form("a list of brokers, or one for each partition", _is_replicas)
 EPOCHS = Form("an object of epochs and their start offsets", _is_epochs)
 HARM = Form('{"at_ns": t, "brokers": {"b1": {"topic-0": [low, high]}}}', _is_harm)
 NAMES = Form("a name, or a list of names", lambda value: isinstance(value, list), or_name=True)
+EFFECTS = Form("a list of effects", lambda value: isinstance(value, list))
 OBJECT = Form("an object", _is_object)
 
 COUNT = {"least": 0, "most": COUNT_END - 1}

@@ -121,3 +121,14 @@ def targets_of(fault: Row) -> list[str]:
     text = fault["targets"] or "[]"
     parsed: Any = json.loads(text) if text.startswith("[") else [text]
     return [str(target) for target in parsed]
+
+
+def links_of(fault: Row) -> list[tuple[str, str]]:
+    """The links among the targets of a fault, by source and destination."""
+    parts = [target.partition("->") for target in targets_of(fault)]
+    return [(source, destination) for source, arrow, destination in parts if arrow]
+
+
+def nodes_of(fault: Row) -> set[str]:
+    """The nodes among the targets of a fault, and the ends of its links."""
+    return {end for target in targets_of(fault) for end in target.split("->")}

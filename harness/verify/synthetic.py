@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from urteil.chaos.faults.process.crash import Crash
 from urteil.harness.evidence.schema import SCHEMAS
 from urteil.harness.scenario import (
     ClusterSpec,
@@ -87,7 +88,7 @@ def scenario(shape: Shape, **changes: Any) -> Scenario:
             acks=shape.acks,
             idempotent=shape.idempotent,
         ),
-        "faults": (FaultSpec(fault="crash", target="b1", at_s=15.0, duration_s=8.0),),
+        "faults": (FaultSpec(fault=Crash.name, target="b1", at_s=15.0, duration_s=8.0),),
         "guarantees": ("lost_write",),
         "survives": True,
     }
@@ -261,7 +262,7 @@ def small_tables(shape: Shape) -> dict[str, list[dict[str, Any]]]:
         ],
         "faults": [
             {
-                "fault": "crash",
+                "fault": Crash.name,
                 "targets": '["b1"]',
                 "begin_ns": CRASH_NS,
                 "end_ns": HEALED_NS,

@@ -196,7 +196,8 @@ class PaperCluster:
         return self._become("kill", node, NodeState.DEAD)
 
     def stop(self, node: str, *, deadline_s: float = 30.0) -> NodeStatus:
-        return self._become("stop", node, NodeState.DEAD)
+        ended = self._become("stop", node, NodeState.DEAD)
+        return replace(ended, exit_code=None if ended.exit_code is None else 0)
 
     def start(self, node: str, *, deadline_s: float = 60.0) -> NodeStatus:
         if self.states[node] is NodeState.DEAD:

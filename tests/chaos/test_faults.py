@@ -9,6 +9,7 @@ import pytest
 
 from tests.chaos.paper import VIEW, PaperCluster
 from tests.waiting import until
+from urteil.chaos.effects import Effect
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.faults import FAULTS, Fault
 from urteil.chaos.faults.base import clock_fault
@@ -366,3 +367,37 @@ def test_node_that_another_fault_killed_is_not_restarted(name: str) -> None:
 def test_external_cluster_rejects_quotas() -> None:
     """They are for its other clients too, and nobody takes them away when the lab is killed."""
     assert FAULTS["quota"].unsupported_reason(runtime="", target="external:theirs.toml")
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_fault_has_effects(name: str) -> None:
+    fault = FAULTS[name]
+    assert fault.effects
+    injected = fault(arguments(sample_target(name))).injected_effects()
+    assert injected
+    assert injected <= fault.effects | {Effect.KILLS_NODES}
+
+
+def test_shutdown_that_ends_by_sigkill_kills_its_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = PaperCluster()
+    for name in ("shutdown", "rolling_restart"):
+        fault = FAULTS[name](arguments("b1"))
+        fault.begin(cluster)
+        assert Effect.STOPS_NODES in fault.injected_effects()
+        fault.heal(cluster)
+    monkeypatch.setattr(cluster, "stop", cluster.kill)
+    for name in ("shutdown", "rolling_restart"):
+        fault = FAULTS[name](arguments("b1"))
+        fault.begin(cluster)
+        assert Effect.STOPS_NODES not in fault.injected_effects()
+        assert Effect.KILLS_NODES in fault.injected_effects()
+        fault.heal(cluster)
+
+
+def test_effects_depend_on_options() -> None:
+    def effects(name: str, **options: str | float | bool) -> frozenset[Effect]:
+        return FAULTS[name](arguments("b1", **options)).injected_effects()
+
+    assert effects("rolling_restart", kill=True) == {Effect.KILLS_NODES, Effect.RESTARTS_NODES}
+    assert effects("limit", memory_mb=64) == {Effect.LIMITS_MEMORY}
+    assert effects("segment_damaged", up=True, repair=False) == {Effect.DAMAGES_FILES}

@@ -11,8 +11,8 @@ from urteil.cli.options import json_option
 
 Row = dict[str, str]
 DETAILS = (
-    "promise", "family", "selectors", "clients", "judged by", "libraries", "options", "values",
-    "default", "proof", "expiry", "runtimes", "targets",
+    "promise", "family", "effects", "selectors", "clients", "judged by", "libraries", "options",
+    "values", "default", "proof", "expiry", "runtimes", "targets",
 )  # fmt: skip
 
 
@@ -30,6 +30,7 @@ def _faults() -> list[Row]:
             "name": name,
             "about": fault.about,
             "family": fault.family,
+            "effects": ", ".join(sorted(fault.effects)),
             "selectors": fault.selectors,
             "options": "; ".join(f"{name}: {option}" for name, option in fault.options.items()),
             "proof": fault.proves,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from urteil.chaos.controls import Controls
+from urteil.chaos.effects import Effect
 from urteil.chaos.fault_options import whole_number
 from urteil.chaos.faults.base.fault import Proof
 from urteil.chaos.faults.base.topic_fault import TopicFault
@@ -13,6 +14,7 @@ class AddPartitions(TopicFault):
 
     name = "add_partitions"
     about = "add partitions to a topic under load"
+    effects = frozenset({Effect.ADDS_PARTITIONS})
     proves = "the number of partitions in ZooKeeper before and after, all of them with a leader"
     by: int = whole_number(2, "number of new partitions", least=1, most=1000)
 

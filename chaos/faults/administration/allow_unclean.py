@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from urteil.chaos.controls import Controls
+from urteil.chaos.effects import Effect
 from urteil.chaos.fault_options import number
 from urteil.chaos.faults.administration.elect_unclean import LEADERLESS_S
 from urteil.chaos.faults.base.fault import Proof
@@ -19,6 +20,7 @@ class AllowUnclean(SettingFault):
     name = "allow_unclean"
     listed_after = "elect_unclean"
     about = "allow unclean elections for a topic while a partition has no leader"
+    effects = frozenset({Effect.ALLOWS_UNCLEAN_ELECTIONS})
     sample = ""
     leaderless_s: float = number(
         LEADERLESS_S, "time to wait for a partition without a leader", unit="s", least=0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from urteil.chaos.controls import Controls
+from urteil.chaos.effects import Effect
 from urteil.chaos.fault_options import flag, number
 from urteil.chaos.faults.base.fault import Proof
 from urteil.chaos.faults.base.topic_fault import TopicFault
@@ -16,6 +17,7 @@ class DeleteRecords(TopicFault):
 
     name = "delete_records"
     about = "delete the older records of every partition (DeleteRecords), and again at healing"
+    effects = frozenset({Effect.DELETES_RECORDS})
     proves = "the log start offsets before and after"
     share: float = number(0.5, "share of each partition's records to delete", least=0, most=1)
     once: bool = flag("do not delete again at healing")

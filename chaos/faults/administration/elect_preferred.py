@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from urteil.chaos.admin_controls import Replicas
 from urteil.chaos.controls import Controls
+from urteil.chaos.effects import Effect
 from urteil.chaos.faults.base.fault import Proof
 from urteil.chaos.faults.base.topic_fault import TopicFault
 from urteil.chaos.waiting import until
@@ -19,6 +20,7 @@ class ElectPreferred(TopicFault):
 
     name = "elect_preferred"
     about = "rotate a topic's replicas and elect the preferred leaders; undo both at healing"
+    effects = frozenset({Effect.MOVES_LEADERS})
     proves = "the leaders of the partitions in ZooKeeper before and after"
     _first: Replicas | None = None
 

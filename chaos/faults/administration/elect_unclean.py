@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from urteil.chaos.controls import Controls
+from urteil.chaos.effects import Effect
 from urteil.chaos.fault_options import number
 from urteil.chaos.faults.base.fault import Proof
 from urteil.chaos.faults.base.topic_fault import TopicFault
@@ -22,6 +23,7 @@ class ElectUnclean(TopicFault):
 
     name = "elect_unclean"
     about = "run an unclean election for a partition without a leader"
+    effects = frozenset({Effect.ELECTS_UNCLEANLY})
     proves = "a leader that was not in the ISR in ZooKeeper"
     sample = ""
     leaderless_s: float = number(

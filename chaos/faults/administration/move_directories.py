@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from urteil.chaos.admin_controls import Directories
 from urteil.chaos.controls import Controls
+from urteil.chaos.effects import Effect
 from urteil.chaos.faults.base.fault import Proof
 from urteil.chaos.faults.base.topic_fault import TopicFault
 from urteil.chaos.node_selectors import NoTarget
@@ -15,6 +16,7 @@ class MoveDirectories(TopicFault):
 
     name = "move_directories"
     about = "move a topic's replicas to other log directories of their brokers, and back at healing"
+    effects = frozenset({Effect.MOVES_LOGS})
     proves = "the log directories that brokers report before and after"
     _first: Directories | None = None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from urteil.chaos.controls import Controls
+from urteil.chaos.effects import Effect
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.fault_options import number
 from urteil.chaos.faults.base.fault import Fault, Proof
@@ -21,6 +22,7 @@ class Quota(Fault):
 
     name = "quota"
     about = "limit the bytes a second that clients may write to or read from each broker"
+    effects = frozenset({Effect.SETS_QUOTAS})
     proves = "the quotas of the client id in ZooKeeper before and after"
     selectors = "clients (all that have no quota of their own), or a client id: p1, c1"
     producer_byte_rate: float | None = number(

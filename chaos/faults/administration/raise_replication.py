@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from urteil.chaos.admin_controls import Replicas
 from urteil.chaos.controls import Controls
+from urteil.chaos.effects import Effect
 from urteil.chaos.fault_options import number
 from urteil.chaos.faults.base.fault import Proof
 from urteil.chaos.faults.base.topic_fault import TopicFault
@@ -17,6 +18,7 @@ class RaiseReplication(TopicFault):
 
     name = "raise_replication"
     about = "raise the replication factor of a topic by reassignment; restore it at healing"
+    effects = frozenset({Effect.MOVES_REPLICAS})
     proves = "the number of in-sync replicas of each partition in ZooKeeper before and after"
     deadline_s: float = number(60.0, "time for each step", unit="s", least=0)
     _first: Replicas | None = None

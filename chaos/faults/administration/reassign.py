@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from urteil.chaos.admin_controls import Replicas
 from urteil.chaos.controls import Controls
+from urteil.chaos.effects import Effect
 from urteil.chaos.fault_options import flag, number
 from urteil.chaos.faults.base.fault import Proof
 from urteil.chaos.faults.base.topic_fault import TopicFault
@@ -19,6 +20,7 @@ class Reassign(TopicFault):
 
     name = "reassign"
     about = "move the replicas of a topic to other brokers; healing waits for the end"
+    effects = frozenset({Effect.MOVES_REPLICAS})
     proves = "the replicas of each partition in ZooKeeper before and after"
     deadline_s: float = number(60.0, "time until its end", unit="s", least=0)
     cancel: bool = flag("cancel it at healing")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from urteil.chaos.controls import Controls
+from urteil.chaos.effects import Effect
 from urteil.chaos.faults.base.fault import Proof, describe_stopped_nodes
 from urteil.chaos.faults.base.topic_fault import TopicFault
 from urteil.chaos.waiting import until
@@ -19,6 +20,7 @@ class RecreateTopic(TopicFault):
 
     name = "recreate_topic"
     about = "delete a topic while a replica is down; create it again when the replica is back"
+    effects = frozenset({Effect.DELETES_TOPICS, Effect.KILLS_NODES})
     selectors = "anything: the fault creates its own topic"
     proves = (
         "the deletion is pending in ZooKeeper while the replica is down; the ids of both topics"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
+from urteil.chaos.effects import Effect
 from urteil.chaos.faults.base.broker_drain import FormerReplicas, count_in_sync, drain, reassign
 from urteil.chaos.faults.base.fault import Fault, Proof, describe_stopped_nodes
 from urteil.chaos.observations import NodeState
@@ -15,6 +16,7 @@ class RemoveBroker(Fault):
 
     name = "remove_broker"
     about = "move all replicas off a broker and stop it; start it and restore them at healing"
+    effects = frozenset({Effect.STOPS_NODES, Effect.MOVES_REPLICAS})
     proves = "no partition in ZooKeeper has a replica on the broker, and its process ended"
     sample = "controller"
     expiry_s = 600.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from urteil.chaos.effects import Effect
 from urteil.chaos.fault_options import whole_number
 from urteil.chaos.faults.base.topic_fault import SettingFault
 
@@ -14,6 +15,7 @@ class Retention(SettingFault):
 
     name = "retention"
     about = "shorten retention.ms and segment.ms of a topic; restore them at healing"
+    effects = frozenset({Effect.SHORTENS_RETENTION})
     retention_ms: int = whole_number(2000, "the value during the fault", name="retention.ms")
     segment_ms: int = whole_number(1000, "the value during the fault", name="segment.ms")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from urteil.chaos.controls import Controls
+from urteil.chaos.effects import Effect
 from urteil.chaos.fault_options import whole_number
 from urteil.chaos.faults.base.fault import Proof
 from urteil.chaos.faults.base.topic_fault import TopicFault
@@ -17,6 +18,7 @@ class TopicChurn(TopicFault):
 
     name = "topic_churn"
     about = "create and delete topics while clients use other topics"
+    effects = frozenset({Effect.DELETES_TOPICS})
     selectors = "anything: the fault creates its own topics"
     proves = "the ids of the topics in ZooKeeper; those deleted are gone"
     count: int = whole_number(4, "number of topics to create", least=1, most=1000)

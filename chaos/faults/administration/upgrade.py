@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
+from urteil.chaos.effects import Effect
 from urteil.chaos.fault_options import number
 from urteil.chaos.faults.base.fault import Fault, Proof, describe_stopped_nodes
 from urteil.chaos.faults.base.topic_fault import OWN_CLUSTER
@@ -18,6 +19,7 @@ class Upgrade(Fault):
 
     name = "upgrade"
     about = "rolling upgrade of all brokers from the previous release, in two steps"
+    effects = frozenset({Effect.STOPS_NODES, Effect.RESTARTS_NODES, Effect.CHANGES_RELEASE})
     proves = "every process id ended, and the release of every broker before and after"
     sample = ""
     expiry_s = 1800.0

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
+from urteil.chaos.effects import Effect
 from urteil.chaos.faults.base.fault import KAFKA, MIX, PROCESS, URTEIL, Fault, Proof, run_on_all
 from urteil.chaos.waiting import until
 
@@ -20,6 +21,7 @@ class ClockFault(Fault):
     The cluster must have been started with `ClusterSpec(own_clocks=True)`.
     """
 
+    effects = frozenset({Effect.MOVES_CLOCKS})
     proves = "how far the broker's LogAppendTime is ahead of the lab's clock"
     on_runtimes: ClassVar[tuple[str, ...]] = (PROCESS,)
     on_targets: ClassVar[tuple[str, ...]] = (URTEIL, KAFKA, MIX)

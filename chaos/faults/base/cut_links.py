@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from urteil.chaos.controls import Controls
+from urteil.chaos.effects import Effect
 from urteil.chaos.fault_options import flag
 from urteil.chaos.faults.base.fault import (
     Fault,
@@ -75,6 +76,7 @@ def _sentence(before: Probe, after: Probe) -> str:
 class CutLinks(Fault):
     """A fault whose whole effect is a set of cut links."""
 
+    effects = frozenset({Effect.CUTS_LINKS})
     proves = "a probe through each link, answered before, silent after, answered again once healed"
     close: bool = CLOSE
     answers_only: bool = False

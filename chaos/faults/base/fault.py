@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import itertools
+import signal
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import ClassVar, TypeVar
 
 from urteil.chaos.controls import Controls
+from urteil.chaos.effects import Effect
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.fault_options import COORDINATOR_OPTIONS, FaultOption, Option
-from urteil.chaos.observations import Link, NodeState, Probe
+from urteil.chaos.observations import Link, NodeState, NodeStatus, Probe
 
 T = TypeVar("T")
 
@@ -52,6 +54,8 @@ class Fault:
     - options: an attribute for each, declared by `fault_options`: `self.delay_ms` is the value with
       which this injection was made. `options` has the declarations by name, also those of base
       classes. COORDINATOR_OPTIONS are options of every fault; any other one is a ValueError.
+    - `effects`: what the fault does, for judging. `injected_effects` differs where options decide,
+      or where `begin` saw another effect.
     - `proves`: the observation that shows that the fault acted. `begin` measures it before and
       after. A fault without effect returns `Proof(acted=False)`. The text of the proof holds the
       measured values.
@@ -75,6 +79,7 @@ class Fault:
     name: ClassVar[str]
     about: ClassVar[str]
     family: ClassVar[str]
+    effects: ClassVar[frozenset[Effect]]
     listed_after: ClassVar[str] = ""
     proves: ClassVar[str]
     selectors: ClassVar[str] = "a role or a node"
@@ -127,6 +132,10 @@ class Fault:
         """Act, and prove it. LabFailure if the lab cannot act."""
         raise NotImplementedError
 
+    def injected_effects(self) -> frozenset[Effect]:
+        """The effects of this injection. Called after `begin`."""
+        return self.effects
+
     def voided_promises(self) -> frozenset[str]:
         """The promises of safe settings that the fault voids with these arguments.
 
@@ -170,6 +179,11 @@ def run_on_all(action: Callable[[str], T], nodes: Sequence[str]) -> list[T]:
         return [action(node) for node in nodes]
     with ThreadPoolExecutor(len(nodes)) as pool:
         return list(pool.map(action, nodes))
+
+
+def was_killed(status: NodeStatus) -> bool:
+    """Whether SIGKILL ended the process: also a controlled shutdown that took too long."""
+    return status.exit_code in (-signal.SIGKILL, 128 + signal.SIGKILL)
 
 
 def describe_stopped_nodes(controls: Controls, nodes: Sequence[str]) -> str:

@@ -6,6 +6,7 @@ import signal
 
 from urteil.chaos.client_selectors import SELECTORS, select_clients
 from urteil.chaos.controls import Controls
+from urteil.chaos.effects import Effect
 from urteil.chaos.fault_options import flag
 from urteil.chaos.faults.base.fault import Fault, Proof
 from urteil.chaos.observations import NodeState
@@ -17,6 +18,7 @@ class KillClient(Fault):
 
     name = "kill_client"
     about = "kill a producer, a reader or a group member; its next session starts at healing"
+    effects = frozenset({Effect.KILLS_CLIENTS})
     proves = "the process id is gone; after healing the client's next session runs"
     selectors = SELECTORS
     for_good: bool = flag("start no next session")

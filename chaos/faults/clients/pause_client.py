@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from urteil.chaos.client_selectors import SELECTORS, select_clients
 from urteil.chaos.controls import Controls
+from urteil.chaos.effects import Effect
 from urteil.chaos.faults.base.fault import Fault, Proof
 from urteil.chaos.node_selectors import NoTarget
 from urteil.chaos.observations import NodeState
@@ -16,6 +17,7 @@ class PauseClient(Fault):
     name = "pause_client"
     listed_after = "ring"
     about = "SIGSTOP of a producer, a reader or a group member, SIGCONT at healing"
+    effects = frozenset({Effect.PAUSES_CLIENTS})
     proves = "the process state that the kernel reports"
     selectors = SELECTORS
     sample = ""

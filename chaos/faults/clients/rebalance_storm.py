@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 from urteil.chaos.controls import ClientControls, Controls
+from urteil.chaos.effects import Effect
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.fault_options import number
 from urteil.chaos.faults.base.fault import Fault, Proof
@@ -22,6 +23,7 @@ class RebalanceStorm(Fault):
     name = "rebalance_storm"
     listed_after = "ring"
     about = "let group members join and leave in turn until healing"
+    effects = frozenset({Effect.CHANGES_MEMBERS})
     proves = "the first new member got partitions; the number of members that joined and left"
     selectors = "the workload's group; the target is ignored"
     every_ms: float = number(500, "time from a departure to the next join", unit="ms", least=0)

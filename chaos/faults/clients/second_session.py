@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from urteil.chaos.client_selectors import SELECTORS, select_clients
 from urteil.chaos.controls import Controls
+from urteil.chaos.effects import Effect
 from urteil.chaos.faults.base.fault import Fault, Proof
 from urteil.chaos.observations import NodeState
 
@@ -14,6 +15,7 @@ class SecondSession(Fault):
 
     name = "second_session"
     about = "start a client's next session beside it, with the same transactional id"
+    effects = frozenset({Effect.DOUBLES_CLIENTS})
     proves = "both processes exist, and the new one runs"
     selectors = SELECTORS
     sample = ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from urteil.chaos.client_selectors import select_clients
 from urteil.chaos.controls import ClientControls, Controls
+from urteil.chaos.effects import Effect
 from urteil.chaos.faults.base.fault import Fault, Proof
 from urteil.chaos.waiting import until
 
@@ -18,6 +19,7 @@ class SlowPoll(Fault):
     name = "slow_poll"
     listed_after = "topic_churn"
     about = "a group member stops polling but not its heartbeats, and polls again at healing"
+    effects = frozenset({Effect.STOPS_POLLS})
     proves = f"the member's journal did not grow for {IDLE_S:g} s"
     selectors = "member (one, by the seed), members, a client"
     sample = ""

@@ -6,6 +6,7 @@ import math
 
 from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
+from urteil.chaos.effects import Effect
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.fault_options import number, whole_number
 from urteil.chaos.faults.base.fault import (
@@ -31,6 +32,7 @@ class Limit(Fault):
 
     name = "limit"
     about = "limit the processor time and memory of a node's container while it runs"
+    effects = frozenset({Effect.STARVES_NODES, Effect.LIMITS_MEMORY})
     proves = "the limits that the container engine reports before, during and after the fault"
     on_runtimes = (DOCKER,)
     on_targets = (URTEIL, KAFKA, MIX)
@@ -54,6 +56,10 @@ class Limit(Fault):
             raise ValueError(f"cpus={self.cpus} is not between 0.01 and 1024")
         if self.memory_mb is not None and self.memory_mb < 16:
             raise ValueError(f"memory_mb={self.memory_mb} is below 16")
+
+    def injected_effects(self) -> frozenset[Effect]:
+        limits = {Effect.STARVES_NODES: self.cpus, Effect.LIMITS_MEMORY: self.memory_mb}
+        return frozenset(effect for effect, limit in limits.items() if limit is not None)
 
     def begin(self, controls: Controls) -> Proof:
         boxes = controls.containers

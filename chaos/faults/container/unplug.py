@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
+from urteil.chaos.effects import Effect
 from urteil.chaos.faults.base.cut_links import prove_silence
 from urteil.chaos.faults.base.fault import (
     DOCKER,
@@ -26,6 +27,7 @@ class Unplug(Fault):
 
     name = "unplug"
     about = "disconnect a node's container from the data network; reconnect it at healing"
+    effects = frozenset({Effect.CUTS_LINKS, Effect.UNPLUGS_NODES})
     proves = (
         "probes through all its links, answered before, silent after, answered again at the end"
     )

@@ -7,6 +7,7 @@ import time
 
 from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
+from urteil.chaos.effects import Effect
 from urteil.chaos.faults.base.fault import (
     KAFKA,
     MIX,
@@ -29,6 +30,7 @@ class DiskEmptied(Fault):
 
     name = "disk_emptied"
     about = "kill a broker and empty its disks; start it at healing"
+    effects = frozenset({Effect.KILLS_NODES, Effect.EMPTIES_DISKS})
     proves = "process ids that are gone, empty folders, and the number of lost logs"
     on_targets = (URTEIL, KAFKA, MIX)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
+from urteil.chaos.effects import Effect
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.fault_options import whole_number
 from urteil.chaos.faults.base.live_disk_fault import LiveDiskFault
@@ -25,6 +26,7 @@ class DiskFull(LiveDiskFault):
 
     name = "disk_full"
     about = "no file of the broker can grow beyond its largest log: the next append fails"
+    effects = frozenset({Effect.FILLS_DISKS})
     proves = "the file size limit that the kernel keeps for the process, and the largest log"
     room_bytes: int = whole_number(0, "bytes that the largest log may still grow", least=0)
 

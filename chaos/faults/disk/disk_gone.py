@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from urteil.chaos.controls import Controls
+from urteil.chaos.effects import Effect
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.fault_options import whole_number
 from urteil.chaos.faults.base.live_disk_fault import LiveDiskFault
@@ -22,6 +23,7 @@ class DiskGone(LiveDiskFault):
 
     name = "disk_gone"
     about = "remove a log directory of a broker until healing, as an unmount or a disk failure does"
+    effects = frozenset({Effect.REMOVES_DISKS})
     proves = "the folder does not exist; how many logs it held"
     disk: int | None = whole_number(
         None,

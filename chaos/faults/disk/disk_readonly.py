@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from urteil.chaos.controls import Controls
+from urteil.chaos.effects import Effect
 from urteil.chaos.faults.base.live_disk_fault import LiveDiskFault
 
 
@@ -15,6 +16,7 @@ class DiskReadonly(LiveDiskFault):
 
     name = "disk_readonly"
     about = "make the broker's log directories read-only: it can open no file for writing"
+    effects = frozenset({Effect.LOCKS_DISKS})
     proves = "the mount options that the kernel reports for the process"
 
     def damage_disk(self, controls: Controls, node: str) -> tuple[bool, str]:

@@ -8,6 +8,7 @@ from random import Random
 
 from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
+from urteil.chaos.effects import Effect
 from urteil.chaos.faults.base.fault import (
     KAFKA,
     MIX,
@@ -30,6 +31,7 @@ class PowerCut(Fault):
 
     name = "power_cut"
     about = "kill a broker, then cut or zero the unflushed end of each of its logs"
+    effects = frozenset({Effect.KILLS_NODES, Effect.LOSES_WRITES})
     proves = "process ids that are gone; the number of bytes and logs lost, and the offsets"
     on_targets = (URTEIL, KAFKA, MIX)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
+from urteil.chaos.effects import Effect
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.fault_options import flag, text
 from urteil.chaos.faults.base.fault import KAFKA, MIX, URTEIL, Fault, Proof, describe_stopped_nodes
@@ -38,6 +39,7 @@ class SegmentDamaged(Fault):
 
     name = "segment_damaged"
     about = "flip a bit in, or cut, a closed segment of one replica, with the broker down or up"
+    effects = frozenset({Effect.KILLS_NODES, Effect.DAMAGES_FILES})
     proves = "the file, the byte and the offsets of the batch, whose checksum does not match"
     on_targets = (URTEIL, KAFKA, MIX)
     sample = ""
@@ -51,6 +53,11 @@ class SegmentDamaged(Fault):
         super().__init__(arguments)
         self.how = self.how or (BIT if self.up else arguments.random().choice((BIT, CUT)))
         self.folder = f"{arguments.topic}-{arguments.partition}"
+
+    def injected_effects(self) -> frozenset[Effect]:
+        if self.up and not self.repair:
+            return frozenset({Effect.DAMAGES_FILES})
+        return self.effects
 
     def begin(self, controls: Controls) -> Proof:
         (node,) = self.targets = tuple(node_selectors.select_nodes(controls, self.arguments)[:1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from urteil.chaos.controls import Controls
+from urteil.chaos.effects import Effect
 from urteil.chaos.fault_options import whole_number
 from urteil.chaos.faults.base.degraded_links import DegradedLinks
 from urteil.chaos.observations import Transfer
@@ -16,6 +17,7 @@ class Bandwidth(DegradedLinks):
 
     name = "bandwidth"
     about = "limit the bandwidth of every connection, each way"
+    effects = frozenset({Effect.SLOWS_LINKS})
     proves = "throughput of responses, measured before and after"
     rate_kb_per_s: int = whole_number(
         20, "bandwidth of a connection (to cut it, use partition)", unit="KB/s", least=1

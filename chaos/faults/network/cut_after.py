@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from urteil.chaos.controls import Controls
+from urteil.chaos.effects import Effect
 from urteil.chaos.fault_options import flag, whole_number
 from urteil.chaos.faults.base.degraded_links import DegradedLinks
 from urteil.chaos.link_transfers import SMALLEST_REQUEST
@@ -17,6 +18,7 @@ class CutAfter(DegradedLinks):
 
     name = "cut_after"
     about = "cut every connection after a number of bytes, in the middle of a request or a response"
+    effects = frozenset({Effect.BREAKS_CONNECTIONS})
     proves = "bytes that a transfer carried before the cut, compared to a complete one"
     bytes: int = whole_number(5013, "bytes that a connection carries", least=25, most=500_000)
     answers_only: bool = flag("count the bytes of responses instead of requests")

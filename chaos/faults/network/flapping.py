@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from itertools import cycle
 
 from urteil.chaos.controls import Controls
+from urteil.chaos.effects import Effect
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.fault_options import number
 from urteil.chaos.faults.base.cut_links import CLOSE, cut_and_prove, describe_answers
@@ -21,6 +22,7 @@ class Flapping(Fault):
 
     name = "flapping"
     about = "cut and restore links again and again, at moments that the seed decides"
+    effects = frozenset({Effect.CUTS_LINKS, Effect.REPEATS})
     proves = "a probe through each link without response at the first cut; the number of cuts"
     selectors = "all, a role, a node (their links with all nodes), or a pair left<->right"
     sample = "follower<->leader"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from urteil.chaos.controls import Controls
+from urteil.chaos.effects import Effect
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.fault_options import whole_number
 from urteil.chaos.faults.base.degraded_links import CLIENTS, SHOWN_S, select_fault_links
@@ -23,6 +24,7 @@ class Latency(Fault):
 
     name = "latency"
     about = "delay with jitter on the links among all nodes, or of one node, or of a pair"
+    effects = frozenset({Effect.SLOWS_LINKS})
     proves = "round trips longer than before by most of the delay"
     sample = "follower"
     selectors = "all, a role, a node, or a pair left->right"

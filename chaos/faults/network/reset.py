@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from urteil.chaos.controls import Controls
+from urteil.chaos.effects import Effect
 from urteil.chaos.fault_options import flag, whole_number
 from urteil.chaos.faults.base.degraded_links import DegradedLinks
 from urteil.chaos.observations import DOWNSTREAM, UPSTREAM, Transfer
@@ -13,6 +14,7 @@ class Reset(DegradedLinks):
 
     name = "reset"
     about = "reset connections when requests arrive, or when responses return"
+    effects = frozenset({Effect.BREAKS_CONNECTIONS})
     proves = "a transfer through each link, complete before and reset after"
     after_ms: int = whole_number(0, "time after the data arrived", unit="ms", least=0, most=4_000)
     answers_only: bool = flag("requests are served; their responses reset the connection")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from urteil.chaos.controls import Controls
+from urteil.chaos.effects import Effect
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.fault_options import whole_number
 from urteil.chaos.faults.base.degraded_links import DegradedLinks
@@ -14,6 +15,7 @@ class Slices(DegradedLinks):
 
     name = "slices"
     about = "split requests and responses into small slices with a pause between them"
+    effects = frozenset({Effect.SLOWS_LINKS})
     proves = "the number of pieces of one response, and the largest of them, before and after"
     bytes: int = whole_number(60, "average size of a slice", least=2, most=100_000)
     variation_bytes: int = whole_number(

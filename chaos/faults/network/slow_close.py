@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from urteil.chaos.controls import Controls
+from urteil.chaos.effects import Effect
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.fault_options import whole_number
 from urteil.chaos.faults.base.degraded_links import DegradedLinks
@@ -14,6 +15,7 @@ class SlowClose(DegradedLinks):
 
     name = "slow_close"
     about = "delay the close of connections: the other side sees it late"
+    effects = frozenset({Effect.SLOWS_LINKS})
     dst_closes = True
     proves = "milliseconds from one side's close to the other side's, before and after"
     delay_ms: int = whole_number(

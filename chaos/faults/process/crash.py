@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.base.fault import Fault, Proof, describe_stopped_nodes, run_on_all
+from urteil.chaos.effects import Effect
+from urteil.chaos.faults.base.fault import (
+    Fault,
+    Proof,
+    describe_stopped_nodes,
+    run_on_all,
+    was_killed,
+)
 from urteil.chaos.observations import NodeState, NodeStatus
 
 
@@ -13,8 +20,11 @@ class Crash(Fault):
 
     name = "crash"
     about = "SIGKILL of a node, started again at healing"
+    effects = frozenset({Effect.KILLS_NODES})
     proves = "the process id is gone; after healing the node serves under another"
     ended_as = "gone"
+
+    killed = False
 
     def end(self, controls: Controls, node: str) -> NodeStatus:
         """Ends one node, as this fault does."""
@@ -25,6 +35,7 @@ class Crash(Fault):
         pids = {node: controls.status(node).pid for node in victims}
         after = run_on_all(lambda node: self.end(controls, node), victims)
         dead = [status for status in after if status.state is NodeState.DEAD]
+        self.killed = any(map(was_killed, dead))
         ends = [f"{s.node}: pid {pids[s.node]} {self.ended_as}, exit {s.exit_code}" for s in dead]
         return Proof(acted=bool(dead) and len(dead) == len(victims), text=", ".join(ends))
 

@@ -7,6 +7,7 @@ from itertools import cycle
 
 from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
+from urteil.chaos.effects import Effect
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.fault_options import number
 from urteil.chaos.faults.base.fault import Fault, Proof, describe_stopped_nodes, run_on_all
@@ -20,6 +21,7 @@ class CrashLoop(Fault):
 
     name = "crash_loop"
     about = "kill and start a node again and again, at moments that the seed decides"
+    effects = frozenset({Effect.KILLS_NODES, Effect.REPEATS})
     sample_s = 4.0
     proves = "process ids that are gone, and the number of restarts"
     lowest_ms: float = number(

@@ -6,6 +6,7 @@ from functools import partial
 
 from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
+from urteil.chaos.effects import Effect
 from urteil.chaos.fault_options import text
 from urteil.chaos.faults.base.fault import Fault, Proof, describe_stopped_nodes
 from urteil.chaos.waiting import until
@@ -23,6 +24,7 @@ class LateCommand(Fault):
 
     name = "late_command"
     about = "restart a broker, then deliver a controller's request from before the restart"
+    effects = frozenset({Effect.STOPS_NODES, Effect.RESTARTS_NODES, Effect.SENDS_LATE_REQUESTS})
     proves = "another process id serves, and its response to the request"
     command: str = text(
         UPDATE_METADATA, "the late request", choices=(UPDATE_METADATA, STOP_REPLICA)

@@ -6,6 +6,7 @@ import time
 
 from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
+from urteil.chaos.effects import Effect
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.faults.base.cut_links import PROBE_S, describe_answers, prove_silence
 from urteil.chaos.faults.base.fault import (
@@ -35,6 +36,7 @@ class OutOfDescriptors(Fault):
 
     name = "out_of_descriptors"
     about = "lower a node's limit of open files below those in use: it can open no file or socket"
+    effects = frozenset({Effect.EXHAUSTS_DESCRIPTORS})
     proves = "a new connection, answered before and not after; open descriptors and their limit"
     on_targets = (URTEIL, KAFKA, MIX)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
+from urteil.chaos.effects import Effect
 from urteil.chaos.faults.base.fault import Fault, Proof, describe_stopped_nodes, run_on_all
 from urteil.chaos.observations import NodeState
 
@@ -13,6 +14,7 @@ class Pause(Fault):
 
     name = "pause"
     about = "SIGSTOP of a node, SIGCONT at healing"
+    effects = frozenset({Effect.PAUSES_NODES})
     proves = "the kernel reports the process as stopped; after healing as running"
 
     def begin(self, controls: Controls) -> Proof:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
+from urteil.chaos.effects import Effect
 from urteil.chaos.fault_options import flag, number
-from urteil.chaos.faults.base.fault import Fault, Proof, describe_stopped_nodes
+from urteil.chaos.faults.base.fault import Fault, Proof, describe_stopped_nodes, was_killed
 
 
 class RollingRestart(Fault):
@@ -13,6 +14,7 @@ class RollingRestart(Fault):
 
     name = "rolling_restart"
     about = "restart brokers one by one, and wait for full ISRs in between"
+    effects = frozenset({Effect.STOPS_NODES, Effect.RESTARTS_NODES})
     proves = "every process id ended, and a new one serves"
     sample = "controller"
     expiry_s = 600.0
@@ -21,12 +23,19 @@ class RollingRestart(Fault):
         60.0, "time for the cluster to be healthy before the next restart", unit="s", least=0
     )
 
+    killed = False
+
+    def injected_effects(self) -> frozenset[Effect]:
+        end = Effect.KILLS_NODES if self.kill or self.killed else Effect.STOPS_NODES
+        return frozenset({end, Effect.RESTARTS_NODES})
+
     def begin(self, controls: Controls) -> Proof:
         self.targets = tuple(node_selectors.select_running(controls, self.arguments))
         texts, acted = [], True
         for node in self.targets:
             old = controls.status(node).pid
             ended = controls.kill(node) if self.kill else controls.stop(node)
+            self.killed |= was_killed(ended)
             new = controls.start(node).pid
             acted = acted and new != old
             texts.append(f"{node}: pid {old} ended, exit {ended.exit_code}, now {new}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from urteil.chaos.controls import Controls
+from urteil.chaos.effects import Effect
 from urteil.chaos.faults.base.fault import KAFKA, MIX, URTEIL, Fault, Proof
 from urteil.chaos.observations import ControllerTerm
 from urteil.chaos.waiting import until
@@ -19,6 +20,7 @@ class ControllerDeleted(Fault):
 
     name = "controller_deleted"
     about = "delete /controller: the controller must resign, and another election follows"
+    effects = frozenset({Effect.DEPOSES_CONTROLLER})
     proves = "a later transaction created /controller after the deletion"
     selectors = "controller"
     on_targets = (URTEIL, KAFKA, MIX)

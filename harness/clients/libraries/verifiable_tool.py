@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from urteil.chaos.effects import Effect
 from urteil.chaos.waiting import until
 from urteil.harness.clients.spec import (
     METADATA_MAX_AGE_MS,
@@ -24,6 +25,7 @@ from urteil.harness.clients.spec import (
 )
 from urteil.harness.clients.stop import Stop
 from urteil.harness.dependencies.kafka import kafka_tool
+from urteil.harness.evidence.fault_effects import named_effects
 from urteil.harness.scenario import Scenario
 
 NAME = "verifiable"
@@ -33,11 +35,12 @@ CONFIG = {"VerifiableProducer": "--producer.config", "VerifiableConsumer": "--co
 ToolMessage = dict[str, Any]
 
 
-UNSUPPORTED_FAULTS = {
-    "add_partitions": "more partitions move keys, and the tool does not report partitions of sends",
-    "slow_poll": "nothing stops VerifiableConsumer between two polls",
+UNSUPPORTED_EFFECTS = {
+    Effect.ADDS_PARTITIONS: "more partitions move keys, and the tool does not report partitions of "
+    "sends",
+    Effect.STOPS_POLLS: "nothing stops VerifiableConsumer between two polls",
 }
-"""Faults that these clients do not support, with the reason."""
+"""Effects of faults that these clients do not support, with the reason."""
 
 
 class ToolExited(Exception):
@@ -105,8 +108,8 @@ def check_faults(scenario: Scenario) -> None:
     faults = [one.fault for one in scenario.faults]
     faults += [one.fault for one in scenario.draw.choices] if scenario.draw else []
     for fault in faults:
-        if fault in UNSUPPORTED_FAULTS:
-            raise ValueError(f"{scenario.name} has {fault}: {UNSUPPORTED_FAULTS[fault]}")
+        for effect in sorted(named_effects(fault) & UNSUPPORTED_EFFECTS.keys()):
+            raise ValueError(f"{scenario.name} has {fault}: {UNSUPPORTED_EFFECTS[Effect(effect)]}")
 
 
 def connection_config(spec: ClientSpec) -> dict[str, object]:

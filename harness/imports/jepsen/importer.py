@@ -10,6 +10,7 @@ An acknowledged record elsewhere is neither lost nor found, and makes the run UN
 from __future__ import annotations
 
 import gc
+import json
 import re
 import secrets
 import shutil
@@ -18,6 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from urteil.harness.evidence.fault_effects import named_effects
 from urteil.harness.evidence.schema import SCHEMAS
 from urteil.harness.imports.jepsen.evidence_rows import BOOT, Import, IsTransactional
 from urteil.harness.imports.jepsen.operations import (
@@ -201,5 +203,6 @@ def _fault(op: Row, until_ns: int) -> Row:
         "end_ns": until_ns,
         "healed_ns": until_ns,
         "acted": True,
+        "effects": json.dumps(sorted(named_effects(str(op["f"])))),
         "proof": f"the history: {show_value(op.get('value'))[:200]}",
     }

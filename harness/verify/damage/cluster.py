@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from urteil.chaos.effects import Effect
 from urteil.harness.evidence.broker_lives import EXIT_CODE, RUNNING, WHILE
 from urteil.harness.verify.damage.copy import (
     Copy,
@@ -135,7 +136,8 @@ def _crash(copy: Copy) -> Row:
     begin_ns = max(copy.last_ns, states(copy)[-1]["at_ns"]) + S // 2
     end_ns = begin_ns + copy.grace_ns + 5 * S
     return {
-        "fault": "crash",
+        "fault": "made-up crash",
+        "effects": json.dumps([Effect.KILLS_NODES]),
         "targets": '["b1"]',
         "begin_ns": begin_ns,
         "end_ns": end_ns,

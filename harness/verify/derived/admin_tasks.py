@@ -15,6 +15,7 @@ from typing import Any
 
 from urteil.chaos.admin_controls import ActFailed
 from urteil.harness.scenario import RunFacts, Scenario
+from urteil.harness.verify.derived.fault_effects import ADMIN_TASKS, OF_DISKS, has_any
 from urteil.harness.verify.derived.former_leaders import departed_leader_rows
 from urteil.harness.verify.derived.handover import handovers
 from urteil.harness.verify.derived.impact import SECOND_NS, Stretch, acting_stretch, load_of
@@ -28,11 +29,6 @@ from urteil.harness.verify.evidence import Row
 CANCEL = "cancel moves"
 AWAITS_NOTHING_S = 30.0
 """A deletion is a request a broker, and so is the end of a move whose replicas are all in sync."""
-OWN = frozenset(
-    {"add_broker", "add_partitions", "raise_replication", "reassign", "recreate_topic"}
-    | {"remove_broker", "topic_churn"}
-)
-"""Faults that are such chores: they are in nobody's way, but for the brokers that they end."""
 _TOPICS, _WISHES = "/brokers/topics/", "/admin/delete_topics/"
 _PRESENCE = ("/brokers/ids/", "/controller")
 
@@ -127,8 +123,8 @@ def _calms(small: Small, end_ns: int) -> Iterator[Stretch]:
     present = [row for row in small.states if (row["path"] or "").startswith(_PRESENCE)]
     busy = [Stretch(row["at_ns"], row["at_ns"]) for row in present]
     for fault in small.faults:
-        if fault["acted"] and fault["fault"] not in OWN:
-            until_ns = FOREVER_NS if "disk" in fault["fault"] else acting_stretch(fault).end_ns
+        if fault["acted"] and not has_any(fault, ADMIN_TASKS):
+            until_ns = FOREVER_NS if has_any(fault, OF_DISKS) else acting_stretch(fault).end_ns
             busy.append(Stretch(fault["begin_ns"], until_ns if fault["healed_ns"] else FOREVER_NS))
     since_ns = None
     for one in sorted([*busy, Stretch(end_ns, end_ns)], key=lambda one: one.begin_ns):

@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 
+from urteil.harness.verify.derived.fault_effects import ENDS_NODES, OF_CLIENTS, has_only
 from urteil.harness.verify.derived.impact import Stretch, acting_stretch
 from urteil.harness.verify.derived.tables import Derived
-from urteil.harness.verify.evidence import Row, targets_of
+from urteil.harness.verify.evidence import Row, nodes_of, targets_of
 
 OFFSETS_TOPIC = "__consumer_offsets"
 GRACE_NS = 10_000_000_000
 """How long after a change of leader, or after healing, the old one may not have heard of it."""
 SLACK_NS = 2_000_000_000
 """An office ends by ZooKeeper's clock, a broker by the lab's."""
-
-OF_CLIENTS = frozenset(
-    {"kill_client", "pause_client", "slow_poll", "rebalance_storm", "second_session"}
-)
-DEATHS = frozenset({"crash", "shutdown"})
 
 
 def coordinating_partition(group: str, partitions: int) -> int:
@@ -76,7 +72,7 @@ class Coordinators:
         from its followers what it wrote."""
         asked = Stretch(begin_ns - SLACK_NS, end_ns + SLACK_NS)
         if not self._spans or any(
-            acting_stretch(fault).meets(asked) and fault["fault"] not in OF_CLIENTS
+            acting_stretch(fault).meets(asked) and not has_only(fault, OF_CLIENTS)
             for fault in self._faults
         ):
             return False
@@ -86,7 +82,7 @@ class Coordinators:
 
     def _was_dead(self, broker: int, asked: Stretch) -> bool:
         return any(
-            fault["fault"] in DEATHS
+            has_only(fault, ENDS_NODES)
             and f"b{broker}" in targets_of(fault)
             and acting_stretch(fault).begin_ns <= asked.begin_ns
             and (fault["end_ns"] or acting_stretch(fault).end_ns) >= asked.end_ns
@@ -97,7 +93,7 @@ class Coordinators:
         """Whether a fault other than its death could keep news from `broker` (None: from any)."""
         window = acting_stretch(fault)
         late = Stretch(window.begin_ns, window.end_ns + GRACE_NS)
-        if fault["fault"] in DEATHS or not late.meets(asked):
+        if has_only(fault, ENDS_NODES) or not late.meets(asked):
             return False
-        ends = {end for target in targets_of(fault) for end in target.split("->")}
+        ends = nodes_of(fault)
         return broker is None or f"b{broker}" in ends or any(e.startswith("zk") for e in ends)

@@ -6,12 +6,13 @@ import json
 from itertools import pairwise
 from pathlib import Path
 
-from urteil.harness.verify.derived.coordinators import DEATHS, GRACE_NS
+from urteil.harness.verify.derived.coordinators import GRACE_NS
+from urteil.harness.verify.derived.fault_effects import ENDS_NODES, has_only
 from urteil.harness.verify.derived.harm import Harm, losses, with_losses
 from urteil.harness.verify.derived.lineage import agreed_end
 from urteil.harness.verify.derived.lost_epochs import first_offsets, lost_epochs
 from urteil.harness.verify.derived.state_spans import FOREVER_NS, NO_OFFSET, Span, floors
-from urteil.harness.verify.evidence import Row, targets_of
+from urteil.harness.verify.evidence import Row, links_of, targets_of
 
 
 def lay_floors(
@@ -51,7 +52,8 @@ def propagated_ns(at_ns: int, faults: list[Row]) -> int:
     heard_ns = at_ns + GRACE_NS
     for fault in sorted(faults, key=lambda fault: int(fault["begin_ns"])):
         end_ns = fault["healed_ns"] or fault["end_ns"] or FOREVER_NS
-        if fault["fault"] not in DEATHS and fault["begin_ns"] < heard_ns and end_ns > at_ns:
+        is_meanwhile = fault["begin_ns"] < heard_ns and end_ns > at_ns
+        if is_meanwhile and not has_only(fault, ENDS_NODES):
             heard_ns = max(heard_ns, end_ns + GRACE_NS)
     return heard_ns
 
@@ -140,7 +142,6 @@ def blind_ns(span: Span, faults: list[Row]) -> int:
         end_ns = fault["healed_ns"] or fault["end_ns"] or FOREVER_NS
         if fault["begin_ns"] >= span.end_ns or end_ns <= span.begin_ns:
             continue
-        targets = targets_of(fault)
-        if any("->" in target for target in targets) or f"b{span.leader}" in targets:
+        if links_of(fault) or f"b{span.leader}" in targets_of(fault):
             begins.append(fault["begin_ns"])
     return min(begins)

@@ -6,15 +6,23 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from urteil.chaos.effects import Effect
 from urteil.harness.scenario import TopicFact
-from urteil.harness.verify.derived.impact import acting_stretch
+from urteil.harness.verify.derived.fault_effects import OF_DISKS, has_any
+from urteil.harness.verify.derived.impact import BROKER, acting_stretch
 from urteil.harness.verify.derived.retention_promises import trims
 from urteil.harness.verify.evidence import Row, targets_of
 
 ACT = "delete records"
-ENDING = ("crash", "crash_loop", "power_cut", "disk", "segment", "limit", "unplug")
-"""How faults begin that may end a broker, and so what it remembers of its logs' starts; one that
-shuts down writes them down."""
+ENDS_BROKERS = OF_DISKS | {
+    Effect.KILLS_NODES,
+    Effect.DAMAGES_FILES,
+    Effect.LIMITS_MEMORY,
+    Effect.UNPLUGS_NODES,
+    Effect.EXHAUSTS_DESCRIPTORS,
+}
+"""Effects by which a broker may end, and what it remembers of its logs' starts with it; a broker
+that shuts down writes them down."""
 
 
 def deletions(
@@ -57,5 +65,5 @@ def _offset(op: Row, name: str, partition: int) -> int | None:
 def _ended_brokers(faults: Iterable[Row], since_ns: int) -> Iterator[str]:
     """Brokers that may have been ended since then."""
     for fault in faults:
-        if str(fault["fault"]).startswith(ENDING) and acting_stretch(fault).end_ns > since_ns:
-            yield from targets_of(fault)
+        if has_any(fault, ENDS_BROKERS) and acting_stretch(fault).end_ns > since_ns:
+            yield from filter(BROKER.fullmatch, targets_of(fault))

@@ -6,7 +6,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
+from urteil.chaos.effects import Effect
 from urteil.harness.scenario import RunFacts, Scenario
+from urteil.harness.verify.derived.fault_effects import has_any
 from urteil.harness.verify.derived.impact import (
     SECOND_NS,
     Stretch,
@@ -16,7 +18,6 @@ from urteil.harness.verify.derived.impact import (
     unhealthy,
 )
 from urteil.harness.verify.derived.partitions import setting
-from urteil.harness.verify.derived.quota_limits import QUOTA
 from urteil.harness.verify.derived.state_spans import FOREVER_NS
 from urteil.harness.verify.derived.tables import Derived
 from urteil.harness.verify.derived.undisturbed_intervals import end_of_load_ns, undisturbed_between
@@ -33,8 +34,8 @@ def resumption_rows(derived: Derived, scenario: Scenario, clients: Sequence[Row]
     producers of that time ended or a replica left again; that may be sooner."""
     if not derived.faults or not derived.tables.get("spans"):
         return []
-    if any(fault["fault"] == QUOTA for fault in derived.faults):
-        return []  # which may hold up clients when it is gone, too
+    if _has_quota(derived):
+        return []
     last = max(derived.faults, key=lambda fault: acting_stretch(fault).end_ns)
     bad = unhealthy(derived)
     healed_ns = acting_stretch(last).end_ns
@@ -93,11 +94,16 @@ def standstill_rows(derived: Derived, scenario: Scenario, facts: RunFacts) -> li
 def _healthy_stretches(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Stretch]:
     """Stretches of the load in which no fault acts and every replica is in sync, if they are long
     enough for a statement."""
-    if any(fault["fault"] == QUOTA for fault in derived.faults) or not derived.tables.get("spans"):
+    if _has_quota(derived) or not derived.tables.get("spans"):
         return []
     busy = [*map(acting_stretch, derived.faults), *unhealthy(derived)]
     found = undisturbed_between(busy, load_of(facts).begin_ns, end_of_load_ns(facts))
     return [one for one in found if one.end_ns - one.begin_ns >= _bound_ns(scenario)]
+
+
+def _has_quota(derived: Derived) -> bool:
+    """Whether a fault set a quota, which may delay clients after its end, too."""
+    return any(has_any(fault, {Effect.SETS_QUOTAS}) for fault in derived.faults)
 
 
 def _bound_ns(scenario: Scenario) -> int:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+from urteil.chaos.effects import Effect
+from urteil.harness.verify.derived.fault_effects import has_any, has_only
 from urteil.harness.verify.derived.impact import SECOND_NS, Stretch, acting_stretch
 from urteil.harness.verify.derived.small_evidence import Small
 from urteil.harness.verify.evidence import Row, targets_of
 
 KIND = "not handed over"
-TOGETHER = "shutdown"
-"""Ends its brokers at the same time: none of them may lead then."""
-POLITE = frozenset({TOGETHER, "rolling_restart", "upgrade"})
+SHUTDOWNS = frozenset({Effect.STOPS_NODES, Effect.RESTARTS_NODES, Effect.CHANGES_RELEASE})
 ALONE_NS = 5 * SECOND_NS
 _IDS, _TOPICS = "/brokers/ids/", "/brokers/topics/"
-_KILLED = ("exit -9", "exit 137")
 
 
 def handovers(small: Small) -> Iterator[Row]:
@@ -43,14 +42,16 @@ def handovers(small: Small) -> Iterator[Row]:
 
 
 def _is_polite(small: Small, broker: int, at_ns: int) -> bool:
-    """Whether a fault that ends brokers in an orderly way had begun, and no other one acts."""
+    """Whether a fault that ends brokers by a controlled shutdown had begun, and no other one acts.
+
+    One that does not restart them ends all at once: of several brokers none may lead then.
+    """
     at = Stretch(at_ns - ALONE_NS, at_ns + 1)
     near = [one for one in small.faults if one["acted"] and acting_stretch(one).meets(at)]
     return len(near) == 1 and (
-        near[0]["fault"] in POLITE
+        has_only(near[0], SHUTDOWNS)
         and f"b{broker}" in targets_of(near[0])
-        and (near[0]["fault"] != TOGETHER or len(targets_of(near[0])) == 1)
-        and not any(word in str(near[0]["proof"]) for word in _KILLED)
+        and (has_any(near[0], {Effect.RESTARTS_NODES}) or len(targets_of(near[0])) == 1)
     )
 
 

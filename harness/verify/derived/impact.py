@@ -6,17 +6,17 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from urteil.chaos.effects import Effect
 from urteil.harness.scenario import RunFacts, Scenario
+from urteil.harness.verify.derived.fault_effects import ENDS_NODES, has_only
 from urteil.harness.verify.derived.partitions import setting
 from urteil.harness.verify.derived.state_spans import FOREVER_NS
 from urteil.harness.verify.derived.tables import Derived
-from urteil.harness.verify.evidence import Row, targets_of
+from urteil.harness.verify.evidence import Row, links_of, nodes_of, targets_of
 from urteil.harness.verify.result import FaultResult
 
 SECOND_NS = 1_000_000_000
 _MS_NS = 1_000_000
-_ABSENCES = frozenset({"crash", "shutdown"})
-"""Faults that do nothing but take brokers away."""
 BROKER = re.compile(r"b\d+")
 _CLIENT_SLACK_NS = SECOND_NS
 _SHORTEST_TRIAL_NS = 2 * SECOND_NS
@@ -49,7 +49,7 @@ def windows(derived: Derived) -> list[Row]:
 
 
 def _ended_broker(fault: Row) -> int | None:
-    gone = targets_of(fault) if fault["fault"] in _ABSENCES else ()
+    gone = targets_of(fault) if has_only(fault, ENDS_NODES) else ()
     return int(gone[0].removeprefix("b")) if len(gone) == 1 and BROKER.fullmatch(gone[0]) else None
 
 
@@ -190,19 +190,16 @@ def _minority(fault: Row, scenario: Scenario) -> bool:
     Brokers whose sessions ended take part again at once, however many they are. Where one broker
     does not reach another, and is reached by it, its replicas leave the ISR of what that one leads.
     """
-    targets = targets_of(fault)
-    if fault["fault"] == "session_expired":
+    if has_only(fault, {Effect.ENDS_SESSIONS}):
         return True
-    if fault["fault"] in ("crash", "shutdown", "disk_gone"):
-        return _is_minority(targets, scenario)
-    if fault["fault"] == "partition":
-        ends = targets[0].split("->") if len(targets) == 1 else []
-        return len(ends) == 2 and all(BROKER.fullmatch(end) for end in ends)
-    if fault["fault"] != "isolate":
+    if has_only(fault, ENDS_NODES | {Effect.REMOVES_DISKS}):
+        return _is_minority(targets_of(fault), scenario)
+    if not has_only(fault, {Effect.CUTS_LINKS}):
         return False
-    cut = [set(target.split("->")) for target in targets if "->" in target]
-    inside = set.intersection(*cut) if cut else set()
-    met = {end for pair in cut for end in pair}
+    cut, met = links_of(fault), nodes_of(fault)
+    if len(cut) == 1:
+        return all(BROKER.fullmatch(end) for end in met)
+    inside = set.intersection(*map(set, cut)) if cut else set()
     servers = {f"zk{n}" for n in range(1, scenario.cluster.zookeepers + 1)}
     brokers = {f"b{n}" for n in range(1, scenario.cluster.brokers + 1)}
     return bool(inside) and _is_minority(sorted(inside), scenario) and (servers | brokers) <= met

@@ -7,7 +7,9 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from urteil.chaos.effects import Effect
 from urteil.harness.scenario import Scenario
+from urteil.harness.verify.derived.fault_effects import ENDS_NODES, has_only
 from urteil.harness.verify.derived.impact import SECOND_NS, Stretch, acting_stretch
 from urteil.harness.verify.derived.partitions import setting
 from urteil.harness.verify.derived.small_evidence import Small
@@ -18,8 +20,8 @@ from urteil.harness.verify.evidence import Row, targets_of
 KIND = "leaderless"
 LIMIT_S = 15.0
 """So long a controller may take that nothing hinders."""
-HARMLESS = frozenset({"crash", "shutdown", "allow_unclean"})
-"""Faults that hinder nobody but the brokers they end."""
+HARMLESS = ENDS_NODES | {Effect.ALLOWS_UNCLEAN_ELECTIONS}
+"""Effects of faults that hinder no broker but those that they end."""
 _IDS, _CONTROLLER = "/brokers/ids/", "/controller"
 
 
@@ -89,7 +91,7 @@ def _parts(
         acting_stretch(fault)
         for fault in small.faults
         if fault["acted"]
-        and not (fault["fault"] in HARMLESS and f"b{broker}" not in targets_of(fault))
+        and not (has_only(fault, HARMLESS) and f"b{broker}" not in targets_of(fault))
     ]
     for lived in _existence(states, f"{_IDS}{broker}"):
         for office in offices:

@@ -14,10 +14,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from urteil.chaos.effects import Effect
 from urteil.harness.evidence.readers.deleted_files import GONE_FILE, METRIC
 from urteil.harness.scenario import RunFacts, Scenario
 from urteil.harness.verify import evidence
-from urteil.harness.verify.derived.admin_tasks import OWN
+from urteil.harness.verify.derived.fault_effects import ADMIN_TASKS, OF_DISKS, has_any
 from urteil.harness.verify.derived.impact import SECOND_NS, acting_stretch
 from urteil.harness.verify.derived.small_evidence import Small
 from urteil.harness.verify.derived.state_spans import CLOCK_SLACK_NS
@@ -39,7 +40,7 @@ def leftover_rows(run_dir: Path, small: Small, scenario: Scenario, facts: RunFac
     hurt = {
         node
         for fault in small.faults
-        if any(word in fault["fault"] for word in ("disk", "clock"))
+        if has_any(fault, OF_DISKS | {Effect.MOVES_CLOCKS})
         for node in targets_of(fault)
     }
     found = [
@@ -119,7 +120,7 @@ def _quiet_ns(small: Small, broker: int, since_ns: int) -> int | None:
     ends = [
         acting_stretch(one).end_ns
         for one in small.faults
-        if one["acted"] and one["fault"] not in OWN
+        if one["acted"] and not has_any(one, ADMIN_TASKS)
     ]
     unhealed = any(one["healed_ns"] is None for one in small.faults if one["acted"])
     return None if unhealed else max([since_ns, *ends])

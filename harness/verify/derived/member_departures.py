@@ -13,16 +13,17 @@ from __future__ import annotations
 from collections import defaultdict
 from pathlib import Path
 
+from urteil.chaos.effects import Effect
 from urteil.harness.evidence.journal import KILL
 from urteil.harness.scenario import IMPORTED, RunFacts, Scenario
 from urteil.harness.verify import evidence
 from urteil.harness.verify.derived.coordinators import OFFSETS_TOPIC
+from urteil.harness.verify.derived.fault_effects import has_only
 from urteil.harness.verify.derived.impact import SECOND_NS, Stretch, acting_stretch
 from urteil.harness.verify.derived.small_evidence import Small
 from urteil.harness.verify.derived.undisturbed_intervals import end_of_load_ns, session_timeout_ns
 from urteil.harness.verify.evidence import Row
 
-STORM, KILLING = "rebalance_storm", "kill_client"
 LONG_NS = 15 * SECOND_NS
 LEAVING_NS = 5 * SECOND_NS
 """The longest time from a member's release of its partitions to its end when it leaves the group
@@ -55,7 +56,7 @@ def _leave_rows(small: Small, given: Events, bound_ns: int, facts: RunFacts) -> 
         is_static = row["instance"] is not None  # such a member says nothing when it ends
         if row["kind"] == "group" and row["end_ns"] is not None and not is_static:
             ends[row["group"]][row["client"], row["session"]] = row["end_ns"]
-    disturbed, end_ns = disturbances(small, STORM), end_of_load_ns(facts)
+    disturbed, end_ns = disturbances(small, Effect.CHANGES_MEMBERS), end_of_load_ns(facts)
     rows: list[Row] = []
     for (group, p), events in sorted(given.items()):
         for at_ns, event, who in events:
@@ -75,7 +76,7 @@ def _death_rows(small: Small, given: Events, bound_ns: int, facts: RunFacts) -> 
     for row in small.clients:
         if row["kind"] == "group" and row["end_ns"] is not None:
             ends[row["group"]].append((row["client"], row["end_ns"]))
-    disturbed, end_ns = disturbances(small, KILLING), end_of_load_ns(facts)
+    disturbed, end_ns = disturbances(small, Effect.KILLS_CLIENTS), end_of_load_ns(facts)
     kills = [(op["complete_ns"], op["subject"]) for op in small.ops if op["act"] == KILL]
     rows: list[Row] = []
     for (group, p), events in sorted(given.items()):
@@ -123,9 +124,9 @@ def _events(run_dir: Path, small: Small) -> Events:
     return found
 
 
-def disturbances(small: Small, but: str) -> list[Stretch]:
-    """Faults of any other name, and changes of the group's coordinator."""
-    found = [acting_stretch(fault) for fault in small.faults if fault["fault"] != but]
+def disturbances(small: Small, but: Effect) -> list[Stretch]:
+    """Faults with any other effect, and changes of the group's coordinator."""
+    found = [acting_stretch(fault) for fault in small.faults if not has_only(fault, {but})]
     for spans in small.spans.values():
         if spans[0].topic == OFFSETS_TOPIC:
             found += [Stretch(one.begin_ns, one.begin_ns + 1) for one in spans if one.begins_epoch]

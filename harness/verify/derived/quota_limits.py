@@ -13,15 +13,17 @@ import json
 from collections.abc import Iterator
 from itertools import product
 
+from urteil.chaos.effects import Effect
 from urteil.harness.clients.options import SendOptions
 from urteil.harness.clients.workload_kinds import has_tombstones
 from urteil.harness.scenario import RunFacts, Scenario
+from urteil.harness.verify.derived.fault_effects import has_only
 from urteil.harness.verify.derived.impact import SECOND_NS, Stretch, acting_stretch, load_of
 from urteil.harness.verify.derived.small_evidence import Small
 from urteil.harness.verify.evidence import Row
 
 QUOTA = "quota"
-"""The fault, and the act. Apache Kafka held up a reader, which had read a lot right before it had a
+"""The act. Apache Kafka held up a reader, which had read a lot right before it had a
 quota, for a minute and longer, also when the quota was gone (KIP-219)."""
 DEFAULT = "<default>"
 KINDS = {"producer_byte_rate": "written", "consumer_byte_rate": "read"}
@@ -77,7 +79,9 @@ def _quotas(small: Small, end_ns: int) -> Iterator[tuple[str, str, float, Stretc
 
 def _calms(small: Small, held: Stretch) -> Iterator[Stretch]:
     """Within it, from one disturbance to the next."""
-    others = [acting_stretch(fault) for fault in small.faults if fault["fault"] != QUOTA]
+    others = [
+        acting_stretch(fault) for fault in small.faults if not has_only(fault, {Effect.SETS_QUOTAS})
+    ]
     led = [one.begin_ns for spans in small.spans.values() for one in spans if one.begins_epoch]
     disturbed = sorted(
         [*others, *(Stretch(at_ns, at_ns) for at_ns in led)], key=lambda one: one.begin_ns

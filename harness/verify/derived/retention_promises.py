@@ -7,7 +7,9 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from urteil.chaos.effects import Effect
 from urteil.harness.scenario import RunFacts, Scenario, TopicFact
+from urteil.harness.verify.derived.fault_effects import OF_DISKS, has_any
 from urteil.harness.verify.derived.state_spans import FOREVER_NS
 from urteil.harness.verify.evidence import Row
 
@@ -39,8 +41,6 @@ OWN_TARGETS = ("urteil", "kafka", "mix")
 WEEK_MS = "604800000"
 STOPPING_NS = 15_000_000_000
 """So long after the last phase brokers may still delete and clean, until they are stopped."""
-
-_CLOCKS = ("clock", "time")
 
 
 def retention_columns(
@@ -85,7 +85,7 @@ def retention_columns(
         "flush_ns": _flush_ns(topic, scenario),
         "append_time": int(stamped == "LogAppendTime"),
         "sent_times": int(stamped != "LogAppendTime" and not any(map(_stamps, admin))),
-        "clock_moved": int(any(_moves_a_clock(row) for row in faults)),
+        "clock_moved": int(any(has_any(row, {Effect.MOVES_CLOCKS}) for row in faults)),
         "trimmed": int(any(trims(row, topic) for row in admin)),
         "ends_ns": max(loads, default=FOREVER_NS),
         "calm_ns": max(healed, default=-FOREVER_NS),
@@ -126,7 +126,7 @@ def _late_ns(topic: TopicFact | None, scenario: Scenario, faults: Iterable[Row])
     is_cleaned = "compact" in policy or "compact" in brokers.get("log.cleanup.policy", "")
     looks = "log.cleaner.backoff.ms" if is_cleaned else "log.retention.check.interval.ms"
     every_ms = brokers.get(looks)
-    hurt = any(word in str(row["fault"]) for row in faults for word in ("disk", "segment"))
+    hurt = any(has_any(row, OF_DISKS | {Effect.DAMAGES_FILES}) for row in faults)
     if every_ms is None or (is_cleaned and hurt):
         return None
     return (int(every_ms) + int(brokers.get("log.initial.task.delay.ms", "30000"))) * _MS_NS
@@ -152,10 +152,6 @@ def _ns(text: str | None) -> int | None:
     if number is None:
         return None
     return FOREVER_NS if not 0 <= number < FOREVER_NS // _MS_NS else number * _MS_NS
-
-
-def _moves_a_clock(fault: Row) -> bool:
-    return any(word in str(fault["fault"]).lower() for word in _CLOCKS)
 
 
 def _stamps(row: Row) -> bool:

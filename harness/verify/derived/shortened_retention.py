@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import zip_longest
 
+from urteil.chaos.effects import Effect
 from urteil.harness.scenario import TopicFact
+from urteil.harness.verify.derived.fault_effects import has_only
 from urteil.harness.verify.derived.impact import Stretch, acting_stretch
 from urteil.harness.verify.derived.retention_promises import changes
 from urteil.harness.verify.derived.state_spans import FOREVER_NS
@@ -37,7 +39,7 @@ def shortened_columns(
         others = [
             one
             for one in faults
-            if one["fault"] != "retention" and acting_stretch(one).meets(lasted)
+            if not has_only(one, {Effect.SHORTENS_RETENTION}) and acting_stretch(one).meets(lasted)
         ]
         short_ns, segment_ns = (_ns(changed.get(name)) for name in (RETENTION, SEGMENT))
         if None not in (short_ns, segment_ns) and not others:

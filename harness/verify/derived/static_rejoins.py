@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from urteil.chaos.effects import Effect
 from urteil.harness.evidence.journal import KILL
 from urteil.harness.scenario import IMPORTED, RunFacts, Scenario
 from urteil.harness.verify import evidence
 from urteil.harness.verify.derived.impact import SECOND_NS, Stretch
-from urteil.harness.verify.derived.member_departures import KILLING, QUIET_NS, disturbances
+from urteil.harness.verify.derived.member_departures import QUIET_NS, disturbances
 from urteil.harness.verify.derived.small_evidence import Small
 from urteil.harness.verify.derived.undisturbed_intervals import session_timeout_ns
 from urteil.harness.verify.evidence import Row
@@ -33,7 +34,7 @@ def rejoin_rows(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts
     if facts.runtime == IMPORTED:
         return []
     session_ns, events = session_timeout_ns(scenario), _session_events(run_dir, small)
-    disturbed = disturbances(small, KILLING)
+    disturbed = disturbances(small, Effect.KILLS_CLIENTS)
     kills = sorted((op["complete_ns"], op["subject"]) for op in small.ops if op["act"] == KILL)
     rows: list[Row] = []
     for died_ns, client in kills:

@@ -12,10 +12,12 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+from urteil.chaos.effects import Effect
 from urteil.harness.clients.options import MembershipOptions
 from urteil.harness.scenario import IMPORTED, RunFacts, Scenario
 from urteil.harness.verify import evidence
 from urteil.harness.verify.derived.coordinators import OFFSETS_TOPIC, coordinating_partition
+from urteil.harness.verify.derived.fault_effects import ENDS_NODES, has_only
 from urteil.harness.verify.derived.impact import SECOND_NS, Stretch, acting_stretch
 from urteil.harness.verify.derived.small_evidence import Small
 from urteil.harness.verify.derived.state_spans import Span
@@ -27,8 +29,9 @@ from urteil.harness.verify.derived.undisturbed_intervals import (
 )
 from urteil.harness.verify.evidence import Row
 
-OFFICES = frozenset({"crash", "shutdown", "elect_preferred", "rolling_restart"})
-"""Faults by which an office goes from one broker that had heard all to another that has it all."""
+OFFICES = ENDS_NODES | {Effect.RESTARTS_NODES, Effect.MOVES_LEADERS}
+"""Effects of faults by which an office goes from a broker that has received everything to another
+one that has it all."""
 ALONE_NS = 5 * SECOND_NS
 SLACK_NS = 3 * SECOND_NS
 """ZooKeeper's clock may be two seconds beside the lab's."""
@@ -105,7 +108,7 @@ def _was_undisputed(small: Small, group: str, events: list[Event], who: Who, one
     if not mine or mine[-1][1] != "assigned" or before[-1][0] > one.begin_ns - ALONE_NS:
         return False
     since = Stretch(mine[-1][0] - ALONE_NS, one.end_ns)
-    if any(f["fault"] not in OFFICES and acting_stretch(f).meets(since) for f in small.faults):
+    if any(not has_only(f, OFFICES) and acting_stretch(f).meets(since) for f in small.faults):
         return False
     times = [
         row[end]

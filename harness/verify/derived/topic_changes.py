@@ -6,14 +6,17 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from urteil.chaos.effects import Effect
+from urteil.harness.evidence.journal import KILL
+from urteil.harness.verify.derived.fault_effects import ENDS_NODES, has_only
 from urteil.harness.verify.evidence import Row
 
 UNCLEAN = "unclean.leader.election.enable"
 MIN_ISR = "min.insync.replicas"
 HEARD_NS = 5_000_000_000
 """After so long every broker that nothing hinders has heard of a setting."""
-_HARMLESS = frozenset({"crash", "shutdown", "min_isr"})
-"""Faults that keep no setting from a broker that lives: who starts reads it."""
+_HARMLESS = ENDS_NODES | {Effect.CHANGES_MIN_ISR}
+"""Effects of faults that keep no setting from a live broker; a broker that starts reads it."""
 
 
 def unclean_asked(ops: Sequence[Row], topic: str, partition: int) -> bool:
@@ -26,9 +29,7 @@ def unclean_asked(ops: Sequence[Row], topic: str, partition: int) -> bool:
 
 def killed_clients(ops: Sequence[Row]) -> frozenset[str]:
     """Clients that the lab killed on purpose."""
-    return frozenset(
-        str(op["subject"]) for op in ops if op["act"] in ("kill client", "kill_client")
-    )
+    return frozenset(str(op["subject"]) for op in ops if op["act"] == KILL)
 
 
 def deleted_topics(ops: Sequence[Row]) -> frozenset[str]:
@@ -45,7 +46,7 @@ def lowest_min_isr(
     asked for, but for those before one that every living broker had heard of by then."""
     asked = [(op, value) for op in ops for value in _values([op], topic, MIN_ISR)]
     in_order = all(op["outcome"] == "ok" and op["complete_ns"] for op, _ in asked)
-    acting = [fault for fault in faults if fault["acted"] and fault["fault"] not in _HARMLESS]
+    acting = [fault for fault in faults if fault["acted"] and not has_only(fault, _HARMLESS)]
     lowest = otherwise
     for op, value in sorted(asked, key=lambda one: int(one[0]["invoke_ns"] or 0)):
         if value.isdecimal():

@@ -10,16 +10,18 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from urteil.chaos.effects import Effect
 from urteil.chaos.observations import CLIENT
 from urteil.harness.clients.spec import transaction_timeout_ms
 from urteil.harness.scenario import Scenario
 from urteil.harness.verify import evidence
 from urteil.harness.verify.derived.early_aborts import LATE_NS, early_aborts
+from urteil.harness.verify.derived.fault_effects import has_any
 from urteil.harness.verify.derived.state_spans import FOREVER_NS
-from urteil.harness.verify.evidence import Row, targets_of
+from urteil.harness.verify.evidence import Row, links_of
 
 MS_NS = 1_000_000
-ASLEEP = ("pause", "starve")
+ASLEEP = frozenset({Effect.PAUSES_NODES, Effect.STARVES_NODES})
 CLEANUP = "transaction.abort.timed.out.transaction.cleanup.interval.ms"
 CLEANUP_MS = "10000"
 SLACK_NS = 10_000 * MS_NS
@@ -136,9 +138,7 @@ def _fenced_ns(txn: Row, inits: set[tuple[int, int]]) -> int | None:
 def _holds_back(fault: Row) -> bool:
     """Whether a fault keeps clients' requests and lets them arrive later: it acts on their links,
     or a broker that has them sleeps."""
-    if fault["fault"] in ASLEEP:
-        return True
-    return any(target.startswith(f"{CLIENT}->") for target in targets_of(fault))
+    return has_any(fault, ASLEEP) or any(source == CLIENT for source, _ in links_of(fault))
 
 
 def _resent_ends(txns: Sequence[Row], held: Sequence[Row]) -> set[tuple[str, int, int]]:

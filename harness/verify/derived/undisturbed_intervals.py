@@ -16,12 +16,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from urteil.chaos.effects import Effect
 from urteil.harness.clients.options import MembershipOptions
 from urteil.harness.scenario import IMPORTED, RunFacts, Scenario
 from urteil.harness.verify import evidence
 from urteil.harness.verify.derived.coordinators import OFFSETS_TOPIC
+from urteil.harness.verify.derived.fault_effects import OF_CLIENTS, has_any, has_only
 from urteil.harness.verify.derived.impact import Stretch, acting_stretch
-from urteil.harness.verify.derived.quota_limits import QUOTA
 from urteil.harness.verify.derived.small_evidence import Key, Small
 from urteil.harness.verify.derived.state_spans import FOREVER_NS, Span
 from urteil.harness.verify.evidence import Row, targets_of
@@ -29,8 +30,8 @@ from urteil.harness.verify.evidence import Row, targets_of
 S = 1_000_000_000
 TICK_NS = S // 5
 ROWS = 131_072
-MOMENTARY = ("kill_client", "pause_client", "slow_poll", "second_session")
-"""Faults of clients that disturb a group when they begin and when they are healed."""
+MOMENTARY = OF_CLIENTS - {Effect.CHANGES_MEMBERS}
+"""Effects of faults that disturb a group when they begin and when they are healed."""
 FINAL = "final reader"
 BOUNDS_NS = {"consumer": 20 * S, FINAL: 30 * S}
 """How long a reader without a group may receive nothing; a group, as long as its sessions last."""
@@ -255,9 +256,9 @@ def _faults(faults: Iterable[Row]) -> list[Stretch]:
     found = []
     for fault in faults:
         acted = acting_stretch(fault)
-        if fault["fault"] in MOMENTARY:
+        if has_only(fault, MOMENTARY):
             found += [Stretch(at_ns, at_ns) for at_ns in (acted.begin_ns, acted.end_ns)]
-        elif fault["fault"] == QUOTA:
+        elif has_any(fault, {Effect.SETS_QUOTAS}):
             found.append(Stretch(acted.begin_ns, FOREVER_NS))
         else:
             found.append(acted)
@@ -298,7 +299,7 @@ def _row(
         if pair[0] <= calm.end_ns
     ]
     asleep = _disturbed_clients(calm, faults)
-    bound_ns = unit.bound_ns + (unit.stall_ns if "slow_poll" in asleep.values() else 0)
+    bound_ns = unit.bound_ns + (unit.stall_ns if any(asleep.values()) else 0)
     last_ns = max((at_ns for at_ns, _ in given), default=-FOREVER_NS)
     reached = max((position for _, position in given), default=0)
     late_ns = calm.end_ns - bound_ns
@@ -319,12 +320,12 @@ def _row(
     }
 
 
-def _disturbed_clients(calm: Stretch, faults: Iterable[Row]) -> dict[str, str]:
-    """Clients on which a fault acts all the while, each with its name."""
+def _disturbed_clients(calm: Stretch, faults: Iterable[Row]) -> dict[str, bool]:
+    """Clients on which a fault acts all the while, and whether it only stops their polls."""
     return {
-        target: fault["fault"]
+        target: has_any(fault, {Effect.STOPS_POLLS})
         for fault in faults
-        if fault["fault"] in MOMENTARY and acting_stretch(fault).meets(calm)
+        if has_only(fault, MOMENTARY) and acting_stretch(fault).meets(calm)
         for target in targets_of(fault)
     }
 
@@ -334,7 +335,7 @@ def _polled_throughout(
     calm: Stretch,
     within_ns: int,
     beats: Mapping[Who, _Beats],
-    asleep: Mapping[str, str],
+    asleep: Mapping[str, bool],
 ) -> bool:
     """Whether those who were there from begin to end, and awake, polled to the last."""
     there = [

@@ -1,0 +1,50 @@
+"""The effects of a fault, as its row of the table `faults` has them, or as its name implies.
+
+Rows of earlier runs lack the column `effects`, and so do histories of other tools. Only here a name
+implies effects. A fault without known effects may have any: whoever judges excuses nothing then
+that only harmless effects excuse.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import Any
+
+from urteil.chaos.effects import Effect
+from urteil.chaos.faults import FAULTS
+
+KILLED = ("exit -9", "exit 137")
+"""In the proof of a controlled shutdown of an earlier run: it took too long and was killed."""
+
+OTHER_TOOLS = {
+    "clock": Effect.MOVES_CLOCKS,
+    "time": Effect.MOVES_CLOCKS,
+    "disk": Effect.FILLS_DISKS,
+    "segment": Effect.DAMAGES_FILES,
+    "pause": Effect.PAUSES_NODES,
+}
+"""By a word in the name of another tool's fault, its effect."""
+
+
+def effects_of(fault: dict[str, Any]) -> frozenset[str]:
+    """The effects of a row of `faults`; empty if none is known."""
+    if (written := fault.get("effects")) is not None:
+        return _written_effects(written)
+    effects = named_effects(str(fault["fault"]))
+    if Effect.STOPS_NODES in effects and any(one in str(fault.get("proof")) for one in KILLED):
+        return effects - {Effect.STOPS_NODES} | {Effect.KILLS_NODES}
+    return effects
+
+
+@lru_cache(maxsize=1024)
+def named_effects(name: str) -> frozenset[str]:
+    """The effects that the name of a fault implies."""
+    if name in FAULTS:
+        return frozenset(FAULTS[name].effects)
+    return frozenset(effect for word, effect in OTHER_TOOLS.items() if word in name.lower())
+
+
+@lru_cache(maxsize=1024)
+def _written_effects(text: str) -> frozenset[str]:
+    return frozenset(map(str, json.loads(text)))

@@ -46,16 +46,16 @@ def check_all(
     each: Callable[[FaultCheck], None] = lambda _one: None,
 ) -> list[FaultCheck]:  # fmt: skip
     """Check every named fault in turn. `each` is called after each of them."""
-    found = []
+    checks = []
     for name in names:
         fault = FAULTS[name]
         why = fault.unsupported_reason(runtime=runtime, target=target) or (
             "" if fault.sample else "needs clients at work: a scenario has them"
         )
-        one = FaultCheck(fault=name, why=why) if why else check_fault(controls, name, seed=seed)
-        each(one)
-        found.append(one)
-    return found
+        check = FaultCheck(fault=name, why=why) if why else check_fault(controls, name, seed=seed)
+        each(check)
+        checks.append(check)
+    return checks
 
 
 def check_fault(controls: Controls, name: str, *, seed: int = 1) -> FaultCheck:
@@ -72,8 +72,8 @@ def check_fault(controls: Controls, name: str, *, seed: int = 1) -> FaultCheck:
     hold = controls.hold(name, expiry_s=kind.expiry_s)
     acted, proof = False, ""
     try:
-        shown = fault.begin(controls)
-        acted, proof = shown.acted, shown.text
+        begin_proof = fault.begin(controls)
+        acted, proof = begin_proof.acted, begin_proof.text
         threading.Event().wait(kind.sample_s)
     except Exception as failure:
         proof = f"{type(failure).__name__}: {failure}"
@@ -82,8 +82,11 @@ def check_fault(controls: Controls, name: str, *, seed: int = 1) -> FaultCheck:
         healing = fault.heal(controls)
         controls.release(hold)
         controls.await_healthy(deadline_s=RECOVERY_S)
-        left = fault.find_residual_effects(controls)
-        healed, healing = not left, healing if not left else f"{healing}; still there: {left}"
+        residual_effects = fault.find_residual_effects(controls)
+        healed, healing = (
+            not residual_effects,
+            healing if not residual_effects else f"{healing}; still there: {residual_effects}",
+        )
     except Exception as failure:
         healing += f"; {type(failure).__name__}: {failure}"
     return FaultCheck(
@@ -98,8 +101,8 @@ def check_fault(controls: Controls, name: str, *, seed: int = 1) -> FaultCheck:
     )
 
 
-def prepare(bootstrap: list[str], known: Iterable[str]) -> None:
+def prepare(bootstrap: list[str], topics: Iterable[str]) -> None:
     """Create the topic that targets by role refer to, unless it exists."""
-    if TOPIC not in known:
+    if TOPIC not in topics:
         topic = TopicSpec(name=TOPIC, partitions=1, replication_factor=BROKERS)
         create_topics(bootstrap, [fit_topic(topic, len(bootstrap))])

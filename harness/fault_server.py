@@ -33,7 +33,7 @@ Request = dict[str, Any]
 
 
 @dataclass(slots=True)
-class _Held:
+class _ActiveFault:
     """A fault from its begin to its healing; `busy` while it begins or heals."""
 
     fault: Fault
@@ -48,7 +48,7 @@ class FaultServer:
         self._controls = controls
         self._bootstrap = bootstrap
         self._listener = Listener(("127.0.0.1", 0), authkey=key)
-        self._held: dict[int, _Held] = {}
+        self._active: dict[int, _ActiveFault] = {}
         self._numbers = iter(range(1, 1 << 62))
         threading.Thread(target=self._accept, daemon=True, name="fault server").start()
 
@@ -66,53 +66,55 @@ class FaultServer:
             threading.Thread(target=self._serve, args=(session,), daemon=True).start()
 
     def _serve(self, session: Connection) -> None:
-        begun: list[int] = []
+        numbers: list[int] = []
         try:
             while True:
-                asked = json.loads(session.recv_bytes())
-                for answer in self._answers(asked, begun):
-                    session.send_bytes(json.dumps(answer).encode())
+                request = json.loads(session.recv_bytes())
+                for response in self._respond(request, numbers):
+                    session.send_bytes(json.dumps(response).encode())
         except (EOFError, OSError):
             return
         finally:
-            for number in reversed(begun):
+            for number in reversed(numbers):
                 with contextlib.suppress(Exception):
                     self._heal(number)
 
-    def _answers(self, asked: Request, begun: list[int]) -> Iterator[Request]:
+    def _respond(self, request: Request, numbers: list[int]) -> Iterator[Request]:
         """One answer, or an error. A check has one answer a fault, then the end."""
         try:
-            match asked.pop("op"):
+            match request.pop("op"):
                 case "begin":
-                    yield self._begin(begun, **asked)
+                    yield self._begin(numbers, **request)
                 case "heal":
-                    yield {"healed": self._heal(asked["number"])}
+                    yield {"healed": self._heal(request["number"])}
                 case "heal all":
                     yield {"healed": self.heal_all()}
                 case "pids":
                     yield {"pids": self._pids()}
                 case "check":
-                    yield from self._check(**asked)
+                    yield from self._check(**request)
                     yield {"done": True}
         except Exception as failure:  # the client gets every failure as its answer
             yield {"error": str(failure), "kind": type(failure).__name__}
 
-    def _begin(self, begun: list[int], fault: str, aim: dict[str, Any], expiry_s: float) -> Request:
-        known = FAULTS[fault](FaultArguments(**aim))
+    def _begin(
+        self, numbers: list[int], fault: str, aim: dict[str, Any], expiry_s: float
+    ) -> Request:
+        new_fault = FAULTS[fault](FaultArguments(**aim))
         number = next(self._numbers)
         timer = threading.Timer(expiry_s, self._expire, [number])
         timer.daemon = True
-        held = _Held(known, timer, threading.Lock())
-        with held.busy:
-            self._held[number] = held
-            begun.append(number)
+        active = _ActiveFault(new_fault, timer, threading.Lock())
+        with active.busy:
+            self._active[number] = active
+            numbers.append(number)
             timer.start()
-            proof = known.begin(self._controls)
+            proof = new_fault.begin(self._controls)
         return {
             "number": number,
             "acted": proof.acted,
             "proof": proof.text,
-            "targets": list(known.targets),
+            "targets": list(new_fault.targets),
         }
 
     def _expire(self, number: int) -> None:
@@ -127,15 +129,15 @@ class FaultServer:
         A fault that cannot be healed is kept, and tried again when it expires, with its session, or
         with all others.
         """
-        held = self._held.get(number)
-        if held is None:
+        active = self._active.get(number)
+        if active is None:
             return "it was healed before"
-        with held.busy:
-            if number not in self._held:
+        with active.busy:
+            if number not in self._active:
                 return "it was healed before"
-            healed = held.fault.heal(self._controls)
-            held.timer.cancel()
-            del self._held[number]
+            healed = active.fault.heal(self._controls)
+            active.timer.cancel()
+            del self._active[number]
             return healed
 
     def heal_all(self) -> list[str]:
@@ -144,12 +146,14 @@ class FaultServer:
         Failed steps are repeated after all others. Raises NotHealthy after HEAL_DEADLINE_S.
         """
         steps = []
-        for number, held in reversed(list(self._held.items())):
+        for number, active in reversed(list(self._active.items())):
             with contextlib.suppress(Exception):
-                steps.append(f"{held.fault.name}: {self._heal(number)}")
+                steps.append(f"{active.fault.name}: {self._heal(number)}")
         steps += heal_now(self._controls)
-        again = [f"{h.fault.name}: {self._heal(n)}" for n, h in list(self._held.items())]
-        return [*again, *steps]
+        repeated = [
+            f"{active.fault.name}: {self._heal(n)}" for n, active in list(self._active.items())
+        ]
+        return [*repeated, *steps]
 
     def _pids(self) -> dict[str, int]:
         """The process id of every node; the last one of a dead node, or 0."""
@@ -182,16 +186,16 @@ def heal_now(controls: Controls) -> list[str]:
             steps.append(f"{node} was paused and runs")
     active = controls.net.disturbed_links()
     controls.net.heal_all()
-    steps += [f"{link} was {', '.join(what)}" for link, what in active.items()]
+    steps += [f"{link} was {', '.join(toxics)}" for link, toxics in active.items()]
     dead = [node for node in nodes if controls.status(node).state is NodeState.DEAD]
-    failed: list[Exception] = []
+    failures: list[Exception] = []
     for node in dead:
         try:
             steps.append(f"{node} was dead and runs as pid {controls.start(node).pid}")
         except (LabFailure, NotHealthy) as failure:
-            failed.append(failure)
-    if failed:
-        raise NotHealthy("; ".join(map(str, failed)))
+            failures.append(failure)
+    if failures:
+        raise NotHealthy("; ".join(map(str, failures)))
     for node in nodes:
         if controls.cpu_throttling(node).cpus is not None:
             steps.append(f"{node} was starved: {controls.restore_cpu(node)}")
@@ -208,7 +212,7 @@ class FaultSession:
         try:
             self._connection = Client(("127.0.0.1", port), authkey=bytes.fromhex(key))
         except (OSError, EOFError, AuthenticationError) as error:
-            raise LabFailure(f"the keeper of the cluster does not let us in: {error}") from error
+            raise LabFailure(f"the cluster process rejects the connection: {error}") from error
         self._lock = threading.Lock()
 
     def close(self) -> None:
@@ -228,11 +232,17 @@ class FaultSession:
         self, names: list[str], *, runtime: str, target: str, seed: int
     ) -> Iterator[FaultCheck]:
         """As `fault_check.check_all`, on the standing cluster."""
-        asked = {"op": "check", "names": names, "runtime": runtime, "target": target, "seed": seed}
-        answer = self._exchange(asked)
-        while not answer.get("done"):
-            yield msgspec.convert(answer, FaultCheck)
-            answer = self._receive()
+        request = {
+            "op": "check",
+            "names": names,
+            "runtime": runtime,
+            "target": target,
+            "seed": seed,
+        }
+        response = self._exchange(request)
+        while not response.get("done"):
+            yield msgspec.convert(response, FaultCheck)
+            response = self._receive()
 
     @contextmanager
     def fault(
@@ -249,26 +259,26 @@ class FaultSession:
             "target": target, "topic": topic, "partition": partition, "seed": seed,
             "options": dict(options or {}),
         }  # fmt: skip
-        asked = {"op": "begin", "fault": name, "aim": arguments, "expiry_s": expiry_s}
-        begun = self._exchange(asked)
+        request = {"op": "begin", "fault": name, "aim": arguments, "expiry_s": expiry_s}
+        response = self._exchange(request)
         try:
-            yield Proof(acted=begun["acted"], text=begun["proof"]), begun["targets"]
+            yield Proof(acted=response["acted"], text=response["proof"]), response["targets"]
         finally:
-            self._exchange({"op": "heal", "number": begun["number"]})
+            self._exchange({"op": "heal", "number": response["number"]})
 
-    def _exchange(self, asked: Request) -> Request:
+    def _exchange(self, request: Request) -> Request:
         with self._lock:
-            self._connection.send_bytes(json.dumps(asked).encode())
+            self._connection.send_bytes(json.dumps(request).encode())
             return self._receive()
 
     def _receive(self) -> Request:
         try:
-            answer: Request = json.loads(self._connection.recv_bytes())
+            response: Request = json.loads(self._connection.recv_bytes())
         except (EOFError, OSError) as error:
-            raise LabFailure(f"the keeper of the cluster went away: {error}") from error
-        if "error" in answer:
-            kind, text = answer["kind"], answer["error"]
+            raise LabFailure(f"the cluster process closed the connection: {error}") from error
+        if "error" in response:
+            kind, text = response["kind"], response["error"]
             if kind in ("NoTarget", "ValueError"):
                 raise Refused(text)
             raise LabFailure(text if kind == "LabFailure" else f"{kind}: {text}")
-        return answer
+        return response

@@ -77,8 +77,8 @@ os.register_at_fork(after_in_child=_let_go_in_child)
 
 def holders(token: str) -> list[int]:
     """Processes of this user that carry the token, this one left out."""
-    wanted = f"{VARIABLE}={token}".encode()
-    return [pid for pid in _pids() if pid != os.getpid() and wanted in _environment(pid)]
+    variable = f"{VARIABLE}={token}".encode()
+    return [pid for pid in _pids() if pid != os.getpid() and variable in _environment(pid)]
 
 
 def _pids() -> list[int]:
@@ -115,13 +115,13 @@ def reap(token: str) -> None:
     deadline = time.monotonic() + DEADLINE_S
     quiet = 0
     while quiet < QUIET_SWEEPS and time.monotonic() < deadline:
-        found = holders(token)
-        for pid in found:
+        pids = holders(token)
+        for pid in pids:
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 continue
-        quiet = 0 if found else quiet + 1
+        quiet = 0 if pids else quiet + 1
         time.sleep(SWEEP_S)
 
 

@@ -247,27 +247,27 @@ def _check_target(one: Entry, meaning: str, size: ClusterSpec) -> None:
 
 def _check_choices(path: Path, entries: Sequence[Entry]) -> None:
     """Choices identify played faults, so they must differ."""
-    seen: dict[str, int] = {}
+    choices: dict[str, int] = {}
     for n, one in enumerate(entries):
-        if one.choice in seen:
-            first = seen[one.choice] + 1
+        if one.choice in choices:
+            first = choices[one.choice] + 1
             raise ScheduleError(
                 f"{path}: faults {first} and {n + 1} have the choice {one.choice!r}: "
                 "change one, or leave it out"
             )
-        seen[one.choice] = n
+        choices[one.choice] = n
 
 
 def _plain(error: str, data: Any) -> str:
     """An error of msgspec, `... - at `$.faults[2].at_s``, with the entry counted from 1."""
-    said, _, where = error.partition(" - at `$")
+    reason, _, where = error.partition(" - at `$")
     where = where.rstrip("`")
-    found = re.match(r"\.faults\[(\d+)\]\.?(.*)", where)
-    if not found:
-        return f"{where.lstrip('.')}: {said}" if where else said
-    n = int(found[1])
+    match = re.match(r"\.faults\[(\d+)\]\.?(.*)", where)
+    if not match:
+        return f"{where.lstrip('.')}: {reason}" if where else reason
+    n = int(match[1])
     entry = data["faults"][n]
     name = f" ({entry.get('fault', 'no fault named')})" if isinstance(entry, dict) else ""
-    return f"fault {n + 1}{name}{', ' + found[2] if found[2] else ''}: {said}; " + (
+    return f"fault {n + 1}{name}{', ' + match[2] if match[2] else ''}: {reason}; " + (
         "fields are " + ", ".join(one for one in FaultSpec.__struct_fields__)
     )

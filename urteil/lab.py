@@ -153,10 +153,10 @@ class Lab:
             ) from None
         return ClusterHandle(self._own.bootstrap, self._own.state, self._own)
 
-    def _attach(self, standing: StandingCluster) -> ClusterHandle:
-        self._state = ClusterState(standing.zookeeper)
+    def _attach(self, cluster: StandingCluster) -> ClusterHandle:
+        self._state = ClusterState(cluster.zookeeper)
         self._state.start(deadline_s=ZOOKEEPER_DEADLINE_S)
-        return ClusterHandle(standing.lab_bootstrap, self._state, None)
+        return ClusterHandle(cluster.lab_bootstrap, self._state, None)
 
     def mark_failed(self) -> None:
         """Record that a test of this lab failed."""

@@ -75,11 +75,11 @@ def properties(config: Mapping[str, str | int | float | bool]) -> dict[str, str]
 
 
 def with_markers(
-    options: Options, markers: Iterable[Mapping[str, Any]], stands: str = ""
+    options: Options, markers: Iterable[Mapping[str, Any]], running_cluster: str = ""
 ) -> Options:
     """`options` with the keywords of `@pytest.mark.urteil`, the nearest marker last.
 
-    `stands` names a running cluster, which keeps its settings. `config` and `topics` are merged,
+    `running_cluster` names one that keeps its settings. `config` and `topics` are merged,
     other keywords replace. Raises PluginError for an unknown keyword or a wrong value.
     """
     merged = msgspec.structs.asdict(options)
@@ -91,17 +91,18 @@ def with_markers(
             keywords[name] = merged[name] | keywords.get(name, {})
         merged |= keywords
     try:
-        found = msgspec.convert(msgspec.to_builtins(merged), Options)
+        test_options = msgspec.convert(msgspec.to_builtins(merged), Options)
     except msgspec.ValidationError as error:
         raise PluginError(
             f"@pytest.mark.urteil: {error}; its keywords are {', '.join(_keywords())}"
         ) from None
-    if stands and (given := sorted(requested & set(CLUSTER_WORDS))):
+    if running_cluster and (fixed := sorted(requested & set(CLUSTER_WORDS))):
         raise PluginError(
-            f"@pytest.mark.urteil({given[0]}=...): {stands} stands already and keeps its settings; "
+            f"@pytest.mark.urteil({fixed[0]}=...): {running_cluster} stands already and "
+            "keeps its settings; "
             "use urteil_cluster without --urteil-cluster for a cluster of the test's own"
         )
-    return found
+    return test_options
 
 
 def check_config(options: Options, brokers: int) -> None:

@@ -152,13 +152,13 @@ def _marks(node: Node, *, above: Sequence[Node] = ()) -> list[dict[str, Any]]:
 
     Markers of the nodes `above` are left out.
     """
-    found = list(node.iter_markers_with_node("urteil"))[::-1]
-    if values := [value for _, mark in found for value in mark.args]:
+    marks = list(node.iter_markers_with_node("urteil"))[::-1]
+    if values := [value for _, mark in marks for value in mark.args]:
         raise pytest.UsageError(
             f"@pytest.mark.urteil({values[0]!r}): it accepts keywords only, as in "
             "@pytest.mark.urteil(brokers=3)"
         )
-    return [dict(mark.kwargs) for owner, mark in found if owner not in above]
+    return [dict(mark.kwargs) for owner, mark in marks if owner not in above]
 
 
 def _open(
@@ -184,10 +184,10 @@ def _open(
         engine=option("--urteil-engine"),
         keep=option("--urteil-keep"),
     )
-    stands = f"the cluster {options.standing}" if options.standing else ""
+    running_cluster = f"the cluster {options.standing}" if options.standing else ""
     if shared:
-        stands = f"the cluster of {shared.name}"
-    lab = Lab(name, with_markers(options, marks, stands), shared)
+        running_cluster = f"the cluster of {shared.name}"
+    lab = Lab(name, with_markers(options, marks, running_cluster), shared)
     request.node.stash[LAB] = lab
     try:
         yield lab

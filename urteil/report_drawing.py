@@ -14,10 +14,10 @@ def mutants_by_guarantee() -> dict[str, list[str]]:
     """The mutants that each guarantee's check catches."""
     from urteil.suites.mutants import MUTANTS
 
-    found: dict[str, list[str]] = defaultdict(list)
+    names: dict[str, list[str]] = defaultdict(list)
     for mutant in MUTANTS.values():
-        found[mutant.guarantee].append(mutant.name)
-    return found
+        names[mutant.guarantee].append(mutant.name)
+    return names
 
 
 def draw(run_dir: Path, *, pictures: bool = True) -> list[Path]:

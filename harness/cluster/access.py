@@ -105,19 +105,19 @@ class Access:
 
     def properties(self, node: BrokerNode) -> dict[str, str]:
         """Settings of one broker on top of the usual ones."""
-        found = self._rack(node)
+        properties = self._rack(node)
         for listener in node.further if self.security else ():
             prefix = f"listener.name.{listener.name.lower()}."
             settings = {**self._tls(node), **self._sasl()}
-            found |= {prefix + name: value for name, value in settings.items()}
+            properties |= {prefix + name: value for name, value in settings.items()}
         if self.security.sasl:
-            found["sasl.enabled.mechanisms"] = ",".join(self.security.mechanisms)
+            properties["sasl.enabled.mechanisms"] = ",".join(self.security.mechanisms)
         if self.security.tls:
-            found["ssl.principal.mapping.rules"] = "RULE:^CN=([^,]+).*$/$1/,DEFAULT"
+            properties["ssl.principal.mapping.rules"] = "RULE:^CN=([^,]+).*$/$1/,DEFAULT"
         if self.security.acl:
-            found["authorizer.class.name"] = AUTHORIZER
-            found["super.users"] = f"User:ANONYMOUS;User:{ADMIN}"
-        return found
+            properties["authorizer.class.name"] = AUTHORIZER
+            properties["super.users"] = f"User:ANONYMOUS;User:{ADMIN}"
+        return properties
 
     def files(self, node: BrokerNode) -> dict[str, bytes]:
         """Files of a broker's folder by name."""
@@ -155,7 +155,7 @@ class Access:
         if not self.security.tls:
             return {}
         by_certificate = self.security.acl and not self.security.sasl
-        asked = "required" if by_certificate else "requested"
+        client_auth = "required" if by_certificate else "requested"
         return {
             "ssl.keystore.type": "PKCS12",
             "ssl.keystore.location": str(node.home / KEY_STORE),
@@ -164,16 +164,18 @@ class Access:
             "ssl.truststore.type": "PKCS12",
             "ssl.truststore.location": str(node.home / TRUST_STORE),
             "ssl.truststore.password": PASSWORD,
-            **({} if self.security.sasl else {"ssl.client.auth": asked}),
+            **({} if self.security.sasl else {"ssl.client.auth": client_auth}),
         }
 
     def _sasl(self) -> Mapping[str, str]:
         sasl = self.security.sasl
         if not sasl:
             return {}
-        known = (f'user_{one}="{password_of(one)}"' for one in self.security.users)
-        module = " ".join([LOGIN[sasl], *known]) if sasl == "plain" else LOGIN[sasl]
-        return {f"{one.lower()}.sasl.jaas.config": f"{module};" for one in self.security.mechanisms}
+        users = (f'user_{user}="{password_of(user)}"' for user in self.security.users)
+        module = " ".join([LOGIN[sasl], *users]) if sasl == "plain" else LOGIN[sasl]
+        return {
+            f"{user.lower()}.sasl.jaas.config": f"{module};" for user in self.security.mechanisms
+        }
 
 
 def _write(zookeeper: KazooClient, path: str, value: Mapping[str, object]) -> None:

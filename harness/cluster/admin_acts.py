@@ -92,7 +92,10 @@ class AdminActs:
         with self._acts.act("delete", topic, before):
             self._send_until(
                 lambda admin: admin.delete_topics([topic]),
-                lambda: self._state.is_gone(topic) or (not wait and self._state.is_going(topic)),
+                lambda: (
+                    self._state.is_deleted(topic)
+                    or (not wait and self._state.is_being_deleted(topic))
+                ),
             )
 
     def fill(self, topic: str, records: int) -> int:

@@ -99,8 +99,8 @@ class Clocks:
         )
         try:
             partition = list(self._brokers).index(node)
-            sent = producer.send(TOPIC, value=b"now", partition=partition).get(ANSWER_S)
-            return float(sent.timestamp) / 1000 - time.time()
+            metadata = producer.send(TOPIC, value=b"now", partition=partition).get(ANSWER_S)
+            return float(metadata.timestamp) / 1000 - time.time()
         except KafkaError as error:
             raise LabFailure(f"{node} reports no time: {error}") from error
         finally:

@@ -142,8 +142,8 @@ class Cluster:
     @property
     def metrics(self) -> list[str]:
         """The brokers' metrics endpoints, `host:port`. Empty for brokers without one."""
-        shown = [name for name, kind in self.kinds.items() if kind.shows_metrics]
-        return ["{}:{}".format(*self.plan.metrics(node)) for node in shown]
+        names = [name for name, kind in self.kinds.items() if kind.shows_metrics]
+        return ["{}:{}".format(*self.plan.metrics(node)) for node in names]
 
     @property
     def zk(self) -> KazooClient:
@@ -331,8 +331,8 @@ class Cluster:
 
     def _lost_session(self, name: str) -> bool:
         """Whether a broker ended because its session expired before it was registered."""
-        said = self.kinds[name].lost_session if name in self.kinds else ""
-        return bool(said) and not self.runtime.is_alive(name) and said in self.log_tail(name)
+        message = self.kinds[name].lost_session if name in self.kinds else ""
+        return bool(message) and not self.runtime.is_alive(name) and message in self.log_tail(name)
 
     def _argv(self, name: str) -> list[str]:
         programs = self.runtime.programs

@@ -47,36 +47,36 @@ class ClusterState:
         return {node: stat.czxid for node, (_, stat) in self._registrations().items()}
 
     def controller(self) -> str | None:
-        found = self._read_paths(["/controller"])[0]
-        return None if found is None else f"b{json.loads(found[0])['brokerid']}"
+        znode = self._read_paths(["/controller"])[0]
+        return None if znode is None else f"b{json.loads(znode[0])['brokerid']}"
 
     def controller_epoch(self) -> int:
         """The number of controllers so far; 0 before the first."""
-        found = self._read_paths(["/controller_epoch"])[0]
-        return 0 if found is None else int(found[0])
+        znode = self._read_paths(["/controller_epoch"])[0]
+        return 0 if znode is None else int(znode[0])
 
     def registrations(self) -> dict[str, dict[str, Any]]:
         """The registration of each broker in `/brokers/ids`."""
         return {node: json.loads(data) for node, (data, _) in self._registrations().items()}
 
     def cluster_id(self) -> str:
-        found = self._read_paths(["/cluster/id"])[0]
-        return "" if found is None else str(json.loads(found[0])["id"])
+        znode = self._read_paths(["/cluster/id"])[0]
+        return "" if znode is None else str(json.loads(znode[0])["id"])
 
     def topics(self) -> list[str]:
         return sorted(self._children("/brokers/topics"))
 
     def topic_id(self, topic: str) -> str | None:
         """Kafka's base64 form; None without such a topic."""
-        found = self._read_paths([f"/brokers/topics/{topic}"])[0]
-        return None if found is None else json.loads(found[0]).get("topic_id")
+        znode = self._read_paths([f"/brokers/topics/{topic}"])[0]
+        return None if znode is None else json.loads(znode[0]).get("topic_id")
 
     def partitions(self, topic: str) -> list[PartitionView]:
         """All partitions of a topic in order; empty when there is no such topic."""
-        found = self._read_paths([f"/brokers/topics/{topic}"])[0]
-        if found is None:
+        znode = self._read_paths([f"/brokers/topics/{topic}"])[0]
+        if znode is None:
             return []
-        assigned = json.loads(found[0])["partitions"]
+        assigned = json.loads(znode[0])["partitions"]
         numbers = sorted(int(number) for number in assigned)
         paths = [f"/brokers/topics/{topic}/partitions/{number}/state" for number in numbers]
         return [
@@ -86,42 +86,44 @@ class ClusterState:
 
     def topic_config(self, topic: str) -> dict[str, str]:
         """The topic's own settings; none without such a topic."""
-        found = self._read_paths([f"/config/topics/{topic}"])[0]
-        return {} if found is None else dict(json.loads(found[0])["config"])
+        znode = self._read_paths([f"/config/topics/{topic}"])[0]
+        return {} if znode is None else dict(json.loads(znode[0])["config"])
 
     def client_quotas(self, client: str | None) -> dict[str, str]:
         """The quotas of a client id, None for the default."""
         name = "<default>" if client is None else client
-        found = self._read_paths([f"/config/clients/{name}"])[0]
-        return {} if found is None else dict(json.loads(found[0])["config"])
+        znode = self._read_paths([f"/config/clients/{name}"])[0]
+        return {} if znode is None else dict(json.loads(znode[0])["config"])
 
     def is_reassigning(self, topic: str) -> bool:
         """Whether replicas of the topic are being added or removed."""
-        found = self._read_paths([f"/brokers/topics/{topic}"])[0]
-        assigned = {} if found is None else json.loads(found[0])
-        return any(assigned.get(what) for what in ("adding_replicas", "removing_replicas"))
+        znode = self._read_paths([f"/brokers/topics/{topic}"])[0]
+        assigned = {} if znode is None else json.loads(znode[0])
+        return any(assigned.get(field) for field in ("adding_replicas", "removing_replicas"))
 
-    def is_going(self, topic: str) -> bool:
+    def is_being_deleted(self, topic: str) -> bool:
         """Whether the topic is marked for deletion."""
         return topic in self._children("/admin/delete_topics")
 
-    def is_gone(self, topic: str) -> bool:
+    def is_deleted(self, topic: str) -> bool:
         """Whether neither the topic nor its mark for deletion exists."""
-        return topic not in self._children("/brokers/topics") and not self.is_going(topic)
+        return topic not in self._children("/brokers/topics") and not self.is_being_deleted(topic)
 
     def _registrations(self) -> dict[str, tuple[bytes, Any]]:
         names = self._children("/brokers/ids")
-        found = self._read_paths([f"/brokers/ids/{name}" for name in names])
+        znodes = self._read_paths([f"/brokers/ids/{name}" for name in names])
         return {
-            f"b{name}": one
-            for name, one in sorted(zip(names, found, strict=True), key=lambda pair: int(pair[0]))
-            if one is not None
+            f"b{name}": znode
+            for name, znode in sorted(
+                zip(names, znodes, strict=True), key=lambda pair: int(pair[0])
+            )
+            if znode is not None
         }
 
     def _children(self, path: str) -> list[str]:
         try:
-            found = self.client.get_children_async(path).get(timeout=ANSWER_S)
-            return [str(name) for name in found]
+            names = self.client.get_children_async(path).get(timeout=ANSWER_S)
+            return [str(name) for name in names]
         except NoNodeError:
             return []
         except (KazooException, KazooTimeoutError) as error:
@@ -129,11 +131,11 @@ class ClusterState:
 
     def _read_paths(self, paths: Sequence[str]) -> list[tuple[bytes, Any] | None]:
         """Value and stat of every path, None where there is no node."""
-        asked = [self.client.get_async(path) for path in paths]
+        requests = [self.client.get_async(path) for path in paths]
         answers: list[tuple[bytes, Any] | None] = []
-        for one in asked:
+        for request in requests:
             try:
-                answers.append(one.get(timeout=ANSWER_S))
+                answers.append(request.get(timeout=ANSWER_S))
             except NoNodeError:
                 answers.append(None)
             except (KazooException, KazooTimeoutError) as error:
@@ -153,13 +155,13 @@ def _silent_logger() -> logging.Logger:
 def _view(
     topic: str, number: int, replicas: list[int], state: tuple[bytes, Any] | None
 ) -> PartitionView:
-    nobody = {"leader": -1, "isr": [], "leader_epoch": -1}
-    found: dict[str, Any] = json.loads(state[0]) if state else nobody
+    no_leader = {"leader": -1, "isr": [], "leader_epoch": -1}
+    fields: dict[str, Any] = json.loads(state[0]) if state else no_leader
     return PartitionView(
         topic=topic,
         partition=number,
-        leader=f"b{found['leader']}" if found["leader"] >= 0 else None,
-        leader_epoch=found["leader_epoch"],
-        isr=tuple(f"b{one}" for one in found["isr"]),
+        leader=f"b{fields['leader']}" if fields["leader"] >= 0 else None,
+        leader_epoch=fields["leader_epoch"],
+        isr=tuple(f"b{one}" for one in fields["isr"]),
         replicas=tuple(f"b{one}" for one in replicas),
     )

@@ -79,8 +79,8 @@ def _partition(view: PartitionView, epoch: int) -> bytes:
     return head + isr + struct.pack(">i", -1) + replicas + _ints([])
 
 
-def _broker(named: tuple[str, dict[str, Any]]) -> bytes:
-    node, registration = named
+def _broker(broker: tuple[str, dict[str, Any]]) -> bytes:
+    node, registration = broker
     protocols = registration["listener_security_protocol_map"]
     endpoints = []
     for endpoint in registration["endpoints"]:
@@ -100,8 +100,8 @@ def _broker(named: tuple[str, dict[str, Any]]) -> bytes:
 
 
 def _array(parts: Iterable[bytes]) -> bytes:
-    found = list(parts)
-    return struct.pack(">i", len(found)) + b"".join(found)
+    elements = list(parts)
+    return struct.pack(">i", len(elements)) + b"".join(elements)
 
 
 def _ints(numbers: Sequence[int]) -> bytes:

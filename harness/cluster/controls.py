@@ -43,7 +43,7 @@ class Holds(Protocol):
     def release(self, hold: int) -> None: ...
 
 
-class ReapersHolds:
+class NoHolds:
     """For clusters that end with the lab: their reaper ends every fault with them."""
 
     def hold(self, fault: str, *, expiry_s: float) -> int:
@@ -86,13 +86,13 @@ class ClusterControls:
         self._start_node = start_node
         self._waits_for_own_znode = waits_for_own_znode
         self._lost_session = lost_session
-        self._holds = holds or ReapersHolds()
+        self._holds = holds or NoHolds()
         nodes = (*plan.brokers, *plan.zookeepers)
         self._starting = {node: threading.RLock() for node in nodes}
         self._registered_as: dict[str, int] = {}
         self._disks = runtime.disks(log_dirs)
         self._clocks = clocks
-        self._keeper = ZooKeeperControls(lambda: state.client, self._servers)
+        self._zookeeper_controls = ZooKeeperControls(lambda: state.client, self._servers)
         self._commands = ControllerRequests(state, plan.direct_address)
         self._ended: dict[tuple[str, int], Ended] = {}
         self._clients: ClientControls | None = None
@@ -118,7 +118,7 @@ class ClusterControls:
 
     @property
     def zookeeper_admin(self) -> ZooKeeperControls:
-        return self._keeper
+        return self._zookeeper_controls
 
     @property
     def commands(self) -> ControllerRequests:
@@ -146,7 +146,7 @@ class ClusterControls:
             raise LabFailure("this fault acts on the lab's own clients, and none run")
         return self._clients
 
-    def attend(self, clients: ClientControls) -> None:
+    def set_clients(self, clients: ClientControls) -> None:
         """Let faults act on these clients too."""
         self._clients = clients
 
@@ -154,11 +154,11 @@ class ClusterControls:
         return self._runtime.status(node)
 
     def kill(self, node: str) -> NodeStatus:
-        self._remember(node)
+        self._store_registration(node)
         return self._runtime.kill(node)
 
     def stop(self, node: str, *, deadline_s: float = 30.0) -> NodeStatus:
-        self._remember(node)
+        self._store_registration(node)
         return self._runtime.stop(node, deadline_s=deadline_s)
 
     def start(self, node: str, *, deadline_s: float = 60.0) -> NodeStatus:
@@ -205,7 +205,7 @@ class ClusterControls:
 
     def allow_exit(self, node: str, *, allowed: bool = True) -> None:
         if allowed:
-            self._remember(node)
+            self._store_registration(node)
         self._runtime.allow_exit(node, allowed=allowed)
 
     def throttle_cpu(self, node: str, cpus: float) -> Limits:
@@ -289,9 +289,11 @@ class ClusterControls:
                 metadata = fetch_metadata(*self._plan.lab_client_address(node), timeout_s=PROBE_S)
             except OSError as error:
                 return f"{node} does not answer clients: {error}"
-            known = {f"b{number}" for number in metadata.brokers}
-            if known != registered or f"b{metadata.controller}" not in registered:
-                return f"{node} lists only {', '.join(sorted(known)) or 'no broker'} to clients"
+            listed_nodes = {f"b{number}" for number in metadata.brokers}
+            if listed_nodes != registered or f"b{metadata.controller}" not in registered:
+                return (
+                    f"{node} lists only {', '.join(sorted(listed_nodes)) or 'no broker'} to clients"
+                )
         return ""
 
     def _servers(self) -> list[tuple[str, int]]:
@@ -299,7 +301,7 @@ class ClusterControls:
         alive = [node for node in self.zookeepers if self._runtime.is_alive(node)]
         return [self._plan.direct_address(node) for node in alive]
 
-    def _remember(self, node: str) -> None:
+    def _store_registration(self, node: str) -> None:
         """Store the registration that an ending node leaves behind, to recognise its next one."""
         if node in self.brokers:
             self._registered_as[node] = self._state.registered_brokers().get(node, -1)

@@ -123,10 +123,10 @@ class NodeCommands:
     def status(self, node: str) -> NodeStatus:
         """By the command `state`. A node without one is never changed, and counts as running."""
         with self._lock_of(node):
-            known = self._nodes[node]
-            words = self.run(node, "state").split() if known.state else ["running"]
+            node_file = self._nodes[node]
+            words = self.run(node, "state").split() if node_file.state else ["running"]
         if not words:
-            raise LabFailure(f"the command state of {node} printed nothing: {known.state}")
+            raise LabFailure(f"the command state of {node} printed nothing: {node_file.state}")
         numbers = [int(word) for word in words[1:3] if word.lstrip("-").isdigit()]
         pid, code = [*numbers, 0, 0][:2]
         state = STATES.get(words[0], NodeState.DEAD)
@@ -191,14 +191,14 @@ class NodeCommands:
         raise LabFailure(f"{node} is not the lab's: its process may be on any machine")
 
     def unexpected_ends(self) -> list[NodeStatus]:
-        asked = [node for node in self._nodes if node not in self._ended_by_us]
-        with ThreadPoolExecutor(max_workers=max(1, len(asked))) as pool:
-            found = list(pool.map(self.status, asked))
-        return [one for one in found if one.state is NodeState.DEAD]
+        nodes = [node for node in self._nodes if node not in self._ended_by_us]
+        with ThreadPoolExecutor(max_workers=max(1, len(nodes))) as pool:
+            states = list(pool.map(self.status, nodes))
+        return [one for one in states if one.state is NodeState.DEAD]
 
     def with_state(self) -> list[str]:
         """Nodes whose state can be read, and so be restored."""
-        return [node for node, known in self._nodes.items() if known.state]
+        return [node for node, node_file in self._nodes.items() if node_file.state]
 
     def paused_by_us(self) -> list[str]:
         """Nodes that we paused and neither resumed nor ended."""
@@ -221,7 +221,7 @@ class NodeCommands:
             raise LabFailure(f"the file names no command {name} for {node}")
         argv = [word.replace("{into}", into) for word in shlex.split(command)]
         try:
-            done = subprocess.run(
+            process = subprocess.run(
                 argv,
                 cwd=self._folder,
                 stdin=subprocess.DEVNULL,
@@ -235,10 +235,10 @@ class NodeCommands:
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise LabFailure(f"{name} of {node} failed: {error}") from error
-        if done.returncode != 0:
-            last = (done.stderr or done.stdout).strip().splitlines()[-1:]
-            raise LabFailure(f"{name} of {node} failed ({done.returncode}): {' '.join(last)}")
-        return done.stdout
+        if process.returncode != 0:
+            last = (process.stderr or process.stdout).strip().splitlines()[-1:]
+            raise LabFailure(f"{name} of {node} failed ({process.returncode}): {' '.join(last)}")
+        return process.stdout
 
     def _lock_of(self, node: str) -> threading.RLock:
         """The lock of a node, held during each command. Raises LabFailure for an unknown node."""
@@ -375,12 +375,12 @@ class ExternalCluster:
             return
         self._closed = True
         try:
-            left = [why for what, undo in self._undo_steps() if (why := run_step(what, undo))]
+            problems = [why for step, undo in self._undo_steps() if (why := run_step(step, undo))]
         finally:
             self.state.close()
-        if left:
+        if problems:
             self.guard.leave()
-            raise LabFailure(f"not as it was before the run: {'; '.join(left)}")
+            raise LabFailure(f"not as it was before the run: {'; '.join(problems)}")
         self.guard.close()
         if self.guard.has_healed():
             raise LabFailure(
@@ -410,8 +410,8 @@ class ExternalCluster:
     def _logs(self) -> None:
         logs = self.run_dir / "logs"
         logs.mkdir(parents=True, exist_ok=True)
-        for node, known in self._file.nodes.items():
-            if known.log:
+        for node, node_file in self._file.nodes.items():
+            if node_file.log:
                 (logs / f"{node}.log").write_text(self.commands.run(node, "log"))
 
     def _node_dir(self, node: str) -> Path:
@@ -423,12 +423,12 @@ def _run_for_each(act: Callable[[str], object], nodes: Sequence[str]) -> None:
         list(pool.map(act, nodes))
 
 
-def run_step(what: str, act: Callable[[], object]) -> str:
+def run_step(step: str, act: Callable[[], object]) -> str:
     """Why the act failed. Empty when it did not."""
     try:
         act()
     except (LabFailure, NotHealthy) as failure:
-        return f"{what}: {failure}"
+        return f"{step}: {failure}"
     return ""
 
 

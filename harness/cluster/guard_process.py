@@ -37,7 +37,7 @@ class GuardProcess:
     """The state that the lab announced, and its healing."""
 
     def __init__(self, path: Path, say: Callable[[str], None]) -> None:
-        self._say = say
+        self._log = say
         file = load_external(path)
         plan = ExternalPlan(file)
         self._links = Links(plan, TheirToxiproxies())
@@ -48,13 +48,13 @@ class GuardProcess:
 
     def watch(self) -> None:
         """Read until the pipe ends. Then heal, unless there was a goodbye."""
-        rest = b""
+        partial_line = b""
         while chunk := self._next():
-            *lines, rest = (rest + chunk).split(b"\n")
+            *lines, partial_line = (partial_line + chunk).split(b"\n")
             for line in lines:
                 self._handle(json.loads(line))
         if not self._goodbye:
-            self._heal_or_say("the lab is gone")
+            self._heal_and_log("the lab is gone")
 
     def _next(self) -> bytes:
         """The next bytes of the pipe. Heals faults that expire meanwhile."""
@@ -65,7 +65,7 @@ class GuardProcess:
                 return os.read(0, 4096)
             late = [one for at, one in self._expires.values() if at <= time.monotonic()]
             if late:
-                self._heal_or_say(f"{HELD_TOO_LONG}: {', '.join(late)}")
+                self._heal_and_log(f"{HELD_TOO_LONG}: {', '.join(late)}")
 
     def _handle(self, message: dict[str, object]) -> None:
         match message:
@@ -89,35 +89,35 @@ class GuardProcess:
 
         Raises LabFailure then, with what could not be healed.
         """
-        self._say(f"healing: {why}")
+        self._log(f"healing: {why}")
         problem = until(self._heal_remaining, not_, deadline_s=HEAL_DEADLINE_S, poll_s=AGAIN_S)
         if problem:
             raise LabFailure(f"could not be healed: {problem}")
         self._expires.clear()
-        self._say("healed")
+        self._log("healed")
 
-    def _heal_or_say(self, why: str) -> None:
+    def _heal_and_log(self, why: str) -> None:
         try:
             self._heal(why)
         except LabFailure as failure:
-            self._say(str(failure))
+            self._log(str(failure))
             self._expires.clear()
 
     def _heal_remaining(self) -> str:
         """Heal everything that is left, even after failures. Returns why something failed, or an
         empty text."""
         problems = [run_step("links", lambda: self._links.heal(self._links.links()))]
-        problems += [run_step(node, partial(self._mend, node)) for node in self._nodes]
+        problems += [run_step(node, partial(self._restore_node, node)) for node in self._nodes]
         return "; ".join(filter(None, problems))
 
-    def _mend(self, node: str) -> None:
+    def _restore_node(self, node: str) -> None:
         state = self._commands.status(node).state
         if state is NodeState.PAUSED:
             self._commands.resume(node)
-            self._say(f"{node} was paused and goes on")
+            self._log(f"{node} was paused and goes on")
         elif state is NodeState.DEAD:
             self._commands.start(node)
-            self._say(f"{node} was dead and is started")
+            self._log(f"{node} was dead and is started")
 
 
 def _log_line(text: str) -> None:

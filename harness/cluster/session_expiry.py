@@ -46,8 +46,8 @@ def end_session(address: tuple[str, int], session: int, *, timeout_s: float) -> 
     with socket.create_connection(address, timeout=timeout_s) as connection:
         connection.sendall(_frame(connect) + _frame(close))
         head = _read(connection, 4 + _CONNECTED.size)
-        _version, timeout_ms, known = _CONNECTED.unpack_from(head, 4)
-        if not timeout_ms or not known:
+        _version, timeout_ms, session_id = _CONNECTED.unpack_from(head, 4)
+        if not timeout_ms or not session_id:
             raise SessionGone(f"session {session & UNSIGNED:#x} is gone")
         while connection.recv(1024):  # the server closes once the session is closed
             pass
@@ -58,10 +58,10 @@ def _frame(message: bytes) -> bytes:
 
 
 def _read(connection: socket.socket, size: int) -> bytes:
-    found = b""
-    while len(found) < size:
-        more = connection.recv(size - len(found))
-        if not more:
+    data = b""
+    while len(data) < size:
+        chunk = connection.recv(size - len(data))
+        if not chunk:
             raise ConnectionError("the server closed the connection")
-        found += more
-    return found
+        data += chunk
+    return data

@@ -29,8 +29,8 @@ class ZooKeeperControls:
 
     def session(self, broker: str) -> int | None:
         with _zookeeper_errors():
-            asked = self._client().exists_async(f"/brokers/ids/{broker[1:]}")
-            stat = asked.get(timeout=ANSWER_S)
+            request = self._client().exists_async(f"/brokers/ids/{broker[1:]}")
+            stat = request.get(timeout=ANSWER_S)
         return int(stat.ephemeralOwner) if stat else None
 
     def end_session(self, session: int) -> None:

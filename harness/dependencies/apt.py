@@ -83,7 +83,7 @@ def _apt_get(argv: Sequence[str], deadline: float) -> str:
     while True:
         wait_for_locks(LOCKS, deadline)
         try:
-            done = subprocess.run(
+            process = subprocess.run(
                 command,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -95,10 +95,10 @@ def _apt_get(argv: Sequence[str], deadline: float) -> str:
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise AptError(f"{' '.join(command)}: {error}") from error
-        if done.returncode == 0:
-            return done.stdout
-        if not LOST_RACE.search(done.stdout) or time.monotonic() >= deadline:
-            tail = "\n".join(done.stdout.strip().splitlines()[-8:])
+        if process.returncode == 0:
+            return process.stdout
+        if not LOST_RACE.search(process.stdout) or time.monotonic() >= deadline:
+            tail = "\n".join(process.stdout.strip().splitlines()[-8:])
             raise AptError(f"{' '.join(command)} failed:\n{tail}")
 
 
@@ -127,8 +127,10 @@ def _holder(lock: Path) -> str | None:
     """`process 12 (apt-get) holds LOCK`, or None where no process does."""
     try:
         with lock.open("rb") as file:
-            asked = struct.pack(FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
-            kind, _, _, _, pid = struct.unpack(FLOCK, fcntl.fcntl(file, fcntl.F_GETLK, asked))
+            lock_request = struct.pack(FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+            kind, _, _, _, pid = struct.unpack(
+                FLOCK, fcntl.fcntl(file, fcntl.F_GETLK, lock_request)
+            )
     except OSError as error:
         if error.errno in (errno.ENOENT, errno.EACCES):
             return None  # no apt has run here yet, or apt itself will refuse
@@ -144,8 +146,8 @@ def _holder(lock: Path) -> str | None:
 
 def _added_megabytes(output: str) -> float:
     """The disk space that apt announced: 0 for an installed package."""
-    found = ADDED_SIZE.search(output)
-    return float(found[1].replace(",", "")) * MEGABYTES[found[2]] if found else 0.0
+    match = ADDED_SIZE.search(output)
+    return float(match[1].replace(",", "")) * MEGABYTES[match[2]] if match else 0.0
 
 
 if __name__ == "__main__":

@@ -21,22 +21,22 @@ HOW = (
 
 def chromium() -> tuple[str, str]:
     """Paths of the browser and of its driver; installs Debian's as root."""
-    found = _find()
-    if found is None and can_apt():
+    paths = _find()
+    if paths is None and can_apt():
         for package in ("chromium", "chromium-driver"):
             apt_install("chromium", package, how=HOW)
-        found = _find()
-    if found is None:
+        paths = _find()
+    if paths is None:
         raise MissingDependency("chromium", HOW)
-    return found
+    return paths
 
 
 def describe_chromium() -> Dependency:
-    found = _find()
-    path = found[0] if found else ""
-    version = _version(found[1]) if found else ""
+    paths = _find()
+    path = paths[0] if paths else ""
+    version = _version(paths[1]) if paths else ""
     return Dependency(
-        name="chromium", found=bool(found), version=version, where=path, how=HOW, required=False
+        name="chromium", found=bool(paths), version=version, where=path, how=HOW, required=False
     )
 
 
@@ -51,8 +51,8 @@ def _find() -> tuple[str, str] | None:
 
 def _version(driver: str) -> str:
     try:
-        done = subprocess.run([driver, "--version"], capture_output=True, text=True, timeout=20)
+        process = subprocess.run([driver, "--version"], capture_output=True, text=True, timeout=20)
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    found = re.search(r"\d[\d.]*", done.stdout)
-    return found[0] if found else ""
+    match = re.search(r"\d[\d.]*", process.stdout)
+    return match[0] if match else ""

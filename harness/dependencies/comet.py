@@ -37,20 +37,20 @@ def comet_jar() -> Path:
 
 def describe_comet() -> Dependency:
     """One line of `urteil doctor`."""
-    found = _target().exists()
+    is_installed = _target().exists()
     return Dependency(
         name=NAME,
-        found=found,
-        version=VERSION if found else "",
-        where=str(_target()) if found else "",
+        found=is_installed,
+        version=VERSION if is_installed else "",
+        where=str(_target()) if is_installed else "",
         how=HOW,
         required=False,
     )
 
 
 def _supports_host() -> bool:
-    here = platform.system() == "Linux" and platform.machine() in ("x86_64", "aarch64")
-    return here and version("pyspark").startswith(f"{SPARK}.")
+    is_supported = platform.system() == "Linux" and platform.machine() in ("x86_64", "aarch64")
+    return is_supported and version("pyspark").startswith(f"{SPARK}.")
 
 
 def _target() -> Path:

@@ -47,9 +47,9 @@ def _build(folder: Path) -> None:
 
 def _version(command: list[str]) -> str:
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [*command, "version", "--short"], capture_output=True, text=True, timeout=20
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
+    return process.stdout.strip() if process.returncode == 0 else ""

@@ -22,23 +22,23 @@ HOW = "for faults of clocks only; Debian: apt install faketime"
 @cache
 def faketime_library() -> Path:
     """Path of the library for programs with threads. Installed if missing."""
-    found = _find_library()
-    if found is None and can_apt():
+    library = _find_library()
+    if library is None and can_apt():
         apt_install(NAME, "faketime", how=HOW)
-        found = _find_library()
-    if found is None:
+        library = _find_library()
+    if library is None:
         raise MissingDependency(NAME, HOW)
-    return found
+    return library
 
 
 def describe_faketime() -> Dependency:
     """One line of `urteil doctor`."""
-    found = _find_library()
+    library = _find_library()
     return Dependency(
         name=NAME,
-        found=found is not None,
-        version=_version() if found else "",
-        where=str(found or ""),
+        found=library is not None,
+        version=_version() if library else "",
+        where=str(library or ""),
         how=HOW,
         required=False,
     )
@@ -51,7 +51,7 @@ def _find_library() -> Path | None:
 
 def _version() -> str:
     try:
-        asked = ["dpkg-query", "-W", "-f", "${Version}", NAME]
-        return subprocess.run(asked, capture_output=True, text=True, timeout=20).stdout
+        argv = ["dpkg-query", "-W", "-f", "${Version}", NAME]
+        return subprocess.run(argv, capture_output=True, text=True, timeout=20).stdout
     except OSError:
         return ""

@@ -29,8 +29,10 @@ def go_install(
         _run_go(go, name, ["install", "-ldflags", ldflags, package], env, how)
 
     _with_some_go(program.parent, compile_it, how)
-    made = package.partition("@")[0].rpartition("/")[2]  # Go keeps files of its own beside it
-    next(path for path in built.rglob(made) if path.is_file()).rename(program)
+    program_name = package.partition("@")[0].rpartition("/")[
+        2
+    ]  # Go keeps files of its own beside it
+    next(path for path in built.rglob(program_name) if path.is_file()).rename(program)
     shutil.rmtree(built)
 
 

@@ -87,8 +87,8 @@ def _megabytes(folder: Path) -> float:
 
 def _sweep(target: Path) -> None:
     """Remove remains of killed installs of `target`. The caller holds its lock."""
-    for left in target.parent.glob(f".{target.name}.part.*"):
-        shutil.rmtree(left, ignore_errors=True)
+    for remains in target.parent.glob(f".{target.name}.part.*"):
+        shutil.rmtree(remains, ignore_errors=True)
 
 
 def run(
@@ -104,7 +104,7 @@ def run(
     Raises MissingDependency, with the last lines of the output, if the command fails.
     """
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             argv,
             capture_output=True,
             text=True,
@@ -114,10 +114,10 @@ def run(
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise MissingDependency(name, f"{how} ({error})") from error
-    if done.returncode != 0:
-        tail = "\n".join((done.stdout + done.stderr).strip().splitlines()[-8:])
+    if process.returncode != 0:
+        tail = "\n".join((process.stdout + process.stderr).strip().splitlines()[-8:])
         raise MissingDependency(name, f"{how}\n{tail}")
-    return done.stdout + done.stderr
+    return process.stdout + process.stderr
 
 
 def can_apt() -> bool:

@@ -28,13 +28,13 @@ HOW = (
 
 def java() -> str:
     """Path of a `java` of version 17 or newer. Root on Debian installs one."""
-    found = _find()
-    if found is None and can_apt():
+    path_and_version = _find()
+    if path_and_version is None and can_apt():
         apt_install("java", PACKAGE, how=HOW)
-        found = _find()
-    if found is None:
+        path_and_version = _find()
+    if path_and_version is None:
         raise MissingDependency("java", HOW)
-    return found[0]
+    return path_and_version[0]
 
 
 def utf8_locale() -> dict[str, str]:
@@ -43,14 +43,16 @@ def utf8_locale() -> dict[str, str]:
     A JVM decodes file names by its locale: under `LC_ALL=C` it finds no path with other letters
     than ASCII. C.UTF-8 is part of glibc from 2.35 on, and of earlier ones in Debian.
     """
-    named = locale.getencoding().upper().replace("-", "")
-    return {} if named == "UTF8" else {"LC_ALL": "C.UTF-8"}
+    encoding = locale.getencoding().upper().replace("-", "")
+    return {} if encoding == "UTF8" else {"LC_ALL": "C.UTF-8"}
 
 
 def describe_java() -> Dependency:
-    found = _find()
-    path, version = found if found else ("", "")
-    return Dependency(name="java", found=bool(found), version=version, where=path, how=HOW)
+    path_and_version = _find()
+    path, version = path_and_version if path_and_version else ("", "")
+    return Dependency(
+        name="java", found=bool(path_and_version), version=version, where=path, how=HOW
+    )
 
 
 def _find() -> tuple[str, str] | None:
@@ -71,9 +73,9 @@ def _version(path: str) -> str | None:
         text = release.read_text(errors="replace")
     except OSError:
         try:
-            done = subprocess.run([path, "-version"], capture_output=True, text=True, timeout=20)
+            process = subprocess.run([path, "-version"], capture_output=True, text=True, timeout=20)
         except (OSError, subprocess.TimeoutExpired):
             return None
-        text = done.stderr + done.stdout
+        text = process.stderr + process.stdout
     match = re.search(r'(?:JAVA_VERSION=|version )"(\d+[\d.]*)', text)
     return match.group(1) if match else None

@@ -76,11 +76,16 @@ def kafka_tool(main_class: str, args: Sequence[str], version: str = VERSION) -> 
 
 
 def describe_kafka(version: str = VERSION) -> Dependency:
-    found = _target(version).exists()
-    where = str(_target(version)) if found else ""
-    shown = version if found else ""
+    is_installed = _target(version).exists()
+    where = str(_target(version)) if is_installed else ""
+    shown_version = version if is_installed else ""
     return Dependency(
-        name="kafka", found=found, version=shown, where=where, how=HOW, required=False
+        name="kafka",
+        found=is_installed,
+        version=shown_version,
+        where=where,
+        how=HOW,
+        required=False,
     )
 
 

@@ -15,14 +15,14 @@ TIMEOUT_S = 900
 
 def maven(how: str) -> str:
     """Path of `mvn`, which root on Debian installs; MissingDependency names the remedy `how`."""
-    found = shutil.which("mvn")
-    if found is None and can_apt():
+    path = shutil.which("mvn")
+    if path is None and can_apt():
         java()
         apt_install("maven", "maven", how=how)
-        found = shutil.which("mvn")
-    if found is None:
+        path = shutil.which("mvn")
+    if path is None:
         raise MissingDependency("maven", how)
-    return found
+    return path
 
 
 def copy_dependencies(

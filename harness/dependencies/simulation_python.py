@@ -23,10 +23,10 @@ def simulation_python() -> tuple[str, str] | None:
 
     A name on PATH may be a shim that starts nothing, so each candidate is run.
     """
-    found = [answer for path in _candidates() if (answer := _read_version(path)) is not None]
-    if not found:
+    answers = [answer for path in _candidates() if (answer := _read_version(path)) is not None]
+    if not answers:
         return None
-    version, path = max(found)
+    version, path = max(answers)
     return path, ".".join(map(str, version))
 
 
@@ -44,9 +44,9 @@ def describe_simulation() -> Dependency:
 
 
 def _candidates() -> Iterator[str]:
-    given = os.environ.get("URTEIL_SIMULATION_PYTHON")
-    if given:
-        yield given
+    requested = os.environ.get("URTEIL_SIMULATION_PYTHON")
+    if requested:
+        yield requested
         return
     home = Path.home()
     versions = [home / ".pyenv" / "versions"]
@@ -65,11 +65,11 @@ def _candidates() -> Iterator[str]:
 
 def _read_version(path: str) -> tuple[tuple[int, ...], str] | None:
     try:
-        done = subprocess.run([path, "-c", _ASK], capture_output=True, text=True, timeout=20)
+        process = subprocess.run([path, "-c", _ASK], capture_output=True, text=True, timeout=20)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    words = done.stdout.split(maxsplit=3)
-    if done.returncode != 0 or len(words) != 4:
+    words = process.stdout.split(maxsplit=3)
+    if process.returncode != 0 or len(words) != 4:
         return None
     version = tuple(map(int, words[:3]))
     return (version, words[3].strip()) if version[0] == 3 and version[1] in MINORS else None

@@ -20,27 +20,27 @@ HOW = "for slow disks only; Debian: apt install strace"
 @cache
 def strace_binary() -> str:
     """Path of strace. Installed if missing."""
-    found = shutil.which(NAME)
-    if found is None and can_apt():
+    path = shutil.which(NAME)
+    if path is None and can_apt():
         apt_install(NAME, NAME, how=HOW)
-        found = shutil.which(NAME)
-    if found is None:
+        path = shutil.which(NAME)
+    if path is None:
         raise MissingDependency(NAME, HOW)
-    return found
+    return path
 
 
 def describe_strace() -> Dependency:
     """One line of `urteil doctor`."""
-    found = shutil.which(NAME)
+    path = shutil.which(NAME)
     version = ""
-    if found:
-        output = subprocess.run([found, "-V"], capture_output=True, text=True, timeout=20).stdout
+    if path:
+        output = subprocess.run([path, "-V"], capture_output=True, text=True, timeout=20).stdout
         version = output.partition("version ")[2].partition("\n")[0]
     return Dependency(
         name=NAME,
-        found=found is not None,
+        found=path is not None,
         version=version,
-        where=found or "",
+        where=path or "",
         how=HOW,
         required=False,
     )

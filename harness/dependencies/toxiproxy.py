@@ -65,8 +65,8 @@ def _build(folder: Path, platform: str = "") -> None:
 
 def _version(binary: Path) -> str:
     try:
-        done = subprocess.run([binary, "-version"], capture_output=True, text=True, timeout=20)
+        process = subprocess.run([binary, "-version"], capture_output=True, text=True, timeout=20)
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    words = (done.stdout + done.stderr).split()
+    words = (process.stdout + process.stderr).split()
     return words[-1] if words else ""

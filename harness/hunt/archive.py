@@ -57,26 +57,26 @@ class Archive:
         """Store a run once, completely or not at all. Returns those of its signatures that earlier
         runs had."""
         job = row.job
-        mine = (row.at, job.scenario, job.seed, job.target, job.mutant)
+        key = (row.at, job.scenario, job.seed, job.target, job.mutant)
         with self._open() as db, db:
             db.execute("BEGIN IMMEDIATE")
-            found = db.execute(
+            stored = db.execute(
                 "SELECT id FROM runs WHERE at = ? AND scenario = ? AND seed = ? AND target = ? "
                 "AND mutant IS ?",
-                mine,
+                key,
             ).fetchone()
-            if found:
-                return list(_known_signatures(db, row, before=found[0]))
-            kept = db.execute(
+            if stored:
+                return list(_known_signatures(db, row, before=stored[0]))
+            run_id = db.execute(
                 "INSERT INTO runs (at, scenario, seed, target, mutant, verdict, seconds, row) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (*mine, row.verdict, row.seconds, msgspec.json.encode(row).decode()),
+                (*key, row.verdict, row.seconds, msgspec.json.encode(row).decode()),
             ).lastrowid
             db.executemany(
                 "INSERT INTO signatures VALUES (?, ?)",
-                [(kept, one) for one in dict.fromkeys(row.signatures)],
+                [(run_id, one) for one in dict.fromkeys(row.signatures)],
             )
-            return list(_known_signatures(db, row, before=kept or 0))
+            return list(_known_signatures(db, row, before=run_id or 0))
 
     def keep(self, failure: Failure) -> None:
         """Store the investigation of a signature."""
@@ -96,11 +96,11 @@ class Archive:
         """When the scenario was last played on the target, with the mutant of `job`; empty for
         never."""
         with self._open() as db:
-            found = db.execute(
+            newest = db.execute(
                 "SELECT max(at) FROM runs WHERE scenario = ? AND target = ? AND mutant IS ?",
                 (job.scenario, job.target, job.mutant),
             ).fetchone()
-        return str(found[0] or "")
+        return str(newest[0] or "")
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
@@ -113,25 +113,25 @@ class Archive:
 def _known_signatures(db: sqlite3.Connection, row: Row, *, before: int) -> Iterator[KnownSignature]:
     job = row.job
     for signature in dict.fromkeys(row.signatures):
-        found = db.execute(
+        earlier = db.execute(
             "SELECT count(*), min(r.at), r.scenario, r.seed FROM signatures s JOIN runs r "
             "ON r.id = s.run WHERE s.signature = ? AND r.target = ? AND r.mutant IS ? AND r.id < ?",
             (signature, job.target, job.mutant, before),
         ).fetchone()
-        if found[0]:
+        if earlier[0]:
             yield KnownSignature(
                 signature=signature,
-                times=found[0],
-                first_at=found[1],
-                scenario=found[2],
-                seed=found[3],
+                times=earlier[0],
+                first_at=earlier[1],
+                scenario=earlier[2],
+                seed=earlier[3],
                 failure=_failure(db, signature, job),
             )
 
 
 def _failure(db: sqlite3.Connection, signature: str, job: Job) -> Failure | None:
-    found = db.execute(
+    stored = db.execute(
         "SELECT failure FROM failures WHERE signature = ? AND target = ? AND mutant = ?",
         (signature, job.target, job.mutant or ""),
     ).fetchone()
-    return None if found is None else msgspec.json.decode(found[0], type=Failure)
+    return None if stored is None else msgspec.json.decode(stored[0], type=Failure)

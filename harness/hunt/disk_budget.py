@@ -18,10 +18,10 @@ def prune_to(rows: Sequence[Row], budget_bytes: float, known: frozenset[str]) ->
     `known` are removed first, since an earlier run showed the same, and older ones before newer
     ones.
     """
-    there = [(row, Path(row.run)) for row in rows if row.run and Path(row.run).is_dir()]
-    sizes = {path: size_of(path) for _, path in there}
+    existing = [(row, Path(row.run)) for row in rows if row.run and Path(row.run).is_dir()]
+    sizes = {path: size_of(path) for _, path in existing}
     total, removed = sum(sizes.values()), []
-    for _, path in sorted(there, key=lambda one: _worth(one[0], known)):
+    for _, path in sorted(existing, key=lambda one: _worth(one[0], known)):
         if total <= budget_bytes:
             break
         shutil.rmtree(path, ignore_errors=True)

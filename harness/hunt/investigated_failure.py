@@ -48,8 +48,8 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
         if self.smallest is None:
             return self.ended
         faults = ", ".join(map(_fault_text, self.smallest.faults)) or "no fault"
-        found = f"{faults}: {self.smallest_hits} of {self.smallest_tries}"
-        return found if self.ended == "smallest" else f"{found} ({self.ended})"
+        description = f"{faults}: {self.smallest_hits} of {self.smallest_tries}"
+        return description if self.ended == "smallest" else f"{description} ({self.ended})"
 
 
 def kind_of(signature: str) -> str:
@@ -70,8 +70,8 @@ def rule_for(hits: int, tries: int) -> Rule:
     rate = hits / tries if tries else 1.0
     if rate >= OFTEN:
         return Rule(hits=2, tries=3)
-    wanted = ceil(log(_MISSED) / log(1 - rate)) if rate else MOST_TRIES
-    return Rule(hits=1, tries=min(MOST_TRIES, wanted))
+    tries_needed = ceil(log(_MISSED) / log(1 - rate)) if rate else MOST_TRIES
+    return Rule(hits=1, tries=min(MOST_TRIES, tries_needed))
 
 
 def _fault_text(one: Entry) -> str:

@@ -33,40 +33,40 @@ class Investigator:
     shrink: Callable[[Shrinking], Report | None]
     reruns: int = 10
     shrink_s: float = 1800.0
-    said: Callable[[str], None] = lambda _line: None
+    log: Callable[[str], None] = lambda _line: None
 
-    def look_into(self, row: Row, signatures: Sequence[str], deadline: float) -> list[Failure]:
+    def investigate(self, row: Row, signatures: Sequence[str], deadline: float) -> list[Failure]:
         """Investigate the first of `signatures`, and those others that its smallest schedule also
         shows.
 
         Raises OutOfTime when `deadline` (CLOCK_MONOTONIC, seconds) comes first.
         """
-        mine = self.folder / Path(row.run).name
-        mine.mkdir(parents=True, exist_ok=True)
-        again = self._repeat_run(row, mine, deadline)
-        failures = [_failure_rate(row, signature, again) for signature in signatures]
+        folder = self.folder / Path(row.run).name
+        folder.mkdir(parents=True, exist_ok=True)
+        reruns = self._repeat_run(row, folder, deadline)
+        failures = [_failure_rate(row, signature, reruns) for signature in signatures]
         if self.reruns and not failures[0].hits:
             ended = f"not shown again in {self.reruns} runs"
             return [msgspec.structs.replace(failures[0], ended=ended)]
         if not self.shrink_s:
-            return [msgspec.structs.replace(one, ended="not shrunk") for one in failures]
-        return self._shrink_failures(row, mine, failures, deadline)
+            return [msgspec.structs.replace(failure, ended="not shrunk") for failure in failures]
+        return self._shrink_failures(row, folder, failures, deadline)
 
-    def _repeat_run(self, row: Row, mine: Path, deadline: float) -> list[Row]:
-        ledger = Ledger(mine / "ledger.jsonl")
+    def _repeat_run(self, row: Row, folder: Path, deadline: float) -> list[Row]:
+        ledger = Ledger(folder / "ledger.jsonl")
         while len(ledger.rows) < self.reruns:
             if time.monotonic() + row.seconds > deadline:
                 raise OutOfTime
-            played = prune(self.play(row.job, mine / "runs"))
+            played = prune(self.play(row.job, folder / "runs"))
             if played.refused:
                 raise OutOfTime
             ledger.add(played)
-            found = ", ".join(played.shows) or played.verdict
-            self.said(f"again {len(ledger.rows)} of {self.reruns}: {found}")
+            outcome = ", ".join(played.shows) or played.verdict
+            self.log(f"again {len(ledger.rows)} of {self.reruns}: {outcome}")
         return ledger.rows
 
     def _shrink_failures(
-        self, row: Row, mine: Path, failures: Sequence[Failure], deadline: float
+        self, row: Row, folder: Path, failures: Sequence[Failure], deadline: float
     ) -> list[Failure]:
         first = failures[0]
         left_s = deadline - time.monotonic() - row.seconds
@@ -74,9 +74,9 @@ class Investigator:
             raise OutOfTime
         kind = kind_of(first.signature)
         guarantee, _, sub_kind = kind.partition("/")
-        into = mine / "-".join(filter(None, (guarantee, sub_kind.replace("/", "-"))))
-        self.said(f"shrinking {kind}; its steps are in {into / 'shrink.log'}")
-        asked = Shrinking(
+        into = folder / "-".join(filter(None, (guarantee, sub_kind.replace("/", "-"))))
+        self.log(f"shrinking {kind}; its steps are in {into / 'shrink.log'}")
+        shrinking = Shrinking(
             run=Path(row.run),
             guarantee=guarantee,
             sub_kind=sub_kind,
@@ -84,47 +84,47 @@ class Investigator:
             into=into,
             seconds=min(self.shrink_s, left_s),
         )
-        report = self.shrink(asked)
+        report = self.shrink(shrinking)
         if report is not None and report.ended == "budget" and left_s < self.shrink_s:
             raise OutOfTime
-        _tidy(into, "" if report is None else report.run)
-        shown = [] if report is None else _shown_too(report)
+        _remove_tries(into, "" if report is None else report.run)
+        also_shown = [] if report is None else _other_anomalies(report)
         return [
-            _with_shrink_report(one, report, into)
-            for one in failures
-            if one is first or kind_of(one.signature) in shown
+            _with_shrink_report(failure, report, into)
+            for failure in failures
+            if failure is first or kind_of(failure.signature) in also_shown
         ]
 
 
-def _failure_rate(row: Row, signature: str, again: Sequence[Row]) -> Failure:
-    hits = sum(kind_of(signature) in one.shows for one in again)
-    return Failure(signature=signature, job=row.job, at=row.at, hits=hits, tries=len(again))
+def _failure_rate(row: Row, signature: str, reruns: Sequence[Row]) -> Failure:
+    hits = sum(kind_of(signature) in rerun.shows for rerun in reruns)
+    return Failure(signature=signature, job=row.job, at=row.at, hits=hits, tries=len(reruns))
 
 
-def _shown_too(report: Report) -> list[str]:
+def _other_anomalies(report: Report) -> list[str]:
     """The other violations of the smallest schedule's runs."""
-    kept = [step for step in report.steps if step.kept]
-    return [one.name for one in kept[-1].others] if kept else []
+    kept_steps = [step for step in report.steps if step.kept]
+    return [one.name for one in kept_steps[-1].others] if kept_steps else []
 
 
-def _with_shrink_report(one: Failure, report: Report | None, folder: Path) -> Failure:
+def _with_shrink_report(failure: Failure, report: Report | None, folder: Path) -> Failure:
     if report is None:
-        return msgspec.structs.replace(one, ended="the lab failed", folder=str(folder))
-    kept = report.ended in ("smallest", "budget") and report.tries > 0
+        return msgspec.structs.replace(failure, ended="the lab failed", folder=str(folder))
+    has_smallest = report.ended in ("smallest", "budget") and report.tries > 0
     return msgspec.structs.replace(
-        one,
+        failure,
         ended=report.ended,
-        smallest=report.schedule if kept else None,
+        smallest=report.schedule if has_smallest else None,
         smallest_hits=report.hits,
         smallest_tries=report.tries,
         folder=str(folder),
     )
 
 
-def _tidy(folder: Path, kept: str) -> None:
+def _remove_tries(folder: Path, kept_run: str) -> None:
     """Remove all tries except one that shows the smallest schedule."""
-    for one in (folder / "tries").glob("*"):
-        if one.is_symlink():
-            one.unlink()
-        elif one.resolve() != Path(kept).resolve():
-            shutil.rmtree(one, ignore_errors=True)
+    for folder_or_link in (folder / "tries").glob("*"):
+        if folder_or_link.is_symlink():
+            folder_or_link.unlink()
+        elif folder_or_link.resolve() != Path(kept_run).resolve():
+            shutil.rmtree(folder_or_link, ignore_errors=True)

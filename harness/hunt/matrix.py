@@ -13,8 +13,8 @@ from urteil.harness.hunt.job import Job, Row
 from urteil.harness.hunt.markdown_table import markdown
 
 
-class Meant(msgspec.Struct, frozen=True, kw_only=True):
-    """A mutant, and the scenario and guarantee that must catch it."""
+class ExpectedCatch(msgspec.Struct, frozen=True, kw_only=True):
+    """A mutant, the scenario that plays it, and the guarantee that must catch it."""
 
     name: str
     scenario: str
@@ -68,7 +68,7 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
         return "UNKNOWN" if all(line.doubtful for line in missed) else "FAIL"
 
 
-def jobs_of(mutants: Iterable[Meant], seeds: Sequence[int]) -> list[Job]:
+def plan_jobs(mutants: Iterable[ExpectedCatch], seeds: Sequence[int]) -> list[Job]:
     """Every mutant under every seed, each after its twin; a twin is played once a scenario."""
     jobs: dict[Job, None] = {}
     for mutant in mutants:
@@ -78,43 +78,45 @@ def jobs_of(mutants: Iterable[Meant], seeds: Sequence[int]) -> list[Job]:
     return list(jobs)
 
 
-def matrix_of(mutants: Iterable[Meant], rows: Sequence[Row]) -> Matrix:
+def matrix_of(mutants: Iterable[ExpectedCatch], rows: Sequence[Row]) -> Matrix:
     """The matrix of the runs so far. Mutants without a row have empty lines."""
     lines = [_line(mutant, rows) for mutant in mutants]
-    named = {name for line in lines for name in line.violated} | {one.guarantee for one in lines}
-    return Matrix(lines=lines, guarantees=sorted(named))
+    guarantees = {name for line in lines for name in line.violated} | {
+        line.guarantee for line in lines
+    }
+    return Matrix(lines=lines, guarantees=sorted(guarantees))
 
 
-def _line(mutant: Meant, rows: Sequence[Row]) -> Line:
+def _line(mutant: ExpectedCatch, rows: Sequence[Row]) -> Line:
     twins = {
         row.job.seed: row.verdict == "PASS"
         for row in rows
         if row.job == Job(scenario=mutant.scenario, seed=row.job.seed)
     }
-    mine = [
+    mutant_rows = [
         row for row in rows if row.job.mutant == mutant.name and row.job.scenario == mutant.scenario
     ]
     caught = [
         row
-        for row in mine
+        for row in mutant_rows
         if mutant.guarantee in row.violated and row.mutant_ran and twins.get(row.job.seed)
     ]
     violated: dict[str, int] = {}
-    for row in mine:
+    for row in mutant_rows:
         for name in row.violated:
             violated[name] = violated.get(name, 0) + 1
     return Line(
         mutant=mutant.name,
         scenario=mutant.scenario,
         guarantee=mutant.guarantee,
-        seeds=sorted(row.job.seed for row in mine),
+        seeds=sorted(row.job.seed for row in mutant_rows),
         caught=len(caught),
-        ran=sum(bool(row.mutant_ran) for row in mine),
-        twins=sum(bool(twins.get(row.job.seed)) for row in mine),
-        unknown=sum(row.verdict == "UNKNOWN" for row in mine),
+        ran=sum(bool(row.mutant_ran) for row in mutant_rows),
+        twins=sum(bool(twins.get(row.job.seed)) for row in mutant_rows),
+        unknown=sum(row.verdict == "UNKNOWN" for row in mutant_rows),
         violated=dict(sorted(violated.items())),
         first_s=[s for row in caught if (s := row.first_s.get(mutant.guarantee)) is not None],
-        at_least=round(lower_bound(len(caught), len(mine)), 4),
+        at_least=round(lower_bound(len(caught), len(mutant_rows)), 4),
     )
 
 

@@ -19,7 +19,7 @@ from urteil.harness.hunt.investigated_failure import Failure, guarantee_of
 from urteil.harness.hunt.investigation import Investigator, OutOfTime
 from urteil.harness.hunt.job import Job, Row
 from urteil.harness.hunt.ledger import Ledger
-from urteil.harness.hunt.matrix import Meant
+from urteil.harness.hunt.matrix import ExpectedCatch
 from urteil.harness.hunt.night_report import night_text
 from urteil.harness.hunt.run_choice import Candidate, candidates_of, next_of, unsupported_reason
 from urteil.harness.hunt.run_process import prune
@@ -44,7 +44,7 @@ class Night:
     folder: Path
     scenarios: Sequence[Scenario]
     targets: Sequence[str]
-    mutants: Sequence[Meant]
+    mutants: Sequence[ExpectedCatch]
     first_seed: int
     play: Callable[[Job, Path], Row]
     report: Callable[[Row], None] = lambda _row: None
@@ -52,7 +52,7 @@ class Night:
     mixed_in: frozenset[str] = frozenset()
     history: Archive | None = None
     inspector: Investigator | None = None
-    recognised: Callable[[KnownSignature], None] = lambda _seen: None
+    on_known_signature: Callable[[KnownSignature], None] = lambda _signature: None
     budget_bytes: float = float("inf")
     known: set[str] = field(init=False, default_factory=set)
     ledger: Ledger = field(init=False)
@@ -81,7 +81,7 @@ class Night:
         played = len(self.ledger.rows)
         for row in self.ledger.rows[:played]:
             self._store_run(row)
-            self._look_into(row, deadline)
+            self._investigate(row, deadline)
         while (job := self.next_job()) is not None:
             if time.monotonic() + self._expected_s(job) > deadline:
                 return
@@ -92,7 +92,7 @@ class Night:
             self.write()
             self.report(row)
             self._remember(row)
-            self._look_into(row, deadline)
+            self._investigate(row, deadline)
             self._prune()
 
     def _prune(self) -> None:
@@ -109,47 +109,51 @@ class Night:
         for row in filter(self._is_caught, self.ledger.rows):
             if (twin := msgspec.structs.replace(row.job, mutant=None)) not in played:
                 return twin
-        one = next_of(self.candidates, self._last_played, self._plays, time.time())
-        if one is None:
+        candidate = next_of(self.candidates, self._last_played, self._plays, time.time())
+        if candidate is None:
             return None
-        return next(job for seed in count(self.first_seed) if (job := one.job(seed)) not in played)
+        return next(
+            job for seed in count(self.first_seed) if (job := candidate.job(seed)) not in played
+        )
 
-    def _plays(self, one: Candidate) -> int:
-        return sum(row.job == one.job(row.job.seed) for row in self.ledger.rows)
+    def _plays(self, candidate: Candidate) -> int:
+        return sum(row.job == candidate.job(row.job.seed) for row in self.ledger.rows)
 
-    def _last_played(self, one: Candidate) -> str:
-        here = [row.at for row in self.ledger.rows if row.job == one.job(row.job.seed)]
-        before = self.history.last_played(one.job(0)) if self.history else ""
-        return max([before, *here])
+    def _last_played(self, candidate: Candidate) -> str:
+        times = [row.at for row in self.ledger.rows if row.job == candidate.job(row.job.seed)]
+        before = self.history.last_played(candidate.job(0)) if self.history else ""
+        return max([before, *times])
 
     def _remember(self, row: Row) -> None:
         """Store the run in the archive, and report known signatures."""
-        for one in self._store_run(row):
-            self.recognised(one)
+        for signature in self._store_run(row):
+            self.on_known_signature(signature)
 
     def _store_run(self, row: Row) -> list[KnownSignature]:
         """Store the run. Returns its known signatures; of runs alike, those without news are pruned
         first."""
-        seen = self.history.add(row) if self.history else []
-        if row.signatures and len(seen) == len(set(row.signatures)):
+        known_signatures = self.history.add(row) if self.history else []
+        if row.signatures and len(known_signatures) == len(set(row.signatures)):
             self.known.add(row.run)
-        return seen
+        return known_signatures
 
-    def _look_into(self, row: Row, deadline: float) -> None:
+    def _investigate(self, row: Row, deadline: float) -> None:
         """Investigate until all signatures of the run are known, or the night is over."""
         history = self.history
-        if self.inspector is None or history is None or not self._suspect(row):
+        if self.inspector is None or history is None or not self._needs_investigation(row):
             return
-        while left := [one for one in _by_time(row) if not history.failure(one, row.job)]:
+        while signatures := [
+            signature for signature in _by_time(row) if not history.failure(signature, row.job)
+        ]:
             try:
-                found = self.inspector.look_into(row, left, deadline)
+                failures = self.inspector.investigate(row, signatures, deadline)
             except OutOfTime:
                 return
-            for failure in found:
+            for failure in failures:
                 history.keep(failure)
             self.write()
 
-    def _suspect(self, row: Row) -> bool:
+    def _needs_investigation(self, row: Row) -> bool:
         ours = row.job.mutant is None or row.job.mutant in self.mixed_in
         return ours and row.verdict == "FAIL" and bool(row.run) and Path(row.run).is_dir()
 
@@ -158,10 +162,10 @@ class Night:
         counts: dict[str, tuple[Failure, int]] = {}
         for row in self.ledger.rows if self.history else ():
             for signature in row.signatures:
-                found = self.history.failure(signature, row.job) if self.history else None
-                if found is not None:
+                failure = self.history.failure(signature, row.job) if self.history else None
+                if failure is not None:
                     key = f"{signature} {row.job.target} {row.job.mutant}"
-                    counts[key] = found, counts.get(key, (found, 0))[1] + 1
+                    counts[key] = failure, counts.get(key, (failure, 0))[1] + 1
         return list(counts.values())
 
     def _check(self, last: Sequence[Row]) -> None:
@@ -214,8 +218,8 @@ class Night:
         return row.job.mutant not in self.mixed_in and self._is_caught(row)
 
     def _is_caught(self, row: Row) -> bool:
-        meant = [one.guarantee for one in self.mutants if one.name == row.job.mutant]
-        return any(name in row.violated for name in meant) and bool(row.mutant_ran)
+        guarantees = [mutant.guarantee for mutant in self.mutants if mutant.name == row.job.mutant]
+        return any(name in row.violated for name in guarantees) and bool(row.mutant_ran)
 
     def _expected_s(self, job: Job) -> float:
         took = [

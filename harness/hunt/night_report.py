@@ -8,13 +8,13 @@ from urteil.harness.confidence import upper_bound
 from urteil.harness.hunt.investigated_failure import Failure
 from urteil.harness.hunt.job import Row
 from urteil.harness.hunt.markdown_table import markdown
-from urteil.harness.hunt.matrix import Meant, matrix_of, text_of
+from urteil.harness.hunt.matrix import ExpectedCatch, matrix_of, text_of
 from urteil.harness.verify.plurals import count_text
 
 
 def night_text(
     rows: Sequence[Row],
-    mutants: Sequence[Meant],
+    mutants: Sequence[ExpectedCatch],
     left_out: Sequence[str],
     failures: Sequence[tuple[Failure, int]] = (),
 ) -> str:
@@ -44,10 +44,12 @@ def summary(rows: Sequence[Row]) -> str:
              "fails at most")  # fmt: skip
     lines = []
     for target in targets:
-        here = [row for row in rows if row.job.target == target]
-        lines.append(_line(target, "all", here))
+        target_rows = [row for row in rows if row.job.target == target]
+        lines.append(_line(target, "all", target_rows))
         lines += [
-            _line(target, name, mine) for name in names if (mine := _rows_of_scenario(here, name))
+            _line(target, name, scenario_rows)
+            for name in names
+            if (scenario_rows := _rows_of_scenario(target_rows, name))
         ]
     return markdown(heads, lines)
 
@@ -60,8 +62,8 @@ def _line(target: str, name: str, rows: Sequence[Row]) -> list[str]:
     counts = {v: sum(row.verdict == v for row in rows) for v in ("PASS", "FAIL", "UNKNOWN")}
     judged = counts["PASS"] + counts["FAIL"]
     bound = f"{upper_bound(counts['FAIL'], judged):.1%}" if judged else "-"
-    wanted = [found for row in rows for found in row.must_find.values()]
-    must = f"{sum(wanted)} of {len(wanted)}" if wanted else ""
+    must_finds = [is_found for row in rows for is_found in row.must_find.values()]
+    must = f"{sum(must_finds)} of {len(must_finds)}" if must_finds else ""
     seconds = sum(row.seconds for row in rows) / len(rows)
     return [target, name, str(len(rows)), *map(str, counts.values()), f"{seconds:.0f}", must, bound]
 

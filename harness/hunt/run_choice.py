@@ -11,7 +11,7 @@ from random import Random
 
 from urteil.chaos.faults import FAULTS
 from urteil.harness.hunt.job import Job
-from urteil.harness.hunt.matrix import Meant
+from urteil.harness.hunt.matrix import ExpectedCatch
 from urteil.harness.scenario import Scenario
 from urteil.harness.targets.external import PREFIX, ExternalFile, fit_scenario, load_external
 
@@ -39,7 +39,7 @@ class Candidate:
 def candidates_of(
     scenarios: Sequence[Scenario],
     targets: Sequence[str],
-    mutants: Iterable[Meant],
+    mutants: Iterable[ExpectedCatch],
     weights: Mapping[str, float],
     *,
     seed: int,
@@ -49,7 +49,7 @@ def candidates_of(
 
     `weights` multiply: by the name of a scenario, of a target, of a mutant, or of all `mutants`.
     """
-    found = [
+    candidates = [
         Candidate(
             scenario=scenario.name,
             target=target,
@@ -59,18 +59,18 @@ def candidates_of(
         for scenario in scenarios
         if not unsupported_reason(scenario, target)
     ]
-    found += [
+    candidates += [
         Candidate(
-            scenario=one.scenario,
-            mutant=one.name,
-            weight=(MIXED_IN if one.name in mixed_in else 1.0)
-            * _product(weights, one.scenario, "urteil", one.name, MUTANTS),
+            scenario=mutant.scenario,
+            mutant=mutant.name,
+            weight=(MIXED_IN if mutant.name in mixed_in else 1.0)
+            * _product(weights, mutant.scenario, "urteil", mutant.name, MUTANTS),
         )
-        for one in mutants
+        for mutant in mutants
         if "urteil" in targets
     ]
-    Random(seed).shuffle(found)
-    return [one for one in found if one.weight > 0]
+    Random(seed).shuffle(candidates)
+    return [mutant for mutant in candidates if mutant.weight > 0]
 
 
 def next_of(
@@ -107,9 +107,9 @@ def unsupported_reason(scenario: Scenario, target: str) -> str:
         return f"{scenario.name} needs --runtime {scenario.runtime}"
     if target.startswith(PREFIX):
         return _unsupported_there(scenario, target)
-    named = [one.fault for one in scenario.faults]
+    names = [fault.fault for fault in scenario.faults]
     reasons = [
-        FAULTS[name].unsupported_reason(runtime=scenario.runtime, target=target) for name in named
+        FAULTS[name].unsupported_reason(runtime=scenario.runtime, target=target) for name in names
     ]
     return next(filter(None, reasons), "")
 

@@ -30,7 +30,7 @@ def play_run(job: Job, out: Path, *, engine: str = "auto", deadline_s: float = D
     out.mkdir(parents=True, exist_ok=True)
     argv = [sys.executable, "-m", "urteil", *job.words(), "--engine", engine, "--json"]
     began, at = time.monotonic(), time.strftime("%Y-%m-%d %H:%M:%S")
-    running = subprocess.Popen(
+    process = subprocess.Popen(
         [*argv, "--out", str(out)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
@@ -39,11 +39,11 @@ def play_run(job: Job, out: Path, *, engine: str = "auto", deadline_s: float = D
         errors="replace",
     )
     try:
-        _, output = running.communicate(timeout=deadline_s)
+        _, output = process.communicate(timeout=deadline_s)
     except subprocess.TimeoutExpired:
-        output = f"{_end_process(running)}\nthe run did not end within {deadline_s:.0f} s"
+        output = f"{_end_process(process)}\nthe run did not end within {deadline_s:.0f} s"
     except BaseException:
-        _end_process(running)
+        _end_process(process)
         raise
     return _row(job, output.splitlines(), time.monotonic() - began, at)
 
@@ -66,25 +66,25 @@ class Shrinking(msgspec.Struct, frozen=True, kw_only=True):
         ]  # fmt: skip
 
 
-def shrink(asked: Shrinking, *, engine: str = "auto") -> Report | None:
+def shrink(shrinking: Shrinking, *, engine: str = "auto") -> Report | None:
     """Shrink in a process of its own, with output in `shrink.log`. None when the lab failed."""
     start_reaper()
-    asked.into.mkdir(parents=True, exist_ok=True)
-    argv = [sys.executable, "-m", "urteil", *asked.words(), "--engine", engine, "--json"]
-    with (asked.into / "shrink.log").open("ab") as log:
-        running = subprocess.Popen(
+    shrinking.into.mkdir(parents=True, exist_ok=True)
+    argv = [sys.executable, "-m", "urteil", *shrinking.words(), "--engine", engine, "--json"]
+    with (shrinking.into / "shrink.log").open("ab") as log:
+        process = subprocess.Popen(
             argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log, text=True
         )
         try:
-            running.wait(asked.seconds + DEADLINE_S)
+            process.wait(shrinking.seconds + DEADLINE_S)
         except BaseException as error:
-            _end_process(running)
+            _end_process(process)
             if not isinstance(error, subprocess.TimeoutExpired):
                 raise
             return None
-    if running.returncode not in (0, 2):
+    if process.returncode not in (0, 2):
         return None
-    return msgspec.json.decode((asked.into / "shrink.json").read_bytes(), type=Report)
+    return msgspec.json.decode((shrinking.into / "shrink.json").read_bytes(), type=Report)
 
 
 def prune(row: Row) -> Row:
@@ -115,11 +115,11 @@ def _row(job: Job, output: list[str], seconds: float, at: str) -> Row:
     return row_of(job, result, facts, seconds=seconds, at=at, run=run)
 
 
-def _end_process(running: subprocess.Popen[str]) -> str:
+def _end_process(process: subprocess.Popen[str]) -> str:
     """End the process, in order if possible. Returns its output."""
-    running.terminate()
+    process.terminate()
     try:
-        return running.communicate(timeout=END_S)[1]
+        return process.communicate(timeout=END_S)[1]
     except subprocess.TimeoutExpired:
-        running.kill()
-        return running.communicate()[1]
+        process.kill()
+        return process.communicate()[1]

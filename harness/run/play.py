@@ -180,7 +180,7 @@ class Play:
 
     def _open_nemesis(self, cluster: Cluster | ExternalCluster, workload: Workload) -> Nemesis:
         scenario, controls = self.scenario, cluster.controls()
-        controls.attend(workload.controls())
+        controls.set_clients(workload.controls())
         return Nemesis(
             controls,
             plan_schedule(

@@ -78,18 +78,18 @@ class ProcessDisks:
         enter = ["nsenter", "--mount", "--target", str(pid), "--"]
         argv = [*enter, "sh", "-ec", FREEZE, "sh", *map(str, folders)]
         with Path(f"/proc/{pid}/mounts").open() as mounts:
-            done = subprocess.run(argv, capture_output=True, text=True, timeout=COMMAND_S)
-            if done.returncode:
-                raise LabFailure(f"the disk of {node} stays writable: {done.stderr.strip()}")
+            process = subprocess.run(argv, capture_output=True, text=True, timeout=COMMAND_S)
+            if process.returncode:
+                raise LabFailure(f"the disk of {node} stays writable: {process.stderr.strip()}")
             modes = {words[1]: words[3] for words in map(str.split, mounts)}
-        return [f"{one} is mounted {modes.get(str(one), '')[:2]}" for one in folders]
+        return [f"{folder} is mounted {modes.get(str(folder), '')[:2]}" for folder in folders]
 
     def delay_writes(self, node: str, delay_ms: int) -> None:
         self.stop_delaying_writes(node)
         with self.open_log_directories(node) as log_dirs:
             files = [
-                seen / path.relative_to(log_dir)
-                for log_dir, seen in zip(log_dirs, self.broker_log_dirs(node), strict=True)
+                own_path / path.relative_to(log_dir)
+                for log_dir, own_path in zip(log_dirs, self.broker_log_dirs(node), strict=True)
                 for path in find_written_files(log_dir)
             ]
         self._slow[node] = SlowDisk(self._pid(node), files, delay_ms)

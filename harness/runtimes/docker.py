@@ -70,7 +70,7 @@ class _Node:
     cwd: Path
     image: str
     starts: int = 1
-    output_of: bytes = b""
+    earlier_output: bytes = b""
     ended_by_us: bool = False
 
 
@@ -131,20 +131,20 @@ class DockerRuntime:
         None without permission to enter it, or with a remote engine: its name is random, so it
         exists nowhere else.
         """
-        known = self._node_state(node)
+        state = self._node_state(node)
         with _lab_failures(node):
-            known.container.reload()
-        places = {one["Destination"]: one["Source"] for one in known.container.attrs["Mounts"]}
+            state.container.reload()
+        places = {one["Destination"]: one["Source"] for one in state.container.attrs["Mounts"]}
         return Path(places[HOME]) if os.access(places[HOME], os.R_OK | os.W_OK | os.X_OK) else None
 
     @contextlib.contextmanager
     def unpack_home(self, node: str) -> Iterator[Path]:
         """The home of a stopped node as a folder. Changed files are written back at the end."""
-        known = self._node_state(node)
+        state = self._node_state(node)
         with tempfile.TemporaryDirectory(dir=self._run_dir) as place, _lab_failures(node):
-            _unpack(known.container, Path(place))
+            _unpack(state.container, Path(place))
             yield Path(place)
-            known.container.put_archive("/", _pack_folder(Path(place), whole=True))
+            state.container.put_archive("/", _pack_folder(Path(place), is_complete=True))
 
     def start(
         self,
@@ -161,37 +161,37 @@ class DockerRuntime:
         Another image needs another container, with the same data.
         """
         with self._lock, _lab_failures(node):
-            known = self._nodes.get(node)
+            state = self._nodes.get(node)
             image = image or self._image(node)
-            if known is None:
+            if state is None:
                 container = self._create(node, image, argv, dict(env or {}))
-                known = self._nodes[node] = _Node(container, cwd, image)
-                container.put_archive("/", _pack_folder(cwd, whole=True))
+                state = self._nodes[node] = _Node(container, cwd, image)
+                container.put_archive("/", _pack_folder(cwd, is_complete=True))
             else:
                 if self.is_alive(node):
                     raise LabFailure(f"{node} runs already")
-                if image != known.image:
-                    self._replace(node, known, image, argv, dict(env or {}))
-                known.container.put_archive("/", _pack_folder(cwd, whole=False))
-                known.starts += 1
-            known.ended_by_us = False
-            known.container.start()
+                if image != state.image:
+                    self._replace(node, state, image, argv, dict(env or {}))
+                state.container.put_archive("/", _pack_folder(cwd, is_complete=False))
+                state.starts += 1
+            state.ended_by_us = False
+            state.container.start()
             return self.status(node)
 
     def status(self, node: str) -> NodeStatus:
-        known = self._nodes.get(node)
-        if known is None:
+        known_node = self._nodes.get(node)
+        if known_node is None:
             return NodeStatus(node=node, state=NodeState.DEAD, pid=None)
         with _lab_failures(node):
-            known.container.reload()
-        state = known.container.attrs["State"]
-        now = STATES.get(state["Status"], NodeState.DEAD)
+            known_node.container.reload()
+        container_state = known_node.container.attrs["State"]
+        state = STATES.get(container_state["Status"], NodeState.DEAD)
         return NodeStatus(
             node=node,
-            state=now,
-            pid=state["Pid"] or None,
-            exit_code=_exit_code(state["ExitCode"]) if now is NodeState.DEAD else None,
-            starts=known.starts,
+            state=state,
+            pid=container_state["Pid"] or None,
+            exit_code=_exit_code(container_state["ExitCode"]) if state is NodeState.DEAD else None,
+            starts=known_node.starts,
         )
 
     def is_alive(self, node: str) -> bool:
@@ -226,13 +226,13 @@ class DockerRuntime:
             self._pods.plug(node)
 
     def limits(self, node: str) -> Limits:
-        known = self._node_state(node)
+        state = self._node_state(node)
         with _lab_failures(node):
-            known.container.reload()
-            host_config = known.container.attrs["HostConfig"]
-            found = known.container.stats(stream=False, one_shot=True)
-        allowed = found["memory_stats"].get("limit", 0)
-        counted = found["cpu_stats"].get("throttling_data", {})
+            state.container.reload()
+            host_config = state.container.attrs["HostConfig"]
+            stats = state.container.stats(stream=False, one_shot=True)
+        allowed = stats["memory_stats"].get("limit", 0)
+        counted = stats["cpu_stats"].get("throttling_data", {})
         quota = host_config["CpuQuota"]
         return Limits(
             node=node,
@@ -243,20 +243,20 @@ class DockerRuntime:
         )
 
     def limit(self, node: str, *, cpus: float | None, memory_mb: int | None) -> Limits:
-        asked: dict[str, int] = {}
+        settings: dict[str, int] = {}
         if cpus is not None:
-            asked |= {"cpu_period": PERIOD_US, "cpu_quota": round(cpus * PERIOD_US)}
+            settings |= {"cpu_period": PERIOD_US, "cpu_quota": round(cpus * PERIOD_US)}
         if memory_mb is not None:
-            asked |= {"mem_limit": memory_mb << 20, "memswap_limit": -1}
-        return self._update(node, asked)
+            settings |= {"mem_limit": memory_mb << 20, "memswap_limit": -1}
+        return self._update(node, settings)
 
     def unlimit(self, node: str) -> Limits:
         all_of_it = {"mem_limit": self._memory, "memswap_limit": -1}
         return self._update(node, {"cpu_period": PERIOD_US, "cpu_quota": -1, **all_of_it})
 
-    def _update(self, node: str, asked: dict[str, int]) -> Limits:
+    def _update(self, node: str, settings: dict[str, int]) -> Limits:
         with _lab_failures(node):
-            self._node_state(node).container.update(**asked)
+            self._node_state(node).container.update(**settings)
         return self.limits(node)
 
     def allow_exit(self, node: str, *, allowed: bool = True) -> None:
@@ -275,43 +275,43 @@ class DockerRuntime:
     def local_pid(self, node: str) -> int:
         """The engine reports a process id. It belongs to this machine if the command line is the
         same."""
-        known = self._node_state(node)
+        state = self._node_state(node)
         with _lab_failures(node):
-            known.container.reload()
-        argv = [known.container.attrs["Path"], *known.container.attrs["Args"]]
-        pid = int(known.container.attrs["State"]["Pid"])
+            state.container.reload()
+        argv = [state.container.attrs["Path"], *state.container.attrs["Args"]]
+        pid = int(state.container.attrs["State"]["Pid"])
         if not pid:
             raise LabFailure(f"{node} does not run")
         try:
-            found = psutil.Process(pid).cmdline()
+            command = psutil.Process(pid).cmdline()
         except psutil.Error:
-            found = []
-        if found[1:] != argv[1:] or not found:
+            command = []
+        if command[1:] != argv[1:] or not command:
             raise LabFailure(f"{node} is no process of this machine: its engine is elsewhere")
         return pid
 
     def unexpected_ends(self) -> Sequence[NodeStatus]:
         """Raises LabFailure when a container or a pod was removed from outside."""
         with self._lock:
-            known = {one.container.id: node for node, one in self._nodes.items()}
+            nodes = {one.container.id: node for node, one in self._nodes.items()}
             pods = {self._pods.pod(node).id: f"the pod of {node}" for node in self.plan.nodes}
             with _lab_failures("the engine"):
-                found = {one["Id"]: one["State"] for one in self._list()}
-            for identity, name in {**known, **pods}.items():
-                if identity not in found:
+                states = {one["Id"]: one["State"] for one in self._list()}
+            for identity, name in {**nodes, **pods}.items():
+                if identity not in states:
                     raise LabFailure(f"the container of {name} was removed in the middle of a run")
             for identity, name in pods.items():
-                if found[identity] != "running":
-                    raise LabFailure(f"{name} is {found[identity]}: somebody ended its container")
-            ended = [node for one, node in known.items() if found[one] not in STATES]
+                if states[identity] != "running":
+                    raise LabFailure(f"{name} is {states[identity]}: somebody ended its container")
+            ended = [node for one, node in nodes.items() if states[one] not in STATES]
             return [self.status(node) for node in ended if not self._nodes[node].ended_by_us]
 
     def log(self, node: str) -> str:
-        known = self._nodes.get(node)
-        if known is None:
+        state = self._nodes.get(node)
+        if state is None:
             return ""
         with _lab_failures(node):
-            return _said(known).decode(errors="replace")
+            return _read_output(state).decode(errors="replace")
 
     def close(self) -> None:
         """Kill running nodes, copy files and logs back, remove containers and networks.
@@ -320,39 +320,39 @@ class DockerRuntime:
             nodes = list(self._nodes.items())
             self._nodes.clear()
             failures: list[str] = []
-            all_at_once(lambda one: self._leave(*one, failures), nodes)
+            all_at_once(lambda one: self._give_back(*one, failures), nodes)
             with contextlib.suppress(*ENGINE_FAILURES):  # the reaper tries again
                 self._pods.close()
             self._engine.client.close()
         if failures:
             raise LabFailure(f"evidence of {', '.join(sorted(failures))}")
 
-    def _leave(self, node: str, known: _Node, failures: list[str]) -> None:
+    def _give_back(self, node: str, state: _Node, failures: list[str]) -> None:
         """End one node for good, with its files and its log in the run's folder.
 
         Incomplete data is removed: it would be judged.
         """
         try:
             with contextlib.suppress(docker.errors.APIError):
-                known.container.kill()
-            self._gather(node, known)
+                state.container.kill()
+            self._copy_evidence(node, state)
         except (*ENGINE_FAILURES, OSError, tarfile.TarError) as error:
-            shutil.rmtree(known.cwd / "data", ignore_errors=True)
+            shutil.rmtree(state.cwd / "data", ignore_errors=True)
             failures.append(f"{node} did not come back: {error}")
         with contextlib.suppress(*ENGINE_FAILURES):  # the reaper tries again
-            known.container.remove(force=True, v=True)
-        for volume in known.container.attrs[
+            state.container.remove(force=True, v=True)
+        for volume in state.container.attrs[
             "Mounts"
         ]:  # of a container that was removed from outside
             with contextlib.suppress(*ENGINE_FAILURES):
                 self._engine.client.api.remove_volume(volume["Name"])
 
-    def _gather(self, node: str, known: _Node) -> None:
+    def _copy_evidence(self, node: str, state: _Node) -> None:
         logs = self._run_dir / "logs"
         logs.mkdir(exist_ok=True)
-        (logs / f"{node}.log").write_bytes(_said(known))
+        (logs / f"{node}.log").write_bytes(_read_output(state))
         if not node.startswith("toxiproxy"):
-            _unpack(known.container, known.cwd)
+            _unpack(state.container, state.cwd)
 
     def _image(self, node: str) -> str:
         """A node's first image."""
@@ -361,14 +361,14 @@ class DockerRuntime:
         return "zookeeper" if node.startswith("zk") else self._images[node]
 
     def _replace(
-        self, node: str, known: _Node, image: str, argv: Sequence[str], env: dict[str, str]
+        self, node: str, state: _Node, image: str, argv: Sequence[str], env: dict[str, str]
     ) -> None:
         """Create another container on the same volume. The log of the earlier one is kept."""
-        before = known.container
-        known.output_of = _said(known)
+        before = state.container
+        state.earlier_output = _read_output(state)
         home = next(one["Name"] for one in before.attrs["Mounts"] if one["Destination"] == HOME)
-        known.container = self._create(node, image, argv, env, home=home)
-        known.image = image
+        state.container = self._create(node, image, argv, env, home=home)
+        state.image = image
         before.remove()
 
     def _create(
@@ -394,15 +394,15 @@ class DockerRuntime:
         )
 
     def _end(self, node: str, how: Any) -> NodeStatus:
-        known = self._node_state(node)
+        node_state = self._node_state(node)
         with _lab_failures(node):
             now = self.status(node)
             if now.state is NodeState.DEAD:
                 return now
-            known.ended_by_us = True
+            node_state.ended_by_us = True
             try:
-                how(known.container)
-                known.container.wait(timeout=END_DEADLINE_S)
+                how(node_state.container)
+                node_state.container.wait(timeout=END_DEADLINE_S)
             except docker.errors.APIError:
                 if self.is_alive(node):  # otherwise it has just ended by itself
                     raise
@@ -410,21 +410,21 @@ class DockerRuntime:
 
     def _list(self) -> list[dict[str, Any]]:
         label = "=".join(next(iter(self._labels.items())))
-        found: list[dict[str, Any]] = self._engine.client.api.containers(
+        containers: list[dict[str, Any]] = self._engine.client.api.containers(
             all=True, filters={"label": label}
         )
-        return found
+        return containers
 
     def _node_state(self, node: str) -> _Node:
-        known = self._nodes.get(node)
-        if known is None:
+        state = self._nodes.get(node)
+        if state is None:
             raise LabFailure(f"{node} was never started")
-        return known
+        return state
 
 
-def _said(known: _Node) -> bytes:
+def _read_output(state: _Node) -> bytes:
     """A node's output, including that of its earlier containers."""
-    return known.output_of + bytes(known.container.logs())
+    return state.earlier_output + bytes(state.container.logs())
 
 
 def _exit_code(code: int) -> int:
@@ -432,21 +432,21 @@ def _exit_code(code: int) -> int:
     return 128 - code if code > 128 else code
 
 
-def _pack_folder(folder: Path, *, whole: bool) -> bytes:
+def _pack_folder(folder: Path, *, is_complete: bool) -> bytes:
     """An archive of a node's folder as HOME, for the image's user; not `whole`: without data."""
     buffer = io.BytesIO()
 
-    def owned(one: tarfile.TarInfo) -> tarfile.TarInfo:
+    def set_owner(one: tarfile.TarInfo) -> tarfile.TarInfo:
         one.uid = one.gid = USER_ID
         one.uname = one.gname = ""
         return one
 
     with tarfile.open(fileobj=buffer, mode="w") as tar:
-        if whole:
-            tar.add(folder, arcname=HOME, filter=owned)
+        if is_complete:
+            tar.add(folder, arcname=HOME, filter=set_owner)
         else:
             for file in sorted(path for path in folder.iterdir() if path.is_file()):
-                tar.add(file, arcname=f"{HOME}/{file.name}", filter=owned)
+                tar.add(file, arcname=f"{HOME}/{file.name}", filter=set_owner)
     return buffer.getvalue()
 
 

@@ -122,9 +122,9 @@ class ProcessRuntime:
             old = self._nodes.get(node)
             if old is not None and old.process.poll() is None:
                 raise LabFailure(f"{node} runs already")
-            known = _Node(list(argv), dict(env or {}), cwd, self._spawn(node, argv, env, cwd))
-            known.starts = old.starts + 1 if old else 1
-            self._nodes[node] = known
+            state = _Node(list(argv), dict(env or {}), cwd, self._spawn(node, argv, env, cwd))
+            state.starts = old.starts + 1 if old else 1
+            self._nodes[node] = state
             return self.status(node)
 
     def _spawn(
@@ -161,60 +161,60 @@ class ProcessRuntime:
     def kill(self, node: str) -> NodeStatus:
         """SIGKILL the node's process group; returns when its process is gone."""
         with self._lock:
-            known = self._node_state(node)
-            known.ended_by_us = known.ended_by_us or known.process.poll() is None
-        _signal_group(known.process, signal.SIGKILL)
-        known.process.wait(KILL_DEADLINE_S)
+            state = self._node_state(node)
+            state.ended_by_us = state.ended_by_us or state.process.poll() is None
+        _signal_group(state.process, signal.SIGKILL)
+        state.process.wait(KILL_DEADLINE_S)
         return self.status(node)
 
     def stop(self, node: str, *, deadline_s: float) -> NodeStatus:
         with self._lock:
-            known = self._node_state(node)
-            known.ended_by_us = known.ended_by_us or known.process.poll() is None
-        if known.paused:
+            state = self._node_state(node)
+            state.ended_by_us = state.ended_by_us or state.process.poll() is None
+        if state.paused:
             self.resume(node)
-        _signal_group(known.process, signal.SIGTERM)
+        _signal_group(state.process, signal.SIGTERM)
         try:
-            known.process.wait(deadline_s)
+            state.process.wait(deadline_s)
         except subprocess.TimeoutExpired:
-            pid = known.process.pid  # its log then has a stack dump
+            pid = state.process.pid  # its log then has a stack dump
             request_dump(DumpSource(name=node, pid=pid, output=partial(self.log, node)))
             return self.kill(node)
         return self.status(node)
 
     def pause(self, node: str) -> NodeStatus:
         """SIGSTOP; returns when the process is stopped."""
-        known = self._node_state(node)
+        state = self._node_state(node)
         with self._lock:
-            _signal_group(known.process, signal.SIGSTOP)
-            known.paused = True
-        self._await_process(node, known, lambda state: state == psutil.STATUS_STOPPED)
+            _signal_group(state.process, signal.SIGSTOP)
+            state.paused = True
+        self._await_process(node, state, lambda state: state == psutil.STATUS_STOPPED)
         return self.status(node)
 
     def resume(self, node: str) -> NodeStatus:
-        known = self._node_state(node)
+        state = self._node_state(node)
         with self._lock:
-            _signal_group(known.process, signal.SIGCONT)
-            known.paused = False
-        self._await_process(node, known, lambda state: state != psutil.STATUS_STOPPED)
+            _signal_group(state.process, signal.SIGCONT)
+            state.paused = False
+        self._await_process(node, state, lambda state: state != psutil.STATUS_STOPPED)
         return self.status(node)
 
     def allow_exit(self, node: str, *, allowed: bool = True) -> None:
         with self._lock:
-            known = self._node_state(node)
-            if known.process.poll() is None:
-                known.ended_by_us = allowed
+            state = self._node_state(node)
+            if state.process.poll() is None:
+                state.ended_by_us = allowed
 
     def throttle_cpu(self, node: str, cpus: float) -> Limits:
         """By SIGSTOP and SIGCONT, ten times a second. `throttled` counts the observed stops."""
         self.restore_cpu(node)
-        known = self._node_state(node)
-        process = psutil.Process(known.process.pid)
+        state = self._node_state(node)
+        process = psutil.Process(state.process.pid)
 
         def signal_it(number: int) -> None:
             with self._lock:  # a paused node stays paused
-                if not known.paused:
-                    _signal_group(known.process, number)
+                if not state.paused:
+                    _signal_group(state.process, number)
 
         def is_stopped() -> bool:
             try:
@@ -222,14 +222,14 @@ class ProcessRuntime:
             except psutil.NoSuchProcess:
                 return False
 
-        known.throttle = CpuThrottle(cpus, signal_it, is_stopped)
+        state.throttle = CpuThrottle(cpus, signal_it, is_stopped)
         return self.cpu_throttling(node)
 
     def restore_cpu(self, node: str) -> Limits:
-        known = self._node_state(node)
-        if known.throttle is not None:
-            known.throttle.end()
-            known.throttle = None
+        state = self._node_state(node)
+        if state.throttle is not None:
+            state.throttle.end()
+            state.throttle = None
         return self.cpu_throttling(node)
 
     def cpu_throttling(self, node: str) -> Limits:
@@ -245,17 +245,17 @@ class ProcessRuntime:
         )
 
     def local_pid(self, node: str) -> int:
-        known = self._node_state(node)
-        if known.process.poll() is not None:
+        state = self._node_state(node)
+        if state.process.poll() is not None:
             raise LabFailure(f"{node} does not run")
-        return known.process.pid
+        return state.process.pid
 
     def unexpected_ends(self) -> list[NodeStatus]:
         with self._lock:
             return [
                 self.status(node)
-                for node, known in self._nodes.items()
-                if known.process.poll() is not None and not known.ended_by_us
+                for node, state in self._nodes.items()
+                if state.process.poll() is not None and not state.ended_by_us
             ]
 
     def log(self, node: str) -> str:
@@ -266,25 +266,25 @@ class ProcessRuntime:
         """SIGKILL every running node. Repeatable."""
         self._claim.close()
         with self._lock:
-            for known in self._nodes.values():
-                known.ended_by_us = True
-                _signal_group(known.process, signal.SIGKILL)
-            for known in self._nodes.values():
-                known.process.wait(KILL_DEADLINE_S)
+            for state in self._nodes.values():
+                state.ended_by_us = True
+                _signal_group(state.process, signal.SIGKILL)
+            for state in self._nodes.values():
+                state.process.wait(KILL_DEADLINE_S)
 
     def _node_state(self, node: str) -> _Node:
-        known = self._nodes.get(node)
-        if known is None:
+        state = self._nodes.get(node)
+        if state is None:
             raise LabFailure(f"{node} was never started")
-        return known
+        return state
 
-    def _await_process(self, node: str, known: _Node, reached: Callable[[str], bool]) -> None:
+    def _await_process(self, node: str, state: _Node, reached: Callable[[str], bool]) -> None:
         """Wait until the process has reached a state, or has ended."""
 
         def is_over() -> bool:
             try:
-                ended = known.process.poll() is not None
-                return ended or reached(psutil.Process(known.process.pid).status())
+                ended = state.process.poll() is not None
+                return ended or reached(psutil.Process(state.process.pid).status())
             except psutil.NoSuchProcess:
                 return True
 

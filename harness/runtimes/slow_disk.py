@@ -25,7 +25,7 @@ CHECKPOINTS = (
     "cleaner-offset-checkpoint",
 )
 """Written anew as NAME.tmp and renamed."""
-HELD = b"(DELAYED)"
+DELAYED = b"(DELAYED)"
 ATTACH_S = 20.0
 END_S = 10.0
 
@@ -46,15 +46,15 @@ class SlowDisk:
     def __init__(self, pid: int, files: Sequence[Path], delay_ms: int) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="urteil-slow-disk-")
         self._record = Path(self._folder.name) / "held"
-        self._said = Path(self._folder.name) / "said"
+        self._output = Path(self._folder.name) / "output"
         self._pid = pid
-        with self._said.open("wb") as said:
+        with self._output.open("wb") as output:
             self._strace = subprocess.Popen(
-                self._argv(files, delay_ms), stdin=subprocess.DEVNULL, stdout=said, stderr=said
+                self._argv(files, delay_ms), stdin=subprocess.DEVNULL, stdout=output, stderr=output
             )
         until(lambda: self._has_ended() or self._is_attached(), deadline_s=ATTACH_S)
         if not self._is_attached():
-            why = self._said.read_text(errors="replace").strip()[-300:]
+            why = self._output.read_text(errors="replace").strip()[-300:]
             self.close()
             raise LabFailure(f"strace cannot be attached to process {pid}: {why or 'no answer'}")
 
@@ -63,15 +63,15 @@ class SlowDisk:
             strace = strace_binary()
         except MissingDependency as error:
             raise LabFailure(str(error)) from None
-        named = [word for path in files for word in ("-P", str(path))]
+        path_words = [word for path in files for word in ("-P", str(path))]
         return [
             strace, "-f", "-p", str(self._pid), "-o", str(self._record), "-e", f"trace={CALLS}",
-            "-e", f"inject={CALLS}:delay_enter={1000 * delay_ms}", *named,
+            "-e", f"inject={CALLS}:delay_enter={1000 * delay_ms}", *path_words,
         ]  # fmt: skip
 
     def delayed_calls(self) -> int:
         """The number of delayed calls so far."""
-        return self._record.read_bytes().count(HELD) if self._record.exists() else 0
+        return self._record.read_bytes().count(DELAYED) if self._record.exists() else 0
 
     def close(self) -> int:
         """Stop delaying. Returns the total number of delayed calls. Repeatable."""
@@ -81,9 +81,9 @@ class SlowDisk:
         except subprocess.TimeoutExpired:
             self._strace.kill()
             self._strace.wait()
-        held = self.delayed_calls()
+        delays = self.delayed_calls()
         self._folder.cleanup()
-        return held
+        return delays
 
     def _is_attached(self) -> bool:
         return find_tracer(self._pid) == self._strace.pid
@@ -94,11 +94,11 @@ class SlowDisk:
 
 def find_tracer(pid: int) -> int:
     """The process that traces all threads of another one; 0 without one."""
-    found = set()
+    tracers = set()
     for status in Path(f"/proc/{pid}/task").glob("*/status"):
         try:
             text = status.read_text()
         except OSError:
             continue  # a thread that has just ended
-        found.add(int(text.partition("TracerPid:")[2].split("\n", 1)[0]))
-    return found.pop() if len(found) == 1 else 0
+        tracers.add(int(text.partition("TracerPid:")[2].split("\n", 1)[0]))
+    return tracers.pop() if len(tracers) == 1 else 0

@@ -84,52 +84,52 @@ def _write_files(
 
 
 def _java(name: str, stores: Path, security: Security, servers: str) -> dict[str, str]:
-    found = {"bootstrap.servers": servers, "security.protocol": security.protocol}
+    settings = {"bootstrap.servers": servers, "security.protocol": security.protocol}
     if security.tls:
-        found |= _store("truststore", stores / TRUST_STORE)
+        settings |= _store("truststore", stores / TRUST_STORE)
     if security.tls and not security.sasl:
-        found |= {**_store("keystore", stores / f"{name}.p12"), "ssl.key.password": PASSWORD}
+        settings |= {**_store("keystore", stores / f"{name}.p12"), "ssl.key.password": PASSWORD}
     if security.sasl:
         login = f'username="{name}" password="{password_of(name)}"'
-        found["sasl.mechanism"] = security.mechanisms[0]
-        found["sasl.jaas.config"] = f"{LOGIN[security.sasl]} {login};"
-    return found
+        settings["sasl.mechanism"] = security.mechanisms[0]
+        settings["sasl.jaas.config"] = f"{LOGIN[security.sasl]} {login};"
+    return settings
 
 
 def _store(kind: str, file: Path) -> dict[str, str]:
     values = {"type": "PKCS12", "location": str(file), "password": PASSWORD}
-    return {f"ssl.{kind}.{what}": value for what, value in values.items()}
+    return {f"ssl.{kind}.{field}": value for field, value in values.items()}
 
 
 def _librdkafka(name: str, stores: Path, security: Security, servers: str) -> dict[str, str]:
-    found = {"bootstrap.servers": servers, "security.protocol": security.protocol}
+    settings = {"bootstrap.servers": servers, "security.protocol": security.protocol}
     if security.tls:
-        found["ssl.ca.location"] = str(stores / CA)
+        settings["ssl.ca.location"] = str(stores / CA)
     if security.tls and not security.sasl:
-        found["ssl.certificate.location"] = str(stores / f"{name}.pem")
-        found["ssl.key.location"] = str(stores / f"{name}.key")
+        settings["ssl.certificate.location"] = str(stores / f"{name}.pem")
+        settings["ssl.key.location"] = str(stores / f"{name}.key")
     if security.sasl:
-        found["sasl.mechanism"] = security.mechanisms[0]
-        found |= {"sasl.username": name, "sasl.password": password_of(name)}
-    return found
+        settings["sasl.mechanism"] = security.mechanisms[0]
+        settings |= {"sasl.username": name, "sasl.password": password_of(name)}
+    return settings
 
 
 def _kafka_python(
     name: str, stores: Path, security: Security, bootstrap: Sequence[str]
 ) -> dict[str, object]:
-    found: dict[str, object] = {
+    settings: dict[str, object] = {
         "bootstrap_servers": list(bootstrap),
         "security_protocol": security.protocol,
     }
     if security.tls:
-        found["ssl_cafile"] = str(stores / CA)
+        settings["ssl_cafile"] = str(stores / CA)
     if security.tls and not security.sasl:
-        found["ssl_certfile"] = str(stores / f"{name}.pem")
-        found["ssl_keyfile"] = str(stores / f"{name}.key")
+        settings["ssl_certfile"] = str(stores / f"{name}.pem")
+        settings["ssl_keyfile"] = str(stores / f"{name}.key")
     if security.sasl:
-        found["sasl_mechanism"] = security.mechanisms[0]
-        found |= {"sasl_plain_username": name, "sasl_plain_password": password_of(name)}
-    return found
+        settings["sasl_mechanism"] = security.mechanisms[0]
+        settings |= {"sasl_plain_username": name, "sasl_plain_password": password_of(name)}
+    return settings
 
 
 def _lines(values: dict[str, str]) -> str:

@@ -42,8 +42,8 @@ def run_cluster(request: StandingRequest, directory: Path) -> None:
     ) as cluster:
         key = secrets.token_bytes(16)
         faults = FaultServer(cluster.controls(), cluster.bootstrap, key)
-        standing = describe_cluster(request, cluster)
-        write_state(msgspec.structs.replace(standing, fault_port=faults.port, fault_key=key.hex()))
+        state = describe_cluster(request, cluster)
+        write_state(msgspec.structs.replace(state, fault_port=faults.port, fault_key=key.hex()))
         ended.wait()
 
 

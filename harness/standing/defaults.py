@@ -38,14 +38,14 @@ def broker_defaults(cluster: Cluster) -> dict[str, str]:
     by name come last.
     """
     first = next(iter(cluster.nodes.values()))
-    wanted = [*SHOWN, *(name for name in cluster.spec.config if name not in SHOWN)]
+    names = [*SHOWN, *(name for name in cluster.spec.config if name not in SHOWN)]
     written = cluster.properties(first)
     try:
         described = _describe_broker(cluster.bootstrap, first.broker_id)
     except KafkaError:
         described = dict[str, str | None]()
-    found = {name: described.get(name, written.get(name)) for name in wanted}
-    return {name: value for name, value in found.items() if value is not None}
+    values = {name: described.get(name, written.get(name)) for name in names}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _describe_broker(bootstrap: list[str], broker_id: int) -> dict[str, str | None]:

@@ -48,10 +48,10 @@ def _port_error(first: int, last: int, port: int, error: OSError) -> str:
 def _holder(port: int) -> str:
     """The process that holds the port, where visible."""
     try:
-        found = [
+        connections = [
             one for one in psutil.net_connections("tcp") if one.laddr and one.laddr.port == port
         ]
-        named = {one.pid: psutil.Process(one.pid).name() for one in found if one.pid}
+        names_by_pid = {one.pid: psutil.Process(one.pid).name() for one in connections if one.pid}
     except psutil.Error:
         return ""
-    return "".join(f" by {name} (pid {pid})" for pid, name in list(named.items())[:1])
+    return "".join(f" by {name} (pid {pid})" for pid, name in list(names_by_pid.items())[:1])

@@ -53,18 +53,18 @@ PREFIXES = ("listener.name.", "authorizer.", "metrics.")
 
 def parse_settings(words: Iterable[str]) -> dict[str, str]:
     """`key=value` words as a mapping. Raises ValueError with the word and the remedy."""
-    found: dict[str, str] = {}
+    settings: dict[str, str] = {}
     for word in words:
         key, equals, value = word.partition("=")
         key, value = key.strip(), value.strip()
         if not equals or not key:
             raise ValueError(f"--set {word}: write KEY=VALUE")
-        if key in found:
-            raise ValueError(f"--set {key} is there twice: {found[key]!r} and {value!r}")
+        if key in settings:
+            raise ValueError(f"--set {key} is there twice: {settings[key]!r} and {value!r}")
         if "\n" in word or "\r" in word:
             raise ValueError(f"--set {key}: a value is one line")
-        found[key] = value
-    return found
+        settings[key] = value
+    return settings
 
 
 def settings_problem(request: StandingRequest) -> str:
@@ -96,11 +96,15 @@ def _problem(kind: Target, request: StandingRequest) -> str:
         node.properties_file.write_text(render({**properties, **request.settings}))
         node.hosts_file.write_text("")
         check = kind.check(node, MachinePrograms())
-    known = set(check.known)
+    known_settings = set(check.known)
     for key in request.settings:
-        if known and not (key in known or key in PASSED_ON or key.startswith(PREFIXES)):
-            suggestion = _suggestion(key, known)
-            return f"--set {key}: {kind.name} {kind.version} has no such setting{suggestion}"
+        if known_settings and not (
+            key in known_settings or key in PASSED_ON or key.startswith(PREFIXES)
+        ):
+            return (
+                f"--set {key}: {kind.name} {kind.version} has no such setting"
+                f"{_suggestion(key, known_settings)}"
+            )
     # The file is temporary: its name means nothing to the user.
     refusal = check.refusal.replace(f"{node.properties_file}: ", "")
     if refusal:
@@ -122,12 +126,14 @@ def _any_node(home: Path, broker_id: int) -> BrokerNode:
     )
 
 
-def _suggestion(key: str, known: Iterable[str]) -> str:
-    near: Sequence[str] = difflib.get_close_matches(key, sorted(known), n=3, cutoff=0.75)
-    return f"; did you mean {' or '.join(near)}?" if near else ""
+def _suggestion(key: str, known_settings: Iterable[str]) -> str:
+    similar: Sequence[str] = difflib.get_close_matches(
+        key, sorted(known_settings), n=3, cutoff=0.75
+    )
+    return f"; did you mean {' or '.join(similar)}?" if similar else ""
 
 
 def _blamed_settings(refusal: str, settings: Mapping[str, str]) -> str:
     """The settings that the error names, or all of them."""
-    named = [key for key in settings if key in refusal] or list(settings)
-    return " ".join(f"--set {key}={settings[key]}" for key in named)
+    blamed = [key for key in settings if key in refusal] or list(settings)
+    return " ".join(f"--set {key}={settings[key]}" for key in blamed)

@@ -40,15 +40,15 @@ def as_text(cluster: StandingCluster) -> str:
 
 def as_json(cluster: StandingCluster) -> dict[str, Any]:
     """The whole state for JSON, without private fields."""
-    found: dict[str, Any] = msgspec.to_builtins(cluster)
-    return {name: value for name, value in found.items() if name not in INTERNAL}
+    fields: dict[str, Any] = msgspec.to_builtins(cluster)
+    return {name: value for name, value in fields.items() if name not in INTERNAL}
 
 
 def variables(cluster: StandingCluster) -> dict[str, str]:
     """Environment variables with their values, without empty ones."""
     user = cluster.users[0] if cluster.users else None
     files = user.files if user else {}
-    found = {
+    values = {
         "CLUSTER": cluster.name,
         "BOOTSTRAP": cluster.bootstrap_servers,
         "ZOOKEEPER": cluster.zookeeper,
@@ -66,7 +66,7 @@ def variables(cluster: StandingCluster) -> dict[str, str]:
         "LIBRDKAFKA_CONFIG": files.get("librdkafka", ""),
         "KAFKA_PYTHON_CONFIG": files.get("kafka-python", ""),
     }
-    return {name: value for name, value in found.items() if value}
+    return {name: value for name, value in values.items() if value}
 
 
 def as_shell_lines(cluster: StandingCluster) -> str:
@@ -100,16 +100,16 @@ def _security(cluster: StandingCluster) -> list[tuple[str, str]]:
     rows = [("security", " ".join([cluster.protocol, " or ".join(cluster.mechanisms)]).strip())]
     rows += [("authority", cluster.ca)] if cluster.ca else []
     for user in cluster.users if cluster.protocol != "PLAINTEXT" else ():
-        shown = f"{user.name} / {user.password}" if user.password else user.name
-        rows.append(("user", f"{shown}, rights: {user.rights}"))
+        login = f"{user.name} / {user.password}" if user.password else user.name
+        rows.append(("user", f"{login}, rights: {user.rights}"))
     names = ", ".join(user.name for user in cluster.users)
     kinds = ", ".join(f".{suffix} ({kind})" for kind, suffix in SUFFIXES.items())
     return [*rows, ("clients", f"{cluster.clients}: {names} as {kinds}")]
 
 
 def _defaults(cluster: StandingCluster) -> list[tuple[str, str]]:
-    shown = [f"{name}={value}" for name, value in cluster.defaults.items()]
-    lines = [", ".join(shown[at : at + PER_LINE]) for at in range(0, len(shown), PER_LINE)]
+    settings = [f"{name}={value}" for name, value in cluster.defaults.items()]
+    lines = [", ".join(settings[at : at + PER_LINE]) for at in range(0, len(settings), PER_LINE)]
     return [("settings" if at == 0 else "", line) for at, line in enumerate(lines)]
 
 

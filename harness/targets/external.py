@@ -112,14 +112,14 @@ class ExternalFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 def load_external(path: Path) -> ExternalFile:
     """Read and check the file. Raises ValueError with the file, the error and the remedy."""
     try:
-        found = msgspec.toml.decode(path.read_bytes(), type=ExternalFile)
+        file = msgspec.toml.decode(path.read_bytes(), type=ExternalFile)
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}") from None
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ValueError(f"{path}: {error}; docs/guide/external.md has an example") from None
-    for problem in _problems(found):
+    for problem in _problems(file):
         raise ValueError(f"{path}: {problem}")
-    return found
+    return file
 
 
 def fit_scenario(scenario: Scenario, file: ExternalFile) -> Scenario:
@@ -137,63 +137,65 @@ def fit_scenario(scenario: Scenario, file: ExternalFile) -> Scenario:
     for fault in scenario.faults:
         if why := FAULTS[fault.fault].unsupported_reason(runtime="", target=PREFIX):
             raise ValueError(why)
-    for name, what in OWN.items():
+    for name, feature in OWN.items():
         if getattr(scenario.cluster, name) != getattr(ClusterSpec(), name):
-            raise ValueError(f"{scenario.name} needs {what}, which only a cluster of the lab has")
+            raise ValueError(
+                f"{scenario.name} needs {feature}, which only a cluster of the lab has"
+            )
     cluster = msgspec.structs.replace(scenario.cluster, config=settings)
     return msgspec.structs.replace(scenario, cluster=cluster)
 
 
-def _problems(found: ExternalFile) -> list[str]:
-    addresses = {f"bootstrap {one}": one for one in found.bootstrap}
-    addresses |= {f"zookeeper {one}": one for one in found.zookeeper.split(",")}
-    addresses |= {f"nodes.{name}.direct": node.direct for name, node in found.nodes.items()}
-    for link in found.links:
+def _problems(file: ExternalFile) -> list[str]:
+    addresses = {f"bootstrap {one}": one for one in file.bootstrap}
+    addresses |= {f"zookeeper {one}": one for one in file.zookeeper.split(",")}
+    addresses |= {f"nodes.{name}.direct": node.direct for name, node in file.nodes.items()}
+    for link in file.links:
         addresses[f"the toxiproxy of {link.src}->{link.dst}"] = link.toxiproxy
         addresses[f"the probe of {link.src}->{link.dst}"] = link.probe
-    problems = [] if found.bootstrap else ["bootstrap names no broker"]
+    problems = [] if file.bootstrap else ["bootstrap names no broker"]
     problems += [
-        f"{what}: {one!r} is no host:port" for what, one in addresses.items()
+        f"{field}: {one!r} is no host:port" for field, one in addresses.items()
         if not ADDRESS.fullmatch(one) or int(one.rpartition(":")[2]) > HIGHEST_PORT
     ]  # fmt: skip
     problems += [
         f"nodes.{name}: a broker is named b and its broker.id, a ZooKeeper zk1, zk2, ..."
-        for name in found.nodes
+        for name in file.nodes
         if not NODE.fullmatch(name)
     ]
-    return [*problems, *_in_links(found), *_in_commands(found)]
+    return [*problems, *_in_links(file), *_in_commands(file)]
 
 
-def _in_links(found: ExternalFile) -> Iterator[str]:
-    known = {*found.nodes, "client"}
-    seen: set[tuple[str, str]] = set()
+def _in_links(file: ExternalFile) -> Iterator[str]:
+    nodes = {*file.nodes, "client"}
+    pairs: set[tuple[str, str]] = set()
     servers: dict[str, str] = {}
-    for link in found.links:
+    for link in file.links:
         name = f"{link.src} to {link.dst}"
-        if not {link.src, link.dst} <= known or link.dst == "client" or link.src == link.dst:
-            yield f"a link leads from {name}: nodes are {', '.join(sorted(known))}"
-        if (link.src, link.dst) in seen:
+        if not {link.src, link.dst} <= nodes or link.dst == "client" or link.src == link.dst:
+            yield f"a link leads from {name}: nodes are {', '.join(sorted(nodes))}"
+        if (link.src, link.dst) in pairs:
             yield f"the link from {name} is there twice: one entry names all its proxies"
         if not link.proxies:
             yield f"the link from {name} names no proxies"
         if servers.setdefault(link.src, link.toxiproxy) != link.toxiproxy:
             yield f"links from {link.src} name several toxiproxies: one has all that begin there"
-        seen.add((link.src, link.dst))
+        pairs.add((link.src, link.dst))
 
 
-def _in_commands(found: ExternalFile) -> Iterator[str]:
-    copied = {name: bool(node.copy) for name, node in found.nodes.items() if name[0] == "b"}
+def _in_commands(file: ExternalFile) -> Iterator[str]:
+    copied = {name: bool(node.copy) for name, node in file.nodes.items() if name[0] == "b"}
     if len(set(copied.values())) > 1:
-        without = min(name for name, there in copied.items() if not there)
+        without = min(name for name, has_copy in copied.items() if not has_copy)
         yield f"nodes.{without} has no copy: judged are the logs of all brokers or of none"
-    for name, node in found.nodes.items():
-        given = {one: command for one in COMMANDS if (command := getattr(node, one))}
+    for name, node in file.nodes.items():
+        commands = {one: command for one in COMMANDS if (command := getattr(node, one))}
         needs = NEEDS | ({"copy": ("stop",)} if name[0] == "b" else {})
-        for one, command in given.items():
+        for one, command in commands.items():
             if why := _no_command(command):
                 yield f"nodes.{name}.{one} is no command: {why}"
             for other in needs.get(one, ()):
-                if other not in given:
+                if other not in commands:
                     yield f"nodes.{name} has {one}, which needs {other} too"
         if node.copy and "{into}" not in node.copy:
             yield f"nodes.{name}.copy names no {{into}}, the folder to copy into"

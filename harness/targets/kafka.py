@@ -73,16 +73,16 @@ class KafkaTarget:
         """By two of Kafka's own programs: the broker reads the file first of all, a tool lists
         settings."""
         reads = ["kafka.tools.StorageTool", "info", "--config", str(node.properties_file)]
-        said = self._tool_output(programs, *reads)
-        refusal = REFUSAL.search(said)
-        known = SETTING.findall(self._tool_output(programs, "kafka.server.KafkaConfig"))
-        return Check(refusal=refusal[1].strip() if refusal else "", known=frozenset(known))
+        output = self._tool_output(programs, *reads)
+        refusal = REFUSAL.search(output)
+        settings = SETTING.findall(self._tool_output(programs, "kafka.server.KafkaConfig"))
+        return Check(refusal=refusal[1].strip() if refusal else "", known=frozenset(settings))
 
     def _tool_output(self, programs: Programs, *tool: str) -> str:
         classes = programs.kafka_classpath(self.version)
         argv = [programs.java(), *QUICK_START, "-cp", classes, *tool]
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=CHECK_S, check=False)
-        return done.stdout + done.stderr
+        process = subprocess.run(argv, capture_output=True, text=True, timeout=CHECK_S, check=False)
+        return process.stdout + process.stderr
 
     def files(self, node: BrokerNode) -> dict[str, str]:
         return {LOGGING_FILE: LOGGING}

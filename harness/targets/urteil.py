@@ -53,11 +53,11 @@ class UrteilTarget:
             "--check",
             str(node.properties_file),
         ]
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=CHECK_S, check=False)
-        if done.returncode not in (0, 1):
-            raise LabFailure(f"the broker cannot check settings: {done.stderr.strip()[-500:]}")
-        refusal = done.stderr.strip() if done.returncode else ""
-        return Check(refusal=refusal, known=frozenset(done.stdout.split()))
+        process = subprocess.run(argv, capture_output=True, text=True, timeout=CHECK_S, check=False)
+        if process.returncode not in (0, 1):
+            raise LabFailure(f"the broker cannot check settings: {process.stderr.strip()[-500:]}")
+        refusal = process.stderr.strip() if process.returncode else ""
+        return Check(refusal=refusal, known=frozenset(process.stdout.split()))
 
     def files(self, node: BrokerNode) -> dict[str, str]:
         return {}

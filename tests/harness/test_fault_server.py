@@ -98,7 +98,7 @@ def test_impossible_fault_is_rejected(standing: Standing) -> None:
 
 
 def test_client_without_key_is_rejected(standing: Standing) -> None:
-    with pytest.raises(LabFailure, match="does not let us in"):
+    with pytest.raises(LabFailure, match="rejects the connection"):
         FaultSession(standing.server.port, "00" * 16)
     with standing.session().fault("pause", "b1", expiry_s=60) as (proof, _):
         assert proof.acted

@@ -16,7 +16,7 @@ from urteil.cli.suggestions import require_known
 
 if TYPE_CHECKING:
     from urteil.harness.hunt.job import Row
-    from urteil.harness.hunt.matrix import Matrix, Meant
+    from urteil.harness.hunt.matrix import ExpectedCatch, Matrix
 
 campaign_out_option = out_option("Parent folder of the campaign.")
 campaign_into_option = into_option(
@@ -63,7 +63,7 @@ def mutants(
     scenario and seed. Exit codes: 0 all are caught, 1 one is not, 2 one could not be judged.
     """
     from urteil.harness.hunt import Ledger
-    from urteil.harness.hunt.matrix import jobs_of, matrix_of, text_of
+    from urteil.harness.hunt.matrix import matrix_of, plan_jobs, text_of
     from urteil.harness.hunt.run_process import play_run, prune
 
     if target != "urteil":
@@ -72,14 +72,14 @@ def mutants(
     folder = campaign_folder(into, out, "mutants")
     ledger = Ledger(folder / "ledger.jsonl")
     began = time.monotonic()
-    for job in jobs_of(chosen, range(first_seed, first_seed + seeds)):
+    for job in plan_jobs(chosen, range(first_seed, first_seed + seeds)):
         if ledger.find(job):
             continue
         if budget is not None and time.monotonic() - began > 60 * budget:
             break
         row = play_run(job, folder / "runs", engine=engine)
-        wanted = {one.guarantee for one in chosen if one.name == job.mutant}
-        expected = wanted & set(row.violated) if job.mutant else row.verdict == "PASS"
+        guarantees = {one.guarantee for one in chosen if one.name == job.mutant}
+        expected = guarantees & set(row.violated) if job.mutant else row.verdict == "PASS"
         ledger.add(prune(row) if expected else row)
         print_row(row)
         _write_matrix(folder, matrix_of(chosen, ledger.rows))
@@ -111,22 +111,22 @@ def chosen_scenarios(suites: Sequence[str], named: Sequence[str]) -> list[str]:
     """The named scenarios and those of the suites; all scenarios when neither is given."""
     from urteil.harness.scenarios import SCENARIOS, SUITES
 
-    wanted = [require_known("scenario", name, SCENARIOS) for name in named]
+    scenarios = [require_known("scenario", name, SCENARIOS) for name in named]
     for suite in suites:
         if suite not in SUITES:
             raise click.UsageError(f"no suite {suite!r}; known: {', '.join(SUITES)}")
-        wanted += SUITES[suite]
-    return list(dict.fromkeys(wanted)) if suites or named else list(SCENARIOS)
+        scenarios += SUITES[suite]
+    return list(dict.fromkeys(scenarios)) if suites or named else list(SCENARIOS)
 
 
-def chosen_mutants(names: Sequence[str], suites: Sequence[str]) -> list[Meant]:
-    from urteil.harness.hunt.matrix import Meant
+def chosen_mutants(names: Sequence[str], suites: Sequence[str]) -> list[ExpectedCatch]:
+    from urteil.harness.hunt.matrix import ExpectedCatch
     from urteil.suites.mutants import MUTANTS
 
     chosen = [require_known("mutant", name, MUTANTS) for name in names] or list(MUTANTS)
     inside = set(chosen_scenarios(suites, ()))
     return [
-        Meant(name=name, scenario=MUTANTS[name].scenario, guarantee=MUTANTS[name].guarantee)
+        ExpectedCatch(name=name, scenario=MUTANTS[name].scenario, guarantee=MUTANTS[name].guarantee)
         for name in dict.fromkeys(chosen)
         if MUTANTS[name].scenario in inside or not suites
     ]
@@ -134,7 +134,9 @@ def chosen_mutants(names: Sequence[str], suites: Sequence[str]) -> list[Meant]:
 
 def print_row(row: Row) -> None:
     job = row.job
-    what = f"{job.scenario}, seed {job.seed}, {job.mutant or job.target}"
-    found = ", ".join(f"{name} {count}" for name, count in row.violated.items())
-    why = found or (row.reasons[0] if row.verdict != "PASS" and row.reasons else "")
-    click.echo(f"{row.verdict:<8} {row.seconds:>5.0f} s  {what:<60} {why}".rstrip(), err=True)
+    run = f"{job.scenario}, seed {job.seed}, {job.mutant or job.target}"
+    findings = ", ".join(f"{name} {count}" for name, count in row.violated.items())
+    explanation = findings or (row.reasons[0] if row.verdict != "PASS" and row.reasons else "")
+    click.echo(
+        f"{row.verdict:<8} {row.seconds:>5.0f} s  {run:<60} {explanation}".rstrip(), err=True
+    )

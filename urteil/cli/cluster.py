@@ -64,12 +64,12 @@ def up(as_json: bool, as_export: bool, **arguments: Any) -> None:
 
     _check_output(as_json, as_export)
     try:
-        found = standing.start(_request(**arguments))
+        cluster = standing.start(_request(**arguments))
     except standing.BadRequest as error:
         raise click.UsageError(str(error)) from None
     except (standing.StandingError, MissingDependency) as error:
         raise click.ClickException(str(error)) from None
-    _show(found, as_json=as_json, as_export=as_export)
+    _show(cluster, as_json=as_json, as_export=as_export)
 
 
 @cluster.command()
@@ -83,12 +83,12 @@ def status(name: str | None, as_json: bool, as_export: bool) -> None:
     _check_output(as_json, as_export)
     try:
         if name is not None:
-            found = _with_pids(standing.status(name))
-            return _show(found, as_json=as_json, as_export=as_export)
-        every = standing.status_of_all()
+            cluster = _with_pids(standing.status(name))
+            return _show(cluster, as_json=as_json, as_export=as_export)
+        clusters = standing.status_of_all()
         if as_export:
-            return _show(_sole_cluster(every), as_json=False, as_export=True)
-        _show_all([_with_pids(one) for one in every], as_json=as_json)
+            return _show(_sole_cluster(clusters), as_json=False, as_export=True)
+        _show_all([_with_pids(one) for one in clusters], as_json=as_json)
     except standing.StandingError as error:
         raise click.UsageError(str(error)) from None
 
@@ -143,37 +143,37 @@ def _check_output(as_json: bool, as_export: bool) -> None:
         raise click.UsageError("--json and --export are two forms of the same: choose one")
 
 
-def _with_pids(found: StandingCluster) -> StandingCluster:
+def _with_pids(cluster: StandingCluster) -> StandingCluster:
     """The cluster with the current process ids: faults may have ended processes."""
     import msgspec
 
     from urteil.harness import standing
 
-    return msgspec.structs.replace(found, pids=standing.faults_on(found.name).pids())
+    return msgspec.structs.replace(cluster, pids=standing.faults_on(cluster.name).pids())
 
 
-def _sole_cluster(every: list[StandingCluster]) -> StandingCluster:
-    if len(every) == 1:
-        return every[0]
-    if not every:
+def _sole_cluster(clusters: list[StandingCluster]) -> StandingCluster:
+    if len(clusters) == 1:
+        return clusters[0]
+    if not clusters:
         raise click.UsageError(NONE_STANDS)
-    names = ", ".join(one.name for one in every)
+    names = ", ".join(one.name for one in clusters)
     raise click.UsageError(f"several clusters stand ({names}): choose one by --name")
 
 
-def _show(found: StandingCluster, *, as_json: bool, as_export: bool) -> None:
+def _show(cluster: StandingCluster, *, as_json: bool, as_export: bool) -> None:
     from urteil.harness.standing import text
 
     if as_json:
-        click.echo(json.dumps(text.as_json(found), indent=2))
+        click.echo(json.dumps(text.as_json(cluster), indent=2))
     else:
-        click.echo(text.as_shell_lines(found) if as_export else text.as_text(found))
+        click.echo(text.as_shell_lines(cluster) if as_export else text.as_text(cluster))
 
 
-def _show_all(every: list[StandingCluster], *, as_json: bool) -> None:
+def _show_all(clusters: list[StandingCluster], *, as_json: bool) -> None:
     from urteil.harness.standing import text
 
     if as_json:
-        click.echo(json.dumps([text.as_json(one) for one in every], indent=2))
+        click.echo(json.dumps([text.as_json(cluster) for cluster in clusters], indent=2))
     else:
-        click.echo("\n\n".join(map(text.as_text, every)) or NONE_STANDS)
+        click.echo("\n\n".join(map(text.as_text, clusters)) or NONE_STANDS)

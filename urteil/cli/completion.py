@@ -19,9 +19,9 @@ def completion(shell: str) -> None:
     """
     from urteil.cli.main import urteil
 
-    found = get_completion_class(shell)
-    assert found is not None
-    click.echo(found(urteil, {}, "urteil", VARIABLE).source())
+    shell_class = get_completion_class(shell)
+    assert shell_class is not None
+    click.echo(shell_class(urteil, {}, "urteil", VARIABLE).source())
 
 
 def scenarios(_ctx: click.Context, _param: click.Parameter, typed: str) -> list[CompletionItem]:
@@ -47,5 +47,5 @@ def runs(ctx: click.Context, _param: click.Parameter, typed: str) -> list[Comple
     from pathlib import Path
 
     out = Path(ctx.params.get("out") or "runs")
-    found = [path.name for path in out.glob("*") if (path / "scenario.json").is_file()]
-    return [CompletionItem(name) for name in sorted(found) if name.startswith(typed)]
+    names = [path.name for path in out.glob("*") if (path / "scenario.json").is_file()]
+    return [CompletionItem(name) for name in sorted(names) if name.startswith(typed)]

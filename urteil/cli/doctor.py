@@ -31,8 +31,8 @@ def doctor(install: bool, compose: bool, quiet: bool) -> int:
     table = Table("part", "found", "version", "where, or how to get it")
     parts = [*list_dependencies(), describe_engine()]
     for part in parts:
-        found = "yes" if part.found else "missing" if part.required else "no (optional)"
-        table.add_row(part.name, found, part.version, part.where if part.found else part.how)
+        state = "yes" if part.found else "missing" if part.required else "no (optional)"
+        table.add_row(part.name, state, part.version, part.where if part.found else part.how)
     missing = any(part.required and not part.found for part in parts)
     if missing or not quiet:
         Console(soft_wrap=False).print(table)

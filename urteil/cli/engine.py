@@ -17,10 +17,10 @@ def start() -> None:
     from urteil.harness.runtimes.containers import standing_engine
 
     try:
-        found = standing_engine.start(print_progress)
+        engine = standing_engine.start(print_progress)
     except MissingDependency as error:
         raise click.ClickException(str(error)) from None
-    click.echo(f"export DOCKER_HOST={found.url}")
+    click.echo(f"export DOCKER_HOST={engine.url}")
 
 
 @engine.command(short_help="Stop the engine; remove its containers and networks.")
@@ -43,11 +43,11 @@ def status() -> None:
     click.echo(
         f"in use     {part.version} at {part.where}" if part.found else f"none       {part.how}"
     )
-    if found := standing_engine.find():
-        click.echo(f"own        {found.url} (keeper {found.keeper})")
-        click.echo(f"data       {found.data}")
-        click.echo(f"log        {found.log}")
-        click.echo(f"use it     export DOCKER_HOST={found.url}")
+    if own_engine := standing_engine.find():
+        click.echo(f"own        {own_engine.url} (keeper {own_engine.keeper})")
+        click.echo(f"data       {own_engine.data}")
+        click.echo(f"log        {own_engine.log}")
+        click.echo(f"use it     export DOCKER_HOST={own_engine.url}")
 
 
 def print_progress(line: str) -> None:

@@ -57,14 +57,16 @@ def check(
     chosen = [require_known("fault", name, FAULTS) for name in names] or list(FAULTS)
     if cluster is not None and (target or runtime):
         raise click.UsageError("a standing cluster has its target and runtime: leave them out")
-    found = []
-    for one in _check_faults(chosen, cluster, target or "urteil", runtime or "process", seed):
-        found.append(one)
+    checks = []
+    for fault_check in _check_faults(
+        chosen, cluster, target or "urteil", runtime or "process", seed
+    ):
+        checks.append(fault_check)
         if not as_json:
-            click.echo(_sentence(one))
+            click.echo(_sentence(fault_check))
     if as_json:
-        click.echo(json.dumps([_row(one) for one in found], indent=2))
-    return 0 if all(one.good for one in found) else EXIT_NOT_SHOWN
+        click.echo(json.dumps([_row(fault_check) for fault_check in checks], indent=2))
+    return 0 if all(fault_check.good for fault_check in checks) else EXIT_NOT_SHOWN
 
 
 @faults.command(short_help="Hold a fault on a standing cluster.")
@@ -89,28 +91,27 @@ def hold(name: str, target: str | None, cluster: str, for_s: float, **arguments:
     from urteil.harness import standing
     from urteil.harness.fault_server import Refused
 
-    signal.signal(
-        signal.SIGINT, signal.default_int_handler
-    )  # a shell script's background jobs ignore SIGINT
+    # A shell script's background jobs ignore SIGINT.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     kind = FAULTS[require_known("fault", name, FAULTS)]
     options = dict(_option(text) for text in arguments.pop("options"))
     try:
         session = standing.faults_on(cluster)
     except standing.StandingError as error:
         raise click.UsageError(str(error)) from None
-    held = session.fault(
+    holding = session.fault(
         name, target or kind.sample, expiry_s=for_s + 1, options=options, **arguments
     )  # fmt: skip
     try:
-        return _hold(name, held, for_s)
+        return _hold(name, holding, for_s)
     except Refused as error:
         raise click.UsageError(str(error)) from None
 
 
-def _hold(name: str, held: AbstractContextManager[tuple[Proof, list[str]]], for_s: float) -> int:
-    with held as (proof, hit):
+def _hold(name: str, holding: AbstractContextManager[tuple[Proof, list[str]]], for_s: float) -> int:
+    with holding as (proof, nodes):
         acts = "acts" if proof.acted else "DID NOT ACT"
-        click.echo(f"{name} {', '.join(hit)} {acts}: {proof.text}")
+        click.echo(f"{name} {', '.join(nodes)} {acts}: {proof.text}")
         if proof.acted:
             threading.Event().wait(for_s)
     click.echo(f"{name} is healed")
@@ -126,11 +127,13 @@ def _check_faults(
     from urteil.harness import standing
 
     try:
-        found = standing.status(cluster)
+        cluster_state = standing.status(cluster)
         session = standing.faults_on(cluster)
     except standing.StandingError as error:
         raise click.UsageError(str(error)) from None
-    yield from session.check(names, runtime=found.runtime, target=found.target, seed=seed)
+    yield from session.check(
+        names, runtime=cluster_state.runtime, target=cluster_state.target, seed=seed
+    )
 
 
 def _check_in_own_cluster(
@@ -156,21 +159,22 @@ def _check_in_own_cluster(
                 yield from check_all(controls, [name], runtime=runtime, target=target, seed=seed)
 
 
-def _sentence(one: FaultCheck) -> str:
-    if one.why:
-        return f"{one.fault:<24}  not here: {one.why}"
-    acts = "acted" if one.acted else "DID NOT ACT"
-    heals = "healed" if one.healed else "DID NOT HEAL"
+def _sentence(fault_check: FaultCheck) -> str:
+    if fault_check.why:
+        return f"{fault_check.fault:<24}  not here: {fault_check.why}"
+    acts = "acted" if fault_check.acted else "DID NOT ACT"
+    heals = "healed" if fault_check.healed else "DID NOT HEAL"
     return (
-        f"{one.fault:<24}  {acts} and {heals} in {one.seconds:.1f} s ({one.target})\n"
-        f"{'':<26}proof: {one.proof}\n{'':<26}healing: {one.healing}"
+        f"{fault_check.fault:<24}  {acts} and {heals} in {fault_check.seconds:.1f} s "
+        f"({fault_check.target})\n"
+        f"{'':<26}proof: {fault_check.proof}\n{'':<26}healing: {fault_check.healing}"
     )
 
 
-def _row(one: FaultCheck) -> dict[str, Any]:
+def _row(fault_check: FaultCheck) -> dict[str, Any]:
     import msgspec
 
-    row: dict[str, Any] = msgspec.to_builtins(one)
+    row: dict[str, Any] = msgspec.to_builtins(fault_check)
     return row
 
 

@@ -25,13 +25,13 @@ NAMED = 3
 
 def judge_store(store: Path, request: ImportRequest, *, as_json: bool) -> int:
     """Judge each history below `store` in turn; return the worst exit code."""
-    worst, some = 0, False
+    worst, is_empty = 0, True
     for history in histories(store):
-        some = True
+        is_empty = False
         code, line = _judge_history(history, request)
         worst = max(worst, code, key=BADNESS.index)
         click.echo(json.dumps(line) if as_json else _text(line))
-    if not some:
+    if is_empty:
         raise click.UsageError(
             f"{store} holds no history.edn, history.edn.gz or folder of tables, nor does a folder "
             "below; expected is the store of Jepsen's tests"
@@ -83,6 +83,6 @@ def _text(line: dict[str, object]) -> str:
         return f"{ERROR:8} {line['history']}  {line['error']}"
     findings = line["findings"]
     assert isinstance(findings, dict)
-    named = ", ".join(f"{name} {count}" for name, count in list(findings.items())[:NAMED])
+    violated = ", ".join(f"{name} {count}" for name, count in list(findings.items())[:NAMED])
     more = f", and {len(findings) - NAMED} more" if len(findings) > NAMED else ""
-    return f"{line['verdict']:8} {line['history']}  {named or '-'}{more}  {line['run']}"
+    return f"{line['verdict']:8} {line['history']}  {violated or '-'}{more}  {line['run']}"

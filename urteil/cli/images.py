@@ -36,12 +36,12 @@ def build(names: tuple[str, ...], base: str | None) -> None:
     try:
         for name in names:
             recipe(name)
-        found = ensure_images(_engine(), names or DEFAULT, print_progress, base=base)
+        references = ensure_images(_engine(), names or DEFAULT, print_progress, base=base)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     except MissingDependency as error:
         raise click.ClickException(str(error)) from None
-    for name, reference in found.items():
+    for name, reference in references.items():
         click.echo(f"{name:<12} {reference}")
 
 

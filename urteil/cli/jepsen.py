@@ -38,9 +38,9 @@ def export_command(run: str, form: str, to: Path | None, out: Path) -> None:
     from urteil.harness.verify.evidence import files
 
     folder = readable_run(run, out, "scenario.json", "run.json")
-    if lacks := [table for table in ("sends", "polls") if not files(folder, table)]:
-        message = f"{folder.name} has no evidence/{' and no evidence/'.join(lacks)}"
-        if len(lacks) > 1:
+    if missing := [table for table in ("sends", "polls") if not files(folder, table)]:
+        message = f"{folder.name} has no evidence/{' and no evidence/'.join(missing)}"
+        if len(missing) > 1:
             raise click.UsageError(f"{message}: there is nothing to export")
         click.echo(f"{message}: the export is incomplete", err=True)
     path = to or folder / "history.edn"
@@ -73,7 +73,7 @@ def export_command(run: str, form: str, to: Path | None, out: Path) -> None:
 )
 @click.option(
     "--all",
-    "every",
+    "judge_all",
     is_flag=True,
     help="Judge every history below the folder FILE; the exit code is the worst one.",
 )
@@ -92,7 +92,7 @@ def import_command(
     acks: str,
     idempotent: bool,
     isolation: str,
-    every: bool,
+    judge_all: bool,
     pictures: bool,
     engine: str,
     out: Path,
@@ -114,7 +114,7 @@ def import_command(
     words = ["urteil", "import", "--acks", acks, "--isolation", isolation]
     words += [] if idempotent else ["--no-idempotent"]
     request = ImportRequest(form, settings, words, pictures, engine, out)
-    if every:
+    if judge_all:
         from urteil.cli.history_store import judge_store
 
         return judge_store(file, request, as_json=as_json)

@@ -145,6 +145,6 @@ def list_command(kind: str, as_json: bool) -> None:
     for row in rows:
         extra = f"  [{row['scenario']} -> {row['guarantee']}]" if "scenario" in row else ""
         click.echo(f"{row['name']:<{width}}  {row['about']}{extra}")
-        for more in DETAILS:
-            if row.get(more):
-                click.echo(f"{'':<{width}}    {more}: {row[more]}")
+        for detail in DETAILS:
+            if row.get(detail):
+                click.echo(f"{'':<{width}}    {detail}: {row[detail]}")

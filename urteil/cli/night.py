@@ -28,7 +28,7 @@ from urteil.cli.suggestions import require_known
 if TYPE_CHECKING:
     from urteil.harness.hunt.archive import Archive, KnownSignature
     from urteil.harness.hunt.investigation import Investigator
-    from urteil.harness.hunt.matrix import Meant
+    from urteil.harness.hunt.matrix import ExpectedCatch
     from urteil.harness.hunt.night import Night
 
 
@@ -43,7 +43,7 @@ TARGETS = "urteil,kafka"
 )
 @click.option(
     "--target",
-    "others",
+    "further_targets",
     multiple=True,
     help="A further target of `urteil run`: external:FILE.toml, mix:KIND,KIND,...",
 )
@@ -126,7 +126,7 @@ def night(hours: float, summary: Path | None, **options: Any) -> int:
 def _night(
     *,
     targets: str | None,
-    others: Sequence[str],
+    further_targets: Sequence[str],
     suites: Sequence[str],
     scenarios: Sequence[str],
     weights: Sequence[str],
@@ -142,26 +142,28 @@ def _night(
     from urteil.harness.hunt.run_process import play_run
     from urteil.harness.scenarios import SCENARIOS
 
-    wanted, aimed = chosen_scenarios(suites, scenarios), _targets(targets, others)
-    if mixed_in and "urteil" not in aimed:
-        raise click.UsageError(f"mutants change our own broker, not --targets {','.join(aimed)}")
-    mutants = _mutants(wanted, suites, mixed_in, every=with_mutants)
-    weighed = _weights(weights, aimed, [one.name for one in mutants])
+    names, target_names = chosen_scenarios(suites, scenarios), _targets(targets, further_targets)
+    if mixed_in and "urteil" not in target_names:
+        raise click.UsageError(
+            f"mutants change our own broker, not --targets {','.join(target_names)}"
+        )
+    mutants = _mutants(names, suites, mixed_in, all_of_suites=with_mutants)
+    weights_by_name = _weights(weights, target_names, [one.name for one in mutants])
     folder = campaign_folder(into, out, "night")
     seed, budget_gb = options["first_seed"], options["budget_gb"]
     return Night(
         folder=folder,
-        scenarios=[SCENARIOS[name] for name in wanted],
-        targets=aimed,
+        scenarios=[SCENARIOS[name] for name in names],
+        targets=target_names,
         mutants=mutants,
         first_seed=secrets.randbelow(1_000_000) if seed is None else seed,
         play=partial(play_run, engine=options["engine"]),
         report=print_row,
-        weights=weighed,
+        weights=weights_by_name,
         mixed_in=frozenset(mixed_in),
         history=_history(history or out / "history.db"),
         inspector=_inspector(folder / "failures", **options),
-        recognised=_recognise,
+        on_known_signature=_recognise,
         budget_bytes=float("inf") if budget_gb is None else budget_gb * 1e9,
     )
 
@@ -189,16 +191,20 @@ def _inspector(
         shrink=partial(shrink, engine=engine),
         reruns=reruns,
         shrink_s=60 * shrink_minutes,
-        said=_print_indented,
+        log=_print_indented,
     )
 
 
 def _mutants(
-    wanted: Sequence[str], suites: Sequence[str], mixed_in: Sequence[str], *, every: bool
-) -> list[Meant]:
-    whole = [one for one in chosen_mutants((), suites) if one.scenario in wanted] if every else []
-    named = chosen_mutants(mixed_in, ()) if mixed_in else []
-    return list({one.name: one for one in [*whole, *named]}.values())
+    scenarios: Sequence[str], suites: Sequence[str], mixed_in: Sequence[str], *, all_of_suites: bool
+) -> list[ExpectedCatch]:
+    suite_mutants = (
+        [one for one in chosen_mutants((), suites) if one.scenario in scenarios]
+        if all_of_suites
+        else []
+    )
+    mixed = chosen_mutants(mixed_in, ()) if mixed_in else []
+    return list({one.name: one for one in [*suite_mutants, *mixed]}.values())
 
 
 def _weights(
@@ -212,11 +218,11 @@ def _weights(
         name, _, number = text.partition("=")
         weight = _weight(text, number)
         if name in SUITES and name not in SCENARIOS:
-            named = [*SUITES[name]]
+            weighted_names = [*SUITES[name]]
         else:
             names = [*SCENARIOS, *targets, *mutants, MUTANTS, *SUITES]
-            named = [require_known("scenario", name, names)]
-        for one in named:
+            weighted_names = [require_known("scenario", name, names)]
+        for one in weighted_names:
             weights[one] = weights.get(one, 1.0) * weight
     return weights
 
@@ -231,11 +237,11 @@ def _weight(text: str, number: str) -> float:
     return weight
 
 
-def _targets(text: str | None, others: Sequence[str]) -> list[str]:
-    listed = text or ("" if others else TARGETS)
-    if "mix:" in listed:
+def _targets(text: str | None, further: Sequence[str]) -> list[str]:
+    names_text = text or ("" if further else TARGETS)
+    if "mix:" in names_text:
         raise click.UsageError(f"--targets {text}: a mix has commas of its own: use --target")
-    names = [name.strip() for name in listed.split(",") if listed] + list(others)
+    names = [name.strip() for name in names_text.split(",") if names_text] + list(further)
     for name in names:
         try:
             _must_be_target(name)
@@ -259,13 +265,13 @@ def _print_indented(line: str) -> None:
     click.echo(f"         {line}", err=True)
 
 
-def _recognise(seen: KnownSignature) -> None:
+def _recognise(known: KnownSignature) -> None:
     from urteil.harness.verify.plurals import times
 
-    known_of = ""
-    if seen.failure is not None:
-        known_of = f"; again {seen.failure.rate}; smallest: {seen.failure.shortest}"
+    investigation = ""
+    if known.failure is not None:
+        investigation = f"; again {known.failure.rate}; smallest: {known.failure.shortest}"
     _print_indented(
-        f"seen before, {times(seen.times)} since {seen.first_at} ({seen.scenario}, seed "
-        f"{seen.seed}): {seen.signature}{known_of}"
+        f"seen before, {times(known.times)} since {known.first_at} ({known.scenario}, seed "
+        f"{known.seed}): {known.signature}{investigation}"
     )

@@ -52,22 +52,22 @@ class Progress:
             self.phase = "final reads"
         elif line in ("judging", "collecting the evidence"):
             self.phase = line
-        elif found := _BEGINS.match(line):
-            self.acting.append(found[1])
-        elif (found := _ENDS.match(line)) and found[1] in self.acting:
-            self.acting.remove(found[1])
+        elif match := _BEGINS.match(line):
+            self.acting.append(match[1])
+        elif (match := _ENDS.match(line)) and match[1] in self.acting:
+            self.acting.remove(match[1])
         self.console.print(line, markup=False, highlight=False)
 
     def __rich__(self) -> Text:
         self._count()
         parts = [f"[bold]{self.phase}[/] {time.monotonic() - self._began:.0f} s"]
         if self._load_began is not None and self.phase == "load":
-            left = self.duration_s - (time.monotonic() - self._load_began)
-            parts.append(f"{max(0.0, left):.0f} s of load left")
+            remaining_s = self.duration_s - (time.monotonic() - self._load_began)
+            parts.append(f"{max(0.0, remaining_s):.0f} s of load left")
             parts.append(f"{self._rate:,.0f} acknowledged/s")
         parts += [f"{count:,} {kind}" for kind, count in sorted(self.counts.items()) if count]
-        shown = [name if len(name) <= _SHORT else name[: _SHORT - 1] + "…" for name in self.acting]
-        parts += [f"[red]{escape(name)}[/]" for name in shown]
+        names = [name if len(name) <= _SHORT else name[: _SHORT - 1] + "…" for name in self.acting]
+        parts += [f"[red]{escape(name)}[/]" for name in names]
         return Text.from_markup("  ".join(parts), overflow="ellipsis")
 
     def _count(self) -> None:
@@ -93,9 +93,9 @@ def progress(duration_s: float, *, quiet: bool) -> Iterator[Callable[[str], None
     if quiet or not console.is_terminal:
         yield lambda line: print_plain(line)
         return
-    shown = Progress(console, duration_s)
-    with Live(shown, console=console, refresh_per_second=2, transient=True):
-        yield shown.print_line
+    display = Progress(console, duration_s)
+    with Live(display, console=console, refresh_per_second=2, transient=True):
+        yield display.print_line
 
 
 def print_plain(line: str) -> None:

@@ -360,8 +360,8 @@ def _command(scenario: Scenario, arguments: dict[str, Any], engine: str, master:
     words = ["urteil", "run", scenario.name, "--seed", str(scenario.seed)]
     words += ["--target", scenario.target] if scenario.target != "urteil" else []
     words += ["--runtime", scenario.runtime] if arguments["runtime"] is not None else []
-    shown = ("brokers", "zookeepers", "duration_s", "rate", "records", "client", "app", "promise")
-    for key in (*shown, "mutant", "schedule"):
+    keys = ("brokers", "zookeepers", "duration_s", "rate", "records", "client", "app", "promise")
+    for key in (*keys, "mutant", "schedule"):
         if arguments.get(key) is not None:
             words += [f"--{key.replace('_', '-')}", f"{arguments[key]}"]
     words += ["--engine", engine] if engine != "auto" else []

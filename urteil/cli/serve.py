@@ -43,9 +43,9 @@ def serve(host: str, port: int, token: str | None, out: Path) -> None:
             "--port (0 chooses a free one)"
         ) from None
     listener.listen()
-    shown = f"[{host}]" if ":" in host else host
+    address = f"[{host}]" if ":" in host else host
     query = f"?token={token}" if token else ""
-    click.echo(f"http://{shown}:{listener.getsockname()[1]}/{query}")
+    click.echo(f"http://{address}:{listener.getsockname()[1]}/{query}")
     uvicorn.Server(config).run(sockets=[listener])
 
 
@@ -82,8 +82,8 @@ def compare(a: str, b: str, out: Path, as_json: bool) -> None:
     table = Table("", "", escape(folders[0].name), escape(folders[1].name), "")
     part = ""
     for line in lines:
-        shown = "" if line.part == part else line.part
+        heading = "" if line.part == part else line.part
         part = line.part
-        cells = (shown, line.what, line.a, line.b, line.change)
+        cells = (heading, line.what, line.a, line.b, line.change)
         table.add_row(*map(escape, cells), style="bold" if line.differs else "")
     Console(highlight=False).print(table)

@@ -123,13 +123,13 @@ def _step_printer(as_json: bool) -> Any:
     click.echo(_COLUMNS.format(*head).rstrip(), err=as_json)
 
     def print_step(step: Step) -> None:
-        shown = f"{step.hits} of {step.tries}"
-        said = "kept" if step.kept else ""
+        hits = f"{step.hits} of {step.tries}"
+        remark = "kept" if step.kept else ""
         if step.others:
-            said += f"  (also: {', '.join(map(str, step.others))})"
+            remark += f"  (also: {', '.join(map(str, step.others))})"
         line = _COLUMNS.format(
             step.what[:44], step.faults, step.fault_s, round(step.load_s, 1),
-            round(step.rate_records_per_s, 1), step.producers, shown, said,
+            round(step.rate_records_per_s, 1), step.producers, hits, remark,
         )  # fmt: skip
         click.echo(line.rstrip(), err=as_json)
 

@@ -13,6 +13,6 @@ def require_known(kind: str, name: str, names: Iterable[str]) -> str:
     names = sorted(names)
     if name in names:
         return name
-    near = difflib.get_close_matches(name, names, n=3, cutoff=0.55)
-    mend = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(names)}"
-    raise click.UsageError(f"no {kind} named {name!r}; {mend} (`urteil list {kind}s` shows all)")
+    similar = difflib.get_close_matches(name, names, n=3, cutoff=0.55)
+    remedy = f"did you mean {' or '.join(similar)}?" if similar else f"known: {', '.join(names)}"
+    raise click.UsageError(f"no {kind} named {name!r}; {remedy} (`urteil list {kind}s` shows all)")

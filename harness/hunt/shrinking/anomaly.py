@@ -57,19 +57,19 @@ def anomaly_of(
 
     Raises NoAnomaly when the run does not show it.
     """
-    found = _shown_anomalies(run_dir, result)
-    wanted = [
-        (one, at_ns)
-        for one, at_ns in found
-        if guarantee in (None, one.guarantee) and sub_kind in (None, one.sub_kind)
+    anomalies = _shown_anomalies(run_dir, result)
+    matching = [
+        (anomaly, at_ns)
+        for anomaly, at_ns in anomalies
+        if guarantee in (None, anomaly.guarantee) and sub_kind in (None, anomaly.sub_kind)
     ]
-    if not wanted:
-        shown = ", ".join(sorted({str(one) for one, _ in found}))
-        if not shown:
+    if not matching:
+        names = ", ".join(sorted({str(anomaly) for anomaly, _ in anomalies}))
+        if not names:
             raise NoAnomaly("the run shows no violation: nothing to shrink")
-        asked = str(Anomaly(guarantee or "any guarantee", sub_kind or ""))
-        raise NoAnomaly(f"the run shows {shown}, not {asked}: nothing to shrink")
-    return min(wanted, key=lambda pair: NEVER_NS if pair[1] is None else pair[1])[0]
+        requested = str(Anomaly(guarantee or "any guarantee", sub_kind or ""))
+        raise NoAnomaly(f"the run shows {names}, not {requested}: nothing to shrink")
+    return min(matching, key=lambda pair: NEVER_NS if pair[1] is None else pair[1])[0]
 
 
 def first_ns(run_dir: Path, result: Result, anomaly: Anomaly) -> int | None:

@@ -18,23 +18,25 @@ def minimise(items: Sequence[T], fails: Callable[[tuple[T, ...]], bool]) -> tupl
     `items` themselves are assumed to fail. The empty set is not tried. Deterministic: the same
     results lead to the same tries.
     """
-    kept = tuple(items)
+    items_kept = tuple(items)
     parts = 2
-    while len(kept) >= 2:
-        chunks = _split(kept, parts)
+    while len(items_kept) >= 2:
+        chunks = _split(items_kept, parts)
         smaller = next((chunk for chunk in chunks if fails(chunk)), None)
         if smaller is not None:
-            kept, parts = smaller, 2
+            items_kept, parts = smaller, 2
             continue
-        rests = [_without_chunk(kept, chunks, n) for n in range(len(chunks))] if parts > 2 else []
-        rest = next((one for one in rests if fails(one)), None)
-        if rest is not None:
-            kept, parts = rest, max(parts - 1, 2)
-        elif parts >= len(kept):
+        remainders = (
+            [_without_chunk(items_kept, chunks, n) for n in range(len(chunks))] if parts > 2 else []
+        )
+        remainder = next((remainder for remainder in remainders if fails(remainder)), None)
+        if remainder is not None:
+            items_kept, parts = remainder, max(parts - 1, 2)
+        elif parts >= len(items_kept):
             break
         else:
-            parts = min(len(kept), 2 * parts)
-    return kept
+            parts = min(len(items_kept), 2 * parts)
+    return items_kept
 
 
 def halve(value: float, least: float, fails: Callable[[float], bool]) -> float:

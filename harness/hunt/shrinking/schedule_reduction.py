@@ -14,7 +14,7 @@ LEAST_RATE = 20.0
 _replace = msgspec.structs.replace
 
 
-def keep_faults(schedule: Schedule, kept: Collection[int]) -> Schedule:
+def keep_faults(schedule: Schedule, places: Collection[int]) -> Schedule:
     """The schedule with the faults at the places `kept` only, without the gaps of the others.
 
     Overlapping faults keep their distances. A group of them keeps its pause after the group before
@@ -31,17 +31,17 @@ def keep_faults(schedule: Schedule, kept: Collection[int]) -> Schedule:
         calm_s = begin_s if calm_s is None else calm_s
         lead_s = begin_s - end_s if moved else max(begin_s - end_s, calm_s)
         end_s = max(end_s, max(_latest_end_s(faults[n]) for n in group))
-        mine = [n for n in group if n in kept]
-        if not mine:
+        kept_places = [n for n in group if n in places]
+        if not kept_places:
             continue
-        first_s = min(_begin_s(faults[n]) for n in mine)
+        first_s = min(_begin_s(faults[n]) for n in kept_places)
         shift_s = clock_s + lead_s - first_s
-        for n in mine:
+        for n in kept_places:
             at_s = round(_begin_s(faults[n]) + shift_s, 3)
             moved[n] = _replace(faults[n], at_s=at_s, played=None)
-        clock_s = max(_latest_end_s(moved[n]) for n in mine)
+        clock_s = max(_latest_end_s(moved[n]) for n in kept_places)
     entries = [
-        moved.get(n) or _replace(one, played=None) for n, one in enumerate(faults) if n in kept
+        moved.get(n) or _replace(one, played=None) for n, one in enumerate(faults) if n in places
     ]
     return trim_load(_replace(schedule, faults=tuple(entries)), schedule)
 

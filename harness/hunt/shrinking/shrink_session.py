@@ -73,12 +73,12 @@ class Session:
             words = ["urteil", "run", facts.scenario, "--seed", str(facts.seed)]
             words += ["--target", facts.target] if facts.target != "urteil" else []
             words += ["--mutant", facts.mutant] if facts.mutant else []
-        kept = [
+        kept_words = [
             word
             for n, word in enumerate(words)
             if word not in _DROPPED and (n == 0 or words[n - 1] not in _DROPPED)
         ]
-        return shlex.join([*kept, "--schedule", str(self.smallest)])
+        return shlex.join([*kept_words, "--schedule", str(self.smallest)])
 
     def _play(self, scenario: Scenario, schedule: Schedule, log: Callable[[str], None]) -> Outcome:
         """Play one run. The brokers' disks are kept where it shows the anomaly."""

@@ -63,17 +63,17 @@ class _Shrinking:
     best: Schedule
     steps: list[Step] = field(default_factory=list)
 
-    def shows(self, what: str, schedule: Schedule) -> bool:
+    def shows(self, change: str, schedule: Schedule) -> bool:
         """Whether a schedule is accepted, and so becomes the best one."""
-        kept, tally = self.tries.accepted(schedule)
-        self.note(what, schedule, tally, kept)
-        if kept:
+        is_accepted, tally = self.tries.decide(schedule)
+        self.note(change, schedule, tally, is_accepted)
+        if is_accepted:
             self.best = schedule
-        return kept
+        return is_accepted
 
-    def note(self, what: str, schedule: Schedule, tally: Tally, kept: bool) -> None:
+    def note(self, change: str, schedule: Schedule, tally: Tally, is_accepted: bool) -> None:
         step = Step(
-            what=what,
+            what=change,
             faults=len(schedule.faults),
             fault_s=fault_seconds(schedule),
             load_s=schedule.duration_s or 0.0,
@@ -81,21 +81,21 @@ class _Shrinking:
             producers=schedule.producers or 0,
             hits=tally.hits,
             tries=tally.tries,
-            kept=kept,
+            kept=is_accepted,
             others=tally.others,
             seconds=tally.seconds,
         )
         self.steps.append(step)
         self.on_step(step)
 
-    def clean(self, what: str, schedule: Schedule) -> bool:
+    def passes_without_faults(self, change: str, schedule: Schedule) -> bool:
         """Whether one run without faults has no violation at all."""
         bare = _replace(schedule, faults=())
         self.tries.repeat(bare, 1)
         tally = self.tries.tally(bare, 1)
-        clean = not tally.hits and not tally.others
-        self.note(what, bare, tally, kept=False)
-        return clean
+        is_clean = not tally.hits and not tally.others
+        self.note(change, bare, tally, is_accepted=False)
+        return is_clean
 
     def report(self, ended: str) -> Report:
         tally = self.tries.tally(self.best)
@@ -124,17 +124,17 @@ def shrink(
     removed first. The smallest schedule is played until it was `confirm` times. Deterministic: the
     same outcomes lead to the same steps.
     """
-    whole = keep_faults(schedule, range(len(schedule.faults)))
-    run = _Shrinking(tries, on_step, whole)
+    complete = keep_faults(schedule, range(len(schedule.faults)))
+    run = _Shrinking(tries, on_step, complete)
     try:
-        if not run.clean("control", whole):
+        if not run.passes_without_faults("control", complete):
             return run.report("control")
-        if not run.shows("as it was", whole):
+        if not run.shows("as it was", complete):
             return run.report("not reproduced")
-        _remove_faults(run, whole, until_s)
+        _remove_faults(run, complete, until_s)
         _shorten_faults(run)
-        _lighter(run)
-        if not run.clean("control", run.best):
+        _reduce_load(run)
+        if not run.passes_without_faults("control", run.best):
             return run.report("control")
         tries.repeat(run.best, confirm)
         return run.report("smallest")
@@ -142,13 +142,18 @@ def shrink(
         return run.report("budget")
 
 
-def _remove_faults(run: _Shrinking, whole: Schedule, until_s: float | None) -> None:
-    places = tuple(range(len(whole.faults)))
+def _remove_faults(run: _Shrinking, complete: Schedule, until_s: float | None) -> None:
+    places = tuple(range(len(complete.faults)))
     if until_s is not None:
-        early = tuple(n for n in places if (whole.faults[n].at_s or 0.0) <= until_s)
-        if 0 < len(early) < len(places) and run.shows("until it showed", keep_faults(whole, early)):
+        early = tuple(n for n in places if (complete.faults[n].at_s or 0.0) <= until_s)
+        if 0 < len(early) < len(places) and run.shows(
+            "until it showed", keep_faults(complete, early)
+        ):
             places = early
-    minimise(places, lambda kept: run.shows(_fault_names(whole, kept), keep_faults(whole, kept)))
+    minimise(
+        places,
+        lambda subset: run.shows(_fault_names(complete, subset), keep_faults(complete, subset)),
+    )
 
 
 def _shorten_faults(run: _Shrinking) -> None:
@@ -163,7 +168,7 @@ def _shorten_faults(run: _Shrinking) -> None:
         halve(run.best.faults[n].duration_s, LEAST_FAULT_S, shows)
 
 
-def _lighter(run: _Shrinking) -> None:
+def _reduce_load(run: _Shrinking) -> None:
     if (run.best.producers or 1) > 1:
         run.shows("one producer", _replace(run.best, producers=1))
 
@@ -173,5 +178,5 @@ def _lighter(run: _Shrinking) -> None:
     halve(run.best.rate_records_per_s or 0.0, LEAST_RATE, shows)
 
 
-def _fault_names(whole: Schedule, kept: tuple[int, ...]) -> str:
-    return "faults " + ", ".join(f"{n + 1} {whole.faults[n].fault}" for n in kept)
+def _fault_names(schedule: Schedule, places: tuple[int, ...]) -> str:
+    return "faults " + ", ".join(f"{n + 1} {schedule.faults[n].fault}" for n in places)

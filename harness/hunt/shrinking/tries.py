@@ -68,20 +68,20 @@ class Tries:
         self._play, self._ledger, self._deadline = play, ledger, deadline
         self._known: dict[str, list[Outcome]] = {}
         self.played = 0
-        known = ledger.read_bytes() if ledger.exists() else b""
-        if known and not known.endswith(b"\n"):
+        content = ledger.read_bytes() if ledger.exists() else b""
+        if content and not content.endswith(b"\n"):
             with ledger.open("ab") as file:
                 file.write(b"\n")  # ends a line that a kill cut short
-        for line in known.splitlines():
+        for line in content.splitlines():
             self._remember(line)
 
-    def accepted(self, schedule: Schedule) -> tuple[bool, Tally]:
+    def decide(self, schedule: Schedule) -> tuple[bool, Tally]:
         """Whether the first tries meet the rule. Plays no more of them than the decision needs."""
         rule, played = self.rule, 0
         while True:
-            found = self.tally(schedule, played)
-            if found.hits >= rule.hits or found.tries - found.hits > rule.tries - rule.hits:
-                return found.hits >= rule.hits, found
+            tally = self.tally(schedule, played)
+            if tally.hits >= rule.hits or tally.tries - tally.hits > rule.tries - rule.hits:
+                return tally.hits >= rule.hits, tally
             played += 1
             self.repeat(schedule, played)
 
@@ -93,11 +93,13 @@ class Tries:
     def tally(self, schedule: Schedule, first: int | None = None) -> Tally:
         """The tally of a schedule's first tries, or of all."""
         outcomes = self._outcomes(schedule)[:first]
-        others = {one for outcome in outcomes for one in outcome.shows if one != self.anomaly}
+        other_anomalies = {
+            one for outcome in outcomes for one in outcome.shows if one != self.anomaly
+        }
         return Tally(
             hits=sum(self.anomaly in outcome.shows for outcome in outcomes),
             tries=len(outcomes),
-            others=tuple(sorted(others)),
+            others=tuple(sorted(other_anomalies)),
             seconds=round(sum(outcome.seconds for outcome in outcomes), 1),
             run=next((one.run for one in reversed(outcomes) if self.anomaly in one.shows), ""),
         )

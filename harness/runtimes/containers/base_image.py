@@ -95,8 +95,8 @@ def _make_image(engine: Engine, say: Callable[[str], None]) -> None:
         apt_install("debootstrap", "debootstrap", how=HOW)
     say(f"no registry answers: making {OWN} with debootstrap (about 30 s)")
     cache_dir().mkdir(parents=True, exist_ok=True)
-    for left in cache_dir().glob(f"{PART}*"):  # of a killed process; the caller has the lock
-        _remove(left)
+    for remains in cache_dir().glob(f"{PART}*"):  # of a killed process; the caller has the lock
+        _remove(remains)
     folder = Path(tempfile.mkdtemp(prefix=PART, dir=cache_dir()))
     try:
         _debootstrap(folder)

@@ -40,10 +40,10 @@ def remove_bridge(name: str) -> None:
         fcntl.ioctl(control, SIOCBRDELBR, name.encode() + b"\0")
 
 
-def free_network(taken: list[ipaddress.IPv4Network]) -> ipaddress.IPv4Network:
+def free_network(used_networks: list[ipaddress.IPv4Network]) -> ipaddress.IPv4Network:
     """The last /24 without an overlapping route. Engines assign networks from the first on."""
     for network in reversed(list(RANGE.subnets(new_prefix=PREFIX))):
-        if not any(network.overlaps(other) for other in taken):
+        if not any(network.overlaps(used) for used in used_networks):
             return network
     raise NoFreeNetwork(f"no network of {RANGE} is free here")
 
@@ -54,11 +54,11 @@ def _request(name: str, address: ipaddress.IPv4Address) -> bytes:
 
 def _routes() -> list[ipaddress.IPv4Network]:
     """Networks with a route of their own, without default routes."""
-    found = []
+    networks = []
     for line in Path("/proc/net/route").read_text().splitlines()[1:]:
         words = line.split()
         address, mask = (int(words[index], 16).to_bytes(4, "little") for index in (1, 7))
         network = ipaddress.IPv4Network((address, str(ipaddress.IPv4Address(mask))), strict=False)
         if network.prefixlen:
-            found.append(network)
-    return found
+            networks.append(network)
+    return networks

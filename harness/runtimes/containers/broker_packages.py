@@ -87,5 +87,5 @@ def _uv(uv: str, machine: str) -> list[str]:
 def _pip(machine: str) -> list[str]:
     platforms = [f"manylinux_2_{minor}_{machine}" for minor in range(GLIBC, 16, -1)]
     options = [f"--platform={name}" for name in (*platforms, f"manylinux2014_{machine}")]
-    wanted = ["--only-binary=:all:", "--python-version", PYTHON, "--implementation", "cp"]
-    return [sys.executable, "-m", "pip", "install", "-q", *wanted, *options]
+    selection = ["--only-binary=:all:", "--python-version", PYTHON, "--implementation", "cp"]
+    return [sys.executable, "-m", "pip", "install", "-q", *selection, *options]

@@ -98,11 +98,11 @@ def _proxies(plan: Plan, node: str) -> str:
         *plan.entry_proxies(node),
         *(proxy for link in links for proxy in plan.proxies(link)),
     ]
-    wanted = [
-        {"name": one.name, "listen": one.listen, "upstream": one.upstream, "enabled": True}
-        for one in proxies
+    config = [
+        {"name": proxy.name, "listen": proxy.listen, "upstream": proxy.upstream, "enabled": True}
+        for proxy in proxies
     ]
-    return json.dumps(wanted, indent=1) + "\n"
+    return json.dumps(config, indent=1) + "\n"
 
 
 def _compose(plan: PodPlan) -> str:
@@ -207,8 +207,8 @@ def _external(plan: PodPlan) -> str:
         for link in plan.links()
     )
     timeouts = ("zookeeper.session.timeout.ms", "replica.lag.time.max.ms")
-    known = common_properties(_broker(plan, plan.brokers[0]))
-    settings = "\n[settings]\n" + "".join(f'"{name}" = "{known[name]}"\n' for name in timeouts)
+    properties = common_properties(_broker(plan, plan.brokers[0]))
+    settings = "\n[settings]\n" + "".join(f'"{name}" = "{properties[name]}"\n' for name in timeouts)
     head = f'{about}bootstrap = {bootstrap}\nzookeeper = "{plan.zookeeper_direct()}"\n'
     return head + settings + nodes + links
 

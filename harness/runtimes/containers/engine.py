@@ -88,13 +88,13 @@ def _client(url: str | None) -> docker.DockerClient:
 
 
 def _describe_engine(client: docker.DockerClient) -> Engine:
-    said = client.version()
-    api = said.get("ApiVersion", "0")
+    version = client.version()
+    api = version.get("ApiVersion", "0")
     if tuple(int(part) for part in re.findall(r"\d+", api)[:2]) < LOWEST_API:
-        raise MissingDependency("docker", _too_old(said.get("Version", "?"), api))
-    if said.get("Os", "linux") != "linux":
+        raise MissingDependency("docker", _too_old(version.get("Version", "?"), api))
+    if version.get("Os", "linux") != "linux":
         raise MissingDependency(
-            "docker", f"the engine runs {said['Os']} containers, not linux ones"
+            "docker", f"the engine runs {version['Os']} containers, not linux ones"
         )
     client.api.timeout = TIMEOUT_S
     url = _url(client)
@@ -105,8 +105,8 @@ def _describe_engine(client: docker.DockerClient) -> Engine:
         remote=remote,
         advertised_host=(urlsplit(url).hostname or "127.0.0.1") if remote else "127.0.0.1",
         bind="0.0.0.0" if remote else "127.0.0.1",
-        version=said.get("Version", "?"),
-        architecture=said.get("Arch", "amd64"),
+        version=version.get("Version", "?"),
+        architecture=version.get("Arch", "amd64"),
     )
 
 
@@ -135,21 +135,21 @@ def _too_old(version: str, api: str) -> str:
 
 def _explain_failure(error: BaseException, url: str | None) -> str:
     """Cause and remedy of a failed connection."""
-    said = str(error)
+    message = str(error)
     where = url or os.environ.get("DOCKER_HOST") or "the default socket or docker context"
-    if "no longer supported" in said:
+    if "no longer supported" in message:
         return _too_old("of unknown version", "below 1.24")
-    if "PermissionError" in said or "Permission denied" in said:
+    if "PermissionError" in message or "Permission denied" in message:
         return (
             f"permission denied on {where}: add yourself to its group "
             "(`sudo usermod -aG docker $USER`, then log in again) or run as root"
         )
-    if "paramiko" in said:
+    if "paramiko" in message:
         return f"{where} is reached by ssh: install the Python package docker[ssh]"
-    if "FileNotFoundError" in said or "No such file" in said:
+    if "FileNotFoundError" in message or "No such file" in message:
         return f"no engine at {where} (there is no socket): {HOW}"
-    if "ConnectionRefusedError" in said or "Connection refused" in said:
+    if "ConnectionRefusedError" in message or "Connection refused" in message:
         return f"no engine at {where} (nothing listens there): {HOW}"
-    if "imed out" in said or "Timeout" in said:
+    if "imed out" in message or "Timeout" in message:
         return f"the engine at {where} did not answer within {ANSWER_S} s: {HOW}"
-    return f"no engine at {where} ({said}): {HOW}"
+    return f"no engine at {where} ({message}): {HOW}"

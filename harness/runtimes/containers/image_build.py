@@ -114,19 +114,19 @@ def _failure(engine: Engine, recipe: Recipe, base: str | None, log: _Log) -> str
     )
 
 
-def _forget(engine: Engine, made: list[str]) -> None:
+def _forget(engine: Engine, images: list[str]) -> None:
     """Remove the images of a failed build, except those that are in use or that the engine refuses
     to remove."""
-    for image in reversed(made):
+    for image in reversed(images):
         with suppress(docker.errors.APIError, requests.RequestException):
             engine.client.api.remove_image(image)
 
 
-def _sweep_stages(engine: Engine, recipe: Recipe, seen: list[str]) -> None:
+def _sweep_stages(engine: Engine, recipe: Recipe, stage_ids: list[str]) -> None:
     """Remove builder stages of earlier builds. The new ones stay as cache for the next build."""
     kind = recipe.repository.removeprefix("urteil/")
     stages = {"dangling": True, "label": f"{STAGE}={kind}"}
     for image in engine.client.images.list(filters=stages):
-        if not any(image.id.removeprefix("sha256:").startswith(one) for one in seen):
+        if not any(image.id.removeprefix("sha256:").startswith(stage_id) for stage_id in stage_ids):
             with suppress(docker.errors.APIError):
                 engine.client.api.remove_image(image.id)

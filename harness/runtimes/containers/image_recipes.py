@@ -78,16 +78,16 @@ def _broker() -> Recipe:
 
 def _broker_code() -> list[tuple[str, Path]]:
     """The modules of the package that a broker, or a mutant of it, imports; no tests."""
-    found = [PACKAGE / "__init__.py", PACKAGE / "suites" / "__init__.py"]
+    paths = [PACKAGE / "__init__.py", PACKAGE / "suites" / "__init__.py"]
     for room in ("broker", "suites/mutants", "compose/broker"):
-        found += [PACKAGE / room / path for path in _modules(PACKAGE / room)]
-    return [(f"urteil/{path.relative_to(PACKAGE)}", path) for path in found]
+        paths += [PACKAGE / room / path for path in _modules(PACKAGE / room)]
+    return [(f"urteil/{path.relative_to(PACKAGE)}", path) for path in paths]
 
 
 def _modules(folder: Path) -> list[Path]:
     root = folder.resolve()
-    found = [path for path in files(root) if path.suffix == ".py"]
-    return [path.relative_to(root) for path in found if not path.name.startswith("test_")]
+    modules = [path for path in files(root) if path.suffix == ".py"]
+    return [path.relative_to(root) for path in modules if not path.name.startswith("test_")]
 
 
 def _zookeeper() -> Recipe:
@@ -146,9 +146,9 @@ def _make_recipe(
         context.add_folder(".", _folder(name))
         fill(context, architecture)
 
-    shown = name if version == "latest" else f"{name}:{version}"
+    full_name = name if version == "latest" else f"{name}:{version}"
     return Recipe(
-        name=shown,
+        name=full_name,
         repository=f"urteil/{name}",
         version=version,
         inputs=digest.hexdigest(),

@@ -84,13 +84,13 @@ def _build(engine: Engine, one: Recipe, base: str | None, say: Say) -> None:
     _remove_replaced(engine, one)
 
 
-def _is_current(engine: Engine, one: Recipe) -> bool:
+def _is_current(engine: Engine, image_recipe: Recipe) -> bool:
     """Whether the image of these inputs exists. If so, the moving tag is set to it."""
-    found = _find(engine, one.reference)
-    if found is None or found.labels.get(INPUTS) != one.inputs:
+    image = _find(engine, image_recipe.reference)
+    if image is None or image.labels.get(INPUTS) != image_recipe.inputs:
         return False
-    if one.moving not in found.tags:
-        found.tag(one.moving)
+    if image_recipe.moving not in image.tags:
+        image.tag(image_recipe.moving)
     return True
 
 
@@ -101,13 +101,13 @@ def _find(engine: Engine, reference: str) -> Any | None:
         return None
 
 
-def _remove_replaced(engine: Engine, one: Recipe) -> None:
+def _remove_replaced(engine: Engine, image_recipe: Recipe) -> None:
     """Remove images of this name and checkout, of other inputs, without a container."""
-    mine = labels(one)
-    wanted = {"label": [f"{key}={mine[key]}" for key in (IMAGE, CHECKOUT)]}
-    for image in engine.client.images.list(filters=wanted):
+    own_labels = labels(image_recipe)
+    filters = {"label": [f"{key}={own_labels[key]}" for key in (IMAGE, CHECKOUT)]}
+    for image in engine.client.images.list(filters=filters):
         used = engine.client.containers.list(all=True, filters={"ancestor": image.id})
-        if image.labels.get(INPUTS) == one.inputs or used:
+        if image.labels.get(INPUTS) == image_recipe.inputs or used:
             continue
         for tag in image.tags:
             with suppress(docker.errors.APIError):
@@ -116,17 +116,17 @@ def _remove_replaced(engine: Engine, one: Recipe) -> None:
 
 def _state(engine: Engine, name: str) -> ImageState:
     try:
-        one = recipe(name)
+        image_recipe = recipe(name)
     except MissingDependency as error:
         return ImageState(name=name, state=f"unknown: {error}", reference="", size_bytes=0)
-    if found := _find(engine, one.reference):
-        return _image_state(name, "current", one.reference, found)
-    if found := _find(engine, one.moving):
-        return _image_state(name, "out of date", one.moving, found)
+    if image := _find(engine, image_recipe.reference):
+        return _image_state(name, "current", image_recipe.reference, image)
+    if image := _find(engine, image_recipe.moving):
+        return _image_state(name, "out of date", image_recipe.moving, image)
     return ImageState(name=name, state="missing", reference="", size_bytes=0)
 
 
-def _image_state(name: str, state: str, reference: str, found: Any) -> ImageState:
+def _image_state(name: str, state: str, reference: str, image: Any) -> ImageState:
     return ImageState(
-        name=name, state=state, reference=reference, size_bytes=int(found.attrs["Size"])
+        name=name, state=state, reference=reference, size_bytes=int(image.attrs["Size"])
     )

@@ -34,20 +34,20 @@ def sweep(url: str, label: str) -> None:
         time.sleep(POLL_S)
 
 
-def _remove_labelled(url: str, wanted: dict[str, str]) -> bool:
+def _remove_labelled(url: str, filters: dict[str, str]) -> bool:
     """Whether anything had to be removed."""
     client = _client(url)
     try:
-        containers = client.containers.list(all=True, filters=wanted, ignore_removed=True)
-        others = [
-            *client.networks.list(filters=wanted, greedy=True),
-            *client.volumes.list(filters=wanted),
+        containers = client.containers.list(all=True, filters=filters, ignore_removed=True)
+        networks_and_volumes = [
+            *client.networks.list(filters=filters, greedy=True),
+            *client.volumes.list(filters=filters),
         ]
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(_remove, containers))
-        for one in others:
+        for one in networks_and_volumes:
             _remove(one)
-        return bool(containers or others)
+        return bool(containers or networks_and_volumes)
     finally:
         client.close()
 

@@ -99,11 +99,11 @@ class Pods:
     def _remove_network(self, network: Network) -> None:
         """Remove a network. Containers of others are disconnected first."""
         with contextlib.suppress(docker.errors.NotFound):
-            known = self._engine.client.networks.get(network.id or "")
-            for container in known.attrs.get("Containers") or {}:
+            removed = self._engine.client.networks.get(network.id or "")
+            for container in removed.attrs.get("Containers") or {}:
                 with contextlib.suppress(docker.errors.APIError):
-                    known.disconnect(container, force=True)
-            known.remove()
+                    removed.disconnect(container, force=True)
+            removed.remove()
 
     def _data_network(self) -> Any:
         return self._engine.client.networks.get(self._data.id or "")
@@ -160,15 +160,18 @@ class Pods:
         self.plug(node)
 
     def _published_ports(self) -> dict[tuple[str, int], Address]:
-        found = {}
+        addresses = {}
         for node in self.plan.nodes:
             pod = self.pod(node)
             pod.reload()
             for inside, outside in pod.attrs["NetworkSettings"]["Ports"].items():
                 if outside:
                     port = int(outside[0]["HostPort"])
-                    found[node, int(inside.split("/")[0])] = (self._engine.advertised_host, port)
-        return found
+                    addresses[node, int(inside.split("/")[0])] = (
+                        self._engine.advertised_host,
+                        port,
+                    )
+        return addresses
 
 
 def all_at_once(act: Callable[[T], object], items: Sequence[T]) -> None:

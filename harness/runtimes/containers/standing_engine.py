@@ -26,15 +26,15 @@ class StandingEngine(msgspec.Struct, frozen=True, kw_only=True):
 
 def start(say: Callable[[str], None]) -> StandingEngine:
     """The standing engine, started if there is none. Raises MissingDependency when that fails."""
-    if found := find():
-        return found
-    keeper, started = start_engine_process(say, stays=True)
+    if running := find():
+        return running
+    process, started = start_engine_process(say, stays=True)
     engine = StandingEngine(
         url=started.url,
         data=started.data,
         log=started.log,
-        keeper=keeper.pid,
-        keeper_began=psutil.Process(keeper.pid).create_time(),
+        keeper=process.pid,
+        keeper_began=psutil.Process(process.pid).create_time(),
     )
     _file().parent.mkdir(parents=True, exist_ok=True)
     save(_file(), engine)
@@ -43,15 +43,15 @@ def start(say: Callable[[str], None]) -> StandingEngine:
 
 def stop() -> bool:
     """End the engine with its containers and networks. False when there was none."""
-    found = find()
-    if found is None:
+    engine = find()
+    if engine is None:
         return False
-    keeper = psutil.Process(found.keeper)
-    keeper.send_signal(signal.SIGTERM)
+    process = psutil.Process(engine.keeper)
+    process.send_signal(signal.SIGTERM)
     try:
-        keeper.wait(STOP_S)
+        process.wait(STOP_S)
     except psutil.TimeoutExpired:
-        keeper.kill()
+        process.kill()
     _file().unlink(missing_ok=True)
     return True
 
@@ -59,13 +59,13 @@ def stop() -> bool:
 def find() -> StandingEngine | None:
     """The standing engine, if its process lives."""
     try:
-        found = msgspec.json.decode(_file().read_bytes(), type=StandingEngine)
-        keeper = psutil.Process(found.keeper)
-        same = abs(keeper.create_time() - found.keeper_began) < 1
-        lives = same and keeper.status() != psutil.STATUS_ZOMBIE
+        engine = msgspec.json.decode(_file().read_bytes(), type=StandingEngine)
+        process = psutil.Process(engine.keeper)
+        is_same = abs(process.create_time() - engine.keeper_began) < 1
+        is_running = is_same and process.status() != psutil.STATUS_ZOMBIE
     except (FileNotFoundError, psutil.NoSuchProcess, msgspec.DecodeError):
         return None
-    return found if lives else None
+    return engine if is_running else None
 
 
 def _file() -> Path:

@@ -98,7 +98,7 @@ def test_night_reports_known_signatures(tmp_path: Path) -> None:
 
     hunt = night(tmp_path, play)
     hunt.history = Archive(tmp_path / "history.db")
-    hunt.recognised = known_counts.append
+    hunt.on_known_signature = known_counts.append
     jobs = [
         Job(scenario="kill", seed=7),
         Job(scenario="calm", seed=7),

@@ -96,7 +96,7 @@ def fail(night: Night, job: Job) -> Row:
     played = night.play(job, night.folder / "runs")
     night.ledger.add(played)
     night._remember(played)
-    night._look_into(played, time.monotonic() + 3600)
+    night._investigate(played, time.monotonic() + 3600)
     return played
 
 
@@ -121,7 +121,9 @@ def test_investigated_failure_is_not_shrunk_again(lab: Lab) -> None:
     fail(lab.night(), SEED_7)
     played, shrunk = len(lab.played), len(lab.shrunk)
     rates: list[str] = []
-    again = lab.night(recognised=lambda seen: rates.append(f"{seen.failure and seen.failure.rate}"))
+    again = lab.night(
+        on_known_signature=lambda seen: rates.append(f"{seen.failure and seen.failure.rate}")
+    )
     fail(again, Job(scenario="kill", seed=8))
     assert (len(lab.played), len(lab.shrunk)) == (played + 1, shrunk)
     assert rates == ["10 of 10 (at least 74%)"] * 3
@@ -155,7 +157,7 @@ def test_interrupted_investigation_continues_in_the_next_call(lab: Lab) -> None:
     night.ledger.add(failed)
     assert night.inspector
     with pytest.raises(OutOfTime):
-        night.inspector.look_into(failed, [LOST], time.monotonic() + failed.seconds - 1)
+        night.inspector.investigate(failed, [LOST], time.monotonic() + failed.seconds - 1)
     assert lab.played == [SEED_7], "nothing begins that would not end"
     again = lab.night(scenarios=[])
     again.hunt(time.monotonic() + 3600)
@@ -169,9 +171,9 @@ def test_reruns_that_were_played_count_after_a_kill(lab: Lab) -> None:
     night = lab.night()
     failed = night.play(SEED_7, lab.folder / "runs")
     part = Investigator(folder=lab.folder / "failures", play=lab.play, shrink=lab.shrink, reruns=4)
-    part.look_into(failed, [LOST], time.monotonic() + 3600)
+    part.investigate(failed, [LOST], time.monotonic() + 3600)
     assert night.inspector
-    night.inspector.look_into(failed, [LOST], time.monotonic() + 3600)
+    night.inspector.investigate(failed, [LOST], time.monotonic() + 3600)
     assert len(lab.played) == 11
 
 
@@ -181,8 +183,8 @@ def test_shrinking_cut_by_the_end_of_the_night_is_repeated(lab: Lab) -> None:
     failed = night.play(SEED_7, lab.folder / "runs")
     assert night.inspector
     with pytest.raises(OutOfTime):
-        night.inspector.look_into(failed, [LOST], time.monotonic() + 1000)
-    (found,) = night.inspector.look_into(failed, [LOST], time.monotonic() + 3600)
+        night.inspector.investigate(failed, [LOST], time.monotonic() + 1000)
+    (found,) = night.inspector.investigate(failed, [LOST], time.monotonic() + 3600)
     assert found.shortest == "crash leader for 1.5 s: 4 of 5 (budget)"
 
 

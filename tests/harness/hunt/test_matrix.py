@@ -9,11 +9,11 @@ import pytest
 
 from tests.harness.hunt.rows import row
 from urteil.harness.hunt import Row
-from urteil.harness.hunt.matrix import Matrix, Meant, jobs_of, matrix_of, text_of
+from urteil.harness.hunt.matrix import ExpectedCatch, Matrix, matrix_of, plan_jobs, text_of
 from urteil.reports.matrix import write_matrix
 
-LOSER = Meant(name="loser", scenario="s", guarantee="lost_write")
-DOUBLER = Meant(name="doubler", scenario="s", guarantee="duplicate")
+LOSER = ExpectedCatch(name="loser", scenario="s", guarantee="lost_write")
+DOUBLER = ExpectedCatch(name="doubler", scenario="s", guarantee="duplicate")
 
 
 def caught(seed: int = 1, **more: object) -> Row:
@@ -26,7 +26,7 @@ def of(*rows: Row) -> Matrix:
 
 
 def test_a_twin_is_played_once_a_scenario_and_seed() -> None:
-    jobs = jobs_of([LOSER, DOUBLER], [1, 2])
+    jobs = plan_jobs([LOSER, DOUBLER], [1, 2])
     assert len(jobs) == 6
     assert [job.seed for job in jobs if job.mutant is None] == [1, 2]
 

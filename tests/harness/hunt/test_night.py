@@ -13,7 +13,7 @@ import pytest
 from tests.harness.hunt.rows import row
 from urteil.chaos.observations import LabFailure
 from urteil.harness.hunt import Job, Row
-from urteil.harness.hunt.matrix import Meant, matrix_of
+from urteil.harness.hunt.matrix import ExpectedCatch, matrix_of
 from urteil.harness.hunt.night import Night
 from urteil.harness.hunt.night_report import summary
 from urteil.harness.scenario import FaultSpec, Scenario
@@ -21,7 +21,7 @@ from urteil.harness.scenario import FaultSpec, Scenario
 CALM = Scenario(name="calm")
 KILL = Scenario(name="kill", faults=(FaultSpec(fault="crash", at_s=1.0),))
 CABLE = Scenario(name="cable", runtime="docker")
-LOSER = Meant(name="loser", scenario="kill", guarantee="lost_write")
+LOSER = ExpectedCatch(name="loser", scenario="kill", guarantee="lost_write")
 FOUND = Job(scenario="kill", seed=7, mutant="loser")
 LONG = 3600.0
 

@@ -109,10 +109,10 @@ class NodeCommands:
         self,
         path: Path,
         file: ExternalFile,
-        about_to: Callable[[str, str], None] = lambda _act, _node: None,
+        announce: Callable[[str, str], None] = lambda _act, _node: None,
     ) -> None:
-        """`about_to` is called before a node is ended, paused, started or resumed."""
-        self._about_to = about_to
+        """`announce` is called before a node is ended, paused, started or resumed."""
+        self._announce = announce
         self._folder = path.resolve().parent
         self._nodes = file.nodes
         self._busy = {node: threading.RLock() for node in file.nodes}
@@ -143,7 +143,7 @@ class NodeCommands:
 
     def start(self, node: str) -> None:
         with self._lock_of(node):
-            self._about_to("start", node)
+            self._announce("start", node)
             self.run(node, "start")
             self._starts[node] += 1
             self._ended_by_us.discard(node)
@@ -160,7 +160,7 @@ class NodeCommands:
     def pause(self, node: str) -> NodeStatus:
         with self._lock_of(node):
             self._paused_by_us.add(node)
-            self._about_to("pause", node)
+            self._announce("pause", node)
             self.run(node, "pause")
         return self.status(node)
 
@@ -173,7 +173,7 @@ class NodeCommands:
     def allow_exit(self, node: str, *, allowed: bool = True) -> None:
         with self._lock_of(node):
             if allowed:
-                self._about_to("end", node)
+                self._announce("end", node)
                 self._ended_by_us.add(node)
             elif self.is_alive(node):
                 self._ended_by_us.discard(node)
@@ -250,7 +250,7 @@ class NodeCommands:
         with self._lock_of(node):
             if self.is_alive(node):
                 self._ended_by_us.add(node)
-                self._about_to(how, node)
+                self._announce(how, node)
                 self.run(node, how, deadline_s)
             return self.status(node)
 

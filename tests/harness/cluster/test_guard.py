@@ -28,7 +28,7 @@ from urteil.harness.targets.external import load_external
 file = Path(sys.argv[1])
 guard = Guard(file, file.parent)
 guard.start()
-nodes = NodeCommands(file, load_external(file), guard.about_to)
+nodes = NodeCommands(file, load_external(file), guard.announce)
 nodes.pause("b1")
 nodes.kill("b2")
 guard.hold("several", expiry_s=float(sys.argv[2]))  # not over before both were hurt

@@ -48,6 +48,10 @@ _ANSWERED = When("when the attempt was answered", sql="x.outcome <> 'info'")
 _COMPLETE = When(
     "in complete final passes", holds=lambda row: bool(row["final"] and row["complete"])
 )
+_RECORDED_BY = (
+    CLIENT.but(required=True, import_needs=True),
+    SESSION.but(required=True, import_default=0),
+)
 _IN_GROUP = (*WHOSE, GROUP.but(required=True), GENERATION, MEMBER)
 
 TABLES = (
@@ -96,37 +100,43 @@ TABLES = (
         ),
         calls=CallOrder(("client", "topic_id", "session", "partition_intended"), "op", "invoke_ns"),
         columns=(
-            *WHOSE,
+            *_RECORDED_BY,
             int64(
                 "op",
                 "Number of the record among those of its client, from 0.",
                 required=True,
                 **COUNT,
             ),
-            INVOKE_NS,
-            COMPLETE_NS.but(required=_OK),
-            OUTCOME,
+            INVOKE_NS.but(import_needs=True),
+            COMPLETE_NS.but(required=_OK, import_needs=True),
+            OUTCOME.but(import_needs=True),
             ERROR,
             int32("attempts", "How often the batch was sent.", least=0),
             flag(
                 "ambiguous",
                 "Whether an attempt (of `ok`: one before the last) may have been written without "
                 "an acknowledgement.",
+                import_default=False,
             ),
             TOPIC_ID,
             TOPIC,
             int32("partition_intended", "Partition in the payload.", least=0),
-            PARTITION.but(meaning="Partition that the producer chose.", required=_HAS_OFFSET),
+            PARTITION.but(
+                meaning="Partition that the producer chose.",
+                required=_HAS_OFFSET,
+                import_needs=True,
+            ),
             OFFSET.but(
                 meaning="Offset in the acknowledgement; null with acks=0, and for a duplicate "
-                "that the broker reported without its offset."
+                "that the broker reported without its offset.",
+                import_needs=True,
             ),
             int32("node", "Broker that sent the last answer.", least=-1),
             PRODUCER_ID.but(meaning="Producer id of the last attempt."),
             PRODUCER_EPOCH.but(meaning="Producer epoch of the last attempt."),
             SEQUENCE.but(meaning="Sequence number of the last attempt."),
             KEY,
-            VALUE_ID.but(required=True),
+            VALUE_ID.but(required=True, import_needs=True),
             TIMESTAMP,
             TXN.but(may_be_missing=True),
             ACKS.but(uniform=True, may_be_missing=True),
@@ -134,6 +144,7 @@ TABLES = (
             flag(
                 "tombstone",
                 "Whether the record has no value, so that it deletes its key.",
+                import_default=False,
                 may_be_missing=True,
             ),
             text(
@@ -151,7 +162,7 @@ TABLES = (
         references=(Reference("clients", ("client",), "clients"),),
         calls=CallOrder(("client", "topic_id", "session", "partition", "pass"), "poll", "read_ns"),
         columns=(
-            *WHOSE,
+            *_RECORDED_BY,
             int64(
                 "pass",
                 "Number of the pass; group members count their assignments.",
@@ -162,26 +173,32 @@ TABLES = (
             int32(
                 "position_in_poll",
                 "Position among the records of the poll.",
+                import_default=0,
                 required=True,
                 least=0,
             ),
             int64(
                 "read_ns",
                 "Time when the poll returned; the record may have been fetched before.",
+                import_needs=True,
                 required=True,
             ),
             GENERATION,
-            *PLACE,
-            OFFSET.but(least=0, required=True),
+            TOPIC_ID,
+            TOPIC,
+            PARTITION.but(import_needs=True),
+            OFFSET.but(least=0, required=True, import_needs=True),
             KEY,
             VALUE_ID.but(
                 meaning="Identity in the payload; `foreign` for a payload of another run, `copy/` "
-                "and the identity in topics of copies, null for other values."
+                "and the identity in topics of copies, null for other values.",
+                import_needs=True,
             ),
             flag(
                 "intact",
                 "Whether the payload's checksum holds, and the timestamp is the one in the "
                 "payload (unless the broker sets it).",
+                import_default=True,
                 required=True,
             ),
             LEADER_EPOCH.but(meaning="Leader epoch of the record's batch."),
@@ -389,6 +406,9 @@ TABLES = (
                 "outcome",
                 "`ok`, `denied` or `info`; `shows grant` or `shows none` for DescribeAcls; "
                 "`right` or `wrong` for a question.",
+                words=frozenset(
+                    {"ok", "denied", "info", "shows grant", "shows none", "right", "wrong"}
+                ),
                 required=True,
             ),
             ERROR.but(meaning="Error; of a wrong answer, this and the right one."),

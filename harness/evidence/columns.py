@@ -74,6 +74,10 @@ class Column:
     form: Form | None = None
     not_before: tuple[str, ...] = ()
     """Columns with times that this one's may not precede."""
+    import_needs: bool = False
+    """An imported history must have the column; it has others only if it recorded them."""
+    import_default: Any = None
+    """The value in an imported history without the column, if not null."""
 
     @property
     def is_time(self) -> bool:

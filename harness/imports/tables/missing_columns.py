@@ -10,19 +10,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from urteil.harness.evidence.schema import SCHEMAS
+from urteil.harness.evidence.schema import SCHEMAS, TABLES
 
 NEEDED = {
-    "sends": ("client", "partition", "offset", "value_id", "outcome", "invoke_ns", "complete_ns"),
-    "reads": ("client", "partition", "offset", "value_id", "read_ns"),
+    table.name: names
+    for table in TABLES.values()
+    if (names := tuple(column.name for column in table.columns if column.import_needs))
 }
 """Besides `topic` or `topic_id`. Others are derived from these, or their checks are not judged."""
 SHARED = ("key", "timestamp_ms")
 """Columns compared between both tables: used only where both have them."""
-_ALIKE: dict[str, dict[str, Any]] = {
-    "sends": {"session": 0, "ambiguous": False, "tombstone": False},
-    "reads": {"session": 0, "position_in_poll": 0, "intact": True},
-}
 
 Settings = dict[str, Any]
 
@@ -33,7 +30,8 @@ def fill_columns(table: str, have: pa.Table, run: str, settings: Settings) -> pa
     Missing client settings are taken from `settings`.
     """
     names = set(have.column_names)
-    own = {"run": run, **_ALIKE[table], **(settings if table == "sends" else {})}
+    own = {column.name: column.import_default for column in TABLES[table].columns}
+    own |= {"run": run, **(settings if table == "sends" else {})}
     for one, other in (("topic_id", "topic"), ("topic", "topic_id")):
         if one not in names and other in names:
             have = have.append_column(one, have[other])

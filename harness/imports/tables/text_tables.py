@@ -13,13 +13,13 @@ from typing import Any, TextIO
 
 import pyarrow as pa
 
-from urteil.harness.evidence.schema import SCHEMAS
+from urteil.harness.evidence.schema import SCHEMAS, TABLES
 
 SUFFIXES = (".csv", ".json", ".jsonl", ".ndjson")
 """Each also with `.gz` behind it."""
 _TRUTH = {"true": True, "t": True, "yes": True, "1": True, "1.0": True}
 _TRUTH |= {"false": False, "f": False, "no": False, "0": False, "0.0": False}
-_WORDS = ("outcome", "event", "isolation")
+_WORDS = {c.name for table in TABLES.values() for c in table.columns if c.words}
 _SIGNS = (",", ";", "\t")
 _MS_NS = 1_000_000
 _MOST_EXACT = 1 << 53

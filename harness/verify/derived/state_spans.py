@@ -7,9 +7,10 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from urteil.harness.evidence import columns
 from urteil.harness.verify.evidence import Row
 
-FOREVER_NS = 1 << 62
+FOREVER_NS = columns.FOREVER_NS
 NO_OFFSET = 1 << 47
 """Beyond every offset that can be judged."""
 

@@ -211,7 +211,7 @@ def test_settings_of_topics_and_clients_are_given_beside(tmp_path: Path) -> None
     ("damage", "message"),
     [
         ("no sends", "has no sends (sends.parquet, sends.csv, sends.jsonl"),
-        ("no column", "sends.parquet: sends has no outcome, invoke_ns"),
+        ("no column", "sends.parquet: sends has no invoke_ns, outcome"),
         ("other type", "sends.parquet, row 1: offset is 'x', should be int64"),
         ("cut", "sends.parquet: sends cannot be read"),
         ("topics", "topics.json: "),

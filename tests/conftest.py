@@ -44,7 +44,7 @@ settings.register_profile(
 settings.load_profile("any machine")
 """How fast a machine makes examples is nobody's fault."""
 
-TOLD: list[str] = []
+WORKER_LINES: list[str] = []
 """Lines to print at the end of the session, in whichever process they were found."""
 
 
@@ -108,16 +108,16 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduling:
 def pytest_sessionfinish(session: pytest.Session) -> None:
     output = getattr(session.config, "workeroutput", None)
     if output is not None:
-        output["told"] = TOLD
+        output["worker_lines"] = WORKER_LINES
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    TOLD.extend(getattr(node, "workeroutput", {}).get("told", ()))
+    WORKER_LINES.extend(getattr(node, "workeroutput", {}).get("worker_lines", ()))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    for line in TOLD:
+    for line in WORKER_LINES:
         terminalreporter.write_line(line)
 
 
@@ -151,4 +151,4 @@ def pair(tmp_path_factory: pytest.TempPathFactory, ledger: Ledger) -> Iterator[P
         yield both
         ledger.further = both.compared
         if ledger.asked or both.compared:
-            TOLD.append(f"conformance: {ledger.summary()}")
+            WORKER_LINES.append(f"conformance: {ledger.summary()}")

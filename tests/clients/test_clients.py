@@ -38,7 +38,9 @@ IN_EVERY_LANGUAGE = {
     "group": {"read": 90, "committed": [30, 30, 30], "state": "EMPTY"},
     "transaction": {"read_committed": 100, "read_uncommitted": 110, "offset": 7},
 }
-WITH_KAFKA_GO = {key: told for key, told in IN_EVERY_LANGUAGE.items() if key != "transaction"}
+WITH_KAFKA_GO = {
+    key: programs for key, programs in IN_EVERY_LANGUAGE.items() if key != "transaction"
+}
 WITH_KCAT = {
     "administration": {"brokers": [1, 2, 3]},
     "produce": {"end": "30"},
@@ -67,27 +69,27 @@ def outcome(argv: list[str]) -> Any:
     "client",
     [pytest.param(one, marks=[pytest.mark.thorough] if one in SECOND else []) for one in CLIENTS],
 )
-def test_every_client_gets_the_same_of_both(pair: Pair, client: str) -> None:
+def test_client_has_the_same_outcomes_on_both_clusters(pair: Pair, client: str) -> None:
     ours, theirs = outcomes(pair, CLIENTS[client](), client)
     assert theirs == IN_EVERY_LANGUAGE
     assert ours == theirs
 
 
 @pytest.mark.thorough
-def test_kafka_go_gets_the_same_of_both(pair: Pair) -> None:
+def test_kafka_go_has_the_same_outcomes_on_both_clusters(pair: Pair) -> None:
     ours, theirs = outcomes(pair, tools.in_go("kafkago"), "kafka-go")
     assert theirs == WITH_KAFKA_GO
     assert ours == theirs
 
 
-def test_kcat_gets_the_same_of_both(pair: Pair) -> None:
+def test_kcat_has_the_same_outcomes_on_both_clusters(pair: Pair) -> None:
     ours, theirs = outcomes(pair, tools.kcat(), "kcat")
     assert theirs == WITH_KCAT
     assert ours == theirs
 
 
 @pytest.mark.thorough
-def test_the_oldest_java_client_gets_the_same_of_both(pair: Pair) -> None:
+def test_oldest_java_client_has_the_same_outcomes_on_both_clusters(pair: Pair) -> None:
     """Message format 0, whose lz4 frames have checksums of their own."""
     ours, theirs = outcomes(pair, [*tools.in_old_java(), "lz4"], "java-0.9.0.1")
     assert theirs == {"last": 99, "read": 100, "same": True, "committed": 100}

@@ -51,12 +51,14 @@ def console_consumer(side: Side, topic: str, count: int, *more: str) -> list[str
     return run(f"{TOOLS}.consumer.ConsoleConsumer", *args, *more).splitlines()
 
 
-def events(told: str, name: str) -> list[dict[str, object]]:
-    found = [json.loads(line) for line in told.splitlines() if line.startswith("{")]
+def events(output: str, name: str) -> list[dict[str, object]]:
+    found = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
     return [one for one in found if one.get("name") == name]
 
 
-def test_console_producer_and_consumer_with_keys_and_groups(side: Side, topic: str) -> None:
+def test_console_consumer_of_a_group_resumes_where_the_first_one_ended(
+    side: Side, topic: str
+) -> None:
     """The second consumer of a group begins where the first one ended."""
     lines = [f"key {n}|value {n}" for n in range(20)]
     codec = ["--compression-codec", "zstd", "--request-required-acks", "all"]
@@ -71,7 +73,9 @@ def test_console_producer_and_consumer_with_keys_and_groups(side: Side, topic: s
 
 
 @pytest.mark.thorough
-def test_verifiable_producer_and_consumer(side: Side, topic: str) -> None:
+def test_verifiable_consumer_reads_each_record_of_the_verifiable_producer(
+    side: Side, topic: str
+) -> None:
     where = ["--bootstrap-server", side.bootstrap, "--topic", topic, "--max-messages", "100"]
     sent = run(f"{TOOLS}.VerifiableProducer", *where, "--acks", "-1")
     assert [one["acked"] for one in events(sent, "tool_data")] == [100]
@@ -83,7 +87,7 @@ def test_verifiable_producer_and_consumer(side: Side, topic: str) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("more", [["--use-group-metadata", "--group-mode"], []])
-def test_the_transactional_copier_copies_each_once(
+def test_transactional_copier_copies_each_record_once(
     pair: Pair, side: Side, topic: str, more: list[str]
 ) -> None:
     output = side.create(pair.name("copy"), [(2, 3, 1)])
@@ -92,8 +96,8 @@ def test_the_transactional_copier_copies_each_once(
     args = ["--broker-list", side.bootstrap, "--input-topic", topic, "--input-partition", "0"]
     args += ["--output-topic", output, "--transactional-id", f"{topic}-txn"]
     args += ["--consumer-group", f"{topic}-group", "--transaction-size", "20"]
-    told = run(f"{TOOLS}.TransactionalMessageCopier", *args, "--enable-random-aborts", *more)
-    last = [json.loads(line) for line in told.splitlines() if line.startswith("{")][-1]
+    output = run(f"{TOOLS}.TransactionalMessageCopier", *args, "--enable-random-aborts", *more)
+    last = [json.loads(line) for line in output.splitlines() if line.startswith("{")][-1]
     assert (last["remaining"], last["consumed"]) == (0, 90)
     read = console_consumer(
         side, output, 90, "--from-beginning", "--isolation-level", "read_committed"
@@ -102,13 +106,15 @@ def test_the_transactional_copier_copies_each_once(
 
 
 @pytest.mark.thorough
-def test_latency_from_end_to_end(side: Side, topic: str) -> None:
-    told = run(f"{TOOLS}.EndToEndLatency", side.bootstrap, topic, "200", "all", "100")
-    assert re.search(r"Percentiles: 50th = \d+, 99th = \d+, 99\.9th = \d+", told), told
+def test_end_to_end_latency_tool_completes(side: Side, topic: str) -> None:
+    output = run(f"{TOOLS}.EndToEndLatency", side.bootstrap, topic, "200", "all", "100")
+    assert re.search(r"Percentiles: 50th = \d+, 99th = \d+, 99\.9th = \d+", output), output
 
 
 @pytest.mark.thorough
-def test_what_clients_may_expect_of_a_broker_of_this_version(side: Side, topic: str) -> None:
+def test_client_compatibility_tool_finds_every_feature_of_this_version(
+    side: Side, topic: str
+) -> None:
     features = ("offsets-for-times", "cluster-id", "create-topics", "describe-acls")
     args = [f"--{name}-supported=true" for name in features]
     args += ["--describe-configs-supported=true", "--idempotent-producer-supported=true"]
@@ -118,12 +124,12 @@ def test_what_clients_may_expect_of_a_broker_of_this_version(side: Side, topic: 
 
 
 @pytest.mark.thorough
-def test_the_versions_that_a_broker_tells(pair: Pair) -> None:
+def test_api_versions_tool_prints_the_same_versions(pair: Pair) -> None:
     """As its tool prints them, API by API, and whether a client of 3.9.1 can use them."""
 
-    def told(side: Side) -> set[str]:
+    def printed_versions(side: Side) -> set[str]:
         lines = run("kafka.admin.BrokerApiVersionsCommand", "--bootstrap-server", side.bootstrap)
         return {line.strip(" \t,") for line in lines.splitlines() if "(id:" not in line}
 
-    ours, theirs = told(pair.ours), told(pair.theirs)
+    ours, theirs = printed_versions(pair.ours), printed_versions(pair.theirs)
     assert ours == theirs

@@ -53,7 +53,7 @@ def side(pair: Pair, request: pytest.FixtureRequest) -> Side:
 
 @pytest.fixture
 def member(pair: Pair, side: Side) -> Iterator[KafkaConsumer]:
-    """The only one of its group, with the only partition of its topic."""
+    """The only member of its group, with its topic's only partition."""
     topic = side.create(pair.name("lost-join"), [(1, 2, 3)])
     consumer = subscribed(
         topic,
@@ -93,7 +93,7 @@ def polls_end_before_the_join(consumer: KafkaConsumer, side: Side) -> None:
     answers.release.success(None)
 
 
-def test_a_join_is_lost_for_good(member: KafkaConsumer, side: Side) -> None:
+def test_join_of_an_unpatched_client_is_lost(member: KafkaConsumer, side: Side) -> None:
     polls_end_before_the_join(member, side)
     poll_until(member, lambda: member._coordinator._join_task.is_done)
     for _ in range(POLLS_LOST):
@@ -103,7 +103,7 @@ def test_a_join_is_lost_for_good(member: KafkaConsumer, side: Side) -> None:
     assert not member._coordinator._heartbeat_enabled
 
 
-def test_a_join_is_finished_in_the_lab(member: KafkaConsumer, side: Side) -> None:
+def test_join_of_the_labs_client_completes(member: KafkaConsumer, side: Side) -> None:
     finish_joining(member._coordinator)
     polls_end_before_the_join(member, side)
     poll_until(member, lambda: len(member.assignment()) == 2)

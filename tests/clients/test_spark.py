@@ -27,7 +27,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 
 @pytest.mark.spark_long
-def test_as_many_rows_come_out_as_went_in_though_a_broker_crashes(cluster: Cluster) -> None:
+def test_stream_writes_each_row_once_despite_a_broker_crash(cluster: Cluster) -> None:
     """Whole micro-batches of a stream, written by idempotent producers: none lost, none twice."""
     side = Side("ours", cluster.bootstrap)
     for name in ("rows-in", "rows-out"):

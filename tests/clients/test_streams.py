@@ -26,7 +26,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 
 @pytest.mark.thorough
-def test_every_line_is_counted_once_though_a_broker_crashes(
+def test_stream_counts_each_line_once_despite_a_broker_crash(
     cluster: Cluster, tmp_path: Path
 ) -> None:
     """Through a repartitioned topic, and stores that are thrown away and come back from their

@@ -42,7 +42,7 @@ def changes(
         for kind, name, configs in resources
     ]
     request = Incremental(resources=asked, validate_only=validate_only)
-    return _said(side.get(request, version, to=to))
+    return error_text(side.get(request, version, to=to))
 
 
 def change(side: Side, kind: int, name: str, *configs: Change, **more: Any) -> Any:
@@ -65,10 +65,12 @@ def replace(
         resource_name=name,
         configs=[Whole.AlterableConfig(name=key, value=value) for key, value in configs],
     )
-    return _said(side.get(Whole(resources=[asked], validate_only=validate_only), version, to=to))
+    return error_text(
+        side.get(Whole(resources=[asked], validate_only=validate_only), version, to=to)
+    )
 
 
-def _said(answer: Any) -> Any:
+def error_text(answer: Any) -> Any:
     if answer == CLOSED:
         return answer
     return [

@@ -22,5 +22,5 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedPair]:
 @pytest.fixture(scope="package")
 def sasl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     with sasl_pair(tmp_path_factory.mktemp("sasl")) as both:
-        both.both(write_users)
+        both.run_on_both(write_users)
         yield both

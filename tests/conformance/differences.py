@@ -53,17 +53,17 @@ def differences(
     if isinstance(expected, dict) and isinstance(answered, dict):
         for key in {**expected, **answered}:
             one, other = expected.get(key, NOTHING), answered.get(key, NOTHING)
-            yield from differences(one, other, _below(path, key), _below(where, key))
+            yield from differences(one, other, _join_path(path, key), _join_path(where, key))
     elif isinstance(expected, (list, tuple)) and isinstance(answered, (list, tuple)):
-        yield from _of_lists(expected, answered, path, where)
+        yield from _list_differences(expected, answered, path, where)
     elif expected != answered:
         yield Difference(path=path, where=where, expected=expected, answered=answered)
 
 
-def _of_lists(
+def _list_differences(
     expected: Sequence[Any], answered: Sequence[Any], path: str, where: str
 ) -> Iterator[Difference]:
-    named, others = _named(expected), _named(answered)
+    named, others = _by_name(expected), _by_name(answered)
     if not named or not others:
         if len(expected) != len(answered):
             yield Difference(path=path, where=where, expected=expected, answered=answered)
@@ -73,11 +73,11 @@ def _of_lists(
         one, other = named.get(key, NOTHING), others.get(key, NOTHING)
         yield from differences(one, other, path, f"{where}[{key}]")
     if list(named) != list(others) and set(named) == set(others):
-        at = _below(path, "order"), _below(where, "order")
+        at = _join_path(path, "order"), _join_path(where, "order")
         yield Difference(path=at[0], where=at[1], expected=list(named), answered=list(others))
 
 
-def _named(elements: Sequence[Any]) -> dict[Any, Any] | None:
+def _by_name(elements: Sequence[Any]) -> dict[Any, Any] | None:
     """The elements by name; None where they have none, or two have the same."""
     if not all(isinstance(one, dict) for one in elements):
         return None
@@ -85,5 +85,5 @@ def _named(elements: Sequence[Any]) -> dict[Any, Any] | None:
     return found if len(found) == len(elements) and None not in found else None
 
 
-def _below(path: str, key: str) -> str:
+def _join_path(path: str, key: str) -> str:
     return f"{path}.{key}" if path else key

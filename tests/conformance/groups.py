@@ -81,7 +81,7 @@ def commit(
     )
 
 
-def fetched(version: int, *groups: tuple[str, Wanted]) -> OffsetFetchRequest:
+def offset_fetch(version: int, *groups: tuple[str, Wanted]) -> OffsetFetchRequest:
     """Committed offsets: of all groups from version 8 on, before that of the first."""
     group, wanted = groups[0]
     if version < 8:

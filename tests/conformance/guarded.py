@@ -1,6 +1,6 @@
 """Our broker and Apache Kafka's, each alone in its cluster, with ACLs; and who asks them.
 
-Everybody is `User:ANONYMOUS` there: hosts tell people apart. The tests' own address may do all,
+Everybody is `User:ANONYMOUS` there: hosts distinguish clients. The tests' own address may do all,
 `STRANGER` what a test grants it.
 """
 
@@ -76,7 +76,7 @@ def acl(
     )
 
 
-def picked(**more: Any) -> dict[str, Any]:
+def filter_fields(**more: Any) -> dict[str, Any]:
     """Fields of a filter that picks every ACL, but for those given."""
     everything = {
         "resource_type_filter": ResourceType.ANY,
@@ -107,7 +107,7 @@ class Guarded:
 
     def revoke(self, **wanted: Any) -> None:
         """What was granted to the stranger, or what else is picked."""
-        wanted = picked(**(wanted or {"host_filter": STRANGER}))
+        wanted = filter_fields(**(wanted or {"host_filter": STRANGER}))
         answer = self.admin.get(
             DeleteAclsRequest(filters=[DeleteAclsRequest.DeleteAclsFilter(**wanted)]), 3
         )
@@ -115,7 +115,7 @@ class Guarded:
 
     def acls(self, **wanted: Any) -> Any:
         """In an order of their own: Apache Kafka's is that of a hash map."""
-        return in_order(self.admin.ask(DescribeAclsRequest(**picked(**wanted)), 3))
+        return in_order(self.admin.ask(DescribeAclsRequest(**filter_fields(**wanted)), 3))
 
     def denials(self) -> set[str]:
         """What the log says of denials."""
@@ -134,11 +134,11 @@ class GuardedPair:
     def __init__(self, ours: Guarded, theirs: Guarded) -> None:
         self.ours, self.theirs = ours, theirs
 
-    def both(self, do: Callable[[Guarded], Any]) -> None:
+    def run_on_both(self, do: Callable[[Guarded], Any]) -> None:
         do(self.theirs)
         do(self.ours)
 
-    def same(self, ask: Callable[[Guarded], Any]) -> Any:
+    def assert_same(self, ask: Callable[[Guarded], Any]) -> Any:
         expected, answered = ask(self.theirs), ask(self.ours)
         left = list(differences(expected, answered))
         assert not left, "\n".join(map(str, left))

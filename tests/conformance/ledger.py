@@ -40,14 +40,16 @@ class Ledger:
         """Ask at every version; the differences that nothing permits, a line each."""
         found: dict[str, list[int]] = defaultdict(list)
         for version in question.versions:
-            for line in self._at(question, version, ours, theirs):
+            for line in self._judge_version(question, version, ours, theirs):
                 found[line].append(version)
         lines = [f"versions {at}: {line}" for line, at in found.items()]
         if lines:
             self.open[question] = lines
         return lines
 
-    def _at(self, question: Question, version: int, ours: Side, theirs: Side) -> list[str]:
+    def _judge_version(
+        self, question: Question, version: int, ours: Side, theirs: Side
+    ) -> list[str]:
         sides = (Asked(theirs, question, version), Asked(ours, question, version))
         waiting = [self._pool.submit(question.ask, one) for one in sides]
         expected, answered = (self._result(one) for one in waiting)
@@ -66,7 +68,7 @@ class Ledger:
     def _result(self, waiting: Any) -> Any:
         try:
             return waiting.result()
-        except Exception as error:  # the other side's answer is told too
+        except Exception as error:  # the other side's answer is shown too
             return Failed(error)
 
     def stale(self, questions: Sequence[Question]) -> list[Permitted]:

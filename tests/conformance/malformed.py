@@ -105,11 +105,11 @@ class _Writer:
 
     def _field(self, spec: Field, value: Any, path: str) -> bytes:
         if not spec.is_array:
-            return self._one(spec, value, path)
+            return self._value(spec, value, path)
         count = length(self._message, self._version, spec, len(value))
-        return count + b"".join(self._one(spec, one, path, inside=True) for one in value)
+        return count + b"".join(self._value(spec, one, path, inside=True) for one in value)
 
-    def _one(self, spec: Field, value: Any, path: str, *, inside: bool = False) -> bytes:
+    def _value(self, spec: Field, value: Any, path: str, *, inside: bool = False) -> bytes:
         if spec.is_struct:
             assert spec.struct is not None
             return self.struct(spec.struct, value, f"{path}.")

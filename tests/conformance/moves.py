@@ -6,7 +6,7 @@ from tests.conformance.side import Side
 from tests.conformance.test_partitions import alter, elect, partitions
 
 
-def led_elsewhere(side: Side, topic: str, index: int) -> int:
+def next_leader(side: Side, topic: str, index: int) -> int:
     """The first other replica, which leads the partition now."""
     one = partitions(side, topic)["partitions"][index]
     then, *others = (id for id in one["replica_nodes"] if id != one["leader_id"])
@@ -20,7 +20,7 @@ def led_elsewhere(side: Side, topic: str, index: int) -> int:
     return int(then)
 
 
-def is_gone(side: Side, topic: str) -> bool:
+def is_deleted(side: Side, topic: str) -> bool:
     """From every broker, and from ZooKeeper."""
     if any(partitions(side, topic, to=to)["error_code"] == "NONE" for to in (1, 2, 3)):
         return False

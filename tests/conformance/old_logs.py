@@ -37,7 +37,7 @@ class OldLogReader:
             answer = self.side.get(fetch_request(self.topic, [wanted]), 11, to=self.to)
             part = answer.responses[0].partitions[0]
             after = offset
-            for data in _sound(memoryview(part.records or b"")):
+            for data in _valid_batches(memoryview(part.records or b"")):
                 read = [Row(*one[:4]) for one in iter_stored_records(data)]
                 found += [row for row in read if row.offset >= after]
                 after = max(read[-1].offset + 1, after)
@@ -57,7 +57,7 @@ class OldLogReader:
         assert part.error_code == ErrorCode.NONE, part
         return part.offset, part.timestamp
 
-    def seen(self, number: int, log: OldLog) -> dict[str, Any]:
+    def offsets_and_messages(self, number: int, log: OldLog) -> dict[str, Any]:
         """Offsets by time, and what old readers get."""
         times = sorted({row.time_ms for row in log.rows if row.time_ms >= 0})
         picked = [*times[:: max(len(times) // 4, 1)], (times or [0])[-1] + 1]
@@ -78,7 +78,7 @@ class OldLogReader:
         return answer["responses"][0]["partitions"][0]
 
 
-def _sound(data: memoryview) -> Iterator[memoryview]:
+def _valid_batches(data: memoryview) -> Iterator[memoryview]:
     """The batches before the first one that a reader cannot take."""
     try:
         for _, batch in iter_stored(data, allow_partial_tail=True):
@@ -93,11 +93,13 @@ def _records(part: Any) -> tuple[Any, ...]:
     return part["error_code"], *part["records"]
 
 
-def unlike(ours: OldLogReader, theirs: OldLogReader, number: int, log: OldLog) -> Iterator[str]:
-    """What old readers, and those who ask by time, are told otherwise by Apache Kafka."""
-    seen = ours.seen(number, log), theirs.seen(number, log)
-    for name in seen[0]:
-        for our, their in zip(seen[0][name], seen[1][name], strict=True):
+def differences(
+    ours: OldLogReader, theirs: OldLogReader, number: int, log: OldLog
+) -> Iterator[str]:
+    """Yield the differences for old readers and for lookups by time."""
+    results = ours.offsets_and_messages(number, log), theirs.offsets_and_messages(number, log)
+    for name in results[0]:
+        for our, their in zip(results[0][name], results[1][name], strict=True):
             if our != their and not _may_differ(log, name, our, their):
                 yield f"{name}: ours {our}, Apache Kafka's {their}"
 
@@ -108,5 +110,5 @@ def _may_differ(log: OldLog, name: str, ours: Sequence[Any], theirs: Sequence[An
     if name == "times":
         return theirs == (-1, -1)
     has_zstd = any(one.magic == 2 and one.data[22] & 7 == Compression.ZSTD for one in log.batches)
-    told = theirs[:-1]
-    return name == "old readers" and has_zstd and ours[: len(told)] == told
+    beginning = theirs[:-1]
+    return name == "old readers" and has_zstd and ours[: len(beginning)] == beginning

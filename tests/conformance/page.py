@@ -79,7 +79,7 @@ def remaining(ledger: Ledger) -> str:
     )
 
 
-def permitted() -> list[str]:
+def permitted_section() -> list[str]:
     """The sections on what may differ."""
     lines = [
         "## Each cluster's own",
@@ -112,7 +112,7 @@ def _short(text: str) -> str:
     return text if len(text) < 60 else f"{text[:57]}..."
 
 
-def unserved() -> list[str]:
+def unserved_section() -> list[str]:
     """The section that names what ours does not serve yet."""
     load_handlers()
     names = [one.name for one in ApiKey if one not in SERVED and one not in OF_ANOTHER_KIND]
@@ -128,20 +128,20 @@ def page(ledger: Ledger, questions: Sequence[Question]) -> str:
         "*Otherwise* are answers that differ for a reason given below, *open* questions whose",
         "answers differ for none.",
         "",
-        *permitted(),
+        *permitted_section(),
         "",
-        *unserved(),
+        *unserved_section(),
     ]
     return "\n".join(lines)
 
 
-def outdated(text: str, ledger: Ledger, questions: Sequence[Question]) -> list[str]:
+def outdated_lines(text: str, ledger: Ledger, questions: Sequence[Question]) -> list[str]:
     """Lines that the page should have and has not: counts and lists always, the row of a subject
     when all its questions were asked."""
     asked = {
         name: all(one in ledger.asked for one in ones) for name, ones in subjects(questions).items()
     }
-    wanted = [counts(questions), *permitted(), *unserved()]
+    wanted = [counts(questions), *permitted_section(), *unserved_section()]
     wanted += [remaining(ledger)] if all(asked.values()) else []
     wanted += [row for name, row in rows(ledger, questions).items() if asked[name]]
     have = set(text.splitlines())

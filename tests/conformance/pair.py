@@ -1,7 +1,7 @@
 """Our cluster and Apache Kafka's side by side.
 
 `URTEIL_CONFORMANCE=ours,theirs` names two that stand already (`urteil cluster up --name ours`,
-`... --target kafka --name theirs`), for those who ask again and again.
+`... --target kafka --name theirs`), for repeated tests.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ LASTING = {
     "replica.lag.time.max.ms": "6000",
     "connections.max.idle.ms": "3600000",
 }
-"""Where hardly anybody dies, a machine that stands still for seconds should end no session: Apache
-Kafka that loses its first one ends. Nor should it put a follower out of sync, with whom the tests
-reckon; one that they stop themselves is put out in less than half as long again, and its session
-outlives that. A cluster that several modules ask has closed nobody's connection in between."""
+"""Most tests kill no broker. A host that stalls for seconds must end no session (Apache Kafka exits
+when it loses its first one) and must remove no follower from the ISR. A follower that a test stops
+leaves the ISR after at most one and a half lag times, before its session ends. Idle connections
+stay open between modules."""
 
 
 class Pair:
-    """Both sides, for questions that are tests of their own."""
+    """Both clusters, for tests outside the question bank."""
 
     def __init__(self, ours: Side, theirs: Side) -> None:
         self.ours, self.theirs = ours, theirs
@@ -47,13 +47,13 @@ class Pair:
         self._count += 1
         return f"{kind}-{os.getpid()}-{self._count}"
 
-    def both(self, do: Callable[[Side], Any]) -> None:
-        """Do something on both sides, its result aside."""
+    def run_on_both(self, do: Callable[[Side], Any]) -> None:
+        """Do something on both sides and ignore its result."""
         do(self.theirs)
         do(self.ours)
 
-    def same(self, ask: Callable[[Side], Any]) -> Any:
-        """Ask both; what Apache Kafka answers, ours must. Returns the answer."""
+    def assert_same(self, ask: Callable[[Side], Any]) -> Any:
+        """Ask both sides and assert equal answers. Returns the answer."""
         self.compared += 1
         expected = ask(self.theirs)
         answered = ask(self.ours)
@@ -71,13 +71,13 @@ class Pair:
 def standing_or_fresh(folder: Path) -> Iterator[Pair]:
     """The two clusters that URTEIL_CONFORMANCE names, or two new ones under `folder`."""
     with ExitStack() as stack:
-        ours, theirs = _standing() or _fresh(folder, stack)
+        ours, theirs = _standing_pair() or _new_pair(folder, stack)
         yield Pair(ours, theirs)
         ours.close()
         theirs.close()
 
 
-def _standing() -> tuple[Side, Side] | None:
+def _standing_pair() -> tuple[Side, Side] | None:
     names = os.environ.get("URTEIL_CONFORMANCE")
     if not names:
         return None
@@ -88,7 +88,7 @@ def _standing() -> tuple[Side, Side] | None:
     )
 
 
-def _fresh(folder: Path, stack: ExitStack) -> tuple[Side, Side]:
+def _new_pair(folder: Path, stack: ExitStack) -> tuple[Side, Side]:
     spec = ClusterSpec(brokers=3, config=QUICK | LASTING)
     targets: list[tuple[str, Target]] = [("ours", UrteilTarget()), ("theirs", KafkaTarget())]
     clusters = [(name, Cluster(spec, one, folder / name)) for name, one in targets]

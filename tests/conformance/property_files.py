@@ -83,7 +83,7 @@ class PropertyFile:
     data: bytes
 
 
-def named(
+def property_file(
     about: str, properties: Mapping[str, str], *, over: Mapping[str, str] = BASE
 ) -> PropertyFile:
     """Values are written as they are, escapes and all; what is not ASCII as ISO 8859-1."""
@@ -97,7 +97,7 @@ def every_setting() -> Iterator[PropertyFile]:
         if name.startswith("urteil.") or name in _BY_NAME:
             continue
         for value in dict.fromkeys([*_values(key), *_bounds(key)]):
-            yield named(f"{name}={value}", {name: value})
+            yield property_file(f"{name}={value}", {name: value})
 
 
 def _values(key: ConfigKey) -> tuple[str, ...]:
@@ -181,7 +181,7 @@ def listeners(random_: random.Random, count: int) -> Iterator[PropertyFile]:
                 properties[name] = random_.choice(
                     chosen if usual else ("A", "B", "a", "PLAINTEXT", "SSL", "", "C")
                 )
-        yield named(f"listeners {number}: {properties}", properties)
+        yield property_file(f"listeners {number}: {properties}", properties)
 
 
 def _listeners(random_: random.Random, names: Sequence[str]) -> str:
@@ -242,7 +242,7 @@ _RELATED: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def related(random_: random.Random, count: int) -> Iterator[PropertyFile]:
+def related_settings(random_: random.Random, count: int) -> Iterator[PropertyFile]:
     """A few settings at once that rules bind to each other."""
     names = list(_RELATED)
     groups = [[one for one in names if one.startswith(first)] for first in
@@ -263,7 +263,7 @@ def related(random_: random.Random, count: int) -> Iterator[PropertyFile]:
         over = dict(BASE)
         if random_.random() < 0.2:
             over.pop(random_.choice(list(BASE)))
-        yield named(f"related {number}: {properties}", properties, over=over)
+        yield property_file(f"related {number}: {properties}", properties, over=over)
 
 
 _TOKENS = (
@@ -348,4 +348,4 @@ def variables(random_: random.Random, count: int, folder: str, name: str) -> Ite
             key: re.sub("NAME", name, value.replace("DIR", folder))
             for key, value in properties.items()
         }
-        yield named(f"variables {number}: {properties}", replaced)
+        yield property_file(f"variables {number}: {properties}", replaced)

@@ -56,14 +56,14 @@ def definitions() -> dict[str, tuple[str, str, str, bool]]:
 
 
 def _reading(line: str) -> Reading:
-    said, count, *rest = (_decoded(field) for field in line.split(" "))
+    verdict, count, *rest = (_decode(field) for field in line.split(" "))
     raw, values = rest[: 2 * int(count)], rest[2 * int(count) :]
-    return Reading(said, _pairs(raw), _pairs(values))
+    return Reading(verdict, _pairs(raw), _pairs(values))
 
 
 def _pairs(fields: Sequence[str]) -> dict[str, str]:
     return dict(zip(fields[::2], fields[1::2], strict=True))
 
 
-def _decoded(field: str) -> str:
+def _decode(field: str) -> str:
     return "" if field == "-" else base64.b64decode(field).decode()

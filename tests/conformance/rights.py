@@ -227,7 +227,7 @@ def _epochs(n: Names) -> Message:
 
 
 def _init(transactional_id: str | None) -> Message:
-    """An id that must not be told apart: one that is refused for its epoch."""
+    """A known id must not be distinguishable: its epoch is wrong."""
     return m.InitProducerIdRequest(
         transactional_id=transactional_id,
         transaction_timeout_ms=1000,

@@ -53,7 +53,7 @@ class Call:
     def answer(self) -> Any:
         """The answer as a message, or CLOSED; the connection ends."""
         with self._socket:
-            return self._side.decoded(self._message, self._version, read_frame(self._socket))
+            return self._side.decode(self._message, self._version, read_frame(self._socket))
 
     def hang_up(self) -> None:
         self._socket.close()
@@ -86,7 +86,7 @@ class Side:
         self._made: dict[Any, Any] = {}
 
     def from_host(self, source: str) -> Side:
-        """The same brokers, asked from another address."""
+        """The same brokers, with another source address."""
         return Side(self.name, self.bootstrap.split(","), self.zookeeper, source=source)
 
     def close(self) -> None:
@@ -102,16 +102,16 @@ class Side:
     # -- asking ---------------------------------------------------------------------------------
 
     def ask(self, message: Message, version: int, *, to: int = 1, client: str = "asker") -> Any:
-        """The answer in plain data, or CLOSED."""
+        """Return the answer in plain data, or CLOSED."""
         return self.plain(self.get(message, version, to=to, client=client))
 
     def get(self, message: Message, version: int, *, to: int = 1, client: str = "asker") -> Any:
         """The answer as a message, or CLOSED."""
         frame = self.exchange(_request(message, version, client), to=to)
-        return self.decoded(message, version, frame)
+        return self.decode(message, version, frame)
 
     def exchange(self, data: bytes, *, to: int = 1) -> bytes | None:
-        """Send bytes, read one frame; None when the broker closed instead."""
+        """Send bytes and read one frame. Returns None when the broker closes the connection."""
         if to not in self._open:
             self._open[to] = self.connect(to)
         connection = self._open[to]
@@ -119,7 +119,7 @@ class Side:
             connection.sendall(data)
         try:
             frame = read_frame(connection)
-        except TimeoutError:  # an answer that came later would be taken for the next one's
+        except TimeoutError:  # a late answer would be read as the next one
             self._open.pop(to).close()
             raise
         if frame is None:
@@ -129,9 +129,9 @@ class Side:
     def raw(
         self, data: bytes, *, to: int = 1, end: bool = False, patience_s: float = ANSWER_TIMEOUT_S
     ) -> bytes | str:
-        """Send bytes on a new connection: the frame answered, CLOSED, or `silent` for so long.
+        """Send bytes on a new connection. Returns a frame, CLOSED, or `silent` after `patience_s`.
 
-        `end` ends our own direction after them.
+        `end` shuts down the sending direction after them.
         """
         with self.connect(to) as connection:
             connection.settimeout(patience_s)
@@ -147,10 +147,10 @@ class Side:
         return CLOSED if frame is None else frame
 
     def start(self, message: Message, version: int, *, to: int = 1, client: str = "asker") -> Call:
-        """A request that may wait for others, on a connection of its own."""
+        """Send a request that may wait for others, on its own connection."""
         return Call(self, to, message, version, client)
 
-    def decoded(self, message: Message, version: int, frame: bytes | None) -> Any:
+    def decode(self, message: Message, version: int, frame: bytes | None) -> Any:
         if frame is None:
             return CLOSED
         correlation, answer = decode_response(message.KEY, version, frame)
@@ -174,15 +174,17 @@ class Side:
 
     # -- what questions are about ---------------------------------------------------------------
 
-    def once(self, make: Callable[[Side], Made]) -> Made:
-        """What `make` returns, made at the first call only."""
+    def make_once(self, make: Callable[[Side], Made]) -> Made:
+        """Return the result of `make`, which runs at the first call only."""
         if make not in self._made:
             self._made[make] = make(self)
         made: Made = self._made[make]
         return made
 
     def answers(self) -> bool:
-        """Whether each broker answers and knows all: Apache Kafka listens after it registered."""
+        """Whether each broker answers and lists all brokers.
+
+        Apache Kafka listens after it has registered."""
         brokers = range(1, len(self._addresses) + 1)
         known = [self.get(MetadataRequest(topics=[]), 1, to=broker) for broker in brokers]
         return all(one != CLOSED and len(one.brokers) == len(known) for one in known)
@@ -197,8 +199,9 @@ class Side:
         assignment: Sequence[Sequence[int]] = ((1,),),
         configs: Mapping[str, str] | None = None,
     ) -> str:
-        """A topic with replicas as told, led by the first of each; returned when led, and when
-        every broker has heard of it."""
+        """Create a topic with these replicas, each partition led by its first one.
+
+        Returns when every partition is led and every broker has the topic."""
         request = CreateTopicsRequest(
             topics=[
                 CreateTopicsRequest.CreatableTopic(
@@ -221,11 +224,11 @@ class Side:
         )
         answers: list[Any] = []
 
-        def decided() -> bool:  # the controller may change just now
+        def is_decided() -> bool:  # the controller may change just now
             answers[:] = self.get(request, 7, to=self.controller()).topics
             return bool(answers[0].error_code != ErrorCode.NOT_CONTROLLER)
 
-        self.until(decided)
+        self.until(is_decided)
         (answer,) = answers
         assert answer.error_code == ErrorCode.NONE, (self.name, answer)
         self.ids[name] = answer.topic_id
@@ -235,8 +238,8 @@ class Side:
         return name
 
     @contextlib.contextmanager
-    def without(self, *brokers: int) -> Iterator[Controls]:
-        """These brokers are killed one after the other, and start again in the end."""
+    def without_brokers(self, *brokers: int) -> Iterator[Controls]:
+        """Kill these brokers one after the other; start them again at the end."""
         controls = self.controls
         assert controls is not None, "clusters that URTEIL_CONFORMANCE names are not ended"
         try:
@@ -251,8 +254,8 @@ class Side:
             self.until(self.answers, deadline_s=30)
 
     @contextlib.contextmanager
-    def still(self, broker: int) -> Iterator[None]:
-        """A broker that stands still; in the end it goes on and all know each other again."""
+    def paused_broker(self, broker: int) -> Iterator[None]:
+        """Pause a broker. At the end it resumes, and all brokers list each other again."""
         assert self.controls is not None, "clusters that URTEIL_CONFORMANCE names are not stopped"
         self.controls.pause(f"b{broker}")
         try:
@@ -296,7 +299,7 @@ class Side:
         )
 
     def coordinator(self, group: str) -> int:
-        """The broker that coordinates a group, once it says so itself."""
+        """The coordinator of a group, once that broker has loaded it."""
         found: list[int] = []
         known = HeartbeatRequest(group_id=group, generation_id=1, member_id="nobody")
 
@@ -316,13 +319,13 @@ class Side:
         until(condition, self.name, deadline_s=deadline_s, poll_s=POLL_S)
 
     def until_everywhere(self, condition: Callable[[int], bool]) -> None:
-        """Ask each broker again and again until it holds there, one after the other."""
+        """Wait until the condition holds at each broker, one after the other."""
         for broker in range(1, len(self._addresses) + 1):
             self.until(partial(condition, broker))
 
 
 def read_frame(connection: socket.socket) -> bytes | None:
-    """One frame without its size; None when the peer closed before it was whole."""
+    """Read one frame without its size. Returns None when the peer closes before its end."""
     size = _read(connection, 4)
     if size is None:
         return None

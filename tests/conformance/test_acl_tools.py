@@ -1,4 +1,4 @@
-"""AclCommand of Apache Kafka 3.9.1, which asks a broker, and of 2.8.0, which writes ZooKeeper."""
+"""AclCommand of Apache Kafka 3.9.1, which sends requests, and 2.8.0, which writes to ZooKeeper."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ACL = "kafka.admin.AclCommand"
 
 
 @pytest.mark.thorough
-def test_both_write_what_our_broker_obeys(guarded: GuardedPair) -> None:
+def test_acls_of_both_tools_are_enforced(guarded: GuardedPair) -> None:
     ours = guarded.ours
     prefix = ["--topic", "tool-", "--resource-pattern-type", "prefixed"]
     who = ["--allow-principal", "User:tom", "--operation", "Read", *prefix]

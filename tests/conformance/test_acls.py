@@ -1,4 +1,4 @@
-"""What is answered to who makes ACLs."""
+"""Creation of ACLs."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ SAID = {
 
 
 @pytest.mark.parametrize("what", SAID)
-def test_principals(guarded: GuardedPair, what: str) -> None:
-    """One without a colon is refused, and with it all that is to be added to its resource."""
+def test_malformed_principal_is_rejected_with_its_whole_resource(
+    guarded: GuardedPair, what: str
+) -> None:
+    """A principal without a colon fails every creation for its resource."""
     creations = [
         acl(ResourceType.TOPIC, name, Operation.READ, principal=principal)
         for name, principal in SAID[what]
@@ -35,4 +37,4 @@ def test_principals(guarded: GuardedPair, what: str) -> None:
         one.revoke()
         return answer, seen
 
-    guarded.same(ask)
+    guarded.assert_same(ask)

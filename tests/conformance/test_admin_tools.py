@@ -12,7 +12,7 @@ import pytest
 from tests.conformance.conftest import Pair
 from tests.conformance.kafka_tools import old_tool, tool
 from tests.conformance.side import Side
-from tests.conformance.test_partitions import alter, listed, partitions, replicas_are
+from tests.conformance.test_partitions import alter, list_reassignments, partitions, replicas_are
 from urteil.broker.wire.primitives import ZERO_UUID
 
 TOPICS = "org.apache.kafka.tools.TopicCommand"
@@ -44,12 +44,12 @@ def plan(folder: Path, topic: str, *replicas: Sequence[int]) -> str:
 
 
 def known(side: Side, topic: str) -> Any:
-    """Its partitions as Metadata tells of them; empty when there is no such topic."""
+    """The topic's partitions in Metadata; empty without such a topic."""
     return partitions(side, topic)["partitions"]
 
 
 @pytest.mark.thorough
-def test_topics(ours: Side, topic: str) -> None:
+def test_topic_tool_creates_describes_and_deletes_topics(ours: Side, topic: str) -> None:
     def topics(*args: str) -> str:
         return tool(TOPICS, ours.bootstrap, "--topic", topic, *args)
 
@@ -64,7 +64,9 @@ def test_topics(ours: Side, topic: str) -> None:
 
 
 @pytest.mark.thorough
-def test_replicas_moved_with_a_throttle(ours: Side, topic: str, tmp_path: Path) -> None:
+def test_verification_of_a_reassignment_removes_its_throttle(
+    ours: Side, topic: str, tmp_path: Path
+) -> None:
     """Proposed, begun, verified; the throttle goes with the verification."""
     ours.create(topic, [(1, 2), (2, 1)])
 
@@ -89,7 +91,9 @@ def test_replicas_moved_with_a_throttle(ours: Side, topic: str, tmp_path: Path) 
 
 
 @pytest.mark.thorough
-def test_a_reassignment_cancelled(pair: Pair, topic: str, tmp_path: Path) -> None:
+def test_reassignment_to_a_missing_broker_is_cancelled(
+    pair: Pair, topic: str, tmp_path: Path
+) -> None:
     """Broker 9 is nowhere: only the node of old tools takes it for a target."""
     ours = pair.ours
     ours.create(topic, [(1, 2)])
@@ -97,7 +101,7 @@ def test_a_reassignment_cancelled(pair: Pair, topic: str, tmp_path: Path) -> Non
         asked = {"topic": topic, "partition": 0, "replicas": [2, 9]}
         data = json.dumps({"version": 1, "partitions": [asked]})
         zk.create("/admin/reassign_partitions", data.encode())
-        ours.until(lambda: listed(ours, {topic: [0]})["topics"] != [])
+        ours.until(lambda: list_reassignments(ours, {topic: [0]})["topics"] != [])
         file = plan(tmp_path, topic, (2, 9))
         # the throttles of broker 9 could not be cleared
         cancel = ("--cancel", "--preserve-throttles", "--reassignment-json-file", file)
@@ -108,7 +112,7 @@ def test_a_reassignment_cancelled(pair: Pair, topic: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.thorough
-def test_leaders_elected(ours: Side, topic: str) -> None:
+def test_election_tool_elects_leaders(ours: Side, topic: str) -> None:
     ours.create(topic, [(1, 2)])
     alter(ours, {(topic, 0): (2, 1)})
     ours.until(lambda: replicas_are(ours, topic, (2, 1)))
@@ -121,7 +125,7 @@ def test_leaders_elected(ours: Side, topic: str) -> None:
 
 
 @pytest.mark.thorough
-def test_topics_of_old_tools(ours: Side, topic: str) -> None:
+def test_topic_written_to_zookeeper_gets_an_id(ours: Side, topic: str) -> None:
     """Written into ZooKeeper without an id, which the controller adds."""
 
     def topics(*args: str) -> str:
@@ -141,7 +145,9 @@ def test_topics_of_old_tools(ours: Side, topic: str) -> None:
     ours.until(lambda: known(ours, topic) == [])
 
 
-def test_reassignments_of_old_tools(ours: Side, topic: str, tmp_path: Path) -> None:
+def test_reassignment_written_to_zookeeper_completes(
+    ours: Side, topic: str, tmp_path: Path
+) -> None:
     ours.create(topic, [(1,)])
     file = plan(tmp_path, topic, (2, 3))
     old_tool(OLD_REASSIGN, ours.zookeeper, "--execute", "--reassignment-json-file", file)

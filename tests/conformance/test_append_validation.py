@@ -1,4 +1,4 @@
-"""What leaders take and how they write it: keys, times, codecs; the log as a reader sees it."""
+"""Validation and conversion of appends: keys, times, codecs; the log as a consumer reads it."""
 
 from __future__ import annotations
 
@@ -122,11 +122,11 @@ FAULTS: dict[str, tuple[dict[str, str], bytes]] = {
 
 
 @pytest.mark.parametrize("what", FAULTS)
-def test_faults(pair: Pair, what: str) -> None:
-    """Which records are at fault is told from version 8 on."""
+def test_invalid_records_are_reported_alike(pair: Pair, what: str) -> None:
+    """Answers name the invalid records from version 8 on."""
     configs, records = FAULTS[what]
     name = pair.name("faults")
-    pair.both(lambda side: side.create(name, configs=configs))
+    pair.run_on_both(lambda side: side.create(name, configs=configs))
     for version in (3, 7, 8, 11):
 
         def question(side: Side, v: int = version) -> Any:
@@ -135,51 +135,53 @@ def test_faults(pair: Pair, what: str) -> None:
                 del answer["error_message"]  # for people; ours explains more often
             return answer
 
-        pair.same(question)
+        pair.assert_same(question)
 
 
 @pytest.mark.parametrize("wanted", CODECS)
-def test_codecs(pair: Pair, wanted: str) -> None:
+def test_batches_of_every_codec_are_stored_alike(pair: Pair, wanted: str) -> None:
     """Batches of every codec, in a topic of one: headers and records as they are read."""
     name = pair.name("codec")
-    pair.both(lambda side: side.create(name, configs={"compression.type": wanted}))
+    pair.run_on_both(lambda side: side.create(name, configs={"compression.type": wanted}))
     for sent in Compression:
         data = batch([b"a" * 300, None, b"c"], compression=sent)
-        pair.same(lambda side, d=data: send(side, 9, name, d))  # type: ignore[misc]
-    pair.same(lambda side: kept(side, name))
+        pair.assert_same(lambda side, d=data: send(side, 9, name, d))  # type: ignore[misc]
+    pair.assert_same(lambda side: kept(side, name))
 
 
 @pytest.mark.parametrize("codec", [Compression.NONE, Compression.GZIP])
 @pytest.mark.parametrize(
     "said", [-1, GOOD - 5, GOOD + 1500, NEW], ids=["none", "too old", "between", "too new"]
 )
-def test_a_newest_time_that_is_of_no_record(pair: Pair, said: int, codec: Compression) -> None:
-    """Is mended, so that the records are found by their times."""
+def test_wrong_maximum_timestamp_of_a_batch_is_corrected(
+    pair: Pair, said: int, codec: Compression
+) -> None:
+    """It is corrected, so that lookups by time find the records."""
     name = pair.name("newest")
-    pair.both(lambda side: side.create(name))
+    pair.run_on_both(lambda side: side.create(name))
     data = saying(said, batch([b"a", b"b", b"c"], compression=codec))
-    pair.same(lambda side: send(side, 9, name, data))
-    pair.same(lambda side: kept(side, name))
+    pair.assert_same(lambda side: send(side, 9, name, data))
+    pair.assert_same(lambda side: kept(side, name))
     for at_ms in (0, GOOD + 1, -3):
         request = at_time(name, at_ms)
-        pair.same(lambda side, it=request: side.ask(it, 7))  # type: ignore[misc]
+        pair.assert_same(lambda side, it=request: side.ask(it, 7))  # type: ignore[misc]
 
 
-def test_the_largest_time_where_no_record_has_one(pair: Pair) -> None:
+def test_maximum_timestamp_without_timestamps_is_answered_alike(pair: Pair) -> None:
     name = pair.name("timeless")
-    pair.both(lambda side: side.create(name))
-    pair.same(lambda side: side.ask(at_time(name, -3), 7))
-    pair.both(lambda side: send(side, 2, name, message(1, 0, b"a", at_ms=-1) * 2))
-    pair.same(lambda side: side.ask(at_time(name, -3), 7))
+    pair.run_on_both(lambda side: side.create(name))
+    pair.assert_same(lambda side: side.ask(at_time(name, -3), 7))
+    pair.run_on_both(lambda side: send(side, 2, name, message(1, 0, b"a", at_ms=-1) * 2))
+    pair.assert_same(lambda side: side.ask(at_time(name, -3), 7))
 
 
-def test_times_after_all_of_a_segment_was_deleted(pair: Pair) -> None:
-    """Apache Kafka looks into the first segment alone that has a record so new, deleted or not."""
+def test_lookup_by_time_skips_deleted_segments(pair: Pair) -> None:
+    """Apache Kafka searches only the first segment with such a time, also when it is deleted."""
     name = pair.name("deleted")
-    pair.both(lambda side: side.create(name, configs={"segment.bytes": "100"}))
-    pair.same(lambda side: send(side, 9, name, batch([b"a" * 20], at_ms=NEW)))
-    pair.same(lambda side: send(side, 9, name, batch([b"b" * 20], at_ms=GOOD)))
-    pair.same(lambda side: side.ask(deletion((name, 0, 1)), 2))
+    pair.run_on_both(lambda side: side.create(name, configs={"segment.bytes": "100"}))
+    pair.assert_same(lambda side: send(side, 9, name, batch([b"a" * 20], at_ms=NEW)))
+    pair.assert_same(lambda side: send(side, 9, name, batch([b"b" * 20], at_ms=GOOD)))
+    pair.assert_same(lambda side: side.ask(deletion((name, 0, 1)), 2))
     answers = [side.get(at_time(name, GOOD), 7) for side in (pair.theirs, pair.ours)]
     assert [one.topics[0].partitions[0].offset for one in answers] == [-1, 1]
 
@@ -193,58 +195,60 @@ MIXTURES = {
 
 
 @pytest.mark.parametrize("what", MIXTURES)
-def test_what_is_wrong_with_one_message_is_told_before_their_mixture(pair: Pair, what: str) -> None:
+def test_invalid_message_precedes_mixed_formats_as_error(pair: Pair, what: str) -> None:
     name = pair.name("mixture")
-    pair.both(lambda side: side.create(name, configs={"max.message.bytes": "500"}))
-    pair.same(lambda side: send(side, 2, name, MIXTURES[what]))
+    pair.run_on_both(lambda side: side.create(name, configs={"max.message.bytes": "500"}))
+    pair.assert_same(lambda side: send(side, 2, name, MIXTURES[what]))
 
 
 @pytest.mark.parametrize("wanted", ["producer", "gzip"])
-def test_a_producer_without_an_epoch(pair: Pair, wanted: str) -> None:
+def test_producer_id_without_epoch_is_answered_alike(pair: Pair, wanted: str) -> None:
     """Apache Kafka stumbles where it writes the batch anew."""
     name = pair.name("epochless")
-    pair.both(lambda side: side.create(name, configs={"compression.type": wanted}))
+    pair.run_on_both(lambda side: side.create(name, configs={"compression.type": wanted}))
     data = batch([b"a"], producer_id=7000, producer_epoch=-1, base_sequence=0)
-    pair.same(lambda side: send(side, 9, name, data))
+    pair.assert_same(lambda side: send(side, 9, name, data))
 
 
 @pytest.mark.parametrize("inner", [(0, 1, 2), (5, 6, 7), (0, 2, 4)], ids=str)
-def test_offsets_of_a_compressed_message(pair: Pair, inner: tuple[int, ...]) -> None:
-    """Its own is that of its last one, or beyond, or 0."""
+def test_offset_of_a_compressed_message_may_be_its_last_or_zero(
+    pair: Pair, inner: tuple[int, ...]
+) -> None:
+    """Its own offset is that of its last message, a higher one, or 0."""
     name = pair.name("wrapped")
-    pair.both(lambda side: side.create(name))
+    pair.run_on_both(lambda side: side.create(name))
     packed = compress(Compression.GZIP, b"".join(message(1, at, b"v") for at in inner))
     for own in (-1, 0, 1, 2, 4, 7, 9):
         data = message(1, own, packed, attributes=Compression.GZIP)
-        pair.same(lambda side, it=data: send(side, 2, name, it))  # type: ignore[misc]
+        pair.assert_same(lambda side, it=data: send(side, 2, name, it))  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("magic", [1, 2])
 @pytest.mark.parametrize("wanted", ["producer", "gzip"])
-def test_a_time_before_all_time(pair: Pair, wanted: str, magic: int) -> None:
+def test_timestamp_below_minus_one_is_answered_alike(pair: Pair, wanted: str, magic: int) -> None:
     """Apache Kafka stumbles where it writes the batch anew."""
     name = pair.name("early")
-    pair.both(lambda side: side.create(name, configs={"compression.type": wanted}))
+    pair.run_on_both(lambda side: side.create(name, configs={"compression.type": wanted}))
     data = message(1, 0, b"a", at_ms=-5) if magic == 1 else batch([b"a"], at_ms=-5)
-    pair.same(lambda side: send(side, 9 if magic == 2 else 2, name, data))
+    pair.assert_same(lambda side: send(side, 9 if magic == 2 else 2, name, data))
 
 
 @pytest.mark.parametrize("wanted", ["producer", "gzip"])
-def test_the_broker_s_time(pair: Pair, wanted: str) -> None:
+def test_log_append_time_is_stored_alike(pair: Pair, wanted: str) -> None:
     name = pair.name("stamped")
     configs = {"message.timestamp.type": "LogAppendTime", "compression.type": wanted}
-    pair.both(lambda side: side.create(name, configs=configs))
+    pair.run_on_both(lambda side: side.create(name, configs=configs))
     for data in (batch([b"a", b"b"]), batch([b"a"], compression=1), batch([b"a"], at_ms=-1)):
-        pair.same(lambda side, d=data: send(side, 9, name, d))  # type: ignore[misc]
+        pair.assert_same(lambda side, d=data: send(side, 9, name, d))  # type: ignore[misc]
     for data in (message(0, 0, b"a"), message(1, 0, b"a")):
-        pair.same(lambda side, d=data: send(side, 2, name, d))  # type: ignore[misc]
-    pair.same(lambda side: kept(side, name))
+        pair.assert_same(lambda side, d=data: send(side, 2, name, d))  # type: ignore[misc]
+    pair.assert_same(lambda side: kept(side, name))
 
 
 @pytest.mark.parametrize("version", [0, 3, 6])
-def test_zstd_is_for_new_producers(pair: Pair, version: int) -> None:
+def test_zstd_is_rejected_from_old_producers(pair: Pair, version: int) -> None:
     name = pair.name("zstd")
-    pair.both(lambda side: side.create(name))
+    pair.run_on_both(lambda side: side.create(name))
     data = batch([b"a"], compression=Compression.ZSTD)
 
     def question(side: Side) -> Any:
@@ -252,26 +256,26 @@ def test_zstd_is_for_new_producers(pair: Pair, version: int) -> None:
         del answer["error_message"]
         return answer
 
-    pair.same(question)
+    pair.assert_same(question)
 
 
 @pytest.mark.parametrize("version", [0, 3, 9, 10, 12])
-def test_zstd_is_for_new_consumers(pair: Pair, version: int) -> None:
-    """Where the topic is zstd by its configuration, not where a producer chose it."""
+def test_zstd_topic_is_refused_to_old_consumers(pair: Pair, version: int) -> None:
+    """Only where the topic's configuration chooses zstd, not where a producer does."""
     data = batch([b"a"], compression=Compression.ZSTD)
     for configs in ({"compression.type": "zstd"}, {}):
         name = pair.name("zstd-read")
-        pair.both(lambda side, c=configs, n=name: side.create(n, configs=c))  # type: ignore[misc]
-        pair.same(lambda side, n=name: send(side, 9, n, data)["error_code"])  # type: ignore[misc]
+        pair.run_on_both(lambda side, c=configs, n=name: side.create(n, configs=c))  # type: ignore[misc]
+        pair.assert_same(lambda side, n=name: send(side, 9, n, data)["error_code"])  # type: ignore[misc]
 
         def question(side: Side, n: str = name) -> Any:
             answer = fetch(side, version, n, [{}])
             return answer["responses"][0]["partitions"][0]
 
-        pair.same(question)
+        pair.assert_same(question)
 
 
-def test_what_ours_wrote_is_what_clients_read(pair: Pair) -> None:
+def test_librdkafka_reads_every_codec_that_the_broker_encodes(pair: Pair) -> None:
     """librdkafka's own decoders, on every codec that ours encodes."""
     from confluent_kafka import Consumer, TopicPartition
 

@@ -1,4 +1,4 @@
-"""Consumer groups of our broker as librdkafka lives in them."""
+"""Consumer groups of our broker with librdkafka as the client."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def produce(cluster: Cluster, count: int) -> None:
 
 
 class Member:
-    """A consumer in a group and what it was told to give up."""
+    """A consumer in a group, with the partitions that it had to revoke."""
 
     def __init__(self, cluster: Cluster, group: str, strategy: str, **more: str) -> None:
         self.revoked: list[int] = []
@@ -81,7 +81,7 @@ def poll_until(
 
 
 @pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])
-def test_members_come_and_go(cluster: Cluster, strategy: str) -> None:
+def test_group_rebalances_as_members_join_and_leave(cluster: Cluster, strategy: str) -> None:
     first = Member(cluster, f"going-{strategy}", strategy)
     poll_until([first], lambda: len(first.holds) == PARTITIONS and first.seen == RECORDS)
     second = Member(cluster, f"going-{strategy}", strategy)
@@ -95,21 +95,21 @@ def test_members_come_and_go(cluster: Cluster, strategy: str) -> None:
     first.consumer.close()
 
 
-def test_a_static_member_restarts_unnoticed(cluster: Cluster) -> None:
+def test_static_member_restarts_without_a_rebalance(cluster: Cluster) -> None:
     first = Member(cluster, "static", "range", **{"group.instance.id": "one"})
     second = Member(cluster, "static", "range", **{"group.instance.id": "two"})
     poll_until([first, second], lambda: len(first.holds) == len(second.holds) == 2)
-    held, told = second.holds, len(first.revoked)
+    held, revocations = second.holds, len(first.revoked)
     second.consumer.close()
     second = Member(cluster, "static", "range", **{"group.instance.id": "two"})
     poll_until([first, second], lambda: second.holds == held)
-    assert len(first.revoked) == told
+    assert len(first.revoked) == revocations
     first.consumer.close()
     second.consumer.close()
 
 
-def test_offsets_outlive_their_coordinator(cluster: Cluster) -> None:
-    """The last of this cluster's tests: a broker is killed, and the group goes on at another."""
+def test_committed_offsets_survive_the_coordinators_crash(cluster: Cluster) -> None:
+    """The last test of this cluster: a broker is killed, and the group continues at another."""
     member = Member(cluster, "bereaved", "range")
     poll_until([member], lambda: member.seen == RECORDS)
     member.consumer.commit(asynchronous=False)

@@ -1,4 +1,4 @@
-"""Log compaction: of the same batches both keep the same, batch by batch.
+"""Log compaction: both clusters retain the same batches.
 
 The topic is written while it is not compacted, so that both clean the same segments, and at once.
 """
@@ -43,7 +43,7 @@ def alter(side: Side, topic: str, configs: dict[str, str]) -> None:
 
 
 def batches(side: Side, topic: str) -> list[Any]:
-    """All batches as they are served, but for base timestamps, which tell when it was cleaned."""
+    """All batches as served, without base timestamps, which depend on the time of cleaning."""
     found: list[Any] = []
     offset = 0
     while True:
@@ -95,7 +95,7 @@ def send(pair: Pair, topic: str, *pairs: tuple[bytes | None, bytes | None], **mo
         error = answer.responses[0].partition_responses[0].error_code
         assert error == ErrorCode.NONE, (side.name, ErrorCode(error))
 
-    pair.both(do)
+    pair.run_on_both(do)
 
 
 def fill(pair: Pair, topic: str) -> None:
@@ -126,10 +126,10 @@ def one_each(side: Side, topic: str, clean_to: int) -> bool:
 
 def compacted(pair: Pair, topic: str, clean_to: int) -> list[Any]:
     """What both hold, once both have cleaned that far."""
-    pair.both(
+    pair.run_on_both(
         lambda side: side.until(lambda: one_each(side, topic, clean_to), deadline_s=DEADLINE_S)
     )
-    return list(pair.same(lambda side: batches(side, topic)))
+    return list(pair.assert_same(lambda side: batches(side, topic)))
 
 
 def roll(pair: Pair, topic: str, key: bytes) -> None:
@@ -137,14 +137,14 @@ def roll(pair: Pair, topic: str, key: bytes) -> None:
     send(pair, topic, (key, b"x" * 2900))
 
 
-def test_compaction(pair: Pair) -> None:
+def test_compaction_retains_the_same_batches(pair: Pair) -> None:
     topic = pair.name("compacted")
-    pair.both(lambda side: side.create(topic, configs=SMALL))
+    pair.run_on_both(lambda side: side.create(topic, configs=SMALL))
     fill(pair, topic)
     roll(pair, topic, b"end")
-    before = pair.same(lambda side: batches(side, topic))
+    before = pair.assert_same(lambda side: batches(side, topic))
     clean_to = before[-1][0]["base_offset"]
-    pair.both(lambda side: alter(side, topic, {**COMPACT, "delete.retention.ms": "0"}))
+    pair.run_on_both(lambda side: alter(side, topic, {**COMPACT, "delete.retention.ms": "0"}))
     found = compacted(pair, topic, clean_to)
     assert None not in keys(found)
     assert 20 < len(keys(found)) < len(keys(before)) / 4
@@ -156,9 +156,9 @@ def test_compaction(pair: Pair) -> None:
     send(pair, topic, (b"k1", b"new"), (b"k2", None))
     roll(pair, topic, b"end")
     gone = {one.offset for one in tombstones}
-    pair.both(lambda side: side.until(lambda: _next_are_timed(side, topic, gone),
+    pair.run_on_both(lambda side: side.until(lambda: _next_are_timed(side, topic, gone),
                                       deadline_s=DEADLINE_S))  # fmt: skip
-    pair.same(lambda side: batches(side, topic))
+    pair.assert_same(lambda side: batches(side, topic))
 
 
 def _next_are_timed(side: Side, topic: str, gone: set[int]) -> bool:

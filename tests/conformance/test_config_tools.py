@@ -37,7 +37,7 @@ def of(kind: str, name: str | None, *args: str) -> list[str]:
     return ["--entity-type", kind, *entity, *args]
 
 
-def test_changes(pair: Pair, topic: str) -> None:
+def test_config_tool_changes_each_kind_of_resource(pair: Pair, topic: str) -> None:
     """Each kind of resource; other settings of the topic stay, brackets hold lists."""
     ours = pair.ours
     replace(ours, TOPIC, topic, ("flush.ms", "7"), ("segment.ms", "5000"))
@@ -64,7 +64,7 @@ def test_changes(pair: Pair, topic: str) -> None:
         replace(ours, BROKER, name)
 
 
-def test_everything_of_a_broker(pair: Pair) -> None:
+def test_config_tool_describes_all_settings_of_a_broker_alike(pair: Pair) -> None:
     """`--describe --all` prints the same lines, what is each node's own aside."""
     call = of("brokers", "1", "--describe", "--all")
     pair.ours.until(lambda: values(pair.ours, BROKER, "") == {})
@@ -79,8 +79,8 @@ def _settings(text: str) -> dict[str, str]:
     return {name: line for name, line in found.items() if name not in OF_THE_NODE}
 
 
-def test_the_old_way_through_zookeeper(pair: Pair, topic: str) -> None:
-    """Nobody asks a broker; the change notification alone tells them."""
+def test_settings_written_to_zookeeper_take_effect(pair: Pair, topic: str) -> None:
+    """No request reaches a broker; it reads the change notification."""
     ours = pair.ours
     calls = [
         of("topics", topic, "--alter", "--add-config", "retention.ms=70000"),

@@ -56,10 +56,10 @@ def changes(kind: int) -> Iterator[Change]:
 
 
 @pytest.mark.parametrize(("kind", "resource"), [(TOPIC, ""), (BROKER, "1"), (BROKER, "")])
-def test_values(pair: Pair, kind: int, resource: str) -> None:
+def test_values_are_accepted_and_rejected_alike(pair: Pair, kind: int, resource: str) -> None:
     if kind == TOPIC:
         resource = pair.name("values")
-        pair.both(lambda side: side.create(resource))
+        pair.run_on_both(lambda side: side.create(resource))
     every = names(pair.theirs, kind, resource or "1")
     assert every
     assert every == names(pair.ours, kind, resource or "1")

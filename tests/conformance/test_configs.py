@@ -80,27 +80,27 @@ OF_A_TOPIC: dict[str, list[Change]] = {
 @pytest.fixture(scope="module")
 def topic(pair: Pair) -> str:
     name = pair.name("altered")
-    pair.both(lambda side: side.create(name))
+    pair.run_on_both(lambda side: side.create(name))
     return name
 
 
 @pytest.mark.parametrize("what", OF_A_TOPIC)
-def test_changes_of_a_topic(pair: Pair, topic: str, what: str) -> None:
-    """Only looked at, then made, and what stands then."""
+def test_topic_changes_are_validated_and_made_alike(pair: Pair, topic: str, what: str) -> None:
+    """First validated only, then made, then described."""
     asked, standing = OF_A_TOPIC[what], {"flush.ms": "77", "segment.ms": "5000"}
     keys = {*standing, *(name for name, _, _ in asked)}
-    pair.both(lambda side: replace(side, TOPIC, topic, *standing.items()))
+    pair.run_on_both(lambda side: replace(side, TOPIC, topic, *standing.items()))
     for version, only in ((0, True), (1, False)):
-        pair.same(
+        pair.assert_same(
             lambda side, v=version, o=only: change(  # type: ignore[misc]
                 side, TOPIC, topic, *asked, version=v, validate_only=o
             )
         )
-    pair.same(lambda side: describe(side, TOPIC, topic, *keys, include_synonyms=True))
+    pair.assert_same(lambda side: describe(side, TOPIC, topic, *keys, include_synonyms=True))
 
 
 @pytest.mark.parametrize("version", range(3))
-def test_all_settings_of_a_topic(pair: Pair, topic: str, version: int) -> None:
+def test_all_settings_of_a_topic_are_described_alike(pair: Pair, topic: str, version: int) -> None:
     for configs in (
         [("retention.ms", "5")],
         [("retention.ms", None)],
@@ -110,23 +110,25 @@ def test_all_settings_of_a_topic(pair: Pair, topic: str, version: int) -> None:
         [],
         [("flush.ms", "9"), ("cleanup.policy", "compact")],
     ):
-        pair.same(lambda side, c=configs: replace(side, TOPIC, topic, *c, version=version))  # type: ignore[misc]
-    pair.same(lambda side: describe(side, TOPIC, topic, include_synonyms=True))
+        pair.assert_same(lambda side, c=configs: replace(side, TOPIC, topic, *c, version=version))  # type: ignore[misc]
+    pair.assert_same(lambda side: describe(side, TOPIC, topic, include_synonyms=True))
 
 
-def test_any_broker_changes_topics(pair: Pair, topic: str) -> None:
+def test_every_broker_accepts_topic_changes(pair: Pair, topic: str) -> None:
     for to in (1, 2, 3):
-        pair.same(lambda side, t=to: change(side, TOPIC, topic, ("flush.ms", SET, f"{t}"), to=t))  # type: ignore[misc]
-        pair.same(lambda side: describe(side, TOPIC, topic, "flush.ms", to=2))
+        pair.assert_same(
+            lambda side, t=to: change(side, TOPIC, topic, ("flush.ms", SET, f"{t}"), to=t)
+        )  # type: ignore[misc]
+        pair.assert_same(lambda side: describe(side, TOPIC, topic, "flush.ms", to=2))
 
 
-def test_only_looking_changes_nothing(pair: Pair, topic: str) -> None:
-    pair.both(lambda side: replace(side, TOPIC, topic))
+def test_validation_only_changes_nothing(pair: Pair, topic: str) -> None:
+    pair.run_on_both(lambda side: replace(side, TOPIC, topic))
     asked = OF_A_TOPIC["set"]
-    pair.same(lambda side: change(side, TOPIC, topic, *asked, validate_only=True))
+    pair.assert_same(lambda side: change(side, TOPIC, topic, *asked, validate_only=True))
     whole = ("retention.ms", "5")
-    pair.same(lambda side: replace(side, TOPIC, topic, whole, validate_only=True))
-    pair.same(lambda side: describe(side, TOPIC, topic, "retention.ms"))
+    pair.assert_same(lambda side: replace(side, TOPIC, topic, whole, validate_only=True))
+    pair.assert_same(lambda side: describe(side, TOPIC, topic, "retention.ms"))
 
 
 RESOURCES = [
@@ -137,20 +139,20 @@ RESOURCES = [
 
 
 @pytest.mark.parametrize("resource", RESOURCES, ids=lambda one: f"{one[0]} {one[1]}")
-def test_resources_that_cannot_be_changed(pair: Pair, resource: tuple[int, str]) -> None:
+def test_unchangeable_resources_are_rejected_alike(pair: Pair, resource: tuple[int, str]) -> None:
     kind, name = resource
-    pair.same(lambda side: change(side, kind, name, ("root", SET, "INFO")))
-    pair.same(lambda side: replace(side, kind, name, ("root", "INFO")))
-    pair.same(lambda side: describe(side, kind, name))
+    pair.assert_same(lambda side: change(side, kind, name, ("root", SET, "INFO")))
+    pair.assert_same(lambda side: replace(side, kind, name, ("root", "INFO")))
+    pair.assert_same(lambda side: describe(side, kind, name))
 
 
-def test_resources_together(pair: Pair, topic: str) -> None:
+def test_several_resources_in_one_request_are_answered_alike(pair: Pair, topic: str) -> None:
     good = (TOPIC, topic, [("flush.ms", SET, "5")])
     bad = (TOPIC, "never-there", [("flush.ms", SET, "5")])
     worse = (TOPIC, topic, [("flush.ms", SET, "x")])
     for together in ([good, bad], [good, good, bad], [bad, bad], [worse, bad], []):
-        pair.same(lambda side, t=together: changes(side, t))  # type: ignore[misc]
-        pair.same(lambda side: describe(side, TOPIC, topic, "flush.ms"))
+        pair.assert_same(lambda side, t=together: changes(side, t))  # type: ignore[misc]
+        pair.assert_same(lambda side: describe(side, TOPIC, topic, "flush.ms"))
 
 
 OF_A_BROKER: dict[str, list[Change]] = {
@@ -207,10 +209,10 @@ OF_A_BROKER: dict[str, list[Change]] = {
 
 @pytest.mark.parametrize("what", OF_A_BROKER)
 @pytest.mark.parametrize("name", ["1", ""], ids=["one", "all"])
-def test_changes_of_brokers(pair: Pair, what: str, name: str) -> None:
-    """What is only looked at changes nothing, so that questions do not depend on each other."""
+def test_broker_changes_are_validated_alike(pair: Pair, what: str, name: str) -> None:
+    """Validation changes nothing, so that questions do not depend on each other."""
     asked = OF_A_BROKER[what]
-    pair.same(lambda side: change(side, BROKER, name, *asked, validate_only=True))
+    pair.assert_same(lambda side: change(side, BROKER, name, *asked, validate_only=True))
 
 
 WRONG_LISTENERS: dict[str, list[tuple[str, str]]] = {
@@ -237,8 +239,8 @@ WRONG_LISTENERS: dict[str, list[tuple[str, str]]] = {
 
 
 @pytest.mark.parametrize("what", WRONG_LISTENERS)
-def test_wrong_listeners_are_named_in_the_same_words(pair: Pair, what: str) -> None:
-    """Ours adds the setting and the mend."""
+def test_wrong_listeners_are_rejected_in_the_same_words(pair: Pair, what: str) -> None:
+    """Ours adds the setting and the remedy."""
     asked = [(name, SET, value) for name, value in WRONG_LISTENERS[what]]
     for name in ("1", ""):
         (theirs,), (ours,) = (
@@ -253,10 +255,10 @@ def _without_addresses(text: str) -> str:
     return re.sub(r"127\.\d+\.\d+\.\d+:\d+", "ADDRESS", text)
 
 
-def test_secrets_without_a_secret(pair: Pair) -> None:
-    """Looking finds nothing wrong; writing would need password.encoder.secret."""
+def test_passwords_without_an_encoder_secret_are_rejected(pair: Pair) -> None:
+    """Validation passes; writing requires password.encoder.secret."""
     for what in ("password", "jaas"):
-        pair.same(lambda side, w=what: change(side, BROKER, "1", *OF_A_BROKER[w]))  # type: ignore[misc]
+        pair.assert_same(lambda side, w=what: change(side, BROKER, "1", *OF_A_BROKER[w]))  # type: ignore[misc]
 
 
 @pytest.fixture
@@ -271,7 +273,7 @@ def clean(pair: Pair) -> Iterator[None]:
         side.until_everywhere(lambda to: not values(side, BROKER, "", to=to))
         side.until(lambda: _source(side, "log.retention.ms") == 5)
 
-    pair.both(wipe)
+    pair.run_on_both(wipe)
 
 
 def _source(side: Side, name: str, to: int = 1) -> int:
@@ -306,7 +308,7 @@ ONE: list[Change] = [
 
 
 @pytest.mark.usefixtures("clean")
-def test_sources(pair: Pair, topic: str) -> None:
+def test_sources_of_settings_are_described_alike(pair: Pair, topic: str) -> None:
     """Topic, this broker, all brokers, file, default: shown so at every version."""
 
     def given(side: Side) -> None:
@@ -317,7 +319,7 @@ def test_sources(pair: Pair, topic: str) -> None:
             side.until(lambda b=broker: _source(side, "min.insync.replicas", b) == 3)  # type: ignore[misc]
         side.until(lambda: _source(side, "log.roll.ms") == 2)
 
-    pair.both(given)
+    pair.run_on_both(given)
     for version in (0, 1, 2, 3, 4):
         for synonyms in {True, version < 3}:
             more: dict[str, Any] = {
@@ -333,7 +335,7 @@ def test_sources(pair: Pair, topic: str) -> None:
                 (TOPIC, topic, [], 1),
                 (TOPIC, topic, [], 2),
             ):
-                pair.same(
+                pair.assert_same(
                     lambda side, k=kind, n=name, y=keys, t=to, m=more: describe(  # type: ignore[misc]
                         side, k, n, *y, to=t, **m
                     )
@@ -341,10 +343,10 @@ def test_sources(pair: Pair, topic: str) -> None:
 
 
 @pytest.mark.usefixtures("clean")
-def test_settings_are_in_effect_at_once(pair: Pair) -> None:
+def test_settings_take_effect_at_once_by_precedence(pair: Pair) -> None:
     """A broker's default for topics, above it one broker's, above that the topic's own."""
     name = pair.name("limited")
-    pair.both(lambda side: side.create(name, [(1,), (2,)]))
+    pair.run_on_both(lambda side: side.create(name, [(1,), (2,)]))
 
     def sizes(side: Side) -> Any:
         found = []
@@ -364,9 +366,9 @@ def test_settings_are_in_effect_at_once(pair: Pair) -> None:
 
         return set_it
 
-    pair.same(limit(BROKER, "", "message.max.bytes", "1000", 1000, 1000))
-    pair.same(limit(BROKER, "1", "message.max.bytes", "200", 200, 1000))
-    pair.same(limit(TOPIC, name, "max.message.bytes", "5000", 5000, 5000))
+    pair.assert_same(limit(BROKER, "", "message.max.bytes", "1000", 1000, 1000))
+    pair.assert_same(limit(BROKER, "1", "message.max.bytes", "200", 200, 1000))
+    pair.assert_same(limit(TOPIC, name, "max.message.bytes", "5000", 5000, 5000))
 
 
 LEVELS: dict[str, tuple[str, list[Change]]] = {
@@ -388,7 +390,7 @@ A_LOGGER = {"ours": "fetcher", "theirs": "kafka.server.KafkaServer"}  # made at 
 
 
 @pytest.mark.parametrize("what", LEVELS)
-def test_levels_of_loggers(pair: Pair, what: str) -> None:
+def test_logger_levels_are_changed_alike(pair: Pair, what: str) -> None:
     """The loggers' names are each broker's own."""
 
     def question(side: Side) -> Any:
@@ -403,9 +405,9 @@ def test_levels_of_loggers(pair: Pair, what: str) -> None:
         answer = describe(side, LOGGER, name, own, "root", include_synonyms=True)
         return str([said, answer]).replace(own, "a logger")
 
-    pair.same(question)
+    pair.assert_same(question)
 
 
-def test_another_brokers_loggers(pair: Pair) -> None:
-    """Apache Kafka says its own number for both here; only the error is compared."""
-    pair.same(lambda side: change(side, LOGGER, "2", ("root", SET, "INFO"))[0][2])
+def test_loggers_of_another_broker_are_rejected_alike(pair: Pair) -> None:
+    """Apache Kafka names its own id twice here; only the error is compared."""
+    pair.assert_same(lambda side: change(side, LOGGER, "2", ("root", SET, "INFO"))[0][2])

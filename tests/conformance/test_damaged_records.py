@@ -1,4 +1,4 @@
-"""Batches whose checksum is right and whose records are not: what nobody can read is not taken."""
+"""Batches with a valid checksum and damaged records are rejected."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def damaged(sound: bytes, step: int = 1) -> Iterator[tuple[int, bytes]]:
         yield bit // 8, bytes(changed)
 
 
-def told(side: Side, topic: str, batch: bytes) -> str:
+def append_result(side: Side, topic: str, batch: bytes) -> str:
     (one,) = side.ask(produce(topic, batch, acks=1), 9)["responses"][0]["partition_responses"]
     return str(one["error_code"])
 
@@ -53,11 +53,14 @@ def told(side: Side, topic: str, batch: bytes) -> str:
 def answers(pair: Pair, batches: Iterable[bytes]) -> set[tuple[str, str]]:
     """Apache Kafka's answers with ours."""
     topic = pair.name("damaged")
-    pair.both(lambda side: side.create(topic))
-    return {(told(pair.theirs, topic, one), told(pair.ours, topic, one)) for one in batches}
+    pair.run_on_both(lambda side: side.create(topic))
+    return {
+        (append_result(pair.theirs, topic, one), append_result(pair.ours, topic, one))
+        for one in batches
+    }
 
 
-def test_records_that_are_not_compressed(pair: Pair) -> None:
+def test_damaged_uncompressed_records_are_rejected_alike(pair: Pair) -> None:
     every = [(at in OFFSETS, with_records(Compression.NONE, one)) for at, one in damaged(SOUND)]
 
     assert answers(pair, [one for of_offset, one in every if not of_offset]) == {
@@ -68,7 +71,7 @@ def test_records_that_are_not_compressed(pair: Pair) -> None:
 
 
 @pytest.mark.parametrize("codec", PACKED, ids=lambda codec: codec.name)
-def test_records_that_were_damaged_before_they_were_compressed(
+def test_records_damaged_before_compression_are_rejected_alike(
     pair: Pair, codec: Compression
 ) -> None:
     packed = [compress(codec, one) for _, one in damaged(SOUND, step=len(PACKED) - 1)]
@@ -80,8 +83,10 @@ def test_records_that_were_damaged_before_they_were_compressed(
 
 
 @pytest.mark.parametrize("codec", PACKED, ids=lambda codec: codec.name)
-def test_compressed_records_that_were_damaged(pair: Pair, codec: Compression) -> None:
-    """Which of two errors comes depends on how far a codec reads ahead."""
+def test_records_damaged_after_compression_are_rejected_alike(
+    pair: Pair, codec: Compression
+) -> None:
+    """The error depends on how far a codec reads ahead."""
     packed = [one for _, one in damaged(compress(codec, SOUND), step=3)]
 
     found = answers(pair, [with_records(codec, one) for one in packed])

@@ -9,7 +9,7 @@ import pytest
 
 from tests.conformance.conftest import Pair
 from tests.conformance.fetching import STRANGE_ID
-from tests.conformance.moves import is_gone
+from tests.conformance.moves import is_deleted
 from tests.conformance.records import batch, produce
 from tests.conformance.side import CLOSED, Side
 from urteil.broker.wire.messages import DeleteTopicsRequest, FetchRequest
@@ -71,37 +71,39 @@ class Reader:
 def topic(pair: Pair) -> str:
     """Four partitions led by 1; three batches each in 0 and 1."""
     name = pair.name("in-session")
-    pair.both(lambda side: side.create(name, [(1,)] * 4))
+    pair.run_on_both(lambda side: side.create(name, [(1,)] * 4))
     for n in range(3):
         for partition in (0, 1):
             data = batch([b"%d" % n])
-            pair.both(lambda side, d=data, p=partition: side.ask(produce(name, d, partition=p), 9))  # type: ignore[misc]
+            pair.run_on_both(
+                lambda side, d=data, p=partition: side.ask(produce(name, d, partition=p), 9)
+            )  # type: ignore[misc]
     return name
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_only_news_is_told(pair: Pair, version: int) -> None:
-    """A full fetch, nothing, records, and what a session forgets, learns anew and ends with."""
+def test_incremental_response_has_changed_partitions_alone(pair: Pair, version: int) -> None:
+    """A full fetch, an empty one, records, then forgotten and added partitions."""
     name = pair.name("news")
-    pair.both(lambda side: side.create(name, [(1,)] * 3))
+    pair.run_on_both(lambda side: side.create(name, [(1,)] * 3))
 
     def story(side: Side) -> Any:
         reader = Reader(side, version)
-        told = [reader.fetch([(name, 0, 0), (name, 1, 0), (name, 2, 0)]), reader.fetch()]
+        answers = [reader.fetch([(name, 0, 0), (name, 1, 0), (name, 2, 0)]), reader.fetch()]
         for partition in (2, 1):
             side.ask(produce(name, batch([b"a"]), partition=partition), 9)
-        told += [reader.fetch(), reader.fetch(), reader.fetch([(name, 1, 1)])]
-        told += [reader.fetch([(name, 2, 1)]), reader.fetch(forget=[(name, 1), (name, 7)])]
+        answers += [reader.fetch(), reader.fetch(), reader.fetch([(name, 1, 1)])]
+        answers += [reader.fetch([(name, 2, 1)]), reader.fetch(forget=[(name, 1), (name, 7)])]
         side.ask(produce(name, batch([b"b"]), partition=1), 9)
-        told += [reader.fetch(), reader.fetch([(name, 1, 1)]), reader.fetch([(name, 0, 99)])]
-        told += [reader.fetch(), reader.fetch([(name, 0, 0)])]
-        told += [reader.fetch(forget=[(name, 0), (name, 1), (name, 2)]), reader.fetch()]
-        return [plainly(one) for one in told]
+        answers += [reader.fetch(), reader.fetch([(name, 1, 1)]), reader.fetch([(name, 0, 99)])]
+        answers += [reader.fetch(), reader.fetch([(name, 0, 0)])]
+        answers += [reader.fetch(forget=[(name, 0), (name, 1), (name, 2)]), reader.fetch()]
+        return [plain_answer(one) for one in answers]
 
-    pair.same(story)
+    pair.assert_same(story)
 
 
-def plainly(answer: Any) -> Any:
+def plain_answer(answer: Any) -> Any:
     """The times within batches are each side's own."""
     if answer != CLOSED:
         for one in answer["responses"]:
@@ -111,98 +113,102 @@ def plainly(answer: Any) -> Any:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_partitions_that_are_not_there(pair: Pair, topic: str, version: int) -> None:
+def test_session_with_unknown_partitions_is_answered_alike(
+    pair: Pair, topic: str, version: int
+) -> None:
     def story(side: Side) -> Any:
         reader = Reader(side, version)
         asked = [("never-there", 0, 0), (topic, 9, 0), (topic, 0, 0)]
         return [reader.fetch(asked), reader.fetch(), reader.fetch([(topic, 0, 3)]), reader.fetch()]
 
-    pair.same(story)
+    pair.assert_same(story)
 
 
 @pytest.mark.parametrize("again", [False, True], ids=["for good", "and made again"])
 @pytest.mark.parametrize("version", [12, 13])
-def test_a_topic_that_is_deleted(pair: Pair, topic: str, version: int, again: bool) -> None:
-    """A session goes on to know what it is called; who begins one knows its id alone."""
+def test_session_with_a_deleted_topic_is_answered_alike(
+    pair: Pair, topic: str, version: int, again: bool
+) -> None:
+    """An open session keeps the topic's name; a new one has its id alone."""
     gone = pair.name("gone")
 
     def story(side: Side) -> Any:
         side.create(gone, [(1,)])
         reader = Reader(side, version)
         asked = [(gone, 0, 0), (topic, 3, 0)]
-        told = [reader.fetch(asked)]
+        answers = [reader.fetch(asked)]
         request = DeleteTopicsRequest(topic_names=[gone], timeout_ms=10_000)
         side.get(request, 5, to=side.controller())
-        side.until(lambda: is_gone(side, gone))
+        side.until(lambda: is_deleted(side, gone))
         if again:
             known = side.ids[gone]
             side.create(gone, [(1,)])
             side.ids[gone] = known
-        told += [reader.fetch(), reader.fetch([(gone, 0, 1)]), reader.fetch()]
+        answers += [reader.fetch(), reader.fetch([(gone, 0, 1)]), reader.fetch()]
         fresh = Reader(side, version)
-        return [*told, fresh.fetch(asked), fresh.fetch()]
+        return [*answers, fresh.fetch(asked), fresh.fetch()]
 
-    pair.same(story)
+    pair.assert_same(story)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_epochs(pair: Pair, topic: str, version: int) -> None:
-    """Wrong ones end nothing; the last one ends the session; a full fetch replaces it."""
+def test_session_epochs_are_checked_alike(pair: Pair, topic: str, version: int) -> None:
+    """Wrong epochs end nothing; the final epoch ends the session; a full fetch replaces it."""
 
     def story(side: Side) -> Any:
         reader = Reader(side, version)
-        told = [reader.fetch([(topic, 3, 0)])]
+        answers = [reader.fetch([(topic, 3, 0)])]
         for epoch in (2, 7, 1, 1, 2):
             reader.epoch = epoch
-            told.append(reader.fetch())
+            answers.append(reader.fetch())
         reader.epoch = 0
         old = reader.session
-        told += [reader.fetch([(topic, 3, 0)]), reader.fetch()]
+        answers += [reader.fetch([(topic, 3, 0)]), reader.fetch()]
         assert reader.session != old
-        told.append(reader.fetch(session_id=old))
+        answers.append(reader.fetch(session_id=old))
         reader.epoch = -1
-        told += [reader.fetch([(topic, 3, 0)])]
+        answers += [reader.fetch([(topic, 3, 0)])]
         reader.epoch = 2
-        return [*told, reader.fetch()]
+        return [*answers, reader.fetch()]
 
-    pair.same(story)
+    pair.assert_same(story)
 
 
 @pytest.mark.parametrize(("begun", "then"), [(12, 13), (17, 12), (13, 17), (7, 12)])
-def test_ids_and_names_do_not_mix(pair: Pair, topic: str, begun: int, then: int) -> None:
+def test_session_cannot_mix_ids_and_names(pair: Pair, topic: str, begun: int, then: int) -> None:
     def story(side: Side) -> Any:
         reader = Reader(side, begun)
-        told = [reader.fetch([(topic, 3, 0)])]
+        answers = [reader.fetch([(topic, 3, 0)])]
         reader.version = then
-        return [*told, reader.fetch([(topic, 3, 0)])]
+        return [*answers, reader.fetch([(topic, 3, 0)])]
 
-    pair.same(story)
+    pair.assert_same(story)
 
 
-def test_those_with_records_come_last(pair: Pair, topic: str) -> None:
-    """With room for one batch an answer, partitions take turns."""
+def test_partitions_with_records_move_to_the_end_of_a_session(pair: Pair, topic: str) -> None:
+    """With room for one batch an answer, partitions alternate."""
 
     def story(side: Side) -> Any:
         reader = Reader(side, 12)
         asked = [(topic, 0, 0), (topic, 1, 0)]
-        told = [reader.fetch(asked, max_bytes=1)]
+        answers = [reader.fetch(asked, max_bytes=1)]
         for _ in range(3):
-            told.append(reader.fetch(max_bytes=1))
+            answers.append(reader.fetch(max_bytes=1))
         return [[p["partition_index"] for r in one["responses"] for p in r["partitions"]
-                 if p["records"]] for one in told]  # fmt: skip
+                 if p["records"]] for one in answers]  # fmt: skip
 
-    assert pair.same(story)[1:] == [[0], [1], [0]], "a full fetch does not change the order"
+    assert pair.assert_same(story)[1:] == [[0], [1], [0]], "a full fetch does not change the order"
 
 
-def test_one_partition_asked_twice(pair: Pair, topic: str) -> None:
-    """The later one counts, at the place of the first."""
+def test_partition_requested_twice_keeps_its_first_place(pair: Pair, topic: str) -> None:
+    """The later request counts, at the place of the first."""
 
     def story(side: Side) -> Any:
         return Reader(side, 12).fetch([(topic, 0, 0), (topic, 3, 0), (topic, 0, 2)])
 
-    pair.same(story)
+    pair.assert_same(story)
 
 
 @pytest.mark.parametrize("version", [4, 6])
-def test_old_versions_have_no_sessions(pair: Pair, topic: str, version: int) -> None:
-    pair.same(lambda side: Reader(side, version).fetch([(topic, 3, 0)]))
+def test_old_versions_open_no_session(pair: Pair, topic: str, version: int) -> None:
+    pair.assert_same(lambda side: Reader(side, version).fetch([(topic, 3, 0)]))

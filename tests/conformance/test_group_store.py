@@ -1,4 +1,4 @@
-"""Groups whose topic takes nothing, or gives back what cannot be: what members are told."""
+"""Groups whose offsets topic rejects writes or has unreadable batches: the members' answers."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tests.conformance.groups import (
     Protocol,
     beat,
     commit,
-    fetched,
     join,
     member_of,
+    offset_fetch,
     sync,
 )
 from tests.conformance.guarded import MAX_MEMBERS, Guarded, GuardedPair, guarded_pair
@@ -36,15 +36,15 @@ LONG = "x" * 2000
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedPair]:
-    """One of its own: what is left of groups here is not the same on both sides."""
+    """An own pair: the groups that remain here differ between the sides."""
     with guarded_pair(tmp_path_factory.mktemp("store")) as both:
         yield both
 
 
 @pytest.mark.thorough
-def test_what_the_offsets_topic_refuses(guarded: GuardedPair) -> None:
-    """Records that are too large: positions, a static member's return, an assignment."""
-    guarded.both(lambda one: one.admin.create(f"store-{RUN}"))
+def test_oversized_group_records_are_rejected_alike(guarded: GuardedPair) -> None:
+    """Oversized records: offsets, a static member's return, an assignment."""
+    guarded.run_on_both(lambda one: one.admin.create(f"store-{RUN}"))
 
     def ask(one: Guarded) -> list[Any]:
         side, group, other = one.admin, f"refused-{RUN}", f"refused-too-{RUN}"
@@ -55,17 +55,17 @@ def test_what_the_offsets_topic_refuses(guarded: GuardedPair) -> None:
         newer, newest = member_of(side, other, instance=None, at=1)
         with _small_records(side):
             position = [(f"store-{RUN}", 0, 1)]
-            seen = [side.ask(commit(group, position, metadata=LONG), 2)]
+            answers = [side.ask(commit(group, position, metadata=LONG), 2)]
             large = [Protocol(name=name, metadata=LONG.encode()) for name in ("range", "other")]
-            seen += [side.ask(join(group, protocols=large, **BOX), at) for at in (5, 9)]
-            seen.append(side.ask(beat(group, old, generation, **BOX), 3))
+            answers += [side.ask(join(group, protocols=large, **BOX), at) for at in (5, 9)]
+            answers.append(side.ask(beat(group, old, generation, **BOX), 3))
             given = [Assignment(member_id=newer, assignment=LONG.encode())]
-            seen.append(side.ask(sync(other, newer, newest, assignments=given), 3))
-            seen.append(side.ask(beat(other, newer, newest), 3))
-        return seen
+            answers.append(side.ask(sync(other, newer, newest, assignments=given), 3))
+            answers.append(side.ask(beat(other, newer, newest), 3))
+        return answers
 
-    told = guarded.same(ask)
-    assert [one["error_code"] for one in told[1:3]] == ["UNKNOWN_SERVER_ERROR"] * 2
+    answers = guarded.assert_same(ask)
+    assert [one["error_code"] for one in answers[1:3]] == ["UNKNOWN_SERVER_ERROR"] * 2
 
 
 @contextmanager
@@ -85,8 +85,8 @@ def _small_records(side: Side) -> Iterator[None]:
 
 
 @pytest.mark.thorough
-def test_more_members_than_a_group_may_have(guarded: GuardedPair) -> None:
-    """They were stored when it might have more: all are told to join again."""
+def test_members_above_the_maximum_group_size_must_rejoin(guarded: GuardedPair) -> None:
+    """They were stored under a higher limit: all must rejoin."""
     group = f"large-{RUN}"
     members = [
         GroupMetadataValue.MemberMetadata(
@@ -104,23 +104,23 @@ def test_more_members_than_a_group_may_have(guarded: GuardedPair) -> None:
         one.admin.coordinator(group)
         stored = one.admin.get(produce(OFFSETS, build_batch([record])), 9, client="__admin_client")
         assert stored.responses[0].partition_responses[0].error_code == 0, stored
-        with _restarted(one):
+        with _restart(one):
             pass
         return one.admin.ask(beat(group, "m0", 4), 3)
 
-    assert guarded.same(ask)["error_code"] == "REBALANCE_IN_PROGRESS"
+    assert guarded.assert_same(ask)["error_code"] == "REBALANCE_IN_PROGRESS"
 
 
 @pytest.mark.thorough
-def test_a_batch_that_cannot_be_read(guarded: GuardedPair) -> None:
-    """The partition's groups are coordinated all the same."""
-    guarded.both(lambda one: one.admin.create(f"rotten-{RUN}"))
+def test_unreadable_batch_does_not_stop_its_coordinator(guarded: GuardedPair) -> None:
+    """The partition's groups still have a coordinator."""
+    guarded.run_on_both(lambda one: one.admin.create(f"rotten-{RUN}"))
 
     def ask(one: Guarded) -> Any:
         group, position = f"rotten-{RUN}", [(f"rotten-{RUN}", 0, 1)]
         one.admin.coordinator(group)
         one.admin.get(commit(group, position), 2)
-        with _restarted(one):
+        with _restart(one):
             (folder,) = one.cluster.log_dirs("b1")
             active = segments(folder / f"{OFFSETS}-0")[-1]
             last = list(batches(active))[-1]
@@ -129,22 +129,22 @@ def test_a_batch_that_cannot_be_read(guarded: GuardedPair) -> None:
                 file.write(b"\x01")  # a record of -1 bytes
         return one.admin.ask(commit(group, position), 2)
 
-    told = guarded.same(ask)
-    assert told["topics"][0]["partitions"][0]["error_code"] == "NONE"
+    answers = guarded.assert_same(ask)
+    assert answers["topics"][0]["partitions"][0]["error_code"] == "NONE"
 
 
 @contextmanager
-def _restarted(one: Guarded) -> Iterator[None]:
+def _restart(one: Guarded) -> Iterator[None]:
     """In order; then its groups are loaded."""
     one.close()
     controls = one.cluster.controls()
     controls.stop("b1")
     yield
     controls.start("b1")
-    one.admin.until(lambda: _loaded(one.admin))
+    one.admin.until(lambda: _is_loaded(one.admin))
 
 
-def _loaded(side: Side) -> bool:
-    """Positions are told: while they are read none is."""
-    answer = side.get(fetched(2, (f"loaded-{RUN}", [])), 2)
+def _is_loaded(side: Side) -> bool:
+    """Whether positions are returned; while the coordinator loads, none is."""
+    answer = side.get(offset_fetch(2, (f"loaded-{RUN}", [])), 2)
     return bool(answer != CLOSED and answer.error_code == ErrorCode.NONE)

@@ -1,4 +1,4 @@
-"""Kafka's ConsumerGroupCommand, unmodified, against our groups."""
+"""Apache Kafka's unmodified ConsumerGroupCommand with our groups."""
 
 from __future__ import annotations
 
@@ -70,19 +70,21 @@ RESETS = {
 
 
 @pytest.mark.thorough
-def test_positions_are_reset_in_every_way(pair: Pair, ours: Side, topic: str) -> None:
+def test_group_tool_resets_positions_in_every_way(pair: Pair, ours: Side, topic: str) -> None:
     group = pair.name("reset")
     commit(ours, group, topic, {0: 4, 1: 6})
     for how, expected in RESETS.items():
-        told = tool(COMMAND, ours.bootstrap, "--reset-offsets", "--group", group, "--topic", topic,
-                    *how.split(), "--dry-run")  # fmt: skip
+        output = tool(COMMAND, ours.bootstrap, "--reset-offsets", "--group", group,
+                      "--topic", topic, *how.split(), "--dry-run")  # fmt: skip
         row = re.compile(rf"{group}\s+{topic}\s+(\d+)\s+(\d+)")  # no line ends between them
-        found = {int(partition): int(offset) for partition, offset in row.findall(told)}
-        assert found == dict(enumerate(expected)), (how, told)
+        found = {int(partition): int(offset) for partition, offset in row.findall(output)}
+        assert found == dict(enumerate(expected)), (how, output)
 
 
 @pytest.mark.thorough
-def test_positions_come_from_a_file(pair: Pair, ours: Side, topic: str, tmp_path: Path) -> None:
+def test_group_tool_resets_positions_from_a_file(
+    pair: Pair, ours: Side, topic: str, tmp_path: Path
+) -> None:
     group = pair.name("from-file")
     commit(ours, group, topic, {0: 4, 1: 6})
     exported = tool(COMMAND, ours.bootstrap, "--reset-offsets", "--group", group, "--topic", topic,
@@ -93,12 +95,12 @@ def test_positions_come_from_a_file(pair: Pair, ours: Side, topic: str, tmp_path
     plan.write_text("\n".join(lines) + "\n")
     tool(COMMAND, ours.bootstrap, "--reset-offsets", "--group", group, "--from-file", str(plan),
          "--execute")  # fmt: skip
-    told = tool(COMMAND, ours.bootstrap, "--describe", "--group", group)
-    positions = {int(row[2]): (row[3], row[4], row[5]) for row in rows(told, group)}
-    assert positions == {0: ("5", "10", "5"), 1: ("7", "10", "3")}, told
+    output = tool(COMMAND, ours.bootstrap, "--describe", "--group", group)
+    positions = {int(row[2]): (row[3], row[4], row[5]) for row in rows(output, group)}
+    assert positions == {0: ("5", "10", "5"), 1: ("7", "10", "3")}, output
 
 
-def test_groups_are_listed_described_and_deleted(pair: Pair, ours: Side, topic: str) -> None:
+def test_group_tool_lists_describes_and_deletes_groups(pair: Pair, ours: Side, topic: str) -> None:
     group = pair.name("living")
     consumer = subscribed(
         topic, ours.bootstrap, group_id=group, client_id="someone",
@@ -109,15 +111,15 @@ def test_groups_are_listed_described_and_deleted(pair: Pair, ours: Side, topic: 
         consumer.poll(100)
     places = [TopicPartition(topic, partition) for partition in range(2)]
     consumer.commit(dict.fromkeys(places, OffsetAndMetadata(7, "", -1)))
-    told = tool(COMMAND, ours.bootstrap, "--list", "--state")
-    assert [row[-1] for row in rows(told, f"{group} ")] == ["Stable"], told
-    told = tool(COMMAND, ours.bootstrap, "--describe", "--group", group, "--members", "--verbose")
-    (row,) = rows(told, group)
-    assert row[-2:] == ["2", "(0,1)"], told
+    output = tool(COMMAND, ours.bootstrap, "--list", "--state")
+    assert [row[-1] for row in rows(output, f"{group} ")] == ["Stable"], output
+    output = tool(COMMAND, ours.bootstrap, "--describe", "--group", group, "--members", "--verbose")
+    (row,) = rows(output, group)
+    assert row[-2:] == ["2", "(0,1)"], output
     consumer.close()
     one = f"{topic}:0"  # without any position left the group itself would be gone
-    told = tool(COMMAND, ours.bootstrap, "--delete-offsets", "--group", group, "--topic", one)
-    assert "Successful" in told, told
-    told = tool(COMMAND, ours.bootstrap, "--delete", "--group", group)
-    assert "was successful" in told, told
+    output = tool(COMMAND, ours.bootstrap, "--delete-offsets", "--group", group, "--topic", one)
+    assert "Successful" in output, output
+    output = tool(COMMAND, ours.bootstrap, "--delete", "--group", group)
+    assert "was successful" in output, output
     assert rows(tool(COMMAND, ours.bootstrap, "--list"), group) == []

@@ -1,4 +1,4 @@
-"""A listener with GSSAPI of ours and one of Apache Kafka's, in one realm, asked the same."""
+"""GSSAPI listeners of both clusters in one realm."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ def kdc(sasl: Pair) -> Kdc:
 
 
 @pytest.mark.parametrize("mechanism", ["GSSAPI", "PLAIN", "gssapi", ""])
-def test_handshake(sasl: Pair, kdc: Kdc, mechanism: str) -> None:
+def test_handshakes_are_answered_alike(sasl: Pair, kdc: Kdc, mechanism: str) -> None:
     def ask(side: Side) -> Any:
         with Talk(side, TICKETS) as talk:
             return talk.shake(mechanism)
 
-    sasl.same(ask)
+    sasl.assert_same(ask)
 
 
 @pytest.mark.parametrize("version", [0, 2])
 @pytest.mark.parametrize("token", TOKENS)
-def test_what_is_no_ticket(sasl: Pair, kdc: Kdc, token: bytes, version: int) -> None:
+def test_invalid_ticket_is_rejected_alike(sasl: Pair, kdc: Kdc, token: bytes, version: int) -> None:
     def ask(side: Side) -> Any:
         with Talk(side, TICKETS) as talk:
             talk.shake("GSSAPI")
             return talk.show(token, version), talk.ask(MetadataRequest(topics=[]), 1) == CLOSED
 
-    sasl.same(ask)
+    sasl.assert_same(ask)
 
 
-def test_javas_client_comes_in_by_the_rules(
+def test_java_client_gets_the_principal_of_the_mapping_rules(
     sasl: Pair, kdc: Kdc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """DelegationTokenCommand of Apache Kafka 3.9.1 says whom the broker takes it for."""
+    """DelegationTokenCommand of Apache Kafka 3.9.1 prints the broker's principal for it."""
     keytab = kdc.keytab("app/web")
     config = tmp_path / "client.properties"
     config.write_text(
@@ -69,7 +69,7 @@ def test_javas_client_comes_in_by_the_rules(
     assert owners == [["User:app.web"]] * 2
 
 
-def test_librdkafkas_client_comes_in(sasl: Pair, kdc: Kdc, tmp_path: Path) -> None:
+def test_librdkafka_client_authenticates(sasl: Pair, kdc: Kdc, tmp_path: Path) -> None:
     """Debian's kcat; that of PyPI's wheel has no GSSAPI."""
     cache = f"FILE:{tmp_path}/cache"
     keytab = kdc.keytab("alice")
@@ -96,4 +96,4 @@ def test_librdkafkas_client_comes_in(sasl: Pair, kdc: Kdc, tmp_path: Path) -> No
         )
         return done.returncode, re.findall(r"(\d+) brokers", done.stdout)
 
-    assert sasl.same(ask) == (0, ["1"])
+    assert sasl.assert_same(ask) == (0, ["1"])

@@ -1,4 +1,4 @@
-"""What coordinators tell whose topics lack replicas in sync."""
+"""Coordinators whose internal topics are below min.insync.replicas."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.conformance.configs import TOPIC, change
-from tests.conformance.groups import Assignment, beat, commit, fetched, join, member_of, sync
+from tests.conformance.groups import Assignment, beat, commit, join, member_of, offset_fetch, sync
 from tests.conformance.guarded import Guarded, GuardedPair, guarded_pair
 from tests.conformance.transactions import add, begin, end, init_request
 from urteil.broker.wire.errors import ErrorCode
@@ -29,7 +29,7 @@ BOX = {"group_instance_id": "box"}
 def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedPair]:
     """Clusters of two brokers, of which the second goes and comes."""
     with guarded_pair(tmp_path_factory.mktemp("lacking"), brokers=2) as both:
-        both.both(_create)
+        both.run_on_both(_create)
         yield both
 
 
@@ -39,18 +39,18 @@ def _create(one: Guarded) -> None:
         one.admin.create(topic, ((1, 2),), {"cleanup.policy": "compact"})
 
 
-def test_groups(two: GuardedPair) -> None:
-    """What has to be stored is refused; what is deleted is deleted."""
-    told = two.same(_of_groups)
-    assert [one["error_code"] for one in told[2:5]] == [
+def test_coordinator_below_min_isr_rejects_what_it_must_store(two: GuardedPair) -> None:
+    """Requests that must store records fail; deletions succeed."""
+    answers = two.assert_same(_group_answers)
+    assert [one["error_code"] for one in answers[2:5]] == [
         "COORDINATOR_NOT_AVAILABLE", "NONE", "COORDINATOR_NOT_AVAILABLE",
     ]  # fmt: skip
-    gone, less = (one["topics"] for one in told[-2:])
+    gone, less = (one["topics"] for one in answers[-2:])
     assert gone == []
     assert [one["partition_index"] for one in less[0]["partitions"]] == [1]
 
 
-def _of_groups(one: Guarded) -> list[Any]:
+def _group_answers(one: Guarded) -> list[Any]:
     side, gone, less, group, other = one.admin, "gone", "less", "lacking", "lacking-too"
     side.coordinator(group)
     old, generation = member_of(side, group, instance="box", at=1)
@@ -64,34 +64,34 @@ def _of_groups(one: Guarded) -> list[Any]:
         answer = side.get(commit("heard", [("there", 0, 1)]), 2)
         return bool(answer.topics[0].partitions[0].error_code == ErrorCode.NONE)
 
-    with _lacking(one, OFFSETS, stored):
-        seen = [side.ask(commit(gone, [("there", 0, 7)]), at) for at in (2, 8)]
-        seen.append(side.ask(join(group, **BOX), 9))
-        seen.append(side.ask(beat(group, old, generation, **BOX), 3))
+    with _below_min_isr(one, OFFSETS, stored):
+        answers = [side.ask(commit(gone, [("there", 0, 7)]), at) for at in (2, 8)]
+        answers.append(side.ask(join(group, **BOX), 9))
+        answers.append(side.ask(beat(group, old, generation, **BOX), 3))
         given = [Assignment(member_id=newer, assignment=b"all")]
-        seen.append(side.ask(sync(other, newer, newest, assignments=given), 3))
-        seen.append(side.ask(beat(other, newer, newest), 3))
-        seen.append(side.ask(DeleteGroupsRequest(groups_names=[gone]), 2))
-        seen.append(side.ask(_deleted(less, "there"), 0))
-        seen += [side.ask(fetched(2, (name, None)), 2) for name in (gone, less)]
-    return seen + [side.ask(fetched(2, (name, None)), 2) for name in (gone, less)]
+        answers.append(side.ask(sync(other, newer, newest, assignments=given), 3))
+        answers.append(side.ask(beat(other, newer, newest), 3))
+        answers.append(side.ask(DeleteGroupsRequest(groups_names=[gone]), 2))
+        answers.append(side.ask(_deletion(less, "there"), 0))
+        answers += [side.ask(offset_fetch(2, (name, None)), 2) for name in (gone, less)]
+    return answers + [side.ask(offset_fetch(2, (name, None)), 2) for name in (gone, less)]
 
 
-def _deleted(group: str, topic: str) -> OffsetDeleteRequest:
+def _deletion(group: str, topic: str) -> OffsetDeleteRequest:
     kind = OffsetDeleteRequest.OffsetDeleteRequestTopic
     one = OffsetDeleteRequest.OffsetDeleteRequestPartition(partition_index=0)
     return OffsetDeleteRequest(group_id=group, topics=[kind(name=topic, partitions=[one])])
 
 
-def test_transactions(two: GuardedPair) -> None:
-    """No step is taken; each can be taken again."""
-    told = two.same(_of_transactions)
-    refused = [*told[:4], told[6], *told[10:12]]
+def test_transaction_steps_below_min_isr_fail_and_can_be_repeated(two: GuardedPair) -> None:
+    """No step takes effect; each can be repeated."""
+    answers = two.assert_same(_transaction_answers)
+    refused = [*answers[:4], answers[6], *answers[10:12]]
     assert {one["error_code"] for one in refused} == {"COORDINATOR_NOT_AVAILABLE"}
-    assert told[-4:-1] == [2, 1, 0]  # the fencing epoch was taken once
+    assert answers[-4:-1] == [2, 1, 0]  # the fencing epoch was taken once
 
 
-def _of_transactions(one: Guarded) -> list[Any]:
+def _transaction_answers(one: Guarded) -> list[Any]:
     side = one.admin
     held, fenced, idle = (begin(side, name) for name in ("held", "fenced", "idle"))
     for txn in (held, fenced):
@@ -108,22 +108,22 @@ def _of_transactions(one: Guarded) -> list[Any]:
             for state in side.ask(asked, 0)["transaction_states"]
         ]
 
-    with _lacking(one, TRANSACTIONS, stored):
-        seen = [side.ask(init_request(name), 4) for name in ("new", "idle", "fenced", "fenced")]
-        seen += [side.ask(held.add(place), 3) for place in (("there", 0), ("there", 1))]
-        seen.append(side.ask(held.add_offsets("a group"), 3))
-        seen.append(side.ask(idle.add(("there", 0)), 3))
-        seen.append(side.ask(held.produce("there", held.records(1)), 9))
-        seen.append(side.ask(fenced.produce("there", fenced.records(1)), 9))
-        seen += [side.ask(held.end(commit=True), 3) for _ in range(2)]
-        seen.append(known("new", "held", "fenced", "idle"))
+    with _below_min_isr(one, TRANSACTIONS, stored):
+        answers = [side.ask(init_request(name), 4) for name in ("new", "idle", "fenced", "fenced")]
+        answers += [side.ask(held.add(place), 3) for place in (("there", 0), ("there", 1))]
+        answers.append(side.ask(held.add_offsets("a group"), 3))
+        answers.append(side.ask(idle.add(("there", 0)), 3))
+        answers.append(side.ask(held.produce("there", held.records(1)), 9))
+        answers.append(side.ask(fenced.produce("there", fenced.records(1)), 9))
+        answers += [side.ask(held.end(commit=True), 3) for _ in range(2)]
+        answers.append(known("new", "held", "fenced", "idle"))
     end(side, held, commit=True)
     begun = [begin(side, name) for name in ("fenced", "idle", "new")]
-    return [*seen, *(txn.epoch for txn in begun), known("held", "fenced", "idle")]
+    return [*answers, *(txn.epoch for txn in begun), known("held", "fenced", "idle")]
 
 
 @contextmanager
-def _lacking(one: Guarded, topic: str, stored: Callable[[], bool]) -> Iterator[None]:
+def _below_min_isr(one: Guarded, topic: str, stored: Callable[[], bool]) -> Iterator[None]:
     """The topic wants two replicas in sync, and the second one's broker is down."""
     controls = one.cluster.controls()
     change(one.admin, TOPIC, topic, ("min.insync.replicas", 0, "2"))

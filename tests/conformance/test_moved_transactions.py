@@ -1,4 +1,4 @@
-"""Transactions whose coordinator or partitions go elsewhere, are away, or are deleted."""
+"""Transactions whose coordinator or partitions move, are unavailable or are deleted."""
 
 from __future__ import annotations
 
@@ -10,10 +10,18 @@ import pytest
 
 from tests.conformance.conftest import Pair
 from tests.conformance.fetching import fetch
-from tests.conformance.moves import is_gone, led_elsewhere
+from tests.conformance.moves import is_deleted, next_leader
 from tests.conformance.side import Side
 from tests.conformance.test_partitions import alter, partitions
-from tests.conformance.transactions import Txn, add, begin, coordinator, end, init_request, settled
+from tests.conformance.transactions import (
+    Txn,
+    add,
+    begin,
+    coordinator,
+    end,
+    init_request,
+    wait_until_settled,
+)
 from urteil.broker.base.coordinator_partition import partition_for
 from urteil.broker.wire.batches import iter_batches, iter_records
 from urteil.broker.wire.messages import (
@@ -27,8 +35,8 @@ pytestmark = pytest.mark.thorough
 STATE = "__transaction_state"
 
 
-def test_a_coordinator_that_goes_elsewhere(pair: Pair) -> None:
-    """The old one knows nothing, the new one all."""
+def test_moved_coordinator_loads_every_transaction(pair: Pair) -> None:
+    """The old coordinator has nothing, the new one everything."""
     topic, names = pair.name("moved"), [pair.name(kind) for kind in ("open", "over", "fresh")]
 
     def ask(side: Side) -> list[Any]:
@@ -38,26 +46,26 @@ def test_a_coordinator_that_goes_elsewhere(pair: Pair) -> None:
             add(side, txn, (topic, 0))
             side.get(txn.produce(topic, txn.records(0)), 9)
         end(side, over, commit=False)
-        seen: list[Any] = []
+        answers: list[Any] = []
         for txn in txns:
-            then = _coordinated_elsewhere(side, txn)
+            then = _move_coordinator(side, txn)
             for to in (txn.at, then.at):
-                seen.append(_known(side, txn, to=to))
-                seen.append(side.ask(txn.add((topic, 1)), 3, to=to))
-                seen.append(side.ask(txn.add_offsets("a group"), 3, to=to))
-                seen.append(_known(side, txn, to=to))
-            seen.append(side.ask(txn.produce(topic, txn.records(0), partition=1), 9, to=2))
+                answers.append(_state(side, txn, to=to))
+                answers.append(side.ask(txn.add((topic, 1)), 3, to=to))
+                answers.append(side.ask(txn.add_offsets("a group"), 3, to=to))
+                answers.append(_state(side, txn, to=to))
+            answers.append(side.ask(txn.produce(topic, txn.records(0), partition=1), 9, to=2))
             for commit in (True, False, True):
-                seen += [side.ask(txn.end(commit=commit), 3, to=to) for to in (txn.at, then.at)]
-                settled(side, then)
-            seen.append(begin(side, txn.name).epoch)
-        return [*seen, _log(side, topic, 0, to=1), _log(side, topic, 1, to=2)]
+                answers += [side.ask(txn.end(commit=commit), 3, to=to) for to in (txn.at, then.at)]
+                wait_until_settled(side, then)
+            answers.append(begin(side, txn.name).epoch)
+        return [*answers, _log(side, topic, 0, to=1), _log(side, topic, 1, to=2)]
 
-    pair.same(ask)
+    pair.assert_same(ask)
 
 
-def test_one_that_comes_back_ends_what_was_open(pair: Pair) -> None:
-    """And who had it before is shut out, by the coordinator and by the partition."""
+def test_returning_producer_aborts_its_open_transaction(pair: Pair) -> None:
+    """The coordinator and the partition fence the earlier producer."""
     topic, name = pair.name("moved"), pair.name("open")
 
     def ask(side: Side) -> list[Any]:
@@ -65,19 +73,19 @@ def test_one_that_comes_back_ends_what_was_open(pair: Pair) -> None:
         txn = begin(side, name)
         add(side, txn, (topic, 0))
         side.get(txn.produce(topic, txn.records(0)), 9)
-        then = _coordinated_elsewhere(side, txn)
-        seen = [side.ask(init_request(name), 4, to=then.at)["error_code"]]
-        seen.append(begin(side, name).epoch)
-        seen += [side.ask(txn.add((topic, 0)), 3, to=then.at), _known(side, txn, to=then.at)]
-        seen.append(side.ask(txn.end(commit=True), 3, to=then.at))
-        seen.append(side.ask(txn.produce(topic, txn.records(1)), 9))
-        return [*seen, _log(side, topic, 0, to=1)]
+        then = _move_coordinator(side, txn)
+        answers = [side.ask(init_request(name), 4, to=then.at)["error_code"]]
+        answers.append(begin(side, name).epoch)
+        answers += [side.ask(txn.add((topic, 0)), 3, to=then.at), _state(side, txn, to=then.at)]
+        answers.append(side.ask(txn.end(commit=True), 3, to=then.at))
+        answers.append(side.ask(txn.produce(topic, txn.records(1)), 9))
+        return [*answers, _log(side, topic, 0, to=1)]
 
-    pair.same(ask)
+    pair.assert_same(ask)
 
 
-def test_a_partition_that_goes_elsewhere(pair: Pair) -> None:
-    """Its next leader knows what is open, what was aborted, and who may go on."""
+def test_next_leader_restores_transaction_state(pair: Pair) -> None:
+    """The next leader has open and aborted transactions and the producers' states."""
     topic, names = pair.name("moved"), [pair.name(kind) for kind in ("open", "over", "stranger")]
 
     def ask(side: Side) -> list[Any]:
@@ -87,23 +95,23 @@ def test_a_partition_that_goes_elsewhere(pair: Pair) -> None:
             add(side, txn, (topic, 0))
             side.get(txn.produce(topic, txn.records(0)), 9, to=2)
         end(side, over, commit=False)
-        led_elsewhere(side, topic, 0)
-        seen = [_producers(side, topic, to=3), _bounds(side, topic, to=3)]
-        seen.append(side.ask(stranger.produce(topic, stranger.records(0)), 9, to=3))
-        seen.append(side.ask(over.produce(topic, over.records(1)), 9, to=3))
+        next_leader(side, topic, 0)
+        answers = [_producers(side, topic, to=3), _bounds(side, topic, to=3)]
+        answers.append(side.ask(stranger.produce(topic, stranger.records(0)), 9, to=3))
+        answers.append(side.ask(over.produce(topic, over.records(1)), 9, to=3))
         for sequence in (0, 1, 3):
-            seen.append(side.ask(opened.produce(topic, opened.records(sequence)), 9, to=3))
-        seen.append(side.ask(opened.produce(topic, opened.records(2)), 9, to=2))
+            answers.append(side.ask(opened.produce(topic, opened.records(sequence)), 9, to=3))
+        answers.append(side.ask(opened.produce(topic, opened.records(2)), 9, to=2))
         end(side, opened, commit=True)
-        seen += [_producers(side, topic, to=3), _bounds(side, topic, to=3)]
-        return [*seen, _log(side, topic, 0, to=3)]
+        answers += [_producers(side, topic, to=3), _bounds(side, topic, to=3)]
+        return [*answers, _log(side, topic, 0, to=3)]
 
-    pair.same(ask)
+    pair.assert_same(ask)
 
 
 @pytest.mark.parametrize("again", [False, True], ids=["for good", "and made again"])
-def test_a_topic_that_is_deleted(pair: Pair, again: bool) -> None:
-    """The others in the transaction are not held up."""
+def test_deleted_topic_does_not_block_its_transaction(pair: Pair, again: bool) -> None:
+    """The transaction completes on its other partitions."""
     gone, stays, name = pair.name("gone"), pair.name("stays"), pair.name("both")
 
     def ask(side: Side) -> list[Any]:
@@ -114,41 +122,45 @@ def test_a_topic_that_is_deleted(pair: Pair, again: bool) -> None:
         for topic in (gone, stays):
             side.get(txn.produce(topic, txn.records(0)), 9)
         request = DeleteTopicsRequest(topic_names=[gone], timeout_ms=10_000)
-        seen = [side.ask(request, 5, to=side.controller())]
-        side.until(lambda: is_gone(side, gone))
+        answers = [side.ask(request, 5, to=side.controller())]
+        side.until(lambda: is_deleted(side, gone))
         if again:
             side.create(gone, [(1,)])
-            seen.append(side.ask(txn.produce(gone, txn.records(1)), 9))
-        seen += [_known(side, txn, to=txn.at), side.ask(txn.add((gone, 0)), 3, to=txn.at)]
-        seen.append(side.ask(txn.end(commit=True), 3, to=txn.at))
-        settled(side, txn)
-        seen += [_known(side, txn, to=txn.at), _log(side, stays, 0, to=1)]
-        return [*seen, _log(side, gone, 0, to=1)] if again else seen
+            answers.append(side.ask(txn.produce(gone, txn.records(1)), 9))
+        answers += [_state(side, txn, to=txn.at), side.ask(txn.add((gone, 0)), 3, to=txn.at)]
+        answers.append(side.ask(txn.end(commit=True), 3, to=txn.at))
+        wait_until_settled(side, txn)
+        answers += [_state(side, txn, to=txn.at), _log(side, stays, 0, to=1)]
+        return [*answers, _log(side, gone, 0, to=1)] if again else answers
 
-    pair.same(ask)
+    pair.assert_same(ask)
 
 
 @pytest.mark.parametrize("moves", [False, True], ids=["waited for", "waited for by the next"])
-def test_a_partition_that_is_away(pair: Pair, moves: bool) -> None:
-    """The end is decided, and carried out when the partition is back: till then nothing else."""
+def test_unavailable_partition_delays_the_end_of_a_transaction(pair: Pair, moves: bool) -> None:
+    """The end is decided, and completes when the partition is available again."""
     topic, name = pair.name("away"), pair.name("waits")
 
     def ask(side: Side) -> list[Any]:
-        with _waiting_for(side, topic, name, moves=moves) as txn:
-            seen = [side.ask(txn.end(commit=commit), 3, to=txn.at) for commit in (True, False)]
-            seen.append(_known(side, txn, to=txn.at))
-            seen.append(side.ask(init_request(name), 4, to=txn.at)["error_code"])
-            seen.append(side.ask(txn.add((topic, 1)), 3, to=txn.at))
-            seen.append(side.ask(txn.add_offsets("a group"), 3, to=txn.at))
-        settled(side, txn)
-        seen += [_known(side, txn, to=txn.at), begin(side, name).epoch]
-        return [*seen, _log(side, topic, 0, to=_leader(side, topic, 0)), _log(side, topic, 1, to=1)]
+        with _unavailable_partition(side, topic, name, moves=moves) as txn:
+            answers = [side.ask(txn.end(commit=commit), 3, to=txn.at) for commit in (True, False)]
+            answers.append(_state(side, txn, to=txn.at))
+            answers.append(side.ask(init_request(name), 4, to=txn.at)["error_code"])
+            answers.append(side.ask(txn.add((topic, 1)), 3, to=txn.at))
+            answers.append(side.ask(txn.add_offsets("a group"), 3, to=txn.at))
+        wait_until_settled(side, txn)
+        answers += [_state(side, txn, to=txn.at), begin(side, name).epoch]
+        return [
+            *answers,
+            _log(side, topic, 0, to=_leader(side, topic, 0)),
+            _log(side, topic, 1, to=1),
+        ]
 
-    pair.same(ask)
+    pair.assert_same(ask)
 
 
 @contextmanager
-def _waiting_for(side: Side, topic: str, name: str, *, moves: bool) -> Iterator[Txn]:
+def _unavailable_partition(side: Side, topic: str, name: str, *, moves: bool) -> Iterator[Txn]:
     """A commit that was begun while the one replica of one of its partitions is down."""
     txn = begin(side, name)
     away = 3 if txn.at != 3 else 2
@@ -158,11 +170,11 @@ def _waiting_for(side: Side, topic: str, name: str, *, moves: bool) -> Iterator[
     add(side, txn, (topic, 0), (topic, 1))
     for partition, to in ((0, away), (1, 1)):
         side.get(txn.produce(topic, txn.records(0), partition=partition), 9, to=to)
-    with side.without(away):
+    with side.without_brokers(away):
         side.until(lambda: _leader(side, topic, 0) == -1)
         assert side.ask(txn.end(commit=True), 3, to=txn.at)["error_code"] == "NONE"
         side.until(lambda: len(_log(side, topic, 1, to=1)) == 2)
-        yield _coordinated_elsewhere(side, txn) if moves else txn
+        yield _move_coordinator(side, txn) if moves else txn
 
 
 def _leader(side: Side, topic: str, index: int) -> int:
@@ -174,14 +186,14 @@ def _place(side: Side, txn: Txn) -> tuple[str, int]:
     return STATE, partition_for(txn.name, len(partitions(side, STATE)["partitions"]))
 
 
-def _coordinated_elsewhere(side: Side, txn: Txn) -> Txn:
-    then = txn.other(at=led_elsewhere(side, *_place(side, txn)))
+def _move_coordinator(side: Side, txn: Txn) -> Txn:
+    then = txn.other(at=next_leader(side, *_place(side, txn)))
     side.until(lambda: coordinator(side, txn.name) == then.at)
-    side.until(lambda: _known(side, then, to=then.at)["error_code"] == "NONE")
+    side.until(lambda: _state(side, then, to=then.at)["error_code"] == "NONE")
     return then
 
 
-def _known(side: Side, txn: Txn, *, to: int) -> Any:
+def _state(side: Side, txn: Txn, *, to: int) -> Any:
     request = DescribeTransactionsRequest(transactional_ids=[txn.name])
     (answer,) = side.ask(request, 0, to=to)["transaction_states"]
     began = answer.pop("transaction_start_time_ms")

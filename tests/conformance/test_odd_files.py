@@ -88,7 +88,9 @@ def odd_openers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[OddO
 
 
 @pytest.mark.parametrize("clean", [True, False], ids=["clean", "unclean"])
-def test_odd_files(odd_openers: tuple[OddOpener, OddOpener], clean: bool) -> None:
+def test_logs_with_odd_files_are_served_completely(
+    odd_openers: tuple[OddOpener, OddOpener], clean: bool
+) -> None:
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(lambda one: one.open(clean=clean), odd_openers))
     ours, theirs = odd_openers

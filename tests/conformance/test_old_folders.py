@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.broker.log.old_folders import OldLog, draw
-from tests.conformance.old_logs import OldLogReader, unlike
+from tests.conformance.old_logs import OldLogReader, differences
 from tests.conformance.pair import LASTING
 from tests.conformance.side import Side
 from urteil.harness.cluster import Cluster
@@ -80,7 +80,7 @@ def openers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Opener, 
 @pytest.mark.parametrize(
     "first_seed", [0, pytest.param(100_000, marks=pytest.mark.thorough)], ids=["few", "more"]
 )
-def test_folders_of_other_releases(
+def test_folders_of_other_releases_are_served_alike(
     openers: tuple[Opener, Opener], first_seed: int, clean: bool
 ) -> None:
     count = FOLDERS * 5 if first_seed else FOLDERS
@@ -109,7 +109,7 @@ def _differences(
         return
     if theirs != log.rows or ours != log.rows:
         yield f"{len(ours)} and {len(theirs)} of {len(log.rows)} records"
-    yield from unlike(*readers, number, log)
+    yield from differences(*readers, number, log)
 
 
 def _may_be_a_power_cut(log: OldLog) -> bool:

@@ -1,4 +1,4 @@
-"""Messages of magic 0 and 1: what old producers send, and what old consumers are given."""
+"""Messages of magic 0 and 1 from old producers and to old consumers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def entry(
     return struct.pack(">qi", offset, len(whole)) + whole
 
 
-def wrapped(
+def compressed_message(
     magic: int, codec: int, values: Sequence[bytes], *, first: int = 0, **more: Any
 ) -> bytes:
     """A compressed message with messages in it, whose offsets count from `first`."""
@@ -51,7 +51,7 @@ def wrapped(
     return entry(magic, first + len(values) - 1, value, attributes=codec, **more)
 
 
-def sent(side: Side, version: int, topic: str, records: bytes) -> Any:
+def produce_answer(side: Side, version: int, topic: str, records: bytes) -> Any:
     answer = send(side, version, topic, records)
     del answer["error_message"]
     return answer
@@ -60,26 +60,30 @@ def sent(side: Side, version: int, topic: str, records: bytes) -> Any:
 @pytest.fixture(scope="module")
 def topic(pair: Pair) -> str:
     name = pair.name("old-formats")
-    pair.both(lambda side: side.create(name))
+    pair.run_on_both(lambda side: side.create(name))
     return name
 
 
 @pytest.mark.parametrize("codec", OLD_CODECS)
 @pytest.mark.parametrize("magic", [0, 1])
-def test_compressed_messages(pair: Pair, topic: str, magic: int, codec: int) -> None:
-    """Offsets inside them may count from anywhere: they are written anew."""
+def test_compressed_messages_of_old_formats_are_stored_alike(
+    pair: Pair, topic: str, magic: int, codec: int
+) -> None:
+    """Inner offsets may start anywhere: the leader rewrites them."""
     for first in (0, 7):
-        records = wrapped(magic, codec, [b"a" * 30, b"b"], first=first)
+        records = compressed_message(magic, codec, [b"a" * 30, b"b"], first=first)
         for version in (0, 2):
-            answer = pair.same(lambda side, v=version, r=records: sent(side, v, topic, r))  # type: ignore[misc]
+            answer = pair.assert_same(
+                lambda side, v=version, r=records: produce_answer(side, v, topic, r)
+            )  # type: ignore[misc]
     end = answer["base_offset"]
-    pair.same(lambda side: kept(side, topic, end))
+    pair.assert_same(lambda side: kept(side, topic, end))
 
 
 WRONG = {
-    "two compressed": wrapped(1, 1, [b"a"]) + wrapped(1, 1, [b"b"]),
-    "compressed and not": wrapped(1, 1, [b"a"]) + message(1, 1, b"b"),
-    "not and compressed": message(1, 0, b"a") + wrapped(1, 1, [b"b"], first=1),
+    "two compressed": compressed_message(1, 1, [b"a"]) + compressed_message(1, 1, [b"b"]),
+    "compressed and not": compressed_message(1, 1, [b"a"]) + message(1, 1, b"b"),
+    "not and compressed": message(1, 0, b"a") + compressed_message(1, 1, [b"b"], first=1),
     "two formats": message(0, 0, b"a") + message(1, 1, b"b"),
     "old and new": message(1, 0, b"a") + batch([b"b"]),
     "new and old": batch([b"a"]) + message(1, 0, b"b"),
@@ -96,13 +100,13 @@ WRONG = {
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_odd_messages(pair: Pair, topic: str, what: str) -> None:
+def test_malformed_old_messages_are_answered_alike(pair: Pair, topic: str, what: str) -> None:
     for version in (0, 2):
-        pair.same(lambda side, v=version: sent(side, v, topic, WRONG[what]))  # type: ignore[misc]
+        pair.assert_same(lambda side, v=version: produce_answer(side, v, topic, WRONG[what]))  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("magic", [0, 1])
-def test_topics_that_demand_more(pair: Pair, magic: int) -> None:
+def test_topic_requirements_apply_to_old_messages(pair: Pair, magic: int) -> None:
     """Keys, times and codecs as for new messages; messages of magic 0 have no time."""
     for configs in (
         {"cleanup.policy": "compact"},
@@ -113,15 +117,15 @@ def test_topics_that_demand_more(pair: Pair, magic: int) -> None:
         {"max.message.bytes": "60"},
     ):
         name = pair.name("demanding")
-        pair.both(lambda side, c=configs, n=name: side.create(n, configs=c))  # type: ignore[misc]
+        pair.run_on_both(lambda side, c=configs, n=name: side.create(n, configs=c))  # type: ignore[misc]
         old = NOW_MS - 86_400_000
         for records in (
             entry(magic, 0, b"a", key=b"k") + entry(magic, 1, b"b"),
             entry(magic, 0, b"a", key=b"k", at_ms=old),
-            wrapped(magic, 1, [b"a", b"b"], key=b"k"),
+            compressed_message(magic, 1, [b"a", b"b"], key=b"k"),
         ):
-            pair.same(lambda side, r=records, n=name: sent(side, 2, n, r))  # type: ignore[misc]
-        pair.same(lambda side, n=name: kept(side, n))  # type: ignore[misc]
+            pair.assert_same(lambda side, r=records, n=name: produce_answer(side, 2, n, r))  # type: ignore[misc]
+        pair.assert_same(lambda side, n=name: kept(side, n))  # type: ignore[misc]
 
 
 # -- reading ------------------------------------------------------------------------------------
@@ -129,51 +133,55 @@ def test_topics_that_demand_more(pair: Pair, magic: int) -> None:
 
 @pytest.mark.parametrize("codec", [Compression.NONE, *OLD_CODECS])
 @pytest.mark.parametrize("version", [0, 2, 3])
-def test_old_readers(pair: Pair, version: int, codec: int) -> None:
+def test_old_readers_get_down_converted_batches(pair: Pair, version: int, codec: int) -> None:
     """Three batches, from within them too: compressed ones come whole."""
     name = pair.name("old-readers")
-    pair.both(lambda side: side.create(name))
+    pair.run_on_both(lambda side: side.create(name))
     for n in range(3):
         data = batch([b"%d-%d" % (n, m) * 9 for m in range(3)], compression=codec)
-        pair.same(lambda side, d=data: sent(side, 9, name, d))  # type: ignore[misc]
+        pair.assert_same(lambda side, d=data: produce_answer(side, 9, name, d))  # type: ignore[misc]
     for offset in (0, 1, 5, 8, 9):
-        pair.same(lambda side, o=offset: fetch(side, version, name, [{"fetch_offset": o}]))  # type: ignore[misc]
+        pair.assert_same(lambda side, o=offset: fetch(side, version, name, [{"fetch_offset": o}]))  # type: ignore[misc]
     if codec == Compression.NONE:
         for limit in (150, 300, 450):
-            pair.same(
+            pair.assert_same(
                 lambda side, n=limit: fetch(side, version, name, [{"partition_max_bytes": n}])  # type: ignore[misc]
             )
 
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3])
-def test_old_readers_of_the_broker_s_time(pair: Pair, version: int) -> None:
+def test_old_readers_get_log_append_times(pair: Pair, version: int) -> None:
     name = pair.name("stamped-old")
-    pair.both(lambda side: side.create(name, configs={"message.timestamp.type": "LogAppendTime"}))
-    pair.both(lambda side: sent(side, 9, name, batch([b"a", b"b"])))
+    pair.run_on_both(
+        lambda side: side.create(name, configs={"message.timestamp.type": "LogAppendTime"})
+    )
+    pair.run_on_both(lambda side: produce_answer(side, 9, name, batch([b"a", b"b"])))
 
     def question(side: Side) -> Any:
         (one,) = fetch(side, version, name, [{}])["responses"][0]["partitions"]
         return [(r[0], r[1] > 0, r[2:]) for r in one["records"][:-1]]
 
-    pair.same(question)
+    pair.assert_same(question)
 
 
 @pytest.mark.parametrize("version", [0, 2, 3, 4])
-def test_down_conversion_may_be_off(pair: Pair, version: int) -> None:
+def test_disabled_down_conversion_is_answered_alike(pair: Pair, version: int) -> None:
     name = pair.name("no-conversion")
-    pair.both(lambda side: side.create(name, configs={"message.downconversion.enable": "false"}))
-    pair.both(lambda side: sent(side, 9, name, batch([b"a"])))
+    pair.run_on_both(
+        lambda side: side.create(name, configs={"message.downconversion.enable": "false"})
+    )
+    pair.run_on_both(lambda side: produce_answer(side, 9, name, batch([b"a"])))
     for offset in (0, 1, 5):
-        pair.same(lambda side, o=offset: fetch(side, version, name, [{"fetch_offset": o}]))  # type: ignore[misc]
+        pair.assert_same(lambda side, o=offset: fetch(side, version, name, [{"fetch_offset": o}]))  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("version", [0, 3])
-def test_old_readers_before_zstd(pair: Pair, version: int) -> None:
-    """A batch that they cannot be given: an error if it is the first, else the answer's end."""
+def test_zstd_batch_ends_the_answer_of_an_old_reader(pair: Pair, version: int) -> None:
+    """A zstd batch is an error as the first one, else the answer ends before it."""
     name = pair.name("zstd-old")
-    pair.both(lambda side: side.create(name))
+    pair.run_on_both(lambda side: side.create(name))
     for codec in (0, Compression.ZSTD, 0):
         data = batch([b"a" * 50], compression=codec)
-        pair.same(lambda side, d=data: sent(side, 9, name, d))  # type: ignore[misc]
+        pair.assert_same(lambda side, d=data: produce_answer(side, 9, name, d))  # type: ignore[misc]
     for offset in (0, 1, 2):
-        pair.same(lambda side, o=offset: fetch(side, version, name, [{"fetch_offset": o}]))  # type: ignore[misc]
+        pair.assert_same(lambda side, o=offset: fetch(side, version, name, [{"fetch_offset": o}]))  # type: ignore[misc]

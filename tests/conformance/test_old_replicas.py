@@ -18,7 +18,7 @@ import pytest
 
 from tests.broker.log.old_folders import OldLog, Row, draw
 from tests.conformance.conftest import Pair
-from tests.conformance.old_logs import EARLIEST, OldLogReader, unlike
+from tests.conformance.old_logs import EARLIEST, OldLogReader, differences
 from tests.conformance.side import Side
 from tests.conformance.test_partitions import alter, elect, partitions
 from urteil.chaos.controls import Controls
@@ -56,7 +56,7 @@ class OldTopic:
         return {f"{self.name} {n}": log.rows[-1].offset + 1 for n, log in enumerate(self.logs)}
 
 
-def whole(*magics: int, segments: int = 1, take: int = 1) -> list[OldLog]:
+def undamaged_logs(*magics: int, segments: int = 1, take: int = 1) -> list[OldLog]:
     """The first logs without damage that hold just these formats, in that many segments."""
     drawn = (draw(seed, clean=True) for seed in itertools.count(1000))
     fitting = (
@@ -71,7 +71,7 @@ def whole(*magics: int, segments: int = 1, take: int = 1) -> list[OldLog]:
 
 
 @contextmanager
-def stopped(side: Side, *brokers: int) -> Iterator[Controls]:
+def stopped_brokers(side: Side, *brokers: int) -> Iterator[Controls]:
     """These brokers are stopped one after the other, and start again in the end."""
     assert side.controls is not None, "clusters that URTEIL_CONFORMANCE names are not stopped"
     side.close()
@@ -96,7 +96,7 @@ def add_rows(path: Path, added: Mapping[str, int]) -> None:
 def start_over(side: Side, topics: Sequence[OldTopic]) -> None:
     for topic in topics:
         side.create(topic.name, ((1, 2),) * len(topic.logs), topic.configs)
-    with stopped(side, 1, 2) as controls:
+    with stopped_brokers(side, 1, 2) as controls:
         for node in ("b1", "b2"):
             with controls.disks.open_log_directories(node) as (data,):
                 for topic in topics:
@@ -124,12 +124,12 @@ def move(side: Side, topic: OldTopic, replicas: Sequence[int]) -> None:
     side.until(led, deadline_s=DEADLINE_S)
 
 
-def both(pair: Pair, do: Callable[[Side], None]) -> None:
+def run_on_both(pair: Pair, do: Callable[[Side], None]) -> None:
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(do, (pair.ours, pair.theirs)))
 
 
-def begin(side: Side, topic: OldTopic, leader: int, offsets: Sequence[int]) -> bool:
+def begin_at(side: Side, topic: OldTopic, leader: int, offsets: Sequence[int]) -> bool:
     """Whether the partitions begin there."""
     reader = OldLogReader(side, topic.name, leader)
     return all(reader.offset(n, EARLIEST)[0] == offset for n, offset in enumerate(offsets))
@@ -144,7 +144,7 @@ def same_records(pair: Pair, topic: OldTopic, leader: int, followers: Sequence[i
             for broker in followers:
                 follower = OldLogReader(one.side, topic.name, broker)
                 assert follower.rows(number, log, one) == log.rows, (one.side.name, log.what)
-        assert not list(unlike(*readers, number, log)), log.what
+        assert not list(differences(*readers, number, log)), log.what
 
 
 def is_compacted(rows: Sequence[Row], log: OldLog) -> bool:
@@ -153,7 +153,7 @@ def is_compacted(rows: Sequence[Row], log: OldLog) -> bool:
     return None not in keys and len(keys) == len(set(keys))
 
 
-def compacted(side: Side, topic: OldTopic, number: int, broker: int) -> list[Row]:
+def compacted_rows(side: Side, topic: OldTopic, number: int, broker: int) -> list[Row]:
     """What this replica holds once its closed segments were cleaned; broker 2 leads."""
     leader, replica = (OldLogReader(side, topic.name, to) for to in (2, broker))
     log, found = topic.logs[number], []
@@ -166,12 +166,27 @@ def compacted(side: Side, topic: OldTopic, number: int, broker: int) -> list[Row
     return found
 
 
-def made(pair: Pair) -> list[OldTopic]:
-    kept = [*whole(0), *whole(1), *whole(0, 1), *whole(1, 2), *whole(0, 2), *whole(0, 1, 2)]
-    compacted = [*whole(0, segments=3), *whole(1, segments=3), *whole(0, 1, 2, segments=3)]
-    of_time = [*whole(0, segments=3, take=2), *whole(1, segments=3)]
+def create_topics(pair: Pair) -> list[OldTopic]:
+    kept = [
+        *undamaged_logs(0),
+        *undamaged_logs(1),
+        *undamaged_logs(0, 1),
+        *undamaged_logs(1, 2),
+        *undamaged_logs(0, 2),
+        *undamaged_logs(0, 1, 2),
+    ]
+    compacted = [
+        *undamaged_logs(0, segments=3),
+        *undamaged_logs(1, segments=3),
+        *undamaged_logs(0, 1, 2, segments=3),
+    ]
+    of_time = [*undamaged_logs(0, segments=3, take=2), *undamaged_logs(1, segments=3)]
     aged = [[f"{base:020d}.log" for base in of_time[0].bases[:2]], [], []]
-    of_size = [*whole(0, segments=3), *whole(1, segments=3), *whole(0, 1, segments=3)]
+    of_size = [
+        *undamaged_logs(0, segments=3),
+        *undamaged_logs(1, segments=3),
+        *undamaged_logs(0, 1, segments=3),
+    ]
     return [
         OldTopic(pair.name("old-kept"), kept, FOREVER),
         OldTopic(pair.name("old-compacted"), compacted, FOREVER | COMPACT),
@@ -186,15 +201,15 @@ pytestmark = pytest.mark.thorough
 @pytest.fixture(scope="module")
 def topics(pair: Pair) -> list[OldTopic]:
     """Found by brokers 1 and 2 of both at their start; broker 2 leads."""
-    found = made(pair)
-    both(pair, lambda side: start_over(side, found))
+    found = create_topics(pair)
+    run_on_both(pair, lambda side: start_over(side, found))
     return found
 
 
 def test_new_replica_serves_old_logs_as_its_leader_does(pair: Pair, topics: list[OldTopic]) -> None:
     kept = topics[0]
     same_records(pair, kept, 2, [1])
-    both(pair, lambda side: move(side, kept, [3, 1, 2]))
+    run_on_both(pair, lambda side: move(side, kept, [3, 1, 2]))
     same_records(pair, kept, 3, [1, 2])
 
 
@@ -202,7 +217,7 @@ def test_old_logs_are_compacted_alike_on_every_replica(pair: Pair, topics: list[
     topic = topics[1]
     for number, log in enumerate(topic.logs):
         first, *others = [
-            compacted(side, topic, number, broker)
+            compacted_rows(side, topic, number, broker)
             for side in (pair.ours, pair.theirs)
             for broker in (1, 2)
         ]
@@ -223,10 +238,10 @@ def test_old_segments_expire_by_time_and_size(pair: Pair, topics: list[OldTopic]
     def shorten(side: Side) -> None:
         for topic in (of_time, of_size):
             expected = left[topic.name]
-            side.until(lambda t=topic, e=expected: begin(side, t, 2, e), deadline_s=DEADLINE_S)
+            side.until(lambda t=topic, e=expected: begin_at(side, t, 2, e), deadline_s=DEADLINE_S)
 
-    both(pair, shorten)
+    run_on_both(pair, shorten)
     for topic in (of_time, of_size):
-        both(pair, lambda side, topic=topic: move(side, topic, [1, 2]))
+        run_on_both(pair, lambda side, topic=topic: move(side, topic, [1, 2]))
         for side in (pair.ours, pair.theirs):
-            assert begin(side, topic, 1, left[topic.name])
+            assert begin_at(side, topic, 1, left[topic.name])

@@ -25,12 +25,12 @@ PREFERRED, UNCLEAN = 0, 1
 Slot = tuple[str, int]
 
 
-def other(side: Side) -> int:
+def other_broker(side: Side) -> int:
     """A broker that is not the controller."""
     return side.controller() % 3 + 1
 
 
-def grown(name: str, count: int, *replicas: Sequence[int]) -> Any:
+def grow_request(name: str, count: int, *replicas: Sequence[int]) -> Any:
     assignments = [Replicas(broker_ids=list(ids)) for ids in replicas]
     return Grown(name=name, count=count, assignments=assignments or None)
 
@@ -66,34 +66,36 @@ def partitions(side: Side, topic: str, *, to: int | None = None) -> Any:
 
 
 @pytest.mark.parametrize("replicas", [[(1, 2, 3), (2, 2, 3)], [(1,), (2, 3, 1)], [(1, 2, 3), ()]])
-def test_the_same_words_about_replicas(pair: Pair, replicas: Sequence[Sequence[int]]) -> None:
+def test_wrong_replicas_are_rejected_in_the_same_words(
+    pair: Pair, replicas: Sequence[Sequence[int]]
+) -> None:
     topic = pair.name("worded")
-    pair.both(lambda side: side.create(topic))
+    pair.run_on_both(lambda side: side.create(topic))
 
     def ask(side: Side) -> Any:
         count = len(partitions(side, topic)["partitions"]) + len(replicas)
-        answer = grow(side, [grown(topic, count, *replicas)], 3)
+        answer = grow(side, [grow_request(topic, count, *replicas)], 3)
         return [str(one["error_message"]) for one in answer["results"]]
 
-    assert "partition" in pair.same(ask)[0]
+    assert "partition" in pair.assert_same(ask)[0]
 
 
 @pytest.mark.parametrize("version", [0, 3])
-def test_partitions_are_added(pair: Pair, version: int) -> None:
+def test_added_partitions_get_the_same_replicas(pair: Pair, version: int) -> None:
     """Counts go on from the leader of partition 0, so that even the replicas are the same."""
     first, second = pair.name("grown"), pair.name("grown")
-    pair.both(lambda side: side.create(first, [(2, 3), (3, 1)]))
-    pair.both(lambda side: side.create(second, [(3, 1, 2)]))
+    pair.run_on_both(lambda side: side.create(first, [(2, 3), (3, 1)]))
+    pair.run_on_both(lambda side: side.create(second, [(3, 1, 2)]))
 
     def grow_both(side: Side) -> Any:
-        topics = [grown(first, 9), grown(second, 3, (1, 2, 3), (2, 3, 1))]
+        topics = [grow_request(first, 9), grow_request(second, 3, (1, 2, 3), (2, 3, 1))]
         return grow(side, topics, version)
 
-    pair.same(lambda side: grow(side, [grown(first, 4)], version, validate_only=True))
-    pair.same(grow_both)
-    pair.same(grow_both)
-    pair.same(lambda side: partitions(side, first))
-    pair.same(lambda side: partitions(side, second))
+    pair.assert_same(lambda side: grow(side, [grow_request(first, 4)], version, validate_only=True))
+    pair.assert_same(grow_both)
+    pair.assert_same(grow_both)
+    pair.assert_same(lambda side: partitions(side, first))
+    pair.assert_same(lambda side: partitions(side, second))
 
 
 REFUSED: Mapping[str, Sequence[tuple[int, Sequence[Sequence[int]]]]] = {
@@ -117,28 +119,35 @@ REFUSED: Mapping[str, Sequence[tuple[int, Sequence[Sequence[int]]]]] = {
 
 
 @pytest.mark.parametrize("version", [0, 3])
-def test_partitions_are_refused(pair: Pair, version: int) -> None:
+def test_wrong_partition_counts_are_rejected_alike(pair: Pair, version: int) -> None:
     name = pair.name("refused")
-    pair.both(lambda side: side.create(name, [(1, 2), (2, 3)]))
+    pair.run_on_both(lambda side: side.create(name, [(1, 2), (2, 3)]))
 
     def ask(side: Side) -> Any:
         answers: dict[str, Any] = {
-            about: grow(side, [grown(name, count, *replicas) for count, replicas in asked], version)
+            about: grow(
+                side, [grow_request(name, count, *replicas) for count, replicas in asked], version
+            )
             for about, asked in REFUSED.items()
         }
         answers["unknown topic"] = grow(
-            side, [grown("never-there", 3), grown(name, 3)], version, validate_only=True
+            side,
+            [grow_request("never-there", 3), grow_request(name, 3)],
+            version,
+            validate_only=True,
         )
-        answers["bad name"] = grow(side, [grown("a b", 3)], version)
-        answers["no name"] = grow(side, [grown("", 3)], version)
+        answers["bad name"] = grow(side, [grow_request("a b", 3)], version)
+        answers["no name"] = grow(side, [grow_request("", 3)], version)
         answers["nothing"] = grow(side, [], version)
-        answers["elsewhere"] = grow(side, [grown(name, 3)], version, to=other(side))
-        answers["no time"] = grow(side, [grown(name, 3)], version, timeout_ms=0)
-        answers["no time for nothing"] = grow(side, [grown(name, 2)], version, timeout_ms=-1)
+        answers["elsewhere"] = grow(side, [grow_request(name, 3)], version, to=other_broker(side))
+        answers["no time"] = grow(side, [grow_request(name, 3)], version, timeout_ms=0)
+        answers["no time for nothing"] = grow(side, [grow_request(name, 2)], version, timeout_ms=-1)
         return answers
 
-    pair.same(ask)
-    pair.both(lambda side: side.until(lambda: len(partitions(side, name)["partitions"]) == 3))
+    pair.assert_same(ask)
+    pair.run_on_both(
+        lambda side: side.until(lambda: len(partitions(side, name)["partitions"]) == 3)
+    )
 
 
 def elect(
@@ -190,7 +199,9 @@ def alter(side: Side, asked: Mapping[Slot, Sequence[int] | None], *, to: int | N
     return answer
 
 
-def listed(side: Side, asked: Mapping[str, Sequence[int]] | None, *, to: int | None = None) -> Any:
+def list_reassignments(
+    side: Side, asked: Mapping[str, Sequence[int]] | None, *, to: int | None = None
+) -> Any:
     request = ListPartitionReassignmentsRequest(
         timeout_ms=10_000,
         topics=None
@@ -214,54 +225,56 @@ def replicas_are(side: Side, topic: str, *wanted: Sequence[int]) -> bool:
 
 
 @pytest.mark.parametrize("version", [0, 2])
-def test_preferred_leaders_are_elected(pair: Pair, version: int) -> None:
+def test_preferred_elections_are_answered_alike(pair: Pair, version: int) -> None:
     name = pair.name("elected")
-    pair.both(lambda side: side.create(name, [(1, 2, 3), (2, 3, 1), (3, 1, 2)]))
+    pair.run_on_both(lambda side: side.create(name, [(1, 2, 3), (2, 3, 1), (3, 1, 2)]))
     turned = {(name, 0): (2, 3, 1), (name, 1): (3, 1, 2), (name, 2): (3, 2, 1)}
-    pair.same(lambda side: alter(side, turned))
-    pair.both(
+    pair.assert_same(lambda side: alter(side, turned))
+    pair.run_on_both(
         lambda side: side.until(lambda: replicas_are(side, name, (2, 3, 1), (3, 1, 2), (3, 2, 1)))
     )
-    pair.same(lambda side: partitions(side, name))
-    pair.same(lambda side: elect(side, {name: [0, 2, 7], "never-there": [0]}, version))
-    pair.same(lambda side: partitions(side, name))
-    pair.same(lambda side: elect(side, None, version, only=name))
-    pair.same(lambda side: partitions(side, name))
-    pair.same(lambda side: elect(side, None, version, only=name))
+    pair.assert_same(lambda side: partitions(side, name))
+    pair.assert_same(lambda side: elect(side, {name: [0, 2, 7], "never-there": [0]}, version))
+    pair.assert_same(lambda side: partitions(side, name))
+    pair.assert_same(lambda side: elect(side, None, version, only=name))
+    pair.assert_same(lambda side: partitions(side, name))
+    pair.assert_same(lambda side: elect(side, None, version, only=name))
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_elections_that_are_not_held(pair: Pair, version: int) -> None:
+def test_impossible_elections_are_answered_alike(pair: Pair, version: int) -> None:
     name = pair.name("unelected")
-    pair.both(lambda side: side.create(name, [(1, 2, 3)]))
-    pair.same(lambda side: elect(side, {name: [0, 1]}, version, UNCLEAN))
-    pair.same(lambda side: elect(side, {name: [0, 0]}, version, UNCLEAN))
-    pair.same(lambda side: elect(side, {}, version, UNCLEAN))
-    pair.same(lambda side: elect(side, {name: [0]}, version, 7))
-    pair.same(lambda side: elect(side, {name: [0]}, version, -1))
-    pair.same(lambda side: elect(side, {name: [0]}, version, to=other(side)))
-    pair.same(lambda side: elect(side, None, version, UNCLEAN, to=other(side), only=name))
+    pair.run_on_both(lambda side: side.create(name, [(1, 2, 3)]))
+    pair.assert_same(lambda side: elect(side, {name: [0, 1]}, version, UNCLEAN))
+    pair.assert_same(lambda side: elect(side, {name: [0, 0]}, version, UNCLEAN))
+    pair.assert_same(lambda side: elect(side, {}, version, UNCLEAN))
+    pair.assert_same(lambda side: elect(side, {name: [0]}, version, 7))
+    pair.assert_same(lambda side: elect(side, {name: [0]}, version, -1))
+    pair.assert_same(lambda side: elect(side, {name: [0]}, version, to=other_broker(side)))
+    pair.assert_same(
+        lambda side: elect(side, None, version, UNCLEAN, to=other_broker(side), only=name)
+    )
 
 
-def test_replicas_change(pair: Pair) -> None:
+def test_reassignments_are_answered_alike(pair: Pair) -> None:
     """More, fewer, others: every answer, and the epochs that clients can see."""
     name = pair.name("moved")
-    pair.both(lambda side: side.create(name, [(1, 2)]))
+    pair.run_on_both(lambda side: side.create(name, [(1, 2)]))
     for target in ((3, 1), (1, 2, 3), (2,), (3,), (1, 2), (2, 1), (2, 1)):
 
         def become(side: Side, target: Sequence[int] = target) -> Any:
             answer = alter(side, {(name, 0): target})
             side.until(lambda: replicas_are(side, name, target))
-            side.until(lambda: listed(side, {name: [0]})["topics"] == [])
+            side.until(lambda: list_reassignments(side, {name: [0]})["topics"] == [])
             return answer
 
-        pair.same(become)
-        pair.same(lambda side: partitions(side, name))
+        pair.assert_same(become)
+        pair.assert_same(lambda side: partitions(side, name))
 
 
-def test_reassignments_that_are_refused(pair: Pair) -> None:
+def test_wrong_reassignments_are_rejected_alike(pair: Pair) -> None:
     name = pair.name("unmoved")
-    pair.both(lambda side: side.create(name, [(1, 2), (2, 3)]))
+    pair.run_on_both(lambda side: side.create(name, [(1, 2), (2, 3)]))
 
     def ask(side: Side) -> Any:
         return {
@@ -274,33 +287,33 @@ def test_reassignments_that_are_refused(pair: Pair) -> None:
             "unknown topic": alter(side, {("never-there", 0): (1,), ("a b", 0): (1,)}),
             "unknown topic and broker": alter(side, {("never-there", 0): (9,)}),
             "nothing": alter(side, {}),
-            "elsewhere": alter(side, {(name, 0): (2, 1)}, to=other(side)),
+            "elsewhere": alter(side, {(name, 0): (2, 1)}, to=other_broker(side)),
             "one wrong": alter(side, {(name, 0): (1, 1), (name, 1): (2, 3)}),
-            "nothing listed": listed(side, {name: [0, 1, 7], "never-there": [0]}),
-            "none listed": listed(side, {}),
-            "listed elsewhere": listed(side, None, to=other(side)),
+            "nothing listed": list_reassignments(side, {name: [0, 1, 7], "never-there": [0]}),
+            "none listed": list_reassignments(side, {}),
+            "listed elsewhere": list_reassignments(side, None, to=other_broker(side)),
         }
 
-    pair.same(ask)
+    pair.assert_same(ask)
 
 
-def test_reassignments_under_way(pair: Pair) -> None:
+def test_reassignments_under_way_are_listed_alike(pair: Pair) -> None:
     """To broker 9, which is nowhere: begun by the node of old tools, since the API refuses it."""
     name = pair.name("moving")
-    pair.both(lambda side: side.create(name, [(1, 2), (2, 3)]))
+    pair.run_on_both(lambda side: side.create(name, [(1, 2), (2, 3)]))
 
     def begin(side: Side) -> Any:
         asked = {"topic": name, "partition": 0, "replicas": [3, 9]}
         with side.znodes() as zk:
             data = json.dumps({"version": 1, "partitions": [asked]})
             zk.create("/admin/reassign_partitions", data.encode())
-        side.until(lambda: listed(side, {name: [0]})["topics"] != [])
+        side.until(lambda: list_reassignments(side, {name: [0]})["topics"] != [])
         side.until(lambda: partitions(side, name)["partitions"][0]["isr_nodes"] == [1, 2, 3])
         return {
-            "listed": listed(side, None),
-            "some listed": listed(side, {name: [0, 1, 7], "never-there": [0]}),
-            "told": partitions(side, name),
-            "grown": grow(side, [grown(name, 3)], 3),
+            "listed": list_reassignments(side, None),
+            "some listed": list_reassignments(side, {name: [0, 1, 7], "never-there": [0]}),
+            "partitions": partitions(side, name),
+            "grown": grow(side, [grow_request(name, 3)], 3),
         }
 
     def node(side: Side) -> str:
@@ -311,24 +324,24 @@ def test_reassignments_under_way(pair: Pair) -> None:
     def cancel(side: Side) -> Any:
         return {
             "to a dead broker": alter(side, {(name, 0): (2, 9)}),
-            "listed": listed(side, {name: [0]}),
+            "listed": list_reassignments(side, {name: [0]}),
             "node": node(side),
             "cancelled": alter(side, {(name, 0): None, (name, 1): None}),
             "node after it": node(side),
             "again": alter(side, {(name, 0): None}),
-            "none listed": listed(side, {name: [0]}),
+            "none listed": list_reassignments(side, {name: [0]}),
         }
 
     def replace(side: Side) -> Any:
         answer = alter(side, {(name, 0): (3, 1)})
         side.until(lambda: replicas_are(side, name, (3, 1), (2, 3)))
         # brokers hear of the end before the controller has done with it
-        side.until(lambda: listed(side, {name: [0]})["topics"] == [])
-        return answer, node(side), listed(side, {name: [0]}), partitions(side, name)
+        side.until(lambda: list_reassignments(side, {name: [0]})["topics"] == [])
+        return answer, node(side), list_reassignments(side, {name: [0]}), partitions(side, name)
 
-    pair.same(begin)
-    pair.same(cancel)
-    pair.both(lambda side: side.until(lambda: replicas_are(side, name, (1, 2), (2, 3))))
-    pair.same(lambda side: partitions(side, name))
-    pair.same(begin)
-    pair.same(replace)
+    pair.assert_same(begin)
+    pair.assert_same(cancel)
+    pair.run_on_both(lambda side: side.until(lambda: replicas_are(side, name, (1, 2), (2, 3))))
+    pair.assert_same(lambda side: partitions(side, name))
+    pair.assert_same(begin)
+    pair.assert_same(replace)

@@ -1,4 +1,4 @@
-"""What is remembered of producers by the next leader, and after a restart."""
+"""Producer states after an election and after a restart."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.conformance.conftest import Pair
-from tests.conformance.moves import led_elsewhere
+from tests.conformance.moves import next_leader
 from tests.conformance.questions.producer_ids import Step
 from tests.conformance.records import batch, produce
 from tests.conformance.side import Side
@@ -33,19 +33,19 @@ AFTER: dict[int, list[Step]] = {
 
 
 def lead_elsewhere(side: Side, topic: str) -> int:
-    return led_elsewhere(side, topic, 0)
+    return next_leader(side, topic, 0)
 
 
 def restart(side: Side, topic: str) -> int:
     assert side.controls is not None
     side.controls.stop("b2")
-    with side.without(2):  # nothing is left of it to be killed
+    with side.without_brokers(2):  # nothing is left of it to be killed
         pass
     return 2
 
 
 def kill(side: Side, topic: str) -> int:
-    with side.without(2):
+    with side.without_brokers(2):
         pass
     return 2
 
@@ -54,25 +54,29 @@ def kill(side: Side, topic: str) -> int:
     "happens",
     [lead_elsewhere, *(pytest.param(one, marks=pytest.mark.thorough) for one in (restart, kill))],
 )
-def test_sequences_go_on(pair: Pair, happens: Callable[[Side, str], int]) -> None:
+def test_producer_sequences_survive_an_election_or_restart(
+    pair: Pair, happens: Callable[[Side, str], int]
+) -> None:
     topic = pair.name("sequences")
 
     def ask(side: Side) -> list[Any]:
         side.create(topic, [(2, 3) if happens is lead_elsewhere else (2,)])
-        seen = _sent(side, topic, BEFORE, to=2)
+        answers = _send_steps(side, topic, BEFORE, to=2)
         leader = happens(side, topic)
         side.until(lambda: side.serves(topic, 0, leader))
-        seen.append(_known(side, topic, to=leader))
+        answers.append(_described_producers(side, topic, to=leader))
         later = AFTER | {71: [one for one in AFTER[71] if happens is not kill or one != OLDER]}
-        seen += _sent(side, topic, later, to=leader)
-        return [*seen, _known(side, topic, to=leader)]
+        answers += _send_steps(side, topic, later, to=leader)
+        return [*answers, _described_producers(side, topic, to=leader)]
 
-    told = pair.same(ask)
-    ids = [one["producer_id"] for one in told[11]["topics"][0]["partitions"][0]["active_producers"]]
+    answers = pair.assert_same(ask)
+    ids = [
+        one["producer_id"] for one in answers[11]["topics"][0]["partitions"][0]["active_producers"]
+    ]
     assert ids == list(BEFORE)
 
 
-def _sent(side: Side, topic: str, steps: dict[int, list[Step]], *, to: int) -> list[Any]:
+def _send_steps(side: Side, topic: str, steps: dict[int, list[Step]], *, to: int) -> list[Any]:
     return [
         side.ask(
             produce(
@@ -87,7 +91,7 @@ def _sent(side: Side, topic: str, steps: dict[int, list[Step]], *, to: int) -> l
     ]
 
 
-def _known(side: Side, topic: str, *, to: int) -> Any:
+def _described_producers(side: Side, topic: str, *, to: int) -> Any:
     kind = DescribeProducersRequest.TopicRequest
     request = DescribeProducersRequest(topics=[kind(name=topic, partition_indexes=[0])])
     answer = side.ask(request, 0, to=to)

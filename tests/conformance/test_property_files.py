@@ -17,7 +17,7 @@ from tests.conformance.property_files import (
     PropertyFile,
     every_setting,
     listeners,
-    related,
+    related_settings,
     texts,
     variables,
 )
@@ -57,7 +57,7 @@ def read_here(path: Path) -> Verdict:
     verdict = Verdict()
     try:
         verdict.raw = _encodable(load_properties(path))
-        verdict.values = _shown(load_config(load_properties(path)))
+        verdict.values = _display(load_config(load_properties(path)))
     except ConfigError as error:
         verdict.said = str(error)
     return verdict
@@ -73,7 +73,7 @@ def _plain(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _shown(config: BrokerConfig) -> dict[str, str]:
+def _display(config: BrokerConfig) -> dict[str, str]:
     values = {
         name: key.display(raw)
         for name, key in known_keys().items()
@@ -139,17 +139,17 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     logging.disable(logging.NOTSET)
 
 
-def generated(folder: Path, seed: int, count: int) -> list[PropertyFile]:
+def generated_files(folder: Path, seed: int, count: int) -> list[PropertyFile]:
     chance = random.Random(seed)
     return [
         *texts(chance, count),
         *listeners(chance, count),
-        *related(chance, count),
+        *related_settings(chance, count),
         *variables(chance, count, str(folder), folder.name),
     ]
 
 
-def test_every_setting_has_the_type_the_default_and_the_visibility_that_it_has_there() -> None:
+def test_every_setting_has_apache_kafkas_type_default_and_visibility() -> None:
     keys = {name: key for name, key in known_keys().items() if not name.startswith(OURS)}
     ours = {
         name: (
@@ -165,9 +165,9 @@ def test_every_setting_has_the_type_the_default_and_the_visibility_that_it_has_t
     assert ours == theirs
 
 
-def test_some_files_of_every_kind_are_read_alike(folder: Path) -> None:
+def test_sample_of_property_files_is_read_alike(folder: Path) -> None:
     some = islice(every_setting(), SMALL_SEED % 16, None, 16)
-    assert differences([*some, *generated(folder, SMALL_SEED, SMALL)], folder) == []
+    assert differences([*some, *generated_files(folder, SMALL_SEED, SMALL)], folder) == []
 
 
 @pytest.mark.thorough
@@ -179,5 +179,5 @@ def test_every_setting_is_read_alike(folder: Path) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(3))
-def test_thousands_of_generated_files_are_read_alike(folder: Path, seed: int) -> None:
-    assert differences(generated(folder, seed, 1000), folder) == []
+def test_generated_property_files_are_read_alike(folder: Path, seed: int) -> None:
+    assert differences(generated_files(folder, seed, 1000), folder) == []

@@ -83,15 +83,15 @@ def describe(*components: tuple[str, int, str | None], strict: bool = False) -> 
     )
 
 
-def quiet(answer: Any) -> Any:
+def sorted_entries(answer: Any) -> Any:
     """Entries, and what is in them, in an order of their own; the words of a refusal left out."""
     if isinstance(answer, dict):
-        made = {key: quiet(value) for key, value in answer.items()}
+        made = {key: sorted_entries(value) for key, value in answer.items()}
         for key in ("entries", "values", "entity"):
             if isinstance(made.get(key), list):
                 made[key] = sorted(made[key], key=str)
         return made
-    return [quiet(one) for one in answer] if isinstance(answer, list) else answer
+    return [sorted_entries(one) for one in answer] if isinstance(answer, list) else answer
 
 
 def nodes(one: Guarded) -> dict[str, Any]:
@@ -111,21 +111,21 @@ def nodes(one: Guarded) -> dict[str, Any]:
     return found
 
 
-def test_alter(guarded: GuardedPair) -> None:
+def test_quota_alterations_are_answered_alike(guarded: GuardedPair) -> None:
     for parts in ENTITIES.values():
         for changes in CHANGES.values():
             for version, validate_only in ((0, True), (0, False), (1, False)):
                 _same(guarded, alter(parts, changes, validate_only=validate_only), version)
-    guarded.same(nodes)
+    guarded.assert_same(nodes)
 
 
-def test_numbers_are_written_as_java_writes_them(guarded: GuardedPair) -> None:
-    """Also those that are none, or too large for a whole number."""
+def test_quota_values_are_stored_in_javas_notation(guarded: GuardedPair) -> None:
+    """Also NaN, and values too large for a long."""
     for value in (math.nan, math.inf, -1.0, 0.0, 1e30, 1e-4, 1234567.0, 12345678.9, 2e9, -3e10):
         for key in ("producer_byte_rate", "request_percentage", "connection_creation_rate"):
             who: Parts = [("ip", "127.0.0.8")] if key.startswith("conn") else [("user", "many")]
             _same(guarded, alter(who, {key: value}), 1)
-        guarded.same(nodes)
+        guarded.assert_same(nodes)
     _same(
         guarded,
         alter([("user", "many")], dict.fromkeys(("producer_byte_rate", "request_percentage"))),
@@ -135,7 +135,7 @@ def test_numbers_are_written_as_java_writes_them(guarded: GuardedPair) -> None:
 
 
 def _same(guarded: GuardedPair, request: Message, version: int) -> None:
-    guarded.same(lambda one: quiet(one.admin.ask(request, version)))
+    guarded.assert_same(lambda one: sorted_entries(one.admin.ask(request, version)))
 
 
 FILTERS: dict[str, Any] = {
@@ -164,16 +164,19 @@ FILTERS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("text", FILTERS)
-def test_describe(guarded: GuardedPair, text: str) -> None:
+def test_quotas_are_described_alike(guarded: GuardedPair, text: str) -> None:
     for version in (0, 1):
         _same(guarded, FILTERS[text], version)
 
 
-def test_all_are_removed(guarded: GuardedPair) -> None:
+def test_all_quotas_are_removed(guarded: GuardedPair) -> None:
     for parts in ENTITIES.values():
         keys = {key for changes in CHANGES.values() for key in changes}
         _same(guarded, alter(parts, dict.fromkeys(sorted(keys))), 1)
-    assert guarded.same(lambda one: quiet(one.admin.ask(describe(), 1)))["entries"] == []
+    assert (
+        guarded.assert_same(lambda one: sorted_entries(one.admin.ask(describe(), 1)))["entries"]
+        == []
+    )
     assert not any(one["config"] for one in nodes(guarded.ours).values())
 
 
@@ -191,14 +194,14 @@ def _set(one: Guarded, client: str, **changes: float) -> None:
     one.muted.close()  # what is asked on a muted connection has to wait
 
 
-def test_bytes_are_throttled(guarded: GuardedPair) -> None:
-    """The time told is that by which the rate falls to the limit, and as long nothing is heard."""
+def test_producer_is_throttled_to_its_byte_rate(guarded: GuardedPair) -> None:
+    """The throttle time brings the rate down to the limit; the connection is muted for it."""
     topic, waits, took = f"quota-bytes-{RUN}", {}, {}
     for one in (guarded.theirs, guarded.ours):
         one.admin.create(topic)
         _set(one, "slow", producer_byte_rate=10_000.0)
         began_s = time.monotonic()  # before the wait begins, whenever its answer is read here
-        waits[one.name] = _first_wait(one, lambda side: _written(side, topic))
+        waits[one.name] = _first_wait(one, lambda side: _produce_wait(side, topic))
         one.muted.get(MetadataRequest(topics=[]), 9, client="slow")
         took[one.name] = time.monotonic() - began_s
         one.muted.close()
@@ -209,36 +212,36 @@ def test_bytes_are_throttled(guarded: GuardedPair) -> None:
 
 
 def _first_wait(one: Guarded, ask: Callable[[Side], int]) -> int:
-    """The first time that is told."""
-    told: list[int] = []
+    """The first throttle time."""
+    waits_ms: list[int] = []
 
     def waits() -> bool:
-        told[:] = [ask(one.muted)]
-        return told[0] > 0
+        waits_ms[:] = [ask(one.muted)]
+        return waits_ms[0] > 0
 
     one.muted.until(waits)
-    return told[0]
+    return waits_ms[0]
 
 
-def _written(side: Side, topic: str) -> int:
+def _produce_wait(side: Side, topic: str) -> int:
     request = produce(topic, batch([b"x" * 115_000]))
     return int(side.get(request, 9, client="slow").throttle_time_ms)
 
 
-def test_reads_are_throttled(guarded: GuardedPair) -> None:
-    """What cannot be given within the limit is not given: an empty answer, and a wait."""
+def test_consumer_above_its_byte_rate_gets_an_empty_answer(guarded: GuardedPair) -> None:
+    """A fetch above the limit gets an empty answer and a throttle time."""
     topic, waits = f"quota-reads-{RUN}", {}
     for one in (guarded.theirs, guarded.ours):
         one.admin.create(topic)
         one.admin.get(produce(topic, batch([b"x" * 60_000])), 9)
         _set(one, "reader", consumer_byte_rate=10_000.0)
-        waits[one.name] = _first_wait(one, lambda side: _read(side, topic))
+        waits[one.name] = _first_wait(one, lambda side: _fetch_wait(side, topic))
         one.muted.close()
     # 12 s are owed, 10 windows and what the first one has had of the next are over
     assert all(1000 <= wait_ms < 2100 for wait_ms in waits.values()), waits
 
 
-def _read(side: Side, topic: str) -> int:
+def _fetch_wait(side: Side, topic: str) -> int:
     """How long to wait; then there are no records."""
     asked = FetchRequest.FetchPartition(partition=0, partition_max_bytes=90_000)
     topics = [FetchRequest.FetchTopic(topic=topic, partitions=[asked])]
@@ -250,20 +253,20 @@ def _read(side: Side, topic: str) -> int:
     return wait_ms
 
 
-def test_who_is_throttled_hears_nothing_of_a_session(guarded: GuardedPair) -> None:
-    """That there is none of that number comes when there is time for it."""
+def test_throttled_fetch_defers_the_session_error(guarded: GuardedPair) -> None:
+    """The error for the unknown session follows after the throttle time."""
     asked = FetchRequest(max_wait_ms=0, session_id=7, session_epoch=3)
 
     def ask(one: Guarded) -> list[Any]:
         free = one.admin.ask(asked, 11)
         _set(one, "returner", consumer_byte_rate=1.0)  # any answer is larger
-        told = one.muted.ask(asked, 11, client="returner")
+        throttled = one.muted.ask(asked, 11, client="returner")
         one.muted.close()
-        assert told.pop("throttle_time_ms") > 0, (one.name, told)
-        return [free, told]
+        assert throttled.pop("throttle_time_ms") > 0, (one.name, throttled)
+        return [free, throttled]
 
-    free, told = guarded.same(ask)
-    assert (free["error_code"], told["error_code"]) == ("FETCH_SESSION_ID_NOT_FOUND", "NONE")
+    free, throttled = guarded.assert_same(ask)
+    assert (free["error_code"], throttled["error_code"]) == ("FETCH_SESSION_ID_NOT_FOUND", "NONE")
 
 
 def _create(name: str, partitions: int) -> CreateTopicsRequest:
@@ -272,13 +275,13 @@ def _create(name: str, partitions: int) -> CreateTopicsRequest:
     return CreateTopicsRequest(topics=[topic], timeout_ms=10_000)
 
 
-def test_changes_by_the_controller(guarded: GuardedPair) -> None:
-    """Strict for who knows the error, permissive for older clients (KIP-599): what is owed is
-    told, without what was paid since the debt was made."""
+def test_mutation_quota_is_strict_for_new_clients_alone(guarded: GuardedPair) -> None:
+    """Strict for clients with the error, permissive for older ones (KIP-599). The throttle time is
+    the debt less what time has repaid."""
     for one in (guarded.theirs, guarded.ours):
         _set(one, "maker", controller_mutation_rate=0.1)
         began_s = time.monotonic()
-        wait_ms = _first_wait(one, _made)
+        wait_ms = _first_wait(one, _create_until_throttled)
         assert _is_owed(began_s, 29_000, wait_ms), (one.name, wait_ms)
         one.muted.close()
         answer = one.muted.get(_create("quota-older", 2), 5, client="maker")
@@ -295,7 +298,7 @@ def _is_owed(began_s: float, debt_ms: int, wait_ms: int) -> bool:
 _numbers = itertools.count()
 
 
-def _made(side: Side) -> int:
+def _create_until_throttled(side: Side) -> int:
     """1.1 partitions can be saved up: the first 4 that are counted make a debt of 29 s."""
     request = _create(f"quota-{next(_numbers)}", 4)
     answer = side.get(request, 7, client="maker")
@@ -305,8 +308,8 @@ def _made(side: Side) -> int:
 
 
 @pytest.mark.thorough
-def test_config_command(guarded: GuardedPair) -> None:
-    """Both of the tools: that of 3.9.1, which asks a broker, that of 2.8.0 beside it."""
+def test_config_tools_alter_quotas(guarded: GuardedPair) -> None:
+    """The tool of 3.9.1 asks a broker, that of 2.8.0 writes to ZooKeeper."""
     ours = guarded.ours
     rates = "producer_byte_rate=1024,consumer_byte_rate=2048"
     who = ["--entity-type", "users", "--entity-name", "by tool", "--entity-type", "clients"]
@@ -314,9 +317,9 @@ def test_config_command(guarded: GuardedPair) -> None:
         CONFIG, ours.admin.bootstrap, "--alter", "--add-config", rates, *who, "--entity-default"
     )
     assert "Completed updating config for user by tool" in said
-    told = tool(CONFIG, ours.admin.bootstrap, "--describe", *who, "--entity-default")
-    assert "Quota configs for user-principal 'by tool', the default client-id are " in told
-    assert "consumer_byte_rate=2048.0" in told
+    output = tool(CONFIG, ours.admin.bootstrap, "--describe", *who, "--entity-default")
+    assert "Quota configs for user-principal 'by tool', the default client-id are " in output
+    assert "consumer_byte_rate=2048.0" in output
     old = ["--alter", "--add-config", "request_percentage=150", "--entity-type", "clients"]
     old_tool(CONFIG, ours.admin.zookeeper, *old, "--entity-name", "by old tool")
     answer = ours.admin.ask(describe(("client-id", 0, "by old tool"), strict=True), 1)
@@ -328,7 +331,7 @@ LATER_HOST = "127.0.0.79"
 VERSIONS = b"\0\0\0\x0d\0\x12\0\0\0\0\0\x01\0\x03abc"
 
 
-def test_connections_of_an_address(guarded: GuardedPair) -> None:
+def test_connection_rate_of_an_address_is_limited(guarded: GuardedPair) -> None:
     """Ten at once make one a second over ten windows; the next is closed within a second, and
     other addresses come in as they like."""
 
@@ -336,17 +339,17 @@ def test_connections_of_an_address(guarded: GuardedPair) -> None:
         quick, later = one.admin.from_host(QUICK_HOST), one.admin.from_host(LATER_HOST)
         for host in (QUICK_HOST, LATER_HOST):
             one.admin.until(lambda host=host: _limit_connections(one, host, 1.0) == "NONE")  # type: ignore[misc]
-        # A description tells what ZooKeeper has; the broker takes changes up in their order.
+        # A description shows ZooKeeper's state; the broker applies changes in their order.
         one.admin.until(lambda: later.raw(VERSIONS) == CLOSED)
         with ThreadPoolExecutor(12) as at_once:  # within the second that one more would be let in
-            seen = at_once.map(lambda _: quick.raw(VERSIONS), range(12))
-            kinds = sorted(type(answer).__name__ for answer in seen)
+            answers = at_once.map(lambda _: quick.raw(VERSIONS), range(12))
+            kinds = sorted(type(answer).__name__ for answer in answers)
         return [*kinds, type(one.admin.raw(VERSIONS)).__name__]
 
-    answered = guarded.same(ask)
+    answered = guarded.assert_same(ask)
     assert answered == ["bytes"] * 10 + ["str"] * 2 + ["bytes"]
     for host in (QUICK_HOST, LATER_HOST):
-        guarded.both(lambda one, host=host: _limit_connections(one, host, None))  # type: ignore[misc]
+        guarded.run_on_both(lambda one, host=host: _limit_connections(one, host, None))  # type: ignore[misc]
 
 
 def _limit_connections(one: Guarded, host: str, value: float | None) -> Any:
@@ -364,7 +367,7 @@ LEAST: Sequence[tuple[str, float]] = [
 
 
 @pytest.mark.parametrize(("quota", "value"), LEAST)
-def test_least_quotas(guarded: GuardedPair, quota: str, value: float) -> None:
+def test_least_quotas_are_answered_alike(guarded: GuardedPair, quota: str, value: float) -> None:
     """What there is to wait is for ever, or does not fit into an answer."""
     topic, client = f"quota-least-{quota}-{value}-{RUN}", f"least-{quota}-{value}"
     asked: list[tuple[Message, int]] = [(produce(topic, batch([b"x" * 900_000])), 9)] * 4
@@ -374,12 +377,12 @@ def test_least_quotas(guarded: GuardedPair, quota: str, value: float) -> None:
     def ask(one: Guarded) -> list[Any]:
         one.admin.create(topic)
         _set(one, client, **{quota: value})
-        seen = []
+        answers = []
         for request, version in asked:
             answer = one.muted.ask(request, version, client=client)
             one.muted.close()
             errors = [topic["error_code"] for topic in answer.get("topics", ())]
-            seen.append((answer["throttle_time_ms"] > 0, errors))
-        return seen
+            answers.append((answer["throttle_time_ms"] > 0, errors))
+        return answers
 
-    guarded.same(ask)
+    guarded.assert_same(ask)

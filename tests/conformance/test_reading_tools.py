@@ -24,7 +24,7 @@ def ours(pair: Pair) -> Side:
     return pair.ours
 
 
-def test_replicas_are_verified_to_be_equal(pair: Pair, ours: Side) -> None:
+def test_replica_verification_tool_finds_equal_replicas(pair: Pair, ours: Side) -> None:
     topic = pair.name("verified")
     ours.create(topic, [(1, 2, 3), (2, 3, 1)])
     producer = KafkaProducer(bootstrap_servers=ours.bootstrap, acks="all")
@@ -36,9 +36,9 @@ def test_replicas_are_verified_to_be_equal(pair: Pair, ours: Side) -> None:
     with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as one:
         try:
             assert one.stdout is not None
-            told = ""
+            output = ""
             for line in one.stdout:  # it goes on for ever; the session's timeout ends a silent one
-                told += line
+                output += line
                 found = re.search(
                     rf"max lag is (\d+) for partition {topic}-\d at offset (\d+)", line
                 )
@@ -46,9 +46,9 @@ def test_replicas_are_verified_to_be_equal(pair: Pair, ours: Side) -> None:
                     break
         finally:
             one.kill()
-    assert found is not None, told
-    assert found[1] == "0", told
-    assert "has different" not in told, told
+    assert found is not None, output
+    assert found[1] == "0", output
+    assert "has different" not in output, output
 
 
 def shell(side: Side, *command: str) -> str:
@@ -60,7 +60,7 @@ def shell(side: Side, *command: str) -> str:
 
 
 @pytest.mark.thorough
-def test_the_shell_of_zookeeper_shows_what_apache_kafka_writes(pair: Pair) -> None:
-    assert pair.same(lambda side: shell(side, "ls", "/brokers/ids")) == "[1, 2, 3]"
+def test_zookeeper_shell_shows_the_same_znodes(pair: Pair) -> None:
+    assert pair.assert_same(lambda side: shell(side, "ls", "/brokers/ids")) == "[1, 2, 3]"
     for path in ("/controller", "/brokers/ids/2"):
-        pair.same(lambda side, path=path: list(json.loads(shell(side, "get", path))))
+        pair.assert_same(lambda side, path=path: list(json.loads(shell(side, "get", path))))

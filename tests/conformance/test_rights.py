@@ -23,7 +23,7 @@ IN_NO_ORDER = {
 
 @pytest.fixture(scope="module", autouse=True)
 def staged(guarded: GuardedPair) -> None:
-    guarded.both(_stage)
+    guarded.run_on_both(_stage)
 
 
 def _stage(one: Guarded) -> None:
@@ -40,32 +40,32 @@ def _stage(one: Guarded) -> None:
 
 
 @pytest.mark.parametrize("rights", RIGHTS)
-def test_same_answers(guarded: GuardedPair, rights: str) -> None:
+def test_stranger_with_rights_is_answered_alike(guarded: GuardedPair, rights: str) -> None:
     granted = [_acl(*right) for right in RIGHTS[rights]]
-    guarded.both(lambda one: one.grant(*granted))
+    guarded.run_on_both(lambda one: one.grant(*granted))
     left = []
     for text, (make, versions) in QUESTIONS.items():
-        chosen = versions or _served(make(Names("", UNKNOWN_ID)))
+        chosen = versions or _is_served(make(Names("", UNKNOWN_ID)))
         for version in spread(chosen[0], chosen[-1]):
-            expected = _asked(guarded.theirs, make, version)
-            answered = _asked(guarded.ours, make, version)
+            expected = _answer_of(guarded.theirs, make, version)
+            answered = _answer_of(guarded.ours, make, version)
             left += [
                 f"{text} {version}: {it}"
                 for it in differences(expected, answered)
                 if not it.where.endswith("usable_bytes")  # what the disk has left at that moment
             ]
-    guarded.both(Guarded.revoke)
+    guarded.run_on_both(Guarded.revoke)
     assert not left, "\n".join(left)
 
 
-def test_the_same_denials_are_logged(guarded: GuardedPair) -> None:
+def test_denials_are_logged_alike(guarded: GuardedPair) -> None:
     """Of the questions that were asked before in this session."""
     expected, answered = guarded.theirs.denials(), guarded.ours.denials()
     assert "\n".join(sorted(answered - expected)) == ""
     assert "\n".join(sorted(expected - answered)) == ""
 
 
-def _served(message: Any) -> range:
+def _is_served(message: Any) -> range:
     return range(message.MIN_VERSION, message.MAX_VERSION + 1)
 
 
@@ -74,9 +74,9 @@ def _acl(type: Any, name: str, operation: Any, kind: Any = None, permission: Any
     return acl(type, name, operation, **{key: one for key, one in more.items() if one is not None})
 
 
-def _asked(one: Guarded, make: Any, version: int) -> Any:
+def _answer_of(one: Guarded, make: Any, version: int) -> Any:
     names = Names("a-topic", one.admin.ids["a-topic"])
-    return _alike(one.stranger.ask(make(names), version))
+    return _comparable(one.stranger.ask(make(names), version))
 
 
 def _is_of_quotas(one: Any) -> bool:
@@ -84,17 +84,17 @@ def _is_of_quotas(one: Any) -> bool:
     return isinstance(one, dict) and str(one.get("name")).startswith("quota-")
 
 
-def _alike(answer: Any, name: str = "") -> Any:
+def _comparable(answer: Any, name: str = "") -> Any:
     """Without what differs from cluster to cluster, and sorted where Apache Kafka's order is that
     of a hash map."""
     if isinstance(answer, dict):
         return {
-            key: _alike(value, key)
+            key: _comparable(value, key)
             for key, value in answer.items()
             if key not in ("cluster_id", "host", "port", "log_dir", "topic_id")
         }
     if isinstance(answer, list):
-        ones = [_alike(one) for one in answer if not _is_of_quotas(one)]
+        ones = [_comparable(one) for one in answer if not _is_of_quotas(one)]
         return sorted(ones, key=str) if name in IN_NO_ORDER else ones
     if isinstance(answer, str) and "is not authorized." in answer:
         return "not authorized"

@@ -1,4 +1,4 @@
-"""Listeners with SASL, ours and Apache Kafka's, asked the same."""
+"""SASL listeners of both clusters answer alike."""
 
 from __future__ import annotations
 
@@ -39,23 +39,23 @@ NAMED = ApiVersionsRequest(client_software_name="asker", client_software_version
 
 @pytest.mark.parametrize("version", [0, 1])
 @pytest.mark.parametrize("mechanism", [*MECHANISMS, "GSSAPI", "plain", "", "X" * 200])
-def test_handshake(sasl: Pair, mechanism: str, version: int) -> None:
+def test_handshakes_are_answered_alike(sasl: Pair, mechanism: str, version: int) -> None:
     def ask(side: Side) -> Any:
         with Talk(side) as talk:
             return talk.shake(mechanism, version), talk.bare(b"") if mechanism == "" else None
 
-    sasl.same(ask)
+    sasl.assert_same(ask)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("version", [0, 1, 2])
-def test_who_proves_it_comes_in(sasl: Pair, mechanism: str, version: int) -> None:
+def test_valid_credentials_are_accepted(sasl: Pair, mechanism: str, version: int) -> None:
     def ask(side: Side) -> Any:
         with Talk(side) as talk:
             last = talk.log_in(mechanism, version=version)
             return last, talk.ask(MetadataRequest(topics=[]), 1) != CLOSED
 
-    assert sasl.same(ask)[1]
+    assert sasl.assert_same(ask)[1]
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
@@ -68,7 +68,7 @@ def test_who_proves_it_comes_in(sasl: Pair, mechanism: str, version: int) -> Non
         ("SCRAM-SHA-512", "nobody", "x"),
     ],
 )
-def test_who_does_not_is_told(
+def test_invalid_credentials_are_rejected_alike(
     sasl: Pair, mechanism: str, user: str, password: str, version: int
 ) -> None:
     def ask(side: Side) -> Any:
@@ -76,7 +76,7 @@ def test_who_does_not_is_told(
             last = talk.log_in(mechanism, user, password, version)
             return last, talk.ask(MetadataRequest(topics=[]), 1)
 
-    assert sasl.same(ask)[1] == CLOSED
+    assert sasl.assert_same(ask)[1] == CLOSED
 
 
 TOKENS = {
@@ -95,13 +95,15 @@ TOKENS = {
 @pytest.mark.parametrize(
     ("mechanism", "token"), [(kind, one) for kind, tokens in TOKENS.items() for one in tokens]
 )
-def test_a_first_message(sasl: Pair, mechanism: str, token: bytes) -> None:
+def test_malformed_first_message_is_answered_alike(
+    sasl: Pair, mechanism: str, token: bytes
+) -> None:
     def ask(side: Side) -> Any:
         with Talk(side) as talk:
             talk.shake(mechanism)
             return talk.show(token), talk.ask(MetadataRequest(topics=[]), 1) == CLOSED
 
-    sasl.same(ask)
+    sasl.assert_same(ask)
 
 
 FINALS = {
@@ -111,7 +113,7 @@ FINALS = {
 
 
 @pytest.mark.parametrize("kind", FINALS)
-def test_a_final_message(sasl: Pair, kind: str) -> None:
+def test_malformed_final_message_is_answered_alike(sasl: Pair, kind: str) -> None:
     def ask(side: Side) -> Any:
         with Talk(side) as talk:
             talk.shake("SCRAM-SHA-256")
@@ -119,7 +121,7 @@ def test_a_final_message(sasl: Pair, kind: str) -> None:
             nonce = first.split(b",")[0][2:]
             return talk.show(FINALS[kind].replace(b"R", nonce))
 
-    sasl.same(ask)
+    sasl.assert_same(ask)
 
 
 NONCES = {
@@ -132,7 +134,7 @@ character. librdkafka before 2.6 (Debian 12's kcat, rsyslog) repeats the client'
 
 
 @pytest.mark.parametrize("kind", NONCES)
-def test_nonce_of_a_final_message(sasl: Pair, kind: str) -> None:
+def test_wrong_nonce_of_a_final_message_is_answered_alike(sasl: Pair, kind: str) -> None:
     def ask(side: Side) -> Any:
         with Talk(side) as talk:
             talk.shake("SCRAM-SHA-256")
@@ -142,7 +144,7 @@ def test_nonce_of_a_final_message(sasl: Pair, kind: str) -> None:
             answer = talk.show(scram_final("n=alice,r=abc", first, nonce, PASSWORDS["alice"]))
             return answer | {"auth_bytes": answer["auth_bytes"][:2]}
 
-    sasl.same(ask)
+    sasl.assert_same(ask)
 
 
 def scram_final(bare: str, first: str, nonce: str, password: str) -> bytes:
@@ -159,7 +161,7 @@ def scram_final(bare: str, first: str, nonce: str, password: str) -> bytes:
     return f"{without_proof},p={base64.b64encode(proof).decode()}".encode()
 
 
-def test_bare_messages_after_a_handshake_of_version_0(sasl: Pair) -> None:
+def test_raw_tokens_after_handshake_version_0_are_accepted(sasl: Pair) -> None:
     def ask(side: Side) -> Any:
         answers = []
         for token in (b"\0alice\0alice-Secret", b"\0alice\0wrong", b"nonsense"):
@@ -169,7 +171,7 @@ def test_bare_messages_after_a_handshake_of_version_0(sasl: Pair) -> None:
                 answers.append(talk.ask(MetadataRequest(topics=[]), 1) == CLOSED)
         return answers
 
-    assert sasl.same(ask)[:2] == [b"", False]
+    assert sasl.assert_same(ask)[:2] == [b"", False]
 
 
 FIRST = {
@@ -187,7 +189,9 @@ ASKED_THEN.remove(("authenticate", "after the handshake"))  # that is what belon
 
 
 @pytest.mark.parametrize(("kind", "stage"), ASKED_THEN)
-def test_another_request_before_it_is_known_who_asks(sasl: Pair, kind: str, stage: str) -> None:
+def test_other_request_before_authentication_is_answered_alike(
+    sasl: Pair, kind: str, stage: str
+) -> None:
     def ask(side: Side) -> Any:
         with Talk(side) as talk:
             if stage == "after ApiVersions":
@@ -197,35 +201,35 @@ def test_another_request_before_it_is_known_who_asks(sasl: Pair, kind: str, stag
             message, version = FIRST[kind]
             return talk.ask(message, version), talk.shake("PLAIN")
 
-    sasl.same(ask)
+    sasl.assert_same(ask)
 
 
 @pytest.mark.parametrize("version", [0, 3, 4])
-def test_versions_are_told_once(sasl: Pair, version: int) -> None:
+def test_api_versions_before_authentication_is_answered_once(sasl: Pair, version: int) -> None:
     def ask(side: Side) -> Any:
         with Talk(side) as talk:
             first = talk.ask(NAMED, version)
             return first["error_code"], talk.ask(NAMED, version) == CLOSED
 
-    assert sasl.same(ask) == ("NONE", True)
+    assert sasl.assert_same(ask) == ("NONE", True)
 
 
-def test_versions_may_be_asked_for_badly_before(sasl: Pair) -> None:
+def test_unsupported_api_versions_request_may_precede_the_handshake(sasl: Pair) -> None:
     def ask(side: Side) -> Any:
-        seen = []
+        answers = []
         with Talk(side) as talk:
             bad = ApiVersionsRequest(client_software_name="?", client_software_version="!")
-            seen.append(talk.ask(bad, 3)["error_code"])
-            seen.append(talk.send(bytes.fromhex("0000000c001200630000000500017800"))[4:6])
-            seen.append(talk.ask(NAMED, 3)["error_code"])
-            seen.append(talk.log_in("PLAIN"))
-        return seen
+            answers.append(talk.ask(bad, 3)["error_code"])
+            answers.append(talk.send(bytes.fromhex("0000000c001200630000000500017800"))[4:6])
+            answers.append(talk.ask(NAMED, 3)["error_code"])
+            answers.append(talk.log_in("PLAIN"))
+        return answers
 
-    sasl.same(ask)
+    sasl.assert_same(ask)
 
 
 @pytest.mark.parametrize("piece_bytes", [1, 7, 10_000])
-def test_a_login_in_pieces_and_at_once(sasl: Pair, piece_bytes: int) -> None:
+def test_login_split_into_pieces_is_accepted(sasl: Pair, piece_bytes: int) -> None:
     """With a request behind it that nobody waited to send."""
     login: list[tuple[Any, int]] = [
         (SaslHandshakeRequest(mechanism="PLAIN"), 1),
@@ -241,7 +245,7 @@ def test_a_login_in_pieces_and_at_once(sasl: Pair, piece_bytes: int) -> None:
         with Talk(side) as talk:
             return [frame and frame[:4] for frame in talk.pour(data, 3, piece_bytes)]
 
-    assert sasl.same(ask) == [number.to_bytes(4, "big") for number in range(3)]
+    assert sasl.assert_same(ask) == [number.to_bytes(4, "big") for number in range(3)]
 
 
 BROKEN = {
@@ -259,15 +263,15 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("kind", BROKEN)
-def test_what_breaks_the_protocol(sasl: Pair, kind: str) -> None:
+def test_protocol_violation_is_answered_alike(sasl: Pair, kind: str) -> None:
     def ask(side: Side) -> Any:
         with Talk(side) as talk:
             return talk.send(BROKEN[kind]) or CLOSED
 
-    sasl.same(ask)
+    sasl.assert_same(ask)
 
 
-def test_who_is_known_need_not_say_so_again(sasl: Pair) -> None:
+def test_repeated_authentication_without_session_limit_is_answered_alike(sasl: Pair) -> None:
     def ask(side: Side) -> Any:
         with Talk(side) as talk:
             talk.log_in("PLAIN")
@@ -278,48 +282,48 @@ def test_who_is_known_need_not_say_so_again(sasl: Pair) -> None:
                 talk.ask(MetadataRequest(topics=[]), 1) == CLOSED,
             ]
 
-    sasl.same(ask)
+    sasl.assert_same(ask)
 
 
-def test_where_nobody_asks_nobody_answers(sasl: Pair) -> None:
+def test_authentication_on_an_open_listener_is_answered_alike(sasl: Pair) -> None:
     def ask(side: Side) -> Any:
         return [
             side.ask(SaslHandshakeRequest(mechanism="PLAIN"), 1),
             side.ask(SaslAuthenticateRequest(auth_bytes=b""), 2),
         ]
 
-    sasl.same(ask)
+    sasl.assert_same(ask)
 
 
 @pytest.mark.parametrize("version", [pytest.param(0, marks=pytest.mark.thorough), 2])
-def test_a_session_that_ends_and_is_not_renewed(sasl: Pair, version: int) -> None:
+def test_expired_session_is_closed(sasl: Pair, version: int) -> None:
     def ask(side: Side) -> Any:
         with Talk(side, TIMED) as talk:
             answer = talk.log_in("SCRAM-SHA-256", version=version)
-            came = time.monotonic()  # the session began before it was told
+            came = time.monotonic()  # the session began before the answer
             before = talk.ask(MetadataRequest(topics=[]), 1) == CLOSED
             time.sleep(max(0.0, came + SESSION_MS / 1000 + 0.2 - time.monotonic()))  # it is over
             return answer, before, talk.ask(MetadataRequest(topics=[]), 1) == CLOSED
 
-    (_, before, after) = sasl.same(ask)
+    (_, before, after) = sasl.assert_same(ask)
     assert (before, after) == (False, True)
 
 
-def test_a_session_is_renewed(sasl: Pair) -> None:
+def test_renewed_session_continues(sasl: Pair) -> None:
     def ask(side: Side) -> Any:
-        seen = []
+        answers = []
         with Talk(side, TIMED) as talk:
             talk.log_in("SCRAM-SHA-256")
             for _ in range(2):
-                seen.append(talk.log_in("SCRAM-SHA-256"))
-                seen.append(talk.ask(MetadataRequest(topics=[]), 1) == CLOSED)
+                answers.append(talk.log_in("SCRAM-SHA-256"))
+                answers.append(talk.ask(MetadataRequest(topics=[]), 1) == CLOSED)
                 time.sleep(1.1)  # more often than once a second is refused
-        return seen
+        return answers
 
-    sasl.same(ask)
+    sasl.assert_same(ask)
 
 
-def test_twice_within_a_second(sasl: Pair) -> None:
+def test_second_renewal_within_a_second_is_rejected(sasl: Pair) -> None:
     def ask(side: Side) -> Any:
         took_s = 1.0
         while took_s >= 1:  # a slow machine needs more for it, and then nothing is refused
@@ -327,15 +331,15 @@ def test_twice_within_a_second(sasl: Pair) -> None:
                 talk.log_in("PLAIN")
                 began_s = time.monotonic()
                 talk.log_in("PLAIN")
-                told = talk.shake("PLAIN"), talk.ask(MetadataRequest(topics=[]), 1) == CLOSED
+                answers = talk.shake("PLAIN"), talk.ask(MetadataRequest(topics=[]), 1) == CLOSED
                 took_s = time.monotonic() - began_s
-        return told
+        return answers
 
-    sasl.same(ask)
+    sasl.assert_same(ask)
 
 
 @pytest.mark.parametrize("other", ["a user", "a mechanism", "a password", "a request"])
-def test_it_must_be_the_same_one_again(sasl: Pair, other: str) -> None:
+def test_renewal_by_another_principal_is_rejected(sasl: Pair, other: str) -> None:
     def ask(side: Side) -> Any:
         with Talk(side, TIMED) as talk:
             talk.log_in("PLAIN")
@@ -349,7 +353,7 @@ def test_it_must_be_the_same_one_again(sasl: Pair, other: str) -> None:
             first = talk.shake("PLAIN")
             return first, talk.ask(MetadataRequest(topics=[]), 1) == CLOSED
 
-    sasl.same(ask)
+    sasl.assert_same(ask)
 
 
 Deletion = AlterUserScramCredentialsRequest.ScramCredentialDeletion
@@ -393,7 +397,7 @@ CHANGES: dict[str, tuple[list[Deletion], list[Upsertion]]] = {
 
 
 @pytest.mark.parametrize("kind", CHANGES)
-def test_credentials_are_changed(sasl: Pair, kind: str) -> None:
+def test_credential_alterations_are_answered_alike(sasl: Pair, kind: str) -> None:
     deletions, upsertions = CHANGES[kind]
     request = AlterUserScramCredentialsRequest(deletions=deletions, upsertions=upsertions)
 
@@ -409,7 +413,7 @@ def test_credentials_are_changed(sasl: Pair, kind: str) -> None:
             }
         return answer, nodes, written
 
-    sasl.same(ask)
+    sasl.assert_same(ask)
 
 
 ASKED: dict[str, list[str] | None] = {
@@ -424,7 +428,7 @@ ASKED: dict[str, list[str] | None] = {
 
 
 @pytest.mark.parametrize("kind", ASKED)
-def test_credentials_are_described(sasl: Pair, kind: str) -> None:
+def test_credentials_are_described_alike(sasl: Pair, kind: str) -> None:
     names = ASKED[kind]
     users = None if names is None else [
         DescribeUserScramCredentialsRequest.UserName(name=name) for name in names
@@ -435,10 +439,10 @@ def test_credentials_are_described(sasl: Pair, kind: str) -> None:
         answer["results"].sort(key=lambda one: str(one["user"]))
         return answer
 
-    sasl.same(ask)
+    sasl.assert_same(ask)
 
 
-def test_a_user_whom_the_tool_writes_into_zookeeper_comes_in(sasl: Pair) -> None:
+def test_user_written_to_zookeeper_authenticates(sasl: Pair) -> None:
     side = sasl.ours
     old_tool(
         "kafka.admin.ConfigCommand", side.zookeeper, "--alter", "--entity-type", "users",

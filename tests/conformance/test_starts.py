@@ -243,7 +243,7 @@ def id_of_another(place: Place) -> list[str]:
 
 
 def listener_that_another_has_not(place: Place) -> list[str]:
-    def named(name: str) -> str:
+    def listener_file(name: str) -> str:
         return place.start(
             name,
             broker__id=str("ab".index(name)),
@@ -252,7 +252,7 @@ def listener_that_another_has_not(place: Place) -> list[str]:
             inter__broker__listener__name=name.upper(),
         )
 
-    return [named("a"), named("b")]
+    return [listener_file("a"), listener_file("b")]
 
 
 SCENARIOS: tuple[Callable[[Place], list[str]], ...] = (
@@ -292,7 +292,7 @@ def ours() -> Iterator[Ours]:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.__name__)
-def test_starts_take_the_same_ids_and_are_refused_alike(
+def test_starts_choose_ids_and_fail_alike(
     scenario: Callable[[Place], list[str]],
     server: ZooKeeperServer,
     theirs: Theirs,
@@ -308,4 +308,4 @@ def test_starts_take_the_same_ids_and_are_refused_alike(
 
 def _outcomes(answers: Sequence[str]) -> list[str]:
     """Sentences are not compared."""
-    return [said if said.startswith(("ok", "[")) else "refused" for said in answers]
+    return [outcome if outcome.startswith(("ok", "[")) else "refused" for outcome in answers]

@@ -1,4 +1,4 @@
-"""Listeners with TLS, ours and Apache Kafka's, asked the same."""
+"""TLS listeners of both clusters answer alike."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def context_of(side: Side, own: tuple[Authority, Name] | None = None, folder: An
     return context
 
 
-def served(talk: TlsTalk) -> bool:
+def cluster_of(talk: TlsTalk) -> bool:
     return talk.ask(ApiVersionsRequest(), 0) != CLOSED
 
 
@@ -74,15 +74,15 @@ VERSIONS = ("TLSv1", "TLSv1_1", "TLSv1_2", "TLSv1_3")
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_versions(sasl: Pair, version: str) -> None:
+def test_tls_versions_are_accepted_alike(sasl: Pair, version: str) -> None:
     def ask(side: Side) -> Any:
         context = context_of(side)
         context.minimum_version = context.maximum_version = ssl.TLSVersion[version]
         context.set_ciphers("ALL:@SECLEVEL=0")
         with TlsTalk(side, TLS, context) as talk:
-            return talk.said, served(talk)
+            return talk.said, cluster_of(talk)
 
-    sasl.same(ask)
+    sasl.assert_same(ask)
 
 
 CIPHERS = (
@@ -92,24 +92,24 @@ CIPHERS = (
 
 
 @pytest.mark.parametrize("cipher", CIPHERS)
-def test_ciphers_of_tls_1_2(sasl: Pair, cipher: str) -> None:
+def test_ciphers_of_tls_1_2_are_accepted_alike(sasl: Pair, cipher: str) -> None:
     def ask(side: Side) -> Any:
         context = context_of(side)
         context.maximum_version = ssl.TLSVersion.TLSv1_2
         context.set_ciphers(f"{cipher}:@SECLEVEL=0")
         with TlsTalk(side, TLS, context) as talk:
-            return talk.said, served(talk)
+            return talk.said, cluster_of(talk)
 
-    sasl.same(ask)
+    sasl.assert_same(ask)
 
 
 @pytest.mark.parametrize("name", ["localhost", "somebody.example.com"])
-def test_whatever_name_it_is_called_by(sasl: Pair, name: str) -> None:
+def test_any_server_name_is_accepted(sasl: Pair, name: str) -> None:
     def ask(side: Side) -> Any:
         with TlsTalk(side, TLS, context_of(side), name) as talk:
-            return talk.said, served(talk)
+            return talk.said, cluster_of(talk)
 
-    assert sasl.same(ask) == ("TLSv1.3", True)
+    assert sasl.assert_same(ask) == ("TLSv1.3", True)
 
 
 NAMES: dict[str, Name] = {
@@ -129,7 +129,7 @@ NAMES: dict[str, Name] = {
 
 
 @pytest.mark.parametrize("kind", NAMES)
-def test_who_a_certificate_is(sasl: Pair, tmp_path: Path, kind: str) -> None:
+def test_principal_of_a_certificate_is_the_same(sasl: Pair, tmp_path: Path, kind: str) -> None:
     """As the owner of a token that it asks for."""
 
     def ask(side: Side) -> Any:
@@ -140,13 +140,15 @@ def test_who_a_certificate_is(sasl: Pair, tmp_path: Path, kind: str) -> None:
             made = talk.ask(CreateDelegationTokenRequest(max_lifetime_ms=1000), 3)
             return made["error_code"], made["principal_type"], made["principal_name"]
 
-    assert sasl.same(ask)[0] == "NONE"
+    assert sasl.assert_same(ask)[0] == "NONE"
 
 
 @pytest.mark.parametrize("listener", [TLS, STRICT])
 @pytest.mark.parametrize("version", VERSIONS[2:])
 @pytest.mark.parametrize("own", ["none", "another authority's", "good"])
-def test_who_is_let_in(sasl: Pair, tmp_path: Path, listener: str, version: str, own: str) -> None:
+def test_client_certificates_are_accepted_alike(
+    sasl: Pair, tmp_path: Path, listener: str, version: str, own: str
+) -> None:
     def ask(side: Side) -> Any:
         assert isinstance(side, SaslSide)
         authority = side.authority if own == "good" else OTHERS
@@ -155,15 +157,15 @@ def test_who_is_let_in(sasl: Pair, tmp_path: Path, listener: str, version: str, 
         context.minimum_version = context.maximum_version = ssl.TLSVersion[version]
         with TlsTalk(side, listener, context) as talk:
             owners = DescribeDelegationTokenRequest(owners=[])
-            return served(talk), talk.ask(owners, 3)
+            return cluster_of(talk), talk.ask(owners, 3)
 
-    came, _ = sasl.same(ask)
+    came, _ = sasl.assert_same(ask)
     assert came is (own == "good" or (own == "none" and listener == TLS))
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("password", ["the right one", "wrong"])
-def test_passwords_within_tls(sasl: Pair, mechanism: str, password: str) -> None:
+def test_passwords_within_tls_are_answered_alike(sasl: Pair, mechanism: str, password: str) -> None:
     def ask(side: Side) -> Any:
         with TlsTalk(side, SECRET, context_of(side)) as talk:
             last = talk.log_in(mechanism, password=password if password == "wrong" else "")
@@ -171,15 +173,15 @@ def test_passwords_within_tls(sasl: Pair, mechanism: str, password: str) -> None
             who = made if made == CLOSED else (made["error_code"], made["principal_name"])
             return talk.said, last, who
 
-    assert sasl.same(ask)[2] == (CLOSED if password == "wrong" else ("NONE", "alice"))
+    assert sasl.assert_same(ask)[2] == (CLOSED if password == "wrong" else ("NONE", "alice"))
 
 
-def test_nothing_is_answered_before_a_password_within_tls(sasl: Pair) -> None:
+def test_request_within_tls_before_authentication_is_unanswered(sasl: Pair) -> None:
     def ask(side: Side) -> Any:
         with TlsTalk(side, SECRET, context_of(side)) as talk:
             return talk.said, talk.ask(DescribeDelegationTokenRequest(owners=[]), 3)
 
-    assert sasl.same(ask)[1] == CLOSED
+    assert sasl.assert_same(ask)[1] == CLOSED
 
 
 GARBAGE = {
@@ -192,7 +194,7 @@ GARBAGE = {
 
 
 @pytest.mark.parametrize("kind", GARBAGE)
-def test_what_is_no_handshake_ends(sasl: Pair, kind: str) -> None:
+def test_invalid_handshake_closes_the_connection(sasl: Pair, kind: str) -> None:
     """Whether an alert says why or not."""
 
     def ask(side: Side) -> str:
@@ -200,12 +202,12 @@ def test_what_is_no_handshake_ends(sasl: Pair, kind: str) -> None:
         with socket.create_connection((side.host, PORTS[TLS]), ANSWER_TIMEOUT_S) as raw:
             raw.sendall(GARBAGE[kind])
             raw.shutdown(socket.SHUT_WR)
-            seen = b""
+            answers = b""
             try:
                 while more := raw.recv(1000):
-                    seen += more
+                    answers += more
             except ConnectionError:
                 pass
-            return "an alert or nothing" if seen[:1] in (b"", b"\x15") else repr(seen)
+            return "an alert or nothing" if answers[:1] in (b"", b"\x15") else repr(answers)
 
-    assert sasl.same(ask) == "an alert or nothing"
+    assert sasl.assert_same(ask) == "an alert or nothing"

@@ -1,4 +1,4 @@
-"""Delegation tokens of ours and of Apache Kafka's, asked the same."""
+"""Delegation tokens of both clusters."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Visitor(Talk):
         asked = ExpireDelegationTokenRequest(hmac=token["hmac"], expiry_time_period_ms=period_ms)
         return ending(self.ask(asked, version))
 
-    def described(self, owners: list[str] | None, version: int = 3) -> Any:
+    def describe(self, owners: list[str] | None, version: int = 3) -> Any:
         asked = None if owners is None else [
             Owner(principal_type=kind, principal_name=name)
             for kind, _, name in (one.partition(":") for one in owners)
@@ -70,7 +70,7 @@ class Visitor(Talk):
         return self.ask(DescribeDelegationTokenRequest(owners=asked), version)
 
 
-def rounded(at_ms: int, from_ms: int) -> Any:
+def round_duration(at_ms: int, from_ms: int) -> Any:
     """How long after another time, but for what both take to answer."""
     if at_ms == -1:
         return at_ms
@@ -81,17 +81,17 @@ def ending(answer: Any) -> Any:
     if answer == CLOSED:
         return answer
     now_ms = int(time.time() * 1000)
-    return answer | {"expiry_timestamp_ms": rounded(answer["expiry_timestamp_ms"], now_ms)}
+    return answer | {"expiry_timestamp_ms": round_duration(answer["expiry_timestamp_ms"], now_ms)}
 
 
-def alike(answer: Any) -> Any:
+def comparable(answer: Any) -> Any:
     """A new token without what is each cluster's own."""
     if answer == CLOSED or answer["error_code"] != "NONE":
         return answer
     issued_ms = answer["issue_timestamp_ms"]
     known = answer["token_id"].encode()
     return answer | {
-        "issue_timestamp_ms": rounded(issued_ms, int(time.time() * 1000)),
+        "issue_timestamp_ms": round_duration(issued_ms, int(time.time() * 1000)),
         "expiry_timestamp_ms": answer["expiry_timestamp_ms"] - issued_ms,
         "max_timestamp_ms": answer["max_timestamp_ms"] - issued_ms,
         "token_id": len(known),
@@ -100,12 +100,12 @@ def alike(answer: Any) -> Any:
 
 
 @pytest.mark.parametrize("version", range(4))
-def test_made(sasl: Pair, version: int) -> None:
+def test_token_is_created_at_every_version(sasl: Pair, version: int) -> None:
     def ask(side: Side) -> Any:
         with Visitor(side) as alice:
-            return alike(alice.create(version))
+            return comparable(alice.create(version))
 
-    assert sasl.same(ask)["hmac"] is True
+    assert sasl.assert_same(ask)["hmac"] is True
 
 
 MADE: dict[str, dict[str, Any]] = {
@@ -126,7 +126,7 @@ MADE: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("kind", MADE)
-def test_made_otherwise(sasl: Pair, kind: str) -> None:
+def test_token_options_are_answered_alike(sasl: Pair, kind: str) -> None:
     more = dict(MADE[kind])
     if "renewers" in more:
         more["renewers"] = [
@@ -135,12 +135,12 @@ def test_made_otherwise(sasl: Pair, kind: str) -> None:
 
     def ask(side: Side) -> Any:
         with Visitor(side) as alice:
-            return alike(alice.create(**more))
+            return comparable(alice.create(**more))
 
-    sasl.same(ask)
+    sasl.assert_same(ask)
 
 
-def test_made_for_another_by_right_alone(sasl: Pair) -> None:
+def test_token_for_another_owner_requires_a_right(sasl: Pair) -> None:
     """Once somebody may, who was not named may not."""
 
     def ask(side: Side) -> Any:
@@ -148,12 +148,12 @@ def test_made_for_another_by_right_alone(sasl: Pair) -> None:
         _grant(side, ResourceType.USER, "User:dave", Operation.CREATE_TOKENS, "User:alice")
         with Visitor(side) as alice, Visitor(side, "bob") as bob:
             made = alice.create(**for_dave)
-            allowed, refused = alike(made), alike(bob.create(**for_dave))
+            allowed, refused = comparable(made), comparable(bob.create(**for_dave))
             with Visitor(side, token=made) as dave:
                 came = dave.answer["error_code"]
             return allowed, refused, came, alice.renew(made), bob.renew(made)
 
-    allowed, refused, *_ = sasl.same(ask)
+    allowed, refused, *_ = sasl.assert_same(ask)
     errors = allowed["error_code"], refused["error_code"]
     assert errors == ("NONE", "DELEGATION_TOKEN_AUTHORIZATION_FAILED")
 
@@ -164,7 +164,7 @@ def _grant(side: Side, type: ResourceType, name: str, operation: Operation, who:
     assert [one.error_code for one in answer.results] == [0], answer
 
 
-def test_kept_alike(sasl: Pair) -> None:
+def test_tokens_are_stored_alike(sasl: Pair) -> None:
     """The nodes byte for byte, but for ids and times."""
 
     def ask(side: Side) -> Any:
@@ -181,52 +181,52 @@ def test_kept_alike(sasl: Pair) -> None:
         kept = re.sub(r"\d{13}", "TIME", kept.replace(token["token_id"], "ID")).split(",")
         return kept, last == token["token_id"], re.sub(r"\d", "0", notices[-1]), both
 
-    sasl.same(ask)
+    sasl.assert_same(ask)
 
 
 @pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512"])
-def test_a_login_by_token(sasl: Pair, mechanism: str) -> None:
+def test_login_by_token_is_accepted(sasl: Pair, mechanism: str) -> None:
     def ask(side: Side) -> Any:
         with Visitor(side) as alice, Talk(side) as comes:
             token = alice.create()
             password = base64.b64encode(token["hmac"]).decode()
             came = comes.log_in(mechanism, token["token_id"], password, tokenauth="true")
-            came["session_lifetime_ms"] = rounded(came["session_lifetime_ms"], 0)
+            came["session_lifetime_ms"] = round_duration(came["session_lifetime_ms"], 0)
             return came, comes.ask(MetadataRequest(topics=[]), 1) != CLOSED
 
-    came, served = sasl.same(ask)
+    came, served = sasl.assert_same(ask)
     assert (came["session_lifetime_ms"], served) == (DAY_MS, True)
 
 
 @pytest.mark.parametrize("how", ["another password", "no tokenauth", "tokenauth=TRUE", "no token"])
-def test_a_login_by_token_that_is_wrong(sasl: Pair, how: str) -> None:
+def test_login_by_wrong_token_is_rejected_alike(sasl: Pair, how: str) -> None:
     def ask(side: Side) -> Any:
         with Visitor(side) as alice, Talk(side) as comes:
             token = alice.create()
             shown = token | ({"hmac": b"x" * 64} if how == "another password" else {})
             shown |= {"token_id": "alice"} if how == "no token" else {}
             password = base64.b64encode(shown["hmac"]).decode()
-            said = "" if how == "no tokenauth" else "TRUE" if "TRUE" in how else "true"
-            came = comes.log_in("SCRAM-SHA-256", shown["token_id"], password, tokenauth=said)
-            came["session_lifetime_ms"] = rounded(came["session_lifetime_ms"], 0)
+            tokenauth = "" if how == "no tokenauth" else "TRUE" if "TRUE" in how else "true"
+            came = comes.log_in("SCRAM-SHA-256", shown["token_id"], password, tokenauth=tokenauth)
+            came["session_lifetime_ms"] = round_duration(came["session_lifetime_ms"], 0)
             return came
 
-    sasl.same(ask)
+    sasl.assert_same(ask)
 
 
-def test_who_came_by_a_token_is_refused_tokens(sasl: Pair) -> None:
+def test_token_session_may_not_manage_tokens(sasl: Pair) -> None:
     def ask(side: Side) -> Any:
         with Visitor(side) as alice:
             token = alice.create()
         with Visitor(side, token=token) as again:
             return (
-                [alike(again.create(version)) for version in range(4)],
+                [comparable(again.create(version)) for version in range(4)],
                 [again.renew(token, version=version) for version in range(3)],
                 [again.expire(token, version=version) for version in range(3)],
-                [again.described(None, version) for version in range(4)],
+                [again.describe(None, version) for version in range(4)],
             )
 
-    made, *_ = sasl.same(ask)
+    made, *_ = sasl.assert_same(ask)
     assert made[0]["error_code"] == "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED"
 
 
@@ -235,7 +235,7 @@ PERIODS = (-1, 0, 60_000, 30 * DAY_MS, LARGEST, -LARGEST - 1)
 
 @pytest.mark.parametrize("period_ms", PERIODS)
 @pytest.mark.parametrize("act", ["renew", "expire"])
-def test_renewed_and_ended(sasl: Pair, act: str, period_ms: int) -> None:
+def test_tokens_are_renewed_and_expired_alike(sasl: Pair, act: str, period_ms: int) -> None:
     """By who owns it, who may renew it, and who may not; then once more, a moment later."""
 
     def ask(side: Side) -> Any:
@@ -247,39 +247,43 @@ def test_renewed_and_ended(sasl: Pair, act: str, period_ms: int) -> None:
                 seen.append(getattr(by, act)(token, period_ms))
                 time.sleep(0.003)  # what ends at this moment is over at the next one
                 seen.append(by.renew(token))
-                seen.append(len(_of(alice, token)))
+                seen.append(len(_token_of(alice, token)))
         return seen
 
-    sasl.same(ask)
+    sasl.assert_same(ask)
 
 
-def _of(talk: Visitor, token: Any) -> list[Any]:
-    found = talk.described(["User:alice"])["tokens"]
+def _token_of(talk: Visitor, token: Any) -> list[Any]:
+    found = talk.describe(["User:alice"])["tokens"]
     return [one for one in found if one["token_id"] == token["token_id"]]
 
 
 @pytest.mark.parametrize("version", range(3))
 @pytest.mark.parametrize("password", [b"", b"x", b"x" * 64])
-def test_a_password_that_nothing_has(sasl: Pair, password: bytes, version: int) -> None:
+def test_unknown_token_password_is_answered_alike(
+    sasl: Pair, password: bytes, version: int
+) -> None:
     def ask(side: Side) -> Any:
         with Visitor(side) as alice:
             none = {"hmac": password}
             return alice.renew(none, version=version), alice.expire(none, version=version)
 
-    sasl.same(ask)
+    sasl.assert_same(ask)
 
 
 @pytest.mark.thorough
-def test_the_tool(sasl: Pair, tmp_path: Path) -> None:
+def test_token_tool_prints_the_same(sasl: Pair, tmp_path: Path) -> None:
     """DelegationTokenCommand of Apache Kafka 3.9.1, which logs in by SCRAM."""
     both = {side.name: side for side in (sasl.ours, sasl.theirs)}
     with ThreadPoolExecutor(len(both)) as pool:
-        told = list(pool.map(lambda side: _told(side, tmp_path / side.name), both.values()))
-    assert told[0] == told[1]
-    assert "User:bob" in told[0][0]
+        outputs = list(
+            pool.map(lambda side: _tool_output(side, tmp_path / side.name), both.values())
+        )
+    assert outputs[0] == outputs[1]
+    assert "User:bob" in outputs[0][0]
 
 
-def _told(side: Side, config: Path) -> list[str]:
+def _tool_output(side: Side, config: Path) -> list[str]:
     """What it prints when a token is made, described, renewed and ended, without ids and times."""
     options = f'username="alice" password="{PASSWORDS["alice"]}"'
     config.write_text(
@@ -300,8 +304,8 @@ def _told(side: Side, config: Path) -> list[str]:
         run("--expire", "--expiry-time-period", "-1", "--hmac", password),
     ]
     own = [line for line in found.splitlines() if token_id in line]
-    told = [made, *own, *acts]
-    return [_blank(one.replace(token_id, "ID").replace(password, "HMAC")) for one in told]
+    outputs = [made, *own, *acts]
+    return [_blank(one.replace(token_id, "ID").replace(password, "HMAC")) for one in outputs]
 
 
 def _blank(text: str) -> str:
@@ -315,35 +319,37 @@ ASKED: dict[str, list[str] | None] = {
 
 
 @pytest.mark.parametrize("kind", ASKED)
-def test_described(sasl: Pair, kind: str) -> None:
+def test_tokens_are_described_alike(sasl: Pair, kind: str) -> None:
     """To who owns them, to who may renew some, and to who has a right to see some."""
 
     def ask(side: Side) -> Any:
         _grant(side, ResourceType.USER, "User:alice", Operation.DESCRIBE_TOKENS, "User:carol")
         with Visitor(side) as alice, Visitor(side, "bob") as bob:
-            mine = alice.create(renewers=[Renewers(principal_type="User", principal_name="bob")])
+            own_tokens = alice.create(
+                renewers=[Renewers(principal_type="User", principal_name="bob")]
+            )
             hidden, shown, theirs = alice.create(), alice.create(), bob.create()
             for token, who in ((hidden, "User:nobody"), (shown, "User:bob")):
                 kind_of = ResourceType.DELEGATION_TOKEN
                 _grant(side, kind_of, token["token_id"], Operation.DESCRIBE, who)
             names = {
                 one["token_id"]: name
-                for one, name in ((mine, "a"), (hidden, "b"), (shown, "c"), (theirs, "d"))
+                for one, name in ((own_tokens, "a"), (hidden, "b"), (shown, "c"), (theirs, "d"))
             }
             found = [
-                _named(talk.described(ASKED[kind], version), names)
+                _tokens_named(talk.describe(ASKED[kind], version), names)
                 for talk in (alice, bob)
                 for version in (0, 1, 2, 3)
             ]
-            for one in (mine, hidden, shown):
+            for one in (own_tokens, hidden, shown):
                 alice.expire(one)
             bob.expire(theirs)
             return found
 
-    sasl.same(ask)
+    sasl.assert_same(ask)
 
 
-def _named(answer: Any, names: dict[str, str]) -> Any:
+def _tokens_named(answer: Any, names: dict[str, str]) -> Any:
     """The tokens of this test alone, by names that are the same on both sides."""
     kept = [one for one in answer["tokens"] if one["token_id"] in names]
     return answer | {

@@ -30,29 +30,31 @@ def _state(side: Side, topic: str) -> tuple[int, list[int]]:
 
 
 @pytest.mark.thorough
-def test_an_unclean_election(pair: Pair) -> None:
+def test_tool_elects_an_unclean_leader(pair: Pair) -> None:
     """Of a replica that was away when the last one in sync died (`--election-type unclean`)."""
     topic = pair.name("unclean")
     one = ("--election-type", "unclean", "--topic", topic, "--partition", "0")
 
     def elect(side: Side) -> tuple[str, int, list[int]]:
         side.create(topic, [(2, 3)], {"min.insync.replicas": "1"})
-        with side.without(3) as controls:
+        with side.without_brokers(3) as controls:
             side.until(lambda: _state(side, topic) == (2, [2]))
-            with side.without(2):
+            with side.without_brokers(2):
                 controls.start("b3")
                 side.until(lambda: _state(side, topic)[0] == -1)
                 said = tool(ELECT, side.bootstrap, *one)
                 side.until(lambda: _state(side, topic)[0] == 3)
                 return said.replace(topic, "TOPIC"), *_state(side, topic)
 
-    said, leader, isr = pair.same(elect)
+    said, leader, isr = pair.assert_same(elect)
     assert "Successfully completed leader election (UNCLEAN) for partitions TOPIC-0" in said
     assert (leader, isr) == (3, [3])
 
 
 @pytest.mark.thorough
-def test_a_throttle_slows_a_reassignment(pair: Pair, tmp_path: Path) -> None:
+def test_throttled_reassignment_is_slow_and_removes_its_throttle(
+    pair: Pair, tmp_path: Path
+) -> None:
     """8 MB at 1 MB/s; the end takes the throttle away."""
     ours, topic = pair.ours, pair.name("throttled")
     ours.create(topic, [(1,)], dict.fromkeys(REPLICAS, "*"))

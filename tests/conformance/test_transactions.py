@@ -1,4 +1,4 @@
-"""Transactions of our broker as librdkafka lives in them, and as Kafka's tools read their logs."""
+"""Transactions of our broker with librdkafka, and their logs in Apache Kafka's tools."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def topic(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[str]:
     side.close()
 
 
-def test_readers_of_committed_records_see_no_others(cluster: Cluster, topic: str) -> None:
+def test_read_committed_consumer_sees_committed_records_alone(cluster: Cluster, topic: str) -> None:
     one = producer(cluster, "visible")
     for kind in ("kept", "dropped", "kept too"):
         one.begin_transaction()
@@ -59,8 +59,8 @@ def test_readers_of_committed_records_see_no_others(cluster: Cluster, topic: str
     one.abort_transaction(WAIT_S)
 
 
-def test_read_process_write_is_exactly_once(cluster: Cluster, topic: str) -> None:
-    """Offsets count with the transaction; an aborted round is read again."""
+def test_read_process_write_processes_each_record_once(cluster: Cluster, topic: str) -> None:
+    """Offsets are committed with the transaction; an aborted round is processed again."""
     source = producer(cluster, "source")
     source.begin_transaction()
     send(source, topic, [f"in {n}" for n in range(60)])
@@ -91,7 +91,7 @@ def test_read_process_write_is_exactly_once(cluster: Cluster, topic: str) -> Non
     assert sorted(out) == sorted(f"out {n}" for n in range(60))
 
 
-def test_a_zombie_is_shut_out(cluster: Cluster, topic: str) -> None:
+def test_zombie_producer_is_fenced(cluster: Cluster, topic: str) -> None:
     zombie = producer(cluster, "haunted")
     zombie.begin_transaction()
     send(zombie, topic, ["of the zombie"] * 3)
@@ -105,8 +105,8 @@ def test_a_zombie_is_shut_out(cluster: Cluster, topic: str) -> None:
     assert read(cluster, topic, "read_committed") == ["of the heir"] * 3
 
 
-def test_one_that_lasts_too_long_is_aborted(cluster: Cluster, topic: str) -> None:
-    """And no longer holds up those who read committed records."""
+def test_transaction_above_its_timeout_is_aborted(cluster: Cluster, topic: str) -> None:
+    """It no longer blocks read_committed consumers."""
     slow = producer(cluster, "slow", **{"transaction.timeout.ms": 1000})
     slow.begin_transaction()
     send(slow, topic, ["too late"] * 3)
@@ -130,7 +130,7 @@ def dump(cluster: Cluster, folder: str, *options: str) -> str:
     return done.stdout
 
 
-def test_kafkas_tool_reads_the_state_and_the_offsets(cluster: Cluster, topic: str) -> None:
+def test_dump_tool_reads_transaction_state_and_offsets(cluster: Cluster, topic: str) -> None:
     one = producer(cluster, "dumped", **{"transaction.timeout.ms": 43210})
     one.begin_transaction()
     send(one, topic, ["value"])
@@ -150,18 +150,20 @@ def test_kafkas_tool_reads_the_state_and_the_offsets(cluster: Cluster, topic: st
     one.abort_transaction(WAIT_S)
     consumer.close()
     settle(cluster)
-    told = dump(cluster, "__transaction_state", "--transaction-log-decoder")
-    mine = [line for line in told.splitlines() if "transactionalId=dumped " in line]
-    states = re.findall(r"state=(\w+)", " ".join(mine))
+    output = dump(cluster, "__transaction_state", "--transaction-log-decoder")
+    own_lines = [line for line in output.splitlines() if "transactionalId=dumped " in line]
+    states = re.findall(r"state=(\w+)", " ".join(own_lines))
     ended = [f"{step}{end}" for end in ("Commit", "Abort") for step in ("Prepare", "Complete")]
     assert states[0] == "Empty"
-    assert [one for one in states if one in ended] == ended, mine
-    assert "txnTimeoutMs=43210" in mine[-1]
-    told = dump(cluster, "__consumer_offsets", "--offsets-decoder")
-    assert f'{{"group":"dumped group","topic":"{topic}","partition":0}}' in told, told[-3000:]
+    assert [one for one in states if one in ended] == ended, own_lines
+    assert "txnTimeoutMs=43210" in own_lines[-1]
+    output = dump(cluster, "__consumer_offsets", "--offsets-decoder")
+    assert f'{{"group":"dumped group","topic":"{topic}","partition":0}}' in output, output[-3000:]
 
 
-def test_kafkas_tool_finds_and_ends_what_hangs(cluster: Cluster, topic: str) -> None:
+def test_transactions_tool_finds_and_aborts_a_hanging_transaction(
+    cluster: Cluster, topic: str
+) -> None:
     hanging = producer(cluster, "hanging", **{"transaction.timeout.ms": 600_000})
     hanging.begin_transaction()
     send(hanging, topic, ["held up"])
@@ -187,8 +189,8 @@ def test_kafkas_tool_finds_and_ends_what_hangs(cluster: Cluster, topic: str) -> 
     assert read(cluster, topic, "read_uncommitted") == ["held up"]
 
 
-def test_a_decision_outlives_every_coordinator(cluster: Cluster, topic: str) -> None:
-    """The last of this cluster's tests: brokers are killed, one after another."""
+def test_decided_transaction_survives_every_coordinator(cluster: Cluster, topic: str) -> None:
+    """The last test of this cluster: brokers are killed, one after another."""
     one = producer(cluster, "bereaved")
     side = Side("ours", cluster.bootstrap)
     for broker in cluster.controls().brokers:

@@ -1,4 +1,4 @@
-"""What those are told who wait at a broker when its partition goes elsewhere."""
+"""Requests that wait at a broker when its partition moves."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from tests.conformance.conftest import Pair
 from tests.conformance.fetching import fetch, fetch_request
 from tests.conformance.groups import beat, join, stable, sync
-from tests.conformance.moves import led_elsewhere
+from tests.conformance.moves import next_leader
 from tests.conformance.records import batch, produce
 from tests.conformance.side import Side
 from tests.conformance.test_partitions import alter, elect, partitions
@@ -37,7 +37,7 @@ def lead_elsewhere(side: Side, topic: str, ids: list[int]) -> None:
 
 
 def give_up(side: Side, topic: str, ids: list[int]) -> None:
-    """The leader is no replica any more."""
+    """Remove the leader from the replicas."""
     alter(side, {(topic, 0): [ids[1], ids[2]]})
 
 
@@ -47,8 +47,10 @@ def delete(side: Side, topic: str, ids: list[int]) -> None:
 
 
 @pytest.mark.parametrize("happens", [lead_elsewhere, give_up, delete])
-def test_a_leader_that_goes(pair: Pair, happens: Callable[[Side, str, list[int]], None]) -> None:
-    """A replica stands still, so that what needs all of them has to wait."""
+def test_requests_waiting_at_a_deposed_leader_are_answered_alike(
+    pair: Pair, happens: Callable[[Side, str, list[int]], None]
+) -> None:
+    """A paused replica makes requests that need all replicas wait."""
     topic = pair.name("leaves")
 
     def ask(side: Side) -> list[Any]:
@@ -56,7 +58,7 @@ def test_a_leader_that_goes(pair: Pair, happens: Callable[[Side, str, list[int]]
         ids = [one for one in (1, 2, 3) if one != still] + [still]
         side.create(topic, [ids])
         side.get(produce(topic, batch([b"first"])), 9, to=ids[0])
-        with side.still(still):
+        with side.paused_broker(still):
             waiting = []
             for version, more in ((4, {}), (11, {}), (11, {"isolation_level": 1}), (12, {})):
                 one = fetch_request(topic, [{"fetch_offset": 1}], max_wait_ms=LONG_MS, **more)
@@ -66,15 +68,15 @@ def test_a_leader_that_goes(pair: Pair, happens: Callable[[Side, str, list[int]]
             waiting.append(side.start(second, 9, to=ids[0]))
             side.until(lambda: _end(side, topic, to=ids[0]) == 2)
             happens(side, topic, ids)
-            return [_answered(side.plain(one.answer())) for one in waiting]
+            return [_partition_answer(side.plain(one.answer())) for one in waiting]
 
-    told = pair.same(ask)
+    answers = pair.assert_same(ask)
     expected = "UNKNOWN_TOPIC_OR_PARTITION" if happens is delete else "NOT_LEADER_OR_FOLLOWER"
-    assert [told[at]["error_code"] for at in (-1, 0)] == [expected] * 2
+    assert [answers[at]["error_code"] for at in (-1, 0)] == [expected] * 2
 
 
-def test_who_reads_an_older_segment_waits_for_nothing(pair: Pair) -> None:
-    """One answer has one segment's records, however few: the rest is there to be asked for."""
+def test_fetch_of_an_older_segment_does_not_wait(pair: Pair) -> None:
+    """One answer has one segment's records, however few; the rest is readable at once."""
     topic = pair.name("older")
 
     def ask(side: Side) -> list[Any]:
@@ -88,41 +90,41 @@ def test_who_reads_an_older_segment_waits_for_nothing(pair: Pair) -> None:
             for offset in (0, 1)
         ]
 
-    for told in pair.same(ask):
-        assert told["responses"][0]["partitions"][0]["high_watermark"] == 3
+    for answers in pair.assert_same(ask):
+        assert answers["responses"][0]["partitions"][0]["high_watermark"] == 3
 
 
-def test_an_isr_that_becomes_too_small(pair: Pair) -> None:
-    """What was appended before has an offset; that it is committed is not said, as it is not."""
+def test_waiting_produce_fails_when_the_isr_shrinks_below_minimum(pair: Pair) -> None:
+    """The appended batch has an offset, but the answer does not state that it is committed."""
     topic = pair.name("too-small")
 
     def ask(side: Side) -> list[Any]:
         still = 3 if side.controller() != 3 else 2
         side.create(topic, [(1, still)], {"min.insync.replicas": "2"})
         side.get(produce(topic, batch([b"first"])), 9)
-        with side.still(still):
-            seen = [side.ask(produce(topic, batch([b"second"]), timeout_ms=100), 9)]
+        with side.paused_broker(still):
+            answers = [side.ask(produce(topic, batch([b"second"]), timeout_ms=100), 9)]
             side.until(lambda: partitions(side, topic)["partitions"][0]["isr_nodes"] == [1])
             third = produce(topic, batch([b"third"]), timeout_ms=100)
 
-            def refused() -> bool:  # the leader hears of the ISR after the controller's broker
-                seen[1:] = [side.ask(third, 9)]
-                return bool(_answered(seen[1])["error_code"] != "REQUEST_TIMED_OUT")
+            def is_rejected() -> bool:  # the leader hears of the ISR after the controller's broker
+                answers[1:] = [side.ask(third, 9)]
+                return bool(_partition_answer(answers[1])["error_code"] != "REQUEST_TIMED_OUT")
 
-            side.until(refused)
+            side.until(is_rejected)
             asked = fetch_request(topic, [{"fetch_offset": 1}], max_wait_ms=1)
-            return [*seen, side.ask(asked, 11)]
+            return [*answers, side.ask(asked, 11)]
 
-    said = [_answered(one)["error_code"] for one in pair.same(ask)]
+    said = [_partition_answer(one)["error_code"] for one in pair.assert_same(ask)]
     assert said == ["REQUEST_TIMED_OUT", "NOT_ENOUGH_REPLICAS", "NONE"]
 
 
-def test_a_coordinator_that_goes(pair: Pair) -> None:
-    """Who waits is sent away; the next one knows what was stored."""
+def test_requests_waiting_at_a_former_coordinator_are_answered_alike(pair: Pair) -> None:
+    """Waiting requests fail; the next coordinator has what was stored."""
     names = [pair.name("joining"), pair.name("syncing")]
 
     def ask(side: Side) -> list[Any]:
-        seen: list[Any] = []
+        answers: list[Any] = []
         for group, syncs in zip(names, (False, True), strict=True):
             at, first, generation = stable(side, group)
             second = side.get(join(group), 7, to=at).member_id
@@ -134,23 +136,23 @@ def test_a_coordinator_that_goes(pair: Pair) -> None:
                 side.get(join(group, first), 7, to=at)
                 joined = waiting.answer()
                 waiting = side.start(sync(group, second, joined.generation_id), 3, to=at)
-            then = _moved(side, group)
-            seen.append(side.plain(waiting.answer()))
+            then = _move_coordinator(side, group)
+            answers.append(side.plain(waiting.answer()))
             asked = DescribeGroupsRequest(groups=[group])
-            seen += [side.ask(asked, 4, to=to) for to in (at, then)]
+            answers += [side.ask(asked, 4, to=to) for to in (at, then)]
             for n, member in ((generation, first), (generation + 1, first), (generation, second)):
-                seen += [side.ask(beat(group, member, n), 3, to=to) for to in (at, then)]
-            seen.append(side.ask(join(group, first), 7, to=then))
-        return seen
+                answers += [side.ask(beat(group, member, n), 3, to=to) for to in (at, then)]
+            answers.append(side.ask(join(group, first), 7, to=then))
+        return answers
 
-    told = pair.same(ask)
-    assert [told[0]["error_code"], told[10]["error_code"]] == ["NOT_COORDINATOR"] * 2
+    answers = pair.assert_same(ask)
+    assert [answers[0]["error_code"], answers[10]["error_code"]] == ["NOT_COORDINATOR"] * 2
 
 
-def _moved(side: Side, group: str) -> int:
-    """Where the group is coordinated now."""
+def _move_coordinator(side: Side, group: str) -> int:
+    """Move the group's coordinator. Returns the new one."""
     count = len(partitions(side, OFFSETS)["partitions"])
-    then = led_elsewhere(side, OFFSETS, partition_for(group, count))
+    then = next_leader(side, OFFSETS, partition_for(group, count))
     side.until(lambda: side.coordinator(group) == then)
     return then
 
@@ -162,7 +164,7 @@ def _end(side: Side, topic: str, *, to: int) -> int:
     return int(answer.topics[0].partitions[0].offset)
 
 
-def _answered(answer: Any) -> Any:
+def _partition_answer(answer: Any) -> Any:
     """The partition's, without the records and where the leader is."""
     (topic,) = answer["responses"]
     (one,) = topic.get("partition_responses") or topic["partitions"]

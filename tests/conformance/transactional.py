@@ -47,11 +47,11 @@ def settle(cluster: Cluster) -> None:
     """Until no markers are on their way: an end is answered before they are written."""
     side = Side("any", cluster.bootstrap)
 
-    def settled(to: int) -> bool:
+    def is_settled(to: int) -> bool:
         answer = side.get(UNDER_WAY, 0, to=to)
         return bool(answer.error_code == ErrorCode.NONE and not answer.transaction_states)
 
-    side.until_everywhere(settled)
+    side.until_everywhere(is_settled)
     side.close()
 
 

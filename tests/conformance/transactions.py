@@ -170,7 +170,7 @@ def begin(side: Side, name: str) -> Txn:
     return Txn(name=name, producer_id=answer.producer_id, epoch=answer.producer_epoch, at=at)
 
 
-def of(it: Asked, **changes: Any) -> Txn:
+def new_producer(it: Asked, **changes: Any) -> Txn:
     """A producer of this question's own, or one that is nearly it: asked where it belongs."""
     txn = begin(it.side, it.name("txn")).other(**changes)
     return txn if not changes else txn.other(at=coordinator(it.side, txn.name))
@@ -178,21 +178,21 @@ def of(it: Asked, **changes: Any) -> Txn:
 
 def add(side: Side, txn: Txn, *places: tuple[str, int]) -> None:
     """Partitions join, once an earlier transaction is over."""
-    settled(side, txn)
+    wait_until_settled(side, txn)
     side.ask(txn.add(*places), 3, to=txn.at)
 
 
 def end(side: Side, txn: Txn, *, commit: bool) -> None:
     """The end, with its markers in the logs."""
     side.ask(txn.end(commit=commit), 3, to=txn.at)
-    settled(side, txn)
+    wait_until_settled(side, txn)
 
 
-def settled(side: Side, txn: Txn) -> None:
+def wait_until_settled(side: Side, txn: Txn) -> None:
     """Until no markers are on their way."""
 
-    def done() -> bool:
+    def is_settled() -> bool:
         answer = side.get(DescribeTransactionsRequest(transactional_ids=[txn.name]), 0, to=txn.at)
         return not answer.transaction_states[0].transaction_state.startswith("Prepare")
 
-    side.until(done)
+    side.until(is_settled)

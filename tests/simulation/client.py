@@ -169,7 +169,7 @@ def records_of(data: Any, start: int = 0) -> Iterator[tuple[int, str, int]]:
 
 
 class Producer(Client):
-    """acks=all. An idempotent one repeats a batch until it is told; a plain one gives up."""
+    """acks=all. An idempotent producer repeats a batch until it is answered; a plain one stops."""
 
     def __init__(self, *given: Any, idempotent: bool) -> None:
         super().__init__(*given)
@@ -256,11 +256,11 @@ class Producer(Client):
             send.error = type(error).__name__
             self._leaders.pop((send.topic, send.partition), None)
             return "info"
-        told = answer.responses[0].partition_responses[0]
-        code = ErrorCode(told.error_code)
+        part_response = answer.responses[0].partition_responses[0]
+        code = ErrorCode(part_response.error_code)
         send.error = "" if code in ACKED else code.name
         if code in ACKED:
-            send.offset, send.node = told.base_offset, node
+            send.offset, send.node = part_response.base_offset, node
             return "ok"
         self._leaders.pop((send.topic, send.partition), None)
         return "fail" if code in REFUSED else "info"

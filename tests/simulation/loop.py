@@ -54,7 +54,7 @@ class Trace:
         return self._digest.hexdigest()
 
     def record(self, kind: str, when: float, seq: int, label: str, host: str = "") -> None:
-        """What simloop's network tells."""
+        """The state of simloop's network."""
         self.add(when, kind, seq, label)
 
 

@@ -56,8 +56,8 @@ async def produce() -> dict[str, Any]:
             )
             for n in range(90)
         ]
-        told = [await one for one in sent]
-    return {"last": [max(t.offset for t in told if t.partition == p) for p in range(3)]}
+        metadata = [await one for one in sent]
+    return {"last": [max(t.offset for t in metadata if t.partition == p) for p in range(3)]}
 
 
 async def everything(isolation: str) -> list[Any]:

@@ -52,7 +52,7 @@ def _config(admin: AdminClient, resource: ConfigResource, deadline: float) -> An
 def produce() -> dict[str, Any]:
     last: dict[int, int] = {}
 
-    def told(error: Any, message: Any) -> None:
+    def on_delivery(error: Any, message: Any) -> None:
         assert error is None, error
         last[message.partition()] = max(message.offset(), last.get(message.partition(), -1))
 
@@ -60,12 +60,14 @@ def produce() -> dict[str, Any]:
     for n in range(90):
         headers = [("n", str(n).encode())]
         value, key = f"value {n}", f"key {n}"
-        producer.produce(TOPIC, value, key, partition=n % 3, headers=headers, on_delivery=told)
+        producer.produce(
+            TOPIC, value, key, partition=n % 3, headers=headers, on_delivery=on_delivery
+        )
     assert producer.flush(WAIT_S) == 0
     return {"last": [last[partition] for partition in range(3)]}
 
 
-def everything(isolation: str) -> list[Any]:
+def read_everything(isolation: str) -> list[Any]:
     """All records from the beginning to the ends, partition by partition."""
     settings = {"group.id": f"{GROUP}-none", "isolation.level": isolation}
     consumer = Consumer({**COMMON, **settings, "enable.partition.eof": True})
@@ -84,7 +86,7 @@ def everything(isolation: str) -> list[Any]:
 
 
 def consume() -> dict[str, Any]:
-    found = everything("read_uncommitted")
+    found = read_everything("read_uncommitted")
     return {
         "records": [
             [m.value().decode(), m.key().decode(), m.headers()[0][1].decode()] for m in found
@@ -136,8 +138,8 @@ def transaction() -> dict[str, Any]:
     (place,) = consumer.committed([TopicPartition(TOPIC, 0)], WAIT_S)
     consumer.close()
     return {
-        "read_committed": len(everything("read_committed")),
-        "read_uncommitted": len(everything("read_uncommitted")),
+        "read_committed": len(read_everything("read_committed")),
+        "read_uncommitted": len(read_everything("read_uncommitted")),
         "offset": place.offset,
     }
 

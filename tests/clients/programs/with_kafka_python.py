@@ -65,12 +65,12 @@ def produce() -> dict[str, Any]:
         )
         for n in range(90)
     ]
-    told = [one.get(WAIT_S) for one in sent]
+    metadata = [one.get(WAIT_S) for one in sent]
     producer.close()
-    return {"last": [max(t.offset for t in told if t.partition == p) for p in range(3)]}
+    return {"last": [max(t.offset for t in metadata if t.partition == p) for p in range(3)]}
 
 
-def everything(isolation: str) -> list[Any]:
+def read_everything(isolation: str) -> list[Any]:
     consumer = KafkaConsumer(**COMMON, isolation_level=isolation)
     consumer.assign(PLACES)
     consumer.seek_to_beginning(*PLACES)
@@ -86,7 +86,7 @@ def everything(isolation: str) -> list[Any]:
 
 
 def consume() -> dict[str, Any]:
-    found = everything("read_uncommitted")
+    found = read_everything("read_uncommitted")
     return {
         "records": [[r.value.decode(), r.key.decode(), r.headers[0][1].decode()] for r in found]
     }
@@ -149,8 +149,8 @@ def transaction() -> dict[str, Any]:
     offset = consumer.committed(PLACES[0])
     consumer.close()
     return {
-        "read_committed": len(everything("read_committed")),
-        "read_uncommitted": len(everything("read_uncommitted")),
+        "read_committed": len(read_everything("read_committed")),
+        "read_uncommitted": len(read_everything("read_uncommitted")),
         "offset": offset,
     }
 

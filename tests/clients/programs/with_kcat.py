@@ -1,4 +1,4 @@
-"""Produce, consume, group and what it can of administration with kcat, told on its command line."""
+"""Produce, consume, join a group and describe the cluster with kcat."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def produce() -> dict[str, Any]:
 
 
 def consume() -> dict[str, Any]:
-    told = kcat("-C", "-t", TOPIC, "-p", "0", "-o", "beginning", "-e", "-J")
-    found = [json.loads(line) for line in told.splitlines()]
+    output = kcat("-C", "-t", TOPIC, "-p", "0", "-o", "beginning", "-e", "-J")
+    found = [json.loads(line) for line in output.splitlines()]
     return {"records": [[one["payload"], one["key"], one["headers"][1]] for one in found]}
 
 

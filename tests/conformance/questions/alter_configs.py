@@ -21,7 +21,7 @@ TOPIC, BROKER, LOGGER = 2, 4, 8
 SET, DELETE, APPEND, SUBTRACT = range(4)
 
 
-def altered(
+def alter_configs(
     kind: int, name: str, configs: Mapping[str, str | None], *, validate_only: bool = False
 ) -> AlterConfigsRequest:
     given = [AlterConfigsRequest.AlterableConfig(name=k, value=v) for k, v in configs.items()]
@@ -34,7 +34,7 @@ def altered(
 Change = tuple[str, int, str | None]
 
 
-def changed(
+def incremental_change(
     kind: int, name: str, *changes: Change, validate_only: bool = False
 ) -> IncrementalAlterConfigsRequest:
     given = [
@@ -50,15 +50,15 @@ def changed(
 KEYS = ("cleanup.policy", "compression.type", "max.message.bytes", "retention.ms", "segment.bytes")
 
 
-def now(it: Asked, topic: str, expected: Mapping[str, str]) -> Any:
+def described_values(it: Asked, topic: str, expected: Mapping[str, str]) -> Any:
     """What broker 2 says of a topic's configs once it has heard of the change."""
     request = DescribeConfigsRequest(resources=[described(TOPIC, topic, KEYS)])
 
-    def told() -> bool:
+    def is_described() -> bool:
         found = {one.name: one.value for one in it.side.get(request, 4, to=2).results[0].configs}
         return all(found.get(key) == value for key, value in expected.items())
 
-    it.side.until(told)
+    it.side.until(is_described)
     return it.side.ask(request, 4, to=2)
 
 
@@ -79,7 +79,10 @@ STEPS: dict[str, tuple[list[Change], dict[str, str]]] = {
 @CHANGE.each("of a topic", STEPS)
 def change(it: Asked, step: tuple[list[Change], dict[str, str]]) -> Any:
     topic = it.topic(configs={"segment.bytes": "100000"})
-    return [it.ask(changed(TOPIC, topic, *step[0])), now(it, topic, step[1])]
+    return [
+        it.ask(incremental_change(TOPIC, topic, *step[0])),
+        described_values(it, topic, step[1]),
+    ]
 
 
 NONE = [(f"none.{number}", DELETE, None) for number in range(700)]
@@ -103,21 +106,27 @@ MANY_CHANGES: dict[str, tuple[list[Change], dict[str, str]]] = {
 @CHANGE.each("of a topic, hundreds", MANY_CHANGES)
 def many_changes(it: Asked, step: tuple[list[Change], dict[str, str]]) -> Any:
     topic = it.topic(configs={"segment.bytes": "100000"})
-    return [it.ask(changed(TOPIC, topic, *step[0])), now(it, topic, step[1])]
+    return [
+        it.ask(incremental_change(TOPIC, topic, *step[0])),
+        described_values(it, topic, step[1]),
+    ]
 
 
 @ALTER.question("of a topic: all others go back to their defaults")
 def alter(it: Asked) -> Any:
     topic = it.topic(configs={"segment.bytes": "100000", "retention.ms": "5"})
     expected = {"retention.ms": "70000", "segment.bytes": "1073741824"}
-    answer = it.ask(altered(TOPIC, topic, {"retention.ms": "70000"}))
-    return [answer, now(it, topic, expected)]
+    answer = it.ask(alter_configs(TOPIC, topic, {"retention.ms": "70000"}))
+    return [answer, described_values(it, topic, expected)]
 
 
 @ALTER.question("of a topic: none left")
 def alter_to_none(it: Asked) -> Any:
     topic = it.topic(configs={"segment.bytes": "100000"})
-    return [it.ask(altered(TOPIC, topic, {})), now(it, topic, {"segment.bytes": "1073741824"})]
+    return [
+        it.ask(alter_configs(TOPIC, topic, {})),
+        described_values(it, topic, {"segment.bytes": "1073741824"}),
+    ]
 
 
 WRONG_CHANGES: dict[str, Sequence[Change]] = {
@@ -141,7 +150,7 @@ WRONG_CHANGES: dict[str, Sequence[Change]] = {
 
 @CHANGE.each("of a topic, asked only", WRONG_CHANGES)
 def wrong_changes(it: Asked, changes: Sequence[Change]) -> Any:
-    return it.ask(changed(TOPIC, spread(it.side), *changes, validate_only=True))
+    return it.ask(incremental_change(TOPIC, spread(it.side), *changes, validate_only=True))
 
 
 WRONG_CONFIGS: dict[str, dict[str, str | None]] = {
@@ -156,7 +165,7 @@ WRONG_CONFIGS: dict[str, dict[str, str | None]] = {
 
 @ALTER.each("of a topic, asked only", WRONG_CONFIGS)
 def wrong_configs(it: Asked, configs: dict[str, str | None]) -> Any:
-    return it.ask(altered(TOPIC, spread(it.side), configs, validate_only=True))
+    return it.ask(alter_configs(TOPIC, spread(it.side), configs, validate_only=True))
 
 
 RESOURCES: dict[str, tuple[int, str, str, str]] = {
@@ -184,18 +193,18 @@ RESOURCES: dict[str, tuple[int, str, str, str]] = {
 @CHANGE.each("asked only", RESOURCES)
 def change_resource(it: Asked, given: tuple[int, str, str, str]) -> Any:
     kind, name, key, value = given
-    return it.ask(changed(kind, name, (key, SET, value), validate_only=True))
+    return it.ask(incremental_change(kind, name, (key, SET, value), validate_only=True))
 
 
 @ALTER.each("asked only", RESOURCES)
 def alter_resource(it: Asked, given: tuple[int, str, str, str]) -> Any:
     kind, name, key, value = given
-    return it.ask(altered(kind, name, {key: value}, validate_only=True))
+    return it.ask(alter_configs(kind, name, {key: value}, validate_only=True))
 
 
 @CHANGE.question("a topic twice")
 def change_twice(it: Asked) -> Any:
-    one = changed(TOPIC, spread(it.side), ("retention.ms", SET, "1")).resources[0]
+    one = incremental_change(TOPIC, spread(it.side), ("retention.ms", SET, "1")).resources[0]
     return it.ask(IncrementalAlterConfigsRequest(resources=[one, one], validate_only=True))
 
 
@@ -210,9 +219,9 @@ def change_broker(it: Asked) -> Any:
     def value() -> str:
         return str(it.side.get(request, 4, to=3).results[0].configs[0].value)
 
-    answers = [it.ask(changed(BROKER, "3", (key, SET, "0.8")), to=3)]
+    answers = [it.ask(incremental_change(BROKER, "3", (key, SET, "0.8")), to=3)]
     it.side.until(lambda: value() == "0.8")
     answers.append(it.side.ask(request, 4, to=3))
-    answers.append(it.ask(changed(BROKER, "3", (key, DELETE, None)), to=3))
+    answers.append(it.ask(incremental_change(BROKER, "3", (key, DELETE, None)), to=3))
     it.side.until(lambda: value() == "0.9")
     return answers

@@ -15,14 +15,14 @@ VERSIONS = Subject("ApiVersions", ApiKey.API_VERSIONS)
 load_handlers()
 
 
-def _asked(software: str = "urteil") -> ApiVersionsRequest:
+def _api_versions(software: str = "urteil") -> ApiVersionsRequest:
     return ApiVersionsRequest(client_software_name=software, client_software_version="1.0")
 
 
 @VERSIONS.question("which versions", versions=range(5))
-def which(it: Asked) -> Any:
+def served_apis(it: Asked) -> Any:
     """Of the APIs that ours serves; the page lists those that it does not serve."""
-    answer = it.ask(_asked())
+    answer = it.ask(_api_versions())
     answer["api_keys"] = [one for one in answer["api_keys"] if one["api_key"] in SERVED]
     return answer
 
@@ -32,7 +32,7 @@ SOFTWARE = {one or "empty": one for one in ("", "bad name", "-x", "ok-1.2", "ok-
 
 @VERSIONS.each("client software", SOFTWARE, since=3)
 def software(it: Asked, name: str) -> Any:
-    answer = it.ask(_asked(name))
+    answer = it.ask(_api_versions(name))
     return answer["error_code"], bool(answer["api_keys"])
 
 

@@ -28,7 +28,7 @@ ALL_THERE_IS = {
     ApiKey.API_VERSIONS: "api_keys",
     ApiKey.DESCRIBE_LOG_DIRS: "results",
 }
-"""Fields that tell all that a broker has: what other questions made, what has an own question."""
+"""Fields that select everything a broker has, also the objects of other questions."""
 
 ASKED_SINCE = {
     ApiKey.METADATA: 4,  # before, it makes the topics that it is asked about
@@ -66,7 +66,7 @@ OF_TRANSACTIONS = {
 }  # fmt: skip
 
 
-def served() -> list[type[Message]]:
+def served_messages() -> list[type[Message]]:
     return [one.request for _, one in sorted(SERVED.items())]
 
 
@@ -77,7 +77,7 @@ def send(it: Asked, message: type[Message], data: bytes) -> Any:
     frame = it.side.raw(head, to=_place(it, message), patience_s=_patience_s(it, message, data))
     if isinstance(frame, str):
         return frame
-    return it.side.plain(it.side.decoded(message(), it.version, frame))
+    return it.side.plain(it.side.decode(message(), it.version, frame))
 
 
 def _patience_s(it: Asked, message: type[Message], data: bytes) -> float:
@@ -108,7 +108,7 @@ class _Bare:
         return [self._data]
 
 
-def told(answer: Any) -> str:
+def answer_kind(answer: Any) -> str:
     """Of answers to broken bodies, whether there is one."""
     return answer if isinstance(answer, str) else "answered"
 
@@ -134,31 +134,33 @@ empty_arrays = partial(naming_nothing, times=0)
 def nulls(it: Asked, message: type[Message]) -> Any:
     """Null in each field where none may be."""
     values = sample(message, it.version)
-    seen = {}
+    answers = {}
     for path, spec in paths(message, it.version):
         variable = spec.is_array or spec.element in ("string", "bytes")
         if variable and it.version not in spec.nullable:
             spoilt = {path: length(message, it.version, spec, -1)}
-            seen[path] = told(send(it, message, body(message, it.version, values, spoilt=spoilt)))
-    return seen
+            answers[path] = answer_kind(
+                send(it, message, body(message, it.version, values, spoilt=spoilt))
+            )
+    return answers
 
 
-def counts_that_lie(it: Asked, message: type[Message]) -> Any:
+def wrong_counts(it: Asked, message: type[Message]) -> Any:
     values = sample(message, it.version)
-    seen = {}
+    answers = {}
     for path, spec in paths(message, it.version):
         if spec.is_array or spec.element in ("string", "bytes"):
             for count in (-2, LARGE):
                 spoilt = {path: length(message, it.version, spec, count)}
                 data = body(message, it.version, values, spoilt=spoilt)
-                seen[f"{path} {count}"] = told(send(it, message, data))
-    return seen
+                answers[f"{path} {count}"] = answer_kind(send(it, message, data))
+    return answers
 
 
 def too_short(it: Asked, message: type[Message]) -> Any:
     whole = body(message, it.version, sample(message, it.version))
     cuts = sorted({0, 1, len(whole) // 3, len(whole) // 2, len(whole) - 1})
-    return {cut: told(send(it, message, whole[:cut])) for cut in cuts if cut < len(whole)}
+    return {cut: answer_kind(send(it, message, whole[:cut])) for cut in cuts if cut < len(whole)}
 
 
 def too_long(it: Asked, message: type[Message]) -> Any:
@@ -175,7 +177,7 @@ def unknown_tags(it: Asked, message: type[Message]) -> Any:
             "out of order": b"\x02\x64\x00\x63\x00", "twice": b"\x02\x63\x00\x63\x00",
             "2^32 - 1": LARGEST, "length of 2^32 - 1": b"\x01\x63" + LARGEST}  # fmt: skip
     return {
-        name: told(send(it, message, body(message, it.version, values, tags=section)))
+        name: answer_kind(send(it, message, body(message, it.version, values, tags=section)))
         for name, section in tags.items()
     }
 
@@ -186,13 +188,13 @@ VARIANTS: dict[str, Callable[..., Any]] = {
     "everything twice": twice,
     "empty arrays": empty_arrays,
     "null where none may be": nulls,
-    "counts that lie": counts_that_lie,
+    "counts that lie": wrong_counts,
     "too short": too_short,
     "bytes after the body": too_long,
     "tagged fields": unknown_tags,
 }
 
-for _message in served():
+for _message in served_messages():
     _subject = Subject("Bodies", _message.KEY)
     for _text, _variant in VARIANTS.items():
         _since = ASKED_SINCE.get(_message.KEY, 0)

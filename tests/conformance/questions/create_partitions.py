@@ -25,7 +25,7 @@ def request(*topics: Any, validate_only: bool = False) -> CreatePartitionsReques
 
 
 @PARTITIONS.question("two more, and their replicas")
-def more(it: Asked) -> Any:
+def added_partitions(it: Asked) -> Any:
     topic = it.topic([(1, 2)])
     answer = it.ask_controller(request(wish(topic, 3, (2, 3), (3, 1))))
     wanted = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=topic)])
@@ -39,7 +39,7 @@ def more(it: Asked) -> Any:
 
 
 @PARTITIONS.question("more, placed by the controller")
-def placed(it: Asked) -> Any:
+def assigned_partitions(it: Asked) -> Any:
     return it.ask_controller(request(wish(it.topic(), 4)))
 
 
@@ -69,7 +69,7 @@ WISHES: dict[str, Any] = {
 
 
 @PARTITIONS.each("asked only", WISHES)
-def asked_only(it: Asked, wishes: Any) -> Any:
+def validated_partitions(it: Asked, wishes: Any) -> Any:
     return it.ask_controller(request(*wishes(spread(it.side)), validate_only=True))
 
 

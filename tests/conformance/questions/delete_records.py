@@ -22,12 +22,12 @@ def fill(side: Side, topic: str) -> str:
     return topic
 
 
-def kept(side: Side) -> str:
+def retained_records(side: Side) -> str:
     """Records that no question deletes; partition 1 is led by broker 2."""
-    return side.once(_kept)
+    return side.make_once(_fill_retained)
 
 
-def _kept(side: Side) -> str:
+def _fill_retained(side: Side) -> str:
     return fill(side, side.create(f"kept-{RUN}", [(1, 2), (2, 1)]))
 
 
@@ -59,7 +59,7 @@ def everywhere(it: Asked) -> Any:
 
 
 @DELETE.question("no time to wait for the followers")
-def hurried(it: Asked) -> Any:
+def delete_without_waiting(it: Asked) -> Any:
     """The leader's part is done; the followers hear of it by their next fetch."""
     topic = fill(it.side, it.topic([(1, 2, 3)]))
     answer = it.ask(request((topic, 0, 5), timeout_ms=0))
@@ -84,9 +84,9 @@ REFUSED: dict[str, Any] = {
 
 
 @DELETE.each("refused", REFUSED)
-def refused(it: Asked, wanted: Any) -> Any:
+def rejected_deletions(it: Asked, wanted: Any) -> Any:
     it.side.coordinator("any")  # so that the topic of offsets is there
-    return it.ask(request(*wanted(kept(it.side))))
+    return it.ask(request(*wanted(retained_records(it.side))))
 
 
 POLICIES = {one: {"cleanup.policy": one} for one in ("compact", "compact,delete")}

@@ -36,11 +36,11 @@ def by_id(it: Asked) -> Any:
     topic_id = it.side.ids[it.topic()]
     answers = [it.ask_controller(request(topic_id))]
 
-    def forgotten() -> bool:
+    def is_forgotten() -> bool:
         answers[1:] = [it.ask_controller(request(topic_id))]
         return bool(answers[1]["responses"][0]["name"] is None)
 
-    it.side.until(forgotten)
+    it.side.until(is_forgotten)
     return answers
 
 
@@ -53,7 +53,7 @@ WRONG: dict[str, tuple[str | UUID, ...]] = {
 
 
 @DELETE.each("wrongly", WRONG)
-def wrongly(it: Asked, topics: tuple[str | UUID, ...]) -> Any:
+def wrong_names(it: Asked, topics: tuple[str | UUID, ...]) -> Any:
     return it.ask_controller(request(*topics))
 
 

@@ -18,7 +18,7 @@ ASKED = {
 
 
 @CLUSTER.each("with", ASKED)
-def described(it: Asked, given: tuple[int, bool]) -> Any:
+def describe(it: Asked, given: tuple[int, bool]) -> Any:
     return it.ask(
         DescribeClusterRequest(
             endpoint_type=given[0], include_cluster_authorized_operations=given[1]

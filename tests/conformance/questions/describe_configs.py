@@ -26,10 +26,10 @@ def configs(
     return it.ask(request)
 
 
-@CONFIGS.each("of a topic, synonyms", {"left out": False, "told": True}, versions=range(5))
+@CONFIGS.each("of a topic, synonyms", {"left out": False, "included": True}, versions=range(5))
 def of_a_topic(it: Asked, synonyms: bool) -> Any:
     given = {"retention.ms": "60000", "cleanup.policy": "compact,delete"}
-    kind = "told" if synonyms else "left"
+    kind = "included" if synonyms else "left"
     return configs(it, [resource(2, it.topic(configs=given, kind=kind))], synonyms=synonyms)
 
 

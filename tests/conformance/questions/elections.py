@@ -43,7 +43,7 @@ WRONG: dict[str, Any] = {
 
 
 @ELECT.each("wrong", WRONG)
-def wrong(it: Asked, wanted: Any) -> Any:
+def wrong_partitions(it: Asked, wanted: Any) -> Any:
     return it.ask_controller(request(*wanted(spread(it.side))))
 
 

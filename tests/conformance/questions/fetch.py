@@ -140,7 +140,7 @@ def session(it: Asked, given: tuple[int, int]) -> Any:
     return fetch(it, filled(it.side), [{}], session_id=given[0], session_epoch=given[1])
 
 
-@FETCH.question("an empty partition, waiting as long as told")
+@FETCH.question("an empty partition, waiting for the requested time")
 def empty(it: Asked) -> Any:
     return [
         fetch(it, filled(it.side), [{"partition": 1}], to=2, max_wait_ms=wait) for wait in (0, 80)
@@ -159,7 +159,7 @@ def as_a_tool(it: Asked, broker: int) -> Any:
 
 @FETCH.question("what is not there ends no wait")
 def waiting_beside_what_is_not_there(it: Asked) -> Any:
-    """The other partitions are waited for all the same, and it is told last."""
+    """The request waits for the other partitions; the missing one stands last in the answer."""
     began = time.monotonic()
     asked = [{"partition": 7}, {"fetch_offset": LAST + 1}]
     answer = fetch(it, filled(it.side), asked, max_wait_ms=200)

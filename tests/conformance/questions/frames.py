@@ -104,7 +104,7 @@ def topic_name(it: Asked, name: bytes) -> Any:
     body = struct.pack(">hhihih", 3, 1, 77, -1, 1, len(name)) + name
     frame = it.side.raw(struct.pack(">i", len(body)) + body, patience_s=ANSWER_TIMEOUT_S)
     assert isinstance(frame, bytes), frame
-    return it.side.plain(it.side.decoded(MetadataRequest(), 1, frame))["topics"]
+    return it.side.plain(it.side.decode(MetadataRequest(), 1, frame))["topics"]
 
 
 @FRAMES.question("records with acks 0, and the end")

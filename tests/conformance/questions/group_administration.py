@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.conformance.groups import commit, fetched, join, leave, stable
+from tests.conformance.groups import commit, join, leave, offset_fetch, stable
 from tests.conformance.questions.delete_topics import request as delete_topics
 from tests.conformance.questions.registry import Asked, Subject
 from tests.conformance.questions.stage import filled
@@ -110,7 +110,7 @@ def deleted(it: Asked) -> Any:
     seen = [it.ask(request, to=at)]
     it.side.ask(leave(group, member), 1, to=at)
     seen += [it.ask(request, to=at), it.ask(request, to=at)]
-    seen.append(it.side.ask(fetched(7, (group, [(topic, [0])])), 7, to=at))
+    seen.append(it.side.ask(offset_fetch(7, (group, [(topic, [0])])), 7, to=at))
     seen.append(it.side.ask(join(group, "gone"), 3, to=at))
     return seen
 
@@ -130,7 +130,7 @@ def deleted_simple(it: Asked) -> Any:
     at = it.side.coordinator(group)
     it.side.ask(commit(group, [(topic, 0, 1)]), 8, to=at)
     seen = [it.ask(DeleteGroupsRequest(groups_names=[group]), to=at)]
-    return [*seen, it.side.ask(fetched(7, (group, [(topic, [0])])), 7, to=at)]
+    return [*seen, it.side.ask(offset_fetch(7, (group, [(topic, [0])])), 7, to=at)]
 
 
 def forget(group: str, *places: tuple[str, int]) -> OffsetDeleteRequest:
@@ -152,7 +152,7 @@ def forgotten(it: Asked) -> Any:
     at = it.side.coordinator(group)
     it.side.ask(commit(group, [(topic, 0, 1), (topic, 1, 2)]), 8, to=at)
     seen = [it.ask(forget(group, (topic, 0), ("never", 0)), to=at)]
-    seen.append(it.side.ask(fetched(7, (group, [(topic, [0, 1])])), 7, to=at))
+    seen.append(it.side.ask(offset_fetch(7, (group, [(topic, [0, 1])])), 7, to=at))
     seen.append(it.ask(forget(group, (topic, 0)), to=at))
     return [*seen, it.ask(forget(group), to=at)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tests.conformance.groups import commit, fetched, stable, stored
+from tests.conformance.groups import commit, offset_fetch, stable, stored
 from tests.conformance.questions.registry import Asked, Subject
 from tests.conformance.questions.stage import filled
 from urteil.broker.groups.records import decode_offset, decode_place
@@ -21,13 +21,13 @@ def commit_and_fetch(it: Asked) -> list[Any]:
     at = side.coordinator(group)
     places = [(topic, 0, 42), (topic, 1, 7), ("never-there", 0, 1)]
     answer = it.ask(commit(group, places, metadata="m", epoch=3), to=at)
-    told = [(one["name"], two) for one in answer["topics"] for two in one["partitions"]]
-    seen: list[Any] = [sorted(told, key=str)]
+    partitions = [(one["name"], two) for one in answer["topics"] for two in one["partitions"]]
+    seen: list[Any] = [sorted(partitions, key=str)]
     for wanted in ([(topic, [1, 0, 9])], [("never-there", [0])], [], None):
         if wanted is not None or it.version >= 2:
-            seen.append(it.side.ask(fetched(it.version, (group, wanted)), it.version, to=at))
+            seen.append(it.side.ask(offset_fetch(it.version, (group, wanted)), it.version, to=at))
     seen.append(it.ask(commit(group, [(topic, 0, 43)], metadata=None), to=at))
-    request = fetched(it.version, (group, [(topic, [0])]))
+    request = offset_fetch(it.version, (group, [(topic, [0])]))
     seen.append(side.ask(request, it.version, to=at))
     return seen
 
@@ -37,13 +37,13 @@ def unknown_group(it: Asked) -> list[Any]:
     group = it.name("unknown")
     at = it.side.coordinator(group)
     asked = [[(filled(it.side), [0])], [], *([None] if it.version >= 2 else [])]
-    return [it.ask(fetched(it.version, (group, one)), to=at) for one in asked]
+    return [it.ask(offset_fetch(it.version, (group, one)), to=at) for one in asked]
 
 
 @FETCH.question("of an empty group id", since=1)
 def fetch_empty_group(it: Asked) -> Any:
     at = it.side.coordinator("")
-    return it.ask(fetched(it.version, ("", [(filled(it.side), [0])])), to=at)
+    return it.ask(offset_fetch(it.version, ("", [(filled(it.side), [0])])), to=at)
 
 
 @FETCH.question("of two groups, one twice", since=8)
@@ -51,14 +51,14 @@ def several_groups(it: Asked) -> Any:
     group, topic = it.name("many"), filled(it.side)
     at = it.side.coordinator(group)
     it.side.ask(commit(group, [(topic, 0, 5)]), 8, to=at)
-    return it.ask(fetched(it.version, (group, None), (group, [(topic, [0])])), to=at)
+    return it.ask(offset_fetch(it.version, (group, None), (group, [(topic, [0])])), to=at)
 
 
 @FETCH.question("a partition twice", since=1)
 def partition_twice(it: Asked) -> Any:
     group = it.name("double")
     at = it.side.coordinator(group)
-    return it.ask(fetched(it.version, (group, [(filled(it.side), [0, 0])])), to=at)
+    return it.ask(offset_fetch(it.version, (group, [(filled(it.side), [0, 0])])), to=at)
 
 
 @COMMIT.question("to an empty group id", since=1)
@@ -87,7 +87,7 @@ def to_a_stable_group(it: Asked, given: Callable[[str, int], dict[str, Any]]) ->
     more = given(member, generation)
     place = (topic, more.pop("partition", 0), more.pop("offset", 5))
     answer = it.ask(commit(group, [place], **more), to=at)
-    return [answer, side.ask(fetched(5, (group, [(topic, [0])])), 5, to=at)]
+    return [answer, side.ask(offset_fetch(5, (group, [(topic, [0])])), 5, to=at)]
 
 
 NO_GROUP = {"member and generation": ("m", 1), "generation": ("", 1), "member": ("m", -1),
@@ -112,7 +112,7 @@ def commit_twice(it: Asked) -> Any:
     group, topic = it.name("double"), filled(it.side)
     at = it.side.coordinator(group)
     answer = it.ask(commit(group, [(topic, 0, 5), (topic, 0, 6)]), to=at)
-    return [answer, it.side.ask(fetched(5, (group, [(topic, [0])])), 5, to=at)]
+    return [answer, it.side.ask(offset_fetch(5, (group, [(topic, [0])])), 5, to=at)]
 
 
 KEPT = {"a second": 1000, "no time": 0, "a time before": -5, "for ever": (1 << 63) - 1}
@@ -131,7 +131,7 @@ def committed_earlier(it: Asked) -> list[Any]:
 
 def stamps_of(it: Asked, **given: Any) -> list[Any]:
     """Of a position as it is stored: its version, when it was committed and when it expires, which
-    is told by the difference where it is now."""
+    appears in the difference at its new place."""
     group = it.name("stamped")
     it.ask(commit(group, [(filled(it.side), 0, 5)], **given), to=it.side.coordinator(group))
     found = [one for one in stored(it.side, group) if (decode_place(one.key) or ("",))[0] == group]
@@ -151,4 +151,4 @@ def commit_elsewhere(it: Asked) -> Any:
 def fetch_elsewhere(it: Asked) -> Any:
     group = it.name("elsewhere")
     other = it.side.coordinator(group) % 3 + 1
-    return it.ask(fetched(it.version, (group, [(filled(it.side), [0])])), to=other)
+    return it.ask(offset_fetch(it.version, (group, [(filled(it.side), [0])])), to=other)

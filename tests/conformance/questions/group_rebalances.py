@@ -1,4 +1,4 @@
-"""Members that come, go and come back: what all of them are told."""
+"""Members that join, leave and rejoin, and the answers to all of them."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ Dir = AlterReplicaLogDirsRequest.AlterReplicaLogDir
 
 def directory(side: Side) -> str:
     """Broker 1's only log directory, which answers call `the directory` from now on."""
-    return side.once(_directory)
+    return side.make_once(_directory)
 
 
 def _directory(side: Side) -> str:

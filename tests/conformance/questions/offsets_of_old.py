@@ -7,7 +7,7 @@ from typing import Any
 
 from kazoo.exceptions import NoNodeError
 
-from tests.conformance.groups import commit, fetched
+from tests.conformance.groups import commit, offset_fetch
 from tests.conformance.questions.registry import Asked, Subject
 from tests.conformance.questions.stage import filled
 from urteil.broker.wire.api_keys import ApiKey
@@ -22,10 +22,12 @@ def committed(it: Asked, places: Sequence[tuple[str, int, int]], **more: Any) ->
     side, group = it.side, it.name("old")
     topic = filled(side)
     answer = it.ask(commit(group, places, **more), to=2)
-    told = sorted(str((one["name"], two)) for one in answer["topics"] for two in one["partitions"])
+    result = sorted(
+        str((one["name"], two)) for one in answer["topics"] for two in one["partitions"]
+    )
     wanted = [(topic, [0, 1, 9, 0])]
-    newer = side.ask(fetched(1, (group, wanted)), 1, to=side.coordinator(group))
-    return [told, it.ask(fetched(0, (group, wanted)), to=3), newer]
+    newer = side.ask(offset_fetch(1, (group, wanted)), 1, to=side.coordinator(group))
+    return [result, it.ask(offset_fetch(0, (group, wanted)), to=3), newer]
 
 
 @COMMIT.question("of old: one, and one of a topic that is not there", until=0)
@@ -62,14 +64,14 @@ GROUPS = ("", ".", "..", "/", "a/b", "/a", "a/", "a//b", "a/../b", "grün", "\x0
 @COMMIT.each("of old: to a group called", {repr(one): one for one in GROUPS}, until=0)
 def commit_to(it: Asked, group: str) -> list[Any]:
     topic = filled(it.side)
-    told = it.ask(commit(group, [(topic, 0, 5), ("never-there", 0, 5)]))
-    return [told, it.ask(fetched(0, (group, [(topic, [0]), ("never-there", [0])])))]
+    result = it.ask(commit(group, [(topic, 0, 5), ("never-there", 0, 5)]))
+    return [result, it.ask(offset_fetch(0, (group, [(topic, [0]), ("never-there", [0])])))]
 
 
 @FETCH.question("of old: of an unknown group, of no topics, of unknown topics", until=0)
 def fetch_unknown(it: Asked) -> list[Any]:
     asked = [[(filled(it.side), [0])], [], [("never-there", [0])]]
-    return [it.ask(fetched(0, (it.name("unknown"), one))) for one in asked]
+    return [it.ask(offset_fetch(0, (it.name("unknown"), one))) for one in asked]
 
 
 WRITTEN = (b"12", b"+12", b"-3", b" 12", b"", b"x", b"9223372036854775808", b"1_0", "١".encode())
@@ -85,11 +87,11 @@ def fetch_written(it: Asked, value: bytes) -> Any:
             zk.set(path, value)
         except NoNodeError:
             zk.create(path, value, makepath=True)
-    return it.ask(fetched(0, (group, [(topic, [0])])))
+    return it.ask(offset_fetch(0, (group, [(topic, [0])])))
 
 
 @FETCH.question("of old: what was committed to the coordinator", until=0)
 def fetch_newer(it: Asked) -> Any:
     group, topic = it.name("newer"), filled(it.side)
     it.side.ask(commit(group, [(topic, 0, 5)]), 2, to=it.side.coordinator(group))
-    return it.ask(fetched(0, (group, [(topic, [0])])))
+    return it.ask(offset_fetch(0, (group, [(topic, [0])])))

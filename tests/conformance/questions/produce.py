@@ -20,7 +20,7 @@ PRODUCE = Subject("Produce", ApiKey.PRODUCE)
 
 def topic_of(side: Side) -> str:
     """A topic that questions write to without looking at what is in it but what they wrote."""
-    return side.once(_topic)
+    return side.make_once(_topic)
 
 
 def _topic(side: Side) -> str:

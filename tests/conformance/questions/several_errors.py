@@ -1,14 +1,14 @@
-"""Requests with several things wrong: which of them is told, and of what beside it."""
+"""Requests with several errors: which error is answered, and for which elements."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tests.conformance.groups import commit, fetched
+from tests.conformance.groups import commit, offset_fetch
 from tests.conformance.questions.registry import Asked, Subject
 from tests.conformance.questions.stage import filled, spread
 from tests.conformance.records import batch, produce
-from tests.conformance.transactions import Txn, of
+from tests.conformance.transactions import Txn, new_producer
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.messages import (
     CreatePartitionsRequest,
@@ -48,7 +48,7 @@ def committed(it: Asked, who: tuple[int, str]) -> Any:
         member_id=who[1],
         topics=[*asked.topics, *large.topics, *empty],
     )
-    positions = fetched(8, (group, [(topic, [0, 1])]))
+    positions = offset_fetch(8, (group, [(topic, [0, 1])]))
     return [by_place(it.ask(whole, to=at)), it.side.ask(positions, 8, to=at)]
 
 
@@ -65,7 +65,7 @@ def committed_in_a_transaction(it: Asked) -> Any:
     """The group is there from then on."""
     topic, group = filled(it.side), it.name("several")
     at = it.side.coordinator(group)
-    txn = of(it, producer_id=4711)
+    txn = new_producer(it, producer_id=4711)
     request = txn.commit_offsets(group, {(topic, 0): 1, ("never-there", 0): 1})
     (partition,) = request.topics[0].partitions
     large = type(partition)(partition_index=0, committed_offset=1, committed_metadata=LONG)
@@ -106,7 +106,7 @@ PRODUCE = Subject("Produce", ApiKey.PRODUCE)
 
 @PRODUCE.each("beside garbage", GARBAGE)
 def beside_garbage(it: Asked, data: bytes) -> Any:
-    """A first batch that cannot be told from garbage spoils the whole request."""
+    """A first batch that cannot be distinguished from garbage fails the whole request."""
     topic = it.topic([(1,), (1,)])
     return it.ask(produce(topic, batch([b"a"]), more=[(topic, 1, data), ("never-there", 0, data)]))
 
@@ -225,7 +225,7 @@ def removed(it: Asked) -> Any:
     "of an internal topic", until=3
 )
 def added(it: Asked) -> Any:
-    txn = of(it)
+    txn = new_producer(it)
     it.side.coordinator("any")
     places = [("__consumer_offsets", 0), ("__consumer_offsets", 999), (filled(it.side), 0)]
     return [

@@ -13,7 +13,7 @@ LAST = 14
 
 def gives_producer_ids(side: Side) -> bool:
     """Broker 1 has a block of producer ids, which it fetches when the first one is asked for."""
-    return side.once(_gives_producer_ids)
+    return side.make_once(_gives_producer_ids)
 
 
 def _gives_producer_ids(side: Side) -> bool:
@@ -25,7 +25,7 @@ def _gives_producer_ids(side: Side) -> bool:
 
 def filled(side: Side) -> str:
     """Partition 0: 15 records in 5 batches, led by 1; partition 1 empty, led by 2."""
-    return side.once(_filled)
+    return side.make_once(_filled)
 
 
 def _filled(side: Side) -> str:
@@ -38,7 +38,7 @@ def _filled(side: Side) -> str:
 
 def spread(side: Side) -> str:
     """Three partitions with three replicas each, led by 1, 2 and 3; empty."""
-    return side.once(_spread)
+    return side.make_once(_spread)
 
 
 def _spread(side: Side) -> str:

@@ -1,4 +1,4 @@
-"""What is told of transactions and of producers."""
+"""Lists and descriptions of transactions and producers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.conformance.questions.registry import Asked, Subject
 from tests.conformance.questions.stage import spread
-from tests.conformance.transactions import add, begin, coordinator, end, of
+from tests.conformance.transactions import add, begin, coordinator, end, new_producer
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.messages import (
     DescribeProducersRequest,
@@ -21,7 +21,7 @@ PRODUCERS = Subject("DescribeProducers", ApiKey.DESCRIBE_PRODUCERS)
 
 @DESCRIBE.question("empty, open, committed, aborted, unknown")
 def described(it: Asked) -> Any:
-    txn, topic = of(it), spread(it.side)
+    txn, topic = new_producer(it), spread(it.side)
     request = DescribeTransactionsRequest(transactional_ids=[txn.name])
     seen = [it.ask(request, to=txn.at)]
     for commit in (True, False):
@@ -50,7 +50,7 @@ def timeless(answer: Any) -> Any:
 
 @LIST.question("by state, by producer, by duration")
 def listed(it: Asked) -> Any:
-    txn, topic = of(it), spread(it.side)
+    txn, topic = new_producer(it), spread(it.side)
     add(it.side, txn, (topic, 0))
 
     def ask(**filters: Any) -> Any:
@@ -76,7 +76,7 @@ def listed(it: Asked) -> Any:
 
 @PRODUCERS.question("with an open transaction, after it, and where nobody wrote")
 def producers(it: Asked) -> Any:
-    txn, topic = of(it), it.topic()
+    txn, topic = new_producer(it), it.topic()
     kind = DescribeProducersRequest
 
     def ask(name: str, *indexes: int) -> Any:

@@ -15,8 +15,8 @@ from tests.conformance.transactions import (
     coordinator,
     end,
     init_request,
-    of,
-    settled,
+    new_producer,
+    wait_until_settled,
 )
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.batches import iter_batches, iter_records
@@ -68,14 +68,14 @@ def init_again(it: Asked) -> Any:
 
 @INIT.each("timeout of", {"0 ms": 0, "-1 ms": -1, "15 minutes": 900_000, "more": 900_001})
 def init_timeout(it: Asked, timeout_ms: int) -> Any:
-    txn = of(it)
+    txn = new_producer(it)
     request = InitProducerIdRequest(transactional_id=txn.name, transaction_timeout_ms=timeout_ms)
     return it.ask(request, to=txn.at)
 
 
 @INIT.question("by a client that knows its id and epoch", since=3)
 def init_known(it: Asked) -> Any:
-    txn = of(it)
+    txn = new_producer(it)
     who = (txn.producer_id, txn.epoch)
     first = it.ask(init_request(txn.name, who), to=txn.at)
     again = it.ask(init_request(txn.name, who), to=txn.at)
@@ -88,11 +88,11 @@ def init_known(it: Asked) -> Any:
 
 @INIT.question("while a transaction is open")
 def init_open(it: Asked) -> Any:
-    txn, topic = of(it), it.topic()
+    txn, topic = new_producer(it), it.topic()
     add(it.side, txn, (topic, 0))
     it.side.ask(txn.produce(topic, txn.records(0)), 9)
     first = it.ask(init_request(txn.name), to=txn.at)
-    settled(it.side, txn)
+    wait_until_settled(it.side, txn)
     second = it.ask(init_request(txn.name), to=txn.at)
     ended = it.side.ask(txn.end(commit=True), 3, to=txn.at)
     return [first, second, ended, log(it, topic)]
@@ -100,7 +100,7 @@ def init_open(it: Asked) -> Any:
 
 @INIT.question("from a broker that does not coordinate it")
 def init_elsewhere(it: Asked) -> Any:
-    txn = of(it)
+    txn = new_producer(it)
     return it.ask(init_request(txn.name), to=txn.at % 3 + 1)
 
 
@@ -109,7 +109,7 @@ def init_elsewhere(it: Asked) -> Any:
 
 @ADD.question("known, unknown and both", until=3)
 def add_known(it: Asked) -> Any:
-    txn, topic = of(it), filled(it.side)
+    txn, topic = new_producer(it), filled(it.side)
     places = [((topic, 0), (topic, 1)), ((topic, 9),), (("never", 0), (topic, 0)), ((topic, 0),)]
     answers = [it.ask(txn.add(*one), to=txn.at) for one in places]
     end(it.side, txn, commit=False)
@@ -118,13 +118,13 @@ def add_known(it: Asked) -> Any:
 
 @ADD.each("by", STRANGERS, until=3)
 def add_by(it: Asked, changes: dict[str, Any]) -> Any:
-    txn = of(it, **changes)
+    txn = new_producer(it, **changes)
     return it.ask(txn.add((filled(it.side), 0)), to=txn.at)
 
 
 @ADD.question("nothing", until=3)
 def add_nothing(it: Asked) -> Any:
-    txn = of(it)
+    txn = new_producer(it)
     return it.ask(txn.add(), to=txn.at)
 
 
@@ -140,7 +140,7 @@ EMPTY: dict[str, list[tuple[str, list[int]]]] = {
 @ADD.each("empty or again,", EMPTY, until=3)
 def add_empty(it: Asked, places: list[tuple[str, list[int]]]) -> Any:
     """By its producer, by one that is fenced, and what the transaction is then."""
-    txn, kind = of(it), AddPartitionsToTxnRequest.AddPartitionsToTxnTopic
+    txn, kind = new_producer(it), AddPartitionsToTxnRequest.AddPartitionsToTxnTopic
     topics = [kind(name=one.format(filled(it.side)), partitions=some) for one, some in places]
     asked = [replace(one.add(), v3_and_below_topics=topics) for one in (txn.other(epoch=9), txn)]
     return [*(it.ask(one, to=txn.at) for one in asked), state(it, txn)]
@@ -149,7 +149,7 @@ def add_empty(it: Asked, places: list[tuple[str, list[int]]]) -> Any:
 @ADD.question("verified, in one and not in another", since=4)
 def verified(it: Asked) -> Any:
     side, topic = it.side, filled(it.side)
-    txn = of(it)
+    txn = new_producer(it)
     add(side, txn, (topic, 0))
     claims = [
         txn.claim((topic, 0), (topic, 1), verify=True),
@@ -164,7 +164,7 @@ def verified(it: Asked) -> Any:
 
 @ADD.question("added by a broker", since=4)
 def added_by_a_broker(it: Asked) -> Any:
-    txn, topic = of(it), filled(it.side)
+    txn, topic = new_producer(it), filled(it.side)
     claim = txn.claim((topic, 0), ("never", 0), verify=False)
     good = txn.claim((topic, 1), verify=False)
     answers = [
@@ -176,7 +176,7 @@ def added_by_a_broker(it: Asked) -> Any:
 
 @OFFSETS.question("of a group")
 def add_offsets(it: Asked) -> Any:
-    txn = of(it)
+    txn = new_producer(it)
     it.side.coordinator("any")
     answers = [it.ask(txn.add_offsets(group), to=txn.at) for group in ("a", "a", "")]
     end(it.side, txn, commit=False)
@@ -186,7 +186,7 @@ def add_offsets(it: Asked) -> Any:
 @OFFSETS.each("by", STRANGERS)
 def add_offsets_by(it: Asked, changes: dict[str, Any]) -> Any:
     it.side.coordinator("any")
-    txn = of(it, **changes)
+    txn = new_producer(it, **changes)
     return it.ask(txn.add_offsets("a group"), to=txn.at)
 
 
@@ -195,24 +195,24 @@ def add_offsets_by(it: Asked, changes: dict[str, Any]) -> Any:
 
 @END.each("without a transaction", {"commit": True, "abort": False})
 def end_nothing(it: Asked, commit: bool) -> Any:
-    txn = of(it)
+    txn = new_producer(it)
     return it.ask(txn.end(commit=commit), to=txn.at)
 
 
 @END.each("once, again, and otherwise", {"commit": True, "abort": False})
 def end_again(it: Asked, commit: bool) -> Any:
-    txn, topic = of(it), it.topic()
+    txn, topic = new_producer(it), it.topic()
     add(it.side, txn, (topic, 0))
     it.side.ask(txn.produce(topic, txn.records(0, 2)), 9)
     answers = [it.ask(txn.end(commit=commit), to=txn.at)]
-    settled(it.side, txn)
+    wait_until_settled(it.side, txn)
     answers += [it.ask(txn.end(commit=one), to=txn.at) for one in (commit, not commit)]
     return [*answers, log(it, topic)]
 
 
 @END.each("by", STRANGERS)
 def end_by(it: Asked, changes: dict[str, Any]) -> Any:
-    txn = of(it, **changes)
+    txn = new_producer(it, **changes)
     return it.ask(txn.end(commit=True), to=txn.at)
 
 
@@ -220,7 +220,7 @@ def end_by(it: Asked, changes: dict[str, Any]) -> Any:
 def end_and_hang_up(it: Asked, commit: bool) -> Any:
     """What a request has begun is carried through."""
     side, topic = it.side, it.topic()
-    txn = of(it)
+    txn = new_producer(it)
     for sequence in range(5):
         add(side, txn, (topic, 0))
         side.ask(txn.produce(topic, txn.records(sequence)), 9)
@@ -241,14 +241,14 @@ def state(it: Asked, txn: Txn) -> str:
 
 @WRITE.question("a partition that was not added", versions=(3, 10, 11))
 def not_added(it: Asked) -> Any:
-    txn, topic = of(it), it.topic()
+    txn, topic = new_producer(it), it.topic()
     return it.ask(txn.produce(topic, txn.records(0)))
 
 
 @WRITE.question("a batch outside of a transaction that was not verified", versions=(3, 11))
 def beside_a_verification(it: Asked) -> Any:
     """What is being verified comes first, of whatever kind the next batches are."""
-    txn, topic = of(it), it.topic()
+    txn, topic = new_producer(it), it.topic()
     batches = [txn.records(0), *(txn.records(n, transactional=False) for n in (0, 1))]
     old = txn.other(epoch=-1).records(9, transactional=False)
     return [it.ask(txn.produce(topic, one)) for one in (*batches, old)] + [log(it, topic)]
@@ -257,14 +257,14 @@ def beside_a_verification(it: Asked) -> Any:
 @WRITE.question("a batch without a producer", versions=(3, 11))
 def without_a_producer(it: Asked) -> Any:
     """There is nobody whose transaction it could be part of: it is taken as it is."""
-    txn, topic = of(it), it.topic()
+    txn, topic = new_producer(it), it.topic()
     nobody = txn.other(producer_id=-1, epoch=-1)
     return [it.ask(txn.produce(topic, nobody.records(n))) for n in (-1, 0, 7)] + [log(it, topic)]
 
 
 @WRITE.question("a partition that was added", versions=(3, 11))
 def was_added(it: Asked) -> Any:
-    txn, topic = of(it), it.topic()
+    txn, topic = new_producer(it), it.topic()
     add(it.side, txn, (topic, 0))
     answers = [
         it.ask(txn.produce(topic, txn.records(0, 2))),
@@ -280,7 +280,7 @@ def was_added(it: Asked) -> Any:
 
 @WRITE.question("not from the first sequence on", versions=(3, 11))
 def not_the_first(it: Asked) -> Any:
-    txn, topic = of(it), it.topic()
+    txn, topic = new_producer(it), it.topic()
     add(it.side, txn, (topic, 0))
     return [it.ask(txn.produce(topic, txn.records(n))) for n in (5, 6, 5)]
 
@@ -307,7 +307,7 @@ def write_by(it: Asked, changes: dict[str, Any]) -> Any:
 def two_producers(it: Asked, changes: dict[str, Any]) -> Any:
     transactional = changes.get("transactional", True)
     topic = it.topic([(1,), (1,)])
-    txn = of(it)
+    txn = new_producer(it)
     add(it.side, txn, (topic, 0), (topic, 1))
     known = {key: value for key, value in changes.items() if key != "transactional"}
     stranger = txn.other(**known).records(0, transactional=transactional)
@@ -323,14 +323,14 @@ def two_producers(it: Asked, changes: dict[str, Any]) -> Any:
 
 @WRITE.question("without its transactional id", versions=(3, 11))
 def unnamed(it: Asked) -> Any:
-    txn, topic = of(it), it.topic()
+    txn, topic = new_producer(it), it.topic()
     add(it.side, txn, (topic, 0))
     return it.ask(txn.produce(topic, txn.records(0), named=False))
 
 
 @WRITE.question("by one that was shut out", versions=(3, 11))
 def shut_out(it: Asked) -> Any:
-    old, topic = of(it), it.topic()
+    old, topic = new_producer(it), it.topic()
     add(it.side, old, (topic, 0))
     answers = [it.ask(old.produce(topic, old.records(0)))]
     new = begin(it.side, old.name)
@@ -344,7 +344,7 @@ def shut_out(it: Asked) -> Any:
 
 @WRITE.question("two in one partition, one aborted", versions=(9,))
 def read_committed(it: Asked) -> Any:
-    """What a reader of committed records is told: bounds, aborted transactions."""
+    """A read_committed fetch: its bounds and the aborted transactions."""
     side, topic = it.side, it.topic()
     one, two = (begin(side, it.name(kind)) for kind in ("one", "two"))
     for txn in (one, two, one):
@@ -409,7 +409,7 @@ def marker(txn: Txn, *places: tuple[str, int], epoch: int = 0, commit: bool = Tr
 
 @MARKERS.question("where nothing is open, and where nothing is")
 def marker_of_nothing(it: Asked) -> Any:
-    txn, topic = of(it), it.topic()
+    txn, topic = new_producer(it), it.topic()
     answers = [
         it.ask(marker(txn, (topic, 0))),
         it.ask(marker(txn, (topic, 7))),
@@ -422,7 +422,7 @@ def marker_of_nothing(it: Asked) -> Any:
 
 @MARKERS.question("of no producer, and of no epoch")
 def marker_of_nobody(it: Asked) -> Any:
-    txn, topic = of(it), it.topic()
+    txn, topic = new_producer(it), it.topic()
     nobodys = (txn.other(producer_id=-1), txn.other(epoch=-1), txn.other(epoch=-2))
     asked = [(one, index) for one in nobodys for index in (0, 7)]
     return [it.ask(marker(one, (topic, index))) for one, index in asked], log(it, topic)
@@ -431,7 +431,7 @@ def marker_of_nobody(it: Asked) -> Any:
 @MARKERS.question("of older epochs")
 def marker_of_old_epochs(it: Asked) -> Any:
     topic = it.topic()
-    txn = of(it).other(epoch=5)
+    txn = new_producer(it).other(epoch=5)
     answers = [
         it.ask(marker(txn, (topic, 0), epoch=3)),
         it.ask(marker(txn, (topic, 0), epoch=2)),

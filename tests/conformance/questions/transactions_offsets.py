@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.conformance.groups import fetched, stable
+from tests.conformance.groups import offset_fetch, stable
 from tests.conformance.questions.group_administration import forget
 from tests.conformance.questions.registry import Asked, Subject
 from tests.conformance.questions.stage import filled
 from tests.conformance.questions.transactions import STRANGERS
-from tests.conformance.transactions import Txn, begin, coordinator, end, of, settled
+from tests.conformance.transactions import (
+    Txn,
+    begin,
+    coordinator,
+    end,
+    new_producer,
+    wait_until_settled,
+)
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import DeleteGroupsRequest, DescribeGroupsRequest
@@ -20,14 +27,14 @@ COMMIT = Subject("TxnOffsetCommit", ApiKey.TXN_OFFSET_COMMIT)
 @COMMIT.each("and then", {"commit": True, "abort": False})
 def offsets_in_a_transaction(it: Asked, commit: bool) -> Any:
     side, group, topic = it.side, it.name("offsets"), filled(it.side)
-    txn, at = of(it), side.coordinator(it.name("offsets"))
-    settled(side, txn)
+    txn, at = new_producer(it), side.coordinator(it.name("offsets"))
+    wait_until_settled(side, txn)
     seen = [side.ask(txn.add_offsets(group), 3, to=txn.at)]
     offsets = {(topic, 0): 5, (topic, 8): 1, ("never", 0): 2}
     seen.append(it.ask(txn.commit_offsets(group, offsets), to=at))
     seen += positions(side, group, topic, at)
     seen.append(side.ask(txn.end(commit=commit), 3, to=txn.at))
-    settled(side, txn)
+    wait_until_settled(side, txn)
     return [*seen, *positions(side, group, topic, at)]
 
 
@@ -58,8 +65,8 @@ def position_deleted(it: Asked) -> Any:
 
 def pending(it: Asked, group: str, topic: str) -> tuple[Txn, int]:
     """A transaction that has two positions of the group, and the group's coordinator."""
-    txn, at = of(it), it.side.coordinator(group)
-    settled(it.side, txn)
+    txn, at = new_producer(it), it.side.coordinator(group)
+    wait_until_settled(it.side, txn)
     it.side.ask(txn.add_offsets(group), 3, to=txn.at)
     answer = it.side.get(txn.commit_offsets(group, {(topic, 0): 5, (topic, 1): 6}), 3, to=at)
     assert answer.topics[0].partitions[0].error_code == ErrorCode.NONE, answer
@@ -68,14 +75,14 @@ def pending(it: Asked, group: str, topic: str) -> tuple[Txn, int]:
 
 def positions(side: Any, group: str, topic: str, at: int) -> list[Any]:
     """As a reader sees them who waits for open transactions, and one who does not."""
-    request = fetched(7, (group, [(topic, [0, 1])]))
+    request = offset_fetch(7, (group, [(topic, [0, 1])]))
     waits = type(request)(group_id=group, topics=request.topics, require_stable=True)
     return [side.ask(request, 7, to=at), side.ask(waits, 7, to=at)]
 
 
 @COMMIT.question("without the group in the transaction")
 def offsets_not_added(it: Asked) -> Any:
-    txn, group = of(it), it.name("offsets")
+    txn, group = new_producer(it), it.name("offsets")
     at = it.side.coordinator(group)
     return it.ask(txn.commit_offsets(group, {(filled(it.side), 0): 5}), to=at)
 
@@ -104,7 +111,7 @@ MEMBERS = {
 def offsets_by_members(it: Asked, case: tuple[dict[str, Any], int]) -> Any:
     side, group, topic = it.side, it.name("members"), filled(it.side)
     at, member, generation = stable(side, group)
-    txn = of(it)
+    txn = new_producer(it)
     side.ask(txn.add_offsets(group), 3, to=txn.at)
     changes, delta = case
     who = {"member_id": member, "generation_id": max(generation + delta, -1), **changes}
@@ -117,7 +124,7 @@ def offsets_by_members(it: Asked, case: tuple[dict[str, Any], int]) -> Any:
 def offsets_of_no_members(it: Asked) -> list[Any]:
     """Without a generation anybody may, whatever they call themselves."""
     side, group = it.side, it.name("empty")
-    txn, at = of(it), side.coordinator(group)
+    txn, at = new_producer(it), side.coordinator(group)
     side.ask(txn.add_offsets(group), 3, to=txn.at)
     offsets, seen = {(filled(side), 0): 5}, []
     for who in ({"member_id": "nobody"}, {"group_instance_id": "nobody"}, {"generation_id": 1}):

@@ -106,7 +106,7 @@ def test_deleted_records_are_logged(cluster: Cluster) -> None:
 
 
 def test_unfinished_reassignment_is_cancelled(cluster: Cluster) -> None:
-    """Its new broker does not reach the leader; what is not under way is told to be none."""
+    """Its new broker does not reach the leader; a reassignment not under way is reported so."""
     controls, topic = cluster.controls(), "stays"
     admin = controls.admin
     admin.create_topic(topic, partitions=2, replication_factor=3)

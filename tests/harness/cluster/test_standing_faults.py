@@ -49,7 +49,7 @@ def hold(*words: str) -> subprocess.Popen[str]:
 
 
 def ended(lab: subprocess.Popen[str]) -> None:
-    """Wait for a lab that was told to end; where it hangs, its stacks are printed."""
+    """Wait for a lab that is ending. If it hangs, its stacks are printed."""
     try:
         lab.wait(30)
     except subprocess.TimeoutExpired:

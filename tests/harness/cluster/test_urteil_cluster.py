@@ -61,7 +61,7 @@ def test_two_clusters_stand_side_by_side(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def check_stacks(cluster: Cluster) -> None:
-    """A broker tells its threads and what its tasks await, a JVM its threads; both go on."""
+    """A broker dumps its threads and tasks, a JVM its threads; both continue."""
     folder = Stacks(cluster.run_dir, [cluster.dump_sources]).take("a test asks")
     assert folder
     dumps = {path.stem: path.read_text() for path in folder.glob("*.txt")}

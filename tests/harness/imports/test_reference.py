@@ -47,7 +47,7 @@ class Partial(Model):
 
 
 def history(seed: int, *, transactional: bool) -> list[Op]:
-    """A correct log as its clients saw it: offsets hidden, ends told at any time."""
+    """A correct log as its clients saw it: offsets hidden, ends reported at any time."""
     random = Random(seed)
     model = Partial(seed, transactional, subscribed=seed % 3 == 2).play()
     hidden = random.choice((0.0, 0.3, 1.0))

@@ -86,7 +86,7 @@ class History:
         return found
 
     def fate(self, txn: Txn) -> str:
-        """`unknown` where only its end may tell."""
+        """`unknown` where only its end decides."""
         row = self.txns[txn]
         if row["outcome"] == "committed":
             return "committed"
@@ -203,7 +203,7 @@ class History:
                     )
 
     def corrupt(self) -> Iterator[str]:
-        """Histories in EDN tell neither checksums nor times of records."""
+        """Histories in EDN have neither checksums nor times of records."""
         return iter(())
 
     # The graph of transactions.

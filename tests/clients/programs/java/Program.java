@@ -116,8 +116,8 @@ public final class Program {
             }
         }
         for (Future<RecordMetadata> one : sent) {
-            RecordMetadata told = one.get();
-            last[told.partition()] = Math.max(last[told.partition()], told.offset());
+            RecordMetadata metadata = one.get();
+            last[metadata.partition()] = Math.max(last[metadata.partition()], metadata.offset());
         }
         return "{\"last\": " + java.util.Arrays.toString(last) + "}";
     }

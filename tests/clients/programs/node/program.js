@@ -52,8 +52,8 @@ async function produce() {
       const n = String(first + at)
       return { value: `value ${n}`, key: `key ${n}`, partition: (first + at) % 3, headers: { n } }
     })
-    for (const told of await producer.send({ topic, messages })) {
-      last[told.partition] = Number(told.baseOffset) + 9
+    for (const metadata of await producer.send({ topic, messages })) {
+      last[metadata.partition] = Number(metadata.baseOffset) + 9
     }
   }
   await producer.disconnect()

@@ -16,7 +16,7 @@ STRANGE = Anomaly("duplicate")
 
 
 def schedule(count: int, *, seconds: float = 6.0, pause: float = 4.0) -> Schedule:
-    """So many crashes, one after another; each is told from the others by its choice."""
+    """A schedule of `n` crashes, one after another; each is identified by its choice."""
     entries = tuple(
         Entry(fault="crash", target="leader", at_s=5 + n * (seconds + pause), duration_s=seconds,
               choice=f"f{n}")

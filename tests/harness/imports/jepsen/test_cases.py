@@ -121,7 +121,7 @@ ERRORS: dict[str, tuple[str, int | None, tuple[Op, ...]]] = {
     "sent in one order within one operation, and nobody polled it": (
         "reordered_send", 1,
         sent(0, ":x [3 :c]", ":x [1 :a]")),
-    "sent in one order, told by polls alone": (
+    "sent in one order, known from polls alone": (
         "reordered_send", 2,
         (*sent(0, ":x :d", ":x :b"), *sent(1, ":x :c", kind="info"),
          *whole(2, ":x [[2 :b] [3 :c] [4 :d]]"))),
@@ -221,7 +221,7 @@ HEALTHY: dict[str, tuple[Op, ...]] = {
         *sent(0, ":x [nil :a]"), *sent(0, ":x [1 :b]"), *polled(1, ":x []"),
         *polled(1, ":x nil"), *done(1, "poll", "[[:poll]]", "nil", "fail"),
         *whole(2, ":x [[0 :a] [1 :b] [2 nil]]")),
-    "the end was told before anybody polled": (
+    "the end was reported before any poll": (
         *FOUR, *done(1, "debug-topic-partitions", "[:x]", "{:x {:end 9}}"), *whole(1, ALL)),
 }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Histories of a model: a correct log accuses nobody, and each damage to what it told is found.
+"""Histories of a model: a correct log has no findings, and each damage to its answers is found.
 
 URTEIL_HISTORY_SEEDS says how many of each kind are played.
 """

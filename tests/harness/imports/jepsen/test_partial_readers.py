@@ -45,7 +45,7 @@ LOST: dict[str, tuple[Op, ...]] = {
     "two readers that meet": (
         *AROUND, *sent(0, ":x [7 :d]"), *polled(1, ":x [[4 :a] [6 :c]]"),
         *polled(2, ":x [[6 :c] [7 :d]]")),
-    "neighbours whose offsets polls tell": (
+    "neighbours whose offsets polls show": (
         *sent(0, ":x :a"), *sent(0, ":x :b"), *sent(0, ":x :c"),
         *polled(1, ":x [[4 :a] [6 :c]]")),
     "a neighbour of unknown end that was polled before": (
@@ -60,7 +60,7 @@ LOST: dict[str, tuple[Op, ...]] = {
         *txn(0, "[:send :x [4 :a]]"), *txn(1, "[:send :x :b] [:send :y :z]", "info"),
         *polled(2, ":y [[0 :z]]"), *txn(3, "[:send :x [8 :c]]"),
         *polled(2, ":x [[4 :a] [8 :c]]")),
-    "before an end that was told later": (
+    "before an end that was reported later": (
         *sent(0, ":x [0 :a]"), *sent(0, ":x :b"), *whole(1, ":x [[0 :a]]"),
         *done(1, "debug-topic-partitions", "[:x]", "{:x {:end 2}}")),
 }  # fmt: skip
@@ -95,10 +95,10 @@ UNREAD: dict[str, tuple[Op, ...]] = {
     "in a transaction of unknown end that was committed": (
         *txn(0, "[:send :x [0 :a]]"), *txn(1, "[:send :x :b] [:send :y :z]", "info"),
         *whole(2, ":x [[0 :a]], :y [[0 :z]]", ":x :y")),
-    "acknowledged after the end was told": (
+    "acknowledged after the end was reported": (
         *sent(0, ":x [0 :a]"), *whole(1, ":x [[0 :a]]"),
         *done(1, "debug-topic-partitions", "[:x]", "{:x {:end 1}}"), *sent(0, ":x [1 :b]")),
-    "acknowledged without an offset after the end was told": (
+    "acknowledged without an offset after the end was reported": (
         *sent(0, ":x [0 :a]"), *whole(1, ":x [[0 :a]]"),
         *done(1, "debug-topic-partitions", "[:x]", "{:x {:end 1}}"), *sent(0, ":x :b")),
 }  # fmt: skip

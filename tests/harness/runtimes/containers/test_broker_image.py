@@ -34,7 +34,7 @@ HEALTHY_S = 90.0
 
 
 def await_health(container: Any) -> None:
-    """Until Docker's own check says so; an engine tells of it in events, but not of the past."""
+    """Wait until Docker's health check passes; an engine's events do not cover the past."""
 
     def healthy() -> bool:
         container.reload()

@@ -54,11 +54,11 @@ func administration() outcome {
 		ResourceType: kafka.ResourceTypeTopic, ResourceName: topic, ConfigNames: []string{"retention.ms"},
 	}
 	asked := &kafka.DescribeConfigsRequest{Resources: []kafka.DescribeConfigRequestResource{resource}}
-	told := must(client.DescribeConfigs(ctx, asked)).Resources[0]
-	for deadline := time.Now().Add(30 * time.Second); told.Error != nil && time.Now().Before(deadline); {
-		told = must(client.DescribeConfigs(ctx, asked)).Resources[0] // a broker may hear of it later
+	described := must(client.DescribeConfigs(ctx, asked)).Resources[0]
+	for deadline := time.Now().Add(30 * time.Second); described.Error != nil && time.Now().Before(deadline); {
+		described = must(client.DescribeConfigs(ctx, asked)).Resources[0] // another broker may not have it yet
 	}
-	check(told.Error)
+	check(described.Error)
 	gone := prefix + "-gone"
 	check(create(kafka.TopicConfig{Topic: gone, NumPartitions: 1, ReplicationFactor: 1}))
 	more := []kafka.TopicPartitionsConfig{{Name: gone, Count: 2}}
@@ -69,7 +69,7 @@ func administration() outcome {
 		brokers = append(brokers, one.ID)
 	}
 	slices.Sort(brokers)
-	return outcome{"retention": told.ConfigEntries[0].ConfigValue, "again": again, "brokers": brokers}
+	return outcome{"retention": described.ConfigEntries[0].ConfigValue, "again": again, "brokers": brokers}
 }
 
 func produce() outcome {

@@ -25,19 +25,19 @@ OF_ANOTHER_KIND: Final = frozenset(
 HEAD: Final = """\
 # Conformance
 
-The same questions to our broker and to Apache Kafka 3.9.1 (ZooKeeper mode), three brokers each,
-over the raw protocol; the answers are compared field by field. Each question is asked at the
-lowest, a middle and the highest version of its API, many at every version. `closed` and `silent`
-are answers.
+The same questions to our broker and to Apache Kafka 3.9.1 (ZooKeeper mode), over the raw protocol.
+Each cluster has three brokers. The answers are compared field by field. Each question is sent at
+the lowest, a middle and the highest version of its API, many at every version. `closed` and
+`silent` are answers.
 
-    .venv/bin/python -m tests.conformance           # asks everything, writes this page
+    .venv/bin/python -m tests.conformance           # sends everything, writes this page
     .venv/bin/python -m pytest tests/conformance    # the same as tests; a difference is a failure
 
-Both start the two clusters; `URTEIL_CONFORMANCE=ours,theirs` uses two that stand
+Both commands start the two clusters. `URTEIL_CONFORMANCE=ours,theirs` uses two standing ones
 (`urteil cluster up --name ours`, `urteil cluster up --target kafka --name theirs`). The questions
 are in `tests/conformance/questions/`, the permitted differences in
-`tests/conformance/permitted.py`; one that excuses nothing any more fails the tests, and so does
-this page when its numbers are not true.
+`tests/conformance/permitted.py`. A permitted difference that no longer occurs fails the tests, and
+so do wrong numbers on this page.
 """
 
 
@@ -74,17 +74,17 @@ def counts(questions: Sequence[Question]) -> str:
 def remaining(ledger: Ledger) -> str:
     """What remains of differences after everything was asked."""
     return (
-        f"**{len(ledger.deviating)} of these are answered otherwise, for the reasons given below; "
-        f"{len(ledger.open)} questions differ for none.**"
+        f"**{len(ledger.deviating)} of these answers differ for the reasons below; "
+        f"{len(ledger.open)} questions differ without a reason.**"
     )
 
 
 def permitted_section() -> list[str]:
     """The sections on what may differ."""
     lines = [
-        "## Each cluster's own",
+        "## Fields that each cluster chooses",
         "",
-        "Compared is whether there is one, or the order aside.",
+        "These are compared by presence, or without their order.",
         "",
     ]
     lines += ["| field | subject | why |", "|---|---|---|"]
@@ -92,7 +92,7 @@ def permitted_section() -> list[str]:
         f"| `{one.inside or one.field}` | {one.subject.replace('*', 'all')} | {one.why} |"
         for one in OWN
     ]
-    lines += ["", "## What ours answers otherwise, and why", ""]
+    lines += ["", "## Different answers", ""]
     lines += [
         "| subject | question | field | Apache Kafka | ours | why |",
         "|---|---|---|---|---|---|",
@@ -102,7 +102,7 @@ def permitted_section() -> list[str]:
         f"| `{_short(one.ours)}` | {one.why} |"
         for one in DEVIATIONS
     ]
-    lines += ["", "## Not asked, since Apache Kafka fails inside and gives no answer at all", ""]
+    lines += ["", "## Not sent: Apache Kafka fails internally and does not answer", ""]
     lines += [f"* {one}" for one in UNANSWERED]
     return lines
 
@@ -116,7 +116,7 @@ def unserved_section() -> list[str]:
     """The section that names what ours does not serve yet."""
     load_handlers()
     names = [one.name for one in ApiKey if one not in SERVED and one not in OF_ANOTHER_KIND]
-    return ["## Not served yet, so not asked", "", ", ".join(names) or "Nothing.", ""]
+    return ["## Not served yet", "", ", ".join(names) or "Nothing.", ""]
 
 
 def page(ledger: Ledger, questions: Sequence[Question]) -> str:
@@ -125,8 +125,8 @@ def page(ledger: Ledger, questions: Sequence[Question]) -> str:
     lines += ["| subject | versions | questions | with versions | same | otherwise | open |"]
     lines += ["|---|---|---|---|---|---|---|", *rows(ledger, questions).values(), ""]
     lines += [
-        "*Otherwise* are answers that differ for a reason given below, *open* questions whose",
-        "answers differ for none.",
+        "*Otherwise* counts answers that differ for a reason below, *open* counts questions whose",
+        "answers differ without one.",
         "",
         *permitted_section(),
         "",

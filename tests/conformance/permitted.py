@@ -95,27 +95,32 @@ def excuse(question: Question, difference: Difference) -> Permitted | None:
 
 OWN: tuple[Own, ...] = (
     Own(field="host", why="each cluster has loopback addresses of its own"),
-    Own(field="port", why="ports are chosen free", by_chance=True),
+    Own(field="port", why="free ports are chosen", by_chance=True),
     Own(field="cluster_id", why="drawn at random when a cluster first starts"),
-    Own(field="topic_id", why="drawn at random when a topic is made"),
+    Own(field="topic_id", why="drawn at random when a topic is created"),
     Own(field="controller_id", why="the first broker to start is it", by_chance=True),
     Own(
         field="error_message",
-        why="a sentence for people; ours explains more often",
+        why="text for people; ours explains more often",
         may_add=True,
     ),
-    Own(field="documentation", why="a sentence for people"),
-    Own(field="batch_index_error_message", why="a sentence for people"),
-    Own(field="producer_id", why="counted up by whoever asks", may_lack=True, by_chance=True),
+    Own(field="documentation", why="text for people"),
+    Own(field="batch_index_error_message", why="text for people"),
+    Own(
+        field="producer_id",
+        why="a counter, incremented by each request",
+        may_lack=True,
+        by_chance=True,
+    ),
     Own(
         field="node_id",
-        why="where a group's log is led hangs on chance",
+        why="the leader of a group's log is random",
         by_chance=True,
         subject="FindCoordinator",
     ),
     Own(
         field="node_id",
-        why="where a group's log is led hangs on chance",
+        why="the leader of a group's log is random",
         by_chance=True,
         subject="Bodies",
     ),
@@ -138,8 +143,8 @@ OF_THE_NODE = {
     "zookeeper.connect": "an address of its own",
     "num.recovery.threads.per.data.dir": "the lab sets it for Java only",
     "log.cleaner.threads": "the lab sets it for Java only",
-    "urteil.hosts.file": "a setting that ours has beyond Apache Kafka's",
-    "urteil.metrics.listener": "a setting that ours has beyond Apache Kafka's",
+    "urteil.hosts.file": "a setting that only ours has",
+    "urteil.metrics.listener": "a setting that only ours has",
 }
 OWN += tuple(
     Own(
@@ -168,7 +173,7 @@ ORDERED = (
 OWN += tuple(
     Own(
         field=f"{name}.order",
-        why="Apache Kafka goes through hash maps; ours keeps the order of the request or of names",
+        why="Apache Kafka uses the order of hash maps, ours that of the request or of names",
         by_chance=True,
     )
     for name in ORDERED
@@ -181,7 +186,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
         field="topics.error_code",
         theirs="'NONE'",
         ours="'INVALID_REPLICA_ASSIGNMENT'",
-        why="nobody could ever use or mend such a topic",
+        why="such a topic can neither be used nor repaired",
         follows=("num_partitions", "replication_factor", "configs"),
     ),
     Deviation(
@@ -190,7 +195,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
         field="",
         theirs="'silent'",
         ours="*",
-        why="Apache Kafka never answers a request of no transactions; ours does, with nothing",
+        why="Apache Kafka never answers a request without transactions; ours answers with none",
     ),
     Deviation(
         subject="Bodies",
@@ -198,7 +203,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
         field="error_code",
         theirs="'UNKNOWN_SERVER_ERROR'",
         ours="'BROKER_NOT_AVAILABLE'",
-        why="Apache Kafka fails inside when the epoch is of no broker; ours says what is wrong",
+        why="Apache Kafka fails internally if no broker has the epoch; ours names the error",
     ),
     Deviation(
         subject="Bodies",
@@ -206,7 +211,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
         field="topics",
         theirs="*",
         ours="*",
-        why="a topic twice in a refused request: ours answers with it once",
+        why="a topic twice in a rejected request: ours answers with it once",
     ),
     Deviation(
         subject="OffsetFetch",
@@ -214,7 +219,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
         field="topics",
         theirs="[]",
         ours="*NOT_COORDINATOR*",
-        why="version 1 has no error but those of partitions: Apache Kafka answers with none and "
-        "no error, which a client of that age takes for no offsets; ours says what is wrong",
+        why="version 1 has errors of partitions only: Apache Kafka answers without partitions and "
+        "error, which an old client reads as no offsets; ours names the error",
     ),
 )

@@ -103,30 +103,34 @@ abort's. Columns with two meanings hold
 The final leader's copy determines the kind of a record and its producer, where it exists.
 """
 
+_GROUPED = """
+SELECT bucket, slot, value_id, MIN(key_hash) AS key_low, MAX(key_hash) AS key_high,
+  SUM(CASE WHEN kind = 0 THEN 1 ELSE 0 END) AS acked,
+  SUM(CASE WHEN kind = 0 AND flags >= 4 THEN 1 ELSE 0 END) AS acked_all,
+  SUM(CASE WHEN kind = 1 THEN 1 ELSE 0 END) AS n_reads,
+  SUM(CASE WHEN kind = 1 AND pass_or_base <> 0 THEN 1 ELSE 0 END) AS n_final,
+  BIT_OR(CASE WHEN kind = 1 THEN groups_or_ident ELSE 0 END) AS grps,
+  BIT_OR(CASE WHEN kind = 1 THEN pass_or_base ELSE 0 END) AS seen,
+  MIN(CASE WHEN kind = 1 THEN read_ns_or_pid END) AS read_ns,
+  SUM(CASE WHEN kind = 2 THEN 1 ELSE 0 END) AS copies,
+  MAX((flags DIV 2) % 2) AS on_leader,
+  SUM(CASE WHEN kind = 1 THEN flags % 2 ELSE 0 END) AS broken_read,
+  SUM(CASE WHEN kind = 2 THEN flags % 2 ELSE 0 END) AS broken_disk,
+  MAX(CASE WHEN kind = 2 THEN flags DIV 4 + flags DIV 2 % 2 * 8 ELSE 0 END) % 8 AS marks,
+  MIN(CASE WHEN kind = 2 THEN groups_or_ident END) AS ident_low,
+  MAX(CASE WHEN kind = 2 THEN groups_or_ident END) AS ident_high,
+  MIN(CASE WHEN kind = 2 THEN pass_or_base END) AS base_low,
+  MAX(CASE WHEN kind = 2 THEN pass_or_base END) AS base_high,
+  MAX(CASE WHEN kind = 2 AND flags DIV 2 % 2 = 1 THEN read_ns_or_pid END) AS pid,
+  MAX(CASE WHEN flags DIV 2 % 2 = 1 THEN pseq END) AS pseq
+FROM scattered GROUP BY slot, bucket, value_id
+"""
+"""The observations of one value at one offset, counted by kind."""
+
 SLOTS = f"""
 WITH observations AS ({OBSERVATIONS}),
 scattered AS (SELECT o.*, o.slot DIV {BUCKET} AS bucket FROM observations o {{scatter}}),
-grouped AS (
-  SELECT bucket, slot, value_id, MIN(key_hash) AS key_low, MAX(key_hash) AS key_high,
-    SUM(CASE WHEN kind = 0 THEN 1 ELSE 0 END) AS acked,
-    SUM(CASE WHEN kind = 0 AND flags >= 4 THEN 1 ELSE 0 END) AS acked_all,
-    SUM(CASE WHEN kind = 1 THEN 1 ELSE 0 END) AS n_reads,
-    SUM(CASE WHEN kind = 1 AND pass_or_base <> 0 THEN 1 ELSE 0 END) AS n_final,
-    BIT_OR(CASE WHEN kind = 1 THEN groups_or_ident ELSE 0 END) AS grps,
-    BIT_OR(CASE WHEN kind = 1 THEN pass_or_base ELSE 0 END) AS seen,
-    MIN(CASE WHEN kind = 1 THEN read_ns_or_pid END) AS read_ns,
-    SUM(CASE WHEN kind = 2 THEN 1 ELSE 0 END) AS copies,
-    MAX((flags DIV 2) % 2) AS on_leader,
-    SUM(CASE WHEN kind = 1 THEN flags % 2 ELSE 0 END) AS broken_read,
-    SUM(CASE WHEN kind = 2 THEN flags % 2 ELSE 0 END) AS broken_disk,
-    MAX(CASE WHEN kind = 2 THEN flags DIV 4 + flags DIV 2 % 2 * 8 ELSE 0 END) % 8 AS marks,
-    MIN(CASE WHEN kind = 2 THEN groups_or_ident END) AS ident_low,
-    MAX(CASE WHEN kind = 2 THEN groups_or_ident END) AS ident_high,
-    MIN(CASE WHEN kind = 2 THEN pass_or_base END) AS base_low,
-    MAX(CASE WHEN kind = 2 THEN pass_or_base END) AS base_high,
-    MAX(CASE WHEN kind = 2 AND flags DIV 2 % 2 = 1 THEN read_ns_or_pid END) AS pid,
-    MAX(CASE WHEN flags DIV 2 % 2 = 1 THEN pseq END) AS pseq
-  FROM scattered GROUP BY slot, bucket, value_id),
+grouped AS ({_GROUPED}),
 framed AS (
   SELECT g.*, g.slot DIV {SHIFT} AS p, g.slot % {SHIFT} AS off FROM grouped g)
 SELECT f.bucket, f.slot, f.p, f.off, f.value_id, f.key_low, f.key_high,
@@ -141,36 +145,40 @@ SELECT f.bucket, f.slot, f.p, f.off, f.value_id, f.key_low, f.key_high,
 FROM framed f LEFT JOIN cover c ON c.p = f.p AND f.off >= c.lo AND f.off < c.hi
 """
 
+_PLACED = f"""
+SELECT value_id, COUNT(*) AS n_slots, SUM(on_leader) AS log_slots,
+  MIN(CASE WHEN on_leader = 1 THEN slot END) AS first_slot,
+  MAX(CASE WHEN on_leader = 1 THEN slot END) AS last_slot,
+  SUM(CASE WHEN seen <> 0 THEN 1 ELSE 0 END) AS seen_slots,
+  MIN(CASE WHEN seen <> 0 THEN slot END) AS first_seen,
+  MAX(CASE WHEN seen <> 0 THEN slot END) AS last_seen,
+  MIN(CASE WHEN n_reads > 0 OR copies > 0 THEN slot END) AS shown_slot,
+  MAX(CASE WHEN n_reads > 0 OR copies > 0 THEN slot END) AS shown_last,
+  MIN(CASE WHEN n_reads > 0 THEN slot END) AS read_slot,
+  SUM(n_reads) AS n_reads, MIN(read_ns) AS read_ns, SUM(copies) AS copies,
+  MAX(CASE WHEN on_leader = 1 AND acked > 0 THEN 1 ELSE 0 END) AS at_ack,
+  MAX(CASE WHEN on_leader = 1 AND (seen & mask) <> mask THEN 1 ELSE 0 END) AS unserved,
+  MAX(CASE WHEN mask <> 0 THEN 1 ELSE 0 END) AS asked,
+  MAX(CASE WHEN n_reads > 0 AND mask <> 0 THEN 1 ELSE 0 END) AS read_asked,
+  MAX(CASE WHEN mask_rc <> 0 THEN 1 ELSE 0 END) AS rc_asked,
+  MAX(CASE WHEN (seen & mask_rc) <> 0 THEN 1 ELSE 0 END) AS rc_shown,
+  MAX(CASE WHEN mask_rc <> 0 AND (seen & mask_rc) = mask_rc THEN 1 ELSE 0 END) AS rc_whole,
+  BIT_OR(seen) AS given,
+  BIT_OR(CASE WHEN n_reads > 0 OR copies > 0 THEN mask_rc - (seen & mask_rc) ELSE 0 END)
+    AS rc_lacks,
+  BIT_OR(mask_rc) AS rc_over, SUM(n_reads) + SUM(copies) AS met,
+  MAX(CASE WHEN on_leader = 1 THEN pid END) AS pid,
+  MAX(CASE WHEN on_leader = 1 THEN pseq END) AS pseq,
+  MAX(CASE WHEN on_leader = 1 AND ident_low DIV {EPOCH} = ident_high DIV {EPOCH}
+    THEN ident_high END) AS ident,
+  MIN(key_low) AS key_low, MAX(key_high) AS key_high,
+  MAX(broken_read + broken_disk) AS broken
+FROM (SELECT s.* FROM slots s WHERE s.value_id IS NOT NULL {{gather}}) s GROUP BY value_id
+"""
+"""The slots of one value: where it is, who read it, and in which passes it is missing."""
+
 VALS = f"""
-WITH placed AS (
-  SELECT value_id, COUNT(*) AS n_slots, SUM(on_leader) AS log_slots,
-    MIN(CASE WHEN on_leader = 1 THEN slot END) AS first_slot,
-    MAX(CASE WHEN on_leader = 1 THEN slot END) AS last_slot,
-    SUM(CASE WHEN seen <> 0 THEN 1 ELSE 0 END) AS seen_slots,
-    MIN(CASE WHEN seen <> 0 THEN slot END) AS first_seen,
-    MAX(CASE WHEN seen <> 0 THEN slot END) AS last_seen,
-    MIN(CASE WHEN n_reads > 0 OR copies > 0 THEN slot END) AS shown_slot,
-    MAX(CASE WHEN n_reads > 0 OR copies > 0 THEN slot END) AS shown_last,
-    MIN(CASE WHEN n_reads > 0 THEN slot END) AS read_slot,
-    SUM(n_reads) AS n_reads, MIN(read_ns) AS read_ns, SUM(copies) AS copies,
-    MAX(CASE WHEN on_leader = 1 AND acked > 0 THEN 1 ELSE 0 END) AS at_ack,
-    MAX(CASE WHEN on_leader = 1 AND (seen & mask) <> mask THEN 1 ELSE 0 END) AS unserved,
-    MAX(CASE WHEN mask <> 0 THEN 1 ELSE 0 END) AS asked,
-    MAX(CASE WHEN n_reads > 0 AND mask <> 0 THEN 1 ELSE 0 END) AS read_asked,
-    MAX(CASE WHEN mask_rc <> 0 THEN 1 ELSE 0 END) AS rc_asked,
-    MAX(CASE WHEN (seen & mask_rc) <> 0 THEN 1 ELSE 0 END) AS rc_shown,
-    MAX(CASE WHEN mask_rc <> 0 AND (seen & mask_rc) = mask_rc THEN 1 ELSE 0 END) AS rc_whole,
-    BIT_OR(seen) AS given,
-    BIT_OR(CASE WHEN n_reads > 0 OR copies > 0 THEN mask_rc - (seen & mask_rc) ELSE 0 END)
-      AS rc_lacks,
-    BIT_OR(mask_rc) AS rc_over, SUM(n_reads) + SUM(copies) AS met,
-    MAX(CASE WHEN on_leader = 1 THEN pid END) AS pid,
-    MAX(CASE WHEN on_leader = 1 THEN pseq END) AS pseq,
-    MAX(CASE WHEN on_leader = 1 AND ident_low DIV {EPOCH} = ident_high DIV {EPOCH}
-      THEN ident_high END) AS ident,
-    MIN(key_low) AS key_low, MAX(key_high) AS key_high,
-    MAX(broken_read + broken_disk) AS broken
-  FROM (SELECT s.* FROM slots s WHERE s.value_id IS NOT NULL {{gather}}) s GROUP BY value_id)
+WITH placed AS ({_PLACED})
 SELECT /*+ SHUFFLE_HASH(v) */ COALESCE(s.value_id, v.value_id) AS value_id,
   CASE WHEN s.value_id IS NOT NULL THEN 1 ELSE 0 END AS sent,
   COALESCE(p.p, v.shown_slot DIV {SHIFT}) AS p, p.p AS sent_p,

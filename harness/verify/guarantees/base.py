@@ -146,6 +146,11 @@ class Guarantee:
         )
 
 
+def union(*queries: str) -> str:
+    """All rows of several queries; the first one names the columns."""
+    return "\nUNION ALL\n".join(query.strip("\n") for query in queries)
+
+
 def numbered(judged: str) -> str:
     """A query of how many values (`FROM vals v ...`) there are; it reads the counts of `kinds`."""
     return f"SELECT COALESCE(SUM(v.n), 0) AS n {judged.replace('FROM vals v', 'FROM kinds v')}"

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import Guarantee, place
+from urteil.harness.verify.guarantees.base import Guarantee, place, union
 
 _JUDGED = """
 FROM epochs e JOIN parts q ON q.p = e.p WHERE q.compacted = 0 AND e.start > e.log_start
@@ -55,6 +55,52 @@ _SHOWN = """
 """
 """The last offset at which readers were shown an epoch, the one that it is of by the log, and the
 last one there was."""
+
+_TWO_STARTS = f"""
+SELECT 'two starts' AS sub_kind, e.p, MIN(e.start) AS off, CAST(NULL AS BIGINT) AS at_ns,
+  CAST(NULL AS BIGINT) AS until_ns, e.epoch AS leader_epoch, MAX(e.start) AS other_off,
+  CAST(NULL AS INT) AS other_epoch
+{_JUDGED} GROUP BY e.p, e.epoch HAVING MIN(e.start) <> MAX(e.start)"""
+"""Epochs that start at different offsets on different replicas."""
+
+_FORGOTTEN = f"""
+SELECT 'forgotten', k.p, MIN(k.start), NULL, NULL, k.epoch, l.broker, NULL
+FROM {_USED} k JOIN parts q ON q.p = k.p AND q.compacted = 0
+  AND k.start < q.committed_end AND k.start < q.agreed_end
+JOIN logs_p l ON l.p = k.p AND l.log_start <= k.start AND l.log_end > k.start AND l.epochs_known = 1
+LEFT JOIN epochs x ON x.p = l.p AND x.broker = l.broker AND x.epoch = k.epoch
+WHERE k.next_start > k.start AND x.p IS NULL GROUP BY k.p, k.epoch, l.broker"""
+"""Replicas that hold the start offset of an epoch and do not know the epoch."""
+
+_WRONG_END = f"""
+SELECT 'told', t.p, t.offset, t.invoke_ns, t.complete_ns, t.asked_epoch, t.next_start, NULL
+FROM {_TOLD} t WHERE t.offset <> t.next_start"""
+"""Responses with another end of an epoch than the final leader's log has."""
+
+_OUTSIDE = """
+SELECT 'outside', h.p, MIN(CASE WHEN e.epoch = h.leader_epoch THEN h.low ELSE h.high END), NULL,
+  NULL, h.leader_epoch, MIN(e.start), MIN(e.epoch)
+FROM epoch_extents h JOIN parts q ON q.p = h.p AND q.final_leader = h.broker
+JOIN epochs e ON e.p = h.p AND e.broker = h.broker
+WHERE (e.epoch = h.leader_epoch AND h.low < e.start)
+  OR (e.epoch > h.leader_epoch AND h.high >= e.start)
+GROUP BY h.p, h.leader_epoch"""
+"""Records of the final leader's log before their epoch's start, or in a later epoch."""
+
+_OF_NONE = """
+SELECT 'of none', h.p, h.low, NULL, NULL, h.leader_epoch, NULL, NULL
+FROM epoch_extents h JOIN parts q ON q.p = h.p AND q.final_leader = h.broker AND q.compacted = 0
+JOIN (SELECT b.p, b.broker, MIN(b.start) AS start FROM epochs b GROUP BY b.p, b.broker) b
+  ON b.p = h.p AND b.broker = h.broker AND b.start <= h.low
+LEFT JOIN epochs e ON e.p = h.p AND e.broker = h.broker AND e.epoch = h.leader_epoch
+WHERE e.p IS NULL AND h.n > 0 AND h.leader_epoch >= 0"""
+"""Records of the final leader's log with an epoch that the log does not know."""
+
+_READ = f"""
+SELECT 'read', h.p, h.high, NULL, NULL, h.leader_epoch, NULL, h.high_epoch
+FROM {_SHOWN} h
+WHERE (h.kept = 1 AND h.high_epoch > h.leader_epoch) OR h.leader_epoch > h.last_epoch"""
+"""Reads with an epoch that was over, or that never existed."""
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -128,40 +174,7 @@ SELECT SUM(o.n) AS n FROM (
   SELECT COUNT(*) AS n FROM (SELECT e.p, e.epoch {_JUDGED}
                              GROUP BY e.p, e.epoch HAVING COUNT(*) > 1) k
   UNION ALL SELECT COUNT(*) FROM {_TOLD} t) o""",
-    violations=f"""
-SELECT 'two starts' AS sub_kind, e.p, MIN(e.start) AS off, CAST(NULL AS BIGINT) AS at_ns,
-  CAST(NULL AS BIGINT) AS until_ns, e.epoch AS leader_epoch, MAX(e.start) AS other_off,
-  CAST(NULL AS INT) AS other_epoch
-{_JUDGED} GROUP BY e.p, e.epoch HAVING MIN(e.start) <> MAX(e.start)
-UNION ALL
-SELECT 'forgotten', k.p, MIN(k.start), NULL, NULL, k.epoch, l.broker, NULL
-FROM {_USED} k JOIN parts q ON q.p = k.p AND q.compacted = 0
-  AND k.start < q.committed_end AND k.start < q.agreed_end
-JOIN logs_p l ON l.p = k.p AND l.log_start <= k.start AND l.log_end > k.start AND l.epochs_known = 1
-LEFT JOIN epochs x ON x.p = l.p AND x.broker = l.broker AND x.epoch = k.epoch
-WHERE k.next_start > k.start AND x.p IS NULL GROUP BY k.p, k.epoch, l.broker
-UNION ALL
-SELECT 'told', t.p, t.offset, t.invoke_ns, t.complete_ns, t.asked_epoch, t.next_start, NULL
-FROM {_TOLD} t WHERE t.offset <> t.next_start
-UNION ALL
-SELECT 'outside', h.p, MIN(CASE WHEN e.epoch = h.leader_epoch THEN h.low ELSE h.high END), NULL,
-  NULL, h.leader_epoch, MIN(e.start), MIN(e.epoch)
-FROM epoch_extents h JOIN parts q ON q.p = h.p AND q.final_leader = h.broker
-JOIN epochs e ON e.p = h.p AND e.broker = h.broker
-WHERE (e.epoch = h.leader_epoch AND h.low < e.start)
-  OR (e.epoch > h.leader_epoch AND h.high >= e.start)
-GROUP BY h.p, h.leader_epoch
-UNION ALL
-SELECT 'of none', h.p, h.low, NULL, NULL, h.leader_epoch, NULL, NULL
-FROM epoch_extents h JOIN parts q ON q.p = h.p AND q.final_leader = h.broker AND q.compacted = 0
-JOIN (SELECT b.p, b.broker, MIN(b.start) AS start FROM epochs b GROUP BY b.p, b.broker) b
-  ON b.p = h.p AND b.broker = h.broker AND b.start <= h.low
-LEFT JOIN epochs e ON e.p = h.p AND e.broker = h.broker AND e.epoch = h.leader_epoch
-WHERE e.p IS NULL AND h.n > 0 AND h.leader_epoch >= 0
-UNION ALL
-SELECT 'read', h.p, h.high, NULL, NULL, h.leader_epoch, NULL, h.high_epoch
-FROM {_SHOWN} h
-WHERE (h.kept = 1 AND h.high_epoch > h.leader_epoch) OR h.leader_epoch > h.last_epoch""",
+    violations=union(_TWO_STARTS, _FORGOTTEN, _WRONG_END, _OUTSIDE, _OF_NONE, _READ),
     explain=_explain,
     tie="j.leader_epoch, j.other_off",
     needs=("logs",),

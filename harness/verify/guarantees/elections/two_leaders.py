@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from urteil.harness.verify.derived.state_spans import CLOCK_SLACK_NS
-from urteil.harness.verify.guarantees.base import EPOCH, Guarantee, place
+from urteil.harness.verify.guarantees.base import EPOCH, Guarantee, place, union
 
 _LONG_NS = 5_000_000_000
 _SOON_NS = 500_000_000
@@ -38,6 +38,50 @@ _REIGNS = """
 SELECT s.p, s.leader, s.leader_epoch, MIN(s.begin_ns) AS begin_ns, MAX(s.end_ns) AS end_ns
 FROM spans s WHERE s.leader >= 0 GROUP BY s.p, s.leader, s.leader_epoch
 """
+
+_NOT_THE_LEADER = f"""
+SELECT 'not the leader' AS sub_kind, v.sent_p AS p, v.ack_off AS off, v.invoke_ns AS at_ns,
+  v.complete_ns AS until_ns, v.value_id, v.client, v.node, e.leader, e.leader_epoch
+FROM vals v JOIN ({_WRONG}) e
+  ON e.p = v.sent_p AND e.leader_epoch = v.ident DIV {EPOCH} AND e.node = v.node
+WHERE {_ANSWERED}"""
+"""Acknowledgements by a broker that did not lead in the epoch of the record."""
+
+_TWO_IN_ONE_EPOCH = """
+SELECT 'two in one epoch', s.p, NULL, MIN(s.begin_ns), MAX(s.begin_ns), NULL, NULL, MAX(s.leader),
+  MIN(s.leader), s.leader_epoch
+FROM spans s WHERE s.leader >= 0 GROUP BY s.p, s.leader_epoch
+HAVING MIN(s.leader) <> MAX(s.leader)"""
+"""Epochs for which ZooKeeper's state names two leaders."""
+
+_TWO_ACKNOWLEDGED = f"""
+SELECT 'two acknowledged', v.sent_p, NULL, MIN(v.invoke_ns), MAX(v.complete_ns), MIN(v.value_id),
+  NULL, MAX(v.node), MIN(v.node), v.ident DIV {EPOCH}
+FROM vals v JOIN ({_SEVERAL}) e ON e.p = v.sent_p AND e.epoch = v.ident DIV {EPOCH}
+WHERE {_ANSWERED} GROUP BY v.sent_p, v.ident DIV {EPOCH}"""
+"""Epochs in which two brokers acknowledged records."""
+
+_KNEW_BETTER = f"""
+SELECT 'knew better', v.sent_p, v.ack_off, v.invoke_ns, v.complete_ns, v.value_id, v.client,
+  v.node, MIN(w.leader), MIN(w.leader_epoch)
+FROM vals v JOIN views w ON w.p = v.sent_p AND w.broker = v.node AND w.leader <> v.node
+  AND w.leader >= 0 AND w.at_ns + {_SOON_NS} < v.invoke_ns
+WHERE v.outcome = 'ok' AND v.acks <> 0 AND v.attempts = 1
+  AND NOT EXISTS (SELECT 1 FROM spans s WHERE s.p = v.sent_p AND s.leader = v.node
+                  AND s.leader_epoch > w.leader_epoch
+                  AND s.begin_ns - {CLOCK_SLACK_NS} <= v.complete_ns)
+GROUP BY v.sent_p, v.ack_off, v.invoke_ns, v.complete_ns, v.value_id, v.client, v.node"""
+"""Acknowledgements by a broker that had reported another leader before."""
+
+_DEPOSED = f"""
+SELECT 'deposed', v.sent_p, v.ack_off, v.invoke_ns, v.complete_ns, v.value_id, v.client, v.node,
+  s.leader, s.leader_epoch
+FROM vals v JOIN ({_REIGNS}) s ON s.p = v.sent_p AND s.leader <> v.node
+  AND s.begin_ns + {_LONG_NS} <= v.invoke_ns AND v.complete_ns < s.end_ns
+WHERE v.outcome = 'ok' AND v.acks <> 0 AND v.attempts = 1
+  AND NOT EXISTS (SELECT 1 FROM windows w WHERE w.begin_ns <= v.complete_ns
+                  AND v.invoke_ns < w.end_ns + {_LONG_NS})"""
+"""Acknowledgements long after another broker had become leader, without a fault."""
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -87,40 +131,7 @@ GUARANTEE = Guarantee(
         "(`replica_divergence`).",
     ),
     opportunities=f"SELECT COALESCE(SUM(v.n), 0) AS n {_JUDGED}",
-    violations=f"""
-SELECT 'not the leader' AS sub_kind, v.sent_p AS p, v.ack_off AS off, v.invoke_ns AS at_ns,
-  v.complete_ns AS until_ns, v.value_id, v.client, v.node, e.leader, e.leader_epoch
-FROM vals v JOIN ({_WRONG}) e
-  ON e.p = v.sent_p AND e.leader_epoch = v.ident DIV {EPOCH} AND e.node = v.node
-WHERE {_ANSWERED}
-UNION ALL
-SELECT 'two in one epoch', s.p, NULL, MIN(s.begin_ns), MAX(s.begin_ns), NULL, NULL, MAX(s.leader),
-  MIN(s.leader), s.leader_epoch
-FROM spans s WHERE s.leader >= 0 GROUP BY s.p, s.leader_epoch
-HAVING MIN(s.leader) <> MAX(s.leader)
-UNION ALL
-SELECT 'two acknowledged', v.sent_p, NULL, MIN(v.invoke_ns), MAX(v.complete_ns), MIN(v.value_id),
-  NULL, MAX(v.node), MIN(v.node), v.ident DIV {EPOCH}
-FROM vals v JOIN ({_SEVERAL}) e ON e.p = v.sent_p AND e.epoch = v.ident DIV {EPOCH}
-WHERE {_ANSWERED} GROUP BY v.sent_p, v.ident DIV {EPOCH}
-UNION ALL
-SELECT 'knew better', v.sent_p, v.ack_off, v.invoke_ns, v.complete_ns, v.value_id, v.client,
-  v.node, MIN(w.leader), MIN(w.leader_epoch)
-FROM vals v JOIN views w ON w.p = v.sent_p AND w.broker = v.node AND w.leader <> v.node
-  AND w.leader >= 0 AND w.at_ns + {_SOON_NS} < v.invoke_ns
-WHERE v.outcome = 'ok' AND v.acks <> 0 AND v.attempts = 1
-  AND NOT EXISTS (SELECT 1 FROM spans s WHERE s.p = v.sent_p AND s.leader = v.node
-                  AND s.leader_epoch > w.leader_epoch
-                  AND s.begin_ns - {CLOCK_SLACK_NS} <= v.complete_ns)
-GROUP BY v.sent_p, v.ack_off, v.invoke_ns, v.complete_ns, v.value_id, v.client, v.node
-UNION ALL
-SELECT 'deposed', v.sent_p, v.ack_off, v.invoke_ns, v.complete_ns, v.value_id, v.client, v.node,
-  s.leader, s.leader_epoch
-FROM vals v JOIN ({_REIGNS}) s ON s.p = v.sent_p AND s.leader <> v.node
-  AND s.begin_ns + {_LONG_NS} <= v.invoke_ns AND v.complete_ns < s.end_ns
-WHERE v.outcome = 'ok' AND v.acks <> 0 AND v.attempts = 1
-  AND NOT EXISTS (SELECT 1 FROM windows w WHERE w.begin_ns <= v.complete_ns
-                  AND v.invoke_ns < w.end_ns + {_LONG_NS})""",
+    violations=union(_NOT_THE_LEADER, _TWO_IN_ONE_EPOCH, _TWO_ACKNOWLEDGED, _KNEW_BETTER, _DEPOSED),
     explain=_explain,
     tie="j.value_id, j.leader_epoch",
     compares_times=True,

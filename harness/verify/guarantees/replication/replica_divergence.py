@@ -22,7 +22,7 @@ from typing import Any
 
 from urteil.harness.verify.derived.impact import SECOND_NS
 from urteil.harness.verify.derived.retention_promises import STOPPING_NS
-from urteil.harness.verify.guarantees.base import Guarantee, place
+from urteil.harness.verify.guarantees.base import Guarantee, place, union
 
 _JUDGED = """
 FROM slots s JOIN parts q ON q.p = s.p LEFT JOIN shared r ON r.slot = s.slot
@@ -53,6 +53,50 @@ WHERE v.sent = 1 AND v.outcome = 'ok' AND v.acks = -1 AND v.complete_ns < q.ends
 GROUP BY v.sent_p
 """
 """The last offset of each partition that was acknowledged by all long before the end."""
+
+_IN_SLOTS = f"""
+SELECT d.sub_kind, d.p, d.off, CAST(NULL AS BIGINT) AS at_ns, CAST(NULL AS BIGINT) AS until_ns,
+  MIN(d.value_id) AS value_id, MAX(d.value_id) AS other_value_id, MAX(d.slot_copies) AS slot_copies,
+  MAX(d.expected) AS expected
+FROM (SELECT s.p, s.off, s.value_id, COALESCE(r.copies, s.copies) AS slot_copies, s.expected,
+        CASE WHEN s.copies < r.copies THEN 'content'
+          WHEN q.compacted = 0 AND COALESCE(r.copies, s.copies) < s.expected THEN 'missing'
+          WHEN s.ident_low DIV 4294967296 <> s.ident_high DIV 4294967296 THEN 'leader epoch'
+          WHEN q.compacted = 1 THEN 'same'
+          WHEN s.ident_low <> s.ident_high OR s.base_low <> s.base_high THEN 'bytes'
+          ELSE 'same' END AS sub_kind {_JUDGED}) d
+WHERE d.sub_kind <> 'same' GROUP BY d.sub_kind, d.p, d.off"""
+"""Offsets at which replicas differ, or that some of them lack."""
+
+_IN_MARKERS = f"""
+SELECT CASE WHEN m.low <> m.high THEN 'content' ELSE 'missing' END, m.p, m.off, NULL, NULL, NULL,
+  NULL, m.copies, c.copies
+FROM {_MARKERS} m JOIN cover c ON c.p = m.p AND m.off >= c.lo AND m.off < c.hi
+WHERE m.low <> m.high OR (m.young = 1 AND m.copies < c.copies)"""
+"""The same for markers of compacted logs."""
+
+_SHORT = """
+SELECT 'short', l.p, l.log_end, NULL, NULL, NULL, NULL, l.broker, m.high_watermark
+FROM logs_p l JOIN parts q ON q.p = l.p JOIN logs_p m ON m.p = l.p AND m.broker = q.final_leader
+WHERE l.in_isr = 1 AND l.log_end < m.high_watermark AND q.ours = 1"""
+"""In-sync replicas that end below the leader's high watermark."""
+
+_BEYOND_ITS_END = """
+SELECT 'beyond its end', l.p, l.log_end, NULL, NULL, NULL, NULL, l.broker,
+  CASE WHEN l.high_watermark > l.log_end THEN l.high_watermark
+    WHEN l.recovery_point > l.log_end THEN l.recovery_point ELSE l.log_start END
+FROM logs_p l JOIN parts q ON q.p = l.p
+WHERE l.in_isr = 1 AND q.ours = 1 AND q.unclean_on = 0 AND q.lost_floor IS NULL
+  AND q.has_log = 1 AND COALESCE(q.seen_end, 0) <= q.log_end
+  AND (l.high_watermark > l.log_end OR l.recovery_point > l.log_end OR l.log_start > l.log_end)"""
+"""In-sync replicas with a checkpoint beyond their own end."""
+
+_BEHIND = f"""
+SELECT 'behind', l.p, a.off, NULL, NULL, NULL, NULL, l.broker, l.high_watermark
+FROM logs_p l JOIN parts q ON q.p = l.p JOIN ({_ACKED}) a ON a.p = l.p
+WHERE l.in_isr = 1 AND q.ours = 1 AND q.unclean_on = 0 AND q.lost_floor IS NULL
+  AND q.has_log = 1 AND a.off < q.log_end AND l.high_watermark <= a.off"""
+"""In-sync replicas whose checkpointed high watermark is too old."""
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -104,40 +148,7 @@ GUARANTEE = Guarantee(
         "`behind` where a fault was healed in those ten seconds.",
     ),
     opportunities=f"SELECT COUNT(*) AS n {_JUDGED}",
-    violations=f"""
-SELECT d.sub_kind, d.p, d.off, CAST(NULL AS BIGINT) AS at_ns, CAST(NULL AS BIGINT) AS until_ns,
-  MIN(d.value_id) AS value_id, MAX(d.value_id) AS other_value_id, MAX(d.slot_copies) AS slot_copies,
-  MAX(d.expected) AS expected
-FROM (SELECT s.p, s.off, s.value_id, COALESCE(r.copies, s.copies) AS slot_copies, s.expected,
-        CASE WHEN s.copies < r.copies THEN 'content'
-          WHEN q.compacted = 0 AND COALESCE(r.copies, s.copies) < s.expected THEN 'missing'
-          WHEN s.ident_low DIV 4294967296 <> s.ident_high DIV 4294967296 THEN 'leader epoch'
-          WHEN q.compacted = 1 THEN 'same'
-          WHEN s.ident_low <> s.ident_high OR s.base_low <> s.base_high THEN 'bytes'
-          ELSE 'same' END AS sub_kind {_JUDGED}) d
-WHERE d.sub_kind <> 'same' GROUP BY d.sub_kind, d.p, d.off
-UNION ALL
-SELECT CASE WHEN m.low <> m.high THEN 'content' ELSE 'missing' END, m.p, m.off, NULL, NULL, NULL,
-  NULL, m.copies, c.copies
-FROM {_MARKERS} m JOIN cover c ON c.p = m.p AND m.off >= c.lo AND m.off < c.hi
-WHERE m.low <> m.high OR (m.young = 1 AND m.copies < c.copies)
-UNION ALL
-SELECT 'short', l.p, l.log_end, NULL, NULL, NULL, NULL, l.broker, m.high_watermark
-FROM logs_p l JOIN parts q ON q.p = l.p JOIN logs_p m ON m.p = l.p AND m.broker = q.final_leader
-WHERE l.in_isr = 1 AND l.log_end < m.high_watermark AND q.ours = 1
-UNION ALL
-SELECT 'beyond its end', l.p, l.log_end, NULL, NULL, NULL, NULL, l.broker,
-  CASE WHEN l.high_watermark > l.log_end THEN l.high_watermark
-    WHEN l.recovery_point > l.log_end THEN l.recovery_point ELSE l.log_start END
-FROM logs_p l JOIN parts q ON q.p = l.p
-WHERE l.in_isr = 1 AND q.ours = 1 AND q.unclean_on = 0 AND q.lost_floor IS NULL
-  AND q.has_log = 1 AND COALESCE(q.seen_end, 0) <= q.log_end
-  AND (l.high_watermark > l.log_end OR l.recovery_point > l.log_end OR l.log_start > l.log_end)
-UNION ALL
-SELECT 'behind', l.p, a.off, NULL, NULL, NULL, NULL, l.broker, l.high_watermark
-FROM logs_p l JOIN parts q ON q.p = l.p JOIN ({_ACKED}) a ON a.p = l.p
-WHERE l.in_isr = 1 AND q.ours = 1 AND q.unclean_on = 0 AND q.lost_floor IS NULL
-  AND q.has_log = 1 AND a.off < q.log_end AND l.high_watermark <= a.off""",
+    violations=union(_IN_SLOTS, _IN_MARKERS, _SHORT, _BEYOND_ITS_END, _BEHIND),
     explain=_explain,
     tie="j.value_id, j.slot_copies",
     needs=("replicas", "logs"),

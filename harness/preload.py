@@ -39,7 +39,7 @@ class Preload:
         for module in self._modules:
             if self._over.is_set():
                 return
-            with suppress(ImportError):  # whoever needs it reports what is missing
+            with suppress(ImportError):  # its user reports what is missing
                 importlib.import_module(module)
         if self._queries:
             self._parse()
@@ -56,5 +56,5 @@ class Preload:
                 for query in (guarantee.tally(), guarantee.first(FINDINGS)):
                     if self._over.is_set():
                         return
-                    with suppress(duckdb.Error):  # the check that asks it reports what is wrong
+                    with suppress(duckdb.Error):  # its check reports what is wrong
                         parse(connection, query)

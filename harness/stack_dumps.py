@@ -1,7 +1,7 @@
 """Stack dumps of a hanging run: `stacks/` of the run's folder, one file a process.
 
-On SIGQUIT a JVM writes the stacks of its threads to its output and goes on; our brokers and clients
-do the same. A process without a handler would end by the signal, so it gets none.
+On SIGQUIT a JVM writes the stacks of its threads to its output and continues; our brokers and
+clients do the same. A process without a handler would end by the signal, so it gets none.
 """
 
 from __future__ import annotations
@@ -74,7 +74,8 @@ def limit_duration(limit_s: float | None, hung: Callable[[], None]) -> Iterator[
     """Interrupt a block that lasts longer than `limit_s`, after a call of `hung` in another thread.
 
     The interrupt is that of SIGTERM. It becomes TimeoutError where it is a KeyboardInterrupt in the
-    main thread, as during a run; in other threads the block goes on after `hung`. None is no limit.
+    main thread, as during a run; in other threads the block continues after `hung`. None means no
+    limit.
     """
     if limit_s is None:
         yield

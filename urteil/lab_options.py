@@ -23,7 +23,7 @@ CLUSTER_WORDS = ("target", "runtime", "brokers", "zookeepers", "config")
 
 
 class PluginError(Exception):
-    """A fixture cannot do what a test requests; the message names the mend."""
+    """A fixture cannot do what a test requests; the message names the remedy."""
 
 
 class TopicOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

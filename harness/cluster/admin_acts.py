@@ -106,14 +106,16 @@ class AdminActs:
             delivery_timeout_ms=int(DEADLINE_S * 1000),
         )
         try:
-            sent = [producer.send(topic, b"%s %d" % (topic.encode(), n)) for n in range(records)]
-            for one in sent:
-                one.get(timeout=DEADLINE_S)
+            futures = [producer.send(topic, b"%s %d" % (topic.encode(), n)) for n in range(records)]
+            for future in futures:
+                future.get(timeout=DEADLINE_S)
         except KafkaError as error:
-            raise ActFailed(f"{topic} takes no records: {type(error).__name__}: {error}") from error
+            raise ActFailed(
+                f"{topic} accepts no records: {type(error).__name__}: {error}"
+            ) from error
         finally:
             producer.close()
-        return len(sent)
+        return len(futures)
 
     def record_count(self, topic: str) -> int:
         return sum(end - start for start, end in self.offsets(topic).values())
@@ -174,9 +176,9 @@ class AdminActs:
         moves = {TopicPartition(topic, partition): None for partition in origin}
         with self._acts.act("cancel moves", topic, _plain(self.replicas(topic))) as after:
             answers = self._request(lambda admin: admin.alter_partition_reassignments(moves))
-            done = sorted(slot.partition for slot, error in answers.items() if error is None)
-            after.update({str(one): origin[one] if one in done else None for one in origin})
-        return done
+            cancelled = sorted(slot.partition for slot, error in answers.items() if error is None)
+            after.update({str(one): origin[one] if one in cancelled else None for one in origin})
+        return cancelled
 
     def await_reassigned(self, topic: str, wanted: Replicas, *, deadline_s: float) -> None:
         if problem := until(
@@ -206,7 +208,7 @@ class AdminActs:
         for broker in answers:
             paths = sorted(one["log_dir"] for one in broker["log_dirs"])
             for one in broker["log_dirs"]:
-                for part in (part for held in one["topics"] for part in held["partitions"]):
+                for part in (part for entry in one["topics"] for part in entry["partitions"]):
                     if not part["is_future_key"]:
                         where = f"b{broker['broker']}", part["partition_index"]
                         directories[where] = paths, one["log_dir"]
@@ -241,8 +243,10 @@ class AdminActs:
             after.update(self._leaders(topic), partitions=sorted(partitions))
             if not unclean:
                 now = self.replicas(topic)
-                same = [one for one in now if before.get(one) == now[one]]
-                after["elected"] = {str(one): now[one][0] for one in same if answers.get(one) == ""}
+                unmoved = [one for one in now if before.get(one) == now[one]]
+                after["elected"] = {
+                    str(one): now[one][0] for one in unmoved if answers.get(one) == ""
+                }
         return answers
 
     def _leaders(self, topic: str) -> dict[str, Any]:
@@ -292,10 +296,10 @@ class AdminActs:
     def decided_transactions(self) -> list[str]:
         try:
             with self._client() as admin:
-                listed = admin.list_transactions(state_filters=DECIDED)
+                listings = admin.list_transactions(state_filters=DECIDED)
         except KafkaError as error:
             raise ActFailed(f"{type(error).__name__}: {error}") from error
-        return sorted(one.transactional_id for listing in listed.values() for one in listing)
+        return sorted(one.transactional_id for listing in listings.values() for one in listing)
 
     # Brokers
 
@@ -373,8 +377,8 @@ def _raise_first(errors: Mapping[Any, Any]) -> None:
             raise error(f"{slot.topic}-{slot.partition}")
 
 
-def _is_set(current: str | None, wanted: float | None) -> bool:
-    return (None if current is None else float(current)) == wanted
+def _is_set(current: str | None, requested: float | None) -> bool:
+    return (None if current is None else float(current)) == requested
 
 
 def _plain(replicas: Replicas) -> dict[str, Any]:

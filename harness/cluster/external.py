@@ -44,7 +44,8 @@ NO_PORTS = Ports(internal=0, client=0, zookeeper=0, peer=0, election=0, toxiprox
 
 
 class ExternalPlan(Plan):
-    """The addresses in the file. Addresses among the nodes are the cluster's own business."""
+    """The addresses in the file. The lab does not know the addresses that nodes use among
+    themselves."""
 
     def __init__(self, file: ExternalFile) -> None:
         brokers = tuple(sorted((one for one in file.nodes if one[0] == "b"), key=_number))

@@ -1,4 +1,4 @@
-"""A guard beside an external cluster: no fault of ours outlives the lab there.
+"""The guard of an external cluster: a process that heals the lab's faults when the lab ends.
 
 Before it acts, the lab sends the guard over a pipe which faults it holds until when, and what it
 does to nodes. When the pipe ends without a goodbye, or a fault is held too long, the guard heals

@@ -36,8 +36,8 @@ LONGEST_WAIT_S = 3600.0
 class GuardProcess:
     """The state that the lab announced, and its healing."""
 
-    def __init__(self, path: Path, say: Callable[[str], None]) -> None:
-        self._log = say
+    def __init__(self, path: Path, log: Callable[[str], None]) -> None:
+        self._log = log
         file = load_external(path)
         plan = ExternalPlan(file)
         self._links = Links(plan, TheirToxiproxies())
@@ -114,7 +114,7 @@ class GuardProcess:
         state = self._commands.status(node).state
         if state is NodeState.PAUSED:
             self._commands.resume(node)
-            self._log(f"{node} was paused and goes on")
+            self._log(f"{node} was paused and is resumed")
         elif state is NodeState.DEAD:
             self._commands.start(node)
             self._log(f"{node} was dead and is started")

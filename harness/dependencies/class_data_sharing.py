@@ -95,7 +95,7 @@ def _await_listening(process: subprocess.Popen[bytes], port: int) -> None:
 
 
 def free_port() -> int:
-    """A port of the loopback that nobody listens on."""
+    """A port of the loopback on which no process listens."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])

@@ -11,17 +11,17 @@ from urteil.harness.hunt.job import Row
 ORDER = {"PASS": 0, "UNKNOWN": 1, "FAIL": 2}
 
 
-def prune_to(rows: Sequence[Row], budget_bytes: float, known: frozenset[str]) -> list[Path]:
+def prune_to(rows: Sequence[Row], budget_bytes: float, known_runs: frozenset[str]) -> list[Path]:
     """Remove run folders until the others fit into the budget. Returns the removed ones.
 
     Passed runs are removed first, then UNKNOWN ones, then failures. Among failures, paths in
-    `known` are removed first, since an earlier run showed the same, and older ones before newer
-    ones.
+    `known_runs` are removed first, since an earlier run showed the same, and older ones before
+    newer ones.
     """
     existing = [(row, Path(row.run)) for row in rows if row.run and Path(row.run).is_dir()]
     sizes = {path: size_of(path) for _, path in existing}
     total, removed = sum(sizes.values()), []
-    for _, path in sorted(existing, key=lambda one: _worth(one[0], known)):
+    for _, path in sorted(existing, key=lambda pair: _worth(pair[0], known_runs)):
         if total <= budget_bytes:
             break
         shutil.rmtree(path, ignore_errors=True)
@@ -30,8 +30,8 @@ def prune_to(rows: Sequence[Row], budget_bytes: float, known: frozenset[str]) ->
     return removed
 
 
-def _worth(row: Row, known: frozenset[str]) -> tuple[int, bool, str]:
-    return ORDER.get(row.verdict, 1), row.run not in known, row.at
+def _worth(row: Row, known_runs: frozenset[str]) -> tuple[int, bool, str]:
+    return ORDER.get(row.verdict, 1), row.run not in known_runs, row.at
 
 
 def size_of(folder: Path) -> int:

@@ -1,4 +1,4 @@
-"""A night: scenarios on every target under ever new seeds, until the time is up."""
+"""A night: plays scenarios on every target with new seeds until its time is over."""
 
 from __future__ import annotations
 
@@ -154,8 +154,8 @@ class Night:
             self.write()
 
     def _needs_investigation(self, row: Row) -> bool:
-        ours = row.job.mutant is None or row.job.mutant in self.mixed_in
-        return ours and row.verdict == "FAIL" and bool(row.run) and Path(row.run).is_dir()
+        is_relevant = row.job.mutant is None or row.job.mutant in self.mixed_in
+        return is_relevant and row.verdict == "FAIL" and bool(row.run) and Path(row.run).is_dir()
 
     def failures(self) -> list[tuple[Failure, int]]:
         """The investigated failures, of this night or earlier, each with the number of its runs."""

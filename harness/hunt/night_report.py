@@ -90,8 +90,8 @@ def _failures(failures: Sequence[tuple[Failure, int]]) -> str:
 
 
 def _findings_table(rows: Sequence[Row]) -> str:
-    strange = [row for row in rows if row.verdict != "PASS"]
-    if not strange:
+    other_rows = [row for row in rows if row.verdict != "PASS"]
+    if not other_rows:
         return "Nothing.\n"
     heads = ("verdict", "target", "scenario", "seed", "why", "run")
     return markdown(
@@ -99,7 +99,7 @@ def _findings_table(rows: Sequence[Row]) -> str:
         (
             [row.verdict, row.job.target, row.job.scenario, str(row.job.seed),
              " / ".join(row.reasons[:2]).replace("|", "/"), row.run]
-            for row in strange
+            for row in other_rows
         ),
     )  # fmt: skip
 

@@ -58,7 +58,7 @@ class Play:
         self._stacks = Stacks(self.run_dir)
 
     def run(self) -> None:
-        """Play the scenario. Cluster and clients have ended afterwards, whatever happened."""
+        """Play the scenario. Cluster and clients have ended afterwards, also after a failure."""
         try:
             with (
                 self._heal_requests.accept(),
@@ -195,7 +195,7 @@ class Play:
         )
 
     def _finish_load(self, workload: Workload) -> None:
-        """Let producers flush, and what else ends by itself come to its end."""
+        """Let producers flush, and wait for clients that end by themselves."""
         workload.stop_producers()
         workload.finish_apps()
         workload.finish_transactions(is_healthy=self._is_healthy)

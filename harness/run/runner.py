@@ -1,4 +1,4 @@
-"""From a scenario to a verdict on disk, whatever happens on the way."""
+"""Runs a scenario: plays it, collects its evidence, and writes a verdict even after failures."""
 
 from __future__ import annotations
 

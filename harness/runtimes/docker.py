@@ -302,7 +302,9 @@ class DockerRuntime:
                     raise LabFailure(f"the container of {name} was removed in the middle of a run")
             for identity, name in pods.items():
                 if states[identity] != "running":
-                    raise LabFailure(f"{name} is {states[identity]}: somebody ended its container")
+                    raise LabFailure(
+                        f"{name} is {states[identity]}: the lab did not end its container"
+                    )
             ended = [node for one, node in nodes.items() if states[one] not in STATES]
             return [self.status(node) for node in ended if not self._nodes[node].ended_by_us]
 
@@ -478,13 +480,13 @@ def _extract(file: IO[bytes], folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def _lab_failures(what: str) -> Iterator[None]:
+def _lab_failures(subject: str) -> Iterator[None]:
     """Raise the engine's failures as LabFailure."""
     try:
         yield
     except docker.errors.NotFound as error:
-        raise LabFailure(f"{what}: its container was removed: {error.explanation}") from error
+        raise LabFailure(f"{subject}: its container was removed: {error.explanation}") from error
     except docker.errors.DockerException as error:
-        raise LabFailure(f"{what}: the Docker engine failed: {error}") from error
+        raise LabFailure(f"{subject}: the Docker engine failed: {error}") from error
     except requests.RequestException as error:
-        raise LabFailure(f"{what}: the Docker engine does not answer: {error}") from error
+        raise LabFailure(f"{subject}: the Docker engine does not answer: {error}") from error

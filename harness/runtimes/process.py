@@ -144,15 +144,19 @@ class ProcessRuntime:
 
     def status(self, node: str) -> NodeStatus:
         with self._lock:
-            known = self._nodes.get(node)
-            if known is None:
+            node_state = self._nodes.get(node)
+            if node_state is None:
                 return NodeStatus(node=node, state=NodeState.DEAD, pid=None)
-            code = known.process.poll()
+            code = node_state.process.poll()
             state = NodeState.DEAD
             if code is None:
-                state = NodeState.PAUSED if known.paused else NodeState.RUNNING
+                state = NodeState.PAUSED if node_state.paused else NodeState.RUNNING
             return NodeStatus(
-                node=node, state=state, pid=known.process.pid, exit_code=code, starts=known.starts
+                node=node,
+                state=state,
+                pid=node_state.process.pid,
+                exit_code=code,
+                starts=node_state.starts,
             )
 
     def is_alive(self, node: str) -> bool:

@@ -77,10 +77,10 @@ def _write_files(
         "kafka-python": json.dumps(_kafka_python(name, stores, security, bootstrap), indent=2)
         + "\n",
     }
-    found = {kind: folder / f"{name}.{SUFFIXES[kind]}" for kind in texts}
-    for kind, file in found.items():
+    paths = {kind: folder / f"{name}.{SUFFIXES[kind]}" for kind in texts}
+    for kind, file in paths.items():
         file.write_text(texts[kind])
-    return {kind: str(file) for kind, file in found.items()}
+    return {kind: str(file) for kind, file in paths.items()}
 
 
 def _java(name: str, stores: Path, security: Security, servers: str) -> dict[str, str]:

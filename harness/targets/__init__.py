@@ -11,7 +11,7 @@ __all__ = ["TARGETS", "BrokerNode", "KafkaTarget", "Mix", "Target", "UrteilTarge
 
 TARGETS = {
     "urteil": "the broker of this project",
-    "external:FILE.toml": "a cluster that somebody else keeps (docs/guide/external.md)",
+    "external:FILE.toml": "a cluster that the lab does not start (docs/guide/external.md)",
     "kafka": "Apache Kafka with ZooKeeper from Maven Central; kafka:VERSION for another than 3.9.1",
     "mix:KIND,KIND,...": "a target a broker: mix:kafka,urteil,urteil (docs/guide/mix.md)",
 }

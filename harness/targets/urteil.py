@@ -25,7 +25,7 @@ class UrteilTarget:
     shows_metrics: bool = True
 
     def previous_release(self) -> UrteilTarget:
-        """Itself: an upgrade of ours is one of the protocol between brokers."""
+        """This target: an upgrade of our broker changes only the protocol between brokers."""
         return self
 
     def argv(self, node: BrokerNode, programs: Programs, mutant: str | None) -> list[str]:

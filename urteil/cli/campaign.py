@@ -107,16 +107,16 @@ def campaign_folder(into: Path | None, out: Path, kind: str) -> Path:
     return folder.resolve()
 
 
-def chosen_scenarios(suites: Sequence[str], named: Sequence[str]) -> list[str]:
+def chosen_scenarios(suites: Sequence[str], names_given: Sequence[str]) -> list[str]:
     """The named scenarios and those of the suites; all scenarios when neither is given."""
     from urteil.harness.scenarios import SCENARIOS, SUITES
 
-    scenarios = [require_known("scenario", name, SCENARIOS) for name in named]
+    scenarios = [require_known("scenario", name, SCENARIOS) for name in names_given]
     for suite in suites:
         if suite not in SUITES:
             raise click.UsageError(f"no suite {suite!r}; known: {', '.join(SUITES)}")
         scenarios += SUITES[suite]
-    return list(dict.fromkeys(scenarios)) if suites or named else list(SCENARIOS)
+    return list(dict.fromkeys(scenarios)) if suites or names_given else list(SCENARIOS)
 
 
 def chosen_mutants(names: Sequence[str], suites: Sequence[str]) -> list[ExpectedCatch]:

@@ -70,7 +70,7 @@ def _run(name: str, out: Path) -> None:
             raise click.ClickException(str(error)) from None
         if why_not:
             raise click.ClickException(why_not)
-        click.echo(f"everything in {folder.name} is healed; it goes on without faults")
+        click.echo(f"everything in {folder.name} is healed; the run continues without faults")
     elif (target := load_scenario(readable_run(name, out, "scenario.json")).target).startswith(
         PREFIX
     ):

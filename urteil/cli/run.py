@@ -207,7 +207,7 @@ def report(run_dir: str, form: str, out: Path) -> None:
 
 
 def _must_have_engine() -> None:
-    """Raise ClickException with cause and mend when no container engine answers."""
+    """Raise ClickException with cause and remedy when no container engine answers."""
     from urteil.harness.dependencies.installation import MissingDependency
     from urteil.harness.runtimes.containers.engine import connect
 

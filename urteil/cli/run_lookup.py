@@ -1,4 +1,4 @@
-"""Lookup of a run by name; usage errors name the problem and the mend."""
+"""Lookup of a run by name; usage errors name the problem and the remedy."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def find_run(name: str, out: Path, *, needs: str = "scenario.json", even: bool =
 def readable_run(name: str, out: Path, *files: str) -> Path:
     """As `find_run`, with readable `files` (of scenario.json, run.json, result.json).
 
-    Raises UsageError (exit 254) that names the unreadable file and the mend.
+    Raises UsageError (exit 254) that names the unreadable file and the remedy.
     """
     import msgspec
 

@@ -143,7 +143,7 @@ def _print_report(session: Session, report: Report) -> None:
     ends = {
         "smallest": f"the smallest schedule that shows {report.anomaly}",
         "budget": f"the time is up; the best so far that shows {report.anomaly} "
-        "(the same command goes on)",
+        "(the same command continues)",
         "not reproduced": f"the schedule as it was did not show {report.anomaly} again",
         "control": "without any fault a promise is broken too: no schedule is to blame",
     }

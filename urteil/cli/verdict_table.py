@@ -1,4 +1,4 @@
-"""A verdict on the terminal."""
+"""Prints a verdict on the terminal."""
 
 from __future__ import annotations
 

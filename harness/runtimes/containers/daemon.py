@@ -64,7 +64,7 @@ class Daemon:
         """
         data, lock = _free_data_folder()
         clean_after_last(data)
-        # A daemon that finds an earlier one's networks there deletes docker0, whosever it is.
+        # A daemon that finds an earlier daemon's networks there deletes the machine's docker0.
         shutil.rmtree(data / "network", ignore_errors=True)
         run = Path(_short_folder(), run_name())
         run.mkdir(mode=0o700)

@@ -22,7 +22,6 @@ else
 endif
 
 docs: setup ## write docs/reference from the declarations, and the pages as a site in dist/docs
-	.venv/bin/python -m docs.reference_pages
 	@.venv/bin/tox run --quiet -e docs
 
 setup: ## install packages and dependencies into .venv and the cache folder

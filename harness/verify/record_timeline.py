@@ -293,7 +293,7 @@ def _leaders_in_force(
 
 
 def _of_state(one: Led) -> Moment:
-    leader = "nobody leads" if one.leader == -1 else f"broker {one.leader} leads"
+    leader = "no broker leads" if one.leader == -1 else f"broker {one.leader} leads"
     isr = ", ".join(map(str, one.isr)) or "nobody"
     text = f"{leader} in epoch {one.leader_epoch}, in sync: {isr}"
     return Moment(at_ns=one.at_ns, kind="state", text=text)

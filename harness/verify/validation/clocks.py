@@ -1,9 +1,9 @@
 """Clocks that went back or leapt during a run: one sentence for each part file of its evidence.
 
 A client counts its calls and reads the clock before each, so that within one partition later calls
-never have earlier times. ZooKeeper counts its transactions (zxid). Only states may be older than
-the run: those of a cluster that stood before it. Parts are read batch by batch, or only their
-statistics: memory does not follow their length.
+never have earlier times (`CallOrder` in the declarations). ZooKeeper counts its transactions
+(zxid). Only states may be older than the run: the cluster may have existed before it. Parts are
+read batch by batch, or only their statistics: memory does not follow their length.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ ROWS = 131_072
 ENOUGH = 4
 """Calls on either side of a step that distinguish a clock that went back from a few odd rows."""
 SLACK_NS = 60_000_000_000
-"""So far outside of the run a time is that of a clock that leapt."""
+"""A time further outside of the run is that of a clock that leapt."""
 SKEW_NS = 1_000_000_000
-"""ZooKeeper's times may go back by so much, where another server with its own clock leads it."""
+"""ZooKeeper's times may go back by so much, if another server with its own clock leads it."""
 
 Group = tuple[int, ...]
 
@@ -54,15 +54,15 @@ def _backward_states(run_dir: Path) -> list[str]:
     rows = evidence.rows(run_dir, "states")
     known = [row for row in rows if None not in (row["path"], row["zxid"], row["at_ns"])]
     latest: dict[tuple[str, str | None], int] = {}
-    by = 0
+    back_ns = 0
     for row in sorted(known, key=lambda row: int(row["zxid"])):
         znode = row["path"], row["topic_id"]
         at_ns = latest.setdefault(znode, row["at_ns"])
-        by = max(by, at_ns - row["at_ns"])
+        back_ns = max(back_ns, at_ns - row["at_ns"])
         latest[znode] = max(at_ns, row["at_ns"])
-    if by <= SKEW_NS:
+    if back_ns <= SKEW_NS:
         return []
-    return [f"ZooKeeper's clock went back by {by / 1e9:.3f} s (evidence/states)"]
+    return [f"ZooKeeper's clock went back by {back_ns / 1e9:.3f} s (evidence/states)"]
 
 
 def _leaps(run_dir: Path, facts: RunFacts) -> list[str]:
@@ -87,7 +87,7 @@ def _leaps(run_dir: Path, facts: RunFacts) -> list[str]:
 
 @once_a_version_of_any_size
 def _spans(part: Path, column: str) -> list[tuple[int, int]]:
-    """The least and the greatest value of a column, where the part has statistics."""
+    """The least and the greatest value of a column, if the part has statistics."""
     metadata = evidence.footer(part)
     at = metadata.schema.names.index(column) if column in metadata.schema.names else None
     groups = (
@@ -95,19 +95,19 @@ def _spans(part: Path, column: str) -> list[tuple[int, int]]:
         if at is None
         else [metadata.row_group(n).column(at) for n in range(metadata.num_row_groups)]
     )
-    known = [one.statistics for one in groups if one.statistics and one.statistics.has_min_max]
-    if not known or not all(isinstance(one.min, int) for one in known):
+    stored = (chunk.statistics for chunk in groups)
+    known = [bounds for bounds in stored if bounds and bounds.has_min_max]
+    if not known or not all(isinstance(bounds.min, int) for bounds in known):
         return []
-    return [(min(one.min for one in known), max(one.max for one in known))]
+    return [(min(bounds.min for bounds in known), max(bounds.max for bounds in known))]
 
 
 def backward_calls(run_dir: Path) -> list[str]:
     """A sentence for each part whose calls are not in the order of their times."""
     sentences = []
-    for table in TABLES.values():
-        for part in evidence.files(run_dir, table.name) if table.calls else ():
-            steps = _steps_back(part, *table.calls.names) if table.calls else []
-            if steps:
+    for table, calls in ((table.name, table.calls) for table in TABLES.values() if table.calls):
+        for part in evidence.files(run_dir, table):
+            if steps := _steps_back(part, *calls.names):
                 sentences.append(
                     f"a clock went back {len(steps)} times in {part.relative_to(run_dir)}, "
                     f"by {max(steps) / 1e9:.3f} s at most"
@@ -117,10 +117,10 @@ def backward_calls(run_dir: Path) -> list[str]:
 
 @once_a_version
 def _steps_back(part: Path, *columns: str) -> list[int]:
-    """By how many ns times went back, at each step."""
+    """By how many ns times went back, at each step. The last two columns are count and time."""
     names = [*columns]
     file = pq.ParquetFile(part)
-    if not set(names) <= set(file.schema_arrow.names) or _in_order(file, list(columns[-2:])):
+    if not set(names) <= set(file.schema_arrow.names) or _in_order(file, names[-2:]):
         return []
     known: dict[str | None, int] = {}
     last: dict[Group, Any] = {}
@@ -129,21 +129,22 @@ def _steps_back(part: Path, *columns: str) -> list[int]:
         rows = batch.filter(batch[names[-1]].is_valid())
         for group, calls in _groups(_keys(rows, known, names)):
             before = last.get(group, calls[:0])
-            whole = np.concatenate([before, calls[calls[:, 0] > before[:, 0].max(initial=-1)]])
-            steps += _back(whole[:, 1])
-            last[group] = whole[-2 * ENOUGH :]
+            later = calls[calls[:, 0] > before[:, 0].max(initial=-1)]
+            joined = np.concatenate([before, later])
+            steps += _backward_steps(joined[:, 1])
+            last[group] = joined[-2 * ENOUGH :]
     return steps
 
 
 def _in_order(file: pq.ParquetFile, names: list[str]) -> bool:
-    """Whether all columns grow from row to row, as in a part that a single client made."""
+    """Whether all columns grow from row to row, as in a part of a single client."""
     last = None
     for batch in file.iter_batches(ROWS, columns=names):
         if any(column.null_count for column in batch.columns) or not len(batch):
             return False
         values = np.stack([column.to_numpy() for column in batch.columns])
-        whole = values if last is None else np.hstack([last, values])
-        if np.any(whole[:, 1:] < whole[:, :-1]):
+        joined = values if last is None else np.hstack([last, values])
+        if np.any(joined[:, 1:] < joined[:, :-1]):
             return False
         last = values[:, -1:]
     return True
@@ -155,7 +156,7 @@ def _keys(rows: pa.RecordBatch, known: dict[str | None, int], names: list[str]) 
     for name in names:
         if pa.types.is_string(rows[name].type):
             text = rows[name].dictionary_encode()
-            codes = [known.setdefault(one, len(known)) for one in text.dictionary.to_pylist()]
+            codes = [known.setdefault(word, len(known)) for word in text.dictionary.to_pylist()]
             columns.append(np.array([*codes, -1])[text.indices.fill_null(len(codes)).to_numpy()])
         else:
             columns.append(rows[name].cast(pa.int64()).fill_null(-1).to_numpy())
@@ -170,10 +171,10 @@ def _groups(keys: Any) -> Iterator[tuple[Group, Any]]:
     group = keys[:, :-2]
     cuts = np.flatnonzero(np.any(group[1:] != group[:-1], axis=1)) + 1
     for part in np.split(keys, cuts):
-        yield tuple(int(one) for one in part[0, :-2]), part[:, -2:]
+        yield tuple(int(key) for key in part[0, :-2]), part[:, -2:]
 
 
-def _back(times: Any) -> list[int]:
+def _backward_steps(times: Any) -> list[int]:
     """Steps back: ENOUGH calls in a row all later than each of ENOUGH calls in a row after them."""
     if len(times) < 2 * ENOUGH:
         return []

@@ -40,7 +40,7 @@ class ReadableEvidence:
 
 
 def make_readable(run_dir: Path, work: Path, *, deep: bool = False) -> ReadableEvidence:
-    """The run itself where every part is intact, else a copy of the intact parts under `work`.
+    """The run itself if every part is intact, else a copy of the intact parts under `work`.
 
     `deep` reads every part to its end: for parts whose footer is intact and whose data is not.
     """
@@ -130,9 +130,9 @@ def _outline(part: Path) -> str:
         metadata = evidence.footer(part)
         for group in range(metadata.num_row_groups):
             for number in range(metadata.num_columns):
-                one = metadata.row_group(group).column(number)
-                if one.statistics is not None and one.statistics.has_min_max:
-                    ends[one.path_in_schema] += [one.statistics.min, one.statistics.max]
+                chunk = metadata.row_group(group).column(number)
+                if chunk.statistics is not None and chunk.statistics.has_min_max:
+                    ends[chunk.path_in_schema] += [chunk.statistics.min, chunk.statistics.max]
     except (pa.ArrowException, OSError, ValueError):  # as of times finer than Python's own
         return ""
     spans = {name: (min(both), max(both)) for name, both in ends.items()}
@@ -191,26 +191,24 @@ def _write_part(run_dir: Path, target: Path, part: Path, have: pa.Schema | None)
 
 def _settings(run_dir: Path) -> dict[tuple[str, int], Row]:
     """The clients' rows by client and session."""
-    found: dict[tuple[str, int], Row] = {}
+    settings: dict[tuple[str, int], Row] = {}
     for part in evidence.files(run_dir, "clients"):
         try:
             rows = pq.read_table(part).to_pylist()
         except (pa.ArrowException, OSError):
             continue
-        found |= {(row.get("client"), row.get("session")): row for row in rows}
-    return found
+        settings |= {(row.get("client"), row.get("session")): row for row in rows}
+    return settings
 
 
 def _with_settings(
     sends: pa.Table, have: pa.Schema, settings: dict[tuple[str, int], Row]
 ) -> pa.Table:
-    """`sends` with the settings of their clients, where they do not repeat them."""
+    """`sends` with the settings of their clients, for columns that the part lacks."""
     for name in ("acks", "idempotent"):
         if settings and name not in have.names:
-            who = zip(
-                *(sends.column(key).to_pylist() for key in ("client", "session")), strict=True
-            )
-            values = [settings.get(pair, {}).get(name) for pair in who]
+            keys = (sends.column(key).to_pylist() for key in ("client", "session"))
+            values = [settings.get(pair, {}).get(name) for pair in zip(*keys, strict=True)]
             at = sends.schema.get_field_index(name)
             column = pa.array(values, type=sends.schema.field(name).type)
             sends = sends.set_column(at, sends.schema.field(name), column)

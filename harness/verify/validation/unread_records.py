@@ -34,16 +34,18 @@ def unread_record_reasons(engine: Engine, facts: RunFacts, derived: Derived) -> 
 
 
 def _sentence(name: str, row: Row) -> str:
-    """Every number in it is of records that no reader received."""
-    said = []
+    """The sentence about one partition."""
+    parts = []
     if row["placed"]:
         records = count_text(row["placed"], "acknowledged record")
         lie = "lies" if row["placed"] == 1 else "lie"
-        said.append(f"{records}, the first at offset {row['first_off']}, {lie} where nobody read")
+        parts.append(
+            f"{records}, the first at offset {row['first_off']}, {lie} where no reader passed"
+        )
     if without := row["n"] - row["placed"]:
         records = count_text(without, "record")
-        said.append(f"{records} acknowledged without an offset, or committed, nobody read")
+        parts.append(f"no reader received {records} acknowledged without an offset, or committed")
     return (
-        f"{name}: {', and '.join(said)}: unseen, or lost (a reader from the beginning to the end "
-        "would tell)"
+        f"{name}: {', and '.join(parts)}: unseen, or lost (a reader from the beginning to the end "
+        "would show which)"
     )

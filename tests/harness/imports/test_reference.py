@@ -248,7 +248,7 @@ def differences(result: Result, history: History) -> list[str]:
             mismatches += [f"{name}, reference alone: {one}" for one in sorted({*want} - {*have})]
         mismatches += [f"{name}, SQL alone: {one}" for one in sorted({*have} - {*want})]
     unread = {name for name, topic in topics.items() if topic.unread()}
-    reasons = {one.split("-0: ")[0] for one in result.reasons if "nobody read" in one}
+    reasons = {one.split("-0: ")[0] for one in result.reasons if "no reader" in one}
     mismatches += [f"unread, reference alone: {one}" for one in sorted(unread - reasons)]
     mismatches += of_cycles(found, history)
     return mismatches + [f"unread, SQL alone: {one}" for one in sorted(reasons - unread)]

@@ -108,7 +108,7 @@ def test_unread_record_without_proof_of_loss_is_unknown(tmp_path: Path) -> None:
     result = judged(tmp_path, together(UNREAD.values()))
     assert (violated(result), result.verdict) == ({}, Verdict.UNKNOWN)
     keys_of_reasons = {
-        reason.split("-0: ")[0] for reason in result.reasons if "nobody read" in reason
+        reason.split("-0: ")[0] for reason in result.reasons if "no reader" in reason
     }
     assert sorted(keys_of_reasons) == sorted(f"kx{n}" for n in range(len(UNREAD)))
 

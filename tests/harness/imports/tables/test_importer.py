@@ -155,7 +155,7 @@ def test_unread_record_without_offset_between_known_offsets_that_were_read_over_
         row["offset"] = None if row["offset"] in (50, *range(first)) else row["offset"]
     result = judged(tmp_path, tables, dict(LEAST))
     assert violated(result)["lost_write"] == [None]
-    unread = "urteil-0: 1 record acknowledged without an offset"
+    unread = "urteil-0: no reader received 1 record acknowledged without an offset"
     assert any(reason.startswith(unread) for reason in result.reasons) == (first == 1)
 
 
@@ -188,7 +188,7 @@ def test_unread_record_is_neither_lost_nor_stored(tmp_path: Path) -> None:
     result = judged(tmp_path, tables, dict(LEAST))
     assert result.verdict is Verdict.UNKNOWN
     assert result.reasons[0].startswith(
-        "urteil-0: 10 acknowledged records, the first at offset 390, lie where nobody read"
+        "urteil-0: 10 acknowledged records, the first at offset 390, lie where no reader passed"
     )
 
 

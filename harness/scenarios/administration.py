@@ -48,7 +48,7 @@ REASSIGN = Scenario(
     cluster=FOUR,
     workload=PATIENT,
     faults=(fault("reassign", "topic", 4, 6), fault("crash", "leader", 5, 4)),
-    guarantees=(*SAFE, "kept_too_long"),
+    guarantees=(*SAFE, "leftover_log"),
     duration_s=27.0,
     recovery_deadline_s=60.0,
 )
@@ -98,7 +98,7 @@ CANCELLED = Scenario(
         fault("latency", "all->leader", 4, 5, latency_ms=800),
         fault("reassign", "topic", 5, 0.3, cancel=1),
     ),
-    guarantees=(*SAFE, "slow_recovery"),
+    guarantees=(*SAFE, "unfinished_administration"),
     duration_s=31.0,
     recovery_deadline_s=15.0,
 )
@@ -126,7 +126,7 @@ PREFERRED = Scenario(
         fault("crash", "straggler", 11, 3),
         fault("elect_preferred", "topic", 17, 2),
     ),
-    guarantees=(*SAFE, "slow_recovery"),
+    guarantees=(*SAFE, "preferred_leader_ignored"),
     duration_s=24.0,
 )
 
@@ -191,7 +191,7 @@ RECREATE_TOPIC = Scenario(
     cluster=cluster(log_segment_delete_delay_ms="1000", log_initial_task_delay_ms="1000"),
     workload=PATIENT,
     faults=(fault("recreate_topic", "topic", 5, 6),),
-    guarantees=(*SAFE, "kept_too_long"),
+    guarantees=(*SAFE, "leftover_log"),
     duration_s=27.0,
 )
 
@@ -209,7 +209,7 @@ OFFICE_LOST = Scenario(
         fault("recreate_topic", "topic", 19, 6),
         fault("controller_deleted", "controller", 21, 1),
     ),
-    guarantees=(*SAFE, "slow_recovery"),
+    guarantees=(*SAFE, "unfinished_administration"),
     duration_s=27.0,
     recovery_deadline_s=60.0,
 )

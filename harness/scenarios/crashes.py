@@ -28,6 +28,7 @@ LEADER_CRASH = Scenario(
         "epoch_went_back",
         "no_progress",
         "slow_recovery",
+        "dead_replica_in_isr",
     ),
     survives=True,
 )
@@ -73,7 +74,14 @@ ROLLING_RESTART = Scenario(
     cluster=cluster(),
     workload=LOAD,
     faults=(fault("rolling_restart", "all", 4, 0),),
-    guarantees=(*REPLICATION, "duplicate", "unclean_leader", "epoch_went_back", "slow_recovery"),
+    guarantees=(
+        *REPLICATION,
+        "duplicate",
+        "unclean_leader",
+        "epoch_went_back",
+        "slow_recovery",
+        "leadership_not_handed_over",
+    ),
 )
 
 RESTART_STORM = Scenario(

@@ -72,7 +72,7 @@ UNCLEAN_ALLOWED = Scenario(
         fault("crash", "leader", 12, 25),
         fault("allow_unclean", "topic", 13.5, 22),
     ),
-    guarantees=("phantom", "replica_divergence", "slow_recovery"),
+    guarantees=("phantom", "replica_divergence", "slow_recovery", "leaderless_partition"),
     must_find=("lost_write",),
     duration_s=42.0,
 )
@@ -278,7 +278,13 @@ EARLY_RETURN = Scenario(
         fault("bandwidth", "straggler->all", 3, 18, rate_kb_per_s=8),
         fault("crash", "straggler", 4, 6),
     ),
-    guarantees=(*REPLICATION, "duplicate", "unclean_leader", "slow_recovery"),
+    guarantees=(
+        *REPLICATION,
+        "duplicate",
+        "unclean_leader",
+        "slow_recovery",
+        "preferred_leader_ignored",
+    ),
     duration_s=38.0,
 )
 """Each broker is the preferred leader of one partition; it leads once it is in sync, not before."""

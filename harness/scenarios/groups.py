@@ -25,7 +25,14 @@ MEMBER_KILLED = Scenario(
     cluster=cluster(),
     workload=load(linger_ms="200", max_poll_records="7"),
     faults=(fault("kill_client", "member", 5, 8), fault("kill_client", "producer", 17, 2)),
-    guarantees=(*REPLICATION, "duplicate", *OWNERSHIP, *POSITIONS, "poll_skip"),
+    guarantees=(
+        *REPLICATION,
+        "duplicate",
+        *OWNERSHIP,
+        *POSITIONS,
+        "poll_skip",
+        "departed_member_kept",
+    ),
     duration_s=24.0,
 )
 
@@ -37,7 +44,14 @@ GROUP_CALM = Scenario(
     cluster=cluster(),
     workload=load(),
     faults=(),
-    guarantees=(*OWNERSHIP, *POSITIONS, "poll_skip", "no_progress"),
+    guarantees=(
+        *OWNERSHIP,
+        *POSITIONS,
+        "poll_skip",
+        "no_progress",
+        "commits_stand_still",
+        "member_expelled",
+    ),
     duration_s=30.0,
 )
 """Long enough for a member to be expelled three times."""
@@ -85,7 +99,7 @@ MEMBERS_LEAVE = Scenario(
     cluster=cluster(),
     workload=load(2, session_timeout_ms="20000"),
     faults=(fault("rebalance_storm", "members", 4, 14, every_ms=2_500),),
-    guarantees=(*REPLICATION, *OWNERSHIP, *POSITIONS),
+    guarantees=(*REPLICATION, *OWNERSHIP, *POSITIONS, "departed_member_kept"),
     duration_s=32.0,
 )
 
@@ -139,7 +153,7 @@ STATIC_MEMBERS = Scenario(
         fault("crash", "coordinator", 17, 5),
         fault("kill_client", "member", 27, 2),
     ),
-    guarantees=(*REPLICATION, *OWNERSHIP, *POSITIONS, "zombie_commit"),
+    guarantees=(*REPLICATION, *OWNERSHIP, *POSITIONS, "zombie_commit", "static_member_rebalanced"),
     duration_s=38.0,
 )
 """The coordinator dies beside the one who was replaced: its successor must know who it was, and
@@ -195,7 +209,7 @@ COORDINATOR_CRASH = Scenario(
         fault("rebalance_storm", "members", 13, 4),
         fault("crash", "coordinator", 19, 4),
     ),
-    guarantees=(*REPLICATION, *OWNERSHIP, *POSITIONS, "generation_went_back"),
+    guarantees=(*REPLICATION, *OWNERSHIP, *POSITIONS, "generation_went_back", "member_expelled"),
     duration_s=26.0,
 )
 

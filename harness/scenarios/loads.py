@@ -42,7 +42,7 @@ MIXED = Scenario(
         "duplicate",
         "two_owners",
         "commit_beyond_processed",
-        "kept_too_long",
+        "segment_not_rolled",
     ),
     duration_s=26.0,
 )

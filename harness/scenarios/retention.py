@@ -58,7 +58,15 @@ RETENTION = Scenario(
         fault("crash", "leader", 5, 5, topic="short"),
         fault("rolling_restart", "all", 14, 0),
     ),
-    guarantees=(*REPLICATION, "retained_too_short", "kept_too_long", "no_delivery"),
+    guarantees=(
+        *REPLICATION,
+        "retained_too_short",
+        "kept_too_long",
+        "no_delivery",
+        "segment_not_rolled",
+        "wrong_log_start",
+        "leftover_log",
+    ),
     duration_s=38.0,
 )
 """So many keys that most have one value, which the cleaner keeps until it is too old."""
@@ -118,6 +126,7 @@ DELETION = Scenario(
         *REPLICATION,
         "retained_too_short",
         "kept_too_long",
+        "undeleted_records",
         "vanished_read",
     ),
     duration_s=18.0,
@@ -136,7 +145,7 @@ LEFT_BEHIND = Scenario(
         fault("crash", "straggler", 4, 10),
         fault("delete_records", "topic", 9, 3, share=0.8),
     ),
-    guarantees=(*REPLICATION, "hole", "kept_too_long", "slow_recovery"),
+    guarantees=(*REPLICATION, "hole", "undeleted_records", "slow_recovery"),
     duration_s=22.0,
 )
 
@@ -157,7 +166,7 @@ DELETED_ONCE = Scenario(
         fault("crash", "leader", 6.3, 5),
         fault("shutdown", "all", 19, 2),
     ),
-    guarantees=(*REPLICATION, "duplicate", "kept_too_long"),
+    guarantees=(*REPLICATION, "duplicate", "undeleted_records"),
     duration_s=28.0,
 )
 """Its answer waits for every replica that lives; who has not heard of it may lead next."""

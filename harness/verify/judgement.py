@@ -194,7 +194,7 @@ def _doubt_lateness(
     return [
         _as_unknown(result, late)
         if GUARANTEES[result.name].host_load_excuses
-        and (not facts.healed or host_overload.may_be_lateness(result))
+        or (not facts.healed and GUARANTEES[result.name].failed_lab_excuses)
         else result
         for result in judged
     ]

@@ -39,7 +39,7 @@ def topic_config_updated_once(mark: Mark) -> None:
     about="a broker that starts does not load the settings of topics",
     models="overrides that arrive by notifications only",
     scenario="retention",
-    guarantee="kept_too_long",
+    guarantee="segment_not_rolled",
     unsimulated="no settings change",
 )
 def topic_configs_not_loaded(mark: Mark) -> None:

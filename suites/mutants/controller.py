@@ -94,7 +94,7 @@ def reassigned_at_once(mark: Mark) -> None:
     about="a new controller does not resume the topic deletions of its predecessor",
     models="topics marked for deletion that no controller deletes",
     scenario="office-lost",
-    guarantee="slow_recovery",
+    guarantee="unfinished_administration",
     unsimulated="it has no reassignments",
 )
 def topic_deletion_not_resumed(mark: Mark) -> None:
@@ -117,7 +117,7 @@ def topic_deletion_not_resumed(mark: Mark) -> None:
     about="a new controller does not continue the reassignments of its predecessor",
     models="a reassignment that is stuck after a controller failover",
     scenario="office-lost",
-    guarantee="slow_recovery",
+    guarantee="unfinished_administration",
     unsimulated="it has no reassignments",
 )
 def reassignment_forgotten(mark: Mark) -> None:
@@ -164,7 +164,7 @@ def producer_ids_reused(mark: Mark) -> None:
     about="the cancellation of a reassignment is acknowledged, and the reassignment continues",
     models="a null target treated as the current target",
     scenario="reassign-cancelled",
-    guarantee="slow_recovery",
+    guarantee="unfinished_administration",
     unsimulated="it has no reassignments",
 )
 def cancellation_ignored(mark: Mark) -> None:
@@ -209,7 +209,7 @@ def returned_broker_without_metadata(mark: Mark) -> None:
     about="auto.leader.rebalance.enable has no effect",
     models="a scheduled task that an error ended",
     scenario="early-return",
-    guarantee="slow_recovery",
+    guarantee="preferred_leader_ignored",
     unsimulated="no leadership returns to the preferred replica",
 )
 def no_leader_rebalance(mark: Mark) -> None:
@@ -228,7 +228,7 @@ def no_leader_rebalance(mark: Mark) -> None:
     about="a controlled shutdown moves no leader",
     models="a controlled shutdown that is answered before its work is done",
     scenario="rolling-restart",
-    guarantee="slow_recovery",
+    guarantee="leadership_not_handed_over",
     unsimulated="no check looks at leaders during a shutdown",
 )
 def shutdown_not_controlled(mark: Mark) -> None:
@@ -346,7 +346,7 @@ def txn_log_min_isr_one(mark: Mark) -> None:
     about="a leaderless partition stays so after unclean election was enabled for its topic",
     models="unclean.leader.election.enable that takes effect only with the next failure",
     scenario="unclean-allowed",
-    guarantee="slow_recovery",
+    guarantee="leaderless_partition",
     unsimulated="no topic setting changes",
 )
 def unclean_election_change_ignored(mark: Mark) -> None:

@@ -128,7 +128,7 @@ def shutdown_elects_outside_isr(mark: Mark) -> None:
     about="ElectLeaders is answered with the preferred leaders, and none of them is elected",
     models="an answer that does not wait for the controller",
     scenario="preferred",
-    guarantee="slow_recovery",
+    guarantee="preferred_leader_ignored",
     unsimulated="no client sends invalid requests or deletes",
 )
 def preferred_election_not_held(mark: Mark) -> None:
@@ -157,7 +157,7 @@ def preferred_election_not_held(mark: Mark) -> None:
     about="a controller elects a new leader and keeps the dead broker in the ISR",
     models="an offline leader that is not removed from the ISR",
     scenario="leader-crash",
-    guarantee="slow_recovery",
+    guarantee="dead_replica_in_isr",
     unsimulated="no check looks for dead replicas in the ISR",
 )
 def dead_replica_kept_in_isr(mark: Mark) -> None:

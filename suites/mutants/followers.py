@@ -152,7 +152,7 @@ def log_dir_failure_unreported(mark: Mark) -> None:
     "followers' logs are",
     models="an answer that skips the purgatory",
     scenario="deleted-once",
-    guarantee="kept_too_long",
+    guarantee="undeleted_records",
     unsimulated="it has no retention",
 )
 def delete_records_not_replicated(mark: Mark) -> None:

@@ -433,7 +433,7 @@ def active_positions_expire(mark: Mark) -> None:
     about="after thirty commits a coordinator answers that its group is being loaded",
     models="groups that stay in loading for ever",
     scenario="group-calm",
-    guarantee="no_delivery",
+    guarantee="commits_stand_still",
     unsimulated="no check requires progress without faults",
 )
 def commits_always_loading(mark: Mark) -> None:
@@ -479,7 +479,7 @@ def positions_outlive_topics(mark: Mark) -> None:
     about="a new coordinator removes all members of a group as soon as it has loaded it",
     models="session timers that do not restart when a group is loaded",
     scenario="coordinator-crash",
-    guarantee="no_delivery",
+    guarantee="member_expelled",
     unsimulated="no client asks questions with known answers",
 )
 def members_expired_at_takeover(mark: Mark) -> None:

@@ -69,7 +69,7 @@ def rebalance_without_revocation(mark: Mark) -> None:
     about="a group member whose session timeout passed stays in the group",
     models="KAFKA-9752: a lost heartbeat timer lets dead members block rebalances",
     scenario="member-killed",
-    guarantee="no_delivery",
+    guarantee="departed_member_kept",
     unsimulated="it has no consumer groups",
 )
 def session_never_expires(mark: Mark) -> None:
@@ -125,7 +125,7 @@ def static_member_not_fenced(mark: Mark) -> None:
     about="heartbeats are answered and ignored: each member is removed after one session timeout",
     models="a session timer that neither heartbeats nor commits reset",
     scenario="group-calm",
-    guarantee="no_delivery",
+    guarantee="member_expelled",
     unsimulated="no client asks questions with known answers",
 )
 def heartbeats_ignored(mark: Mark) -> None:
@@ -202,7 +202,7 @@ def simple_commit_to_active_group(mark: Mark) -> None:
     about="LeaveGroup is answered and ignored: the member stays until its session ends",
     models="a departure that takes effect only when the session ends",
     scenario="members-leave",
-    guarantee="no_delivery",
+    guarantee="departed_member_kept",
     unsimulated="no client asks questions with known answers",
 )
 def leave_group_ignored(mark: Mark) -> None:
@@ -225,7 +225,7 @@ def leave_group_ignored(mark: Mark) -> None:
     about="a group member is removed only after three session timeouts",
     models="the rebalance timeout used in place of the session timeout",
     scenario="member-killed",
-    guarantee="no_delivery",
+    guarantee="departed_member_kept",
     unsimulated="no client asks questions with known answers",
 )
 def session_timeout_tripled(mark: Mark) -> None:
@@ -312,7 +312,7 @@ def rebalance_not_reported(mark: Mark) -> None:
     about="a static member that rejoins within its session timeout starts a rebalance",
     models="KIP-345: every join with an unknown member id treated as a new member",
     scenario="static-members",
-    guarantee="no_delivery",
+    guarantee="static_member_rebalanced",
     unsimulated="it has no consumer groups",
 )
 def static_rejoin_rebalances(mark: Mark) -> None:

@@ -241,7 +241,7 @@ def latest_offset_never_available(mark: Mark) -> None:
     "deleted since",
     models="a log start offset that is cached for ListOffsets and that retention does not update",
     scenario="retention",
-    guarantee="no_delivery",
+    guarantee="wrong_log_start",
     unsimulated="it has no retention",
 )
 def log_start_cached(mark: Mark) -> None:

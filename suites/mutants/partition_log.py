@@ -39,7 +39,7 @@ def lso_off_by_one(mark: Mark) -> None:
     about="a fetch from before the log start offset is served while the segment is on disk",
     models="KIP-107: a read that checks the first segment instead of the log start offset",
     scenario="deletion",
-    guarantee="kept_too_long",
+    guarantee="undeleted_records",
     unsimulated="it has no retention",
 )
 def deleted_records_served(mark: Mark) -> None:
@@ -167,7 +167,7 @@ def producers_deleted_with_segments(mark: Mark) -> None:
     about="files of deleted segments are renamed and never removed",
     models="a scheduled removal that is forgotten",
     scenario="retention",
-    guarantee="kept_too_long",
+    guarantee="leftover_log",
     unsimulated="it has no retention",
 )
 def segments_not_removed(mark: Mark) -> None:

@@ -199,7 +199,7 @@ def flush_ms_ignored(mark: Mark) -> None:
     about="a restarted broker does not read log-start-offset-checkpoint",
     models="a checkpoint that is read under another name",
     scenario="deleted-once",
-    guarantee="kept_too_long",
+    guarantee="undeleted_records",
     unsimulated="it has no retention",
 )
 def log_start_checkpoint_ignored(mark: Mark) -> None:
@@ -222,7 +222,7 @@ def log_start_checkpoint_ignored(mark: Mark) -> None:
     about="directories of deleted logs are renamed and never removed",
     models="a delayed removal that is forgotten",
     scenario="recreate-topic",
-    guarantee="kept_too_long",
+    guarantee="leftover_log",
     unsimulated="it has no retention",
 )
 def deleted_logs_not_removed(mark: Mark) -> None:

@@ -206,7 +206,7 @@ def duplicate_not_replicated(mark: Mark) -> None:
     about="a broker keeps the log of a replica that was moved away",
     models="a StopReplica request whose delete flag is lost",
     scenario="reassign",
-    guarantee="kept_too_long",
+    guarantee="leftover_log",
     unsimulated="it has no reassignments",
 )
 def moved_replica_not_deleted(mark: Mark) -> None:

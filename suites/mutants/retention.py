@@ -123,7 +123,7 @@ def compacted_topics_expire(mark: Mark) -> None:
     about="segment.ms is ignored",
     models="a log that rolls by size only",
     scenario="mixed",
-    guarantee="kept_too_long",
+    guarantee="segment_not_rolled",
     unsimulated="no segment rolls",
 )
 def segments_not_rolled_by_time(mark: Mark) -> None:

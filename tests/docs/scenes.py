@@ -232,11 +232,9 @@ after cleaning = a c* d .""",
     "retained_too_short": """log, clock
 log = .* .* c d e
 0.4-6.6 clock all are younger than retention.ms""",
-    "kept_too_long": """administrator, leader, reader
-1 administrator>leader DeleteRecords, below 5
-3 leader>administrator low watermark 5
-5 reader>leader fetch from 4
-7 leader>reader d*""",
+    "kept_too_long": """log, clock
+log = a* b* c d e
+0.4-4.4 clock a and b are older than retention.ms""",
     "unauthorised": """client, broker
 1-4 broker DENY is what it shows
 5 client>broker produce
@@ -255,4 +253,70 @@ log = .* .* c d e
 0.3-5.4 broker serves
 6-8 broker exit code 1*
 0.3-10.2 others serve""",
+    "unfinished_administration": """administrator, controller, replicas
+1 administrator>controller move p0 to b3
+2.6 controller>administrator ok
+0.3-10.2 replicas b1 b2: never b3*""",
+    "preferred_leader_ignored": """administrator, controller, p0
+1 administrator>controller elect b1, preferred
+3 controller>administrator elected
+0.3-10.2 p0 b2 leads all the while*""",
+    "leadership_not_handed_over": """b1, b2
+0.3-5.5 b1 leads p0, shuts down!
+5.5 b1 gone, still the leader*
+0.3-10.2 b2 in sync""",
+    "leaderless_partition": """b1, b2, p0
+0.3-3 b1 leads
+3-10.2 b1 crash!
+0.3-10.2 b2 alive and in sync
+3.4-10.2 p0 no leader*""",
+    "shrunken_isr": """faults, follower, ISR
+0.3-10.2 faults none
+0.3-10.2 follower runs
+0.3-4 ISR b1 b2 b3
+4.2-10.2 ISR b1 b2*""",
+    "dead_replica_in_isr": """b1, controller, ISR
+0.3-3 b1 leads
+3-10.2 b1 crash!
+5 controller elects b2
+0.3-5 ISR b1 b2
+5.4-10.2 ISR b1 b2: b1 is dead*""",
+    "wrong_log_start": """leader, reader
+1 reader>leader where does p0 begin?
+2.6 leader>reader at 7
+4.4 reader>leader fetch from 7
+6.4 leader>reader out of range*""",
+    "commits_stand_still": """member, coordinator
+0.3-10.2 member polls
+1.5 member>coordinator commit 7
+3 coordinator>member loading*
+5 member>coordinator commit 7
+6.5 coordinator>member loading*""",
+    "member_expelled": """member, coordinator
+0.3-10.2 member polls, sends heartbeats
+2.5 coordinator>member unknown member*
+7 coordinator>member unknown member*""",
+    "departed_member_kept": """member 1, coordinator, member 2
+0.5-2.5 member 1 processes p0
+3 member 1>coordinator leave
+4.5-10.2 coordinator p0 is member 1's*
+0.3-10.2 member 2 polls""",
+    "static_member_rebalanced": """member i1, coordinator
+0.3-3 member i1 generation 3
+3-5 member i1 restarts!
+5.4 member i1>coordinator join as i1
+7 coordinator>member i1 generation 4*""",
+    "undeleted_records": """administrator, leader, reader
+1 administrator>leader DeleteRecords, below 5
+3 leader>administrator low watermark 5
+5 reader>leader fetch from 4
+7 leader>reader d*""",
+    "segment_not_rolled": """segment, clock
+segment = a b c d e*
+0.3-4 clock segment.ms
+4.2-10.2 clock still the same segment*""",
+    "leftover_log": """administrator, b1, disk of b1
+1 administrator>b1 delete the topic
+3-10.2 b1 no such topic
+disk of b1 = a* b* c*""",
 }

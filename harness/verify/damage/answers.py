@@ -97,7 +97,7 @@ def begin_pass_too_late(copy: Copy) -> Row:
     return victim
 
 
-@damage("serve deleted records", "kept_too_long", "fetched")
+@damage("serve deleted records", "undeleted_records", "fetched")
 def serve_deleted_records(copy: Copy) -> Row:
     """A fetch from before the log start that the broker answered is not refused."""
     victim = copy.take()

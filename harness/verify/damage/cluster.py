@@ -101,14 +101,14 @@ def keep_isr_short(copy: Copy) -> None:
     copy.tables["faults"] = [crash]
 
 
-@damage("keep a deleted topic", "slow_recovery", "not deleted")
+@damage("keep a deleted topic", "unfinished_administration", "not deleted")
 def keep_deleted_topic(copy: Copy) -> None:
     """A topic is wished away, and stays."""
     wish = {"path": "/admin/delete_topics/gone", "topic": "gone", "topic_id": "gone"}
     _add_rows(copy, {"path": "/brokers/ids/1"}, wish)
 
 
-@damage("leave a reassignment undone", "slow_recovery", "not moved", replicas=2)
+@damage("leave a reassignment undone", "unfinished_administration", "not moved", replicas=2)
 def leave_reassignment_undone(copy: Copy) -> None:
     """A partition's replicas are to change their places, and do not."""
     topic, now = states(copy)[-1], brokers(copy)

@@ -162,7 +162,7 @@ def deliver_nothing(copy: Copy) -> Row:
     return victim
 
 
-@damage("remove a member again and again", "no_delivery", "member put out")
+@damage("remove a member again and again", "member_expelled", "member put out")
 def remove_again_and_again(copy: Copy) -> None:
     """Long before the rest a member polled every second, and yet lost its membership thrice."""
     model, given = first(copy.rows("clients")), _last_assignment(copy)

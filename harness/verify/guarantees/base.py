@@ -95,8 +95,8 @@ class Guarantee:
     host_load_excuses: bool = False
     """Whether a slow host, or a lab that failed, may cause a violation without a fault of the
     cluster. There it is unknown."""
-    despite_host_load: frozenset[str] = frozenset()
-    """Sub-kinds that no delay can cause."""
+    failed_lab_excuses: bool = False
+    """Whether a lab that failed may cause a violation, and a slow host cannot."""
 
     needs: tuple[str, ...] = ("sends",)
     """Evidence tables without which nothing can be judged."""

@@ -7,19 +7,11 @@ from pathlib import Path
 
 from urteil.harness.host_load import METRIC
 from urteil.harness.verify import evidence
-from urteil.harness.verify.guarantees import GUARANTEES
-from urteil.harness.verify.result import GuaranteeResult
 
 MOST = 12.0
 """Tasks a processor. With other work beside it, a run on two processors had 4 with our brokers, 7
 with Apache Kafka's, and 10 as those started."""
 STRETCH_NS = 10_000_000_000
-
-
-def may_be_lateness(one: GuaranteeResult) -> bool:
-    """Whether delays alone may have caused every violation that is shown."""
-    kinds = {finding.sub_kind for finding in one.findings if finding.permitted is None}
-    return not kinds & GUARANTEES[one.name].despite_host_load
 
 
 def describe_overload(run_dir: Path) -> str | None:

@@ -305,7 +305,7 @@ def test_a_crowd_excuses_nothing_that_was_to_be_done_before_an_answer(tmp_path: 
     ]
     facts = synthetic.facts(ONE)
     facts.phases[2] = type(facts.phases[2])(name="after", begin_ns=1, end_ns=END_NS + 600 * S)
-    found = alone("kept_too_long", tmp_path, copy.tables, facts=facts)
+    found = alone("undeleted_records", tmp_path, copy.tables, facts=facts)
     assert (found.status, found.reason) == (Status.VIOLATED, "")
 
 

@@ -48,7 +48,9 @@ def fault(name: str, target: str, begin_ns: int, end_ns: int) -> dict[str, Any]:
     return {"run": "r"} | times | told
 
 
-def judged(run_dir: Path, tables: Tables, **options: str) -> GuaranteeResult:
+def judged(
+    run_dir: Path, tables: Tables, name: str = "no_delivery", **options: str
+) -> GuaranteeResult:
     phases = [
         Phase(name="during", begin_ns=0, end_ns=END_NS),
         Phase(name="final", begin_ns=OVER_NS, end_ns=OVER_NS + S),
@@ -57,7 +59,7 @@ def judged(run_dir: Path, tables: Tables, **options: str) -> GuaranteeResult:
     asked = synthetic.scenario(ONE)
     load = msgspec.structs.replace(asked.workload, options=options)
     asked = msgspec.structs.replace(asked, workload=load)
-    return judge(run_dir, tables, asked, told, ("no_delivery",))["no_delivery"]
+    return judge(run_dir, tables, asked, told, (name,))[name]
 
 
 def test_a_group_that_is_given_nothing(tmp_path: Path) -> None:
@@ -192,9 +194,9 @@ def findings(result: GuaranteeResult) -> list[str]:
 
 
 def test_a_member_that_is_put_out_though_it_polls(tmp_path: Path) -> None:
-    (sentence,) = findings(judged(tmp_path / "thrice", put_out(3)))
+    (sentence,) = findings(judged(tmp_path / "thrice", put_out(3), "member_expelled"))
     assert sentence.startswith("g9 was removed from its group 3 times in 14.0 s")
-    assert not findings(judged(tmp_path / "twice", put_out(2)))
+    assert not findings(judged(tmp_path / "twice", put_out(2), "member_expelled"))
 
 
 @pytest.mark.parametrize(
@@ -208,7 +210,7 @@ def test_a_member_that_is_put_out_though_it_polls(tmp_path: Path) -> None:
 def test_a_member_may_be_put_out_by_a_fault(one: dict[str, Any], tmp_path: Path) -> None:
     tables = put_out(3)
     tables["faults"].append(one)
-    assert not findings(judged(tmp_path, tables))
+    assert not findings(judged(tmp_path, tables, "member_expelled"))
 
 
 def test_a_member_that_polled_too_late_was_put_out_rightly(tmp_path: Path) -> None:
@@ -217,7 +219,7 @@ def test_a_member_that_polled_too_late_was_put_out_rightly(tmp_path: Path) -> No
     tables["polls"] = [
         row for row in tables["polls"] if row["client"] != "g9" or row["complete_ns"] not in held_up
     ]
-    assert not findings(judged(tmp_path, tables))
+    assert not findings(judged(tmp_path, tables, "member_expelled"))
 
 
 @pytest.mark.parametrize(
@@ -231,7 +233,7 @@ def test_a_group_that_can_commit_nothing(outcomes: str, found: int, tmp_path: Pa
         told = {"group": "late", "outcome": outcome, "offset": 0}
         at_ns = LED_NS + (50 + n) * S
         tables["commits"].append(WHO | PLACE | told | {"invoke_ns": at_ns, "complete_ns": at_ns})
-    result = judged(tmp_path, tables)
+    result = judged(tmp_path, tables, "commits_stand_still")
     sentences = [one.sentence for one in result.findings if one.sub_kind == "commits stand still"]
     assert len(sentences) == found
     for sentence in sentences:
@@ -255,7 +257,7 @@ def test_a_begin_where_nothing_is(told: list[int], last_s: int, found: int, tmp_
         tables["polls"].append(polled(at_ns) | refused)
         asked = {"query": "earliest", "invoke_ns": at_ns + 1, "complete_ns": at_ns + 2}
         tables["offset_answers"].append(model | asked | {"offset": told[n % len(told)]})
-    result = judged(tmp_path, tables)
+    result = judged(tmp_path, tables, "wrong_log_start")
     sentences = [one.sentence for one in result.findings if one.sub_kind == "turned away"]
     assert len(sentences) == found
     for one in sentences:

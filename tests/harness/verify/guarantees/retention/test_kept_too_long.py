@@ -109,7 +109,7 @@ def deleted(low: int | None, **row: Any) -> Tables:
 
 
 def kinds(run_dir: Path, tables: Tables) -> set[str]:
-    return {one.sub_kind for one in alone(NAME, run_dir, tables).findings}
+    return {one.sub_kind for one in alone("undeleted_records", run_dir, tables).findings}
 
 
 def test_deleted_records_are_told_and_on_disk(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_a_pass_whose_clock_leapt_did_not_come_after_the_deletion(tmp_path: Path
     for row in tables["passes"]:
         row["begin_ns"] += 3600 * S
         row["end_ns"] += 3600 * S
-    one = alone(NAME, tmp_path / "leapt", tables)
+    one = alone("undeleted_records", tmp_path / "leapt", tables)
     assert one.findings
     assert (one.status, one.reason) == (
         Status.UNKNOWN,

@@ -25,11 +25,13 @@ def _act(at_ns: int, after: dict[str, str | None], **more: Any) -> dict[str, Any
     return {"run": "r", "complete_ns": at_ns + S, "after": json.dumps(after)} | told | more
 
 
-def _judged(run_dir: Path, tables: dict[str, Any], **config: str) -> GuaranteeResult:
+def _judged(
+    run_dir: Path, tables: dict[str, Any], guarantee: str, **config: str
+) -> GuaranteeResult:
     scenario = synthetic.scenario(ONE, cluster=ClusterSpec(config=BROKERS | LOOKS))
     phases = [Phase(name="during", begin_ns=0, end_ns=END_NS + 60 * S)]
     facts = synthetic.facts(ONE, topics=topic(**config), phases=phases)
-    return alone("kept_too_long", run_dir, tables, scenario=scenario, facts=facts)
+    return alone(guarantee, run_dir, tables, scenario=scenario, facts=facts)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +58,7 @@ def test_what_was_too_old_for_a_while_is_gone(
     for at_ns, offset in ((SET_NS + 5 * S, 5), (SET_NS + 30 * S, 7), (SET_NS + 31 * S, 400)):
         when = {"invoke_ns": at_ns, "complete_ns": at_ns + 1}
         tables["offset_answers"].append(asked | when | {"query": "earliest", "offset": offset})
-    result = _judged(tmp_path, tables)
+    result = _judged(tmp_path, tables, "kept_too_long")
     assert [one.offset for one in result.findings if one.sub_kind == "kept on"] == found
     told = "reported that urteil-0 begins at 7, although retention.ms was 2 s for a while"
     assert all(told in one.sentence for one in result.findings)
@@ -78,7 +80,7 @@ def test_a_segment_has_to_end(config: dict[str, str], found: list[int], tmp_path
     tables = of_segments()
     for row in tables["replicas"]:  # so long do the records of a segment last
         row["timestamp_ms"] += row["offset"] % 200 * 100
-    result = _judged(tmp_path, tables, **config)
+    result = _judged(tmp_path, tables, "segment_not_rolled", **config)
     assert [(one.sub_kind, one.offset) for one in result.findings] == [
         ("not rolled", at) for at in found
     ]

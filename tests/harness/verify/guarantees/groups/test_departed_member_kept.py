@@ -41,7 +41,7 @@ def _left(taken_s: float | None, **mate: Any) -> Tables:
 
 
 def _sub_kinds(run_dir: Path, tables: Tables, session_timeout_ms: str = "20000") -> list[str]:
-    result = judged(run_dir, tables, session_timeout_ms=session_timeout_ms)
+    result = judged(run_dir, tables, "departed_member_kept", session_timeout_ms=session_timeout_ms)
     return [one.sub_kind for one in result.findings if one.sub_kind == "left behind"]
 
 
@@ -55,7 +55,7 @@ def test_a_partition_that_was_given_back(
 
 
 def test_the_sentence_names_who_left(tmp_path: Path) -> None:
-    result = judged(tmp_path, _left(None), session_timeout_ms="20000")
+    result = judged(tmp_path, _left(None), "departed_member_kept", session_timeout_ms="20000")
     told = [one.sentence for one in result.findings if one.sub_kind == "left behind"]
     assert told == [
         "g9 left its group, and for 10.0 s no member was assigned urteil-0, although others were "
@@ -99,7 +99,7 @@ def _killed(taken_s: float | None, given_ns: int = LED_NS) -> Tables:
 
 
 def _kept(run_dir: Path, tables: Tables, session_timeout_ms: str = "6000") -> list[str]:
-    result = judged(run_dir, tables, session_timeout_ms=session_timeout_ms)
+    result = judged(run_dir, tables, "departed_member_kept", session_timeout_ms=session_timeout_ms)
     return [one.sentence for one in result.findings if one.sub_kind == "kept dead"]
 
 

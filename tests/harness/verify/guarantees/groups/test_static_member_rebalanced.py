@@ -48,7 +48,7 @@ def _back(after_s: float, generation: int, **new: Any) -> Tables:
 
 
 def _rebalanced(run_dir: Path, tables: Tables) -> list[str]:
-    result = judged(run_dir, tables, session_timeout_ms="15000")
+    result = judged(run_dir, tables, "static_member_rebalanced", session_timeout_ms="15000")
     return [one.sentence for one in result.findings if one.sub_kind == "rebalanced"]
 
 

@@ -122,7 +122,7 @@ def test_logs_of_a_topic_that_is_gone(tmp_path: Path) -> None:
 
 def test_they_are_findings(tmp_path: Path) -> None:
     tables = _rows(*_moved(), manifest=[STRAY], samples=[_aside(FOLDER, 30.0)])
-    result = alone("kept_too_long", tmp_path, tables, scenario=_scenario(**SOON))
+    result = alone("leftover_log", tmp_path, tables, scenario=_scenario(**SOON))
     sentences = "\n".join(one.sentence for one in result.findings)
     assert f"Broker 4 still has the log of {TOPIC}-0, 50 s after it left the replicas" in sentences
     assert f"Broker 4 marked {FOLDER} for deletion 30 s before the broker ended" in sentences

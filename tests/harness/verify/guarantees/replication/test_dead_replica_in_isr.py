@@ -41,7 +41,7 @@ def _judged(
         tables["states"].append(last | state | {"zxid": last["zxid"] + 100 + n})
     facts = synthetic.facts(ONE, phases=[Phase(name="during", begin_ns=BEGIN_NS, end_ns=until_ns)])
     scenario = synthetic.scenario(ONE, recovery_deadline_s=90.0)
-    return alone("slow_recovery", run_dir, tables, scenario=scenario, facts=facts)
+    return alone("dead_replica_in_isr", run_dir, tables, scenario=scenario, facts=facts)
 
 
 @pytest.mark.parametrize("isrs", [((1, 2, 3), (NEXT, THIRD)), ((1, 2, 3),)])

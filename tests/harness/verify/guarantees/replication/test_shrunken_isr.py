@@ -37,7 +37,7 @@ def _judged(
     tables["faults"][0].update(fault)
     scenario = synthetic.scenario(ONE, recovery_deadline_s=30.0)
     facts = synthetic.facts(ONE, phases=[Phase(name="after", begin_ns=BEGIN_NS, end_ns=until_ns)])
-    return alone("slow_recovery", run_dir, tables, scenario=scenario, facts=facts)
+    return alone("shrunken_isr", run_dir, tables, scenario=scenario, facts=facts)
 
 
 def test_who_is_in_sync_stays_so(tmp_path: Path) -> None:

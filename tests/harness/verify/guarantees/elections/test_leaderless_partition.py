@@ -53,7 +53,7 @@ def _judged(
     cluster = ClusterSpec(config=settings or {})
     scenario = synthetic.scenario(ONE, recovery_deadline_s=90.0, cluster=cluster)
     facts = synthetic.facts(ONE, phases=[Phase(name="during", begin_ns=BEGIN_NS, end_ns=until_ns)])
-    return alone("slow_recovery", run_dir, tables, scenario=scenario, facts=facts)
+    return alone("leaderless_partition", run_dir, tables, scenario=scenario, facts=facts)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,46 @@
+"""A partition has a leader while an eligible replica lives.
+
+Eligible is a member of the last ISR, or any replica while unclean elections are enabled. Judged is
+the longest time in which one eligible broker lived under one controller and no fault acted on them
+(`derived/leaderless_partitions.py`); 15 s are enough for an election."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from urteil.harness.verify.guarantees.base import Guarantee
+from urteil.harness.verify.guarantees.tasks import TASK_TABLES, count_tasks, overdue_tasks
+
+
+def _explain(row: Mapping[str, Any]) -> str:
+    lasted_s = float(row["recovery_s"])
+    return f"{row['asked']}, but {row['stands']}, for {lasted_s:.0f} s."
+
+
+GUARANTEE = Guarantee(
+    name="leaderless_partition",
+    rank=70,
+    about="a partition had no leader although an eligible replica lived",
+    promise="A partition without a leader gets one as soon as a member of its in-sync set is "
+    "back, or unclean elections are enabled.",
+    source="Kafka documentation, 4.7 Replication: Unclean leader election; "
+    "unclean.leader.election.enable",
+    sub_kinds={
+        "leaderless": (
+            "a partition had no leader for 15 s, though one replica lived so long under one "
+            "controller and was in sync, or unclean elections were allowed. Only crashes and "
+            "shutdowns of others acted meanwhile"
+        ),
+    },
+    opportunities=count_tasks("leaderless"),
+    violations=overdue_tasks("leaderless"),
+    explain=_explain,
+    tie="j.asked",
+    compares_times=True,
+    host_load_excuses=True,
+    needs=("states",),
+    reads=("chores",),
+    subjects=("chores",),
+    rests_on=TASK_TABLES,
+)

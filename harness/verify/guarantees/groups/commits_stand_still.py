@@ -1,0 +1,55 @@
+"""A live group can commit offsets while no fault acts.
+
+Judged in the undisturbed intervals of `no_delivery`: no fault acted, no leader was elected, and no
+member joined, left, paused or resumed. A group whose three or more commits at the end of such an
+interval all failed violates the promise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from urteil.harness.verify.guarantees.base import Guarantee
+
+
+def _explain(row: Mapping[str, Any]) -> str:
+    return (
+        f"{row['who']} could commit no offset in {float(row['calm_s']):.1f} s in which no fault "
+        f"acted, although its members tried {row['waiting']} times at the end."
+    )
+
+
+GUARANTEE = Guarantee(
+    name="commits_stand_still",
+    rank=70,
+    about="a live group could commit no offset",
+    promise="A coordinator stores the offsets that the members of a live group commit.",
+    source="Kafka documentation, 4.5 The Consumer; 9.4 Consumer Offset Tracking",
+    sub_kinds={
+        "commits stand still": (
+            "in a time without faults all commits of a group failed, three or more"
+        ),
+    },
+    not_counted=(
+        "Times in which a fault acted, a leader changed, or a member came, went, paused or "
+        "resumed: the wait counts from then on.",
+    ),
+    opportunities="""SELECT COUNT(*) AS n FROM calms c
+WHERE c.kind = 'group' AND (c.committed > 0 OR c.tried > 2)""",
+    violations="""
+SELECT 'commits stand still' AS sub_kind, CAST(NULL AS INT) AS p, CAST(NULL AS BIGINT) AS off,
+  MAX(c.to_ns - c.bound_ns) AS at_ns, MAX(c.to_ns) AS until_ns, c.who, MAX(c.tried) AS waiting,
+  CAST(MAX(c.to_ns - c.from_ns) AS DOUBLE) / CAST(1000000000 AS DOUBLE) AS calm_s
+FROM calms c
+WHERE c.live = 1 AND c.kind = 'group' AND c.committed = 0 AND c.tried > 2
+  AND c.to_ns - c.from_ns >= c.bound_ns
+GROUP BY c.who""",
+    explain=_explain,
+    tie="j.who",
+    compares_times=True,
+    host_load_excuses=True,
+    needs=("sends", "polls"),
+    reads=("calms",),
+    rests_on=("polls", "clients", "faults", "states", "commits", "assignments"),
+    subjects=("calms",),
+)

@@ -1,0 +1,49 @@
+"""A static member that returns within its session timeout causes no rebalance.
+
+Judged is each killed static member whose next session joined within two thirds of the session
+timeout, less a second: the group must be in the same generation (`derived/static_rejoins.py`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from urteil.harness.verify.guarantees.base import Guarantee
+
+
+def _explain(row: Mapping[str, Any]) -> str:
+    return (
+        f"{row['who']}, a static member, returned {float(row['calm_s']):.1f} s after it was "
+        f"killed, within its session timeout, but in a later generation (by {row['waiting']})."
+    )
+
+
+GUARANTEE = Guarantee(
+    name="static_member_rebalanced",
+    rank=100,
+    about="a static member that returned in time caused a rebalance",
+    promise="A static member that returns within its session timeout receives its assignment "
+    "again, and no rebalance begins.",
+    source="KIP-345",
+    sub_kinds={
+        "rebalanced": (
+            "a killed static member was back within two thirds of its session timeout, less a "
+            "second, and continued in a later generation"
+        ),
+    },
+    not_counted=("Rejoins where another member came or went meanwhile.",),
+    opportunities="SELECT COUNT(*) AS n FROM returns r",
+    violations="""
+SELECT 'rebalanced' AS sub_kind, r.p, CAST(NULL AS BIGINT) AS off, r.died_ns AS at_ns,
+  r.back_ns AS until_ns, r.who, r.after - r.before AS waiting,
+  CAST(r.back_ns - r.died_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE) AS calm_s
+FROM returns r WHERE r.after > r.before""",
+    explain=_explain,
+    tie="j.who",
+    compares_times=True,
+    host_load_excuses=True,
+    needs=("sends", "polls"),
+    reads=("returns",),
+    rests_on=("polls", "clients", "faults", "states", "commits", "assignments"),
+    subjects=("returns",),
+)

@@ -1,0 +1,27 @@
+"""SQL over the derived table `chores`: duties of the cluster, each done in time or overdue.
+
+A row names the duty (`asked`) and, where it is not done, the state that remained (`stands`).
+`derived/admin_tasks.py` says when a duty counts.
+"""
+
+from __future__ import annotations
+
+TASK_TABLES = ("faults", "states")
+
+
+def count_tasks(*kinds: str) -> str:
+    """The opportunities: all duties of these kinds."""
+    return f"SELECT COUNT(*) AS n FROM chores c WHERE c.kind IN ({_quoted(kinds)})"
+
+
+def overdue_tasks(*kinds: str) -> str:
+    """The violations: the overdue duties of these kinds; `recovery_s` is how long they lasted."""
+    return f"""
+SELECT c.kind AS sub_kind, c.p, CAST(NULL AS BIGINT) AS off, c.from_ns AS at_ns,
+  c.to_ns AS until_ns, (c.to_ns - c.from_ns) / 1000000000.0 AS recovery_s,
+  c.limit_s AS deadline_s, c.asked, c.stands
+FROM chores c WHERE c.late = 1 AND c.kind IN ({_quoted(kinds)})"""
+
+
+def _quoted(kinds: tuple[str, ...]) -> str:
+    return ", ".join(f"'{kind}'" for kind in kinds)

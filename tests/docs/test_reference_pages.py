@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from docs.reference_pages import COMMAND, FOLDER, render_all
+from urteil.harness.verify.shared_tables import STAGES
 
 PAGES = render_all()
 
@@ -22,3 +25,10 @@ def test_table_cells_of_reference_pages_hold_a_phrase(name: str) -> None:
     cells = [cell.strip() for row in rows for cell in row.split(" | ")]
     long = [cell for cell in cells if len(cell.split()) > 40 and "](" not in cell]
     assert long == []
+
+
+def test_internals_names_every_shared_table() -> None:
+    page = (FOLDER.parent / "guide" / "internals.md").read_text()
+    section = page.partition("## The shared SQL tables")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (`.+?`) \|", section, re.MULTILINE)
+    assert {name for row in rows for name in re.findall(r"`(\w+)`", row)} == STAGES.keys()

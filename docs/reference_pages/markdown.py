@@ -45,5 +45,10 @@ def setting(name: str, value: object) -> str:
     """`name=value` as code; a flag that is on is its name."""
     if value is True:
         return code(name)
-    shown = f"{value:g}" if isinstance(value, float) else str(value)
+    if isinstance(value, tuple | list):
+        shown = ",".join(map(str, value))
+    elif isinstance(value, dict):
+        shown = ",".join(f"{key}:{one}" for key, one in value.items())
+    else:
+        shown = f"{value:g}" if isinstance(value, float) else str(value)
     return code(f"{name}={shown}")

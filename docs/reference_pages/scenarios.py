@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from docs.reference_pages.markdown import bullets, code, codes, page, sentence, setting, table
+from urteil.chaos.weighted_faults import RandomSchedule, WeightedFault
 from urteil.harness.scenario import ClusterSpec, FaultSpec, Scenario, TopicSpec, WorkloadSpec
 from urteil.harness.scenarios import SCENARIOS
 
@@ -122,17 +123,28 @@ def _cluster(cluster: ClusterSpec) -> str:
 
 
 def _faults(scenario: Scenario) -> str:
+    named = [_fault(fault) for fault in scenario.faults]
     if scenario.draw is not None:
-        drawn = scenario.draw
-        number = "faults" if drawn.count is None else f"{drawn.count} faults"
-        at_once = f", at most {scenario.at_once} at once" if scenario.at_once else ""
-        families = _differences(drawn, "count")
-        more = f" ({', '.join(families)})" if families else ""
-        first = f"Faults: {number} drawn by the seed{at_once}{more}"
-        return "\n".join([first, bullets(map(_fault, scenario.faults), indent=2)]).rstrip()
-    if not scenario.faults:
-        return "Faults: none"
-    return "\n".join(["Faults:", bullets(map(_fault, scenario.faults), indent=2)])
+        named += [_choice(choice) for choice in scenario.draw.choices]
+        return "\n".join([_draw(scenario, scenario.draw), bullets(named, indent=2)])
+    return "\n".join(["Faults:", bullets(named, indent=2)]) if named else "Faults: none"
+
+
+def _draw(scenario: Scenario, draw: RandomSchedule) -> str:
+    number = f"{draw.count} faults" if draw.count is not None else "faults"
+    at_once = scenario.at_once or draw.at_once
+    together = f", at most {at_once} at once" if at_once > 1 else ", one at a time"
+    settings = _differences(draw, "choices", "count", "at_once")
+    more = f" ({', '.join(settings)})" if settings else ""
+    return f"Faults: {number} drawn by the seed{together}{more}. The choices, by weight:"
+
+
+def _choice(choice: WeightedFault) -> str:
+    options = [setting(name, value) for name, value in choice.options.items()]
+    notes = [", ".join(options)] if options else []
+    notes += ["alone"] if choice.alone else []
+    more = f" ({', '.join(notes)})" if notes else ""
+    return f"{choice.weight:g} x {code(choice.fault)} of {codes(choice.targets)}{more}"
 
 
 def _fault(fault: FaultSpec) -> str:

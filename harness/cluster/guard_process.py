@@ -81,7 +81,7 @@ class GuardProcess:
     def heal_all(self) -> None:
         """Every link and every node that the file has commands for."""
         self._nodes = dict.fromkeys(self._commands.with_state(), "heal")
-        self._heal("asked to")
+        self._heal("requested")
 
     def _heal(self, why: str) -> None:
         """Heal links first, since starting nodes need them. Failed steps are repeated until a

@@ -129,14 +129,14 @@ def run(
     requested = requested_scenario(scenario, arguments)
     if requested.runtime == "docker":
         _must_have_engine()
-    with progress(requested.duration_s, quiet=as_json) as say:
+    with progress(requested.duration_s, quiet=as_json) as print_line:
         run_dir, result = run_scenario(
             requested,
             out=out,
             engine=engine,
             master=master,
             command=_command(requested, arguments, engine, master),
-            log=say,
+            log=print_line,
             preload=DRAWING,
         )
     keep_logs(run_dir, "none" if logs == "none" else "all", failed=True)

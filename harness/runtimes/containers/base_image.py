@@ -56,7 +56,7 @@ HOW = (
 )
 
 
-def base_image(engine: Engine, say: Callable[[str], None]) -> str:
+def base_image(engine: Engine, report: Callable[[str], None]) -> str:
     """A Debian 12 image of the engine: an existing one, else pulled, else made by debootstrap.
 
     Raises MissingDependency when none of these works.
@@ -65,19 +65,19 @@ def base_image(engine: Engine, say: Callable[[str], None]) -> str:
         with suppress(docker.errors.ImageNotFound):
             engine.client.images.get(reference)
             return reference
-    if _pull(engine, say):
+    if _pull(engine, report):
         return PUBLIC
-    _make_image(engine, say)
+    _make_image(engine, report)
     return OWN
 
 
-def _pull(engine: Engine, say: Callable[[str], None]) -> bool:
+def _pull(engine: Engine, report: Callable[[str], None]) -> bool:
     """Whether a registry answered within 10 s and had the image."""
     api = engine.client.api
     usual, api.timeout = api.timeout, REGISTRY_TIMEOUT_S
     try:
         api.inspect_distribution(PUBLIC)
-        say(f"pulling {PUBLIC}")
+        report(f"pulling {PUBLIC}")
         api.timeout = PULL_TIMEOUT_S
         engine.client.images.pull(PUBLIC)
     except (docker.errors.DockerException, requests.RequestException):
@@ -87,13 +87,13 @@ def _pull(engine: Engine, say: Callable[[str], None]) -> bool:
     return True
 
 
-def _make_image(engine: Engine, say: Callable[[str], None]) -> None:
+def _make_image(engine: Engine, report: Callable[[str], None]) -> None:
     machine = MACHINES.get(os.uname().machine)
     if not can_apt() or machine != engine.architecture:
         raise MissingDependency("base image", f"no registry answers: {HOW}")
     if shutil.which("debootstrap") is None:
         apt_install("debootstrap", "debootstrap", how=HOW)
-    say(f"no registry answers: making {OWN} with debootstrap (about 30 s)")
+    report(f"no registry answers: making {OWN} with debootstrap (about 30 s)")
     cache_dir().mkdir(parents=True, exist_ok=True)
     for remains in cache_dir().glob(f"{PART}*"):  # of a killed process; the caller has the lock
         _remove(remains)

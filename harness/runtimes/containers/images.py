@@ -16,7 +16,7 @@ from urteil.harness.runtimes.containers.engine import Engine
 from urteil.harness.runtimes.containers.image_build import CHECKOUT, IMAGE, INPUTS, build, labels
 from urteil.harness.runtimes.containers.image_recipes import NAMES, Recipe, recipe
 
-Say = Callable[[str], None]
+Report = Callable[[str], None]
 
 __all__ = ["NAMES", "ImageState", "ensure_images", "image_states"]
 
@@ -34,7 +34,7 @@ class ImageState:
 def ensure_images(
     engine: Engine,
     names: Sequence[str],
-    say: Say = lambda line: None,
+    report: Report = lambda line: None,
     *,
     base: str | None = None,
 ) -> dict[str, str]:
@@ -56,7 +56,7 @@ def ensure_images(
         if stale:
             with install_lock("images"):
                 for one in stale:
-                    _build(engine, one, base, say)
+                    _build(engine, one, base, report)
     return {name: one.reference for name, one in recipes.items()}
 
 
@@ -75,11 +75,11 @@ def _engine_failures() -> Iterator[None]:
         raise MissingDependency("docker", f"the engine failed: {error}; look at its log") from error
 
 
-def _build(engine: Engine, one: Recipe, base: str | None, say: Say) -> None:
+def _build(engine: Engine, one: Recipe, base: str | None, report: Report) -> None:
     if _is_current(engine, one):
         return  # another process built it while this one waited
-    base = (base or base_image(engine, say)) if one.on_base else None
-    say(f"building {one.moving}")
+    base = (base or base_image(engine, report)) if one.on_base else None
+    report(f"building {one.moving}")
     build(engine, one, base)
     _remove_replaced(engine, one)
 

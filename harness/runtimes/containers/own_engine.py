@@ -41,7 +41,7 @@ class Started(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @contextmanager
-def own_engine(say: Callable[[str], None] = lambda line: None) -> Iterator[Engine]:
+def own_engine(report: Callable[[str], None] = lambda line: None) -> Iterator[Engine]:
     """An engine for the time of the block, named by DOCKER_HOST.
 
     Its containers, networks and processes end with it, also when this process is killed. Images
@@ -49,7 +49,7 @@ def own_engine(say: Callable[[str], None] = lambda line: None) -> Iterator[Engin
     Raises MissingDependency when docker.io is missing and cannot be installed, or the daemon does
     not start.
     """
-    keeper, started = start_engine_process(say)
+    process, started = start_engine_process(report)
     before = os.environ.get("DOCKER_HOST")
     try:
         engine = connect(started.url)
@@ -62,11 +62,11 @@ def own_engine(say: Callable[[str], None] = lambda line: None) -> Iterator[Engin
         os.environ.pop("DOCKER_HOST", None)
         if before is not None:
             os.environ["DOCKER_HOST"] = before
-        _stop(keeper)
+        _stop(process)
 
 
 @contextmanager
-def running_engine(say: Callable[[str], None] = lambda line: None) -> Iterator[Engine]:
+def running_engine(report: Callable[[str], None] = lambda line: None) -> Iterator[Engine]:
     """The engine that runs, unchanged. Without one, an engine of the lab's own for the time of the
     block."""
     try:
@@ -74,8 +74,8 @@ def running_engine(say: Callable[[str], None] = lambda line: None) -> Iterator[E
     except MissingDependency as error:
         if os.environ.get("DOCKER_HOST"):
             raise  # the user named an engine, so no other one replaces it
-        say(str(error))
-        with own_engine(say) as engine:
+        report(str(error))
+        with own_engine(report) as engine:
             yield engine
         return
     try:
@@ -85,7 +85,7 @@ def running_engine(say: Callable[[str], None] = lambda line: None) -> Iterator[E
 
 
 def start_engine_process(
-    say: Callable[[str], None], *, stays: bool = False
+    report: Callable[[str], None], *, stays: bool = False
 ) -> tuple[subprocess.Popen[bytes], Started]:
     """Start an engine process and wait until its engine answers.
 
@@ -94,12 +94,12 @@ def start_engine_process(
     if shutil.which("dockerd") is None:
         if not can_apt():
             raise MissingDependency("docker", f"no engine runs here: {HOW}")
-        say(f"installing {PACKAGE}; its permanent daemon is not started")
+        report(f"installing {PACKAGE}; its permanent daemon is not started")
         install_docker(how=HOW)
     check_machine()
-    say("starting an engine of the lab's own")
+    report("starting an engine of the lab's own")
     argv = [sys.executable, "-P", "-m", "urteil.harness.runtimes.containers.engine_process"]
-    keeper = subprocess.Popen(
+    process = subprocess.Popen(
         [*argv, "stay"] if stays else argv,
         stdin=subprocess.DEVNULL if stays else subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -107,13 +107,13 @@ def start_engine_process(
         start_new_session=True,
         env={name: value for name, value in os.environ.items() if name != VARIABLE},
     )
-    assert keeper.stdout is not None
-    line = keeper.stdout.readline()
+    assert process.stdout is not None
+    line = process.stdout.readline()
     started = msgspec.json.decode(line, type=Started) if line else Started(problem="it died")
     if started.problem:
-        _stop(keeper)
+        _stop(process)
         raise MissingDependency("docker", f"the lab's own engine did not start: {started.problem}")
-    return keeper, started
+    return process, started
 
 
 def check_machine() -> None:
@@ -133,13 +133,13 @@ def _mounts() -> list[str]:
     return Path("/proc/self/mountinfo").read_text().splitlines()
 
 
-def _stop(keeper: subprocess.Popen[bytes]) -> None:
-    keeper.terminate()
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
     try:
-        keeper.wait(STOP_S)
+        process.wait(STOP_S)
     except subprocess.TimeoutExpired:
-        keeper.kill()  # the daemon gets a parent-death signal
-        keeper.wait()
-    for pipe in (keeper.stdin, keeper.stdout):
+        process.kill()  # the daemon gets a parent-death signal
+        process.wait()
+    for pipe in (process.stdin, process.stdout):
         if pipe is not None:
             pipe.close()

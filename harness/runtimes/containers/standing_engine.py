@@ -24,11 +24,11 @@ class StandingEngine(msgspec.Struct, frozen=True, kw_only=True):
     keeper_began: float
 
 
-def start(say: Callable[[str], None]) -> StandingEngine:
+def start(report: Callable[[str], None]) -> StandingEngine:
     """The standing engine, started if there is none. Raises MissingDependency when that fails."""
     if running := find():
         return running
-    process, started = start_engine_process(say, stays=True)
+    process, started = start_engine_process(report, stays=True)
     engine = StandingEngine(
         url=started.url,
         data=started.data,

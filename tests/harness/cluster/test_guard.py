@@ -82,7 +82,7 @@ def test_guard_heals_when_the_lab_is_killed(nodes: Nodes) -> None:
     until(lambda: nodes.states() == ["running"] * 3)
     until(lambda: "healed" in nodes.log())
     assert "healing: the lab is gone" in nodes.log()
-    assert "b1 was paused and goes on" in nodes.log()
+    assert "b1 was paused and is resumed" in nodes.log()
     assert "b2 was dead and is started" in nodes.log()
 
 

@@ -1,4 +1,7 @@
-"""The catalogue of scenarios. docs/reference/scenarios.md describes each of them."""
+"""The catalogue: every `Scenario` that a module of this package defines.
+
+docs/reference/scenarios.md describes each of them.
+"""
 
 from urteil.harness.scenario import Scenario
 from urteil.harness.scenarios import (
@@ -50,9 +53,10 @@ SCENARIOS: dict[str, Scenario] = {
         security,
         quotas,
     )
-    for scenario in family.FAMILY
+    for scenario in vars(family).values()
+    if isinstance(scenario, Scenario)
 }
-"""Every scenario by name; the first is the demo."""
+"""Every scenario by name, in the order of definition; the first is the demo."""
 
 SUITES: dict[str, tuple[str, ...]] = {
     suite: tuple(scenario.name for scenario in SCENARIOS.values() if suite in scenario.suites)

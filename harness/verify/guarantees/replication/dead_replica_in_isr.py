@@ -36,7 +36,7 @@ GUARANTEE = Guarantee(
     compares_times=True,
     host_load_excuses=True,
     needs=("states",),
-    reads=("chores",),
-    subjects=("chores",),
+    reads=("admin_tasks",),
+    subjects=("admin_tasks",),
     rests_on=TASK_TABLES,
 )

@@ -83,7 +83,7 @@ def alone(name: str, run_dir: Path, tables: Tables, **more: Any) -> GuaranteeRes
 
 
 def asked_for(*names: str) -> AbstractContextManager[object]:
-    """These guarantees alone: what a run lacks is told whichever they are, and sooner."""
+    """Judge these guarantees alone. Missing evidence is reported for any of them, and sooner."""
     return patch.dict(GUARANTEES, {name: GUARANTEES[name] for name in names}, clear=True)
 
 

@@ -12,11 +12,11 @@ ROOT = Path(__file__).resolve().parents[3]
 
 def test_the_history_that_is_timed_is_judged_sound(tmp_path: Path) -> None:
     command = [sys.executable, "bench/verify.py", "--sends", "20000", "--partitions", "2"]
-    told = subprocess.run(
+    process = subprocess.run(
         [*command, "--engine", "duckdb", "--json", "--scratch", str(tmp_path)],
         capture_output=True,
         text=True,
         cwd=ROOT,
     )
-    (run,) = json.loads(told.stdout)["runs"]
+    (run,) = json.loads(process.stdout)["runs"]
     assert run["verdict"] == "PASS"

@@ -38,7 +38,7 @@ def violated(result: Result) -> set[str]:
         ("faults", "harm", "{}", '{"brokers": {"b1": {"t-0": [4, null]}}}'),
     ],
 )
-def test_json_of_another_kind_is_told_and_left_out(
+def test_json_of_another_kind_is_a_reason_and_ignored(
     table: str, column: str, good: str, bad: str
 ) -> None:
     formed = [column.name for column in TABLES[table].columns if column.form]
@@ -46,13 +46,13 @@ def test_json_of_another_kind_is_told_and_left_out(
     for text in (good, None):
         assert list(describe_invalid(table, "part", [row | {column: text}])) == []
         assert drop_invalid(table, [row | {column: text}])[0][column] == text
-    (told,) = describe_invalid(table, "evidence/x/part", [row | {column: bad}])
-    assert told.startswith(f"evidence/x/part: {column} of 1 rows is not ")
-    assert told.endswith("collect the evidence again")
+    (sentence,) = describe_invalid(table, "evidence/x/part", [row | {column: bad}])
+    assert sentence.startswith(f"evidence/x/part: {column} of 1 rows is not ")
+    assert sentence.endswith("collect the evidence again")
     assert drop_invalid(table, [row | {column: bad}])[0][column] is None
 
 
-def test_a_row_that_cannot_be_placed_is_told_and_left_out() -> None:
+def test_row_without_a_place_is_a_reason_and_ignored() -> None:
     rows = [LOG, LOG | {"broker": None}, LOG | {"log_end": None}]
     assert list(describe_invalid("logs", "p", rows)) == [
         "p: 2 rows lack one of broker, topic_id, partition, log_end: collect the evidence again"
@@ -80,12 +80,12 @@ def _spoil(tables: Tables) -> None:
                           "labels": '{"topic": "urteil", "partition": "0"}'}]  # fmt: skip
 
 
-def test_odd_cells_accuse_nobody_and_each_is_a_reason(tmp_path: Path) -> None:
+def test_odd_cells_yield_no_finding_and_are_reasons(tmp_path: Path) -> None:
     tables = healthy()
     _spoil(tables)
     result = judged(tmp_path, tables)
     assert (violated(result), result.verdict) == (set(), Verdict.UNKNOWN)
-    told = "\n".join(result.reasons)
+    sentences = "\n".join(result.reasons)
     for part in (
         "evidence/states/part-0.parquet: isr of 1 rows is not a list of brokers, as 1,2,3",
         "evidence/faults/part-0.parquet: harm of 1 rows",
@@ -97,7 +97,7 @@ def test_odd_cells_accuse_nobody_and_each_is_a_reason(tmp_path: Path) -> None:
         "2 stored records without batch_crc or offset or leader_epoch in topics of the run, "
         "producer_id or producer_epoch when there is a sequence",
     ):
-        assert part in told
+        assert part in sentences
 
 
 def test_a_version_of_a_state_that_stands_twice_is_one(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from urteil.harness.verify.validation.clocks import backward_calls
 S = 1_000_000_000
 
 
-def _told(folder: Path, rows: list[tuple[str, int, int, int | None]]) -> list[str]:
+def _sentences(folder: Path, rows: list[tuple[str, int, int, int | None]]) -> list[str]:
     names = ("client", "partition_intended", "op", "invoke_ns")
     columns = {name: [row[at] for row in rows] for at, name in enumerate(names)}
     more = {"session": [0] * len(rows), "topic_id": ["t"] * len(rows)}
@@ -27,13 +27,13 @@ def _told(folder: Path, rows: list[tuple[str, int, int, int | None]]) -> list[st
 
 
 @pytest.mark.parametrize("piece", [5, 7, 100])
-def test_a_step_back_is_told_whatever_the_pieces(
+def test_backward_step_is_reported_in_any_pieces(
     piece: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(clocks, "ROWS", piece)
     times = [*range(100, 120), *range(105, 125)]
-    told = _told(tmp_path, [("p0", 0, op, at * S) for op, at in enumerate(times)])
-    (one,) = told
+    sentences = _sentences(tmp_path, [("p0", 0, op, at * S) for op, at in enumerate(times)])
+    (one,) = sentences
     assert one.startswith("a clock went back 1 times in evidence/sends/p0.parquet, by ")
 
 
@@ -50,7 +50,7 @@ def test_late_answers_single_rows_other_clients_and_missing_times_are_no_step_ba
     rows[5] = ("p0", 0, 5, 900 * S)
     rows[10] = ("p0", 0, 10, 1 * S)
     rows[12] = ("p0", 0, 12, None)
-    assert _told(tmp_path, rows) == []
+    assert _sentences(tmp_path, rows) == []
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_late_answers_single_rows_other_clients_and_missing_times_are_no_step_ba
     ],
 )
 @pytest.mark.usefixtures("few")
-def test_times_that_cannot_be_are_told_and_accuse_nobody(
+def test_impossible_times_are_a_reason_and_yield_no_finding(
     table: str, rows: slice, by_s: int, reason: str, tmp_path: Path
 ) -> None:
     tables = healthy()

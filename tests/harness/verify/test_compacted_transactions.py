@@ -27,8 +27,8 @@ MARKER = ONE.records + 1
 
 
 def _found(run_dir: Path, tables: Tables, *names: str, **config: str) -> list[tuple[str, str, Any]]:
-    told = synthetic.facts(ONE, topics=topic(**config or DAY))
-    result = judge(run_dir, tables, synthetic.scenario(ONE), told, names or NAMES)
+    run_facts = synthetic.facts(ONE, topics=topic(**config or DAY))
+    result = judge(run_dir, tables, synthetic.scenario(ONE), run_facts, names or NAMES)
     return [
         (name, one.sub_kind, one.offset)
         for name in names or NAMES for one in result[name].findings if not one.permitted
@@ -52,7 +52,7 @@ def _hide(tables: Tables, offset: int) -> None:
 
 @pytest.mark.parametrize("fate", range(len(FATES)), ids=FATES)
 @pytest.mark.parametrize("tombstone", [False, True])
-def test_readers_of_committed_records_are_given_the_last_of_a_key(
+def test_read_committed_reader_gets_the_last_value_of_a_key(
     fate: int, tombstone: bool, tmp_path: Path
 ) -> None:
     """Of a transaction that was committed; of others nobody owes it."""
@@ -66,7 +66,7 @@ def test_readers_of_committed_records_are_given_the_last_of_a_key(
     assert _found(tmp_path, tables) == wanted
 
 
-def test_what_a_late_end_may_have_aborted_is_owed_to_nobody(tmp_path: Path) -> None:
+def test_records_possibly_aborted_by_a_late_end_may_be_missing(tmp_path: Path) -> None:
     tables = _keyed()
     _hide(tables, 48 * BATCH)
     txn = next(row for row in tables["txns"] if row["txn"] == 48)
@@ -81,7 +81,7 @@ def _at(tables: Tables, offset: int, broker: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("broker", [1, 2, 3])
-def test_a_marker_that_ends_otherwise_on_one_replica(broker: int, tmp_path: Path) -> None:
+def test_marker_with_another_outcome_on_one_replica_is_found(broker: int, tmp_path: Path) -> None:
     tables = _marked()
     _at(tables, MARKER, broker)["control"] = "abort"
     found = _found(tmp_path, tables, "replica_divergence", **BRIEF)
@@ -89,8 +89,8 @@ def test_a_marker_that_ends_otherwise_on_one_replica(broker: int, tmp_path: Path
 
 
 @pytest.mark.parametrize("config", [DAY, BRIEF], ids=["kept for a day", "may be cleaned"])
-def test_a_marker_that_one_replica_lacks(config: dict[str, str], tmp_path: Path) -> None:
-    """By its time, where ZooKeeper's states tell what the wall clock is."""
+def test_marker_missing_on_one_replica_is_found(config: dict[str, str], tmp_path: Path) -> None:
+    """By its time, where ZooKeeper's states show the wall clock."""
     tables = _marked()
     for row in tables["states"]:
         row["wall_ms"] = row["at_ns"] // MS
@@ -101,7 +101,7 @@ def test_a_marker_that_one_replica_lacks(config: dict[str, str], tmp_path: Path)
     assert found == ([("replica_divergence", "missing", MARKER)] if config is DAY else [])
 
 
-def test_a_record_in_another_epoch_on_one_replica(tmp_path: Path) -> None:
+def test_record_in_another_epoch_on_one_replica_is_found(tmp_path: Path) -> None:
     tables = _keyed()
     _at(tables, 100, 3)["leader_epoch"] += 7
     found = _found(tmp_path, tables, "replica_divergence")

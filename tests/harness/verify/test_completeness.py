@@ -156,7 +156,7 @@ def _send_in_a_ghost_of_a_transaction(tables: Tables) -> None:
     ],
 )
 @pytest.mark.usefixtures("few")
-def test_what_does_not_fit_the_rest_is_unknown_and_named(
+def test_contradictory_evidence_is_unknown_and_named(
     damage: Callable[[Tables], None], reason: str, tmp_path: Path
 ) -> None:
     tables = healthy()
@@ -167,7 +167,7 @@ def test_what_does_not_fit_the_rest_is_unknown_and_named(
 
 
 @pytest.mark.usefixtures("few")
-def test_a_replica_that_was_taken_away_owes_no_log(tmp_path: Path) -> None:
+def test_removed_replica_needs_no_log(tmp_path: Path) -> None:
     tables = healthy()
     last = max(tables["states"], key=lambda row: int(row["zxid"]))
     _lose_a_replica(tables)
@@ -178,7 +178,7 @@ def test_a_replica_that_was_taken_away_owes_no_log(tmp_path: Path) -> None:
     assert not any("evidence/logs has no log" in reason for reason in reasons), reasons
 
 
-def test_who_never_was_a_replica_is_in_no_isr(tmp_path: Path) -> None:
+def test_isr_has_replicas_alone(tmp_path: Path) -> None:
     """Who was one once may be: a reassignment that is taken back leaves it for a moment."""
     tables = healthy()
     first = tables["states"][0]
@@ -194,7 +194,7 @@ def test_who_never_was_a_replica_is_in_no_isr(tmp_path: Path) -> None:
     assert named(judged(tmp_path / "once", tables), "unclean_leader").findings == []
 
 
-def test_a_leader_epoch_that_no_log_knows_is_none(tmp_path: Path) -> None:
+def test_leader_epoch_absent_from_all_logs_is_none(tmp_path: Path) -> None:
     tables = healthy()
     for row in _at(tables, "replicas", 130):
         row["leader_epoch"] = 77
@@ -202,7 +202,7 @@ def test_a_leader_epoch_that_no_log_knows_is_none(tmp_path: Path) -> None:
     assert (finding.sub_kind, finding.offset) == ("of none", 130)
 
 
-def test_a_begin_that_is_told_to_anybody_lies_where_logs_begin(tmp_path: Path) -> None:
+def test_reported_log_start_outside_the_logs_is_found(tmp_path: Path) -> None:
     tables = healthy()
     place = {name: tables["sends"][0][name] for name in ("run", "topic_id", "topic", "partition")}
     asked = {"node": 1, "invoke_ns": BEGIN_NS, "complete_ns": BEGIN_NS + 1, "api_version": 7}

@@ -31,8 +31,8 @@ def test_duckdb_takes_every_query(tmp_path: Path) -> None:
     open_views(engine, tmp_path, Derived({}))
     shared_tables.build(engine)
     for one in GUARANTEES.values():
-        told = {"opportunities": 0, "violations": 0, "permitted": 0}
-        assert engine.query(one.tally()) in ([told], [told | {"opportunities": None}])
+        fields = {"opportunities": 0, "violations": 0, "permitted": 0}
+        assert engine.query(one.tally()) in ([fields], [fields | {"opportunities": None}])
         assert engine.query(one.first(100)) == []
     engine.close()
 
@@ -68,11 +68,13 @@ def test_every_query_is_translated_as_sqlglot_does() -> None:
 
 
 def test_literals_are_left_alone_and_sums_become_bigint_with_their_windows() -> None:
-    told = to_duckdb("SELECT 'DIV `SUM(' AS a, SUM(SUM(x)) OVER (PARTITION BY (y)) DIV 2 FROM t")
+    translation = to_duckdb(
+        "SELECT 'DIV `SUM(' AS a, SUM(SUM(x)) OVER (PARTITION BY (y)) DIV 2 FROM t"
+    )
     inner = "CAST(SUM(CAST(SUM(x) AS BIGINT)) OVER (PARTITION BY (y)) AS BIGINT)"
-    assert told == f"SELECT 'DIV `SUM(' AS a, {inner} // 2 FROM t"
+    assert translation == f"SELECT 'DIV `SUM(' AS a, {inner} // 2 FROM t"
 
 
-def test_a_parenthesis_that_is_never_closed_is_told() -> None:
+def test_unclosed_parenthesis_is_an_error() -> None:
     with pytest.raises(ValueError, match="never closed"):
         to_duckdb("SELECT SUM(x FROM t")

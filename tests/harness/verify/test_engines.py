@@ -61,10 +61,10 @@ def session() -> Iterator[Any]:
 _OWN = ("engine", "engine_reason", "versions", "seconds", "phases")
 
 
-def _told(result: Result) -> dict[str, Any]:
+def _comparable(result: Result) -> dict[str, Any]:
     """What both engines must agree on: all but their names, versions and the time it took."""
-    told: dict[str, Any] = msgspec.to_builtins(result)
-    return {name: value for name, value in told.items() if name not in _OWN}
+    values: dict[str, Any] = msgspec.to_builtins(result)
+    return {name: value for name, value in values.items() if name not in _OWN}
 
 
 @pytest.mark.spark_long
@@ -77,17 +77,19 @@ def test_both_engines_find_the_same_in_evidence_damaged_in_every_way(
         one(copy)
     facts = made_up_runs.two_partitions(synthetic.facts(ONE))
     facts.phases[2] = type(facts.phases[2])(name="after", begin_ns=1, end_ns=END_NS + 600 * S)
-    told = {
-        engine: _told(
+    sentences = {
+        engine: _comparable(
             judged(tmp_path / engine, copy.tables, facts=facts, engine=engine, session=session)
         )
         for engine in ("spark", "duckdb")
     }
-    violated = {one["name"] for one in told["spark"]["guarantees"] if one["violations"]}
+    violated = {one["name"] for one in sentences["spark"]["guarantees"] if one["violations"]}
     assert violated == set(GUARANTEES) - {"loss_not_a_suffix", *COUNTED}
-    for left, right in zip(told["spark"]["guarantees"], told["duckdb"]["guarantees"], strict=True):
+    for left, right in zip(
+        sentences["spark"]["guarantees"], sentences["duckdb"]["guarantees"], strict=True
+    ):
         assert left == right
-    assert told["spark"] == told["duckdb"]
+    assert sentences["spark"] == sentences["duckdb"]
 
 
 @pytest.mark.spark_long
@@ -96,14 +98,14 @@ def test_both_engines_say_the_same_of_generated_histories_damaged_or_not(
     session: Any, tmp_path: Path
 ) -> None:
     histories, rows, done = runs.damaged([11])
-    told = {
+    results = {
         engine: runs.judged(tmp_path / engine, histories, rows, engine=engine, session=session)
         for engine in ("spark", "duckdb")
     }
-    assert [str(one) for one in done if not runs.findings(told["spark"], one)] == []
-    for left, right in zip(told["spark"].guarantees, told["duckdb"].guarantees, strict=True):
+    assert [str(one) for one in done if not runs.findings(results["spark"], one)] == []
+    for left, right in zip(results["spark"].guarantees, results["duckdb"].guarantees, strict=True):
         assert left == right
-    assert _told(told["spark"]) == _told(told["duckdb"])
+    assert _comparable(results["spark"]) == _comparable(results["duckdb"])
 
 
 def test_sums_stay_integers_on_duckdb() -> None:
@@ -115,7 +117,7 @@ def test_sums_stay_integers_on_duckdb() -> None:
         engine.close()
 
 
-def test_spark_that_is_waited_for_starts_at_ordinary_priority() -> None:
+def test_awaited_spark_starts_at_ordinary_priority() -> None:
     """Behind a machine's other work it did not start in two minutes."""
     subprocess.run([sys.executable, "-c", WAITED_FOR], check=True)
 
@@ -133,7 +135,7 @@ def test_duckdb_finds_the_same_part_by_part(tmp_path: Path, monkeypatch: Any) ->
     monkeypatch.setattr(cuts, "PART_ROWS", len(rows["sends"]))
     parts = runs.judged(tmp_path / "parts", histories, rows)
     assert [str(one) for one in done if not runs.findings(parts, one)] == []
-    assert _told(parts) == _told(whole)
+    assert _comparable(parts) == _comparable(whole)
 
 
 def test_parts_are_the_whole_whatever_is_cut(tmp_path: Path, monkeypatch: Any) -> None:
@@ -143,11 +145,11 @@ def test_parts_are_the_whole_whatever_is_cut(tmp_path: Path, monkeypatch: Any) -
     for column, ranges in (("offset", True), ("value_id", False)):
         engine = Duck(tmp_path / column)
         engine.table("t", pa.table({"offset": offsets, "value_id": values}))
-        engine.store("SELECT * FROM t", tmp_path / "told", cuts.Cut(("t",), column, ranges))
-        files = sorted((tmp_path / "told").glob("*.parquet"))
+        engine.store("SELECT * FROM t", tmp_path / "stored", cuts.Cut(("t",), column, ranges))
+        files = sorted((tmp_path / "stored").glob("*.parquet"))
         assert len(files) > 2
-        told = sorted(map(str, pq.read_table(files).to_pylist()))
-        assert told == sorted(map(str, engine.query("SELECT * FROM t")))
+        rows = sorted(map(str, pq.read_table(files).to_pylist()))
+        assert rows == sorted(map(str, engine.query("SELECT * FROM t")))
         engine.close()
 
 
@@ -161,4 +163,4 @@ def test_small_run_on_spark_has_the_verdict_that_duckdb_gives_it(
     assert (by_spark.engine, by_spark.engine_reason) == ("spark", "the caller's session")
     by_duckdb = judge(tmp_path)
     assert by_duckdb.engine == "duckdb"
-    assert _told(by_spark) == _told(by_duckdb)
+    assert _comparable(by_spark) == _comparable(by_duckdb)

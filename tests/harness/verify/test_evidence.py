@@ -8,7 +8,7 @@ from urteil.harness.evidence.schema import SCHEMAS
 from urteil.harness.verify import evidence
 
 
-def test_a_part_that_is_written_anew_is_counted_anew(tmp_path: Path) -> None:
+def test_rewritten_part_is_counted_again(tmp_path: Path) -> None:
     counts = []
     for rows in (3, 5, 2):
         at = tmp_path / "evidence" / "polls"

@@ -39,19 +39,19 @@ def _judged(run_dir: Path, tables: Tables, **config: str) -> Status:
 
 
 @pytest.mark.parametrize("acks", [1, -1])
-def test_what_acks_one_may_have_lost_is_told_by_times_alone(acks: int, tmp_path: Path) -> None:
+def test_losses_permitted_by_acks_one_depend_on_times_alone(acks: int, tmp_path: Path) -> None:
     tables = healthy()
     for row in tables["sends"]:
         row["acks"] = acks
     _without(tables, LOST)
     assert _judged(tmp_path / "one", tables) is Status.VIOLATED
     _of_another_boot(tables)
-    told = _judged(tmp_path / "two", tables)
-    assert told is (Status.UNKNOWN if acks == 1 else Status.VIOLATED)
+    result = _judged(tmp_path / "two", tables)
+    assert result is (Status.UNKNOWN if acks == 1 else Status.VIOLATED)
 
 
 @pytest.mark.parametrize("unclean", [True, False])
-def test_what_an_unclean_election_may_have_taken_is_told_by_times_alone(
+def test_losses_permitted_by_unclean_elections_depend_on_times_alone(
     unclean: bool, tmp_path: Path
 ) -> None:
     tables = healthy()
@@ -60,5 +60,5 @@ def test_what_an_unclean_election_may_have_taken_is_told_by_times_alone(
         states[2]["isr"] = f"[{states[2]['leader']}]"
     _without(tables, LOST)
     _of_another_boot(tables)
-    told = _judged(tmp_path, tables, unclean_leader_election_enable="true")
-    assert told is (Status.UNKNOWN if unclean else Status.VIOLATED)
+    result = _judged(tmp_path, tables, unclean_leader_election_enable="true")
+    assert result is (Status.UNKNOWN if unclean else Status.VIOLATED)

@@ -17,21 +17,21 @@ AT = 200
 
 
 @pytest.mark.parametrize("table", ["sends", "reads", "replicas"])
-def test_rows_of_another_run_are_told_and_accuse_nobody(table: str, tmp_path: Path) -> None:
+def test_rows_of_another_run_are_a_reason_and_yield_no_finding(table: str, tmp_path: Path) -> None:
     tables = healthy()
     mixed = tables[table][AT] | {"run": "other"}
     tables[table].append(mixed | {"value_id": mixed["value_id"].replace(RUN, "other")})
     result = judged(tmp_path, tables)
     assert result.verdict is Verdict.UNKNOWN
-    told = f"evidence/{table}: rows of several runs, of other among them: collect the evidence"
-    assert [one for one in result.reasons if one.startswith(told)], result.reasons
+    expected = f"evidence/{table}: rows of several runs, of other among them: collect the evidence"
+    assert [one for one in result.reasons if one.startswith(expected)], result.reasons
 
 
-def test_a_part_that_was_written_anew_is_left_out(tmp_path: Path) -> None:
+def test_rewritten_part_is_ignored(tmp_path: Path) -> None:
     synthetic.write_run(tmp_path, healthy(), synthetic.scenario(ONE), synthetic.facts(ONE))
     (part,) = (tmp_path / "evidence" / "reads").glob("*.parquet")
     pq.write_table(pq.read_table(part), part.with_name("part-9.parquet"), compression="gzip")
     result = judge_run(tmp_path, engine="duckdb", master=None, session=None, canary=False)
     assert result.verdict is Verdict.UNKNOWN
-    told = f"evidence/reads/part-9.parquet is the same as {part.name} and was left out"
-    assert told in result.reasons
+    expected = f"evidence/reads/part-9.parquet is the same as {part.name} and was left out"
+    assert expected in result.reasons

@@ -77,13 +77,13 @@ def test_a_position_that_goes_back_is_found_in_polls_alone(tmp_path: Path) -> No
     assert (finding.sub_kind, finding.offset) == ("position", 140)
 
 
-def test_one_poll_has_one_position_however_often_it_is_told(tmp_path: Path) -> None:
+def test_poll_recorded_twice_has_one_position(tmp_path: Path) -> None:
     tables = healthy()
     tables["polls"] += [dict(row) for row in tables["polls"] if row["poll"] == 3]
     assert alone("nonmonotonic_poll", tmp_path, tables).violations == 0
 
 
-def test_no_producer_is_told_by_null_or_as_kafka_does(tmp_path: Path) -> None:
+def test_absent_producer_is_null_or_minus_one(tmp_path: Path) -> None:
     tables = healthy()
     for row in tables["replicas"]:
         none = None if row["broker"] == 2 else -1
@@ -91,8 +91,8 @@ def test_no_producer_is_told_by_null_or_as_kafka_does(tmp_path: Path) -> None:
     assert alone("replica_divergence", tmp_path, tables).violations == 0
 
 
-def test_a_new_pass_begins_where_it_likes(tmp_path: Path) -> None:
-    """A reader that sweeps twice, and tells its polls, has sought in between."""
+def test_new_pass_may_begin_anywhere(tmp_path: Path) -> None:
+    """A reader that sweeps twice and records its polls has sought in between."""
     tables = healthy()
     last = max((row for row in tables["polls"] if row["client"] == "c0"), key=lambda e: e["poll"])
     reads = [row for row in tables["reads"] if row["client"] == "c0"]
@@ -107,11 +107,11 @@ def test_a_new_pass_begins_where_it_likes(tmp_path: Path) -> None:
     begun = next(row for row in tables["passes"] if row["client"] == "c0")
     more = {"pass": 99, "from_offset": 0, "to_offset": 10, "begin_ns": again_ns}
     tables["passes"].append(begun | more | {"end_ns": again_ns + 3000})
-    assert alone("nonmonotonic_poll", tmp_path / "told", tables).violations == 0
+    assert alone("nonmonotonic_poll", tmp_path / "recorded", tables).violations == 0
 
 
-def test_a_position_may_go_back_with_an_assignment_that_polls_do_not_tell(tmp_path: Path) -> None:
-    """Whose polls have no events, but who tells what it was assigned, was moved by that."""
+def test_position_may_go_back_with_an_unrecorded_assignment(tmp_path: Path) -> None:
+    """A reader without poll events was moved by its recorded assignment."""
     tables = healthy()
     poll = next(row for row in tables["polls"] if row["poll"] == 3 and row["client"] == "c0")
     poll["position_before"] -= 10
@@ -121,7 +121,7 @@ def test_a_position_may_go_back_with_an_assignment_that_polls_do_not_tell(tmp_pa
     tables["assignments"].append(early)
     assert alone("nonmonotonic_poll", tmp_path / "early", tables).violations == 1
     tables["assignments"].append(early | {"generation": 2, "at_ns": poll["complete_ns"] - 1})
-    assert alone("nonmonotonic_poll", tmp_path / "told", tables).violations == 0
+    assert alone("nonmonotonic_poll", tmp_path / "recorded", tables).violations == 0
 
 
 @pytest.mark.parametrize("event", ["seek", "reset", "rebalance"])
@@ -157,7 +157,7 @@ def test_a_skip_across_buckets_is_found(tmp_path: Path) -> None:
     assert finding.offset == gone
 
 
-def test_an_unknown_send_that_nobody_read_may_be_missing(tmp_path: Path) -> None:
+def test_unread_send_with_unknown_outcome_may_be_missing(tmp_path: Path) -> None:
     tables = healthy()
     victim = tables["sends"][50]
     victim |= {"outcome": "info", "offset": None, "complete_ns": None}
@@ -167,7 +167,7 @@ def test_an_unknown_send_that_nobody_read_may_be_missing(tmp_path: Path) -> None
     assert named(result, "lost_write").status is Status.HOLDS
 
 
-def test_an_unknown_send_that_somebody_read_may_not(tmp_path: Path) -> None:
+def test_read_send_with_unknown_outcome_may_not_be_missing(tmp_path: Path) -> None:
     tables = healthy()
     victim = tables["sends"][50]
     victim |= {"outcome": "info", "offset": None, "complete_ns": None}
@@ -184,7 +184,7 @@ def test_an_unknown_send_that_somebody_read_may_not(tmp_path: Path) -> None:
     assert named(result, "vanished_read").findings[0].sub_kind == "gone"
 
 
-def test_offsets_below_the_log_start_are_gone_by_right(tmp_path: Path) -> None:
+def test_offsets_below_the_log_start_may_be_deleted(tmp_path: Path) -> None:
     tables = healthy()
     for name in ("reads", "replicas"):
         tables[name] = [
@@ -211,7 +211,7 @@ def test_compacted_topics_may_have_holes_and_other_bytes(tmp_path: Path) -> None
     assert [one.name for one in result.guarantees if one.status is Status.VIOLATED] == []
 
 
-def test_a_leader_finds_no_time_that_its_own_cleaner_took(tmp_path: Path) -> None:
+def test_leader_need_not_find_times_of_cleaned_records(tmp_path: Path) -> None:
     tables = healthy()
     asked = next(row for row in tables["sends"] if row["offset"] == 100)
     (tables["offset_answers"][-1]) |= {"query": "time", "timestamp_ms": asked["timestamp_ms"]}
@@ -229,7 +229,7 @@ def test_a_leader_finds_no_time_that_its_own_cleaner_took(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("broker", "log_start", "found"), [(2, 0, ["none"]), (1, 0, []), (2, 40, [])]
 )
-def test_who_was_deposed_or_lost_its_first_segments_may_know_no_record_of_a_time(
+def test_deposed_or_truncated_leader_may_find_no_record_by_time(
     broker: int, log_start: int, found: list[str], tmp_path: Path
 ) -> None:
     """A leader may have a segment that lies below its log's start: retention has just moved that
@@ -239,15 +239,15 @@ def test_who_was_deposed_or_lost_its_first_segments_may_know_no_record_of_a_time
         row["log_start"] = log_start
     asked = next(row for row in tables["sends"] if row["offset"] == 250)
     at_ns = asked["complete_ns"] + 1
-    told = {"query": "time", "timestamp_ms": asked["timestamp_ms"], "offset": -1, "error": None}
-    told |= {"node": broker, "invoke_ns": at_ns, "complete_ns": at_ns + 1, "leader_epoch": -1}
-    tables["offset_answers"].append(tables["offset_answers"][0] | told)
+    fields = {"query": "time", "timestamp_ms": asked["timestamp_ms"], "offset": -1, "error": None}
+    fields |= {"node": broker, "invoke_ns": at_ns, "complete_ns": at_ns + 1, "leader_epoch": -1}
+    tables["offset_answers"].append(tables["offset_answers"][0] | fields)
     result = alone("time_index_wrong", tmp_path, tables)
     assert [finding.sub_kind for finding in result.findings] == found
 
 
 @pytest.mark.parametrize(
-    ("offset", "told", "found"),
+    ("offset", "reported", "found"),
     [
         (100, {}, []),
         (100, {"leader_epoch": -1}, []),
@@ -258,8 +258,8 @@ def test_who_was_deposed_or_lost_its_first_segments_may_know_no_record_of_a_time
         (ONE.records - 1, {"query": "max", "invoke_ns": 1, "leader_epoch": 7}, ["other epoch"]),
     ],
 )
-def test_what_is_told_of_a_record_that_was_found_by_its_time(
-    offset: int, told: dict[str, Any], found: list[str], tmp_path: Path
+def test_answer_of_a_lookup_by_time_matches_its_record(
+    offset: int, reported: dict[str, Any], found: list[str], tmp_path: Path
 ) -> None:
     tables = healthy()
     row = next(r for r in tables["replicas"] if (r["broker"], r["offset"]) == (2, offset))
@@ -268,7 +268,7 @@ def test_what_is_told_of_a_record_that_was_found_by_its_time(
     answer = {"query": f"time:{asked_ms}", "timestamp_ms": asked_ms, "offset": offset}
     answer |= {"node": 2, "error": None, "leader_epoch": row["leader_epoch"]}
     answer |= {"invoke_ns": at_ns, "complete_ns": at_ns + 1}
-    tables["offset_answers"].append(tables["offset_answers"][0] | answer | told)
+    tables["offset_answers"].append(tables["offset_answers"][0] | answer | reported)
     result = alone("time_index_wrong", tmp_path, tables)
     assert [finding.sub_kind for finding in result.findings] == found
 
@@ -299,10 +299,8 @@ def test_records_keep_the_id_of_their_producer(policy: str, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(("lost", "found"), [(True, []), (False, ["not the newest"])])
-def test_a_record_that_was_lost_is_not_the_newest_any_more(
-    lost: bool, found: list[str], tmp_path: Path
-) -> None:
-    """Right after an unclean election a leader tells the last record that it has: whether others
+def test_lost_record_is_not_the_newest(lost: bool, found: list[str], tmp_path: Path) -> None:
+    """Right after an unclean election a leader returns its last record: whether others
     may be lost, lost_write says (Apache Kafka under `unclean-on` 73102)."""
     tables = healthy()
     newest = max(tables["sends"], key=lambda row: row["offset"])
@@ -328,7 +326,7 @@ def test_a_foreign_record_is_a_phantom_and_no_duplicate(tmp_path: Path) -> None:
     assert named(result, "duplicate").status is Status.HOLDS
 
 
-def test_a_journal_that_was_cut_makes_no_phantom(tmp_path: Path) -> None:
+def test_truncated_journal_yields_no_phantom(tmp_path: Path) -> None:
     tables = healthy()
     tables["sends"] = [row for row in tables["sends"] if row["client"] != "p1"]
     for row in tables["manifest"]:
@@ -359,7 +357,7 @@ def test_findings_name_the_faults_that_were_active(tmp_path: Path) -> None:
     assert finding.faults == ["crash b1"]
 
 
-def test_findings_show_who_says_what_about_the_offset(tmp_path: Path) -> None:
+def test_findings_show_each_source_of_the_offset(tmp_path: Path) -> None:
     tables = healthy()
     tables["replicas"] = [
         row for row in tables["replicas"] if row["offset"] != 50 or row["broker"] == 2
@@ -394,7 +392,7 @@ def test_marks_of_transactions_are_no_records(tmp_path: Path) -> None:
     assert judged(tmp_path, tables).verdict is Verdict.PASS
 
 
-def test_a_damaged_replica_log_accuses_nobody(tmp_path: Path) -> None:
+def test_damaged_replica_log_yields_no_finding(tmp_path: Path) -> None:
     tables = healthy()
     tables["replicas"] = [
         row for row in tables["replicas"] if row["broker"] != 3 or row["offset"] < 300
@@ -436,7 +434,7 @@ _DIFFERS = {
 
 
 @pytest.mark.parametrize("column", [*_DIFFERS, "control", "transactional"])
-def test_what_differs_on_a_follower_alone_is_no_fault_of_the_leaders_log(
+def test_difference_on_a_follower_alone_does_not_concern_the_leader(
     tmp_path: Path, column: str
 ) -> None:
     tables = healthy()

@@ -174,7 +174,7 @@ def test_ends_fall_where_all_lost_them(tmp_path: Path, cut: tuple[int, ...]) -> 
         assert named(result, name).status is wanted, name
 
 
-def test_an_epoch_that_one_log_has_forgotten_is_found(tmp_path: Path) -> None:
+def test_epoch_missing_in_one_log_is_found(tmp_path: Path) -> None:
     tables = healthy()
     (log,) = [row for row in tables["logs"] if row["broker"] == 2]
     log["epochs"] = json.dumps({k: v for k, v in json.loads(log["epochs"]).items() if k != "0"})

@@ -27,7 +27,7 @@ def test_the_gap_that_overlaps_a_fault_counts_and_no_other() -> None:
     assert longest_gap_s([], Stretch(0, 1)) is None
 
 
-def test_whole_again_is_the_end_of_what_was_not() -> None:
+def test_recovery_ends_with_the_last_unhealthy_state() -> None:
     bad = [Stretch(10, 20), Stretch(30, FOREVER_NS)]
     assert healthy_again_ns(bad, 5) == 5
     assert healthy_again_ns(bad, 15) == 20
@@ -35,7 +35,7 @@ def test_whole_again_is_the_end_of_what_was_not() -> None:
 
 
 @pytest.mark.usefixtures("few")
-def test_a_crash_is_measured(tmp_path: Path) -> None:
+def test_recovery_time_of_a_crash_is_measured(tmp_path: Path) -> None:
     (fault,) = judged(tmp_path, healthy()).faults
     assert fault.unavailable_s == pytest.approx(2.07, abs=0.01)
     assert fault.recovery_s == 1.0
@@ -75,7 +75,7 @@ def _silence(**fault: Any) -> dict[str, list[dict[str, Any]]]:
         ({"acted": False}, Status.HOLDS),
     ],
 )
-def test_progress_is_demanded_of_a_majority_alone(
+def test_progress_is_required_of_a_majority_alone(
     fault: dict[str, Any], status: Status, tmp_path: Path
 ) -> None:
     assert alone("no_progress", tmp_path, _silence(**fault)).status is status
@@ -106,7 +106,7 @@ def _stuck(**client: Any) -> dict[str, list[dict[str, Any]]]:
     return tables
 
 
-def test_what_is_waited_for_is_acknowledged_once_all_is_healed(tmp_path: Path) -> None:
+def test_pending_sends_are_acknowledged_after_healing(tmp_path: Path) -> None:
     during, finding = alone("no_progress", tmp_path, _stuck()).findings
     assert (during.sub_kind, finding.sub_kind) == ("stalled", "not resumed")
     assert finding.sentence.endswith("although 2 producers waited for it.")
@@ -117,7 +117,7 @@ def test_what_is_waited_for_is_acknowledged_once_all_is_healed(tmp_path: Path) -
     "client",
     [
         {"client": "p0", "session": 9},  # one alone may hang by itself
-        {"end_ns": HEALED_NS + 6 * S},  # too short to tell
+        {"end_ns": HEALED_NS + 6 * S},  # too short to judge
         {"transactional_id": "t"},  # what it left open is aborted
         {"end_ns": CRASH_NS},  # it waits for nothing any more
         {"kind": "verifiable"},
@@ -143,7 +143,7 @@ def _silent_calm(since_ns: int = BEGIN_NS + 10 * S, **client: Any) -> Tables:
     return tables
 
 
-def test_a_partition_that_nobody_disturbs_goes_on(tmp_path: Path) -> None:
+def test_undisturbed_partition_makes_progress(tmp_path: Path) -> None:
     (finding,) = alone("no_progress", tmp_path, _silent_calm()).findings
     assert finding.sub_kind == "stopped"
     assert "acknowledged nothing for 20.0 s, in which no fault acted" in finding.sentence
@@ -155,7 +155,7 @@ def test_a_partition_that_nobody_disturbs_goes_on(tmp_path: Path) -> None:
     [{"since_ns": END_NS - 8 * S}, {"session": 9}, {"end_ns": None}, {"transactional_id": "t"}],
     ids=["not for long", "one alone", "it may have died", "in transactions"],
 )
-def test_a_partition_may_rest_for_a_while(asked: dict[str, Any], tmp_path: Path) -> None:
+def test_partition_may_be_idle_for_a_while(asked: dict[str, Any], tmp_path: Path) -> None:
     assert not alone("no_progress", tmp_path, _silent_calm(**asked)).violations
 
 
@@ -176,7 +176,7 @@ def _transactions(*outcomes: str, clients: int = 2, first: str = "t") -> Tables:
     return tables
 
 
-def test_transactions_that_nobody_disturbs_end_as_was_asked(tmp_path: Path) -> None:
+def test_undisturbed_transactions_end_as_requested(tmp_path: Path) -> None:
     (finding,) = alone("no_progress", tmp_path, _transactions(*["unknown"] * 3)).findings
     assert finding.sub_kind == "transactions stopped"
     assert finding.sentence.startswith("No transaction ended as its client requested in ")
@@ -188,7 +188,7 @@ def test_transactions_that_are_aborted_for_what_was_refused_are_no_progress(tmp_
     assert finding.sub_kind == "transactions stopped"
 
 
-def test_others_transactions_say_nothing_of_those_that_move_a_groups_positions(
+def test_other_transactions_do_not_affect_those_that_move_positions(
     tmp_path: Path,
 ) -> None:
     """One copier is enough, when it fails often enough."""
@@ -216,7 +216,7 @@ def test_others_transactions_say_nothing_of_those_that_move_a_groups_positions(
         "an abort was wanted",
         "one commits",
         "one aborts",
-        "too few to tell",
+        "too few to judge",
         "one alone",
     ],
 )
@@ -227,7 +227,7 @@ def test_some_transactions_may_fail(
     assert not alone("no_progress", tmp_path, tables).violations
 
 
-def test_whoever_is_acknowledged_after_healing_shows_that_the_partition_serves(
+def test_acknowledgement_after_healing_shows_that_the_partition_serves(
     tmp_path: Path,
 ) -> None:
     tables = _stuck()
@@ -245,7 +245,7 @@ def test_recovery_has_a_deadline(deadline_s: float, status: Status, tmp_path: Pa
     assert named(result, "slow_recovery").status is status
 
 
-def test_who_did_not_recover_is_late_though_nobody_knows_whether_the_fault_acted(
+def test_missing_recovery_is_late_though_the_fault_is_unproven(
     tmp_path: Path,
 ) -> None:
     tables = healthy()
@@ -254,7 +254,7 @@ def test_who_did_not_recover_is_late_though_nobody_knows_whether_the_fault_acted
     assert named(judged(tmp_path, tables, scenario=scenario), "slow_recovery").violations == 1
 
 
-def test_a_lab_that_lost_a_part_accuses_nobody_of_being_late(tmp_path: Path) -> None:
+def test_lost_evidence_part_yields_no_lateness(tmp_path: Path) -> None:
     facts = msgspec.structs.replace(synthetic.facts(ONE), healed=False)
     stalled = judged(tmp_path / "stalled", _silence(), facts=facts)
     assert named(stalled, "no_progress").status is Status.UNKNOWN
@@ -268,7 +268,7 @@ def test_a_lab_that_lost_a_part_accuses_nobody_of_being_late(tmp_path: Path) -> 
     ("tasks", "lasts_s", "status"),
     [(25.0, 11, Status.UNKNOWN), (25.0, 1, Status.VIOLATED), (3.0, 60, Status.VIOLATED)],
 )
-def test_on_a_crowded_machine_nobody_is_accused_of_being_late(
+def test_host_load_yields_no_lateness(
     tasks: float, lasts_s: int, status: Status, tmp_path: Path
 ) -> None:
     tables = healthy()
@@ -290,7 +290,7 @@ def test_on_a_crowded_machine_nobody_is_accused_of_being_late(
     assert result.verdict is (Verdict.UNKNOWN if status is Status.UNKNOWN else Verdict.FAIL)
 
 
-def test_a_crowd_excuses_nothing_that_was_to_be_done_before_an_answer(tmp_path: Path) -> None:
+def test_host_load_excuses_nothing_due_before_an_answer(tmp_path: Path) -> None:
     copy = copy_of(healthy())
     next(one for one in DAMAGES if one.name == "serve deleted records")(copy)
     copy.tables["samples"] += [
@@ -323,7 +323,7 @@ def test_a_recovery_that_the_next_fault_disturbed_is_not_judged(tmp_path: Path) 
     ("targets", "status"),
     [('["b1->b2"]', Status.NOT_JUDGED), ('["b2"]', Status.VIOLATED), ('["b1"]', Status.NOT_JUDGED)],
 )
-def test_a_leader_that_could_not_know_its_isr_is_not_accused(
+def test_leader_that_could_not_know_its_isr_is_excused(
     targets: str, status: Status, tmp_path: Path
 ) -> None:
     """Broker 1 leads in epoch 0; links cut, or itself the target, it keeps the ISR it knew."""

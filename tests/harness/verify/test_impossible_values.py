@@ -62,7 +62,7 @@ def test_each_impossible_number_of_a_run_is_a_reason_and_no_finding(tmp_path: Pa
         assert any(re.match(named_so, one) for one in result.reasons), (table, column)
 
 
-def test_a_controller_epoch_that_is_not_told_did_not_fall(tmp_path: Path) -> None:
+def test_missing_controller_epoch_is_no_fall(tmp_path: Path) -> None:
     tables = healthy()
     tables["states"][2]["controller_epoch"] = None
     assert judged(tmp_path, tables).verdict is Verdict.PASS
@@ -89,8 +89,10 @@ def test_a_row_without_its_identity_makes_the_verdict_unknown(
     tables[table][1][column] = None
     result = judged(tmp_path, tables)
     assert result.verdict is Verdict.UNKNOWN
-    told = f"evidence/{table}/part-0.parquet: it has rows without {column}: collect the evidence"
-    assert any(one.startswith(told) for one in result.reasons)
+    expected = (
+        f"evidence/{table}/part-0.parquet: it has rows without {column}: collect the evidence"
+    )
+    assert any(one.startswith(expected) for one in result.reasons)
 
 
 def test_each_column_of_an_identity_that_is_empty_is_a_reason(tmp_path: Path) -> None:
@@ -120,7 +122,7 @@ def unknown_word(table: str, column: str, word: str) -> str:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(("table", "column", "word"), WORDS)
-def test_a_word_that_no_check_knows_makes_the_verdict_unknown(
+def test_unknown_word_makes_the_verdict_unknown(
     table: str, column: str, word: str, tmp_path: Path
 ) -> None:
     """What is written so would be taken for another isolation, or for nothing at all."""
@@ -140,7 +142,7 @@ def test_each_word_that_no_check_knows_is_a_reason(tmp_path: Path) -> None:
     assert {unknown_word(*place) for place in WORDS} <= {*result.reasons}
 
 
-def test_what_a_coordinator_has_no_number_for_is_no_damage(tmp_path: Path) -> None:
+def test_minus_one_of_a_coordinator_is_no_damage(tmp_path: Path) -> None:
     tables = healthy()
     tables["states"][-1] |= {"leader": -2, "at_ns": tables["states"][-1]["at_ns"]}
     tables["offset_answers"] = [
@@ -150,7 +152,7 @@ def test_what_a_coordinator_has_no_number_for_is_no_damage(tmp_path: Path) -> No
     assert not [one for one in result.reasons if "impossible numbers" in one]
 
 
-def test_a_text_without_end_is_cut_in_a_finding(tmp_path: Path) -> None:
+def test_long_text_is_abbreviated_in_a_finding(tmp_path: Path) -> None:
     tables = healthy()
     key = "x" * 2_000_000
     tables["sends"][7]["key"] = key
@@ -159,8 +161,8 @@ def test_a_text_without_end_is_cut_in_a_finding(tmp_path: Path) -> None:
     assert found.status is Status.VIOLATED
     (finding,) = [one for one in found.findings if one.sub_kind == "another key"]
     assert "... (2,000,000 characters)" in finding.sentence
-    told: list[Any] = [finding.sentence, *finding.records[0].values(), *result.reasons]
-    assert max(len(str(one)) for one in told) < 1_000
+    sentences: list[Any] = [finding.sentence, *finding.records[0].values(), *result.reasons]
+    assert max(len(str(one)) for one in sentences) < 1_000
 
 
 @pytest.mark.parametrize(
@@ -174,7 +176,7 @@ def test_a_text_without_end_is_cut_in_a_finding(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_state_that_lacks_a_cell_accuses_nobody(column: str, tmp_path: Path) -> None:
+def test_state_with_a_missing_cell_yields_no_finding(column: str, tmp_path: Path) -> None:
     tables = healthy()
     tables["states"][1][column] = None
     result = judged(tmp_path, tables)
@@ -185,7 +187,7 @@ def test_a_state_that_lacks_a_cell_accuses_nobody(column: str, tmp_path: Path) -
     )
 
 
-def test_a_state_between_versions_that_are_missing_accuses_nobody(tmp_path: Path) -> None:
+def test_state_between_missing_versions_yields_no_finding(tmp_path: Path) -> None:
     """Who led before may have been in an ISR that the evidence lacks."""
     tables = healthy()
     for row in tables["states"][:1]:
@@ -194,7 +196,7 @@ def test_a_state_between_versions_that_are_missing_accuses_nobody(tmp_path: Path
     assert named(judged(tmp_path, tables), "unclean_leader").status is not Status.VIOLATED
 
 
-def test_a_log_that_tells_no_epochs_has_not_forgotten_them(tmp_path: Path) -> None:
+def test_log_without_epochs_has_not_lost_them(tmp_path: Path) -> None:
     tables = healthy()
     tables["logs"][2]["epochs"] = None
     result = judged(tmp_path / "untold", tables)
@@ -206,7 +208,7 @@ def test_a_log_that_tells_no_epochs_has_not_forgotten_them(tmp_path: Path) -> No
     assert named(judged(tmp_path / "none", tables), "epoch_lineage").status is Status.VIOLATED
 
 
-def test_logs_that_begin_at_different_offsets_are_told(tmp_path: Path) -> None:
+def test_logs_with_different_starts_are_a_reason(tmp_path: Path) -> None:
     tables = healthy()
     tables["logs"][2]["log_start"] = 1
     reasons = judged(tmp_path, tables).reasons
@@ -233,14 +235,14 @@ def test_impossible_views_of_a_leader_are_ignored(tmp_path: Path) -> None:
     assert judged(tmp_path, tables).verdict is Verdict.PASS
 
 
-def test_an_answer_of_which_nobody_knows_who_gave_it_is_no_other_leaders(tmp_path: Path) -> None:
+def test_answer_of_an_unknown_broker_is_attributed_to_no_leader(tmp_path: Path) -> None:
     tables = healthy()
     for row in tables["offset_answers"]:
         row["node"] = -1
     assert named(judged(tmp_path, tables), "disagreement").violations == 0
 
 
-def test_what_was_told_before_the_run_began_deposes_nobody(tmp_path: Path) -> None:
+def test_answer_before_the_run_deposes_no_leader(tmp_path: Path) -> None:
     tables = healthy()
     for row in tables["samples"][:2]:
         row["at_ns"] = 1

@@ -65,7 +65,7 @@ def at(tables: Tables, table: str) -> list[Row]:
         ("sends", "acks", "evidence/sends/part-0.parquet: it has rows without acks"),
     ],
 )
-def test_one_empty_cell_is_told_and_accuses_nobody(
+def test_one_empty_cell_is_a_reason_and_yields_no_finding(
     table: str, column: str, reason: str, tmp_path: Path
 ) -> None:
     tables = healthy()
@@ -113,7 +113,7 @@ def _given_a_key_among_keyless_ones(tables: Tables) -> None:
         (_given_a_key_among_keyless_ones, "phantom"),
     ],
 )
-def test_what_all_tell_alike_or_a_checksum_does_is_the_clusters(
+def test_damage_that_all_sources_show_is_the_clusters(
     damage: Callable[[Tables], None], name: str, tmp_path: Path
 ) -> None:
     tables = healthy()
@@ -124,7 +124,7 @@ def test_what_all_tell_alike_or_a_checksum_does_is_the_clusters(
 
 
 @pytest.mark.parametrize("column", ["batch_base", "batch_bytes", "transactional"])
-def test_what_no_row_tells_is_just_not_known(column: str, tmp_path: Path) -> None:
+def test_value_in_no_row_is_unknown(column: str, tmp_path: Path) -> None:
     tables = healthy()
     for row in tables["replicas"]:
         row[column] = None
@@ -141,16 +141,14 @@ def test_what_no_row_tells_is_just_not_known(column: str, tmp_path: Path) -> Non
         ("passes", "complete"),
     ],
 )
-def test_a_flag_that_is_told_where_it_is_set_alone_is_not_set_elsewhere(
-    table: str, flag: str, tmp_path: Path
-) -> None:
+def test_flag_absent_from_a_row_is_not_set(table: str, flag: str, tmp_path: Path) -> None:
     tables = healthy()
     for row in tables[table]:
         row[flag] = row.get(flag) or None
     assert judged(tmp_path, tables).verdict is Verdict.PASS
 
 
-def test_a_read_during_the_run_without_its_value_is_told_though_nothing_broke(
+def test_read_without_its_value_is_a_reason(
     tmp_path: Path,
 ) -> None:
     """In sound histories nobody asked, and it was PASS."""
@@ -158,11 +156,11 @@ def test_a_read_during_the_run_without_its_value_is_told_though_nothing_broke(
     live = next(row for row in at(tables, "reads") if row["client"] == "c0")
     live["value_id"] = None
     result = judged(tmp_path, tables)
-    told = f"1 row without value_id at offsets where others saw it (evidence/reads): {AGAIN}"
-    assert (result.verdict, result.reasons) == (Verdict.UNKNOWN, [told])
+    expected = f"1 row without value_id at offsets where others saw it (evidence/reads): {AGAIN}"
+    assert (result.verdict, result.reasons) == (Verdict.UNKNOWN, [expected])
 
 
-def test_values_that_several_sends_have_accuse_nobody(tmp_path: Path) -> None:
+def test_values_of_several_sends_yield_no_finding(tmp_path: Path) -> None:
     tables = healthy()
     one, other = (row for row in tables["sends"] if row["offset"] in (50, 90))
     for rows in (tables["sends"], tables["reads"], tables["replicas"]):
@@ -172,5 +170,7 @@ def test_values_that_several_sends_have_accuse_nobody(tmp_path: Path) -> None:
     other["value_id"] = one["value_id"]
     result = judged(tmp_path, tables)
     assert {one.name for one in result.guarantees if one.status is Status.VIOLATED} == set()
-    told = "1 value_id of several sends (evidence/sends): each record needs one that no other has"
-    assert told in result.reasons
+    expected = (
+        "1 value_id of several sends (evidence/sends): each record needs one that no other has"
+    )
+    assert expected in result.reasons

@@ -48,7 +48,7 @@ def test_a_leader_needs_an_epoch_of_its_own_and_a_place_in_the_isr(tmp_path: Pat
     assert "the ISR before was [1]" in named(result, "unclean_leader").findings[0].sentence
 
 
-def test_a_log_that_holds_nothing_of_what_it_covers_is_a_hole(tmp_path: Path) -> None:
+def test_log_without_records_in_its_range_is_a_hole(tmp_path: Path) -> None:
     tables = healthy()
     tables["replicas"] = [row for row in tables["replicas"] if row["broker"] != 3]
     (finding,) = alone("hole", tmp_path, tables).findings
@@ -63,14 +63,14 @@ def test_another_replicas_log_start_excuses_no_loss(tmp_path: Path) -> None:
     ]
     result = judged(tmp_path / "healthy", tables)
     assert (_violated(result), result.verdict) == (set(), Verdict.UNKNOWN)
-    told = "evidence/logs: the logs of urteil-0 begin at 0, 100, and nothing was deleted"
-    assert result.reasons == [told]
+    expected = "evidence/logs: the logs of urteil-0 begin at 0, 100, and nothing was deleted"
+    assert result.reasons == [expected]
     _lose(tables, 50)
     (finding,) = alone("lost_write", tmp_path / "lost", tables).findings
     assert (finding.sub_kind, finding.offset) == ("middle", 50)
 
 
-def test_without_the_final_leaders_log_another_one_accuses_nobody(tmp_path: Path) -> None:
+def test_log_of_another_replica_yields_no_finding_without_the_leaders(tmp_path: Path) -> None:
     """Broker 1 led last and its log is not there; broker 3's ends where it fell out of the ISR."""
     tables = healthy()
     tables["logs"] = [row | {"log_end": 300} for row in tables["logs"] if row["broker"] == 3]
@@ -115,8 +115,8 @@ def test_no_key_is_another_one_than_an_empty_key(
         row["key"] = {50: shown, 51: sent}.get(row["offset"], row["key"])
     (finding,) = alone("phantom", tmp_path, tables).findings
     assert (finding.sub_kind, finding.offset) == ("another key", 50)
-    told = {None: "no key", "": "the key ''"}
-    assert f"under {told[shown]}; it was sent under {told[sent]}" in finding.sentence
+    fields = {None: "no key", "": "the key ''"}
+    assert f"under {fields[shown]}; it was sent under {fields[sent]}" in finding.sentence
 
 
 @pytest.mark.parametrize("broker", [1, 2, 3])
@@ -128,7 +128,7 @@ def test_a_record_that_lost_its_key_on_one_disk_is_found(broker: int, tmp_path: 
     assert (finding.sub_kind, finding.offset) == ("another key", 50)
 
 
-def test_a_log_that_ends_below_what_readers_were_told_is_a_reason(tmp_path: Path) -> None:
+def test_log_ending_below_a_reported_end_is_a_reason(tmp_path: Path) -> None:
     tables = healthy()
     final = [row for row in tables["passes"] if row["final"]]
     final[0]["to_offset"] += 7
@@ -148,14 +148,14 @@ def _from(base: int) -> Tables:
     return tables
 
 
-def test_offsets_may_be_very_large_and_beyond_that_nobody_is_accused(tmp_path: Path) -> None:
+def test_offsets_above_the_bound_yield_no_finding(tmp_path: Path) -> None:
     assert judged(tmp_path / "large", _from(10**14)).verdict is Verdict.PASS
     result = judged(tmp_path / "beyond", _from(10**15))
     assert (_violated(result), result.verdict) == (set(), Verdict.UNKNOWN)
     assert "urteil has offsets up to 1000000000000400" in result.reasons[0]
 
 
-def test_what_no_check_can_place_is_a_reason(tmp_path: Path) -> None:
+def test_unplaceable_row_is_a_reason(tmp_path: Path) -> None:
     tables = healthy()
     tables["sends"][50]["topic_id"] = None
     tables["sends"][60]["value_id"] = None
@@ -178,7 +178,7 @@ def test_a_run_that_names_no_topic_promised_nothing(tmp_path: Path) -> None:
     assert "run.json names no topic: nothing was promised" in result.reasons
 
 
-def test_times_of_two_boots_accuse_nobody(tmp_path: Path) -> None:
+def test_times_of_two_boots_yield_no_finding(tmp_path: Path) -> None:
     tables = healthy()
     tables["clients"][2]["boot_id"] = "another"
     tables["reads"][0]["read_ns"] = 1
@@ -187,7 +187,7 @@ def test_times_of_two_boots_accuse_nobody(tmp_path: Path) -> None:
     assert "times of 2 boots cannot be compared" in result.reasons
 
 
-def test_who_did_not_watch_until_the_deadline_calls_no_recovery_late(tmp_path: Path) -> None:
+def test_unwatched_deadline_yields_no_late_recovery(tmp_path: Path) -> None:
     tables = healthy()
     tables["states"] = tables["states"][:2]
     facts = synthetic.facts(ONE)
@@ -197,7 +197,7 @@ def test_who_did_not_watch_until_the_deadline_calls_no_recovery_late(tmp_path: P
         assert named(result, "slow_recovery").status is status
 
 
-def test_a_partition_that_nobody_sent_to_has_not_stalled(tmp_path: Path) -> None:
+def test_partition_without_sends_has_not_stalled(tmp_path: Path) -> None:
     tables = healthy()
     for row in tables["sends"]:
         if CRASH_NS < row["invoke_ns"] < HEALED_NS:
@@ -205,7 +205,7 @@ def test_a_partition_that_nobody_sent_to_has_not_stalled(tmp_path: Path) -> None
     assert alone("no_progress", tmp_path, tables).status is Status.HOLDS
 
 
-def test_a_topic_made_anew_has_its_own_offsets_and_the_old_one_owes_nothing(
+def test_recreated_topic_has_its_own_offsets(
     tmp_path: Path,
 ) -> None:
     """The same name and offsets under another id, deleted before the crash."""
@@ -242,8 +242,8 @@ def test_acks_zero_may_be_reordered_and_acks_one_with_one_in_flight_may_not(
     scenario = synthetic.scenario(shape)
     load = msgspec.structs.replace(scenario.workload, in_flight=1)
     scenario = msgspec.structs.replace(scenario, workload=load)
-    told = alone("reordered_send", tmp_path, tables, shape=shape, scenario=scenario)
-    assert told.status is (Status.VIOLATED if acks else Status.PERMITTED)
+    result = alone("reordered_send", tmp_path, tables, shape=shape, scenario=scenario)
+    assert result.status is (Status.VIOLATED if acks else Status.PERMITTED)
 
 
 def test_an_unclean_election_that_was_asked_for_permits_its_loss(tmp_path: Path) -> None:

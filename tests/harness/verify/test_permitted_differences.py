@@ -50,8 +50,8 @@ def test_acks_one_permits_the_loss_of_a_tail_and_used_offsets(tmp_path: Path) ->
     assert result.must_find == {"lost_write": True, "duplicate": False}
 
 
-def test_what_was_acknowledged_without_an_offset_may_be_lost_in_an_election(tmp_path: Path) -> None:
-    """A duplicate's acknowledgement may tell none: then what began after its send decides."""
+def test_send_acknowledged_without_offset_may_be_lost_in_an_election(tmp_path: Path) -> None:
+    """A duplicate's acknowledgement may have none: then the starts after its send decide."""
     tables = healthy()
     _unclean(tables)
     _sent_before_the_election(tables, HALF + 3)
@@ -101,14 +101,14 @@ def test_of_a_last_value_that_was_written_twice_the_first_may_be_cleaned(tmp_pat
     assert (found.violations, found.permitted) == (0, 0)
 
 
-def test_acks_one_does_not_permit_the_loss_of_what_was_replicated(tmp_path: Path) -> None:
+def test_acks_one_does_not_permit_the_loss_of_replicated_records(tmp_path: Path) -> None:
     tables = healthy(ACKS_ONE)
     _lose(tables, {50})
     lost = alone("lost_write", tmp_path, tables, shape=ACKS_ONE)
     assert (lost.violations, lost.permitted) == (1, 0)
 
 
-def test_acks_one_does_not_permit_that_what_is_there_is_not_served(tmp_path: Path) -> None:
+def test_acks_one_does_not_permit_unserved_records(tmp_path: Path) -> None:
     tables = healthy(ACKS_ONE)
     tables["reads"] = [row for row in tables["reads"] if row["offset"] != 250]
     lost = alone("lost_write", tmp_path, tables, shape=ACKS_ONE)
@@ -198,7 +198,7 @@ def test_with_unclean_election_off_the_same_is_a_violation(tmp_path: Path) -> No
     assert result.verdict is Verdict.FAIL
 
 
-def test_an_election_asked_for_is_permitted(tmp_path: Path) -> None:
+def test_requested_election_is_permitted(tmp_path: Path) -> None:
     tables = healthy()
     _unclean(tables)
     tables["admin_ops"] = [{"act": "elect unclean", "subject": "urteil-0", "outcome": "ok"}]
@@ -210,7 +210,9 @@ def test_an_election_asked_for_is_permitted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("happened", [False, True])
-def test_an_unclean_election_that_never_was_excuses_nothing(happened: bool, tmp_path: Path) -> None:
+def test_unclean_election_that_did_not_happen_excuses_nothing(
+    happened: bool, tmp_path: Path
+) -> None:
     tables = healthy()
     if happened:
         _unclean(tables)
@@ -274,7 +276,7 @@ def test_an_unclean_election_excuses_nothing_that_came_long_after_it(
     assert [named(result, name).status for name in names] == [Status.VIOLATED] * len(names)
 
 
-def test_it_does_while_who_led_before_may_not_have_heard_of_it(tmp_path: Path) -> None:
+def test_deposed_leader_may_acknowledge_until_it_learns_of_the_election(tmp_path: Path) -> None:
     tables = healthy()
     _unclean(tables)
     tables["faults"][0] |= {"fault": "partition", "targets": '["b1->b2"]'}
@@ -286,7 +288,7 @@ def test_it_does_while_who_led_before_may_not_have_heard_of_it(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("broker", "status"), [(1, Status.PERMITTED), (None, Status.PERMITTED), (2, Status.VIOLATED)]
 )
-def test_who_led_before_may_go_on_acknowledging_until_it_hears_of_it(
+def test_former_leader_may_acknowledge_until_it_learns_of_the_election(
     broker: int | None, status: Status, tmp_path: Path
 ) -> None:
     tables = healthy()

@@ -74,7 +74,7 @@ def _crowd_of_commits(tables: made_up_runs.Tables) -> None:
     ],
 )
 @pytest.mark.usefixtures("few")
-def test_what_is_missing_makes_it_unknown(
+def test_missing_evidence_makes_the_verdict_unknown(
     damage: Callable[[made_up_runs.Tables], None], reason: str, tmp_path: Path
 ) -> None:
     tables = healthy()
@@ -89,12 +89,12 @@ def test_too_little_traffic_makes_it_unknown(tmp_path: Path) -> None:
     scenario = synthetic.scenario(ONE, minimum_acks=150)
     result = judged(tmp_path, healthy(), scenario=scenario)
     assert result.verdict is Verdict.UNKNOWN
-    told = "only 107 acknowledgements after the faults, at least 150 are required"
-    assert result.reasons == [told]
+    expected = "only 107 acknowledgements after the faults, at least 150 are required"
+    assert result.reasons == [expected]
 
 
 @pytest.mark.parametrize("table", ["sends", "reads", "replicas", "logs", "passes", "manifest"])
-def test_damaged_evidence_alone_accuses_nobody(table: str, tmp_path: Path) -> None:
+def test_damaged_evidence_alone_yields_no_finding(table: str, tmp_path: Path) -> None:
     tables = healthy()
     for name in ("sends", "reads", "replicas", "logs", "passes"):
         whole = {"file": f"evidence/{name}", "kind": "table", "rows": len(tables[name])}
@@ -106,7 +106,7 @@ def test_damaged_evidence_alone_accuses_nobody(table: str, tmp_path: Path) -> No
     assert result.verdict is Verdict.UNKNOWN, result.reasons
 
 
-def _told(tables: made_up_runs.Tables, *names: str, part: str = "") -> None:
+def _declare_rows(tables: made_up_runs.Tables, *names: str, part: str = "") -> None:
     kind = "part" if part else "table"
     tables["manifest"] += [
         {"file": f"evidence/{name}{part}", "kind": kind, "rows": len(tables[name])}
@@ -116,23 +116,23 @@ def _told(tables: made_up_runs.Tables, *names: str, part: str = "") -> None:
 
 
 @pytest.mark.usefixtures("few")
-def test_a_table_of_which_the_manifest_says_nothing_is_taken_as_it_is(tmp_path: Path) -> None:
+def test_table_absent_from_the_manifest_is_accepted(tmp_path: Path) -> None:
     """Whoever writes a history by other means than the lab's may count what matters to them."""
     tables = healthy()
-    _told(tables, *tables.keys() - {"manifest", "polls", "samples"})
+    _declare_rows(tables, *tables.keys() - {"manifest", "polls", "samples"})
     assert judged(tmp_path, tables).verdict is Verdict.PASS
 
 
 @pytest.mark.usefixtures("few")
 def test_parts_alone_prove_as_much_as_their_table(tmp_path: Path) -> None:
     tables = healthy()
-    _told(tables, *tables.keys() - {"manifest", "samples"}, part="/part-0.parquet")
+    _declare_rows(tables, *tables.keys() - {"manifest", "samples"}, part="/part-0.parquet")
     assert judged(tmp_path / "whole", tables).verdict is Verdict.PASS
     tables["reads"].pop()
     result = judged(tmp_path / "cut", tables)
-    told = "the manifest says 2000 rows of evidence/reads/part-0.parquet, there are 1999"
+    expected = "the manifest says 2000 rows of evidence/reads/part-0.parquet, there are 1999"
     assert result.verdict is Verdict.UNKNOWN, result.reasons
-    assert told in result.reasons
+    assert expected in result.reasons
 
 
 @pytest.mark.usefixtures("few")
@@ -140,9 +140,9 @@ def test_every_replica_must_have_been_asked(tmp_path: Path) -> None:
     tables = healthy()
     for row in tables["passes"]:
         row["leader"] = 1 if row["final"] else None
-    told = [f"no complete final pass asked broker {n} of urteil-0" for n in (2, 3)]
+    values = [f"no complete final pass asked broker {n} of urteil-0" for n in (2, 3)]
     result = judged(tmp_path, tables)
-    assert (result.verdict, result.reasons) == (Verdict.UNKNOWN, told)
+    assert (result.verdict, result.reasons) == (Verdict.UNKNOWN, values)
 
 
 @pytest.mark.usefixtures("few")
@@ -153,7 +153,7 @@ def test_problems_of_the_lab_make_it_unknown(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("few")
-def test_what_went_wrong_in_the_lab_comes_before_what_lacks_by_it(tmp_path: Path) -> None:
+def test_failures_of_the_lab_precede_missing_evidence(tmp_path: Path) -> None:
     tables = healthy()
     tables["sends"].clear()
     result = judged(tmp_path, tables, facts=synthetic.facts(ONE, problems=["b2 did not start"]))
@@ -162,7 +162,9 @@ def test_what_went_wrong_in_the_lab_comes_before_what_lacks_by_it(tmp_path: Path
 
 @pytest.mark.parametrize(("ran", "verdict"), [(False, Verdict.UNKNOWN), (True, Verdict.PASS)])
 @pytest.mark.usefixtures("few")
-def test_a_mutant_must_have_run(ran: bool, verdict: Verdict, tmp_path: Path) -> None:
+def test_mutant_whose_line_did_not_run_makes_the_run_unknown(
+    ran: bool, verdict: Verdict, tmp_path: Path
+) -> None:
     facts = synthetic.facts(ONE, mutant="no_crc_check", mutant_ran=ran)
     assert judged(tmp_path, healthy(), facts=facts).verdict is verdict
 
@@ -204,12 +206,12 @@ def test_fail_outranks_unknown(tmp_path: Path) -> None:
 
 
 def _begin_later(tables: dict[str, list[dict[str, Any]]], offset: int) -> None:
-    """One final pass leaves out the first records of the log, as it was told."""
-    told = next(row for row in tables["passes"] if row["final"])
+    """One final pass leaves out the first records of the log, by its reported start."""
+    is_reported = next(row for row in tables["passes"] if row["final"])
     answer = next(row for row in tables["offset_answers"] if row["query"] == "latest")
     tables["offset_answers"].append(answer | {"query": "earliest", "offset": offset})
-    told["from_offset"] = offset
-    name = [told[column] for column in ("client", "session", "pass", "partition")]
+    is_reported["from_offset"] = offset
+    name = [is_reported[column] for column in ("client", "session", "pass", "partition")]
     tables["reads"] = [
         row
         for row in tables["reads"]
@@ -256,7 +258,7 @@ def test_no_evidence_at_all_is_unknown_and_not_an_exception(tmp_path: Path) -> N
 
 
 @pytest.mark.usefixtures("few")
-def test_a_fault_that_was_asked_for_twice_must_come_twice(tmp_path: Path) -> None:
+def test_fault_requested_twice_must_act_twice(tmp_path: Path) -> None:
     crash = FaultSpec(fault="crash", at_s=1.0)
     scenario = synthetic.scenario(ONE, faults=(crash, crash))
     result = judged(tmp_path, healthy(), scenario=scenario)
@@ -273,7 +275,7 @@ def test_the_result_is_on_disk_and_the_work_folder_gone(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("few")
-def test_an_engine_that_nobody_knows_is_refused(tmp_path: Path) -> None:
+def test_unknown_engine_name_is_rejected(tmp_path: Path) -> None:
     synthetic.write_run(tmp_path, healthy(), synthetic.scenario(ONE), synthetic.facts(ONE))
     with pytest.raises(ValueError, match="no engine named flink"):
         judge(tmp_path, engine="flink")

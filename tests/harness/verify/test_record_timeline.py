@@ -45,7 +45,7 @@ def test_an_acknowledged_record_is_followed_to_every_replica(
     assert life_of(tmp_path, short) == found
 
 
-def test_what_took_its_place_is_named(tmp_path: Path, tables: Tables) -> None:
+def test_record_at_the_lost_offset_is_named(tmp_path: Path, tables: Tables) -> None:
     sent, usurper = tables["sends"][5], tables["sends"][6]
     for row in tables["replicas"]:
         if row["value_id"] == sent["value_id"]:
@@ -55,7 +55,7 @@ def test_what_took_its_place_is_named(tmp_path: Path, tables: Tables) -> None:
     assert f"at its offset stands {usurper['value_id']}" in "\n".join(timeline_lines(found))
 
 
-def test_an_unknown_fate_a_fault_and_a_damaged_read_are_told(
+def test_timeline_shows_unknown_outcome_fault_and_damaged_read(
     tmp_path: Path, tables: Tables
 ) -> None:
     sent = tables["sends"][5]
@@ -72,12 +72,12 @@ def test_an_unknown_fate_a_fault_and_a_damaged_read_are_told(
         assert piece in text
 
 
-def test_a_stranger_is_named_with_an_example(tmp_path: Path, tables: Tables) -> None:
+def test_unknown_client_is_named_with_an_example(tmp_path: Path, tables: Tables) -> None:
     with pytest.raises(UnknownRecord, match=f"like {tables['sends'][0]['value_id']}"):
         life(tmp_path, tables, "p9/1")
 
 
-def test_a_place_tells_all_that_stand_there(tmp_path: Path, tables: Tables) -> None:
+def test_timeline_of_an_offset_lists_all_its_records(tmp_path: Path, tables: Tables) -> None:
     sent, other = tables["sends"][5], tables["sends"][6]
     other["offset"] = sent["offset"]
     found = life(tmp_path, tables, sent["value_id"])
@@ -95,7 +95,7 @@ def test_a_place_tells_all_that_stand_there(tmp_path: Path, tables: Tables) -> N
         ("urteil-9999999999@5", "is no TOPIC-PARTITION@OFFSET"),
     ],
 )
-def test_a_place_where_nothing_stands_says_so(
+def test_timeline_of_an_empty_offset_reports_no_record(
     place: str, message: str, tmp_path: Path, tables: Tables
 ) -> None:
     life(tmp_path, tables, tables["sends"][5]["value_id"])
@@ -103,7 +103,7 @@ def test_a_place_where_nothing_stands_says_so(
         lives_at(tmp_path, place)
 
 
-def test_a_marker_is_no_record(tmp_path: Path, tables: Tables) -> None:
+def test_marker_is_not_counted_as_a_record(tmp_path: Path, tables: Tables) -> None:
     sent = tables["sends"][5]
     for row in tables["replicas"]:
         if row["offset"] == sent["offset"]:

@@ -55,10 +55,10 @@ def test_the_sequence_that_is_broken_follows_another_of_its_producer() -> None:
         break_sequence(Copy({"replicas": rows[:6]}, victims=rows[:6]))
     rows[10]["control"] = "abort"
     copy = Copy({"replicas": rows}, victims=rows[11:])
-    assert break_sequence(copy).offset == 12, "a marker tells no sequence"
+    assert break_sequence(copy).offset == 12, "a marker has no sequence"
 
 
-def test_a_hole_begins_where_it_was_made() -> None:
+def test_hole_is_reported_at_its_first_offset() -> None:
     """Not in a gap before it, as compaction leaves them."""
     kept = [1, 3, 5, 7, 8, 9, 11, 13, 15, 17, 19]
     rows = [
@@ -89,7 +89,7 @@ def test_records_are_swapped_within_one_epoch_of_their_producer() -> None:
     assert len(moved) == 2
 
 
-def test_it_sings_on_a_machine_that_has_just_started(tmp_path: Path) -> None:
+def test_self_test_works_on_a_host_that_has_just_started(tmp_path: Path) -> None:
     shape = Shape(records=500, partitions=2)
     tables = healthy(shape)
     sooner_ns = min(row["invoke_ns"] for row in tables["sends"]) - 1_000_000_000
@@ -104,12 +104,12 @@ def test_it_sings_on_a_machine_that_has_just_started(tmp_path: Path) -> None:
         )
         for one in facts.phases
     ]
-    told = msgspec.structs.replace(facts, phases=phases)
-    result = judged(tmp_path, tables, shape=shape, facts=told, canary=True)
+    run_facts = msgspec.structs.replace(facts, phases=phases)
+    result = judged(tmp_path, tables, shape=shape, facts=run_facts, canary=True)
     assert result.canary == {one.name: "found" for one in DAMAGES}
 
 
-def test_it_sings_in_a_cluster_where_one_broker_is_no_minority(tmp_path: Path) -> None:
+def test_self_test_works_where_one_broker_is_no_minority(tmp_path: Path) -> None:
     shape = Shape(records=500, partitions=2)
     scenario = synthetic.scenario(shape)
     two = msgspec.structs.replace(scenario.cluster, brokers=2)
@@ -118,7 +118,7 @@ def test_it_sings_in_a_cluster_where_one_broker_is_no_minority(tmp_path: Path) -
     assert result.canary == {one.name: "found" for one in DAMAGES}
 
 
-def test_it_sings_over_two_replicas_of_three_brokers(tmp_path: Path) -> None:
+def test_self_test_works_with_two_replicas_of_three_brokers(tmp_path: Path) -> None:
     shape = Shape(records=500, partitions=2)
     tables = healthy(shape)
     for name in ("logs", "replicas"):
@@ -127,18 +127,18 @@ def test_it_sings_over_two_replicas_of_three_brokers(tmp_path: Path) -> None:
         row["isr"] = json.dumps([one for one in json.loads(row["isr"]) if one != 3])
     facts = synthetic.facts(shape)
     topics = [msgspec.structs.replace(one, replication_factor=2) for one in facts.topics]
-    told = msgspec.structs.replace(facts, topics=topics)
-    result = judged(tmp_path, tables, shape=shape, facts=told, canary=True)
+    run_facts = msgspec.structs.replace(facts, topics=topics)
+    result = judged(tmp_path, tables, shape=shape, facts=run_facts, canary=True)
     assert result.canary == {one.name: "found" for one in DAMAGES}
 
 
-def test_it_sings_whatever_the_settings_permit(tmp_path: Path) -> None:
+def test_self_test_works_with_any_permitted_anomaly(tmp_path: Path) -> None:
     shape = Shape(records=500, partitions=2, acks=0, idempotent=False)
     tables = healthy(shape)
     for row in tables["sends"]:
         row["offset"] = None
     result = judged(tmp_path, tables, shape=shape, canary=True)
-    untried = {name for name, told in result.canary.items() if told != "found"}
+    untried = {name for name, outcome in result.canary.items() if outcome != "found"}
     assert untried == {"break a sequence", "strip a producer from a record"}
     assert result.verdict is Verdict.PASS, result.reasons
 
@@ -146,7 +146,7 @@ def test_it_sings_whatever_the_settings_permit(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "load", [{"kind": "compacted"}, {"options": {"compression_type": "gzip"}}], ids=str
 )
-def test_it_sings_whatever_the_load_sends(load: dict[str, Any], tmp_path: Path) -> None:
+def test_self_test_works_with_any_load(load: dict[str, Any], tmp_path: Path) -> None:
     """Sizes of records are not known there, which quotas are judged by."""
     shape = Shape(records=500, partitions=2)
     asked = synthetic.scenario(shape)
@@ -155,7 +155,7 @@ def test_it_sings_whatever_the_load_sends(load: dict[str, Any], tmp_path: Path) 
     assert set(result.canary.values()) == {"found"}
 
 
-def test_a_deaf_check_makes_the_run_unknown(
+def test_check_that_misses_its_damage_makes_the_run_unknown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nothing = GUARANTEES["corrupt"].violations + " AND 1 = 0"
@@ -167,15 +167,15 @@ def test_a_deaf_check_makes_the_run_unknown(
     assert "corrupt did not find it" in result.reasons[0]
 
 
-def test_it_sings_over_few_records_and_over_passes_that_share_them(tmp_path: Path) -> None:
+def test_self_test_works_with_few_records_and_shared_passes(tmp_path: Path) -> None:
     shape = Shape(records=250, partitions=1, sliced=True)
     result = judged(tmp_path, healthy(shape), shape=shape, canary=True)
-    assert sum(told == "found" for told in result.canary.values()) > 20
-    assert all(told.startswith(("found", "not tried")) for told in result.canary.values())
+    assert sum(outcome == "found" for outcome in result.canary.values()) > 20
+    assert all(outcome.startswith(("found", "not tried")) for outcome in result.canary.values())
     assert result.verdict is Verdict.PASS, result.reasons
 
 
-def test_a_run_without_records_cannot_be_sung_over(tmp_path: Path) -> None:
+def test_run_without_records_has_no_self_test(tmp_path: Path) -> None:
     shape = Shape(records=4, partitions=1)
     result = judged(tmp_path, healthy(shape), shape=shape, canary=True)
     assert result.canary == {"canary": "no partition has enough records that everybody has"}

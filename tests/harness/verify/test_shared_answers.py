@@ -26,7 +26,7 @@ CHANGES: dict[str, tuple[str, int, dict[str, Any]]] = {
 }
 
 
-def told(result: Result) -> Any:
+def comparable(result: Result) -> Any:
     return result.verdict, result.reasons, result.guarantees, result.faults, result.counts
 
 
@@ -42,28 +42,26 @@ def test_every_result_is_that_of_an_engine_of_its_own(
 ) -> None:
     """Twice in a row, so that every answer of the second time is a shared one; the others are
     judged without any cache."""
-    shared = [told(judged(tmp_path / f"{n}", changed(change)))
+    shared = [comparable(judged(tmp_path / f"{n}", changed(change)))
               for n, change in enumerate([*CHANGES, *CHANGES])]  # fmt: skip
     monkeypatch.setattr(judgement, "open_engine", open_engine)
     monkeypatch.setattr(evidence, "write_rows", shared_parts.write_rows)
     numbers = count()
     monkeypatch.setattr(part_cache, "version", lambda part: (next(numbers),))
-    own = [told(judged(tmp_path / f"own {change}", changed(change))) for change in CHANGES]
+    own = [comparable(judged(tmp_path / f"own {change}", changed(change))) for change in CHANGES]
     assert shared == own + own
     assert {verdict for verdict, *_ in own} == {Verdict.PASS, Verdict.FAIL, Verdict.UNKNOWN}
 
 
-def test_a_run_that_was_judged_asks_duckdb_nothing_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first = told(judged(tmp_path / "first", healthy()))
+def test_judged_run_needs_no_query_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = comparable(judged(tmp_path / "first", healthy()))
     with monkeypatch.context() as patched:
         patched.setattr(Duck, "query", None)
         patched.setattr(Duck, "keep", None)
-        assert told(judged(tmp_path / "again", healthy())) == first
+        assert comparable(judged(tmp_path / "again", healthy())) == first
 
 
-def test_a_table_with_other_rows_is_another_question(tmp_path: Path) -> None:
+def test_table_with_other_rows_has_another_version(tmp_path: Path) -> None:
     evidence = tmp_path / "evidence"
     for rows in (3, 5):
         tables = healthy()

@@ -119,5 +119,5 @@ def test_two_workers_find_what_one_process_finds(
 
 
 def _tasks(worker: Path) -> int:
-    """Tasks that a worker's executors ran, as their logs tell."""
+    """Tasks that a worker's executors ran, by their logs."""
     return sum(log.read_text().count("Finished task") for log in worker.glob("app-*/*/stderr"))

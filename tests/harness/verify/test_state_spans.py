@@ -36,7 +36,7 @@ def _spans(*versions: tuple[int, int, int, list[int]]) -> list[Span]:
     return spans_of(reversed(rows), {("t", 0): 0})[0]
 
 
-def test_a_deleted_topic_owes_nothing_any_more() -> None:
+def test_deleted_topic_requires_nothing() -> None:
     deleted = {"zxid": 1, "version": -1, "at_ns": 9 * S, "leader": None, "leader_epoch": None}
     short = {"leader": 1, "leader_epoch": 0, "controller_epoch": 1, "isr": "[1]"}
     here = {"topic_id": "t", "topic": "urteil", "partition": 0, "path": "/p"}
@@ -55,7 +55,7 @@ def test_spans_follow_the_order_of_zxid() -> None:
     assert spans[2].row()["prev_isr"] == ",1,"
 
 
-def test_a_leader_that_returns_after_nobody_led_is_clean() -> None:
+def test_leader_that_returns_after_a_leaderless_time_has_no_finding() -> None:
     spans = _spans((0, 1, 0, [1]), (5, -1, 1, [1]), (9, 1, 2, [1]), (12, 2, 3, [2]))
     assert [span.unclean for span in spans] == [False, False, False, True]
 

@@ -30,7 +30,7 @@ def broken(folder: Path, reads: int) -> GuaranteeResult:
     return next(one for one in result.guarantees if one.name == "corrupt")
 
 
-def test_all_are_rows_of_parquet_beside_the_query(tmp_path: Path) -> None:
+def test_all_findings_are_rows_of_parquet_beside_the_query(tmp_path: Path) -> None:
     found = broken(tmp_path, MANY)
     assert (found.violations, len(found.findings)) == (MANY, FINDINGS)
     rows = ds.dataset(tmp_path / "findings" / "corrupt").to_table().to_pylist()
@@ -43,13 +43,13 @@ def test_all_are_rows_of_parquet_beside_the_query(tmp_path: Path) -> None:
     assert to_duckdb(query)
 
 
-def test_what_a_result_holds_whole_is_not_written_again(tmp_path: Path) -> None:
+def test_findings_complete_in_the_result_are_not_stored_again(tmp_path: Path) -> None:
     found = broken(tmp_path, 3)
     assert found.violations == len(found.findings) == 3
     assert not (tmp_path / "findings").exists()
 
 
-def test_a_query_that_cannot_be_written_leaves_the_reason(tmp_path: Path) -> None:
+def test_unwritable_query_is_a_reason(tmp_path: Path) -> None:
     many = GuaranteeResult(name="corrupt", status=Status.VIOLATED, promise="", source="",
                            violations=MANY)  # fmt: skip
     (tmp_path / "findings" / "old").mkdir(parents=True)

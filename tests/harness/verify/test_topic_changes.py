@@ -77,13 +77,13 @@ def test_the_lowest_min_isr_counts(values: list[str | None], lowest: int) -> Non
         (26, "2", "ok", [fault("isolate", 26, 30)], 2),
     ],
 )
-def test_what_was_set_before_is_over_once_the_next_is_heard_of(
+def test_lowest_min_isr_excludes_settings_replaced_before(
     since_s: int, back: str | None, outcome: str, faults: list[dict[str, Any]], lowest: int
 ) -> None:
     ops = [*OTHERS, set_to(back, 20, outcome), set_to("1", 10)]
     assert lowest_min_isr(ops, faults, "t", 2, since_s * S) == lowest
 
 
-def test_what_is_set_later_counts_already() -> None:
+def test_lowest_min_isr_includes_later_settings() -> None:
     """A version of a state may last until then."""
     assert lowest_min_isr([set_to("2", 10), set_to("1", 90)], [], "t", 2, 50 * S) == 1

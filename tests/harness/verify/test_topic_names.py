@@ -40,16 +40,18 @@ def test_deleted_records_of_one_topic_excuse_no_other(
 
 
 @pytest.mark.parametrize(("before_s", "status"), [(9, Status.HOLDS), (1, Status.VIOLATED)])
-def test_who_led_a_topic_of_that_name_before(before_s: int, status: Status, tmp_path: Path) -> None:
-    """What brokers told of one that was deleted since says nothing of who leads the next one."""
+def test_leader_of_an_earlier_topic_of_that_name_is_ignored(
+    before_s: int, status: Status, tmp_path: Path
+) -> None:
+    """Samples of a deleted topic do not concern the leader of its successor."""
     tables = healthy()
     made_ns = min(row["at_ns"] for row in tables["states"])
     labels = json.dumps({"topic": TOPIC, "partition": 0})
-    told = {"metadata_leader": 2.0, "metadata_leader_epoch": 9.0}
+    fields = {"metadata_leader": 2.0, "metadata_leader_epoch": 9.0}
     tables["samples"] += [
         {"run": "r", "at_ns": made_ns - before_s * S, "source": "b1", "labels": labels}
         | {"metric": metric, "value": value}
-        for metric, value in told.items()
+        for metric, value in fields.items()
     ]
     phases = [Phase(name="before", begin_ns=0, end_ns=END_NS)]
     facts = synthetic.facts(ONE, phases=phases)

@@ -14,7 +14,7 @@ START, READER = 120, "c0"
 
 
 @pytest.mark.parametrize("column", ["from_offset", "to_offset", "isolation"])
-def test_a_pass_that_does_not_say_what_it_covered_for_whom(column: str, tmp_path: Path) -> None:
+def test_pass_without_its_range_or_isolation_is_ignored(column: str, tmp_path: Path) -> None:
     """It began where the log did then."""
     tables = healthy()
     for row in tables["logs"]:
@@ -56,7 +56,7 @@ def _moved_back(tables: Tables, **place: Any) -> None:
         ({"event": None}, {"reads", "position"}),
     ],
 )
-def test_a_reader_that_was_moved_nobody_knows_where(
+def test_reader_moved_to_an_unknown_position_yields_no_finding(
     place: dict[str, Any], found: set[str], tmp_path: Path
 ) -> None:
     tables = healthy()

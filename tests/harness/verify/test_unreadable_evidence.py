@@ -25,15 +25,15 @@ READS = Path("evidence/reads/part-0.parquet")
 )
 @pytest.mark.parametrize("finer", [False, True])
 @pytest.mark.usefixtures("few")
-def test_lists_and_times_where_numbers_should_be_are_told(
+def test_lists_and_times_in_number_columns_are_a_reason(
     table: str, column: str, finer: bool, run_dir: Path
 ) -> None:
     part = run_dir / "evidence" / table / "part-0.parquet"
     rows = pq.read_table(part)
     at, have = rows.schema.get_field_index(column), rows.column(column)
     kind = pa.timestamp("ns") if finer else pa.list_(pa.int64())
-    told = have.cast(pa.int64()) if finer else pa.array([[one] for one in have.to_pylist()])
-    pq.write_table(rows.set_column(at, column, told.cast(kind)), part)
+    converted = have.cast(pa.int64()) if finer else pa.array([[one] for one in have.to_pylist()])
+    pq.write_table(rows.set_column(at, column, converted.cast(kind)), part)
     result = judge(run_dir)
     assert result.verdict is Verdict.UNKNOWN
     assert result.reasons[0].startswith(f"evidence/{table}/part-0.parquet: {column} is ")
@@ -41,7 +41,7 @@ def test_lists_and_times_where_numbers_should_be_are_told(
 
 
 @pytest.mark.usefixtures("few")
-def test_clients_without_names_are_told(run_dir: Path) -> None:
+def test_clients_without_names_are_a_reason(run_dir: Path) -> None:
     part = run_dir / "evidence" / "clients" / "part-0.parquet"
     rows = pq.read_table(part).to_pylist()
     rows[-1]["client"] = None
@@ -121,9 +121,7 @@ def test_evidence_that_cannot_be_read_is_unknown(
 
 
 @pytest.mark.parametrize("table", ["states", "passes"])
-def test_small_tables_whose_pages_rotted_below_a_whole_footer_are_told(
-    table: str, run_dir: Path
-) -> None:
+def test_small_tables_with_damaged_pages_are_a_reason(table: str, run_dir: Path) -> None:
     part = next((run_dir / "evidence" / table).iterdir())
     data = bytearray(part.read_bytes())
     footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
@@ -131,13 +129,13 @@ def test_small_tables_whose_pages_rotted_below_a_whole_footer_are_told(
     part.write_bytes(data)
     result = judge(run_dir)
     assert result.verdict is Verdict.UNKNOWN
-    told = f"evidence/{table}/{part.name} is no whole Parquet file"
-    assert any(reason.startswith(told) for reason in result.reasons)
+    expected = f"evidence/{table}/{part.name} is no whole Parquet file"
+    assert any(reason.startswith(expected) for reason in result.reasons)
     assert named(result, "duplicate").status is Status.HOLDS
 
 
 @pytest.mark.parametrize("name", ["scenario.json", "run.json"])
-def test_a_folder_that_is_no_run_is_wrong_usage(
+def test_folder_without_a_run_is_a_usage_error(
     run_dir: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (run_dir / name).write_text('{"run": ')
@@ -150,9 +148,9 @@ def test_a_folder_that_is_no_run_is_wrong_usage(
 def test_more_partitions_than_any_topic_has_are_wrong_usage(
     run_dir: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told = (run_dir / "run.json").read_text()
+    text = (run_dir / "run.json").read_text()
     (run_dir / "run.json").write_text(
-        told.replace('"partitions": 1', '"partitions": 1000000000000')
+        text.replace('"partitions": 1', '"partitions": 1000000000000')
     )
     assert exit_code(["verify", str(run_dir), "--engine", "duckdb"]) == EXIT_WRONG_USAGE
     assert "Expected `int` <= 1000000 - at `$.topics[0].partitions`" in capsys.readouterr().err
@@ -182,7 +180,7 @@ NO_NUMBER = [
 )
 @pytest.mark.parametrize(("table", "column", "number"), NO_NUMBER)
 @pytest.mark.usefixtures("few")
-def test_numbers_that_none_can_be_accuse_nobody(
+def test_impossible_numbers_yield_no_finding(
     table: str, column: str, number: int, statistics: bool, run_dir: Path
 ) -> None:
     part = run_dir / "evidence" / table / "part-0.parquet"
@@ -192,12 +190,12 @@ def test_numbers_that_none_can_be_accuse_nobody(
     pq.write_table(rows.set_column(at, column, numbers), part, write_statistics=statistics)
     result = judge(run_dir)
     assert result.verdict is Verdict.UNKNOWN, result.reasons
-    told = f"{part.relative_to(run_dir)}: {column} with impossible numbers"
-    assert result.reasons[0].startswith(told)
+    expected = f"{part.relative_to(run_dir)}: {column} with impossible numbers"
+    assert result.reasons[0].startswith(expected)
     assert [one.name for one in result.guarantees if one.status is Status.VIOLATED] == []
 
 
-def test_a_run_without_its_scenario_is_told_so(
+def test_run_without_its_scenario_is_an_error(
     run_dir: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (run_dir / "scenario.json").unlink()
@@ -213,7 +211,7 @@ def test_wider_integers_are_no_flaw(run_dir: Path) -> None:
     assert judge(run_dir).verdict is Verdict.PASS
 
 
-def test_what_needs_no_damaged_table_is_judged_all_the_same(tmp_path: Path) -> None:
+def test_guarantees_without_the_damaged_table_are_judged(tmp_path: Path) -> None:
     tables = healthy()
     last = max(tables["states"], key=lambda row: int(row["zxid"]))
     after = {"zxid": last["zxid"] + 1, "version": last["version"] + 1, "leader_epoch": 1}
@@ -227,18 +225,18 @@ def test_what_needs_no_damaged_table_is_judged_all_the_same(tmp_path: Path) -> N
 
 
 @pytest.mark.usefixtures("few")
-def test_a_doubled_part_is_left_out(run_dir: Path) -> None:
+def test_duplicate_part_is_ignored(run_dir: Path) -> None:
     for table in ("reads", "sends", "replicas"):
         folder = run_dir / "evidence" / table
         shutil.copy(folder / "part-0.parquet", folder / "part-1.parquet")
     result = judge(run_dir)
-    told = "evidence/sends/part-1.parquet is the same as part-0.parquet and was left out"
-    assert (result.verdict, told in result.reasons) == (Verdict.UNKNOWN, True)
+    expected = "evidence/sends/part-1.parquet is the same as part-0.parquet and was left out"
+    assert (result.verdict, expected in result.reasons) == (Verdict.UNKNOWN, True)
     assert [one.name for one in result.guarantees if one.status is Status.VIOLATED] == []
 
 
 @pytest.mark.usefixtures("few")
-def test_parts_are_told_one_by_one(tmp_path: Path) -> None:
+def test_damaged_parts_are_reported_one_by_one(tmp_path: Path) -> None:
     tables = healthy()
     tables["manifest"] += [
         {"file": f"evidence/reads/{name}.parquet", "kind": "part", "rows": 1}
@@ -254,7 +252,7 @@ def test_parts_are_told_one_by_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("few")
-def test_doubled_rows_and_clocks_that_went_back_accuse_nobody(tmp_path: Path) -> None:
+def test_duplicate_rows_and_backward_clocks_yield_no_finding(tmp_path: Path) -> None:
     tables = healthy()
     tables["sends"].append(dict(tables["sends"][70]))
     tables["sends"][50]["complete_ns"] = tables["sends"][50]["invoke_ns"] - 1
@@ -262,27 +260,27 @@ def test_doubled_rows_and_clocks_that_went_back_accuse_nobody(tmp_path: Path) ->
     result = judged(tmp_path, tables)
     assert result.verdict is Verdict.UNKNOWN
     assert "1 send doubled in evidence/sends" in result.reasons
-    told = "2 sends ended before beginning: a clock went back (evidence/sends)"
-    assert told in result.reasons
+    expected = "2 sends ended before beginning: a clock went back (evidence/sends)"
+    assert expected in result.reasons
 
 
 @pytest.mark.parametrize("client", ["c0", "final"])
-def test_a_read_that_stands_twice_is_no_second_delivery(client: str, tmp_path: Path) -> None:
+def test_duplicate_row_of_a_read_is_no_second_delivery(client: str, tmp_path: Path) -> None:
     tables = healthy()
     tables["reads"] += [
         dict(row) for row in tables["reads"] if (row["client"], row["offset"]) == (client, 50)
     ]
     tables["manifest"] = [row for row in tables["manifest"] if row["kind"] == "journal"]
     result = judged(tmp_path, tables)
-    told = "at a place in a poll that another row has (evidence/reads)"
-    assert (result.verdict, [one for one in result.reasons if told in one]) == (
+    expected = "at a place in a poll that another row has (evidence/reads)"
+    assert (result.verdict, [one for one in result.reasons if expected in one]) == (
         Verdict.UNKNOWN, result.reasons,
     )  # fmt: skip
 
 
 @pytest.mark.parametrize(("table", "ahead"), [("sends", "complete_ns"), ("polls", "complete_ns")])
 @pytest.mark.usefixtures("few")
-def test_a_clock_that_went_back_in_the_middle_names_the_file_and_the_rest_is_judged(
+def test_backward_clock_names_its_file_and_the_rest_is_judged(
     table: str, ahead: str, tmp_path: Path
 ) -> None:
     tables = healthy()
@@ -293,13 +291,13 @@ def test_a_clock_that_went_back_in_the_middle_names_the_file_and_the_rest_is_jud
         row[ahead] -= 40 * S
     result = judged(tmp_path, tables)
     assert result.verdict is Verdict.UNKNOWN
-    (told,) = [reason for reason in result.reasons if "a clock went back" in reason]
-    assert told.startswith(f"a clock went back 1 times in evidence/{table}/part-0.parquet, by ")
+    (sentence,) = [reason for reason in result.reasons if "a clock went back" in reason]
+    assert sentence.startswith(f"a clock went back 1 times in evidence/{table}/part-0.parquet, by ")
     assert Status.VIOLATED not in {one.status for one in result.guarantees}
     assert named(result, "lost_write").status is Status.HOLDS
 
 
-def test_without_what_only_repeats_a_run_is_judged_the_same(tmp_path: Path) -> None:
+def test_repeated_rows_do_not_change_the_judgement(tmp_path: Path) -> None:
     synthetic.write_run(tmp_path, healthy(), synthetic.scenario(ONE), synthetic.facts(ONE))
     for name, columns in (
         ("sends", ["acks", "idempotent", "tombstone", "topic"]),
@@ -314,7 +312,7 @@ def test_without_what_only_repeats_a_run_is_judged_the_same(tmp_path: Path) -> N
 
 
 @pytest.mark.usefixtures("few")
-def test_answers_before_their_questions_accuse_nobody(tmp_path: Path) -> None:
+def test_answers_before_their_requests_yield_no_finding(tmp_path: Path) -> None:
     tables = healthy()
     tables["offset_answers"][0]["complete_ns"] -= 700 * S
     tables["offset_answers"][0]["offset"] += 5
@@ -324,17 +322,19 @@ def test_answers_before_their_questions_accuse_nobody(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("few")
-def test_a_transaction_that_ended_before_it_began_is_told(tmp_path: Path) -> None:
+def test_transaction_that_ended_before_its_start_is_a_reason(tmp_path: Path) -> None:
     tables = healthy()
     txn = {"run": "r", "client": "p0", "session": 0, "txn": 1, "outcome": "committed"}
     tables["txns"] = [txn | {"begin_ns": END_NS, "end_ns": END_NS - 1}]
-    told = "1 transaction ended before beginning: a clock went back (evidence/txns)"
-    assert told in judged(tmp_path, tables).reasons
+    expected = "1 transaction ended before beginning: a clock went back (evidence/txns)"
+    assert expected in judged(tmp_path, tables).reasons
 
 
 @pytest.mark.parametrize("table", ["commits", "states", "faults"])
 @pytest.mark.usefixtures("few")
-def test_columns_of_a_wrong_type_accuse_nobody_and_stop_nothing(table: str, run_dir: Path) -> None:
+def test_columns_of_a_wrong_type_yield_no_finding_and_stop_nothing(
+    table: str, run_dir: Path
+) -> None:
     part = run_dir / "evidence" / table / "part-0.parquet"
     rows = pq.read_table(part)
     for name in ("zxid", "offset", "begin_ns"):
@@ -352,7 +352,7 @@ def test_columns_of_a_wrong_type_accuse_nobody_and_stop_nothing(table: str, run_
 def test_links_that_lead_nowhere_or_out_are_no_files_of_the_run(
     run_dir: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """A link in place of a part is told; one in place of a folder is not followed."""
+    """A link in place of a part is a reason; a link in place of a folder is not followed."""
     outside = tmp_path_factory.mktemp("outside")
     (outside / "verify").mkdir()
     (outside / "verify" / "kept").touch()
@@ -367,7 +367,7 @@ def test_links_that_lead_nowhere_or_out_are_no_files_of_the_run(
 
 
 @pytest.mark.usefixtures("few")
-def test_texts_that_are_no_unicode_and_columns_that_are_twice_are_told(run_dir: Path) -> None:
+def test_invalid_unicode_and_duplicate_columns_are_reasons(run_dir: Path) -> None:
     part = run_dir / "evidence" / "clients" / "part-0.parquet"
     rows = pq.read_table(part)
     bad = pa.array([b"\xff\xfe"] * len(rows), pa.binary())
@@ -378,18 +378,20 @@ def test_texts_that_are_no_unicode_and_columns_that_are_twice_are_told(run_dir: 
     rows = pq.read_table(reads)
     names = [*rows.column_names, "offset"]
     pq.write_table(pa.table([*rows.columns, rows["offset"]], names=names), reads)
-    told = " ".join(judge(run_dir).reasons)
-    assert "evidence/reads/part-0.parquet is no whole Parquet file (it has offset twice)" in told
-    assert "evidence/clients/part-0.parquet is no whole Parquet file" in told
+    sentences = " ".join(judge(run_dir).reasons)
+    assert (
+        "evidence/reads/part-0.parquet is no whole Parquet file (it has offset twice)" in sentences
+    )
+    assert "evidence/clients/part-0.parquet is no whole Parquet file" in sentences
 
 
 @pytest.mark.usefixtures("few")
-def test_settings_that_are_no_numbers_are_told_with_their_file(tmp_path: Path) -> None:
-    asked, told = synthetic.scenario(ONE), synthetic.facts(ONE)
+def test_settings_that_are_no_numbers_are_reported_with_their_file(tmp_path: Path) -> None:
+    asked, run_facts = synthetic.scenario(ONE), synthetic.facts(ONE)
     asked.cluster.config["replica.lag.time.max.ms"] = "soon"
     asked.workload.options["transaction_timeout_ms"] = "x"
-    told.topics[0].config["min.insync.replicas"] = "zwei"
-    synthetic.write_run(tmp_path, healthy(), asked, told)
+    run_facts.topics[0].config["min.insync.replicas"] = "zwei"
+    synthetic.write_run(tmp_path, healthy(), asked, run_facts)
     result = judge(tmp_path)
     mend = "which is no number; write one and judge again"
     assert result.verdict is Verdict.UNKNOWN

@@ -66,7 +66,7 @@ def test_questions_without_end_are_interrupted_and_the_rest_is_judged(
     assert "engine.py" in (run_dir / "stacks" / "judge.txt").read_text()
 
 
-def test_one_that_no_interrupt_ends_is_left_alone(
+def test_query_that_ignores_interrupts_is_abandoned(
     run_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held = threading.Event()
@@ -85,7 +85,7 @@ def test_one_that_no_interrupt_ends_is_left_alone(
 
 
 @pytest.mark.spark_long
-def test_spark_that_stands_still_is_killed_and_the_next_one_judges(
+def test_stalled_spark_is_killed_and_the_next_one_judges(
     run_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from urteil.harness.verify.engines import spark
@@ -101,7 +101,7 @@ def test_spark_that_stands_still_is_killed_and_the_next_one_judges(
 
 
 @pytest.mark.parametrize("asked", ["soon", "0", "nan", "-5"])
-def test_a_limit_that_is_none_is_refused(asked: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_limit_is_rejected(asked: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(LIMIT, asked)
     with pytest.raises(ValueError, match=f"{LIMIT}={asked} is no number of seconds above 0"):
         watchdog.limit_s(Path())

@@ -35,13 +35,13 @@ def _judged(run_dir: Path, tables: Tables) -> dict[str, GuaranteeResult]:
 
 
 @pytest.mark.parametrize("alone", [False, True], ids=["both", "committed"])
-def test_what_was_aborted_is_missed_by_nobody(alone: bool, tmp_path: Path) -> None:
+def test_aborted_record_is_not_missing(alone: bool, tmp_path: Path) -> None:
     result = _judged(tmp_path, _without_logs(committed_alone=alone))
     assert [one.findings for one in result.values()] == [[], [], []]
 
 
 @pytest.mark.parametrize("alone", [False, True], ids=["both", "committed"])
-def test_what_was_committed_is_missed(alone: bool, tmp_path: Path) -> None:
+def test_missing_committed_record_is_found(alone: bool, tmp_path: Path) -> None:
     tables = _without_logs(committed_alone=alone)
     tables["reads"] = [
         row
@@ -62,7 +62,7 @@ FOUND = {
 
 
 @pytest.mark.parametrize("name", FOUND)
-def test_what_anybody_read_was_there(name: str, tmp_path: Path) -> None:
+def test_record_read_by_any_client_existed(name: str, tmp_path: Path) -> None:
     copy = copy_of(healthy())
     next(one for one in DAMAGES if one.name == name)(copy)
     facts = synthetic.facts(ONE, withheld=list(WITHHELD))

@@ -1,5 +1,5 @@
-"""What only a client that bends the rules shows: positions that are not to be told or taken, epochs
-that are given twice."""
+"""Clients that break the protocol: positions that must not be returned or accepted, and epochs
+that are assigned twice."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def _amid(outcome: str, asked_s: float) -> groups.Tables:
         ("aborted", 3, []),  # by whomever
     ],
 )
-def test_a_position_that_a_transaction_is_about_to_change(
+def test_position_pending_in_a_transaction_is_unstable(
     outcome: str, asked_s: float, found: list[str], tmp_path: Path
 ) -> None:
     result = groups.judged(tmp_path, _amid(outcome, asked_s))["commit_register"]
-    told = [one for one in result.findings if one.sub_kind == "unstable"]
-    assert [one.sub_kind for one in told] == found
-    for one in told:
+    values = [one for one in result.findings if one.sub_kind == "unstable"]
+    assert [one.sub_kind for one in values] == found
+    for one in values:
         assert "requested stable offsets and 700 was part of" in one.sentence
 
 
@@ -93,7 +93,7 @@ def _given(*epochs: tuple[float, int], **more: Any) -> groups.Tables:
         ([(0, 2), (0.5, 1)], []),  # at the same time
     ],
 )
-def test_an_epoch_is_given_once(
+def test_epoch_is_assigned_once(
     epochs: list[tuple[float, int]], found: list[str], tmp_path: Path
 ) -> None:
     result = transactions.judged(tmp_path, _given(*epochs), "zombie_write")["zombie_write"]
@@ -103,7 +103,7 @@ def test_an_epoch_is_given_once(
     assert result.status is (Status.VIOLATED if found else result.status)
 
 
-def test_who_does_not_tell_its_epochs_is_not_judged_by_them(tmp_path: Path) -> None:
+def test_log_without_epochs_is_not_judged_by_them(tmp_path: Path) -> None:
     tables = _given((0, 1), (2, 1), producer_id=None)
     result = transactions.judged(tmp_path, tables, "zombie_write")["zombie_write"]
     assert not [one for one in result.findings if one.sub_kind == "same epoch"]

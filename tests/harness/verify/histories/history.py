@@ -59,7 +59,7 @@ class History:
         for log in self.logs:
             log.leader = self.random.choice(BROKERS)
             log.epochs[0] = 0
-            log.tell(BEGIN_NS - 5 * S)
+            log.advance(BEGIN_NS - 5 * S)
         self.producers = [self._producer(n) for n in range(3)]
         self.readers = [
             Reader(
@@ -122,12 +122,12 @@ class History:
         for log in self.logs:
             if log.alone and self.now_ns >= log.alone_until_ns:
                 log.isr = BROKERS
-                log.tell(self.now_ns)
+                log.advance(self.now_ns)
             if down and 1 in log.isr:
                 self._elect(log, log.leader if log.leader != 1 else self.random.choice((2, 3)))
             elif not (down or log.alone) and 1 not in log.isr:
                 log.isr = (*log.isr, 1)
-                log.tell(self.now_ns)
+                log.advance(self.now_ns)
 
     def _elect(self, log: Log, leader: int) -> None:
         if log.alone:
@@ -135,7 +135,7 @@ class History:
         if 1 in log.isr and CRASH_NS <= self.now_ns < HEALED_NS:
             if leader == log.leader:
                 log.isr = (2, 3)
-                log.tell(self.now_ns)
+                log.advance(self.now_ns)
                 return
             log.elect(self.now_ns, leader, (2, 3))
         else:

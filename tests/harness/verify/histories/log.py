@@ -1,6 +1,6 @@
 """A partition that keeps its promises: an append-only log with a committed end and clean elections.
 
-Time is told to it. What it is asked to do it does as Kafka does: acks=all waits for the high
+Its caller sets the time. It behaves as Apache Kafka does: acks=all waits for the high
 watermark, a new leader is in sync and may lack what was not committed, retried batches of
 idempotent producers are known again.
 """
@@ -71,7 +71,7 @@ class Log:
     def place(self) -> Row:
         return {"topic_id": self.topic_id, "topic": self.topic, "partition": self.partition}
 
-    def tell(self, at_ns: int) -> None:
+    def advance(self, at_ns: int) -> None:
         """Write the state, as ZooKeeper has it."""
         self.version += 1
         path = f"/brokers/topics/{self.topic}/partitions/{self.partition}/state"
@@ -110,7 +110,7 @@ class Log:
     def shrink(self, at_ns: int, until_ns: int) -> None:
         """The followers fall behind until then."""
         self.isr, self.alone_until_ns = (self.leader,), until_ns
-        self.tell(at_ns)
+        self.advance(at_ns)
 
     def elect(self, at_ns: int, leader: int, isr: tuple[int, ...]) -> list[Entry]:
         """A member of the ISR leads from now on; answers what it never had.
@@ -127,7 +127,7 @@ class Log:
         self.leader, self.isr, self.epoch = leader, isr, self.epoch + 1
         self.epochs = {epoch: start for epoch, start in self.epochs.items() if start < kept}
         self.epochs[self.epoch] = kept
-        self.tell(at_ns)
+        self.advance(at_ns)
         return lost
 
     def shown(self, low: int, high: int, *, committed: bool = False) -> list[Entry]:

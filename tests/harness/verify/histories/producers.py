@@ -1,4 +1,4 @@
-"""Producers of a generated history: what they send, what comes of it, and what they are told."""
+"""Producers of a generated history: their sends, the outcomes and the answers."""
 
 from __future__ import annotations
 

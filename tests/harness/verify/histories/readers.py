@@ -49,10 +49,10 @@ class Reader:
             self.reads.append(read(entry, log, at_ns, **who, **where))
         if given:
             after = given[-1].offset + 1
-            self._tell(at_ns, self.position, after, None)
+            self._record(at_ns, self.position, after, None)
             self.position = after
 
-    def _tell(self, at_ns: int, before: int, after: int, event: str | None) -> None:
+    def _record(self, at_ns: int, before: int, after: int, event: str | None) -> None:
         self.polls.append(
             self.log.place
             | {"client": self.name, "session": self.session, "poll": self.polled}
@@ -63,7 +63,7 @@ class Reader:
     def jump(self, at_ns: int, position: int, event: str) -> None:
         """Another position, in the same pass (`seek`) or in a new one."""
         self.polled += 1
-        self._tell(at_ns, self.position, position, event)
+        self._record(at_ns, self.position, position, event)
         if event == "reset":
             self.close(at_ns)
             self.number += 1
@@ -109,8 +109,8 @@ class Group:
     commit_reads: list[Row] = field(default_factory=list)
 
     def _who(self, member: str, generation: int) -> Row:
-        told = {"client": member, "session": 0, "group": self.name, "generation": generation}
-        return told | {"member_id": f"{member}-id"}
+        fields = {"client": member, "session": 0, "group": self.name, "generation": generation}
+        return fields | {"member_id": f"{member}-id"}
 
     def rebalance(self, at_ns: int) -> None:
         """Partitions go to others; each asks where the group stands."""
@@ -142,7 +142,7 @@ class Group:
         member, position = self.owner[log.partition], self.position[log.partition]
         if position < log.start:
             position = log.start
-            self._tell(log, member, at_ns, "reset")
+            self._record(log, member, at_ns, "reset")
         given = log.shown(position, log.high)[:7]
         poll = self.polled[member] = self.polled.get(member, 0) + 1
         for n, entry in enumerate(given):
@@ -151,7 +151,7 @@ class Group:
             self.reads.append(read(entry, log, at_ns, **who))
         self.position[log.partition] = given[-1].offset + 1 if given else position
 
-    def _tell(self, log: Log, member: str, at_ns: int, event: str) -> None:
+    def _record(self, log: Log, member: str, at_ns: int, event: str) -> None:
         poll = self.polled[member] = self.polled.get(member, 0) + 1
         self.polls.append(
             log.place

@@ -78,10 +78,10 @@ def judged(
     *,
     engine: str = "duckdb",
     session: Any = None,
-    told: RunFacts | None = None,
+    run_facts: RunFacts | None = None,
 ) -> Result:
     """The verdict over a run of these histories."""
-    synthetic.write_run(run_dir, rows, scenario(histories), told or facts(histories))
+    synthetic.write_run(run_dir, rows, scenario(histories), run_facts or facts(histories))
     return judge_run(run_dir, engine=engine, master=None, session=session, canary=False)
 
 

@@ -71,7 +71,7 @@ def scenario(histories: Sequence[History]) -> Scenario:
 
 def facts(histories: Sequence[History], **changes: Any) -> RunFacts:
     """What happened in it."""
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "run": "r",
         "seed": 7,
         "scenario": "generated",
@@ -97,7 +97,7 @@ def facts(histories: Sequence[History], **changes: Any) -> RunFacts:
         ],
         "brokers": list(BROKERS),
     }
-    return RunFacts(**(told | changes))
+    return RunFacts(**(fields | changes))
 
 
 def tables(histories: Sequence[History]) -> Tables:
@@ -146,10 +146,10 @@ def _of(one: History) -> Tables:
 
 
 def _client(
-    found: Tables, name: str, session: int, kind: str, *, whole: bool = True, **told: Any
+    found: Tables, name: str, session: int, kind: str, *, whole: bool = True, **reported: Any
 ) -> None:
     library = {"library": "kafka-python", "version": "3.0", "boot_id": "boot", "pid": 4000}
-    found["clients"].append({"client": name, "session": session, "kind": kind} | library | told)
+    found["clients"].append({"client": name, "session": session, "kind": kind} | library | reported)
     journal = f"journal/{name}.jsonl"
     found["manifest"].append({"file": journal, "kind": "journal", "ended_properly": whole})
     if not whole:
@@ -169,7 +169,7 @@ def _disks(found: Tables, one: History, log: Log) -> None:
             log.leader, log.epoch = leader, log.epoch + 1
             log.epochs = {e: at for e, at in log.epochs.items() if at < log.end}
             log.epochs[log.epoch] = log.end
-            log.tell(at_ns)
+            log.advance(at_ns)
         for committed in (False, True) if one.kind in TRANSACTIONAL else (False,):
             low = starts[leader]
             _pass(found, one, log, held[leader], at_ns + S, number, (leader, low), committed)
@@ -245,11 +245,11 @@ def _pass(
 
 def _views(found: Tables, log: Log, broker: int, at_ns: int) -> None:
     labels = json.dumps({"topic": log.topic, "partition": log.partition})
-    told = {"metadata_leader": log.leader, "metadata_leader_epoch": log.epoch}
+    fields = {"metadata_leader": log.leader, "metadata_leader_epoch": log.epoch}
     found["samples"] += [
         {"at_ns": at_ns, "source": f"b{broker}", "labels": labels}
         | {"metric": metric, "value": float(value)}
-        for metric, value in told.items()
+        for metric, value in fields.items()
     ]
 
 

@@ -44,8 +44,8 @@ def polled(at_ns: int, **position: Any) -> dict[str, Any]:
 
 def fault(name: str, target: str, begin_ns: int, end_ns: int) -> dict[str, Any]:
     times = {"begin_ns": begin_ns, "end_ns": end_ns, "healed_ns": end_ns}
-    told = {"fault": name, "targets": json.dumps([target]), "proof": "made up", "acted": True}
-    return {"run": "r"} | times | told
+    fields = {"fault": name, "targets": json.dumps([target]), "proof": "made up", "acted": True}
+    return {"run": "r"} | times | fields
 
 
 def judged(
@@ -55,14 +55,14 @@ def judged(
         Phase(name="during", begin_ns=0, end_ns=END_NS),
         Phase(name="final", begin_ns=OVER_NS, end_ns=OVER_NS + S),
     ]
-    told: RunFacts = synthetic.facts(ONE, phases=phases)
+    run_facts: RunFacts = synthetic.facts(ONE, phases=phases)
     asked = synthetic.scenario(ONE)
     load = msgspec.structs.replace(asked.workload, options=options)
     asked = msgspec.structs.replace(asked, workload=load)
-    return judge(run_dir, tables, asked, told, (name,))[name]
+    return judge(run_dir, tables, asked, run_facts, (name,))[name]
 
 
-def test_a_group_that_is_given_nothing(tmp_path: Path) -> None:
+def test_group_without_delivery_is_a_violation(tmp_path: Path) -> None:
     result = judged(tmp_path, waiting())
     assert result.status is Status.VIOLATED
     (finding,) = result.findings
@@ -71,7 +71,7 @@ def test_a_group_that_is_given_nothing(tmp_path: Path) -> None:
     assert finding.records[0]["waiting"] == ONE.records
 
 
-def test_a_reader_that_is_given_nothing(tmp_path: Path) -> None:
+def test_reader_without_delivery_is_a_violation(tmp_path: Path) -> None:
     tables = waiting(kind="consumer", group=None)
     swept = {"pass": 9, "from_offset": 0, "to_offset": 0, "isolation": "read_uncommitted"}
     swept |= {"final": False, "complete": True, "begin_ns": END_NS, "end_ns": OVER_NS}
@@ -98,8 +98,8 @@ def test_final_readers_that_began_nowhere_left_no_passes(
 
 
 @pytest.mark.parametrize("begun", [True, False])
-def test_a_final_reader_that_is_given_nothing(begun: bool, tmp_path: Path) -> None:
-    """Also one that is not told where a log begins or ends, and so begins nowhere."""
+def test_final_reader_without_records_is_a_violation(begun: bool, tmp_path: Path) -> None:
+    """Also a reader without a reported log start or end."""
     tables = waiting(kind="final", group=None, begin_ns=LED_NS + S)
     swept = {"pass": 9, "from_offset": 0, "to_offset": 0, "isolation": "read_uncommitted"}
     swept |= {"final": True, "complete": False, "begin_ns": LED_NS + S, "end_ns": OVER_NS}
@@ -121,7 +121,7 @@ def test_a_final_reader_that_is_given_nothing(begun: bool, tmp_path: Path) -> No
     ],
     ids=lambda one: str(one["fault"]),
 )
-def test_a_group_that_is_disturbed_may_wait(tmp_path: Path, one: dict[str, Any]) -> None:
+def test_disturbed_group_may_wait(tmp_path: Path, one: dict[str, Any]) -> None:
     tables = waiting()
     tables["faults"].append(one)
     if one["fault"] == "crash":
@@ -129,7 +129,7 @@ def test_a_group_that_is_disturbed_may_wait(tmp_path: Path, one: dict[str, Any])
     assert judged(tmp_path, tables).status is not Status.VIOLATED
 
 
-def test_a_dead_member_is_waited_for_no_longer_than_its_session(tmp_path: Path) -> None:
+def test_dead_member_is_expected_within_its_session_timeout(tmp_path: Path) -> None:
     tables = waiting()
     tables["faults"].append(fault("kill_client", "g8", LED_NS + S, LED_NS + 40 * S))
     assert judged(tmp_path / "short", tables, session_timeout_ms="3000").violations == 2
@@ -137,14 +137,14 @@ def test_a_dead_member_is_waited_for_no_longer_than_its_session(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("polls", [[], range(2, 60)], ids=["never", "no more"])
-def test_a_member_that_does_not_poll_is_given_nothing(tmp_path: Path, polls: Any) -> None:
+def test_member_that_does_not_poll_requires_no_delivery(tmp_path: Path, polls: Any) -> None:
     tables = waiting()
     tables["polls"] = [row for row in tables["polls"] if row["client"] != "g9"]
     tables["polls"] += [polled(END_NS + n * S) for n in polls]
     assert judged(tmp_path, tables).status is not Status.VIOLATED
 
 
-def test_what_a_group_has_passed_it_need_not_be_given(tmp_path: Path) -> None:
+def test_records_below_a_groups_position_need_no_delivery(tmp_path: Path) -> None:
     """By a commit of which nobody knows, too: a member that commits first may die then."""
     end = {"position_before": 0, "position_after": ONE.records}
     tables = waiting()
@@ -163,7 +163,7 @@ def test_records_that_were_not_promised_may_be_out_of_sight(tmp_path: Path) -> N
     assert judged(tmp_path, tables).status is not Status.VIOLATED
 
 
-def test_a_group_of_other_topics_is_given_nothing_of_this_one(tmp_path: Path) -> None:
+def test_group_of_other_topics_requires_no_delivery(tmp_path: Path) -> None:
     tables = waiting()
     given = {"group": "late", "generation": 1, "event": "assigned", "at_ns": END_NS + S}
     tables["assignments"].append(WHO | PLACE | given | {"topic_id": "another", "topic": "another"})
@@ -184,8 +184,8 @@ def put_out(times: int) -> Tables:
     for number in range(times):
         at_ns = LED_NS + (13 + 7 * number) * S
         for event, before_ns in (("assigned", S), ("lost", 0)):
-            told = {"group": "late", "generation": 1, "event": event, "at_ns": at_ns - before_ns}
-            tables["assignments"].append(WHO | PLACE | told)
+            fields = {"group": "late", "generation": 1, "event": event, "at_ns": at_ns - before_ns}
+            tables["assignments"].append(WHO | PLACE | fields)
     return tables
 
 
@@ -193,7 +193,7 @@ def findings(result: GuaranteeResult) -> list[str]:
     return [one.sentence for one in result.findings if one.sub_kind == "member put out"]
 
 
-def test_a_member_that_is_put_out_though_it_polls(tmp_path: Path) -> None:
+def test_eviction_of_a_polling_member_is_a_violation(tmp_path: Path) -> None:
     (sentence,) = findings(judged(tmp_path / "thrice", put_out(3), "member_expelled"))
     assert sentence.startswith("g9 was removed from its group 3 times in 14.0 s")
     assert not findings(judged(tmp_path / "twice", put_out(2), "member_expelled"))
@@ -207,13 +207,13 @@ def test_a_member_that_is_put_out_though_it_polls(tmp_path: Path) -> None:
     ],
     ids=lambda one: str(one["fault"]),
 )
-def test_a_member_may_be_put_out_by_a_fault(one: dict[str, Any], tmp_path: Path) -> None:
+def test_fault_may_evict_a_member(one: dict[str, Any], tmp_path: Path) -> None:
     tables = put_out(3)
     tables["faults"].append(one)
     assert not findings(judged(tmp_path, tables, "member_expelled"))
 
 
-def test_a_member_that_polled_too_late_was_put_out_rightly(tmp_path: Path) -> None:
+def test_late_polling_member_may_be_evicted(tmp_path: Path) -> None:
     tables = put_out(3)
     held_up = range(LED_NS + 14 * S, LED_NS + 17 * S)
     tables["polls"] = [
@@ -225,14 +225,14 @@ def test_a_member_that_polled_too_late_was_put_out_rightly(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("outcomes", "found"),
     [("info info fail", 1), ("info ok fail", 0), ("fail fail", 0)],
-    ids=["none", "one", "too few to tell"],
+    ids=["none", "one", "too few to judge"],
 )
-def test_a_group_that_can_commit_nothing(outcomes: str, found: int, tmp_path: Path) -> None:
+def test_group_unable_to_commit_is_a_violation(outcomes: str, found: int, tmp_path: Path) -> None:
     tables = waiting()
     for n, outcome in enumerate(outcomes.split()):
-        told = {"group": "late", "outcome": outcome, "offset": 0}
+        fields = {"group": "late", "outcome": outcome, "offset": 0}
         at_ns = LED_NS + (50 + n) * S
-        tables["commits"].append(WHO | PLACE | told | {"invoke_ns": at_ns, "complete_ns": at_ns})
+        tables["commits"].append(WHO | PLACE | fields | {"invoke_ns": at_ns, "complete_ns": at_ns})
     result = judged(tmp_path, tables, "commits_stand_still")
     sentences = [one.sentence for one in result.findings if one.sub_kind == "commits stand still"]
     assert len(sentences) == found
@@ -242,9 +242,11 @@ def test_a_group_that_can_commit_nothing(outcomes: str, found: int, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("told", "last_s", "found"), [([7], 40, 1), ([7], 18, 0), ([7, 8], 40, 0), ([6], 40, 0)]
+    ("reported", "last_s", "found"), [([7], 40, 1), ([7], 18, 0), ([7, 8], 40, 0), ([6], 40, 0)]
 )
-def test_a_begin_where_nothing_is(told: list[int], last_s: int, found: int, tmp_path: Path) -> None:
+def test_log_start_that_the_same_broker_rejects_is_a_violation(
+    reported: list[int], last_s: int, found: int, tmp_path: Path
+) -> None:
     """A final reader asks for the begin, is refused there, and asks again."""
     tables = waiting(kind="final", group=None, begin_ns=LED_NS + S)
     model = tables["passes"][0]
@@ -256,7 +258,7 @@ def test_a_begin_where_nothing_is(told: list[int], last_s: int, found: int, tmp_
         refused = {"outcome": "fail", "error": "OffsetOutOfRangeError"}
         tables["polls"].append(polled(at_ns) | refused)
         asked = {"query": "earliest", "invoke_ns": at_ns + 1, "complete_ns": at_ns + 2}
-        tables["offset_answers"].append(model | asked | {"offset": told[n % len(told)]})
+        tables["offset_answers"].append(model | asked | {"offset": reported[n % len(reported)]})
     result = judged(tmp_path, tables, "wrong_log_start")
     sentences = [one.sentence for one in result.findings if one.sub_kind == "turned away"]
     assert len(sentences) == found

@@ -43,9 +43,9 @@ def _found(run_dir: Path, tables: Tables, **config: str) -> list[tuple[str, Any]
     return [(one.sub_kind, one.offset) for one in found]
 
 
-@pytest.mark.parametrize("told", [True, False])
+@pytest.mark.parametrize("reported", [True, False])
 def test_a_replica_that_fetched_a_cleaned_log_has_fewer_segments(
-    told: bool, tmp_path: Path
+    reported: bool, tmp_path: Path
 ) -> None:
     """It leads in the end, and its active segment begins before what others had cleaned."""
     bases: list[int | None] = [ACTIVE] * 3
@@ -53,7 +53,7 @@ def test_a_replica_that_fetched_a_cleaned_log_has_fewer_segments(
     led = _leader(tables)
     for log in tables["logs"]:
         if log["broker"] == led:
-            log["active_base"] = 0 if told else None
+            log["active_base"] = 0 if reported else None
     for row in tables["replicas"]:
         row["segment_base"] = ACTIVE if row["broker"] != led and row["offset"] >= ACTIVE else 0
     _clean(tables, OFFSET, 1, 2, 3)
@@ -65,7 +65,9 @@ def test_a_replica_that_fetched_a_cleaned_log_has_fewer_segments(
 @pytest.mark.parametrize(
     ("config", "sub_kind"), [(COMPACT, "active segment"), (LAGGING, "inside the lag")]
 )
-def test_a_follower_cleans_too_early(config: dict[str, str], sub_kind: str, tmp_path: Path) -> None:
+def test_follower_that_cleans_too_early_is_a_violation(
+    config: dict[str, str], sub_kind: str, tmp_path: Path
+) -> None:
     tables = _tables(ACTIVE, ACTIVE, ACTIVE)
     offset = ACTIVE if config is COMPACT else OFFSET
     _clean(tables, offset, _leader(tables) % 3 + 1)
@@ -75,7 +77,7 @@ def test_a_follower_cleans_too_early(config: dict[str, str], sub_kind: str, tmp_
     assert "is gone from the log of a replica" in finding.sentence
 
 
-def test_what_a_follower_cleaned_in_time_is_gone(tmp_path: Path) -> None:
+def test_records_cleaned_in_time_may_be_missing(tmp_path: Path) -> None:
     tables = _tables(ACTIVE, ACTIVE, ACTIVE)
     _clean(tables, OFFSET, _leader(tables) % 3 + 1)
     assert _found(tmp_path, tables, **COMPACT) == []

@@ -41,7 +41,7 @@ def _tables(active_base: int) -> Tables:
     ],
     ids=["old", "stays for a day", "cleaned some day", "active"],
 )
-def test_a_tombstone_has_to_go(
+def test_tombstone_above_its_retention_is_found(
     config: dict[str, str], active_base: int, kept: list[int], tmp_path: Path
 ) -> None:
     facts = synthetic.facts(ONE, topics=topic(**config))
@@ -52,9 +52,7 @@ def test_a_tombstone_has_to_go(
 @pytest.mark.parametrize(
     ("policy", "found"), [("compact", {"compacted"}), ("compact,delete", set())]
 )
-def test_a_compacted_log_begins_where_it_began(
-    policy: str, found: set[str], tmp_path: Path
-) -> None:
+def test_compacted_log_keeps_its_start(policy: str, found: set[str], tmp_path: Path) -> None:
     tables = _tables(ONE.records)
     for log in tables["logs"]:
         log["log_start"] = 60

@@ -93,14 +93,14 @@ def test_the_late_copy_is_the_keys_last(cleaned: tuple[int, ...], tmp_path: Path
     assert _found(tmp_path, tables) == {}
 
 
-def test_the_late_copy_is_lost(tmp_path: Path) -> None:
+def test_lost_late_copy_is_found(tmp_path: Path) -> None:
     """Nor is anything else left of the key."""
     tables = _made(idempotent=False)
     _clean(tables, OLDER, NEWER)
     assert _found(tmp_path, tables) == {"latest_value_lost": [("absent", NEWER)]}
 
 
-def test_what_was_sent_once_after_it_is_the_keys_last(tmp_path: Path) -> None:
+def test_single_later_send_is_the_last_of_its_key(tmp_path: Path) -> None:
     """An idempotent producer's copy is no late attempt, but a wrong one."""
     tables = _made(idempotent=True)
     _copied(tables)
@@ -109,7 +109,7 @@ def test_what_was_sent_once_after_it_is_the_keys_last(tmp_path: Path) -> None:
     assert found["latest_value_lost"] == [("older shown", NEWER)]
 
 
-def test_a_tombstone_that_may_have_come_late_is_judged_by_nobody(tmp_path: Path) -> None:
+def test_possibly_late_tombstone_yields_no_finding(tmp_path: Path) -> None:
     tables = _made(idempotent=False, tombstone=True)
     _clean(tables, OLDER, NEWER)
     assert _found(tmp_path, tables) == {}
@@ -127,7 +127,7 @@ def test_the_first_of_two_tombstones_may_be_cleaned_on_some_replicas(tmp_path: P
 
 
 @pytest.mark.parametrize("gone", ["cleaned", "deleted", "there"])
-def test_the_late_copy_is_no_first_one(gone: str, tmp_path: Path) -> None:
+def test_late_copy_is_not_the_first_one(gone: str, tmp_path: Path) -> None:
     """Also of a producer that waits for each answer."""
     tables = _made(idempotent=False)
     _copied(tables)
@@ -156,10 +156,10 @@ def test_the_late_copy_is_no_first_one(gone: str, tmp_path: Path) -> None:
         (True, 2, Status.VIOLATED),
     ],
 )
-def test_the_copy_that_was_acknowledged_may_be_gone(
+def test_acknowledged_copy_may_be_gone_after_several_attempts(
     gone: str, idempotent: bool, attempts: int | None, status: Status, tmp_path: Path
 ) -> None:
-    """Of what was sent once, or told apart, there is no other copy."""
+    """A record sent once, or with an idempotent producer, has no other copy."""
     tables = _made(idempotent=idempotent)
     _copied(tables)
     _clean(tables, OLDER)

@@ -30,7 +30,7 @@ def not_cleaned(run_dir: Path, tables: Tables) -> set[int | None]:
 
 
 @pytest.mark.parametrize(("outcome", "stayed"), [("committed", COUNT), ("unknown", 0)])
-def test_what_transactions_of_unknown_fate_overwrite_may_stay(
+def test_records_overwritten_by_unknown_transactions_may_remain(
     outcome: str, stayed: int, tmp_path: Path
 ) -> None:
     tables = healthy()

@@ -51,7 +51,7 @@ def _lost(run_dir: Path, brokers: dict[str, str], **config: str) -> tuple[int, i
     ],
     ids=["topic", "brokers", "never", "seldom", "by nobody"],
 )
-def test_what_was_flushed_stays(
+def test_flushed_record_must_survive(
     brokers: dict[str, str], config: dict[str, str], found: tuple[int, int], tmp_path: Path
 ) -> None:
     assert _lost(tmp_path, brokers, **config) == found
@@ -78,9 +78,9 @@ def _cut(at_ns: int, *brokers: int) -> list[Harm]:
         ([_span(0, 100, 1, 2)], [*_cut(50, 1, 2), *_cut(80, 1, 2)], 20, None),
         ([_span(0, 40, 1), _span(40, 100, 1, 2)], _cut(50, 1, 2), 20, None),
     ],
-    ids=["once", "not told", "one lives", "twice", "one came in"],
+    ids=["once", "not reported", "one lives", "twice", "one came in"],
 )
-def test_from_when_on_it_may_be_lost(
+def test_loss_is_permitted_from_its_moment_on(
     spans: list[Span], hurt: list[Harm], within_ns: int | None, sure_ns: int | None
 ) -> None:
     assert flushed_ns(spans, hurt, within_ns) == sure_ns

@@ -32,7 +32,7 @@ def _with_room() -> Tables:
     return tables
 
 
-def _lead(tables: Tables, *, told: bool) -> None:
+def _lead(tables: Tables, *, stored: bool) -> None:
     """Broker 3 led in epoch 1, alone in sync, and broker 2 took over from outside."""
     first, *later = tables["states"]
     first["isr"] = "[1, 3]"
@@ -40,7 +40,7 @@ def _lead(tables: Tables, *, told: bool) -> None:
         row["zxid"] += 1
         row["version"] += 1
     led = {"zxid": first["zxid"] + 1, "at_ns": BEGAN_NS, "version": 1, "leader": 3, "isr": "[3]"}
-    led |= {"leader_epoch": 1} if told else {"leader": 1, "isr": "[1]"}
+    led |= {"leader_epoch": 1} if stored else {"leader": 1, "isr": "[1]"}
     tables["states"].insert(1, first | led)
 
 
@@ -60,23 +60,21 @@ def _judged(name: str, run_dir: Path, tables: Tables) -> GuaranteeResult:
     )
 
 
-@pytest.mark.parametrize("told", [True, False], ids=["lost", "never was"])
-def test_what_an_epoch_wrote_that_nobody_knows_any_more_may_be_lost(
-    told: bool, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("stored", [True, False], ids=["lost", "never was"])
+def test_records_of_a_forgotten_epoch_may_be_lost(stored: bool, tmp_path: Path) -> None:
     """Its leader's log was shorter than its successor's: it lies below where that one began."""
     tables = _with_room()
-    _lead(tables, told=told)
+    _lead(tables, stored=stored)
     _write(tables)
     for name in ("lost_write", "loss_not_a_suffix", "inconsistent_offset", "stale_append"):
         found = _judged(name, tmp_path / name, tables)
-        assert bool(found.violations) is not told, name
-        assert not told or found.permitted == (0 if name == "loss_not_a_suffix" else 3), name
+        assert bool(found.violations) is not stored, name
+        assert not stored or found.permitted == (0 if name == "loss_not_a_suffix" else 3), name
 
 
 def test_a_lost_epoch_permits_nothing_below_its_own_first_record(tmp_path: Path) -> None:
     tables = _with_room()
-    _lead(tables, told=True)
+    _lead(tables, stored=True)
     _write(tables)
     for name in ("reads", "replicas"):
         tables[name] = [row for row in tables[name] if row["offset"] != LOST - 5]
@@ -85,8 +83,8 @@ def test_a_lost_epoch_permits_nothing_below_its_own_first_record(tmp_path: Path)
 
 
 @pytest.mark.parametrize("start", [0, HALF + 100], ids=["whole", "cut"])
-def test_where_an_epoch_began_that_retention_took_is_not_known(start: int, tmp_path: Path) -> None:
-    """The log tells of the epoch in which it begins now, and of none before."""
+def test_start_of_an_epoch_deleted_by_retention_is_unknown(start: int, tmp_path: Path) -> None:
+    """The log has the epoch of its present start, and none before."""
     tables = healthy()
     tables["states"][0]["isr"] = "[1]"  # broker 2 took over from outside, from HALF on
     tables["replicas"] = [row for row in tables["replicas"] if row["offset"] >= start]

@@ -16,12 +16,12 @@ READER, AT = "c0", 3
 
 
 def _sent_away(error: str = "OffsetOutOfRangeError") -> Tables:
-    """The reader's third poll failed, and the next one begins where the log was told to end."""
+    """The reader's third poll failed, and the next one begins at the reported log end."""
     tables = healthy()
     poll = next(row for row in tables["polls"] if row["client"] == READER and row["poll"] == AT)
     absent = ("topic_id", "topic", "partition", "event", "position_before", "position_after")
-    told = {"outcome": "fail", "error": error, "complete_ns": END_NS}
-    tables["polls"].append(poll | dict.fromkeys(absent) | told)
+    fields = {"outcome": "fail", "error": error, "complete_ns": END_NS}
+    tables["polls"].append(poll | dict.fromkeys(absent) | fields)
     tables["polls"].remove(poll)
     for row in tables["polls"]:
         if row["client"] == READER and row["poll"] == AT + 1:
@@ -44,7 +44,7 @@ def _judged(run_dir: Path, tables: Tables, **config: str) -> GuaranteeResult:
 
 
 @pytest.mark.parametrize("error", ["OffsetOutOfRangeError", "LogTruncationError"])
-def test_a_position_that_is_said_to_be_none(error: str, tmp_path: Path) -> None:
+def test_committed_position_rejected_as_out_of_range_is_found(error: str, tmp_path: Path) -> None:
     tables = _sent_away(error)
     (finding,) = _judged(tmp_path, tables).findings
     assert (finding.sub_kind, finding.offset) == ("out of range", _last(tables))
@@ -53,7 +53,7 @@ def test_a_position_that_is_said_to_be_none(error: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("excuse", ["another error", "deleted", "cut", "assigned"])
-def test_who_lost_its_position_for_a_reason(excuse: str, tmp_path: Path) -> None:
+def test_out_of_range_position_with_a_cause_yields_no_finding(excuse: str, tmp_path: Path) -> None:
     tables = _sent_away()
     last = _last(tables)
     if excuse == "another error":
@@ -74,5 +74,5 @@ def _taken(tables: Tables) -> dict[str, Any]:
     read = max(mine, key=lambda row: int(row["offset"]))
     names = ("run", "client", "session", "topic_id", "topic", "partition")
     who = {name: read[name] for name in names}
-    told = {"group": "g", "generation": 1, "member_id": "m", "event": "assigned"}
-    return who | told | {"at_ns": read["read_ns"] + 1}
+    fields = {"group": "g", "generation": 1, "member_id": "m", "event": "assigned"}
+    return who | fields | {"at_ns": read["read_ns"] + 1}

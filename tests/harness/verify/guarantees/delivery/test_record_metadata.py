@@ -56,8 +56,8 @@ def test_a_record_with_another_time_is_not_what_was_sent(where: str, tmp_path: P
     assert named(judged(tmp_path / "stamped", tables, facts=_stamped()), "corrupt").violations == 0
 
 
-def test_a_time_that_nobody_knows_accuses_nobody(tmp_path: Path) -> None:
-    """Some clients are told no time, and what Kafka's tools send has one that they do not tell."""
+def test_unknown_time_yields_no_finding(tmp_path: Path) -> None:
+    """Some clients get no timestamp, and Apache Kafka's tools send one that they do not report."""
     for name, verdict in _WITHOUT_TIMES.items():
         tables = healthy()
         for row in tables[name]:
@@ -73,7 +73,7 @@ def test_a_time_that_nobody_knows_accuses_nobody(tmp_path: Path) -> None:
     assert _accused(judged(tmp_path / "tool", tables)) == set()
 
 
-def test_a_duplicates_acknowledgement_tells_the_time_of_its_batch(tmp_path: Path) -> None:
+def test_acknowledgement_of_a_duplicate_has_its_batchs_time(tmp_path: Path) -> None:
     """Then a read is compared with the log."""
     tables = healthy()
     for row in tables["sends"][90:110]:
@@ -84,18 +84,18 @@ def test_a_duplicates_acknowledgement_tells_the_time_of_its_batch(tmp_path: Path
 
 
 @pytest.mark.parametrize("most", [False, True])
-def test_an_acknowledgement_tells_the_time_of_its_record(most: bool, tmp_path: Path) -> None:
+def test_acknowledgement_has_the_time_of_its_record(most: bool, tmp_path: Path) -> None:
     """Whose record says itself that it has the one which it was sent with."""
     tables = healthy()
-    told = tables["sends"][100 : 300 if most else 101]
-    for row in told:
+    reported_rows = tables["sends"][100 : 300 if most else 101]
+    for row in reported_rows:
         row["timestamp_ms"] = 7
     found = judged(tmp_path, tables)
     assert {kind for _, kind, _ in _accused(found)} == {"another time"}
-    assert named(found, "misplaced_ack").violations == len(told)
+    assert named(found, "misplaced_ack").violations == len(reported_rows)
 
 
-def test_who_sends_once_is_told_an_offset(tmp_path: Path) -> None:
+def test_single_send_is_acknowledged_with_an_offset(tmp_path: Path) -> None:
     """A batch that was sent again may be known for a duplicate, and no more."""
     tables = healthy()
     tables["sends"][100]["offset"] = None
@@ -104,7 +104,7 @@ def test_who_sends_once_is_told_an_offset(tmp_path: Path) -> None:
     assert (finding.sub_kind, finding.records[0]["value_id"]) == ("without offset", "r/p1/100")
 
 
-def test_an_acts_change_of_whose_time_records_carry_accuses_nobody(tmp_path: Path) -> None:
+def test_change_of_the_timestamp_type_yields_no_finding(tmp_path: Path) -> None:
     tables = healthy()
     for name in ("reads", "replicas"):
         for row in tables[name]:
@@ -114,24 +114,24 @@ def test_an_acts_change_of_whose_time_records_carry_accuses_nobody(tmp_path: Pat
     act["after"] = '{"message.timestamp.type": "LogAppendTime"}'
     assert named(judged(tmp_path / "own", tables), "corrupt").violations == 100
     tables["admin_ops"] = [act]
-    assert named(judged(tmp_path / "told", tables), "corrupt").violations == 0
+    assert named(judged(tmp_path / "reported", tables), "corrupt").violations == 0
 
 
 @pytest.mark.parametrize("offset", [0, 150, LAST])
 @pytest.mark.parametrize("shown", [-1, 1, 4])
-def test_a_reader_is_shown_the_leader_epoch_that_the_log_has(
-    offset: int, shown: int, tmp_path: Path
-) -> None:
+def test_read_has_the_leader_epoch_of_the_log(offset: int, shown: int, tmp_path: Path) -> None:
     """Or that of who served it, which is later: no older one, and none that never was."""
     tables = healthy()
     row = _rows(tables, "reads", offset)[0]
     row["leader_epoch"] += shown
     found = _accused(judged(tmp_path, tables))
-    told = row["leader_epoch"] >= 0 and shown != 1  # what a client was told none of has none
-    assert found == ({("epoch_lineage", "read", offset)} if told else set())
+    is_reported = (
+        row["leader_epoch"] >= 0 and shown != 1
+    )  # a client without a reported epoch has none
+    assert found == ({("epoch_lineage", "read", offset)} if is_reported else set())
 
 
-def test_times_of_sends_that_are_of_something_else_accuse_nobody(tmp_path: Path) -> None:
+def test_foreign_times_of_sends_yield_no_finding(tmp_path: Path) -> None:
     tables = healthy()
     for row in tables["sends"]:
         row |= {"timestamp_ms": row["timestamp_ms"] + 3, "attempts": None}

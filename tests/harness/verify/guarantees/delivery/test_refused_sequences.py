@@ -26,7 +26,7 @@ def refused(error: str, **row: Any) -> Tables:
     return tables
 
 
-def told(run_dir: Path, tables: Tables, **asked: Any) -> list[str | None]:
+def permissions_of_refusals(run_dir: Path, tables: Tables, **asked: Any) -> list[str | None]:
     """Of each refusal that was found, why it is permitted."""
     found = named(
         judged(run_dir, tables, scenario=synthetic.scenario(ONE, **asked)), "sequence_gap"
@@ -45,38 +45,40 @@ def told(run_dir: Path, tables: Tables, **asked: Any) -> list[str | None]:
         ("RequestTimedOutError", {}, []),
     ],
 )
-def test_who_was_refused(
+def test_refused_sequence_is_found_unless_permitted(
     tmp_path: Path, error: str, row: dict[str, Any], expected: list[None]
 ) -> None:
-    assert told(tmp_path, refused(error, **row)) == expected
+    assert permissions_of_refusals(tmp_path, refused(error, **row)) == expected
 
 
-def test_one_who_had_failed_before_may_be(tmp_path: Path) -> None:
+def test_producer_with_an_earlier_failure_may_be_refused(tmp_path: Path) -> None:
     tables = refused("OutOfOrderSequenceNumberError")
     late = next(one for one in tables["sends"] if one["outcome"] == "fail")
     before = [one for one in tables["sends"] if one["client"] == late["client"]]
     before[before.index(late) - 1] |= {"outcome": "info", "complete_ns": None}
-    assert told(tmp_path, tables) == []
+    assert permissions_of_refusals(tmp_path, tables) == []
 
 
-def test_where_an_unclean_election_took_what_it_had_written_it_is_permitted(tmp_path: Path) -> None:
+def test_loss_by_an_unclean_election_is_permitted(tmp_path: Path) -> None:
     tables = refused("OutOfOrderSequenceNumberError")
     late = next(one for one in tables["sends"] if one["outcome"] == "fail")
     before = next(one for one in tables["sends"] if one["client"] == late["client"])
-    assert told(tmp_path, tables, permits=("unclean_election",)) == [None]
+    assert permissions_of_refusals(tmp_path, tables, permits=("unclean_election",)) == [None]
     first = min(tables["states"], key=lambda row: row["zxid"])
     first["isr"] = json.dumps([first["leader"]])
-    assert told(tmp_path, tables, permits=("unclean_election",)) == [None]
+    assert permissions_of_refusals(tmp_path, tables, permits=("unclean_election",)) == [None]
     tables["sends"].append(before | {"value_id": "r/p0/100200", "offset": 200})
-    assert told(tmp_path, tables, permits=("unclean_election",)) == [
+    assert permissions_of_refusals(tmp_path, tables, permits=("unclean_election",)) == [
         "what it had written before may be lost"
     ]
 
 
-def test_one_who_was_deposed_and_has_not_heard_may_refuse(tmp_path: Path) -> None:
+def test_deposed_leader_may_refuse_until_it_learns_of_the_election(tmp_path: Path) -> None:
     """Its log ends where its office did. Seen of Apache Kafka 3.9.1: a leader that was moved away
     was asked, by old metadata, a second after its office had ended, and before it knew."""
     deposed = [row["node"] for row in healthy()["sends"] if row["offset"] == AT]
     others = sorted({1, 2, 3} - set(deposed))
     tables = refused("OutOfOrderSequenceNumberError", node=others[0])
-    assert told(tmp_path, tables) == ["who refused it had been deposed, and may not have known yet"]
+    assert permissions_of_refusals(tmp_path, tables) == [
+        "who refused it had been deposed, and may not have known yet"
+    ]

@@ -33,14 +33,14 @@ def moved(ends: dict[int, int], replicas: str = "[1, 2]") -> Tables:
     return tables
 
 
-def test_what_no_replica_has_is_lost(tmp_path: Path) -> None:
+def test_record_on_no_replica_is_lost(tmp_path: Path) -> None:
     for name, ends, left in (("all", {1: 0, 2: 0}, 0), ("some", {1: 0, 2: 100}, 100)):
         lost = alone("lost_write", tmp_path / name, moved(ends))
         assert lost.status is Status.VIOLATED
         assert lost.violations == ONE.records - left
 
 
-def test_a_replica_that_left_no_log_may_have_it(tmp_path: Path) -> None:
+def test_replica_without_a_log_may_hold_the_record(tmp_path: Path) -> None:
     for name, replicas in (("away", "[1, 2, 3]"), ("new", "[1, 2, 4]")):
         found = alone("lost_write", tmp_path / name, moved({1: 0, 2: 0}, replicas))
         assert found.status is not Status.VIOLATED

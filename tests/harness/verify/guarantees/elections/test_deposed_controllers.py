@@ -20,7 +20,7 @@ from urteil.harness.verify.damage.copy import S
         ({"at_ns": -S - S // 2}, []),  # the newer one was elected just before
     ],
 )
-def test_who_was_controller_elects_nobody(
+def test_former_controller_elects_no_leader(
     moved: dict[str, int], found: list[str], tmp_path: Path
 ) -> None:
     tables = healthy()

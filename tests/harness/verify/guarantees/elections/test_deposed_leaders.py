@@ -39,7 +39,7 @@ def _acknowledged(tables: Tables, at_ns: int) -> str:
     return value_id
 
 
-def test_a_leader_that_was_deposed_long_ago_and_acknowledges_is_found(tmp_path: Path) -> None:
+def test_acknowledgement_of_a_long_deposed_leader_is_found(tmp_path: Path) -> None:
     tables = _healed_early()
     value_id = _acknowledged(tables, LED_NS + 6 * S)
     result = _judged(tmp_path, tables)
@@ -62,7 +62,7 @@ def test_a_leader_that_was_deposed_long_ago_and_acknowledges_is_found(tmp_path: 
         ),
     ],
 )
-def test_what_says_nothing_of_who_was_deposed(
+def test_ambiguous_acknowledgement_yields_no_finding(
     tmp_path: Path, spoil: Callable[[dict[str, object]], None]
 ) -> None:
     tables = _healed_early()
@@ -71,7 +71,7 @@ def test_what_says_nothing_of_who_was_deposed(
     assert _judged(tmp_path, tables).violations == 0
 
 
-def test_a_fault_may_keep_the_news_from_it(tmp_path: Path) -> None:
+def test_fault_may_delay_the_metadata(tmp_path: Path) -> None:
     tables = healthy()
     (fault,) = tables["faults"]
     fault |= {"begin_ns": BEGIN_NS, "end_ns": END_NS - 9 * S, "healed_ns": END_NS - 9 * S}
@@ -80,7 +80,7 @@ def test_a_fault_may_keep_the_news_from_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("later_ns", "found"), [(S // 4, False), (S, True)])
-def test_a_leader_that_said_before_that_another_leads_is_found(
+def test_leader_that_reported_its_successor_before_is_found(
     later_ns: int, found: bool, tmp_path: Path
 ) -> None:
     """Also while a fault acts: it knew."""
@@ -93,13 +93,13 @@ def test_a_leader_that_said_before_that_another_leads_is_found(
             {"run": synthetic.RUN, "at_ns": LED_NS + 2 * S, "source": f"b{DEPOSED}"}
             | {"metric": metric, "labels": where, "value": float(value)}
         )
-    told = [
+    values = [
         (one.sub_kind, one.records[0]["value_id"]) for one in _judged(tmp_path, tables).findings
     ]
-    assert told == ([("knew better", value_id)] if found else [])
+    assert values == ([("knew better", value_id)] if found else [])
 
 
-def test_a_follower_that_has_a_record_in_another_epoch_deposes_nobody(tmp_path: Path) -> None:
+def test_follower_with_a_record_in_another_epoch_deposes_no_leader(tmp_path: Path) -> None:
     """It is that replica which is wrong: whoever led in either epoch acknowledged nothing there."""
     tables = _healed_early()
     before = [row["offset"] for row in tables["replicas"] if row["leader_epoch"] == 0]

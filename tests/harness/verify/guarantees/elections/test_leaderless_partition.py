@@ -65,11 +65,11 @@ def _judged(
     ],
     ids=["in sync", "allowed", "always allowed"],
 )
-def test_who_may_lead_does(more: dict[str, Any], seconds: int, tmp_path: Path) -> None:
+def test_eligible_replica_leads(more: dict[str, Any], seconds: int, tmp_path: Path) -> None:
     (finding,) = _judged(tmp_path, **more).findings
     assert finding.sub_kind == "leaderless"
-    told = f"Broker {OTHERS[0]} could have led urteil-0, but nobody led it, for {seconds} s."
-    assert finding.sentence == told
+    expected = f"Broker {OTHERS[0]} could have led urteil-0, but nobody led it, for {seconds} s."
+    assert finding.sentence == expected
 
 
 @pytest.mark.parametrize(
@@ -90,11 +90,13 @@ def test_who_may_lead_does(more: dict[str, Any], seconds: int, tmp_path: Path) -
     ids=["nobody", "not for long", "cut off", "dies itself", "no controller", "all gone",
          "not known", "another topic", "forbidden again"],
 )  # fmt: skip
-def test_nobody_could_lead(more: dict[str, Any], tmp_path: Path) -> None:
+def test_partition_without_a_possible_leader_yields_no_finding(
+    more: dict[str, Any], tmp_path: Path
+) -> None:
     assert not _judged(tmp_path, **more).findings
 
 
-def test_another_ones_crash_hinders_nobody(tmp_path: Path) -> None:
+def test_crash_of_another_broker_is_no_excuse(tmp_path: Path) -> None:
     result = _judged(tmp_path, isr=(LED, OTHERS[0]), fault="crash", targets=f'["b{LED}"]',
                      begin_ns=AWAY_NS, end_ns=UNTIL_NS, healed_ns=UNTIL_NS)  # fmt: skip
     assert [one.sub_kind for one in result.findings] == ["leaderless"]

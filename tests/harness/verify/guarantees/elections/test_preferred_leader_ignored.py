@@ -92,7 +92,7 @@ def test_leadership_may_stay(more: dict[str, Any], tmp_path: Path) -> None:
     assert not _judged(tmp_path, *asked.pop("nodes", ()), **asked)
 
 
-def test_who_shuts_down_hands_over_before(tmp_path: Path) -> None:
+def test_broker_hands_over_before_a_clean_stop(tmp_path: Path) -> None:
     (late,) = _judged(tmp_path, LEFT, fault=POLITE)
     assert late["kind"] == "not handed over"
     assert late["asked"].startswith(f"Broker {LED}, which was shut down in an orderly way")
@@ -120,7 +120,7 @@ def test_who_shuts_down_hands_over_before(tmp_path: Path) -> None:
         "new controller",
     ],
 )
-def test_nobody_had_to_hand_over(
+def test_stop_without_a_duty_to_hand_over_yields_no_finding(
     nodes: tuple[dict[str, Any], ...], more: dict[str, Any], tmp_path: Path
 ) -> None:
     assert not _judged(tmp_path, *nodes, **more)

@@ -50,53 +50,53 @@ def assert_only(run_dir: Path, tables: Tables, *broken: str) -> None:
     assert {name for name in names if found[name].status is Status.VIOLATED} == set(broken)
 
 
-def told(tables: Tables, offset: int | None, at_ns: int) -> None:
+def append_answer(tables: Tables, offset: int | None, at_ns: int) -> None:
     answer(tables, offset, at_ns, "f1")
     tables["commit_reads"][-1] |= {"group": GROUP}
 
 
 @pytest.mark.parametrize(("offset", "broken"), [(None, []), (5, ["commit_register"])])
 @pytest.mark.parametrize("at_ns", [EARLY_NS + S, END_NS])
-def test_what_was_deleted_is_told_no_more(
+def test_deleted_position_is_not_returned(
     at_ns: int, offset: int | None, broken: list[str], tmp_path: Path
 ) -> None:
     tables = committed()
     deleted(tables, EARLY_NS)
-    told(tables, offset, at_ns)
+    append_answer(tables, offset, at_ns)
     assert_only(tmp_path, tables, *broken)
 
 
-def test_what_nobody_deleted_is_told(tmp_path: Path) -> None:
+def test_undeleted_position_must_be_returned(tmp_path: Path) -> None:
     tables = committed()
-    told(tables, 5, END_NS)
+    append_answer(tables, 5, END_NS)
     assert_only(tmp_path / "there", tables)
-    told(tables, None, END_NS + S)
+    append_answer(tables, None, END_NS + S)
     assert_only(tmp_path / "gone", tables, "commit_register", "commit_went_back")
 
 
 @pytest.mark.parametrize("outcome", ["ok", "info"])
-def test_a_failover_may_undo_a_deletion_of_shortly_before(outcome: str, tmp_path: Path) -> None:
+def test_failover_may_undo_a_recent_deletion(outcome: str, tmp_path: Path) -> None:
     tables = committed()
     deleted(tables, CRASH_NS - S // 2, outcome)
-    told(tables, None, CRASH_NS - S // 4)
-    told(tables, 5, END_NS)
+    append_answer(tables, None, CRASH_NS - S // 4)
+    append_answer(tables, 5, END_NS)
     assert_only(tmp_path, tables)
 
 
 @pytest.mark.parametrize("until_ns", [EARLY_NS + S, EARLY_NS - S])
-def test_a_change_of_office_may_undo_it_without_a_fault(until_ns: int, tmp_path: Path) -> None:
+def test_change_of_leadership_may_undo_it_without_a_fault(until_ns: int, tmp_path: Path) -> None:
     tables = committed(until_ns)
     deleted(tables, EARLY_NS)
-    told(tables, 5, END_NS)
+    append_answer(tables, 5, END_NS)
     assert_only(tmp_path, tables)
 
 
 def test_a_commit_under_way_beside_the_deletion_leaves_it_open(tmp_path: Path) -> None:
-    """It may be stored before and told after it, until somebody reads the log."""
+    """It may be stored before and returned after it, until a client reads the log."""
     tables = committed()
     commit(tables, "f1", None, 6, EARLY_NS - 500)
     tables["commits"][-1] |= {"group": GROUP}
     deleted(tables, EARLY_NS)
-    told(tables, 6, EARLY_NS + S)
-    told(tables, None, END_NS)
+    append_answer(tables, 6, EARLY_NS + S)
+    append_answer(tables, None, END_NS)
     assert_only(tmp_path, tables)

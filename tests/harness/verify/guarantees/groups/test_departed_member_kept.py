@@ -48,22 +48,22 @@ def _sub_kinds(run_dir: Path, tables: Tables, session_timeout_ms: str = "20000")
 @pytest.mark.parametrize(
     ("taken_s", "found"), [(2, []), (9, []), (15, ["left behind"]), (None, ["left behind"])]
 )
-def test_a_partition_that_was_given_back(
+def test_partition_of_a_departed_member_must_be_taken_over_in_time(
     taken_s: float | None, found: list[str], tmp_path: Path
 ) -> None:
     assert _sub_kinds(tmp_path, _left(taken_s)) == found
 
 
-def test_the_sentence_names_who_left(tmp_path: Path) -> None:
+def test_sentence_names_the_departed_member(tmp_path: Path) -> None:
     result = judged(tmp_path, _left(None), "departed_member_kept", session_timeout_ms="20000")
-    told = [one.sentence for one in result.findings if one.sub_kind == "left behind"]
-    assert told == [
+    sentences = [one.sentence for one in result.findings if one.sub_kind == "left behind"]
+    assert sentences == [
         "g9 left its group, and for 10.0 s no member was assigned urteil-0, although others were "
         "running."
     ]
 
 
-def test_nobody_is_accused_where_sessions_are_short_or_nobody_is_left(tmp_path: Path) -> None:
+def test_short_sessions_or_no_members_yield_no_finding(tmp_path: Path) -> None:
     assert not _sub_kinds(tmp_path / "short", _left(None), session_timeout_ms="6000")
     assert not _sub_kinds(tmp_path / "alone", _left(None, end_ns=LEFT_NS + 5 * S))
     assert not _sub_kinds(tmp_path / "static", _left(None, instance="i8"))
@@ -91,9 +91,9 @@ def _killed(taken_s: float | None, given_ns: int = LED_NS) -> Tables:
     for row in tables["assignments"]:
         if row["client"] == WHO["client"] and row["event"] == "assigned":
             row["at_ns"] = given_ns
-    told = {"invoke_ns": LEFT_NS - 1, "complete_ns": LEFT_NS, "outcome": "ok"}
+    fields = {"invoke_ns": LEFT_NS - 1, "complete_ns": LEFT_NS, "outcome": "ok"}
     kill = {"act": "kill client", "subject": WHO["client"], "before": None, "after": "{}"}
-    tables["admin_ops"] = [{"run": "r"} | told | kill]
+    tables["admin_ops"] = [{"run": "r"} | fields | kill]
     tables["faults"].append(fault("kill_client", "g9", LEFT_NS, LEFT_NS + 40 * S))
     return tables
 
@@ -107,7 +107,7 @@ def _kept(run_dir: Path, tables: Tables, session_timeout_ms: str = "6000") -> li
     ("taken_s", "session_ms", "found"),
     [(8, "6000", 0), (15, "6000", 1), (None, "6000", 1), (15, "10000", 0), (None, "20000", 1)],
 )
-def test_a_partition_of_who_was_killed(
+def test_partition_of_a_killed_member_must_be_taken_over_in_time(
     taken_s: float | None, session_ms: str, found: int, tmp_path: Path
 ) -> None:
     sentences = _kept(tmp_path, _killed(taken_s), session_ms)
@@ -115,7 +115,7 @@ def test_a_partition_of_who_was_killed(
     assert all(one.startswith("g9 was killed, and for ") for one in sentences)
 
 
-def test_a_death_amid_something_else_accuses_nobody(tmp_path: Path) -> None:
+def test_death_during_another_fault_yields_no_finding(tmp_path: Path) -> None:
     assert not _kept(tmp_path / "rebalance", _killed(None, LEFT_NS - S))
     disturbed = _killed(None)
     disturbed["faults"].append(fault("rebalance_storm", "group", LEFT_NS + S, LEFT_NS + 3 * S))

@@ -32,7 +32,7 @@ def keeping(minutes: str | None) -> Scenario:
     ("minutes", "after_s", "broken"),
     [("1", 120, False), ("1", 30, True), (None, 7200, True), (None, 8 * 86_400, False)],
 )
-def test_no_position_is_told_when_it_has_expired(
+def test_expired_position_is_not_returned(
     minutes: str | None, after_s: int, broken: bool, tmp_path: Path
 ) -> None:
     tables = healthy()
@@ -41,7 +41,7 @@ def test_no_position_is_told_when_it_has_expired(
     assert_only(judged(tmp_path, tables, scenario=keeping(minutes)), *names)
 
 
-def test_a_position_that_is_told_did_not_expire(tmp_path: Path) -> None:
+def test_returned_position_did_not_expire(tmp_path: Path) -> None:
     tables = healthy()
     answer(tables, 50, END_NS + 120 * S)
     result = judged(tmp_path, tables, scenario=keeping("1"))
@@ -60,7 +60,7 @@ def test_a_commit_after_a_long_silence_keeps_the_position(
     assert_only(judged(tmp_path, tables, scenario=keeping("1")), *names)
 
 
-def test_a_position_does_not_expire_before_its_group_was_left(tmp_path: Path) -> None:
+def test_position_does_not_expire_while_its_group_has_members(tmp_path: Path) -> None:
     tables = healthy()
     assigned(tables, "g1", 4, END_NS + 80 * S)
     answer(tables, None, END_NS + 120 * S)

@@ -44,11 +44,11 @@ def judged(run_dir: Path, tables: Tables, *, scenario: Scenario | None = None) -
 
 
 def judge(
-    run_dir: Path, tables: Tables, asked: Scenario, told: RunFacts, names: tuple[str, ...]
+    run_dir: Path, tables: Tables, asked: Scenario, reported: RunFacts, names: tuple[str, ...]
 ) -> Judged:
     """What some guarantees say of a run with these tables."""
-    synthetic.write_run(run_dir, tables, asked, told)
-    derived = judgement.prepare(run_dir, asked, told)
+    synthetic.write_run(run_dir, tables, asked, reported)
+    derived = judgement.prepare(run_dir, asked, reported)
     engine = SharedDuck(run_dir / "work")
     try:
         open_views(engine, run_dir, derived)
@@ -82,17 +82,17 @@ def assigned(tables: Tables, client: str, generation: int, at_ns: int, event: st
 
 
 def assert_only(result: Judged, *broken: str) -> None:
-    told = {name for name, one in result.items() if one.status is Status.VIOLATED}
-    assert told == set(broken), [(n, result[n].reason, result[n].findings) for n in GROUPS]
+    violated = {name for name, one in result.items() if one.status is Status.VIOLATED}
+    assert violated == set(broken), [(n, result[n].reason, result[n].findings) for n in GROUPS]
 
 
-def test_a_group_that_hands_over_is_clean(tmp_path: Path) -> None:
+def test_group_that_hands_over_partitions_has_no_finding(tmp_path: Path) -> None:
     result = judged(tmp_path, healthy())
     assert {one.status for one in result.values()} == {Status.HOLDS}
 
 
 @pytest.mark.parametrize("outcome", ["ok", "info", "fail"])
-def test_a_member_commits_beyond_the_end(outcome: str, tmp_path: Path) -> None:
+def test_commit_beyond_the_end_is_a_violation(outcome: str, tmp_path: Path) -> None:
     tables = healthy()
     last = max(tables["commits"], key=lambda row: int(row["offset"]))
     late_ns = last["invoke_ns"] + 1_000_000
@@ -100,8 +100,8 @@ def test_a_member_commits_beyond_the_end(outcome: str, tmp_path: Path) -> None:
     commit(tables, last["client"], last["generation"], 401, late_ns + 2000, outcome)
     broken = judged(tmp_path, tables)["commit_beyond_processed"]
     found = [one.sentence for one in broken.findings if one.sub_kind == "beyond the end"]
-    told = f"committed urteil-0@401 for {last['group']}, though the partition ends at 400."
-    assert found == ([f"{last['client']} {told}"] if outcome == "ok" else [])
+    expected = f"committed urteil-0@401 for {last['group']}, though the partition ends at 400."
+    assert found == ([f"{last['client']} {expected}"] if outcome == "ok" else [])
 
 
 def test_without_a_group_nothing_is_judged(tmp_path: Path) -> None:
@@ -112,12 +112,12 @@ def test_without_a_group_nothing_is_judged(tmp_path: Path) -> None:
     assert {one.status for one in result.values()} == {Status.NOT_JUDGED}
 
 
-def test_what_healthy_groups_do_is_not_held_against_them(tmp_path: Path) -> None:
+def test_healthy_groups_have_no_finding(tmp_path: Path) -> None:
     """Rebalances of both kinds, dead members, repeated and unknown commits, polled positions."""
     tables = healthy()
     end = END_NS + 100 * S
     assigned(tables, "g1", 3, end)  # eager: the same member again
-    commit(tables, "g1", 4, ONE.records, end + S)  # cooperative: kept, and told by a commit alone
+    commit(tables, "g1", 4, ONE.records, end + S)  # cooperative: kept, and shown by a commit alone
     assigned(tables, "g1", 5, end + 2 * S, "revoked")
     assigned(tables, "g2", 5, end + 3 * S)
     commit(tables, "g1", 4, 10, end + 3 * S, "info")  # a zombie of which nobody knows
@@ -126,7 +126,7 @@ def test_what_healthy_groups_do_is_not_held_against_them(tmp_path: Path) -> None
     commit(tables, "g2", 5, 20, end + 7 * S, error="2 attempts")
     commit(tables, "g2", 5, 30, end + 8 * S)
     answer(tables, 20, end + 9 * S)  # the first attempt came late
-    commit(tables, "g2", None, 40, end + 10 * S, "info")  # a client that tells no generation
+    commit(tables, "g2", None, 40, end + 10 * S, "info")  # a client without a generation
     commit(tables, "g1", 4, 5, end + 11 * S, "fail")
     assert_only(judged(tmp_path, tables))
 
@@ -142,7 +142,7 @@ def test_a_member_that_died_before_it_processed_did_not_commit(tmp_path: Path) -
     assert_only(judged(tmp_path, tables))
 
 
-def test_a_group_that_began_anew_counts_its_generations_from_one(tmp_path: Path) -> None:
+def test_recreated_group_counts_generations_from_one(tmp_path: Path) -> None:
     tables = healthy()
     assigned(tables, "g0", 1, END_NS + 100 * S)
     commit(tables, "g0", 1, ONE.records, END_NS + 101 * S)
@@ -159,7 +159,7 @@ def test_two_members_in_one_generation(tmp_path: Path) -> None:
     assert "generation 2" in finding.sentence
 
 
-def test_two_members_of_which_one_kept_its_partition_cooperatively(tmp_path: Path) -> None:
+def test_member_that_keeps_its_partition_cooperatively_is_no_second_owner(tmp_path: Path) -> None:
     tables = healthy()
     commit(tables, "g0", 2, 10, LED_NS + S)
     commit(tables, "g1", 2, ONE.records, LED_NS + 2 * S)
@@ -177,7 +177,7 @@ def given(tables: Tables, *member_ids: str) -> None:
     ("member_ids", "broken"),
     [((), []), (("m1",), []), (("m0", "m1"), []), (("m0",), ["two_owners"])],
 )
-def test_a_member_is_given_what_its_leader_gave_it(
+def test_member_receives_the_assignment_of_its_leader(
     member_ids: tuple[str, ...], broken: list[str], tmp_path: Path
 ) -> None:
     """A generation that was not stored may be begun again by another leader."""
@@ -191,7 +191,7 @@ def test_a_member_is_given_what_its_leader_gave_it(
         assert "which its leader, leader0, had given" in finding.sentence
 
 
-def test_a_static_member_comes_back_under_another_id(tmp_path: Path) -> None:
+def test_static_member_may_return_with_another_member_id(tmp_path: Path) -> None:
     tables = healthy()
     given(tables, "m0")
     for row in tables["clients"]:
@@ -203,8 +203,8 @@ def static(tables: Tables) -> int:
     """`s1` and its next session `s1.2` are one static member, and had one partition in turn."""
     at_ns = END_NS + 60 * S
     for session, client in enumerate(("s1", "s1.2"), 1):
-        told = {"run": "r", "client": client, "session": session, "group": "static"}
-        tables["clients"].append(told | {"kind": "made up", "instance": "static-s1"})
+        fields = {"run": "r", "client": client, "session": session, "group": "static"}
+        tables["clients"].append(fields | {"kind": "made up", "instance": "static-s1"})
         assigned(tables, client, 1, at_ns + session * S)
         tables["assignments"][-1] |= {"session": session, "group": "static"}
     return at_ns + 3 * S
@@ -256,7 +256,7 @@ def test_a_static_member_that_takes_its_place_back_may_commit(tmp_path: Path) ->
     assert judged(tmp_path, tables)["zombie_commit"].status is not Status.VIOLATED
 
 
-def test_a_position_without_what_was_committed_with_it(tmp_path: Path) -> None:
+def test_position_without_its_transactions_records_is_found(tmp_path: Path) -> None:
     tables = healthy()
     top = max(row["offset"] for row in tables["commits"])
     for number, intact in enumerate((None, True)):
@@ -268,7 +268,7 @@ def test_a_position_without_what_was_committed_with_it(tmp_path: Path) -> None:
     assert (finding.sub_kind, finding.offset) == ("note", top)
 
 
-def test_a_generation_that_fell(tmp_path: Path) -> None:
+def test_decreasing_generation_is_a_violation(tmp_path: Path) -> None:
     """One member's own: what another hears late of a generation that is over, is none."""
     tables = healthy()
     assigned(tables, "g2", 2, END_NS + 60 * S)
@@ -280,7 +280,7 @@ def test_a_generation_that_fell(tmp_path: Path) -> None:
     assert (finding.records[0]["generation"], finding.records[0]["before"]) == (1, 3)
 
 
-def test_partitions_that_their_coordinator_forgot(tmp_path: Path) -> None:
+def test_partitions_forgotten_by_their_coordinator_are_found(tmp_path: Path) -> None:
     tables = healthy()
     assigned(tables, "g1", 3, END_NS + 60 * S)
     tables["assignments"][-1]["event"] = "kept"
@@ -291,7 +291,7 @@ def test_partitions_that_their_coordinator_forgot(tmp_path: Path) -> None:
     assert "assigned itself a partition in generation 3" in finding.sentence
 
 
-def test_a_zombie_whose_commit_is_accepted(tmp_path: Path) -> None:
+def test_accepted_commit_of_a_zombie_is_found(tmp_path: Path) -> None:
     tables = healthy()
     commit(tables, "g0", 1, 7, END_NS)
     result = judged(tmp_path, tables)
@@ -300,8 +300,8 @@ def test_a_zombie_whose_commit_is_accepted(tmp_path: Path) -> None:
     assert (finding.offset, finding.records[0]["next_generation"]) == (7, 2)
 
 
-def test_a_zombie_of_a_generation_in_which_nobody_was_given_anything(tmp_path: Path) -> None:
-    """A cooperative member keeps what it has, and is told in generation 4 that it is to give it up;
+def test_zombie_of_a_generation_without_assignment_is_found(tmp_path: Path) -> None:
+    """A cooperative member keeps what it has, and generation 4 revokes it;
     if the group has begun anew since, a generation 4 may follow generation 5."""
     tables = healthy()
     end = END_NS + 100 * S
@@ -314,7 +314,7 @@ def test_a_zombie_of_a_generation_in_which_nobody_was_given_anything(tmp_path: P
     assert judged(tmp_path / "anew", tables)["zombie_commit"].status is not Status.VIOLATED
 
 
-def test_a_record_that_nobody_processed(tmp_path: Path) -> None:
+def test_unprocessed_record_is_found(tmp_path: Path) -> None:
     tables = healthy()
     tables["reads"] = [
         row for row in tables["reads"] if not (row["client"] == "g1" and row["offset"] == 300)
@@ -324,7 +324,7 @@ def test_a_record_that_nobody_processed(tmp_path: Path) -> None:
     assert finding.offset == 300
 
 
-def test_what_another_group_read_this_one_did_not_process(tmp_path: Path) -> None:
+def test_reads_of_another_group_do_not_count_as_processed(tmp_path: Path) -> None:
     """Members are known by what they were assigned, whatever their kind is called."""
     tables = healthy()
     for row in tables["clients"]:
@@ -339,7 +339,7 @@ def test_what_another_group_read_this_one_did_not_process(tmp_path: Path) -> Non
     assert finding.offset == 300
 
 
-def test_a_group_that_commits_before_may_lose(tmp_path: Path) -> None:
+def test_group_that_commits_before_processing_may_lose_records(tmp_path: Path) -> None:
     tables = healthy()
     tables["reads"] = [
         row for row in tables["reads"] if not (row["client"] == "g1" and row["offset"] == 300)
@@ -351,10 +351,10 @@ def test_a_group_that_commits_before_may_lose(tmp_path: Path) -> None:
     assert result["commit_beyond_processed"].status is Status.PERMITTED
 
 
-@pytest.mark.parametrize("told", [None, 50])
-def test_a_position_that_fell(tmp_path: Path, told: int | None) -> None:
+@pytest.mark.parametrize("reported", [None, 50])
+def test_decreasing_position_is_found(tmp_path: Path, reported: int | None) -> None:
     tables = healthy()
-    answer(tables, told, END_NS)
+    answer(tables, reported, END_NS)
     result = judged(tmp_path, tables)
     assert_only(result, "commit_went_back", "commit_register")
     assert f"{ONE.records} had been" in result["commit_went_back"].findings[0].sentence
@@ -363,9 +363,7 @@ def test_a_position_that_fell(tmp_path: Path, told: int | None) -> None:
 @pytest.mark.parametrize(
     "excuse", [None, "sought", "sought everywhere", "sought before", "committed lower"]
 )
-def test_a_member_that_reads_on_below_what_was_committed(
-    excuse: str | None, tmp_path: Path
-) -> None:
+def test_member_that_resumes_below_its_commit_is_found(excuse: str | None, tmp_path: Path) -> None:
     """Before it was given the partition: redelivered is what nobody had committed."""
     tables = healthy()
     at_ns = END_NS + 60 * S
@@ -388,7 +386,7 @@ def test_a_member_that_reads_on_below_what_was_committed(
         assert f"read on from {HALF}, though {ONE.records} had been" in finding.sentence
 
 
-def test_a_position_that_nobody_committed_breaks_the_register_alone(tmp_path: Path) -> None:
+def test_uncommitted_position_violates_the_register_alone(tmp_path: Path) -> None:
     tables = healthy()
     answer(tables, ONE.records + 5, END_NS)
     assert_only(judged(tmp_path, tables), "commit_register")
@@ -406,7 +404,7 @@ def offices(tables: Tables, until_ns: int) -> None:
         )
 
 
-def test_a_coordinator_that_is_cut_off_may_answer_what_it_knew(tmp_path: Path) -> None:
+def test_isolated_coordinator_may_answer_its_last_state(tmp_path: Path) -> None:
     """Broker 1 led the offsets topic, was paused, and woke up when broker 2 had taken over."""
     for fault, status in (("pause", Status.PERMITTED), ("crash", Status.VIOLATED)):
         tables = healthy()
@@ -426,7 +424,7 @@ def test_a_coordinator_that_is_cut_off_may_answer_what_it_knew(tmp_path: Path) -
         ("crash", CRASH_NS - S, Status.PERMITTED),  # nor is it known that it died of it
     ],
 )
-def test_who_died_in_office_comes_back_without_it(
+def test_killed_coordinator_returns_without_its_groups(
     tmp_path: Path, fault: str, until_ns: int, status: Status
 ) -> None:
     """Broker 1 is back, and cut off, when somebody asks."""

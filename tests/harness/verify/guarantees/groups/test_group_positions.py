@@ -31,9 +31,9 @@ def assigned_again(tables: Tables, at: int, skipped: int = 0) -> None:
     since_ns = min(row["read_ns"] for row in mine)
     for event, before_ns in (("revoked", 5), ("assigned", 4)):
         assigned(tables, "g1", 2, since_ns - before_ns, event)
-    told = next(row for row in tables["commit_reads"] if row["client"] == "g1")
+    is_reported = next(row for row in tables["commit_reads"] if row["client"] == "g1")
     asked = {"offset": at, "invoke_ns": since_ns - 3, "complete_ns": since_ns - 2}
-    tables["commit_reads"].append(told | asked)
+    tables["commit_reads"].append(is_reported | asked)
     for row in mine:
         row["pass"] = 2
     first = next(row for row in tables["polls"] if row["poll"] == mine[0]["poll"])
@@ -44,13 +44,13 @@ def assigned_again(tables: Tables, at: int, skipped: int = 0) -> None:
 
 
 @pytest.mark.parametrize(("skipped", "found"), [(0, []), (2, [("after a rebalance", HALF + 50)])])
-def test_a_member_reads_on_from_where_it_was_told_last(
+def test_member_continues_at_its_last_fetched_position(
     skipped: int, found: list[tuple[str, int]], tmp_path: Path
 ) -> None:
     tables = healthy()
     assigned_again(tables, HALF + 50, skipped)
-    asked, told = synthetic.scenario(ONE), synthetic.facts(ONE)
-    one = judge(tmp_path, tables, asked, told, ("poll_skip",))["poll_skip"]
+    asked, run_facts = synthetic.scenario(ONE), synthetic.facts(ONE)
+    one = judge(tmp_path, tables, asked, run_facts, ("poll_skip",))["poll_skip"]
     assert [(finding.sub_kind, finding.offset) for finding in one.findings] == found
 
 
@@ -59,7 +59,7 @@ def test_a_member_reads_on_from_where_it_was_told_last(
     [(0, 0, []), (None, 0, []), (1, 0, [HALF + 50]), (0, -2 * S, [HALF + 50])],
     ids=["there", "everywhere", "elsewhere", "long before"],
 )
-def test_only_what_moved_a_member_since_it_was_told_excuses_it(
+def test_only_moves_after_the_fetched_position_excuse_a_member(
     partition: int | None, later_ns: int, found: list[int], tmp_path: Path
 ) -> None:
     tables = healthy()
@@ -72,19 +72,19 @@ def test_only_what_moved_a_member_since_it_was_told_excuses_it(
     place = {} if partition is not None else {"topic_id": None, "topic": None}
     moved = {"partition": partition, "poll": poll, "event": "seek", "position_before": None}
     tables["polls"].append(model | at | place | moved)
-    asked, told = synthetic.scenario(ONE), synthetic.facts(ONE)
-    one = judge(tmp_path, tables, asked, told, ("poll_skip",))["poll_skip"]
+    asked, run_facts = synthetic.scenario(ONE), synthetic.facts(ONE)
+    one = judge(tmp_path, tables, asked, run_facts, ("poll_skip",))["poll_skip"]
     assert [finding.offset for finding in one.findings] == found
 
 
-def test_a_position_below_where_a_log_begins_skips_nothing(tmp_path: Path) -> None:
-    """What was deleted is on disks still; the member was told of its new position, and no more."""
+def test_position_below_the_log_start_skips_nothing(tmp_path: Path) -> None:
+    """Deleted records are still on disk; the member got its new position only."""
     tables = healthy()
     assigned_again(tables, HALF + 50, 2)
     for row in tables["logs"]:
         row["log_start"] = HALF + 52
-    asked, told = synthetic.scenario(ONE), synthetic.facts(ONE)
-    assert not judge(tmp_path, tables, asked, told, ("poll_skip",))["poll_skip"].findings
+    asked, run_facts = synthetic.scenario(ONE), synthetic.facts(ONE)
+    assert not judge(tmp_path, tables, asked, run_facts, ("poll_skip",))["poll_skip"].findings
 
 
 def begun_late(tables: Tables) -> None:
@@ -99,7 +99,7 @@ def first_poll(tables: Tables) -> dict[str, Any]:
     return next(row for row in tables["polls"] if row["client"] == "g1")
 
 
-def test_a_group_owes_nothing_of_what_lies_before_its_begin(tmp_path: Path) -> None:
+def test_group_need_not_process_records_before_its_start(tmp_path: Path) -> None:
     tables = healthy()
     begun_late(tables)
     assert_only(judged(tmp_path, tables))
@@ -108,7 +108,7 @@ def test_a_group_owes_nothing_of_what_lies_before_its_begin(tmp_path: Path) -> N
     assert finding.offset == 40
 
 
-def test_a_group_owes_nothing_of_what_a_member_sought_past(tmp_path: Path) -> None:
+def test_group_need_not_process_records_a_member_skipped_by_seek(tmp_path: Path) -> None:
     tables = healthy()
     gone = range(HALF, HALF + 50)
     tables["reads"] = [
@@ -149,9 +149,9 @@ def test_a_position_moves_with_its_transactions_marker(
     commit(tables, "g1", 3, ONE.records + 50, at_ns)
     tables["commits"][-1]["txn"] = 1
     answer(tables, ONE.records, at_ns + later_s * S)
-    told = {"commit_beyond_processed", "commit_register"}
+    value = {"commit_beyond_processed", "commit_register"}
     result = judged(tmp_path, tables)
-    found = {name for name, one in result.items() if one.status is Status.VIOLATED} - told
+    found = {name for name, one in result.items() if one.status is Status.VIOLATED} - value
     assert found == set(broken)
     assert bool(result["commit_register"].violations) == bool(broken)
 
@@ -168,14 +168,14 @@ def test_many_transactions_in_a_row_leave_the_register_judged(tmp_path: Path) ->
     assert finding.at_ns == at_ns + 5 * S
 
 
-@pytest.mark.parametrize("told", [None, -1])
-def test_nothing_is_told_as_the_protocol_does(told: int | None, tmp_path: Path) -> None:
-    """Before anything was committed; what was since is told as a position."""
+@pytest.mark.parametrize("reported", [None, -1])
+def test_absent_position_is_null_or_minus_one(reported: int | None, tmp_path: Path) -> None:
+    """Before any commit; a later commit is returned as a position."""
     tables = healthy()
     first_ns = min(row["invoke_ns"] for row in tables["commits"])
-    answer(tables, told, first_ns - S)
+    answer(tables, reported, first_ns - S)
     assert_only(judged(tmp_path / "before", tables))
-    answer(tables, told, END_NS + 60 * S)
+    answer(tables, reported, END_NS + 60 * S)
     found = judged(tmp_path, tables)
     assert_only(found, "commit_register", "commit_went_back")
     for name in ("commit_register", "commit_went_back"):

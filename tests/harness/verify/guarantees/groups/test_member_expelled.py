@@ -27,9 +27,9 @@ def _taken_over(lost_s: float, given_s: float = -20, **client: Any) -> Tables:
     seconds later."""
     tables = waiting(**client)
     offices(tables, TAKEN_NS)
-    told = WHO | PLACE | {"group": "late", "generation": 1, "member_id": "g9"}
+    fields = WHO | PLACE | {"group": "late", "generation": 1, "member_id": "g9"}
     tables["assignments"] += [
-        told | {"event": event, "at_ns": TAKEN_NS + int(at_s * S)}
+        fields | {"event": event, "at_ns": TAKEN_NS + int(at_s * S)}
         for event, at_s in (("assigned", given_s), ("lost", lost_s))
     ]
     tables["faults"].append(fault("crash", "b1", TAKEN_NS - 3 * S, TAKEN_NS + 5 * S))
@@ -44,7 +44,9 @@ def _put_out(run_dir: Path, tables: Tables) -> list[str]:
 @pytest.mark.parametrize(
     ("lost_s", "given_s", "found"), [(1, -20, 1), (4, -20, 0), (-1, -20, 0), (1, -4, 0)]
 )
-def test_who_is_put_out(lost_s: float, given_s: float, found: int, tmp_path: Path) -> None:
+def test_member_that_loses_its_partition_without_cause_is_found(
+    lost_s: float, given_s: float, found: int, tmp_path: Path
+) -> None:
     """A session lasts six seconds, of which three are nobody's; what it had it had for five."""
     assert len(_put_out(tmp_path, _taken_over(lost_s, given_s))) == found
 
@@ -63,7 +65,7 @@ def test_other_faults_may_cost_a_member_its_place(name: str, tmp_path: Path) -> 
     assert not _put_out(tmp_path, tables)
 
 
-def test_a_group_that_was_not_left_alone_accuses_nobody(tmp_path: Path) -> None:
+def test_disturbed_group_yields_no_finding(tmp_path: Path) -> None:
     assert not _put_out(tmp_path / "static", _taken_over(1, instance="i9"))
     joined = _taken_over(1)
     mate = {"client": "g8", "begin_ns": TAKEN_NS - S}

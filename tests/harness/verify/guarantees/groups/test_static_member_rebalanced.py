@@ -40,9 +40,9 @@ def _back(after_s: float, generation: int, **new: Any) -> Tables:
         own | {"at_ns": LED_NS, "generation": 1},
         own | {"client": "g9.2", "session": 2, "at_ns": back_ns, "generation": generation},
     ]
-    told = {"invoke_ns": DIED_NS - 1, "complete_ns": DIED_NS, "outcome": "ok"}
+    fields = {"invoke_ns": DIED_NS - 1, "complete_ns": DIED_NS, "outcome": "ok"}
     kill = {"act": "kill client", "subject": WHO["client"], "before": None, "after": "{}"}
-    tables["admin_ops"] = [{"run": "r"} | told | kill]
+    tables["admin_ops"] = [{"run": "r"} | fields | kill]
     tables["faults"].append(fault("kill_client", "g9", DIED_NS, DIED_NS + 2 * S))
     return tables
 
@@ -55,18 +55,20 @@ def _rebalanced(run_dir: Path, tables: Tables) -> list[str]:
 @pytest.mark.parametrize(
     ("after_s", "generation", "found"), [(3, 1, 0), (3, 2, 1), (8, 3, 1), (9.5, 2, 0), (20, 2, 0)]
 )
-def test_who_is_back_in_time(after_s: float, generation: int, found: int, tmp_path: Path) -> None:
+def test_static_member_back_in_time_causes_no_rebalance(
+    after_s: float, generation: int, found: int, tmp_path: Path
+) -> None:
     assert len(_rebalanced(tmp_path, _back(after_s, generation))) == found
 
 
-def test_the_sentence_names_who_died(tmp_path: Path) -> None:
+def test_sentence_names_the_dead_broker(tmp_path: Path) -> None:
     assert _rebalanced(tmp_path, _back(3, 2)) == [
         "g9, a static member, returned 3.0 s after it was killed, within its session timeout, but "
         "in a later generation (by 1)."
     ]
 
 
-def test_what_else_begins_a_generation_accuses_nobody(tmp_path: Path) -> None:
+def test_other_causes_of_a_generation_yield_no_finding(tmp_path: Path) -> None:
     assert not _rebalanced(tmp_path / "another", _back(3, 2, instance="i7"))
     plain = _back(3, 2)
     plain["clients"] = [row | {"instance": None} for row in plain["clients"]]
@@ -85,7 +87,7 @@ def test_what_else_begins_a_generation_accuses_nobody(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("begun_s", "found"), [(-4, 1), (4, 0)])
-def test_the_death_of_who_was_replaced_is_nobodys(
+def test_death_of_a_replaced_member_yields_no_finding(
     begun_s: float, found: int, tmp_path: Path
 ) -> None:
     tables = _back(3, 2)

@@ -11,12 +11,12 @@ from urteil.harness.verify.result import Status
 from urteil.harness.verify.synthetic import END_NS, S
 
 
-def test_any_broker_gives_ids_to_producers(tmp_path: Path) -> None:
+def test_any_broker_assigns_producer_ids(tmp_path: Path) -> None:
     tables = healthy()
-    told, (*_, view) = tables["offset_answers"][0], tables["samples"]
+    answer_model, (*_, view) = tables["offset_answers"][0], tables["samples"]
     late = {"invoke_ns": view["at_ns"], "complete_ns": view["at_ns"] + 1, "error": None}
     for broker in (1, 2, 3):
-        tables["offset_answers"].append(told | late | {"node": broker, "offset": broker})
+        tables["offset_answers"].append(answer_model | late | {"node": broker, "offset": broker})
         tables["offset_answers"][-1]["query"] = "producer"
     assert alone("disagreement", tmp_path / "ids", tables).status is Status.HOLDS
     for row in tables["offset_answers"][-3:]:
@@ -25,7 +25,7 @@ def test_any_broker_gives_ids_to_producers(tmp_path: Path) -> None:
     assert {finding.sub_kind for finding in result.findings} == {"another leads"}
 
 
-def test_an_epoch_that_only_one_tells_is_named(tmp_path: Path) -> None:
+def test_epoch_reported_by_one_source_alone_is_named(tmp_path: Path) -> None:
     tables = healthy()
     old = [
         row
@@ -39,7 +39,7 @@ def test_an_epoch_that_only_one_tells_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("sooner_s", "found"), [(1, 0), (9, 0), (11, 1)])
-def test_a_broker_that_came_back_has_ten_seconds_to_hear_who_leads(
+def test_restarted_broker_has_ten_seconds_to_learn_leaders(
     sooner_s: int, found: int, tmp_path: Path
 ) -> None:
     """Apache Kafka needed 6.7 of them on a crowded machine."""
@@ -53,10 +53,10 @@ def test_a_broker_that_came_back_has_ten_seconds_to_hear_who_leads(
 
 
 @pytest.mark.parametrize(("target", "found"), [("b1", 1), ("b2", 0), ("b3", 0), ("b1->b3", 0)])
-def test_who_hears_nothing_while_another_broker_is_away_is_named(
+def test_starved_client_during_another_brokers_absence_is_named(
     target: str, found: int, tmp_path: Path
 ) -> None:
-    """b3 tells that nobody leads; b2 does."""
+    """b3 reports no leader; b2 leads."""
     tables = healthy()
     (fault,) = tables["faults"]
     views = [row for row in tables["samples"] if row["source"] == "b3"]
@@ -67,7 +67,7 @@ def test_who_hears_nothing_while_another_broker_is_away_is_named(
     assert result.violations == found
 
 
-def test_who_tells_of_fewer_in_sync_than_there_are_is_named(tmp_path: Path) -> None:
+def test_source_with_too_small_an_isr_is_named(tmp_path: Path) -> None:
     tables = healthy()
     old = [
         row

@@ -40,15 +40,15 @@ def _judged(
 
 
 def _reassign(*nodes: str | int, **more: Any) -> dict[str, Any]:
-    told = {"invoke_ns": ASKED_NS, "complete_ns": ASKED_NS, "outcome": "ok", "act": "reassign"}
-    return told | {"subject": TOPIC, "before": "{}", "after": json.dumps({"0": nodes})} | more
+    fields = {"invoke_ns": ASKED_NS, "complete_ns": ASKED_NS, "outcome": "ok", "act": "reassign"}
+    return fields | {"subject": TOPIC, "before": "{}", "after": json.dumps({"0": nodes})} | more
 
 
 def _on(*brokers: int) -> dict[str, Any]:
     return NODE | {"replicas": json.dumps({"0": brokers})}
 
 
-def test_a_topic_that_was_to_be_deleted_has_to_go(tmp_path: Path) -> None:
+def test_topic_marked_for_deletion_must_disappear(tmp_path: Path) -> None:
     result = _judged(tmp_path, HERE, WISH)
     assert [one.sub_kind for one in result.findings] == ["not deleted"]
     assert "asked that old be deleted, but it is there still" in result.findings[0].sentence
@@ -66,22 +66,22 @@ def test_a_topic_that_was_to_be_deleted_has_to_go(tmp_path: Path) -> None:
     ],
     ids=["done", "away", "untold", "new controller", "never healed", "disk"],
 )
-def test_a_deletion_may_be_held_up(
+def test_deletion_may_be_delayed(
     nodes: tuple[dict[str, Any], ...], fault: dict[str, Any], tmp_path: Path
 ) -> None:
     assert not _judged(tmp_path, *nodes, **fault).violations
 
 
-def test_what_comes_later_excuses_nothing(tmp_path: Path) -> None:
+def test_later_fault_excuses_nothing(tmp_path: Path) -> None:
     result = _judged(tmp_path, HERE, WISH, HERE | {"version": -1, "at_ns": END_NS + 50 * S})
     assert [one.sub_kind for one in result.findings] == ["not deleted"]
 
 
 @pytest.mark.parametrize(
-    ("told", "found"), [("no refusal", ["not done"]), ("TimeoutError: late", [])]
+    ("reported", "found"), [("no refusal", ["not done"]), ("TimeoutError: late", [])]
 )
-def test_what_nobody_refuses_has_to_be_done(told: str, found: list[str], tmp_path: Path) -> None:
-    after = json.dumps({"failure": f"not done after 30 s; {told}", "partitions": 5})
+def test_accepted_act_must_be_completed(reported: str, found: list[str], tmp_path: Path) -> None:
+    after = json.dumps({"failure": f"not done after 30 s; {reported}", "partitions": 5})
     op = _reassign(act="add partitions", outcome="info", complete_ns=ASKED_NS + 31 * S, after=after)
     result = _judged(tmp_path, HERE, ops=(op,), acted=False)
     assert [one.sub_kind for one in result.findings] == found
@@ -89,7 +89,7 @@ def test_what_nobody_refuses_has_to_be_done(told: str, found: list[str], tmp_pat
 
 @pytest.mark.parametrize("asked", [("b2", "b3", "b1"), (2, 3, 1)])
 @pytest.mark.parametrize("replicas", [(1, 2, 3), (2, 3, 1, 4)])
-def test_replicas_have_to_be_moved(
+def test_requested_reassignment_must_complete(
     replicas: tuple[int, ...], asked: tuple[str | int, ...], tmp_path: Path
 ) -> None:
     result = _judged(tmp_path, HERE, _on(*replicas), ops=(_reassign(*asked),))
@@ -111,7 +111,9 @@ def test_replicas_have_to_be_moved(
     ],
     ids=["done", "asked otherwise", "not known", "refused", "late", "other words", "no object"],
 )
-def test_replicas_may_stay(ops: tuple[dict[str, Any], ...], tmp_path: Path) -> None:
+def test_replicas_may_stay_without_a_pending_reassignment(
+    ops: tuple[dict[str, Any], ...], tmp_path: Path
+) -> None:
     assert not _judged(tmp_path, HERE, _on(1, 2, 3), ops=ops).violations
 
 
@@ -144,7 +146,7 @@ def test_moves_that_were_cancelled(
         )
 
 
-def test_what_is_done_counts(tmp_path: Path) -> None:
+def test_completed_task_counts_as_an_opportunity(tmp_path: Path) -> None:
     before = _judged(tmp_path / "before", HERE, ops=(_reassign(outcome="fail"),))
     after = _judged(tmp_path / "after", HERE, _on(1, 2, 3), ops=(_reassign("b1", "b2", "b3"),))
     assert after.status is Status.HOLDS
@@ -158,8 +160,8 @@ def _state(leader: int, at_ns: int) -> dict[str, Any]:
 
 
 def _elect(**more: Any) -> dict[str, Any]:
-    told: dict[str, Any] = {"partitions": [0], "elected": {"0": "b2"}}
-    return _reassign(act="elect preferred", subject="other-0", after=json.dumps(told)) | more
+    fields: dict[str, Any] = {"partitions": [0], "elected": {"0": "b2"}}
+    return _reassign(act="elect preferred", subject="other-0", after=json.dumps(fields)) | more
 
 
 @pytest.mark.parametrize("late_ns", [-S, 0, S])
@@ -171,7 +173,7 @@ def test_a_preferred_leader_that_was_elected_led(late_ns: int, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("later", [(), (_state(2, ASKED_NS + 5 * S),)], ids=["never", "long after"])
-def test_a_preferred_leader_that_never_led(later: tuple[Any, ...], tmp_path: Path) -> None:
+def test_preferred_leader_that_never_led_is_found(later: tuple[Any, ...], tmp_path: Path) -> None:
     result = _judged(
         tmp_path,
         _state(1, BEGIN_NS - S),
@@ -190,7 +192,9 @@ def test_a_preferred_leader_that_never_led(later: tuple[Any, ...], tmp_path: Pat
     [_elect(outcome="info"), _elect(complete_ns=None), _elect(after='{"partitions": [0]}'),
      _elect(act="elect unclean")],
 )  # fmt: skip
-def test_a_preferred_leader_that_nobody_was_told_of(op: dict[str, Any], tmp_path: Path) -> None:
+def test_election_without_a_reported_leader_yields_no_finding(
+    op: dict[str, Any], tmp_path: Path
+) -> None:
     assert not _judged(
         tmp_path, _state(1, BEGIN_NS - S), ops=(op,), guarantee="preferred_leader_ignored"
     ).violations

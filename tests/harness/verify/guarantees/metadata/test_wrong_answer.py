@@ -30,11 +30,11 @@ def _judged(run_dir: Path, *answers: Answer) -> GuaranteeResult:
         | {"outcome": outcome, "node": node, "error": "No instead of GroupMaxSizeReached"}
         for from_s, until_s, outcome, node in answers
     ]
-    asked, told = synthetic.scenario(ONE), synthetic.facts(ONE)
-    return judge(run_dir, tables, asked, told, (NAME,))[NAME]
+    asked, run_facts = synthetic.scenario(ONE), synthetic.facts(ONE)
+    return judge(run_dir, tables, asked, run_facts, (NAME,))[NAME]
 
 
-def test_a_wrong_answer_is_found_with_who_gave_it(tmp_path: Path) -> None:
+def test_wrong_answer_is_found_with_its_broker(tmp_path: Path) -> None:
     result = _judged(tmp_path, (1, 1.5, "right", 1), (2, 10, "wrong", 2))
     assert (result.status, result.opportunities) == (Status.VIOLATED, 2)
     (finding,) = result.findings
@@ -44,7 +44,7 @@ def test_a_wrong_answer_is_found_with_who_gave_it(tmp_path: Path) -> None:
     )
 
 
-def test_brokers_that_could_not_even_be_asked(tmp_path: Path) -> None:
+def test_unreachable_brokers_are_a_wrong_answer(tmp_path: Path) -> None:
     (finding,) = _judged(tmp_path, (2, 10, "wrong", -1)).findings
     assert finding.sentence.startswith("The brokers gave a wrong answer for 8.0 s")
 
@@ -54,7 +54,7 @@ def test_right_answers_hold(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("at_s", [CRASH_S - 1, CRASH_S + 1, HEALED_S + 4])
-def test_beside_a_fault_nothing_is_held_against_anybody(at_s: float, tmp_path: Path) -> None:
+def test_differences_during_a_fault_yield_no_finding(at_s: float, tmp_path: Path) -> None:
     assert _judged(tmp_path, (at_s, at_s + 9, "wrong", 2)).status is Status.NOT_JUDGED
 
 

@@ -45,7 +45,7 @@ def _judged(
 
 
 @pytest.mark.parametrize("isrs", [((1, 2, 3), (NEXT, THIRD)), ((1, 2, 3),)])
-def test_who_left_is_in_sync_no_more(isrs: tuple[tuple[int, ...], ...], tmp_path: Path) -> None:
+def test_departed_broker_leaves_the_isr(isrs: tuple[tuple[int, ...], ...], tmp_path: Path) -> None:
     (finding,) = _judged(tmp_path, *isrs).findings
     assert finding.sub_kind == "kept in sync"
     assert finding.sentence == (
@@ -65,7 +65,7 @@ def test_who_left_is_in_sync_no_more(isrs: tuple[tuple[int, ...], ...], tmp_path
     ],
     ids=["taken out", "a moment later", "the end", "nobody left", "back again"],
 )
-def test_who_is_here_may_be_in_sync(
+def test_returned_or_lately_departed_broker_may_be_in_the_isr(
     isrs: tuple[tuple[int, ...], ...], more: dict[str, Any], tmp_path: Path
 ) -> None:
     assert not _judged(tmp_path, *isrs, **more).findings

@@ -28,8 +28,8 @@ def test_one_offset_twice_and_another_one_not_at_all(
     tables = healthy()
     _again(tables, *brokers, as_another=as_another)
     found = alone("hole", tmp_path, tables).findings
-    told = [(one.sub_kind, one.offset, one.sentence.split("'")[0]) for one in found]
-    assert told == [
+    sentences = [(one.sub_kind, one.offset, one.sentence.split("'")[0]) for one in found]
+    assert sentences == [
         (kind, offset, f"In broker {broker}")
         for kind, offset in (("overlap", TWICE + 1), ("gap", GONE))
         for broker in brokers

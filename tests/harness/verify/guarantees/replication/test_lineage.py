@@ -43,7 +43,7 @@ def deposed(tables: Tables) -> Tables:
 
 
 @pytest.mark.parametrize(("offset", "epoch"), [(0, 1), (10, -1), (ONE.records - 1, 0)])
-def test_a_record_of_an_epoch_that_was_not_there(tmp_path: Path, offset: int, epoch: int) -> None:
+def test_record_of_an_unknown_epoch_is_found(tmp_path: Path, offset: int, epoch: int) -> None:
     tables = healthy()
     for row in tables["replicas"]:
         row["leader_epoch"] = epoch if row["offset"] == offset else row["leader_epoch"]

@@ -40,7 +40,7 @@ def _judged(
     return alone("shrunken_isr", run_dir, tables, scenario=scenario, facts=facts)
 
 
-def test_who_is_in_sync_stays_so(tmp_path: Path) -> None:
+def test_follower_in_sync_stays_in_the_isr(tmp_path: Path) -> None:
     result = _judged(tmp_path, ("[2, 3]", "[2, 3]"))
     (finding,) = result.findings
     assert finding.sub_kind == "fell out"
@@ -62,7 +62,7 @@ def test_who_is_in_sync_stays_so(tmp_path: Path) -> None:
     ],
     ids=["whole", "back", "not for long", "never healed", "disk", "away", "restarted", "moved"],
 )
-def test_who_falls_out_may_have_to(
+def test_isr_shrink_with_a_cause_yields_no_finding(
     isrs: tuple[str, str], more: dict[str, Any], tmp_path: Path
 ) -> None:
     assert not _judged(tmp_path, isrs, **more).violations

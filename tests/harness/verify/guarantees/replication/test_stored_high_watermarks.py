@@ -36,7 +36,7 @@ def _found(run_dir: Path, noted: int | None, over_s: int, broker: int = 2) -> li
         (0, -100, []),  # the load ended before anything was acknowledged long ago
     ],
 )
-def test_a_watermark_of_long_ago(
+def test_outdated_stored_high_watermark_is_found(
     noted: int | None, over_s: int, found: list[int], tmp_path: Path
 ) -> None:
     assert _found(tmp_path, noted, over_s) == found
@@ -49,6 +49,6 @@ def test_the_sentence_names_the_broker(tmp_path: Path) -> None:
     phases = [Phase(name="during", begin_ns=0, end_ns=END_NS + 40 * S)]
     facts = synthetic.facts(ONE, phases=phases)
     found = alone("replica_divergence", tmp_path, tables, facts=facts).findings
-    told = sorted(one.sentence for one in found if one.sub_kind == "behind")
-    assert len(told) == len(tables["logs"])
-    assert "yet broker 1, which is in the ISR, noted 7 as its high watermark" in told[0]
+    sentences = sorted(one.sentence for one in found if one.sub_kind == "behind")
+    assert len(sentences) == len(tables["logs"])
+    assert "yet broker 1, which is in the ISR, noted 7 as its high watermark" in sentences[0]

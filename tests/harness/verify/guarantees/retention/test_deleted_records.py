@@ -20,7 +20,7 @@ def _begins_at(tables: Tables, start: int) -> None:
 
 
 @pytest.mark.parametrize(("start", "found"), [(START, [START]), (0, [*range(LOW, START + 1)])])
-def test_a_group_does_not_process_what_was_deleted_before(
+def test_group_need_not_process_deleted_records(
     start: int, found: list[int], tmp_path: Path
 ) -> None:
     tables = healthy()
@@ -34,7 +34,7 @@ def test_a_group_does_not_process_what_was_deleted_before(
 
 
 @pytest.mark.parametrize(("start", "found"), [(START, [START]), (0, [*range(LOW, START + 1)])])
-def test_an_application_does_not_copy_what_was_deleted_before(
+def test_application_need_not_copy_deleted_records(
     start: int, found: list[int], tmp_path: Path
 ) -> None:
     whole = pipeline.values()
@@ -44,7 +44,7 @@ def test_an_application_does_not_copy_what_was_deleted_before(
     assert [one.offset for one in findings] == found
 
 
-def test_what_was_deleted_since_is_copied_once(tmp_path: Path) -> None:
+def test_later_deleted_record_is_copied_once(tmp_path: Path) -> None:
     whole = pipeline.values()
     tables = pipeline.copied([*whole[: LOW + 1], *whole[LOW:]])
     _begins_at(tables, START)

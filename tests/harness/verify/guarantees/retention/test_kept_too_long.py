@@ -59,7 +59,7 @@ def test_records_without_time_neither_expire_nor_roll_a_segment(
     assert not kept(tmp_path, tables, LOOKS, **config).findings
 
 
-def test_a_log_outgrows_its_size(tmp_path: Path) -> None:
+def test_log_above_its_size_is_a_violation(tmp_path: Path) -> None:
     sized = {"retention_ms": "-1", "retention_bytes": "100"}
     (finding,) = kept(tmp_path, of_segments(100), LOOKS, **sized).findings
     assert (finding.sub_kind, finding.offset) == ("too large", 0)
@@ -76,7 +76,7 @@ def test_a_log_outgrows_its_size(tmp_path: Path) -> None:
         (LOOKS | {"log.retention.check.interval.ms": "300000"}, {"retention_bytes": "100"}),
     ],
 )
-def test_a_log_may_be_that_large(
+def test_log_within_its_size_holds(
     tmp_path: Path, looks: dict[str, str], config: dict[str, str]
 ) -> None:
     assert not kept(tmp_path, of_segments(100), looks, **config).findings
@@ -93,7 +93,9 @@ def test_a_log_may_be_that_large(
         (LOOKS | {"log.retention.check.interval.ms": "300000"}, {"retention_ms": "4000"}),
     ],
 )
-def test_a_segment_may_stay(tmp_path: Path, looks: dict[str, str], config: dict[str, str]) -> None:
+def test_segment_within_retention_may_remain(
+    tmp_path: Path, looks: dict[str, str], config: dict[str, str]
+) -> None:
     assert not kept(tmp_path, of_segments(), looks, **config).findings
 
 
@@ -112,13 +114,13 @@ def kinds(run_dir: Path, tables: Tables) -> set[str]:
     return {one.sub_kind for one in alone("undeleted_records", run_dir, tables).findings}
 
 
-def test_deleted_records_are_told_and_on_disk(tmp_path: Path) -> None:
+def test_served_deleted_records_are_found(tmp_path: Path) -> None:
     assert kinds(tmp_path / "all", deleted(40)) == {"told", "on a replica"}
     for n, unsure in enumerate((deleted(None), deleted(40, outcome="info"), deleted(0))):
         assert not kinds(tmp_path / str(n), unsure)
 
 
-def test_a_follower_begins_where_its_leader_does(tmp_path: Path) -> None:
+def test_follower_log_starts_at_the_leaders_start(tmp_path: Path) -> None:
     """Also after an act whose answer got lost."""
     tables = deleted(None, outcome="info")
     last = tables["states"][-1]["leader"]
@@ -127,13 +129,13 @@ def test_a_follower_begins_where_its_leader_does(tmp_path: Path) -> None:
     assert kinds(tmp_path, tables) == {"on a replica"}
 
 
-def test_starts_that_nobody_wrote_to_disk_may_go_back(tmp_path: Path) -> None:
+def test_unflushed_log_starts_may_go_back(tmp_path: Path) -> None:
     tables = deleted(40)
     tables["faults"].append({"run": "r"} | FAULT | {"targets": '["b1", "b2", "b3"]'})
     assert not kinds(tmp_path, tables)
 
 
-def test_a_pass_whose_clock_leapt_did_not_come_after_the_deletion(tmp_path: Path) -> None:
+def test_pass_with_a_clock_jump_does_not_follow_the_deletion(tmp_path: Path) -> None:
     tables = deleted(40, invoke_ns=END_NS + 61 * S, complete_ns=END_NS + 62 * S)
     for row in tables["logs"]:
         row["log_start"] = 40
@@ -149,7 +151,7 @@ def test_a_pass_whose_clock_leapt_did_not_come_after_the_deletion(tmp_path: Path
     )
 
 
-def test_what_was_not_asked_for_may_not_go(tmp_path: Path) -> None:
+def test_deletion_beyond_the_requested_offset_is_found(tmp_path: Path) -> None:
     """DeleteRecords excuses nothing from its offset on."""
     tables = deleted(40)
     for row in tables["logs"]:
@@ -159,7 +161,7 @@ def test_what_was_not_asked_for_may_not_go(tmp_path: Path) -> None:
     assert min(one.offset or 0 for one in result.findings) == 40
 
 
-def test_a_size_that_was_not_reached_excuses_nothing(tmp_path: Path) -> None:
+def test_size_limit_that_was_not_reached_excuses_nothing(tmp_path: Path) -> None:
     tables = healthy()
     for row in tables["logs"]:
         row["log_start"] = 60
@@ -178,7 +180,7 @@ def test_a_size_that_was_not_reached_excuses_nothing(tmp_path: Path) -> None:
         ("compact,delete", {}, []),
     ],
 )
-def test_a_closed_segment_of_a_compacted_log(
+def test_closed_segment_of_a_compacted_log_must_be_cleaned_in_time(
     policy: str, looks: dict[str, str], found: list[str], tmp_path: Path
 ) -> None:
     config = {"retention_ms": "4000", "cleanup_policy": policy}
@@ -186,7 +188,7 @@ def test_a_closed_segment_of_a_compacted_log(
     assert [finding.sub_kind for finding in result.findings] == found
 
 
-def test_a_cleaner_may_have_given_up_a_log_on_a_disk_that_failed(tmp_path: Path) -> None:
+def test_cleaner_may_have_stopped_on_a_failed_disk(tmp_path: Path) -> None:
     tables = of_segments()
     tables["faults"][0]["fault"] = "disk_readonly"
     config = {"retention_ms": "4000", "cleanup_policy": "compact,delete"}

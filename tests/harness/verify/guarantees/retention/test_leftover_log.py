@@ -53,7 +53,7 @@ def _moved(*more: dict[str, Any]) -> tuple[dict[str, Any], ...]:
     return (_on(1, 2, 4, at_ns=BEGIN_NS), _on(1, 2, 3, at_ns=MOVED_NS), *more)
 
 
-def test_a_log_of_who_is_no_replica_any_more(tmp_path: Path) -> None:
+def test_log_of_a_former_replica_is_a_violation(tmp_path: Path) -> None:
     (late,) = _late(tmp_path, _rows(*_moved(), manifest=[STRAY]))
     assert (late["what"], late["broker"], late["name"]) == ("moved", 4, f"{TOPIC}-0")
     assert late["age_s"] == pytest.approx(50.0)
@@ -70,7 +70,7 @@ def test_a_log_of_who_is_no_replica_any_more(tmp_path: Path) -> None:
     ],
     ids=["gone", "broker left", "new controller", "came back", "just now"],
 )
-def test_a_log_may_be_there(
+def test_log_of_a_replica_yields_no_leftover(
     nodes: tuple[dict[str, Any], ...], stray: dict[str, Any], tmp_path: Path
 ) -> None:
     assert not _late(tmp_path, _rows(*nodes, manifest=[stray]))
@@ -94,20 +94,20 @@ FOLDER, FILE = "old-0.0123456789abcdef-delete", f"{TOPIC}-0/00.log.deleted"
         (FILE, 30.0, {}, False),
     ],
 )
-def test_what_was_set_aside_has_to_go(
+def test_directory_marked_for_deletion_must_disappear(
     path: str, age_s: float, config: dict[str, str], *, is_late: bool, tmp_path: Path
 ) -> None:
     tables = _rows(samples=[_aside(path, age_s)])
     assert bool(_late(tmp_path, tables, _scenario(**config))) is is_late
 
 
-def test_a_broker_that_was_started_since_begins_anew(tmp_path: Path) -> None:
+def test_restart_resets_what_a_broker_showed(tmp_path: Path) -> None:
     again = {"path": "/brokers/ids/4", "version": 0, "at_ns": END_NS + 50 * S}
     assert not _late(tmp_path, _rows(again, samples=[_aside(FOLDER, 300.0)]))
 
 
 @pytest.mark.parametrize("fault", ["disk_readonly", "clock_drift"])
-def test_a_disk_or_clock_that_failed_is_no_fault_of_its_broker(fault: str, tmp_path: Path) -> None:
+def test_failed_disk_or_clock_excuses_its_broker(fault: str, tmp_path: Path) -> None:
     tables = _rows(samples=[_aside(FOLDER, 30.0)])
     tables["faults"][0] |= {"fault": fault, "targets": '["b4"]'}
     assert not _late(tmp_path, tables)
@@ -120,7 +120,7 @@ def test_logs_of_a_topic_that_is_gone(tmp_path: Path) -> None:
     assert [row["broker"] for row in _late(tmp_path, tables)] == [1, 2, 3]
 
 
-def test_they_are_findings(tmp_path: Path) -> None:
+def test_leftovers_are_findings(tmp_path: Path) -> None:
     tables = _rows(*_moved(), manifest=[STRAY], samples=[_aside(FOLDER, 30.0)])
     result = alone("leftover_log", tmp_path, tables, scenario=_scenario(**SOON))
     sentences = "\n".join(one.sentence for one in result.findings)

@@ -49,14 +49,14 @@ def _moved(by_ms: int) -> Tables:
         (2 * HOUR_MS, [("too new", 100)]),
     ],
 )
-def test_a_time_that_is_too_far_away(
+def test_timestamp_too_far_away_is_rejected(
     by_ms: int, found: list[tuple[str, int]], tmp_path: Path
 ) -> None:
     assert _found(tmp_path / "limited", _moved(by_ms), **LIMITS) == found
     assert _found(tmp_path / "free", _moved(by_ms)) == []
 
 
-def test_a_batch_that_is_too_large(tmp_path: Path) -> None:
+def test_batch_above_the_limit_is_found(tmp_path: Path) -> None:
     tables = healthy()
     assert _found(tmp_path / "healthy", tables, **LIMITS) == []
     for row in tables["replicas"]:
@@ -68,7 +68,7 @@ def test_a_batch_that_is_too_large(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["max.message.bytes", "message.max.bytes"])
-def test_limits_that_an_administrator_changed_accuse_nobody(name: str, tmp_path: Path) -> None:
+def test_limits_changed_by_an_administrator_yield_no_finding(name: str, tmp_path: Path) -> None:
     tables = healthy()
     for row in tables["replicas"]:
         row["batch_bytes"] += row["batch_base"] == 100

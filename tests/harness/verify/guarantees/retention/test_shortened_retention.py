@@ -21,8 +21,14 @@ BACK = dict.fromkeys(SHORT)
 
 
 def _act(at_ns: int, after: dict[str, str | None], **more: Any) -> dict[str, Any]:
-    told = {"act": "config", "subject": TOPIC, "outcome": "ok", "before": "{}", "invoke_ns": at_ns}
-    return {"run": "r", "complete_ns": at_ns + S, "after": json.dumps(after)} | told | more
+    fields = {
+        "act": "config",
+        "subject": TOPIC,
+        "outcome": "ok",
+        "before": "{}",
+        "invoke_ns": at_ns,
+    }
+    return {"run": "r", "complete_ns": at_ns + S, "after": json.dumps(after)} | fields | more
 
 
 def _judged(
@@ -48,7 +54,7 @@ def _judged(
     ids=["for long", "for a moment", "a day", "in long segments", "who knows", "another topic",
          "beside a fault"],
 )  # fmt: skip
-def test_what_was_too_old_for_a_while_is_gone(
+def test_record_too_old_for_a_while_may_be_deleted(
     acts: tuple[dict[str, Any], ...], fault: dict[str, Any], found: list[int], tmp_path: Path
 ) -> None:
     tables = of_segments()
@@ -60,8 +66,8 @@ def test_what_was_too_old_for_a_while_is_gone(
         tables["offset_answers"].append(asked | when | {"query": "earliest", "offset": offset})
     result = _judged(tmp_path, tables, "kept_too_long")
     assert [one.offset for one in result.findings if one.sub_kind == "kept on"] == found
-    told = "reported that urteil-0 begins at 7, although retention.ms was 2 s for a while"
-    assert all(told in one.sentence for one in result.findings)
+    expected = "reported that urteil-0 begins at 7, although retention.ms was 2 s for a while"
+    assert all(expected in one.sentence for one in result.findings)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +82,9 @@ def test_what_was_too_old_for_a_while_is_gone(
         ({}, []),
     ],
 )
-def test_a_segment_has_to_end(config: dict[str, str], found: list[int], tmp_path: Path) -> None:
+def test_segment_must_be_closed_in_time(
+    config: dict[str, str], found: list[int], tmp_path: Path
+) -> None:
     tables = of_segments()
     for row in tables["replicas"]:  # so long do the records of a segment last
         row["timestamp_ms"] += row["offset"] % 200 * 100

@@ -31,9 +31,9 @@ def _limited(
     client: str = "p0", at_s: float = -6, rate: float = 1_000, kind: str = "producer", **more: Any
 ) -> dict[str, Any]:
     at_ns = BEGIN_NS + int(at_s * S)
-    told = {f"{kind}_byte_rate": f"{rate}"}
+    fields = {f"{kind}_byte_rate": f"{rate}"}
     row = {"invoke_ns": at_ns, "complete_ns": at_ns, "outcome": "ok", "act": "quota"}
-    return row | {"subject": client, "before": "{}", "after": json.dumps(told)} | more
+    return row | {"subject": client, "before": "{}", "after": json.dumps(fields)} | more
 
 
 def _calm() -> Tables:
@@ -52,7 +52,7 @@ def _judged(run_dir: Path, tables: Tables, *ops: dict[str, Any], **load: Any) ->
     return judge(run_dir, tables, asked, synthetic.facts(ONE), (NAME,))[NAME]
 
 
-def test_a_producer_that_is_not_held_up(tmp_path: Path) -> None:
+def test_unthrottled_producer_above_its_quota_is_found(tmp_path: Path) -> None:
     result = _judged(tmp_path, _calm(), _limited())
     assert result.status is Status.VIOLATED
     (finding,) = result.findings
@@ -61,7 +61,7 @@ def test_a_producer_that_is_not_held_up(tmp_path: Path) -> None:
     assert "though its quota is 1000 bytes a second" in finding.sentence
 
 
-def test_a_reader_that_is_given_all_there_is(tmp_path: Path) -> None:
+def test_reader_with_every_record_holds(tmp_path: Path) -> None:
     result = _judged(tmp_path, _calm(), _limited("c0", kind="consumer"))
     assert [one.sub_kind for one in result.findings] == ["read"]
 
@@ -85,11 +85,11 @@ def test_the_default_is_for_those_without_a_quota_of_their_own(tmp_path: Path) -
     ],
     ids=["below", "unknown", "lifted", "late", "other kind", "nobody", "packed"],
 )
-def test_what_is_within_a_quota(ops: Any, load: Any, tmp_path: Path) -> None:
+def test_traffic_within_a_quota_holds(ops: Any, load: Any, tmp_path: Path) -> None:
     assert not _judged(tmp_path, _calm(), *ops, **load).violations
 
 
-def test_what_was_fetched_before_may_be_read_later(tmp_path: Path) -> None:
+def test_record_fetched_before_may_be_delivered_later(tmp_path: Path) -> None:
     tables = _calm()
     for row in tables["reads"]:
         if row["client"] == "c0":
@@ -100,13 +100,13 @@ def test_what_was_fetched_before_may_be_read_later(tmp_path: Path) -> None:
     assert _judged(tmp_path / "after", tables, op, value_bytes=100_000).violations == 1
 
 
-def test_only_what_no_fault_disturbed_counts(tmp_path: Path) -> None:
+def test_only_undisturbed_time_counts(tmp_path: Path) -> None:
     tables = _calm()
     tables["faults"].append(fault("crash", "b1", BEGIN_NS, END_NS))
     assert not _judged(tmp_path, tables, _limited()).violations
 
 
-def test_who_had_a_quota_may_be_held_up_when_it_is_gone() -> None:
+def test_removed_quota_may_still_throttle() -> None:
     tables = {"spans": [{"p": 0}]}
     derived = Derived(tables=tables, faults=[fault("quota", "p0", BEGIN_NS, END_NS)])
     assert resumption_rows(derived, synthetic.scenario(ONE), []) == []

@@ -33,8 +33,8 @@ def judged(run_dir: Path, events: list[Event]) -> GuaranteeResult:
             who = {"client": "visitor", "session": 1, "node": node}
             tables["accesses"].append(row | who | {"outcome": what})
     names = ("unauthorised",)
-    asked, told = synthetic.scenario(ONE), synthetic.facts(ONE)
-    return judge(run_dir, tables, asked, told, names)["unauthorised"]
+    asked, run_facts = synthetic.scenario(ONE), synthetic.facts(ONE)
+    return judge(run_dir, tables, asked, run_facts, names)["unauthorised"]
 
 
 LATE: list[Event] = [
@@ -58,25 +58,27 @@ def test_late_is_not_never(tmp_path: Path) -> None:
         ([(11, "revoke", 0), (12, "shows none", 2), (13, "ok", 2)], "after revocation"),
     ],
 )
-def test_what_a_broker_had_shown_to_be_over(tmp_path: Path, more: list[Event], kind: str) -> None:
+def test_answer_contradicting_an_earlier_view_is_found(
+    tmp_path: Path, more: list[Event], kind: str
+) -> None:
     result = judged(tmp_path, LATE + more)
     (finding,) = result.findings
     assert (result.status, finding.sub_kind) == (Status.VIOLATED, kind)
     assert f"Broker {more[-1][2]} carried out `{SUBJECT}`" in finding.sentence
 
 
-def test_what_nobody_granted(tmp_path: Path) -> None:
+def test_access_never_granted_is_found(tmp_path: Path) -> None:
     (finding,) = judged(tmp_path, [(1, "ok", 3)]).findings
     assert finding.sub_kind == "never granted"
 
 
-def test_what_a_broker_had_shown_to_be_granted_is_not_refused(tmp_path: Path) -> None:
+def test_granted_right_is_not_refused(tmp_path: Path) -> None:
     (finding,) = judged(tmp_path, [*LATE, (11, "shows grant", 1), (12, "denied", 1)]).findings
     assert finding.sub_kind == "refused"
     assert f"Broker 1 denied `{SUBJECT}`" in finding.sentence
 
 
-def test_a_broker_that_never_hears_of_the_end(tmp_path: Path) -> None:
+def test_broker_that_never_applies_a_revocation_is_found(tmp_path: Path) -> None:
     """Five seconds after the revocation and the last healing, which is at 23 s, it must have."""
     events: list[Event] = [(1, "denied", 2), (1, "grant", 0), (2, "ok", 1), (3, "revoke", 0)]
     events += [(9, "ok", 1), (27, "ok", 1)]
@@ -87,7 +89,7 @@ def test_a_broker_that_never_hears_of_the_end(tmp_path: Path) -> None:
     assert judged(tmp_path / "again", again).status is Status.HOLDS
 
 
-def test_a_change_that_was_not_answered_may_have_been_made(tmp_path: Path) -> None:
+def test_unanswered_change_may_have_been_made(tmp_path: Path) -> None:
     """Each attempt counts: one that is stuck may take effect after all that came later."""
     events = [(1.0, "grant", 0), (2.0, "grant", 0), (3.0, "revoke", 0)]
     seen = [(2.5, "ok", 1), (4.0, "denied", 1), (5.0, "ok", 1)]
@@ -101,24 +103,31 @@ def test_without_users_nothing_is_judged(tmp_path: Path) -> None:
     assert judged(tmp_path, []).status is Status.NOT_JUDGED
 
 
-def test_answers_that_do_not_tell_when_accuse_nobody(tmp_path: Path) -> None:
+def test_answers_without_times_yield_no_finding(tmp_path: Path) -> None:
     tables = made_up_runs.healthy(ONE)
     who = {"client": "visitor", "session": 1, "node": 1, "subject": SUBJECT}
     times = {"invoke_ns": BEGIN_NS + S, "complete_ns": None}
     tables["accesses"] = [who | times | {"outcome": "ok"}]
     result = made_up_runs.judged(tmp_path, tables, shape=ONE)
     assert made_up_runs.named(result, "unauthorised").status is Status.UNKNOWN
-    told = "1 access attempt without complete_ns when the attempt was answered (evidence/accesses)"
-    assert told in result.reasons
+    expected = (
+        "1 access attempt without complete_ns when the attempt was answered (evidence/accesses)"
+    )
+    assert expected in result.reasons
 
 
 @pytest.mark.parametrize("lost", ["subject", "invoke_ns", "act"])
-def test_changes_that_do_not_tell_of_what_accuse_nobody(lost: str, tmp_path: Path) -> None:
+def test_changes_without_a_subject_yield_no_finding(lost: str, tmp_path: Path) -> None:
     tables = made_up_runs.healthy(ONE)
-    told = {"subject": SUBJECT, "invoke_ns": BEGIN_NS, "complete_ns": BEGIN_NS + 1, "outcome": "ok"}
-    tables["admin_ops"] = [told | {"act": "grant"} | {lost: "" if lost == "act" else None}]
+    fields = {
+        "subject": SUBJECT,
+        "invoke_ns": BEGIN_NS,
+        "complete_ns": BEGIN_NS + 1,
+        "outcome": "ok",
+    }
+    tables["admin_ops"] = [fields | {"act": "grant"} | {lost: "" if lost == "act" else None}]
     used = {"invoke_ns": BEGIN_NS + S, "complete_ns": BEGIN_NS + S + 1}
-    tables["accesses"] = [told | used | {"client": "visitor", "session": 1, "node": 1}]
+    tables["accesses"] = [fields | used | {"client": "visitor", "session": 1, "node": 1}]
     result = made_up_runs.judged(tmp_path, tables, shape=ONE)
     assert made_up_runs.named(result, "unauthorised").status is Status.UNKNOWN
     assert any("evidence/admin_ops" in reason for reason in result.reasons)

@@ -33,7 +33,7 @@ def _reads(tables: Tables, txn: int, offset: int) -> None:
     )
 
 
-def test_reads_one_way_make_no_circle_and_both_ways_do(tmp_path: Path) -> None:
+def test_reads_in_one_direction_form_no_cycle_and_in_both_do(tmp_path: Path) -> None:
     tables = made()
     _reads(tables, 7, 6 * BATCH)
     result = judged(tmp_path / "one", tables, "g1c", "g0")
@@ -44,7 +44,7 @@ def test_reads_one_way_make_no_circle_and_both_ways_do(tmp_path: Path) -> None:
     assert (finding.sub_kind, finding.permitted) == ("g1c", None)
 
 
-def test_readers_of_uncommitted_records_may_go_in_a_circle(tmp_path: Path) -> None:
+def test_read_uncommitted_readers_may_form_a_cycle(tmp_path: Path) -> None:
     tables = made()
     _reads(tables, 7, 6 * BATCH)
     _reads(tables, 6, 7 * BATCH)
@@ -55,7 +55,7 @@ def test_readers_of_uncommitted_records_may_go_in_a_circle(tmp_path: Path) -> No
     assert finding.permitted == "readers of uncommitted records are promised no more"
 
 
-def test_what_was_aborted_is_in_no_circle(tmp_path: Path) -> None:
+def test_aborted_transaction_is_in_no_cycle(tmp_path: Path) -> None:
     tables = made()
     aborted = of(tables, "aborted")["txn"]
     _reads(tables, aborted, (aborted - 1) * BATCH)

@@ -19,8 +19,8 @@ from urteil.harness.verify.synthetic import END_NS, S
 def _shut_out(tables: Tables, **changes: Any) -> Row:
     """The transaction of a client of its own, which is shut out of it a second after its begin."""
     model = next(row for row in tables["clients"] if row["client"] == "p0")
-    told = {"client": "t9", "kind": "txn", "transactional_id": "id-t9"}
-    tables["clients"].append(model | told)
+    fields = {"client": "t9", "kind": "txn", "transactional_id": "id-t9"}
+    tables["clients"].append(model | fields)
     begun_ns = END_NS + 60 * S
     times = {"init_invoke_ns": begun_ns - S, "init_ns": begun_ns - S // 2, "begin_ns": begun_ns}
     ended = {"end_ns": begun_ns + S, "commit_invoke_ns": None, "outcome": "fenced"}
@@ -39,7 +39,7 @@ def _shut_out(tables: Tables, **changes: Any) -> Row:
         ({"end_ns": END_NS + 69 * S}, []),
     ],
 )
-def test_a_transaction_that_is_ended_before_its_time(
+def test_transaction_aborted_before_its_timeout_is_found(
     changes: dict[str, Any], found: list[str], tmp_path: Path
 ) -> None:
     tables = made()
@@ -50,7 +50,7 @@ def test_a_transaction_that_is_ended_before_its_time(
         assert "id-t9 was aborted by its coordinator" in one.sentence
 
 
-def test_who_is_shut_out_by_others_or_in_a_fault_accuses_nobody(tmp_path: Path) -> None:
+def test_fencing_by_others_or_in_a_fault_yields_no_finding(tmp_path: Path) -> None:
     shared = made()
     txn = _shut_out(shared)
     shared["clients"].append(shared["clients"][-1] | {"client": "t9.2", "session": 1})
@@ -77,7 +77,7 @@ def test_who_is_shut_out_by_others_or_in_a_fault_accuses_nobody(tmp_path: Path) 
         ({"error": None, "outcome": "aborted"}, "late", []),
     ],
 )
-def test_a_transactional_id_that_nobody_knows_any_more(
+def test_forgotten_transactional_id_is_found(
     changes: dict[str, Any], kind: str, found: list[str], tmp_path: Path
 ) -> None:
     tables = made()

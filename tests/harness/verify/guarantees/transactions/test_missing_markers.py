@@ -43,8 +43,8 @@ def _marked() -> Tables:
     tables["txns"] = []
     for number, send in zip((FIRST, SECOND, LAST), mine, strict=True):
         times = {"begin_ns": send["invoke_ns"] - 1, "end_ns": send["complete_ns"] + 2}
-        told = {"txn": number, "outcome": "committed", "commit_invoke_ns": times["end_ns"] - 1}
-        tables["txns"].append(model | told | times)
+        fields = {"txn": number, "outcome": "committed", "commit_invoke_ns": times["end_ns"] - 1}
+        tables["txns"].append(model | fields | times)
     copies = [row for row in tables["replicas"] if row["value_id"] in kept]
     tables["replicas"] += [
         row | {"offset": row["offset"] + 1, "batch_base": row["offset"] + 1, "control": "commit"}
@@ -63,8 +63,10 @@ def _without(tables: Tables, number: int, table: str) -> None:
 
 
 def _judged(run_dir: Path, tables: Tables, **config: str) -> GuaranteeResult:
-    told = synthetic.facts(ONE, topics=topic(**config))
-    return judge(run_dir, tables, synthetic.scenario(ONE), told, ("hanging_txn",))["hanging_txn"]
+    run_facts = synthetic.facts(ONE, topics=topic(**config))
+    return judge(run_dir, tables, synthetic.scenario(ONE), run_facts, ("hanging_txn",))[
+        "hanging_txn"
+    ]
 
 
 def _found(run_dir: Path, tables: Tables, **config: str) -> list[tuple[str, Any]]:
@@ -77,7 +79,7 @@ def test_transactions_with_their_markers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("config", [{}, DAY], ids=["plain", "compacted"])
-def test_a_marker_that_is_gone(config: dict[str, str], tmp_path: Path) -> None:
+def test_missing_marker_is_found(config: dict[str, str], tmp_path: Path) -> None:
     tables = _marked()
     _without(tables, FIRST, "marker")
     result = _judged(tmp_path, tables, **config)
@@ -127,9 +129,9 @@ def test_an_unclean_election_may_leave_a_transaction_to_the_next_ones_end(
         config = {"unclean_leader_election_enable": "true"}
         states = sorted(tables["states"], key=lambda row: row["version"])
         states[2]["isr"] = f"[{states[2]['leader']}]"
-    told = synthetic.facts(ONE, topics=topic(**config))
+    run_facts = synthetic.facts(ONE, topics=topic(**config))
     names = ("aborted_read",) if copied else ("poll_skip", "aborted_read")
     for row in (*tables["reads"], *tables["replicas"]) if copied else ():
         row["value_id"] = None if row["value_id"] is None else f"copy/{row['value_id']}"
-    found = judge(tmp_path, tables, synthetic.scenario(ONE), told, names)
+    found = judge(tmp_path, tables, synthetic.scenario(ONE), run_facts, names)
     assert {name: found[name].violations > 0 for name in names} == dict.fromkeys(names, not unclean)

@@ -47,14 +47,14 @@ def judged(
     brokers: dict[str, str] | None = None,
     **options: str,
 ) -> Judged:
-    asked, told = synthetic.scenario(ONE), synthetic.facts(ONE)
+    asked, run_facts = synthetic.scenario(ONE), synthetic.facts(ONE)
     load = msgspec.structs.replace(asked.workload, options=options)
     out: dict[str, Any] = {"partitions": 1, "replication_factor": 3, "copies": True}
     out |= {"config": config or {}}
-    told.topics.append(TopicFact(name="urteil-out", topic_id="out", **out))
+    run_facts.topics.append(TopicFact(name="urteil-out", topic_id="out", **out))
     of_all = msgspec.structs.replace(asked.cluster, config=asked.cluster.config | (brokers or {}))
     asked = msgspec.structs.replace(asked, workload=load, cluster=of_all)
-    return judge(run_dir, tables, asked, told, NAMES)
+    return judge(run_dir, tables, asked, run_facts, NAMES)
 
 
 def test_an_application_that_copied_everything_once(tmp_path: Path) -> None:
@@ -63,13 +63,13 @@ def test_an_application_that_copied_everything_once(tmp_path: Path) -> None:
 
 
 def test_without_an_application_nothing_is_judged(tmp_path: Path) -> None:
-    asked, told = synthetic.scenario(ONE), synthetic.facts(ONE)
-    result = judge(tmp_path, healthy(), asked, told, NAMES)
+    asked, run_facts = synthetic.scenario(ONE), synthetic.facts(ONE)
+    result = judge(tmp_path, healthy(), asked, run_facts, NAMES)
     assert result["unprocessed"].status is Status.NOT_JUDGED
     assert result["processed_twice"].status is Status.NOT_JUDGED
 
 
-def test_a_record_that_was_never_copied(tmp_path: Path) -> None:
+def test_record_never_copied_is_found(tmp_path: Path) -> None:
     whole = values()
     result = judged(tmp_path, copied(whole[:40] + whole[41:]))
     (finding,) = result["unprocessed"].findings
@@ -77,12 +77,12 @@ def test_a_record_that_was_never_copied(tmp_path: Path) -> None:
     assert f"{whole[40]} at urteil-0@40 was never copied" in finding.sentence
 
 
-def test_what_is_missing_is_permitted_at_most_once(tmp_path: Path) -> None:
+def test_at_most_once_permits_missing_records(tmp_path: Path) -> None:
     result = judged(tmp_path, copied(values()[5:]), promise="at-most-once")
     assert result["unprocessed"].status is Status.PERMITTED
 
 
-def test_a_record_that_was_copied_twice(tmp_path: Path) -> None:
+def test_record_copied_twice_is_found(tmp_path: Path) -> None:
     whole = values()
     for promise, status in (
         ("exactly-once", Status.VIOLATED),
@@ -96,14 +96,14 @@ def test_a_record_that_was_copied_twice(tmp_path: Path) -> None:
     assert "twice in the output, first at offset 40, last at 400" in finding.sentence
 
 
-def test_a_copy_of_what_nobody_sent(tmp_path: Path) -> None:
+def test_copy_of_an_unsent_record_is_a_violation(tmp_path: Path) -> None:
     result = judged(tmp_path, copied([*values(), "r/p0/99999"]))
     (finding,) = result["phantom"].findings
     assert (finding.sub_kind, finding.topic, finding.offset) == ("no invocation", OUT["topic"], 400)
     assert "copy/r/p0/99999" in finding.sentence
 
 
-def test_what_is_twice_in_the_input_may_be_twice_in_the_output(tmp_path: Path) -> None:
+def test_duplicate_input_may_be_duplicate_output(tmp_path: Path) -> None:
     """A producer without idempotence may send a record twice; the application cannot know."""
     whole = values()
     tables = copied([*whole[:40], whole[4], *whole[40:]])
@@ -148,7 +148,7 @@ def _log_of_the_output(tables: Tables, start: int, end: int) -> None:
     ]
 
 
-def test_a_copy_that_was_deleted_in_time_was_there(tmp_path: Path) -> None:
+def test_copy_deleted_by_retention_counts_as_present(tmp_path: Path) -> None:
     """The run ends 90 s after its first record: what is older than 88 s then may be gone."""
     whole = values()
     tables = copied(whole[:300] + whole[301:])
@@ -159,7 +159,7 @@ def test_a_copy_that_was_deleted_in_time_was_there(tmp_path: Path) -> None:
     assert found == []
 
 
-def test_a_copy_may_be_compacted_away_by_another_one_of_its_key(tmp_path: Path) -> None:
+def test_copy_may_be_compacted_by_another_copy_of_its_key(tmp_path: Path) -> None:
     whole = values()
     tables = copied(whole[:40] + whole[41:])
     compact = {"cleanup.policy": "compact"}
@@ -172,9 +172,7 @@ def test_a_copy_may_be_compacted_away_by_another_one_of_its_key(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("topic", ["urteil-out", "__consumer_offsets", "urteil-other"])
-def test_what_an_unclean_election_may_have_taken_of_output_or_positions(
-    topic: str, tmp_path: Path
-) -> None:
+def test_unclean_election_may_lose_output_or_positions(topic: str, tmp_path: Path) -> None:
     """Broker 2 was not in sync, and was elected; another topic's elections are no excuse."""
     whole = values()
     tables = copied([*whole[:40], *whole[41:], whole[50]])

@@ -99,8 +99,8 @@ def stable(tables: Tables, offset: int, at_ns: int) -> None:
 
 
 def judged(run_dir: Path, tables: Tables, *names: str) -> Judged:
-    asked, told = synthetic.scenario(ONE), synthetic.facts(ONE)
-    return judge(run_dir, tables, asked, told, names or NAMES)
+    asked, run_facts = synthetic.scenario(ONE), synthetic.facts(ONE)
+    return judge(run_dir, tables, asked, run_facts, names or NAMES)
 
 
 def of(tables: Tables, outcome: str) -> Row:
@@ -153,7 +153,7 @@ def test_all_of_a_transaction_or_nothing(
         assert f"Transaction {txn['txn']} of {txn['client']} (id-" in result.findings[0].sentence
 
 
-def test_a_client_that_died_before_its_commit_committed_nothing(tmp_path: Path) -> None:
+def test_client_killed_before_its_commit_committed_nothing(tmp_path: Path) -> None:
     tables = made()
     txn = of(tables, "aborted")
     txn |= {"outcome": "unknown", "end_ns": None}
@@ -163,7 +163,7 @@ def test_a_client_that_died_before_its_commit_committed_nothing(tmp_path: Path) 
     assert "nor was that ever asked for" in finding.sentence
 
 
-def test_what_a_late_end_tore_is_permitted_and_shown(tmp_path: Path) -> None:
+def test_transaction_torn_by_a_late_end_is_permitted_and_shown(tmp_path: Path) -> None:
     tables = made()
     txn = of(tables, "aborted")
     show(tables, txn, 2)
@@ -181,7 +181,7 @@ def test_what_a_late_end_tore_is_permitted_and_shown(tmp_path: Path) -> None:
         ("crash", '["b1"]', Status.VIOLATED),
     ],
 )
-def test_a_fault_that_holds_requests_back_may_make_an_end_late(
+def test_fault_that_delays_requests_may_delay_an_end(
     fault: str, targets: str, status: Status, tmp_path: Path
 ) -> None:
     tables = made()
@@ -203,7 +203,7 @@ def test_an_end_beyond_an_open_transaction(tmp_path: Path) -> None:
     assert [(one.sub_kind, one.offset) for one in result.findings] == [("end", 6 * BATCH)]
 
 
-def test_a_record_read_before_its_commit_by_readers_of_committed_records_alone(
+def test_uncommitted_read_violates_read_committed_alone(
     tmp_path: Path,
 ) -> None:
     tables = made()
@@ -229,7 +229,7 @@ def _take_over(tables: Tables, invoke_ns: int, init_ns: int, **changes: Any) -> 
     )
 
 
-def test_a_zombie_that_writes_and_commits(tmp_path: Path) -> None:
+def test_zombie_that_writes_and_commits_is_found(tmp_path: Path) -> None:
     tables = made()
     _take_over(tables, BEGIN_NS + 12 * S, BEGIN_NS + 13 * S)
     result = judged(tmp_path, tables, "zombie_write")["zombie_write"]
@@ -240,16 +240,16 @@ def test_a_zombie_that_writes_and_commits(tmp_path: Path) -> None:
 def test_another_topics_unclean_elections_excuse_no_zombie(tmp_path: Path) -> None:
     tables = made()
     _take_over(tables, BEGIN_NS + 12 * S, BEGIN_NS + 13 * S)
-    told = synthetic.facts(ONE)
+    run_facts = synthetic.facts(ONE)
     lax = {"name": "lax", "topic_id": "l", "config": {"unclean.leader.election.enable": "true"}}
-    told.topics.append(msgspec.structs.replace(told.topics[0], **lax))
-    result = judge(tmp_path, tables, synthetic.scenario(ONE), told, ("zombie_write",))
+    run_facts.topics.append(msgspec.structs.replace(run_facts.topics[0], **lax))
+    result = judge(tmp_path, tables, synthetic.scenario(ONE), run_facts, ("zombie_write",))
     found = {one.sub_kind for one in result["zombie_write"].findings if not one.permitted}
     assert found == {"record", "commit"}
 
 
 @pytest.mark.parametrize("what", ["at the same time", "refused", "initialised again"])
-def test_who_is_no_zombie(what: str, tmp_path: Path) -> None:
+def test_current_client_is_no_zombie(what: str, tmp_path: Path) -> None:
     tables = made()
     if what == "at the same time":
         _take_over(tables, BEGIN_NS - 3 * S, BEGIN_NS - S)
@@ -269,7 +269,7 @@ def test_who_is_no_zombie(what: str, tmp_path: Path) -> None:
     assert judged(tmp_path, tables, "zombie_write")["zombie_write"].violations == 0
 
 
-def test_a_transaction_that_is_open_long_after_its_timeout(tmp_path: Path) -> None:
+def test_transaction_open_after_its_timeout_is_found(tmp_path: Path) -> None:
     for after_s, status in ((5, Status.HOLDS), (60, Status.VIOLATED)):
         tables = made()
         tables["offset_answers"] = [
@@ -292,7 +292,7 @@ def test_a_transaction_that_is_open_long_after_its_timeout(tmp_path: Path) -> No
         ("ok", 60, Status.HOLDS),
     ],
 )
-def test_a_transactional_id_that_is_not_to_be_had_again(
+def test_unavailable_transactional_id_is_found(
     outcome: str, after_s: int, status: Status, tmp_path: Path
 ) -> None:
     tables = made()
@@ -309,14 +309,14 @@ def test_a_transactional_id_that_is_not_to_be_had_again(
 def test_committed_records_beyond_every_pass_of_their_readers_are_a_reason(tmp_path: Path) -> None:
     tables = made()
     write_run(tmp_path, tables, synthetic.scenario(ONE), synthetic.facts(ONE))
-    told = "of committed transactions beyond every final pass"
+    expected = "of committed transactions beyond every final pass"
     reasons = judge_run(tmp_path, engine="duckdb", master=None, session=None, canary=False).reasons
-    assert not any(told in one for one in reasons)
+    assert not any(expected in one for one in reasons)
     for row in tables["passes"]:
         row["to_offset"] = 300 if row["client"] == READER else row["to_offset"]
     write_run(tmp_path, tables, synthetic.scenario(ONE), synthetic.facts(ONE))
     reasons = judge_run(tmp_path, engine="duckdb", master=None, session=None, canary=False).reasons
-    assert any(told in one for one in reasons)
+    assert any(expected in one for one in reasons)
 
 
 @pytest.mark.parametrize(("lax", "permitted"), [("other", 0), ("__transaction_state", 1)])
@@ -329,10 +329,12 @@ def test_its_coordinators_own_unclean_elections_excuse_a_kept_id_alone(
         {"invoke_ns": at_ns - S, "complete_ns": at_ns, "outcome": "fail", "act": "initialise"}
         | {"subject": "urteil-group-t1", "before": None, "after": "{}"}
     ]
-    told = synthetic.facts(ONE)
+    run_facts = synthetic.facts(ONE)
     own = {"name": lax, "topic_id": "l", "config": {"unclean.leader.election.enable": "true"}}
-    told.topics.append(msgspec.structs.replace(told.topics[0], **own))
-    result = judge(tmp_path, tables, synthetic.scenario(ONE), told, ("hanging_txn",))["hanging_txn"]
+    run_facts.topics.append(msgspec.structs.replace(run_facts.topics[0], **own))
+    result = judge(tmp_path, tables, synthetic.scenario(ONE), run_facts, ("hanging_txn",))[
+        "hanging_txn"
+    ]
     assert (result.violations, result.permitted) == (1 - permitted, permitted)
 
 
@@ -358,7 +360,7 @@ def _copies(tables: Tables, position: int) -> dict[int, Row]:
 STEPS = ("offsets_not_atomic", "unprocessed", "processed_twice")
 
 
-def test_steps_that_are_whole(tmp_path: Path) -> None:
+def test_complete_transaction_steps_hold(tmp_path: Path) -> None:
     tables = made()
     inputs = _copies(tables, 0)
     end = max(inputs) + 1
@@ -370,7 +372,7 @@ def test_steps_that_are_whole(tmp_path: Path) -> None:
     assert {result[name].status for name in STEPS} == {Status.HOLDS}, result
 
 
-def test_steps_of_which_a_half_is_missing(tmp_path: Path) -> None:
+def test_incomplete_transaction_step_is_found(tmp_path: Path) -> None:
     tables = made()
     inputs = _copies(tables, 0)
     last = max(inputs)
@@ -379,15 +381,15 @@ def test_steps_of_which_a_half_is_missing(tmp_path: Path) -> None:
     (output,) = (row for row in tables["sends"] if row.get("source") == inputs[first]["value_id"])
     output["source"] = inputs[sorted(inputs)[1]]["value_id"]
     result = judged(tmp_path, tables, *STEPS)
-    told = {(one.sub_kind, one.offset) for one in result["offsets_not_atomic"].findings}
-    assert told == {("consumed", first), ("not consumed", last)}
+    violated = {(one.sub_kind, one.offset) for one in result["offsets_not_atomic"].findings}
+    assert violated == {("consumed", first), ("not consumed", last)}
     assert [one.offset for one in result["unprocessed"].findings] == [first]
     assert [one.offset for one in result["processed_twice"].findings] == [sorted(inputs)[1]]
 
 
 @pytest.mark.parametrize(("steps", "found"), [(1, 0), (2, 1)])
 def test_each_group_has_its_own_outputs(steps: int, found: int, tmp_path: Path) -> None:
-    """A second group copies the same input, more slowly: whose copies are whose tells the group
+    """A second group copies the same input, more slowly: the group identifies the copies
     that was moved with them."""
     tables = made()
     inputs = _copies(tables, 0)
@@ -404,17 +406,17 @@ def test_each_group_has_its_own_outputs(steps: int, found: int, tmp_path: Path) 
     tables["commit_reads"].append(answer | slow)
     result = judged(tmp_path, tables, "offsets_not_atomic", "processed_twice")
     assert result["processed_twice"].violations == 0
-    told = [(one.sub_kind, one.offset) for one in result["offsets_not_atomic"].findings]
-    assert told == [("consumed", offsets[1])][:found]
+    values = [(one.sub_kind, one.offset) for one in result["offsets_not_atomic"].findings]
+    assert values == [("consumed", offsets[1])][:found]
 
 
 def _compacted(run_dir: Path, tables: Tables) -> Judged:
-    told = synthetic.facts(ONE)
+    run_facts = synthetic.facts(ONE)
     config = {"cleanup.policy": "compact", "min.insync.replicas": "2"}
-    topics = [msgspec.structs.replace(topic, config=config) for topic in told.topics]
-    told = msgspec.structs.replace(told, topics=topics)
+    topics = [msgspec.structs.replace(topic, config=config) for topic in run_facts.topics]
+    run_facts = msgspec.structs.replace(run_facts, topics=topics)
     names = ("latest_value_lost", "stale_value_visible", "aborted_read")
-    return judge(run_dir, tables, synthetic.scenario(ONE), told, names)
+    return judge(run_dir, tables, synthetic.scenario(ONE), run_facts, names)
 
 
 def _clean(tables: Tables, *gone: int) -> Tables:
@@ -448,7 +450,7 @@ def test_an_aborted_record_may_be_cleaned_and_what_it_would_have_replaced_may_no
     assert {finding.offset for finding in lost.findings} == {24, 25, 26, 27}
 
 
-def test_an_aborted_record_that_a_reader_of_committed_ones_is_given(tmp_path: Path) -> None:
+def test_aborted_record_read_by_read_committed_is_found(tmp_path: Path) -> None:
     tables = _own_keys(made())
     shown = [
         row | {"client": READER} for row in tables["reads"]
@@ -461,7 +463,7 @@ def test_an_aborted_record_that_a_reader_of_committed_ones_is_given(tmp_path: Pa
 
 
 @pytest.mark.parametrize("begin_ns", [None, 1 << 62])
-def test_a_transaction_without_its_begin_is_told_and_left_out(
+def test_transaction_without_its_start_is_a_reason_and_ignored(
     begin_ns: int | None, tmp_path: Path
 ) -> None:
     tables = made()
@@ -470,15 +472,13 @@ def test_a_transaction_without_its_begin_is_told_and_left_out(
     result = judge_run(tmp_path, engine="duckdb", master=None, session=None, canary=False)
     accused = {one.name for one in result.guarantees if one.status is Status.VIOLATED}
     assert not accused & set(NAMES), accused
-    (told, *_) = (reason for reason in result.reasons if "begin_ns" in reason)
-    assert told.startswith("evidence/txns/part-0.parquet: "), told
+    (sentence, *_) = (reason for reason in result.reasons if "begin_ns" in reason)
+    assert sentence.startswith("evidence/txns/part-0.parquet: "), sentence
     assert not [reason for reason in result.reasons if "cannot be judged" in reason]
 
 
 @pytest.mark.parametrize(("shown", "found"), [(200, 0), (100, 1)])
-def test_what_was_copied_in_vain_may_be_copied_once_more(
-    shown: int, found: int, tmp_path: Path
-) -> None:
+def test_aborted_copy_may_be_repeated(shown: int, found: int, tmp_path: Path) -> None:
     """One value in an aborted transaction, at 100, and in a later one: there alone it is read."""
     tables = healthy()
     value = next(row["value_id"] for row in tables["replicas"] if row["offset"] == 100)

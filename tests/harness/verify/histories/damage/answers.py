@@ -9,13 +9,13 @@ from tests.harness.verify.histories.log import END_NS, S
 from urteil.harness.verify.damage import Trace
 
 
-def _answer(piece: Piece, partition: int, **told: Any) -> None:
+def _answer(piece: Piece, partition: int, **reported: Any) -> None:
     last = piece.states(partition)[-1]
     at_ns = END_NS + 50 * S + 2 * len(piece.rows("offset_answers"))
     answer = {name: last[name] for name in ("run", "topic_id", "topic", "partition")}
     answer |= {"node": last["leader"], "leader_epoch": last["leader_epoch"], "api_version": 7}
     piece.rows("offset_answers").append(
-        answer | {"invoke_ns": at_ns, "complete_ns": at_ns + 1} | told
+        answer | {"invoke_ns": at_ns, "complete_ns": at_ns + 1} | reported
     )
 
 

@@ -58,12 +58,16 @@ class Piece:
 
     def committed(self) -> list[Row]:
         """Sound sends of transactions whose commit was acknowledged."""
-        told = {
+        is_reported = {
             (row["client"], row["session"], row["txn"])
             for row in self.rows("txns")
             if row["outcome"] == "committed"
         }
-        return [row for row in self.sound() if (row["client"], row["session"], row["txn"]) in told]
+        return [
+            row
+            for row in self.sound()
+            if (row["client"], row["session"], row["txn"]) in is_reported
+        ]
 
     def victim(self, fits: Callable[[Row], bool] = lambda row: True) -> Row:
         """An acknowledged send of acks=all that lies on every disk once, where it should."""

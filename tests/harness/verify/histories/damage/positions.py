@@ -100,7 +100,7 @@ def _moved_between(piece: Piece, one: Row, two: Row) -> bool:
 
 
 def skip_after_a_rebalance(piece: Piece) -> Trace:
-    """A member is not given the record at the position that it was told."""
+    """A member does not receive the record at its fetched position."""
     for asked in piece.rows("commit_reads"):
         if asked.get("generation") is None or asked["offset"] is None:
             continue

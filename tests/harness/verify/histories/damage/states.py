@@ -10,10 +10,10 @@ from tests.harness.verify.histories.log import MS, Row, S
 from urteil.harness.verify.damage import Trace
 
 
-def _state(piece: Piece, partition: int, **told: Any) -> Row:
+def _state(piece: Piece, partition: int, **reported: Any) -> Row:
     last = piece.states(partition)[-1]
     after = {"zxid": last["zxid"] + 100_000, "version": last["version"] + 1}
-    state = last | after | {"at_ns": last["at_ns"] + S} | told
+    state = last | after | {"at_ns": last["at_ns"] + S} | reported
     piece.rows("states").append(state)
     return state
 

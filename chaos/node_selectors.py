@@ -237,15 +237,17 @@ def select_running(controls: Controls, arguments: FaultArguments) -> list[str]:
     return require_running(controls, select_nodes(controls, arguments))
 
 
-def link_sides(target: str) -> list[str]:
-    """The sides of `left->right` or `left<->right`; one side where the target is no pair."""
-    return [side.strip() for side in re.split(r"<->|->", target)]
-
-
-def check_side(side: str, *, brokers: int, zookeepers: int) -> None:
-    """ValueError for what is neither a role nor nodes of a cluster of that size."""
-    if side not in ROLES:
-        _check_nodes(side, brokers, zookeepers)
+def check_target(target: str, selectors: str, *, brokers: int, zookeepers: int) -> None:
+    """ValueError for a target that a fault with these `selectors` (`Fault.selectors`) cannot have
+    in a cluster of that size."""
+    sides = [side.strip() for side in re.split(r"<->|->", target)]
+    if len(sides) > 1 and "left" not in selectors:
+        raise ValueError(f"{target!r} is a pair of links: give {selectors}")
+    if len(sides) > 2 or (len(sides) < 2 and selectors.startswith("left")):
+        raise ValueError(f"{target!r} is no pair: give left->right or left<->right")
+    for side in sides:
+        if side not in ROLES:
+            _check_nodes(side, brokers, zookeepers)
 
 
 def _check_nodes(listed: str, brokers: int, zookeepers: int) -> None:

@@ -16,11 +16,13 @@ from typing import Any
 
 import msgspec
 
+from urteil.chaos import client_selectors
 from urteil.chaos.faults import FAULTS
 from urteil.chaos.nemesis import Injection
+from urteil.chaos.node_selectors import check_target
 from urteil.chaos.random_schedule import TAIL_S, draw_schedule
 from urteil.chaos.schedule import PlannedFault, check_fault, plan_fault, plan_schedule, sort_key
-from urteil.harness.scenario import FaultSpec, Scenario
+from urteil.harness.scenario import ClusterSpec, FaultSpec, Scenario
 
 _SECOND_NS = 1_000_000_000
 _replace = msgspec.structs.replace
@@ -229,9 +231,18 @@ def _check_entry(one: Entry, scenario: Scenario) -> None:
         if value is not None and not 0 <= value <= 1_000_000:
             raise ValueError(f"{name} is {value:g}: give 0 to 1,000,000")
     check_fault(one.fault)
-    size = scenario.cluster
-    FAULTS[one.fault].check_target(one.target, brokers=size.brokers, zookeepers=size.zookeepers)
+    _check_target(one, FAULTS[one.fault].selectors, scenario.cluster)
     plan_fault(one, shift_s=0, choice=one.choice, topic=scenario.workload.topics[0].name)
+
+
+def _check_target(one: Entry, meaning: str, size: ClusterSpec) -> None:
+    """Check the target of an entry. Targets of some faults are known during the run only."""
+    if "role" in meaning or "zk1" in meaning:
+        check_target(one.target, meaning, brokers=size.brokers, zookeepers=size.zookeepers)
+    elif "a client" in meaning and "client id" not in meaning:
+        client_selectors.check_target(one.target)
+    elif meaning == "all" and one.target != meaning:
+        raise ValueError(f"{one.target!r} is not all: this fault is of all brokers")
 
 
 def _check_choices(path: Path, entries: Sequence[Entry]) -> None:

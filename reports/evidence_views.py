@@ -37,8 +37,8 @@ class EvidenceViews:
 
     def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
         """All rows of a query."""
-        rows: list[tuple[Any, ...]] = self.db.execute(query, list(values)).fetchall()
-        return rows
+        found: list[tuple[Any, ...]] = self.db.execute(query, list(values)).fetchall()
+        return found
 
 
 @contextmanager

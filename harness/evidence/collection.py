@@ -211,9 +211,8 @@ def _acts(run_dir: Path, run: str, collected: Collected, file: str, part: str) -
 def _fault(row: Row) -> Row:
     """Lists as JSON strings; columns that the table does not have are left out."""
     known = {name: row.get(name) for name in SCHEMAS["faults"].names}
-    for name in ("targets", "effects"):
-        if known[name] is not None and not isinstance(known[name], str):
-            known[name] = msgspec.json.encode(known[name]).decode()
+    if known["targets"] is not None and not isinstance(known["targets"], str):
+        known["targets"] = msgspec.json.encode(known["targets"]).decode()
     return known
 
 

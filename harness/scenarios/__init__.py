@@ -1,7 +1,4 @@
-"""The catalogue: every `Scenario` that a module of this package defines.
-
-docs/reference/scenarios.md describes each of them.
-"""
+"""The catalogue of scenarios. docs/reference/scenarios.md describes each of them."""
 
 from urteil.harness.scenario import Scenario
 from urteil.harness.scenarios import (
@@ -53,10 +50,9 @@ SCENARIOS: dict[str, Scenario] = {
         security,
         quotas,
     )
-    for scenario in vars(family).values()
-    if isinstance(scenario, Scenario)
+    for scenario in family.FAMILY
 }
-"""Every scenario by name, in the order of definition; the first is the demo."""
+"""Every scenario by name; the first is the demo."""
 
 SUITES: dict[str, tuple[str, ...]] = {
     suite: tuple(scenario.name for scenario in SCENARIOS.values() if suite in scenario.suites)

@@ -184,3 +184,12 @@ CHAOS_ZOOKEEPER = Scenario(
     recovery_deadline_s=60.0,
     guarantees=AFTER,
 )
+
+FAMILY = (
+    CHAOS,
+    CHAOS_LONG,
+    CHAOS_PROCESSES,
+    CHAOS_NETWORK,
+    CHAOS_DISKS,
+    CHAOS_ZOOKEEPER,
+)

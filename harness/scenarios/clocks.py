@@ -36,3 +36,5 @@ CLOCK_DRIFT = Scenario(
     ),
     guarantees=(*REPLICATION, "duplicate", "unclean_leader", "epoch_went_back"),
 )
+
+FAMILY = (CLOCK_JUMPS, CLOCK_DRIFT)

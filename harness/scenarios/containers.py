@@ -28,3 +28,5 @@ STARVED_LEADER = Scenario(
     guarantees=(*REPLICATION, "duplicate", *ELECTIONS),
     runtime="docker",
 )
+
+FAMILY = (UNPLUG_LEADER, STARVED_LEADER)

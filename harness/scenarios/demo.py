@@ -29,3 +29,5 @@ CALM = Scenario(
     duration_s=8.0,
     guarantees=(*REPLICATION, "duplicate"),
 )
+
+FAMILY = (DEMO, CALM)

@@ -17,6 +17,25 @@ def load(members: int = 3, **options: str) -> WorkloadSpec:
     return WorkloadSpec(kind="group", topics=(DURABLE,), consumers=members, options=options)
 
 
+MEMBER_KILLED = Scenario(
+    name="member-killed",
+    about="SIGKILL of a group member and of a producer in the middle of batches; new sessions "
+    "take over: one owner a partition, nothing skipped",
+    suites=("groups",),
+    cluster=cluster(),
+    workload=load(linger_ms="200", max_poll_records="7"),
+    faults=(fault("kill_client", "member", 5, 8), fault("kill_client", "producer", 17, 2)),
+    guarantees=(
+        *REPLICATION,
+        "duplicate",
+        *OWNERSHIP,
+        *POSITIONS,
+        "poll_skip",
+        "departed_member_kept",
+    ),
+    duration_s=24.0,
+)
+
 GROUP_CALM = Scenario(
     name="group-calm",
     about="a group without faults: no live member is put out, and each has the assignment of its "
@@ -36,25 +55,6 @@ GROUP_CALM = Scenario(
     duration_s=30.0,
 )
 """Long enough for a member to be expelled three times."""
-
-MEMBER_KILLED = Scenario(
-    name="member-killed",
-    about="SIGKILL of a group member and of a producer in the middle of batches; new sessions "
-    "take over: one owner a partition, nothing skipped",
-    suites=("groups",),
-    cluster=cluster(),
-    workload=load(linger_ms="200", max_poll_records="7"),
-    faults=(fault("kill_client", "member", 5, 8), fault("kill_client", "producer", 17, 2)),
-    guarantees=(
-        *REPLICATION,
-        "duplicate",
-        *OWNERSHIP,
-        *POSITIONS,
-        "poll_skip",
-        "departed_member_kept",
-    ),
-    duration_s=24.0,
-)
 
 PAUSED_MEMBER = Scenario(
     name="paused-member",
@@ -280,3 +280,22 @@ POSITIONS_EXPIRE = Scenario(
     duration_s=36.0,
 )
 """What is committed in the first seconds has its time under a coordinator that read of it."""
+
+FAMILY = (
+    GROUP_CALM,
+    MEMBER_KILLED,
+    PAUSED_MEMBER,
+    SLOW_POLL,
+    REBALANCE_STORM,
+    MEMBERS_LEAVE,
+    PASSERS_BY,
+    COOPERATIVE_STORM,
+    ZOMBIE_COMMITS,
+    STATIC_MEMBERS,
+    CUT_COORDINATOR,
+    LOST_GENERATIONS,
+    COORDINATOR_CRASH,
+    COORDINATOR_MOVES,
+    REGISTERS,
+    POSITIONS_EXPIRE,
+)

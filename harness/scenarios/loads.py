@@ -46,3 +46,5 @@ MIXED = Scenario(
     ),
     duration_s=26.0,
 )
+
+FAMILY = (BULK, MIXED)

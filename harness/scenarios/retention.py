@@ -170,3 +170,5 @@ DELETED_ONCE = Scenario(
     duration_s=28.0,
 )
 """Its answer waits for every replica that lives; who has not heard of it may lead next."""
+
+FAMILY = (RETENTION, INDEXES, DELETION, LEFT_BEHIND, DELETED_ONCE)

@@ -48,3 +48,5 @@ RIGHTS_CUT_OFF = Scenario(
     guarantees=GUARDED,
     duration_s=32.0,
 )
+
+FAMILY = (RIGHTS, RIGHTS_CRASH, RIGHTS_CUT_OFF)

@@ -1,4 +1,4 @@
-"""Pools of threads for a judgement."""
+"""The threads of a judgement."""
 
 from __future__ import annotations
 
@@ -13,10 +13,8 @@ B = TypeVar("B")
 
 @contextmanager
 def threads(number: int) -> Iterator[ThreadPool]:
-    """A pool of `number` threads, joined at the end.
-
-    Unlike a thread of `concurrent.futures`, a stuck thread does not keep the process from ending.
-    """
+    """So many, waited for at the end. Unlike those of `concurrent.futures`, one that is stuck does
+    not keep the process from ending."""
     pool = ThreadPool(number)
     try:
         yield pool
@@ -26,8 +24,8 @@ def threads(number: int) -> Iterator[ThreadPool]:
 
 
 def map_in_order(number: int, function: Callable[[A], B], items: Iterable[A]) -> list[B]:
-    """The results of `function` in the order of `items`, computed by `number` threads. With one
-    thread the caller computes them."""
+    """`function` of each item, in their order, by so many threads; by the caller's where it is
+    one."""
     if number == 1:
         return [function(item) for item in items]
     with threads(number) as pool:

@@ -43,8 +43,6 @@ def test_faults_overlap_and_heal_in_order(tmp_path: Path) -> None:
     assert first["begin_ns"] < second["begin_ns"] < first["healed_ns"] < second["healed_ns"]  # type: ignore[operator]
     assert first["acted"]
     assert second["acted"]
-    assert json.loads(str(first["effects"])) == ["cuts_links"]
-    assert json.loads(str(second["effects"])) == ["kills_nodes"]
     assert "healed" in str(second["proof"])
     assert cluster.states["b2"] is NodeState.RUNNING
     assert not player.problems

@@ -8,7 +8,6 @@ from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.fault_options import number
 from urteil.chaos.faults.base.fault import Fault, Proof
 from urteil.chaos.faults.base.topic_fault import OWN_CLUSTER
-from urteil.chaos.target_kinds import TargetKind
 
 DEFAULT_RATE = 20_000.0
 ALL = "clients"
@@ -25,7 +24,6 @@ class Quota(Fault):
     about = "limit the bytes a second that clients may write to or read from each broker"
     effects = frozenset({Effect.SETS_QUOTAS})
     proves = "the quotas of the client id in ZooKeeper before and after"
-    target_kind = TargetKind.OTHER
     selectors = "clients (all that have no quota of their own), or a client id: p1, c1"
     producer_byte_rate: float | None = number(
         None, f"bytes a second to each broker; without any option {DEFAULT_RATE:g}"

@@ -14,7 +14,6 @@ from urteil.chaos.faults.base.cut_links import describe_answers
 from urteil.chaos.faults.base.fault import Fault, Proof, describe_broken_links
 from urteil.chaos.node_selectors import NoTarget
 from urteil.chaos.observations import Link, Transfer
-from urteil.chaos.target_kinds import TargetKind
 from urteil.chaos.waiting import until
 
 Both = tuple[Transfer, Transfer]
@@ -31,7 +30,6 @@ class DegradedLinks(Fault):
     remains.
     """
 
-    target_kind = TargetKind.NODES_OR_LINKS
     selectors = "all, a role, a node (their links with all nodes), or a pair left->right"
     sample = "follower->leader"
     timeout_s: float = TRANSFER_S

@@ -14,7 +14,6 @@ from urteil.chaos.effects import Effect
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.fault_options import COORDINATOR_OPTIONS, FaultOption, Option
 from urteil.chaos.observations import Link, NodeState, NodeStatus, Probe
-from urteil.chaos.target_kinds import TargetKind, check_target
 
 T = TypeVar("T")
 
@@ -50,7 +49,8 @@ class Fault:
     - `name`, `about`: what `urteil list faults` prints.
     - `listed_after`: the fault behind which it is listed; by default the order is alphabetical. The
       schedules that a seed draws depend on this order.
-    - `target_kind`, `selectors`: the permitted targets, for the check of a schedule and in words.
+    - `selectors`: the permitted targets, in the same words as other faults use, because the check
+      of a schedule reads them.
     - options: an attribute for each, declared by `fault_options`: `self.delay_ms` is the value with
       which this injection was made. `options` has the declarations by name, also those of base
       classes. COORDINATOR_OPTIONS are options of every fault; any other one is a ValueError.
@@ -82,7 +82,6 @@ class Fault:
     effects: ClassVar[frozenset[Effect]]
     listed_after: ClassVar[str] = ""
     proves: ClassVar[str]
-    target_kind: ClassVar[TargetKind] = TargetKind.NODES
     selectors: ClassVar[str] = "a role or a node"
     options: ClassVar[dict[str, FaultOption]] = {}
     expiry_s: ClassVar[float] = EXPIRY_S
@@ -119,11 +118,6 @@ class Fault:
         self.arguments = arguments
         self.owner = f"{self.name}_{next(_numbers)}"
         self.targets: tuple[str, ...] = ()
-
-    @classmethod
-    def check_target(cls, target: str, *, brokers: int, zookeepers: int) -> None:
-        """ValueError for a target that the fault cannot have in a cluster of that size."""
-        check_target(cls.target_kind, target, cls.selectors, brokers=brokers, zookeepers=zookeepers)
 
     @classmethod
     def read_options(cls, given: Mapping[str, Option]) -> dict[str, Option]:

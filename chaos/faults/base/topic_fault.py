@@ -7,7 +7,6 @@ from urteil.chaos.controls import Controls
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.faults.base.fault import KAFKA, MIX, URTEIL, Fault, Proof
 from urteil.chaos.node_selectors import NoTarget
-from urteil.chaos.target_kinds import TargetKind
 
 POLL_S = 0.1
 OWN_CLUSTER = (URTEIL, KAFKA, MIX)
@@ -17,7 +16,6 @@ OWN_CLUSTER = (URTEIL, KAFKA, MIX)
 class TopicFault(Fault):
     """An act on the scenario's first topic, or on the one that the option `topic` names."""
 
-    target_kind = TargetKind.OTHER
     selectors = "topic"
     sample = "topic"
     expiry_s = 300.0

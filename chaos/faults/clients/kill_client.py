@@ -10,7 +10,6 @@ from urteil.chaos.effects import Effect
 from urteil.chaos.fault_options import flag
 from urteil.chaos.faults.base.fault import Fault, Proof
 from urteil.chaos.observations import NodeState
-from urteil.chaos.target_kinds import TargetKind
 
 
 class KillClient(Fault):
@@ -21,7 +20,6 @@ class KillClient(Fault):
     about = "kill a producer, a reader or a group member; its next session starts at healing"
     effects = frozenset({Effect.KILLS_CLIENTS})
     proves = "the process id is gone; after healing the client's next session runs"
-    target_kind = TargetKind.CLIENTS
     selectors = SELECTORS
     for_good: bool = flag("start no next session")
     sample = ""

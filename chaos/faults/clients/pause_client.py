@@ -8,7 +8,6 @@ from urteil.chaos.effects import Effect
 from urteil.chaos.faults.base.fault import Fault, Proof
 from urteil.chaos.node_selectors import NoTarget
 from urteil.chaos.observations import NodeState
-from urteil.chaos.target_kinds import TargetKind
 
 
 class PauseClient(Fault):
@@ -20,7 +19,6 @@ class PauseClient(Fault):
     about = "SIGSTOP of a producer, a reader or a group member, SIGCONT at healing"
     effects = frozenset({Effect.PAUSES_CLIENTS})
     proves = "the process state that the kernel reports"
-    target_kind = TargetKind.CLIENTS
     selectors = SELECTORS
     sample = ""
 

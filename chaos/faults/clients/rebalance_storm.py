@@ -10,7 +10,6 @@ from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.fault_options import number
 from urteil.chaos.faults.base.fault import Fault, Proof
 from urteil.chaos.observations import LabFailure
-from urteil.chaos.target_kinds import TargetKind
 from urteil.chaos.waiting import until
 
 JOINED_DEADLINE_S = 20.0
@@ -26,7 +25,6 @@ class RebalanceStorm(Fault):
     about = "let group members join and leave in turn until healing"
     effects = frozenset({Effect.CHANGES_MEMBERS})
     proves = "the first new member got partitions; the number of members that joined and left"
-    target_kind = TargetKind.OTHER
     selectors = "the workload's group; the target is ignored"
     every_ms: float = number(500, "time from a departure to the next join", unit="ms", least=0)
     sample = ""

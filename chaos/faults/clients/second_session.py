@@ -7,7 +7,6 @@ from urteil.chaos.controls import Controls
 from urteil.chaos.effects import Effect
 from urteil.chaos.faults.base.fault import Fault, Proof
 from urteil.chaos.observations import NodeState
-from urteil.chaos.target_kinds import TargetKind
 
 
 class SecondSession(Fault):
@@ -18,7 +17,6 @@ class SecondSession(Fault):
     about = "start a client's next session beside it, with the same transactional id"
     effects = frozenset({Effect.DOUBLES_CLIENTS})
     proves = "both processes exist, and the new one runs"
-    target_kind = TargetKind.CLIENTS
     selectors = SELECTORS
     sample = ""
 

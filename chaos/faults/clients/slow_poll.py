@@ -6,7 +6,6 @@ from urteil.chaos.client_selectors import select_clients
 from urteil.chaos.controls import ClientControls, Controls
 from urteil.chaos.effects import Effect
 from urteil.chaos.faults.base.fault import Fault, Proof
-from urteil.chaos.target_kinds import TargetKind
 from urteil.chaos.waiting import until
 
 IDLE_S = 1.5
@@ -22,7 +21,6 @@ class SlowPoll(Fault):
     about = "a group member stops polling but not its heartbeats, and polls again at healing"
     effects = frozenset({Effect.STOPS_POLLS})
     proves = f"the member's journal did not grow for {IDLE_S:g} s"
-    target_kind = TargetKind.CLIENTS
     selectors = "member (one, by the seed), members, a client"
     sample = ""
 

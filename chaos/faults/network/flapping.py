@@ -14,7 +14,6 @@ from urteil.chaos.faults.base.degraded_links import CLIENTS, select_fault_links
 from urteil.chaos.faults.base.fault import Fault, Proof, describe_broken_links
 from urteil.chaos.faults.base.recurring_steps import RecurringSteps, check_range
 from urteil.chaos.observations import Link
-from urteil.chaos.target_kinds import TargetKind
 
 
 class Flapping(Fault):
@@ -25,7 +24,6 @@ class Flapping(Fault):
     about = "cut and restore links again and again, at moments that the seed decides"
     effects = frozenset({Effect.CUTS_LINKS, Effect.REPEATS})
     proves = "a probe through each link without response at the first cut; the number of cuts"
-    target_kind = TargetKind.NODES_OR_LINKS
     selectors = "all, a role, a node (their links with all nodes), or a pair left<->right"
     sample = "follower<->leader"
     sample_s = 2.5

@@ -10,7 +10,6 @@ from urteil.chaos.faults.base.degraded_links import CLIENTS, SHOWN_S, select_fau
 from urteil.chaos.faults.base.fault import HEALED_S, Fault, Proof, describe_broken_links, probe_all
 from urteil.chaos.node_selectors import NoTarget
 from urteil.chaos.observations import Link
-from urteil.chaos.target_kinds import TargetKind
 from urteil.chaos.waiting import until
 
 REPEATS = 2
@@ -28,7 +27,6 @@ class Latency(Fault):
     effects = frozenset({Effect.SLOWS_LINKS})
     proves = "round trips longer than before by most of the delay"
     sample = "follower"
-    target_kind = TargetKind.NODES_OR_LINKS
     selectors = "all, a role, a node, or a pair left->right"
     latency_ms: int = whole_number(200, "delay of a request", unit="ms", least=1, most=60_000)
     jitter_ms: int = whole_number(0, "plus or minus, latency_ms at most", unit="ms", least=0)

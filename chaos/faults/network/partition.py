@@ -7,7 +7,6 @@ from urteil.chaos.controls import Controls
 from urteil.chaos.fault_options import text
 from urteil.chaos.faults.base.cut_links import ANSWERS_ONLY, CutLinks
 from urteil.chaos.observations import Link
-from urteil.chaos.target_kinds import TargetKind
 
 
 class Partition(CutLinks):
@@ -15,7 +14,6 @@ class Partition(CutLinks):
 
     name = "partition"
     about = "cut directed links, one-way (left->right) or two-way (left<->right)"
-    target_kind = TargetKind.LINKS
     selectors = "left->right or left<->right, each side a role or a node"
     sample = "leader<->follower"
     direction: str = text(

@@ -6,7 +6,6 @@ from urteil.chaos.controls import Controls
 from urteil.chaos.faults.base.cut_links import CutLinks
 from urteil.chaos.node_selectors import NoTarget
 from urteil.chaos.observations import Link
-from urteil.chaos.target_kinds import TargetKind
 
 
 class Ring(CutLinks):
@@ -15,7 +14,6 @@ class Ring(CutLinks):
 
     name = "ring"
     about = "cut links so that every broker reaches a majority, and no two brokers the same one"
-    target_kind = TargetKind.ALL_BROKERS
     selectors = "all"
     sample = "all"
 

@@ -6,7 +6,6 @@ from urteil.chaos.controls import Controls
 from urteil.chaos.effects import Effect
 from urteil.chaos.faults.base.fault import KAFKA, MIX, URTEIL, Fault, Proof
 from urteil.chaos.observations import ControllerTerm
-from urteil.chaos.target_kinds import TargetKind
 from urteil.chaos.waiting import until
 
 ELECTED_S = 10.0
@@ -23,7 +22,6 @@ class ControllerDeleted(Fault):
     about = "delete /controller: the controller must resign, and another election follows"
     effects = frozenset({Effect.DEPOSES_CONTROLLER})
     proves = "a later transaction created /controller after the deletion"
-    target_kind = TargetKind.OTHER
     selectors = "controller"
     on_targets = (URTEIL, KAFKA, MIX)
     sample = "controller"

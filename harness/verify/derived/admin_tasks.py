@@ -34,7 +34,8 @@ _PRESENCE = ("/brokers/ids/", "/controller")
 
 
 def admin_task_rows(small: Small, scenario: Scenario, facts: RunFacts) -> list[Row]:
-    """Rows of `admin_tasks`; `late` if a task was overdue while all brokers ran without a fault."""
+    """Rows of the derived table `chores`, `late` where one was not done in time though nothing held
+    it up: judged while every broker was there, and no fault acted."""
     end_ns = max((phase.end_ns for phase in facts.phases), default=0)
     load_ns = load_of(facts).end_ns  # then the lab itself turns replicas, for the final reads
     found: dict[tuple[str, str], Row] = {}

@@ -15,8 +15,8 @@ _IDS = "/brokers/ids/"
 
 
 def departed_leader_rows(small: Small, end_ns: int) -> Iterator[Row]:
-    """Rows of `admin_tasks`: elections after the end of a leader's registration, in ZooKeeper's
-    order. `late`: the next ISR still contains that leader.
+    """Rows of the derived table `chores`, one for each election after a leader whose registration
+    was gone by then, in ZooKeeper's order; late where the next ISR has it.
 
     Not where the controller took it out in another epoch next, or may have been about to: it moved
     the leadership for another reason, and heard of the departure a moment later.

@@ -18,10 +18,9 @@ _IDS, _TOPICS = "/brokers/ids/", "/brokers/topics/"
 
 
 def handovers(small: Small) -> Iterator[Row]:
-    """Rows of `admin_tasks`: brokers that left, each with a partition with other replicas in sync.
-
-    Judged where no other fault acted, and neither another broker nor the controller came or went
-    since shortly before: a controlled shutdown gives up after some attempts.
+    """Rows of the derived table `chores`, one for each partition of several members in sync that a
+    broker was a replica of when it left; judged where no other fault acted, and no other broker nor
+    controller came or went since shortly before: a controlled shutdown gives up after some tries.
     """
     versions = sorted(small.states, key=lambda row: int(row["zxid"]))
     present: set[int] = set()

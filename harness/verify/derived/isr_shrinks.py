@@ -15,11 +15,9 @@ _MOVES = ("reassign", "cancel moves")
 
 
 def fallen_out(small: Small, scenario: Scenario, calm: Stretch) -> Iterator[Row]:
-    """Rows of `admin_tasks`: partitions with a complete ISR at a time of an undisturbed interval.
-
-    `stands` is null where the ISR is complete at the end. A partition that lacked members all the
-    time still recovers from an earlier fault, and has no row. Topics whose replicas were moved are
-    left out: new replicas have to catch up.
+    """Rows of the derived table `chores`, one for each partition that was whole at some time of a
+    calm; nothing `stands` where it is whole at the end. What was short all the time is the recovery
+    of what came before. Topics whose replicas were moved are left out: new ones have to catch up.
     """
     moved = {str(op["subject"]) for op in small.ops if op["act"] in _MOVES}
     for key, p in small.numbers.items():

@@ -27,7 +27,7 @@ _DEFAULTS = {
 
 
 def balance_chores(small: Small, scenario: Scenario, last: dict[str, Row]) -> Iterator[Row]:
-    """Rows of `admin_tasks`: the state when an undisturbed interval ended. A row has
+    """Rows of the derived table `chores`: the state when an undisturbed interval ended. A row has
     no `stands` where the first replica leads or is not in sync, or the imbalance is below the
     limit. There is none where replicas were moved, which may delay it, or topics are being
     deleted."""

@@ -88,7 +88,7 @@ def retention_columns(
         "clock_moved": int(any(has_any(row, {Effect.MOVES_CLOCKS}) for row in faults)),
         "trimmed": int(any(trims(row, topic) for row in admin)),
         "ends_ns": max(loads, default=FOREVER_NS),
-        "last_healed_ns": max(healed, default=-FOREVER_NS),
+        "calm_ns": max(healed, default=-FOREVER_NS),
     } | _limits(topic, scenario, admin)
 
 

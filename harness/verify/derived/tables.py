@@ -44,14 +44,14 @@ DERIVED: dict[str, DerivedTable] = {
         "retention_bytes:l append_time:i sent_times:i max_bytes:l past_ms:l future_ms:l "
         "clock_moved:i trimmed:i cut_to:l deleted_to:l deleted_ns:l late_ns:l "
         "segment_ms:l segment_bytes:l short_ns:l short_segment_ns:l short_from_ns:l "
-        "short_until_ns:l max_start:l active_base:l last_base:l ends_ns:l last_healed_ns:l",
+        "short_until_ns:l max_start:l active_base:l last_base:l ends_ns:l calm_ns:l",
         columns_made_of={
             "lost_floor": ("faults",),
             "spoilt_ns": ("admin_ops", "faults", "states"),
             "unclean_on": ("admin_ops", "states"),
             "unclean_asked": ("admin_ops",),
             "flushed_ns": ("faults", "states"),
-            "last_healed_ns": ("faults",),
+            "calm_ns": ("faults",),
             "clock_moved": ("faults",),
             "trimmed": ("admin_ops",),
             "cut_to": ("admin_ops",),
@@ -180,23 +180,23 @@ DERIVED: dict[str, DerivedTable] = {
         "p:l from_ns:l to_ns:l bound_ns:l",
         made_of=("faults", "states"),
     ),
-    "undisturbed_intervals": DerivedTable(
+    "calms": DerivedTable(
         "an undisturbed interval of a group or reader in a partition",
         "n:i who:s kind:s p:l from_ns:l to_ns:l bound_ns:l reached:l moved:i lately:i "
         "live:i tried:i committed:i",
         made_of=("polls", "passes", "commits", "clients", "assignments", "faults", "states"),
     ),
-    "evictions": DerivedTable(
+    "expulsions": DerivedTable(
         "a member that was removed from its group although it polled",
         "n:i who:s p:l times:i from_ns:l to_ns:l leader:i",
         made_of=("polls", "assignments", "clients", "faults", "states"),
     ),
-    "member_departures": DerivedTable(
+    "departures": DerivedTable(
         "a partition of a member that left its group, or died",
         "n:i who:s grp:s p:l left_ns:l limit_ns:l taken_ns:l died:i",
         made_of=("assignments", "clients", "faults", "states", "admin_ops"),
     ),
-    "static_rejoins": DerivedTable(
+    "returns": DerivedTable(
         "a static member that returned within its session timeout",
         "n:i who:s grp:s p:l died_ns:l back_ns:l before:i after:i",
         made_of=("assignments", "clients", "faults", "states", "admin_ops"),
@@ -211,7 +211,7 @@ DERIVED: dict[str, DerivedTable] = {
         "n:i fault:s targets:s p:l healed_ns:l recovery_s:d deadline_s:d judged:i",
         made_of=("faults", "states"),
     ),
-    "leftover_logs": DerivedTable(
+    "leftovers": DerivedTable(
         "a log that should not be on a broker's disk any more",
         "what:s p:l broker:i name:s age_s:d limit_s:d late:i",
         made_of=("faults", "states", "logs", "samples"),
@@ -221,7 +221,7 @@ DERIVED: dict[str, DerivedTable] = {
         "at_ns:l broker:s kind:s exit_code:i",
         made_of=("samples", "faults"),
     ),
-    "admin_tasks": DerivedTable(
+    "chores": DerivedTable(
         "a requested or automatic administrative task, with its deadline",
         "kind:s p:l from_ns:l to_ns:l asked:s stands:s limit_s:d late:i",
         made_of=("faults", "states", "admin_ops"),

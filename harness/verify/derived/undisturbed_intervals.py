@@ -1,4 +1,4 @@
-"""Rows of `undisturbed_intervals`: intervals of readers and groups, and what they received then.
+"""Undisturbed intervals of readers and groups, and what they received then: the table `calms`.
 
 An undisturbed interval belongs to a reader or group and one partition: no fault acted, and no
 member of the group joined, left, paused or resumed. In it a group may stand still for twice the
@@ -71,13 +71,11 @@ class _Unit:
 
 
 def undisturbed_rows(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts) -> list[Row]:
-    """Rows of `undisturbed_intervals`, each of a unit: a group, or a reader without one.
-
-    `reached` is the highest position that a client of the unit had or committed by the end, `moved`
-    whether the unit received anything, `lately` whether it did so in the last `bound_ns`. In that
-    time it `tried` to commit so often, and `committed` so often. `live`: in its second half all
-    clients polled that had to. An imported run has no rows: it does not say what its clients read.
-    """
+    """Rows of `calms`, each with `reached`, the highest position that anybody of the unit was at or
+    committed by its end; `moved`, whether it was given anything in it; `lately`, whether in the
+    last `bound_ns` of it; how often it `tried` to commit then, and how often it `committed`;
+    `live`, whether all of it who should have polled in the second half of those. None of a run
+    that was imported: it does not say what its clients were to read."""
     if facts.runtime == IMPORTED:
         return []
     units = _units(run_dir, small, scenario, facts)

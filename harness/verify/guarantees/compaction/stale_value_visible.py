@@ -26,7 +26,7 @@ FROM (SELECT k.*, LEAD(k.off) OVER w AS next_off, LEAD(k.complete_ns) OVER w AS 
       WINDOW w AS (PARTITION BY k.p, k.key ORDER BY k.off)) k JOIN parts q ON q.p = k.p
 WHERE q.max_lag_ns < {FOREVER_NS} AND q.clock_moved = 0 AND q.trimmed = 0
   AND k.next_off < q.active_base AND k.off >= q.log_start
-  AND GREATEST(k.next_ns, q.last_healed_ns) + q.max_lag_ns + {_SLACK_NS} < q.ends_ns
+  AND GREATEST(k.next_ns, q.calm_ns) + q.max_lag_ns + {_SLACK_NS} < q.ends_ns
 """
 
 _OVER = f"""
@@ -35,8 +35,8 @@ JOIN parts q ON q.p = k.p
 WHERE k.outcome = 'ok' AND k.off = k.last_off AND k.open_n = 0 AND k.tombstone = 1
   AND q.max_lag_ns < {FOREVER_NS} AND q.delete_retention_ns < {FOREVER_NS}
   AND q.clock_moved = 0 AND q.trimmed = 0 AND k.off < q.active_base AND k.off >= q.log_start
-  AND GREATEST(k.complete_ns, q.last_healed_ns) + 3 * q.max_lag_ns + q.delete_retention_ns
-    + {_SLACK_NS} < k.written_ns
+  AND GREATEST(k.complete_ns, q.calm_ns) + 3 * q.max_lag_ns + q.delete_retention_ns + {_SLACK_NS}
+    < k.written_ns
 """
 
 
@@ -101,7 +101,7 @@ SELECT 'tombstone kept', k.p, k.off, k.complete_ns, k.complete_ns, k.value_id, k
     explain=_explain,
     compares_times=True,
     reads=(
-        *("keyed", "parts", "floors", "damaged", "reads", "passes", "parts.last_healed_ns"),
+        *("keyed", "parts", "floors", "damaged", "reads", "passes", "parts.calm_ns"),
         *("parts.clock_moved", "parts.trimmed"),
     ),
     subjects=("parts.compacted",),

@@ -49,7 +49,7 @@ it: twice `replica.high.watermark.checkpoint.interval.ms`."""
 _ACKED = f"""
 SELECT v.sent_p AS p, MAX(v.ack_off) AS off FROM vals v JOIN parts q ON q.p = v.sent_p
 WHERE v.sent = 1 AND v.outcome = 'ok' AND v.acks = -1 AND v.complete_ns < q.ends_ns - {_NOTED_NS}
-  AND q.last_healed_ns < q.ends_ns - {_NOTED_NS}
+  AND q.calm_ns < q.ends_ns - {_NOTED_NS}
 GROUP BY v.sent_p
 """
 """The last offset of each partition that was acknowledged by all long before the end."""
@@ -154,7 +154,7 @@ GUARANTEE = Guarantee(
     needs=("replicas", "logs"),
     reads=(
         *("slots", "vals", "shared", "parts", "cover", "logs_p", "settings", "replicas"),
-        *("parts.last_healed_ns", "parts.clock_moved", "parts.lost_floor", "parts.unclean_on"),
+        *("parts.calm_ns", "parts.clock_moved", "parts.lost_floor", "parts.unclean_on"),
     ),
     rests_on=("replicas", "logs", "passes", "states", "sends", "faults"),
 )

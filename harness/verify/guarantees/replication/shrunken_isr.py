@@ -38,7 +38,7 @@ GUARANTEE = Guarantee(
     compares_times=True,
     host_load_excuses=True,
     needs=("states",),
-    reads=("admin_tasks",),
-    subjects=("admin_tasks",),
+    reads=("chores",),
+    subjects=("chores",),
     rests_on=TASK_TABLES,
 )

@@ -20,7 +20,7 @@ _SLACK_NS = 5_000_000_000
 _SEGMENTS = """
 (SELECT q.p, r.broker, r.segment_base, MAX(r.timestamp_ms) AS newest_ms,
    MAX(q.retention_ns) AS retention_ns, MAX(q.late_ns) AS late_ns, MAX(q.ends_ns) AS ends_ns,
-   MAX(q.last_healed_ns) AS last_healed_ns
+   MAX(q.calm_ns) AS calm_ns
  FROM replicas r JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.partition
  WHERE r.broker = q.final_leader AND q.late_ns IS NOT NULL AND q.retention_configured = 1
    AND (q.compacted = 0 OR q.deletes = 1) AND q.trimmed = 0 AND q.clock_moved = 0 AND q.gone = 0
@@ -43,7 +43,7 @@ _SIZES = f"""
              WHERE r.broker = q.final_leader AND q.late_ns IS NOT NULL AND q.retention_bytes >= 0
                AND q.compacted = 0 AND q.trimmed = 0 AND q.gone = 0 AND v.outcome = 'ok'
                AND v.complete_ns + q.late_ns + {_SLACK_NS} < q.ends_ns
-               AND q.last_healed_ns + q.late_ns + {_SLACK_NS} < q.ends_ns
+               AND q.calm_ns + q.late_ns + {_SLACK_NS} < q.ends_ns
              GROUP BY q.p, r.broker, r.segment_base, r.batch_base) b
        GROUP BY b.p, b.broker, b.segment_base) g
  GROUP BY g.p, g.broker)
@@ -139,7 +139,7 @@ SELECT 'too old' AS sub_kind, s.p, s.segment_base AS off, CAST(NULL AS BIGINT) A
 FROM {_SEGMENTS} s CROSS JOIN settings c
 WHERE c.wall_ns IS NOT NULL AND s.retention_ns < s.ends_ns AND s.newest_ms >= 0
   AND s.newest_ms * 1000000 - c.wall_ns + s.retention_ns + s.late_ns + {_SLACK_NS} < s.ends_ns
-  AND s.last_healed_ns + s.late_ns + {_SLACK_NS} < s.ends_ns
+  AND s.calm_ns + s.late_ns + {_SLACK_NS} < s.ends_ns
 UNION ALL
 SELECT 'too large', s.p, s.base, NULL, NULL, s.broker, NULL, NULL, s.size, s.retention_bytes, NULL
 FROM {_SIZES} s WHERE s.size - 2 * s.first_size >= s.retention_bytes
@@ -158,7 +158,7 @@ SELECT 'kept on', s.p, s.off, s.at_ns, s.until_ns, s.node, s.old_off, NULL, NULL
         "answers",
         "settings",
         "replicas",
-        "parts.last_healed_ns",
+        "parts.calm_ns",
         "parts.clock_moved",
         "parts.short_from_ns",
         "parts.trimmed",

@@ -43,9 +43,9 @@ GROUP BY o.subject HAVING MIN(CASE WHEN o.outcome = 'ok' THEN 1 ELSE 0 END) = 1
 _JUDGED = f"""
 SELECT t.client, t.session, t.node, t.subject, t.outcome, t.invoke_ns, t.complete_ns, t.turns,
   COUNT(o.subject) AS changes, MAX(CASE WHEN l.revoked_ns > l.granted_ns
-    AND t.invoke_ns >= l.last_ns + {_LONG_NS} AND t.invoke_ns >= h.last_healed_ns + {_LONG_NS}
+    AND t.invoke_ns >= l.last_ns + {_LONG_NS} AND t.invoke_ns >= h.calm_ns + {_LONG_NS}
     THEN 1 ELSE 0 END) AS is_over
-FROM ({_TURNS}) t CROSS JOIN (SELECT MAX(q.last_healed_ns) AS last_healed_ns FROM parts q) h
+FROM ({_TURNS}) t CROSS JOIN (SELECT MAX(q.calm_ns) AS calm_ns FROM parts q) h
 LEFT JOIN ({_LAST}) l ON l.subject = t.subject LEFT JOIN admin_ops o ON o.subject = t.subject
   AND o.act IN ('grant', 'revoke') AND o.outcome <> 'fail' AND o.invoke_ns <= t.complete_ns
 WHERE t.outcome IN ('ok', 'denied')
@@ -104,6 +104,6 @@ FROM ({_JUDGED}) j WHERE j.turns > j.changes OR (j.outcome = 'ok' AND j.is_over 
     tie="j.node, j.subject",
     compares_times=True,
     needs=("accesses",),
-    reads=("parts", "accesses", "admin_ops", "parts.last_healed_ns"),
+    reads=("parts", "accesses", "admin_ops", "parts.calm_ns"),
     rests_on=("accesses", "admin_ops", "clients", "faults"),
 )

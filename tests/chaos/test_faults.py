@@ -28,6 +28,10 @@ from urteil.chaos.observations import (
 ON_NODES = [name for name, fault in FAULTS.items() if fault.family != "clients"]
 """Faults of clients are tested in test_client_faults.py."""
 
+FAMILIES = {
+    "network", "process", "container", "disk", "zookeeper", "clock", "clients", "administration"
+}  # fmt: skip
+
 
 def prepared(name: str, *, without_effect: bool = False) -> PaperCluster:
     """A cluster in which the fault can act."""
@@ -157,6 +161,7 @@ def test_fault_declares_what_the_list_prints(name: str) -> None:
     fault = FAULTS[name]
     assert fault.about
     assert fault.proves
+    assert fault.family in FAMILIES
     assert fault.expiry_s > 0
     assert set(fault.on_runtimes) <= {"process", "docker"}
     assert set(fault.on_targets) <= {"urteil", "kafka", "mix", "external"}

@@ -34,7 +34,7 @@ START_DEADLINE_S = 10.0
 class _Batch(message_accumulator.MessageBatch):  # type: ignore[misc]
     """A fix for aiokafka 0.14, which counts offsets on from the -1 of a duplicate batch."""
 
-    def complete(self, base_offset: int, *more: Any) -> None:
+    def done(self, base_offset: int, *more: Any) -> None:
         if base_offset < 0:
             self.done_noack()
         else:

@@ -71,7 +71,7 @@ def test_each_process_dumps_its_stacks_and_continues(
     assert stacks.take("once more") is None
 
 
-def test_a_block_that_hangs_is_interrupted_as_a_run_is() -> None:
+def test_hung_block_is_interrupted_like_a_run() -> None:
     dumps: list[str] = []
 
     def interrupt(*_: object) -> None:

@@ -154,7 +154,7 @@ DAMAGE: dict[Callable[[Evidence], None], str] = {
 }
 
 
-def test_what_is_sound_passes() -> None:
+def test_correct_history_passes() -> None:
     assert judge(sound()) == []
 
 

@@ -71,7 +71,7 @@ def request(
 
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3])
-def test_a_member_joins(version: int) -> None:
+def test_proposed_follower_joins_the_isr(version: int) -> None:
     verdicts = evaluate_proposals(context(), request(version=version), version)
     assert verdicts.answers == {}
     assert verdicts.writes == {TP: replace(NOW, isr=(1, 2, 3), controller_epoch=3)}

@@ -45,14 +45,14 @@ def fail(
     )
 
 
-def test_the_first_live_replica_leads_at_first() -> None:
+def test_first_live_replica_becomes_leader_of_a_new_partition() -> None:
     made = leader_selection.first_state((3, 1, 2), {1, 2}, 7)
     assert made is not None
     assert (made.leader, made.isr, made.leader_epoch, made.controller_epoch) == (1, (1, 2), 0, 7)
     assert leader_selection.first_state((3,), {1}, 7) is None
 
 
-def test_the_next_in_the_assignment_leads_not_the_next_in_the_isr() -> None:
+def test_election_follows_the_order_of_the_assignment() -> None:
     made = fail(state(1, (1, 3, 2)), (1, 2, 3), {2, 3})
     assert made is not None
     assert (made.leader, made.isr, made.leader_epoch) == (2, (3, 2), 6)

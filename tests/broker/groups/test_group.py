@@ -84,7 +84,7 @@ def settle(group: Group, clients: list[Client], now_ms: float) -> None:
     group.complete_sync(leader.generation, {c.member_id: c.name.encode() for c in clients}, now_ms)
 
 
-def test_the_first_member_leads_and_gets_everybodys_metadata() -> None:
+def test_first_member_leads_and_gets_all_metadata() -> None:
     group, (a, b) = stable("a", "b")
     assert group.state is GroupState.STABLE
     assert a.joins[-1].leader == b.joins[-1].leader == a.member_id
@@ -200,7 +200,7 @@ def test_commit_between_join_and_sync_is_rejected() -> None:
     assert error is ErrorCode.REBALANCE_IN_PROGRESS
 
 
-def test_the_last_to_leave_empties_the_group() -> None:
+def test_group_is_empty_after_its_last_member_leaves() -> None:
     group, (a, b) = stable("a", "b")
     assert group.leave(a.member_id, None, 10) is ErrorCode.NONE
     assert group.leave(a.member_id, None, 10) is ErrorCode.UNKNOWN_MEMBER_ID

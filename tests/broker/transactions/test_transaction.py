@@ -48,7 +48,7 @@ def store(one: Transaction, step: TxnMetadata | ErrorCode) -> TxnMetadata:
 
 
 @pytest.mark.parametrize(("expected", "epoch"), [(None, 4), (3, 4), (2, ErrorCode.PRODUCER_FENCED)])
-def test_an_epoch_goes_up_by_one(expected: int | None, epoch: int | ErrorCode) -> None:
+def test_producer_epoch_increases_by_one(expected: int | None, epoch: int | ErrorCode) -> None:
     step = txn().initialise(expected, 2000, NOW_MS, None)
     assert (step if isinstance(step, ErrorCode) else step.producer_epoch) == epoch
 

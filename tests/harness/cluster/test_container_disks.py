@@ -60,7 +60,7 @@ def test_log_directories_are_those_of_the_home(box: Box) -> None:
         assert [(one / "file").read_text() for one in log_dirs] == ["disk1", "disk2"]
 
 
-def test_a_volume_of_this_machine_can_be_changed_under_a_living_broker(box: Box) -> None:
+def test_local_volume_can_be_changed_under_a_live_broker(box: Box) -> None:
     box.near, box.state = True, NodeState.RUNNING
     with disks(box).open_log_directories("b1") as log_dirs:
         (log_dirs[0] / "file").unlink()

@@ -316,7 +316,7 @@ def test_missing_evidence_is_not_judged(keeper: Keeper, tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_a_fault_without_its_command_did_not_act(keeper: Keeper, tmp_path: Path) -> None:
+def test_fault_without_its_command_does_not_act(keeper: Keeper, tmp_path: Path) -> None:
     lame = tmp_path / "lame.toml"
     lines = [one for one in keeper.file.read_text().splitlines() if not one.startswith("kill")]
     lame.write_text("\n".join(lines))

@@ -71,7 +71,7 @@ def test_pause_stops_and_resume_goes_on(runtime: ProcessRuntime, tmp_path: Path)
     assert runtime.stop("b1", deadline_s=10).exit_code == -signal.SIGTERM
 
 
-def test_a_node_deaf_to_sigterm_is_killed(runtime: ProcessRuntime, tmp_path: Path) -> None:
+def test_node_that_ignores_sigterm_is_killed(runtime: ProcessRuntime, tmp_path: Path) -> None:
     deaf = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
     runtime.start(
         "b1",

@@ -70,7 +70,7 @@ def test_a_fault_ends_with_the_lab_that_was_killed(cluster: standing.StandingClu
     until(lambda: not paused(cluster, "b2"))
 
 
-def test_a_fault_ends_at_its_expiry_though_the_lab_hangs(
+def test_fault_of_a_hung_lab_ends_at_its_expiry(
     cluster: standing.StandingCluster,
 ) -> None:
     lab = hold("pause", "b3", "--for", "0.5")

@@ -102,7 +102,7 @@ def test_a_killed_lab_leaves_no_process(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("own_state")
-def test_a_standing_cluster_stands_until_it_is_taken_down() -> None:
+def test_standing_cluster_runs_until_it_is_stopped() -> None:
     with pytest.raises(standing.StandingError, match="no cluster one"):
         standing.attach("one")
     made = standing.start_usual(name="one", brokers=1)

@@ -78,7 +78,7 @@ def test_entries_written_together_are_read_one_by_one(tmp_path):
     assert reader.state.ended_properly
 
 
-def test_a_cut_at_every_byte_loses_only_the_unfinished_entry(tmp_path):
+def test_journal_cut_at_any_byte_loses_the_last_entry_alone(tmp_path):
     path = tmp_path / "p1.jsonl"
     found = [BEGIN, *(Send(n, n, "t", 0, "kä", n) for n in range(4))]
     write(path, found)
@@ -116,7 +116,7 @@ def test_lost_line_is_detected_by_the_count(tmp_path):
     assert not reader.state.ended_properly
 
 
-def test_an_exception_leaves_no_end(tmp_path):
+def test_exception_leaves_no_end_in_the_journal(tmp_path):
     path = tmp_path / "p1.jsonl"
 
     def crash():

@@ -99,7 +99,7 @@ def test_cut_tail_is_reported_at_every_byte(data):
 
 
 @pytest.mark.parametrize("off_ms", [0, 1])
-def test_a_record_has_the_time_it_was_sent_with(data, off_ms):
+def test_record_has_its_producers_timestamp(data, off_ms):
     value = Encoder("r1", "p1", 60).encode(0, b"k", 0, 1000 + off_ms)
     (data / "orders-0" / "00000000000000000000.log").write_bytes(batch(0, [value]))
     _, rows = read(data)

@@ -188,7 +188,7 @@ def test_shrinking_cut_by_the_end_of_the_night_is_repeated(lab: Lab) -> None:
     assert found.shortest == "crash leader for 1.5 s: 4 of 5 (budget)"
 
 
-def test_a_mutant_mixed_in_that_is_never_caught_makes_the_night_unknown(lab: Lab) -> None:
+def test_uncaught_mutant_makes_the_night_unknown(lab: Lab) -> None:
     night = lab.night(mutants=[LOSER], mixed_in=frozenset({"loser"}), scenarios=[CALM])
     assert night.verdict() == "UNKNOWN", "nothing was played"
     night.ledger.add(row("calm", 7))

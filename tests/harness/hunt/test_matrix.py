@@ -25,7 +25,7 @@ def of(*rows: Row) -> Matrix:
     return matrix_of([LOSER], rows)
 
 
-def test_a_twin_is_played_once_a_scenario_and_seed() -> None:
+def test_twin_is_played_once_per_scenario_and_seed() -> None:
     jobs = plan_jobs([LOSER, DOUBLER], [1, 2])
     assert len(jobs) == 6
     assert [job.seed for job in jobs if job.mutant is None] == [1, 2]
@@ -72,7 +72,7 @@ def test_finding_in_logs_on_disk_is_timed_at_the_end() -> None:
     assert "| 1 of 1 | 5%       | at the end" in text_of(of(row(), found))
 
 
-def test_the_table_has_a_column_a_guarantee() -> None:
+def test_matrix_has_one_column_per_guarantee() -> None:
     rows = [row(), caught(violated={"lost_write": 3, "phantom": 1})]
     table = text_of(matrix_of([LOSER, DOUBLER], rows))
     head, _, loser, doubler = table.splitlines()

@@ -55,7 +55,7 @@ def test_table_of_phases_indents_parts_and_adds_up_phases() -> None:
     ]
 
 
-def test_a_long_name_is_cut_as_file_systems_want_it(tmp_path: Path) -> None:
+def test_long_run_name_is_cut_to_the_file_systems_limit(tmp_path: Path) -> None:
     """Of a test with long parameters, say."""
     folder = new_run_dir(tmp_path, Scenario(name="test_" + "x" * 400))
     assert folder.is_dir()

@@ -10,7 +10,7 @@ COUNTED = FaultSpec(fault="pause", after_acks=100, duration_s=2.0)
 BASE = Scenario(name="x", faults=(KILL, COUNTED), duration_s=20.0)
 
 
-def test_the_same_length_changes_nothing() -> None:
+def test_same_length_keeps_the_schedule() -> None:
     assert with_duration(BASE, 20.0) == BASE
 
 
@@ -30,7 +30,7 @@ def test_zero_load_is_allowed() -> None:
     assert with_duration(BASE, 0.0).faults[0].at_s == 0.0
 
 
-def test_a_longer_run_draws_more_and_a_shorter_one_less() -> None:
+def test_length_of_a_run_changes_the_number_of_drawn_faults() -> None:
     drawing = Scenario(
         name="x", draw=RandomSchedule(choices=(WeightedFault(fault="crash"),), count=4)
     )

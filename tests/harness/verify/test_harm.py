@@ -124,7 +124,7 @@ def test_a_power_cut_on_all_permits_the_loss_of_the_unflushed_suffix(tmp_path: P
     assert result.verdict is Verdict.PASS, result.reasons
 
 
-def test_it_permits_nothing_below_what_was_flushed_and_nothing_sent_later(tmp_path: Path) -> None:
+def test_power_cut_permits_no_loss_of_flushed_or_later_records(tmp_path: Path) -> None:
     tables = healthy()
     _cut(tables, 1, 2, 3)
     _sent_and_lost(tables, FLOOR - 1)

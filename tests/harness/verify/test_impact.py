@@ -124,7 +124,7 @@ def test_pending_sends_are_acknowledged_after_healing(tmp_path: Path) -> None:
     ],
     ids=str,
 )
-def test_it_takes_two_plain_producers_that_wait(client: dict[str, Any], tmp_path: Path) -> None:
+def test_two_waiting_plain_producers_are_required(client: dict[str, Any], tmp_path: Path) -> None:
     result = alone("no_progress", tmp_path, _stuck(**client))
     assert "not resumed" not in {one.sub_kind for one in result.findings}
 

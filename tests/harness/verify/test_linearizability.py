@@ -57,7 +57,7 @@ def histories(draw: st.DrawFn) -> list[Op]:
 
 @given(histories())
 @settings(max_examples=400, deadline=None)
-def test_it_agrees_with_a_search_through_every_order(ops: list[Op]) -> None:
+def test_linearizability_agrees_with_an_exhaustive_search(ops: list[Op]) -> None:
     assert (broken_reads(ops) == []) == explained(ops)
 
 

@@ -25,7 +25,7 @@ print("over")
 """
 
 
-def test_a_process_ends_though_a_question_never_does() -> None:
+def test_process_ends_although_a_query_does_not() -> None:
     ended = subprocess.run(
         [sys.executable, "-c", STUCK], capture_output=True, text=True, timeout=240, check=True
     )

@@ -51,7 +51,7 @@ def test_shrinking_keeps_needed_faults_only(
     rule=st.sampled_from([(1, 2), (2, 3), (3, 3)]),
 )
 @settings(max_examples=25, deadline=None)
-def test_a_step_is_kept_only_by_k_of_n(
+def test_shrink_step_needs_k_of_n_hits(
     folders: Iterator[Path], needs: dict[int, float], chance: float, rule: tuple[int, int]
 ) -> None:
     hits, of = rule

@@ -58,7 +58,7 @@ SUBSETS: dict[str, dict[str, tuple[str, ...] | None]] = {
 
 
 @pytest.mark.parametrize("columns", SUBSETS.values(), ids=SUBSETS)
-def test_a_correct_history_of_few_tables_passes(columns: Any, tmp_path: Path) -> None:
+def test_history_with_few_tables_passes(columns: Any, tmp_path: Path) -> None:
     result = judged(tmp_path, healthy(), columns)
     assert (violated(result), result.reasons, result.verdict) == ({}, [], Verdict.PASS)
     holds = {one.name for one in result.guarantees if one.status is Status.HOLDS}

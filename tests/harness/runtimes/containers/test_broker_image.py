@@ -87,7 +87,7 @@ def test_image_reads_settings_from_variables_and_becomes_healthy(cluster: dict[s
     assert b"broker.id=7" in read.output
 
 
-def test_it_answers_the_health_check_on_its_own_listener(cluster: dict[str, Any]) -> None:
+def test_broker_answers_the_health_check_on_its_own_listener(cluster: dict[str, Any]) -> None:
     asked = cluster["broker"].exec_run(["python", "-P", "-m", "urteil.compose.broker.health"])
     assert (asked.exit_code, asked.output) == (0, b"127.0.0.1:19092 answers with error code 0\n")
 

@@ -102,7 +102,7 @@ def test_records_outlive_the_death_of_their_broker(cluster: Cluster) -> None:
     consumer.close()
 
 
-def test_a_paused_node_is_frozen_and_goes_on(cluster: Cluster) -> None:
+def test_paused_node_continues_after_resume(cluster: Cluster) -> None:
     controls, link = cluster.controls(), Link(CLIENT, "b1")
     assert controls.pause("b1").state is NodeState.PAUSED
     assert not controls.net.probe(link, timeout_s=0.5).answered

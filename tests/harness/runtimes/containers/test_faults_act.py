@@ -70,7 +70,7 @@ def test_a_fault_shows_that_it_acted_and_that_it_healed(controls: Controls, name
 @pytest.mark.parametrize(
     "up", [False, *([pytest.param(True, marks=pytest.mark.thorough)] if can_mount() else [])]
 )
-def test_a_closed_segment_rots(cluster: Cluster, controls: Controls, up: bool) -> None:
+def test_closed_segment_is_damaged_on_disk(cluster: Cluster, controls: Controls, up: bool) -> None:
     with KafkaProducer(bootstrap_servers=cluster.bootstrap, acks="all") as producer:
         for _ in range(60):  # one by one: a batch each, several segments
             producer.send(TOPIC, value=bytes(200)).get(20)

@@ -59,7 +59,7 @@ def test_topic_marked_for_deletion_must_disappear(tmp_path: Path) -> None:
     [
         ((HERE, WISH, WISH | GONE), {}),
         ((HERE, HERE | GONE, WISH), {}),  # who is away may have a replica
-        ((WISH,), {}),  # nobody tells which brokers are there
+        ((WISH,), {}),  # no source lists the brokers
         ((HERE, WISH, *ELECTED), {}),
         ((HERE, WISH), {"healed_ns": None}),
         ((HERE, WISH), {"fault": "disk_gone"}),

@@ -1,4 +1,4 @@
-"""Histories that were once passed wrongly, and healthy ones that once caused a finding."""
+"""Regressions of judging: violations that once passed, healthy histories with findings."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from docs.reference_pages.markdown import code, codes, page, table
-from urteil.harness.evidence.columns import Column, Table, When
+from urteil.harness.evidence.columns import COUNT_END, Column, Table, When
 from urteil.harness.evidence.schema import TABLES
 
 ABOUT = """\
@@ -43,10 +43,15 @@ def _values(column: Column) -> str:
         parts.append(codes(sorted(column.words)))
     if column.form is not None:
         parts.append(f"JSON: {column.form.text}")
-    if column.least is not None and column.least != -1:
+    if column.least is not None:
         parts.append(f"at least {column.least}")
-    if isinstance(column.required, When):
-        parts.append(f"not null {column.required.text}")
-    elif column.required:
+    if column.most is not None and column.most < COUNT_END // 1_000_000:
+        parts.append(f"at most {column.most}")
+    for condition in (column.required, column.identifies):
+        if isinstance(condition, When):
+            parts.append(f"not null {condition.text}")
+    if True in (column.required, column.identifies):
         parts.append("not null")
+    if column.uniform:
+        parts.append("null in all rows of a file or in none")
     return "; ".join(parts)

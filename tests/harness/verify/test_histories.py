@@ -18,10 +18,14 @@ NO_PART_OF_IT = {
     *("unprocessed", "processed_twice", "offsets_not_atomic", "loss_not_a_suffix"),
     *("zombie_write", "hanging_txn", "g1c", "g_single", "unauthorised"),
     *("quota_exceeded", "no_delivery", "wrong_answer", "unexpected_exit"),
+    *("commits_stand_still", "member_expelled", "departed_member_kept"),
+    *("static_member_rebalanced", "unfinished_administration", "preferred_leader_ignored"),
+    *("leadership_not_handed_over", "leaderless_partition", "dead_replica_in_isr"),
+    *("shrunken_isr", "leftover_log", "wrong_log_start", "kept_too_long", "segment_not_rolled"),
 }
 """What needs a pipeline, an unclean election, rights, quotas, transactions that read or hang, the
-polls by which readers are known to live, a client that asks what it knows, or brokers that the lab
-started."""
+polls by which readers are known to live, a client that asks what it knows, brokers that the lab
+started, members that leave, administrative tasks, or known limits of retention and segments."""
 
 
 def test_correct_histories_of_all_kinds_pass_and_are_judged(tmp_path: Path) -> None:

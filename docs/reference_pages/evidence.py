@@ -47,11 +47,11 @@ def _values(column: Column) -> str:
         parts.append(f"at least {column.least}")
     if column.most is not None and column.most < COUNT_END // 1_000_000:
         parts.append(f"at most {column.most}")
-    for condition in (column.required, column.identifies):
-        if isinstance(condition, When):
-            parts.append(f"not null {condition.text}")
-    if True in (column.required, column.identifies):
+    conditions = (column.required, column.identifies)
+    if True in conditions:
         parts.append("not null")
+    else:
+        parts += [f"not null {when.text}" for when in conditions if isinstance(when, When)]
     if column.uniform:
         parts.append("null in all rows of a file or in none")
     return "; ".join(parts)

@@ -1,4 +1,5 @@
-"""Requests that any broker or ZooKeeper server answers at once. They prove whether a link works."""
+"""Requests that any broker or ZooKeeper server answers at once: a response proves that the link
+works."""
 
 from __future__ import annotations
 
@@ -11,16 +12,16 @@ from urteil.chaos.observations import Link, Probe
 
 API_VERSIONS, METADATA, CORRELATION_ID, CLIENT_ID = 18, 3, 7, b"urteil-probe"
 LARGEST_RESPONSE = 1 << 20
-SERVES = b"Zookeeper version"
+SRVR_PREFIX = b"Zookeeper version"
 
 
 def probe_broker(address: str, port: int, *, timeout_s: float) -> float:
-    """The milliseconds of an ApiVersions request (version 0). OSError without a response.
+    """The round trip of an ApiVersions request (version 0) in ms. OSError without a response.
 
     Source: Kafka protocol guide, request header version 1 and response header version 0.
     """
     begin = time.monotonic()
-    answer = _kafka(address, port, API_VERSIONS, 0, b"", timeout_s)
+    answer = _exchange(address, port, API_VERSIONS, 0, b"", timeout_s)
     if len(answer) < 6:
         raise ConnectionError("the response is not one to ApiVersions")
     return (time.monotonic() - begin) * 1000
@@ -36,7 +37,7 @@ class ClusterMetadata:
 
 def fetch_metadata(address: str, port: int, *, timeout_s: float) -> ClusterMetadata:
     """Send Metadata (version 1, no topic) to a broker. OSError without a response."""
-    answer = _kafka(address, port, METADATA, 1, struct.pack(">i", 0), timeout_s)
+    answer = _exchange(address, port, METADATA, 1, struct.pack(">i", 0), timeout_s)
     try:
         (count,) = struct.unpack_from(">i", answer)
         at, brokers = 4, []
@@ -53,7 +54,9 @@ def _after_string(data: bytes, at: int) -> int:
     return at + 2 + max(0, int(struct.unpack_from(">h", data, at)[0]))
 
 
-def _kafka(address: str, port: int, key: int, version: int, body: bytes, timeout_s: float) -> bytes:
+def _exchange(
+    address: str, port: int, key: int, version: int, body: bytes, timeout_s: float
+) -> bytes:
     """Send one request. Returns the body of the response; OSError without one."""
     head = struct.pack(">hhih", key, version, CORRELATION_ID, len(CLIENT_ID)) + CLIENT_ID
     deadline = time.monotonic() + timeout_s
@@ -66,7 +69,7 @@ def _kafka(address: str, port: int, key: int, version: int, body: bytes, timeout
 
 
 def probe_zookeeper(address: str, port: int, *, timeout_s: float) -> float:
-    """The milliseconds of an `srvr` command. OSError without a response.
+    """The round trip of an `srvr` command in ms. OSError without a response.
 
     A server without a quorum responds too, with an error: see `zookeeper_serves`.
     """
@@ -78,7 +81,7 @@ def probe_zookeeper(address: str, port: int, *, timeout_s: float) -> float:
 def zookeeper_serves(address: str, port: int, *, timeout_s: float) -> bool:
     """Whether a server responds and has a quorum (or is standalone)."""
     try:
-        return _srvr(address, port, timeout_s) == SERVES
+        return _srvr(address, port, timeout_s) == SRVR_PREFIX
     except OSError:
         return False
 
@@ -98,7 +101,7 @@ def _srvr(address: str, port: int, timeout_s: float) -> bytes:
     deadline = time.monotonic() + timeout_s
     with _connect(address, port, timeout_s) as connection:
         connection.sendall(b"srvr")
-        return _read(connection, len(SERVES), deadline)
+        return _read(connection, len(SRVR_PREFIX), deadline)
 
 
 def probe(link: Link, address: str, port: int, *, broker: bool, timeout_s: float) -> Probe:

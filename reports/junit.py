@@ -21,12 +21,12 @@ def write_junit(run_dir: Path, result: Result) -> Path:
     for name in ("seed", "target", "runtime", "command", "mutant"):
         value = str(getattr(result, name))
         ElementTree.SubElement(properties, "property", name=name, value=value)
-    _verdict(suite, result)
+    _add_verdict(suite, result)
     for guarantee in result.guarantees:
         if guarantee.status is Status.NOT_JUDGED:
             ElementTree.SubElement(properties, "property", name="not judged", value=guarantee.name)
         else:
-            _guarantee(suite, result, guarantee)
+            _add_guarantee(suite, result, guarantee)
     suite.set("tests", str(len(suite.findall("testcase"))))
     suite.set("failures", str(len(suite.findall(".//failure"))))
     suite.set("errors", str(len(suite.findall(".//error"))))
@@ -39,31 +39,31 @@ def write_junit(run_dir: Path, result: Result) -> Path:
     return path
 
 
-def _verdict(suite: ElementTree.Element, result: Result) -> None:
-    case = _case(suite, result, "verdict")
+def _add_verdict(suite: ElementTree.Element, result: Result) -> None:
+    case = _add_case(suite, result, "verdict")
     if result.verdict is not Verdict.PASS:
         kind = "failure" if result.verdict is Verdict.FAIL else "error"
-        _outcome(case, kind, result.verdict, "\n".join(result.reasons))
+        _add_outcome(case, kind, result.verdict, "\n".join(result.reasons))
 
 
-def _guarantee(suite: ElementTree.Element, result: Result, guarantee: GuaranteeResult) -> None:
-    case = _case(suite, result, guarantee.name)
+def _add_guarantee(suite: ElementTree.Element, result: Result, guarantee: GuaranteeResult) -> None:
+    case = _add_case(suite, result, guarantee.name)
     if guarantee.status is Status.VIOLATED:
         sentences = [f.sentence for f in guarantee.findings if f.permitted is None]
-        _outcome(
+        _add_outcome(
             case, "failure", count_text(guarantee.violations, "violation"), "\n".join(sentences)
         )
     elif guarantee.status is Status.UNKNOWN:
-        _outcome(case, "error", "unknown", guarantee.reason)
+        _add_outcome(case, "error", "unknown", guarantee.reason)
 
 
-def _case(suite: ElementTree.Element, result: Result, name: str) -> ElementTree.Element:
+def _add_case(suite: ElementTree.Element, result: Result, name: str) -> ElementTree.Element:
     return ElementTree.SubElement(
         suite, "testcase", classname=f"urteil.{result.scenario}.{result.target}", name=name
     )
 
 
-def _outcome(case: ElementTree.Element, kind: str, message: str, text: str) -> None:
+def _add_outcome(case: ElementTree.Element, kind: str, message: str, text: str) -> None:
     ElementTree.SubElement(case, kind, message=message).text = _printable(text)
 
 

@@ -21,7 +21,10 @@ MALFORMED = (ValueError, KeyError, TypeError)
 
 
 class AdminZnodes:
-    """Reads, and writes under the controller's epoch. A read sets its watch in every case."""
+    """Reads, deletes and writes these znodes, the latter under the controller's epoch.
+
+    A read sets its watch also where the znode does not exist.
+    """
 
     def __init__(self, zk: Session, store: MetadataStore) -> None:
         self._zk = zk
@@ -44,7 +47,7 @@ class AdminZnodes:
     async def reassignments(
         self, watch: Watch | None = None
     ) -> dict[TopicPartition, tuple[int, ...]]:
-        """The requested replicas; a malformed znode is logged and ignored."""
+        """The requested replicas of each partition. A malformed znode is logged and ignored."""
         data = await self._read(znodes.REASSIGN_PARTITIONS, watch)
         if data is None:
             return {}
@@ -68,7 +71,7 @@ class AdminZnodes:
             await self._write(remaining)
 
     async def log_dir_events(self, watch: Watch) -> Mapping[str, int]:
-        """Paths of the reports, each with its broker (-1 for a malformed one)."""
+        """The paths of the reports with their brokers; -1 for a malformed report."""
         events = {}
         for name in await self._zk.children(znodes.LOG_DIR_EVENTS, watch):
             path = f"{znodes.LOG_DIR_EVENTS}/{name}"
@@ -89,8 +92,8 @@ class AdminZnodes:
                 if watch is None or await self._zk.exists(path, watch) is None:
                     return None
 
-    async def _write(self, wanted: Mapping[TopicPartition, tuple[int, ...]]) -> None:
-        data = znodes.encode_reassignments(wanted)
+    async def _write(self, reassignments: Mapping[TopicPartition, tuple[int, ...]]) -> None:
+        data = znodes.encode_reassignments(reassignments)
         while True:
             try:
                 await self._store.write_fenced([Set(znodes.REASSIGN_PARTITIONS, data)])

@@ -12,6 +12,7 @@ from urteil.broker.metrics.text_format import Family, Sample, build_family, buil
 def cleaner_families(
     cleaner: Cleaner, directories: Sequence[Path], now_ms: int
 ) -> Iterator[Family]:
+    """The metric families of both classes. `now_ms` and `cleaner.last_search_ms` share a clock."""
     manager, threads = "kafka_log_logcleanermanager", "kafka_log_logcleaner"
     yield build_single(f"{manager}_max_dirty_percent", int(100 * cleaner.max_ratio))
     since_ms = now_ms - cleaner.last_search_ms if cleaner.last_search_ms is not None else 0

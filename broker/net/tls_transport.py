@@ -1,8 +1,8 @@
 """TLS between a socket's transport and a connection.
 
-`start_tls` of the event loops may lose bytes that a client sends before its first turn. A server
-with an SSL context keeps the context forever and shows no connection before its handshake. This
-transport has neither fault.
+The event loops have two ways to TLS, each with a fault that this transport avoids. `start_tls` may
+lose bytes that a client sends before the loop runs it. A server created with an SSL context cannot
+replace the context, and reports no connection before its handshake.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ RECORD_BYTES = 16 * 1024
 
 
 class TlsTransport(asyncio.Transport, asyncio.Protocol):
-    """The server side of TLS: a protocol to `raw`, a transport to `above`.
+    """The server side of TLS, between the socket's transport `raw` and the protocol `above`.
 
-    `ready` is called after the handshake, or with its error; later events go to `above`. Received
-    bytes are decrypted at once or, while reading is paused, kept encrypted: one chunk of the
-    socket's. Written bytes are encrypted at once, and the buffer limits of `raw` apply. A step of a
-    handshake costs a millisecond of signing: each waits for its turn among the `handshakes` of all
-    clients.
+    `on_handshake` is called once: with None after the handshake, or with its error. Later events go
+    to `above`. Received bytes are decrypted at once; while reading is paused, they stay encrypted,
+    at most one chunk of the socket. Written bytes are encrypted at once, and the buffer limits of
+    `raw` apply. A step of a handshake signs for a millisecond, so it waits in the queue
+    `handshakes`, which all clients share.
     """
 
     def __init__(
@@ -34,17 +34,17 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
         raw: asyncio.Transport,
         context: ssl.SSLContext,
         above: asyncio.Protocol,
-        ready: Callable[[Exception | None], None],
+        on_handshake: Callable[[Exception | None], None],
         handshakes: OnePerTurn,
     ) -> None:
         super().__init__()
         self._raw = raw
         self._above = above
-        self._ready = ready
+        self._on_handshake = on_handshake
         self._received, self._to_send = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._received, self._to_send, server_side=True)
         self._handshakes = handshakes
-        self._is_waiting = False  # waits for its turn
+        self._is_queued = False  # a step of the handshake is in `handshakes`
         self._is_ready = False
         self._is_reading = True
         raw.set_protocol(self)
@@ -55,20 +55,20 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
         self._received.write(data)
         if self._is_ready:
             self._decrypt()
-        elif not self._is_waiting:
-            self._is_waiting = True
+        elif not self._is_queued:
+            self._is_queued = True
             self._handshakes.put(self._continue_handshake)
 
     def _continue_handshake(self) -> None:
         """Continue the handshake, then read the bytes that followed it."""
-        if not self._is_waiting or self._raw.is_closing():
+        if not self._is_queued or self._raw.is_closing():
             return
-        self._is_waiting = False
-        self._shake_hands()
+        self._is_queued = False
+        self._do_handshake()
         if self._is_ready:
             self._decrypt()
 
-    def _shake_hands(self) -> None:
+    def _do_handshake(self) -> None:
         try:
             self._tls.do_handshake()
         except ssl.SSLWantReadError:
@@ -76,12 +76,12 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
             return
         except ssl.SSLError as error:
             self._flush()  # the alert with the reason
-            self._ready(error)
+            self._on_handshake(error)
             self._raw.close()
             return
         self._flush()
         self._is_ready = True
-        self._ready(None)
+        self._on_handshake(None)
 
     def _decrypt(self) -> None:
         pieces, is_over = [], False
@@ -103,9 +103,9 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
             self.close()
 
     def eof_received(self) -> bool:
-        self._continue_handshake()  # its last bytes
+        self._continue_handshake()  # with the last bytes received
         if not self._is_ready:
-            self._ready(ConnectionResetError("the peer hung up"))
+            self._on_handshake(ConnectionResetError("the peer hung up"))
         return bool(self._above.eof_received())
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -128,9 +128,9 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
         buffers = list(list_of_data)
         if len(buffers) > 1 and sum(map(len, buffers)) <= RECORD_BYTES:
             buffers = [b"".join(buffers)]
-        for one in buffers:
-            if len(one):
-                self._tls.write(one)
+        for buffer in buffers:
+            if len(buffer):
+                self._tls.write(buffer)
         self._flush()
 
     def _flush(self) -> None:

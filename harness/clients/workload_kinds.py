@@ -1,7 +1,7 @@
 """The kinds of workloads: which clients a scenario's `WorkloadSpec.kind` starts.
 
-The numbers of clients are declared by the client kinds (`harness/clients/kind.py`); those that
-several kinds read are here.
+Each client kind declares how many of its clients a scenario starts (`harness/clients/kind.py`).
+This module has the numbers that several client kinds use.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def has_tombstones(kind: str) -> bool:
 
 
 def check_workload_kind(kind: str) -> None:
-    """ValueError for a kind that does not exist."""
+    """Raise ValueError for a kind that does not exist."""
     if kind not in WORKLOAD_KINDS:
         near = difflib.get_close_matches(kind, WORKLOAD_KINDS, 1)
         hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(WORKLOAD_KINDS)}"

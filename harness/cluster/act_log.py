@@ -1,4 +1,4 @@
-"""The log of the lab's administrative acts: one line an act in `admin_ops.jsonl`."""
+"""The log of the lab's administrative acts: one line for each act in `admin_ops.jsonl`."""
 
 from __future__ import annotations
 

@@ -53,24 +53,23 @@ def _fetch_by_ids(brokers: Brokers, name: str) -> BrokerAnswer:
     write_batches(brokers, leader, name, make_batch(b"0"))
     known = brokers.metadata(leader, name, version=10).topic_id
     results = []
-    for one in (known, uuid.uuid4()):
-        (part,) = fetched_partitions(_fetch_by_id(brokers, leader, one))
+    for topic_id in (known, uuid.uuid4()):
+        (part,) = fetched_partitions(_fetch_by_id(brokers, leader, topic_id))
         results.append(f"{name_of(part.error_code)} {bool(part.records)}")
     return leader, ", ".join(results)
 
 
 def _fetch_by_id(brokers: Brokers, node: int, topic_id: uuid.UUID) -> Any:
-    kinds = FetchRequest
-    part = kinds.FetchTopic.FetchPartition(
+    part = FetchRequest.FetchTopic.FetchPartition(
         partition=0, current_leader_epoch=-1, fetch_offset=0, last_fetched_epoch=-1,
         log_start_offset=-1, partition_max_bytes=MOST,
     )  # fmt: skip
     return brokers.send(
         node,
-        kinds[13](
+        FetchRequest[13](
             replica_id=-1, max_wait_ms=0, min_bytes=1, max_bytes=MOST, isolation_level=0,
             session_id=0, session_epoch=-1, forgotten_topics_data=[], rack_id="",
-            topics=[kinds.FetchTopic(topic_id=topic_id, partitions=[part])],
+            topics=[FetchRequest.FetchTopic(topic_id=topic_id, partitions=[part])],
         ),
     )  # fmt: skip
 
@@ -89,15 +88,15 @@ def _read_offsets(brokers: Brokers, name: str) -> BrokerAnswer:
 def _fetch_one_byte_each(brokers: Brokers, name: str) -> BrokerAnswer:
     """However small the limit of each partition, the first batch is returned, and no other."""
     leader, _ = create_led_topic(brokers, name, 2)
-    one = make_batch(b"x" * 200)
+    batch = make_batch(b"x" * 200)
     for p in range(2):
-        write_batches(brokers, leader, name, one, one, partition=p)
+        write_batches(brokers, leader, name, batch, batch, partition=p)
     parts = fetched_partitions(fetch(brokers, leader, name, {0: 0, 1: 0}, most_of_each=1))
     sizes = {part.partition_index: len(part.records or b"") for part in parts}
-    return leader, f"{sizes[0] == len(one)} {sizes[1]}"
+    return leader, f"{sizes[0] == len(batch)} {sizes[1]}"
 
 
-def _fetch_at_least(brokers: Brokers, name: str) -> BrokerAnswer:
+def _fetch_more_than_exists(brokers: Brokers, name: str) -> BrokerAnswer:
     """A fetch that requires more bytes than exist waits, and then returns what exists."""
     leader, _ = create_led_topic(brokers, name)
     write_batches(brokers, leader, name, make_batch(b"0"))
@@ -117,8 +116,8 @@ def _read_preferred_replica(brokers: Brokers, name: str) -> BrokerAnswer:
     for node in (follower, leader, outsider):
         (part,) = fetched_partitions(fetch(brokers, leader, name, {0: 0}, rack=f"{RACK}{node}"))
         results.append((part.preferred_read_replica, bool(part.records)))
-    right = [(follower, False), (-1, True), (-1, True)]
-    return leader, "to the nearest" if results == right else str(results)
+    expected = [(follower, False), (-1, True), (-1, True)]
+    return leader, "to the nearest" if results == expected else str(results)
 
 
 FETCHES = (
@@ -143,7 +142,9 @@ FETCHES = (
         answer="True 0",
         ask=_fetch_one_byte_each,
     ),
-    Question(about="a fetch of more bytes than exist", answer="waited, True", ask=_fetch_at_least),
+    Question(
+        about="a fetch of more bytes than exist", answer="waited, True", ask=_fetch_more_than_exists
+    ),
     Question(
         about="the replica for readers in the racks of a follower, of the leader, of no replica",
         answer="to the nearest",

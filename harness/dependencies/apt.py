@@ -38,7 +38,7 @@ LOST_RACE = re.compile(r"Could not get lock|Unable to (acquire|lock)|is another 
 ADDED_SIZE = re.compile(r"After this operation, ([\d.,]+) ([kMG]?B) of additional")
 MEGABYTES = {"B": 1e-6, "kB": 1e-3, "MB": 1.0, "GB": 1e3}
 TERMINAL: TextIO | None = None
-"""Receives reports of a wait, too: a test runner that captures standard error would hide them."""
+"""The terminal of a test runner that captures standard error; receives the reports of a wait."""
 
 
 class AptError(Exception):
@@ -46,12 +46,12 @@ class AptError(Exception):
 
 
 def print_progress(line: str) -> None:
-    """One line of progress on standard error."""
+    """Print one line of progress on standard error."""
     print(f"setup: {line}", file=sys.stderr, flush=True)
 
 
-def say_waiting(line: str) -> None:
-    """Like `say`, and also on the terminal of a test runner."""
+def print_wait(line: str) -> None:
+    """Print a line as `print_progress` does, and also on the terminal of a test runner."""
     print_progress(line)
     if TERMINAL is not None:
         print(f"\nsetup: {line}", file=TERMINAL, flush=True)
@@ -103,7 +103,7 @@ def _apt_get(argv: Sequence[str], deadline: float) -> str:
 
 
 def wait_for_locks(
-    locks: Sequence[Path], deadline: float, report: Callable[[str], None] = say_waiting
+    locks: Sequence[Path], deadline: float, report: Callable[[str], None] = print_wait
 ) -> None:
     """Return when no other process holds one of `locks`. Raises AptError at `deadline` (monotonic).
 

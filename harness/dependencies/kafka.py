@@ -41,12 +41,13 @@ def kafka_classpath(version: str = VERSION) -> str:
 
 
 def kafka_classes(version: str = VERSION) -> list[str]:
-    """JVM options for a faster start of a broker or a tool. May be empty."""
+    """JVM options that load Kafka's classes from an archive, for a faster start of a broker or a
+    tool. Writes the archive on first use. May be empty."""
     kafka_classpath(version)
-    return shared_classes(_target(version), lambda folder: _lay(folder, version))
+    return shared_classes(_target(version), lambda folder: _write_archive(folder, version))
 
 
-def _lay(folder: Path, version: str) -> None:
+def _write_archive(folder: Path, version: str) -> None:
     with short_zookeeper() as zookeeper:
         port = free_port()
         settings = {

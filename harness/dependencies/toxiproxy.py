@@ -28,7 +28,7 @@ HOW = (
 
 @cache
 def toxiproxy_binary() -> Path:
-    """Path of the Toxiproxy server, version 2.12.0; built if it is not there yet."""
+    """Path of the Toxiproxy server, version 2.12.0; built on first use."""
     return install_once(_target(), _build) / PROGRAM
 
 
@@ -60,7 +60,7 @@ def _build(folder: Path, platform: str = "") -> None:
     package = f"{MODULE}/cmd/server@v{VERSION}"
     go_install("toxiproxy", package, program, how=HOW, ldflags=flags, platform=platform)
     if not platform and _version(program) != VERSION:
-        raise MissingDependency("toxiproxy", f"{HOW}; the built server says another version")
+        raise MissingDependency("toxiproxy", f"{HOW}; the built server reports another version")
 
 
 def _version(binary: Path) -> str:

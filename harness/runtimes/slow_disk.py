@@ -24,7 +24,7 @@ CHECKPOINTS = (
     "log-start-offset-checkpoint",
     "cleaner-offset-checkpoint",
 )
-"""Written anew as NAME.tmp and renamed."""
+"""The broker writes each of them as NAME.tmp and then renames it."""
 DELAYED = b"(DELAYED)"
 ATTACH_S = 20.0
 END_S = 10.0
@@ -33,19 +33,20 @@ END_S = 10.0
 def find_written_files(log_dir: Path) -> list[Path]:
     """The files in a log directory that its broker writes: active segments and checkpoints."""
     checkpoints = [log_dir / f"{name}.tmp" for name in CHECKPOINTS]
-    return checkpoints + [one for each in partitions(log_dir) for one in segments(each)[-1:]]
+    return checkpoints + [
+        segment for folder in partitions(log_dir) for segment in segments(folder)[-1:]
+    ]
 
 
 class SlowDisk:
-    """Delays each write of process `pid` to `files`, by its own names, for `delay_ms`, until
-    `close`.
+    """Delays each write of process `pid` to `files` by `delay_ms`, until `close`.
 
-    Raises LabFailure when strace cannot attach.
+    `files` are paths as the process itself opens them. Raises LabFailure when strace cannot attach.
     """
 
     def __init__(self, pid: int, files: Sequence[Path], delay_ms: int) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="urteil-slow-disk-")
-        self._record = Path(self._folder.name) / "held"
+        self._record = Path(self._folder.name) / "calls"
         self._output = Path(self._folder.name) / "output"
         self._pid = pid
         with self._output.open("wb") as output:
@@ -54,9 +55,9 @@ class SlowDisk:
             )
         until(lambda: self._has_ended() or self._is_attached(), deadline_s=ATTACH_S)
         if not self._is_attached():
-            why = self._output.read_text(errors="replace").strip()[-300:]
+            reason = self._output.read_text(errors="replace").strip()[-300:]
             self.close()
-            raise LabFailure(f"strace cannot be attached to process {pid}: {why or 'no answer'}")
+            raise LabFailure(f"strace cannot be attached to process {pid}: {reason or 'no answer'}")
 
     def _argv(self, files: Sequence[Path], delay_ms: int) -> list[str]:
         try:

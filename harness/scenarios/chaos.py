@@ -1,4 +1,4 @@
-"""Schedules drawn by every seed from weighted sets of faults."""
+"""Scenarios whose schedule each seed draws from weighted faults."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ SMALL_SEGMENTS = WorkloadSpec(
     topics=(TopicSpec(config={"min.insync.replicas": "2", "segment.bytes": "16384"}),),
     delivery_timeout_ms=60_000,
 )
-AFTER = (*REPLICATION, "duplicate")
+GUARANTEES = (*REPLICATION, "duplicate")
 NEW_LEADER = ("election", "isr_shrink")
 
-PROCESSES_NAMED = (
+WEIGHTED_PROCESS_FAULTS = (
     WeightedFault(fault="crash", targets=("leader",), weight=3, brings=NEW_LEADER),
     WeightedFault(fault="crash", targets=("follower", "random"), weight=2, brings=("isr_shrink",)),
     WeightedFault(fault="crash", targets=("controller",), weight=1, brings=("controller",)),
@@ -25,9 +25,9 @@ PROCESSES_NAMED = (
     WeightedFault(fault="pause", targets=("follower", "controller", "random"), weight=2),
     WeightedFault(fault="shutdown", targets=("leader", "random"), weight=1.5, brings=NEW_LEADER),
 )
-"""Faults that end or pause processes, with the events that follow long ones."""
+"""Faults that end or pause processes, with the events that a long one causes."""
 
-NETWORK_NAMED = (
+WEIGHTED_NETWORK_FAULTS = (
     WeightedFault(
         fault="partition",
         targets=("followers->leader", "follower->leader", "follower<->leader"),
@@ -56,29 +56,31 @@ NETWORK_NAMED = (
 )
 """Faults that cut or slow links."""
 
-APART = ("rolling_restart", "zookeeper_from_zookeeper")
-"""Lasts a minute without other healing; needs an ensemble of three."""
+EXCLUDED = ("rolling_restart", "zookeeper_from_zookeeper")
+"""Never drawn: the first lasts a minute if nothing heals it, the second needs three ZooKeepers."""
 
 
-def other_faults(family: str, named: tuple[WeightedFault, ...]) -> tuple[WeightedFault, ...]:
-    """Every other fault of a family as it shows itself on an idle cluster, seldom. What ends
-    processes again and again acts alone: another fault of that node would be undone by it."""
-    known = {*APART, *(one.fault for one in named)}
+def other_faults(family: str, weighted: tuple[WeightedFault, ...]) -> tuple[WeightedFault, ...]:
+    """All other faults of a family, with a low weight and the options of their trials.
+
+    Those of processes are never drawn at the same time as another fault: they restart processes,
+    and so would undo it."""
+    excluded = {*EXCLUDED, *(choice.fault for choice in weighted)}
     return tuple(
         WeightedFault(
             fault=name,
-            targets=(one.sample,),
+            targets=(fault.sample,),
             weight=0.5,
-            options=dict(one.sample_options),
+            options=dict(fault.sample_options),
             alone=family == "process",
         )
-        for name, one in FAULTS.items()
-        if one.family == family and one.sample and name not in known
+        for name, fault in FAULTS.items()
+        if fault.family == family and fault.sample and name not in excluded
     )
 
 
-PROCESSES = (*PROCESSES_NAMED, *other_faults("process", PROCESSES_NAMED))
-NETWORK = (*NETWORK_NAMED, *other_faults("network", NETWORK_NAMED))
+PROCESSES = (*WEIGHTED_PROCESS_FAULTS, *other_faults("process", WEIGHTED_PROCESS_FAULTS))
+NETWORK = (*WEIGHTED_NETWORK_FAULTS, *other_faults("network", WEIGHTED_NETWORK_FAULTS))
 
 ANCHORS = {"time": 3.0, "acks": 1.0, "election": 2.0, "isr_shrink": 1.0, "controller": 1.0}
 
@@ -91,7 +93,7 @@ CHAOS = Scenario(
     draw=RandomSchedule(choices=(*PROCESSES, *NETWORK), count=6, at_once=2, anchors=ANCHORS),
     duration_s=30.0,
     recovery_deadline_s=60.0,
-    guarantees=AFTER,
+    guarantees=GUARANTEES,
 )
 
 CHAOS_LONG = Scenario(
@@ -103,7 +105,7 @@ CHAOS_LONG = Scenario(
     draw=RandomSchedule(choices=(*PROCESSES, *NETWORK), count=9, at_once=2, anchors=ANCHORS),
     duration_s=45.0,
     recovery_deadline_s=60.0,
-    guarantees=AFTER,
+    guarantees=GUARANTEES,
 )
 
 CHAOS_PROCESSES = Scenario(
@@ -115,7 +117,7 @@ CHAOS_PROCESSES = Scenario(
     draw=RandomSchedule(choices=PROCESSES, count=3, anchors={"time": 2.0, "acks": 1.0}),
     duration_s=30.0,
     recovery_deadline_s=60.0,
-    guarantees=AFTER,
+    guarantees=GUARANTEES,
 )
 
 CHAOS_NETWORK = Scenario(
@@ -126,7 +128,7 @@ CHAOS_NETWORK = Scenario(
     workload=LOAD,
     draw=RandomSchedule(choices=NETWORK, count=3, anchors={"time": 2.0, "acks": 1.0}),
     duration_s=30.0,
-    guarantees=AFTER,
+    guarantees=GUARANTEES,
     recovery_deadline_s=60.0,
 )
 
@@ -149,7 +151,7 @@ CHAOS_DISKS = Scenario(
     ),
     duration_s=40.0,
     recovery_deadline_s=60.0,
-    guarantees=AFTER,
+    guarantees=GUARANTEES,
 )
 
 ZOOKEEPER = (
@@ -171,7 +173,8 @@ ZOOKEEPER = (
     ),
     WeightedFault(fault="crash", targets=("leader", "controller"), weight=2, brings=NEW_LEADER),
 )
-"""Never two of three servers at once unless intended: the lab reads the leaders from them."""
+"""Two of the three servers fail at once only as `zookeeper_majority`: the lab reads the leaders
+from them."""
 
 CHAOS_ZOOKEEPER = Scenario(
     name="chaos-zookeeper",
@@ -182,7 +185,7 @@ CHAOS_ZOOKEEPER = Scenario(
     draw=RandomSchedule(choices=ZOOKEEPER, count=5, at_once=2, anchors=ANCHORS),
     duration_s=30.0,
     recovery_deadline_s=60.0,
-    guarantees=AFTER,
+    guarantees=GUARANTEES,
 )
 
 FAMILY = (

@@ -32,7 +32,7 @@ SMALL = TopicSpec(
     config={"min.insync.replicas": "2", "retention.ms": "600000", "retention.bytes": "65536"}
     | {"segment.bytes": "16384"},
 )
-"""Deleted by size alone."""
+"""Segments are deleted by size alone."""
 
 BOTH = TopicSpec(
     name="both",
@@ -41,7 +41,7 @@ BOTH = TopicSpec(
     | {"cleanup.policy": "compact,delete", "segment.ms": "3000"}
     | {"min.cleanable.dirty.ratio": "0.01"},
 )
-"""Compacted, and deleted like the others that are short; the cleaner does both."""
+"""Compacted, and deleted by age as `short` is; the cleaner does both."""
 
 RETENTION = Scenario(
     name="retention",
@@ -69,7 +69,7 @@ RETENTION = Scenario(
     ),
     duration_s=38.0,
 )
-"""So many keys that most have one value, which the cleaner keeps until it is too old."""
+"""With so many keys most have only one value: the cleaner deletes it by age alone."""
 
 INDEXES = Scenario(
     name="indexes",
@@ -107,8 +107,8 @@ INDEXES = Scenario(
 
 DELETION = Scenario(
     name="deletion",
-    about="an administrator deletes the older half of one topic, four times, another keeps its "
-    "records for 4 s, and a leader dies: deleted records are gone everywhere, and only they",
+    about="an administrator deletes the older half of one topic, four times, another topic keeps "
+    "its records for 4 s, and a leader dies: exactly the deleted records disappear everywhere",
     suites=("retention",),
     cluster=cluster(log_retention_check_interval_ms="1000", log_initial_task_delay_ms="1000"),
     workload=WorkloadSpec(
@@ -134,8 +134,8 @@ DELETION = Scenario(
 
 LEFT_BEHIND = Scenario(
     name="left-behind",
-    about="a follower is away while an administrator deletes everything that it has, and more: it "
-    "begins again where its leader begins",
+    about="a follower is down while an administrator deletes all records that it has, and more: "
+    "its log restarts at the log start offset of the leader",
     suites=("retention",),
     cluster=cluster(),
     workload=WorkloadSpec(
@@ -152,8 +152,8 @@ LEFT_BEHIND = Scenario(
 DELETED_ONCE = Scenario(
     name="deleted-once",
     about="an administrator deletes records while followers are slow, and a leader dies; later "
-    "all brokers shut down at once: the answer waits for every replica, and deleted records stay "
-    "deleted",
+    "all brokers shut down at once: the response waits for every replica, and deleted records "
+    "stay deleted",
     suites=("retention",),
     cluster=cluster(replica_lag_time_max_ms="15000"),
     workload=WorkloadSpec(
@@ -169,6 +169,6 @@ DELETED_ONCE = Scenario(
     guarantees=(*REPLICATION, "duplicate", "undeleted_records"),
     duration_s=28.0,
 )
-"""Its answer waits for every replica that lives; who has not heard of it may lead next."""
+"""DeleteRecords is answered after every live replica has it, since any of them may lead next."""
 
 FAMILY = (RETENTION, INDEXES, DELETION, LEFT_BEHIND, DELETED_ONCE)

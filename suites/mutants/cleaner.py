@@ -14,7 +14,7 @@ from urteil.suites.mutants.patching import Function, Mark, replace
     models="an offset map that confuses a record with the next one",
     scenario="compaction-calm",
     guarantee="latest_value_lost",
-    unsimulated="it has no compaction",
+    unsimulated="the simulation has no compaction",
 )
 def cleaner_drops_latest(mark: Mark) -> None:
     """Stores an offset that is one too high for a key that the map already has."""
@@ -37,7 +37,7 @@ def cleaner_drops_latest(mark: Mark) -> None:
     models="a cleaner from before KIP-534 whose horizon has always passed",
     scenario="compaction-calm",
     guarantee="tombstone_too_early",
-    unsimulated="it has no compaction",
+    unsimulated="the simulation has no compaction",
 )
 def cleaner_drops_tombstone_at_once(mark: Mark) -> None:
     """Reports the delete horizon of every batch as passed."""
@@ -57,7 +57,7 @@ def cleaner_drops_tombstone_at_once(mark: Mark) -> None:
     models="a cleaner that counts the active segment as dirty",
     scenario="compaction-calm",
     guarantee="compacted_too_early",
-    unsimulated="it has no compaction",
+    unsimulated="the simulation has no compaction",
 )
 def cleaner_cleans_active_segment(mark: Mark) -> None:
     """Counts every committed record as cleanable, after rolling the active segment."""
@@ -79,7 +79,7 @@ def cleaner_cleans_active_segment(mark: Mark) -> None:
     models="recompression that assigns new offsets",
     scenario="compaction-calm",
     guarantee="offset_renumbered",
-    unsimulated="it has no compaction",
+    unsimulated="the simulation has no compaction",
 )
 def cleaner_renumbers(mark: Mark) -> None:
     """Rebuilds shortened batches with consecutive offsets."""
@@ -111,7 +111,7 @@ def cleaner_renumbers(mark: Mark) -> None:
     models="KAFKA-5413: the cleaner failed on offsets too far apart, and all logs grew",
     scenario="compaction-calm",
     guarantee="stale_value_visible",
-    unsimulated="it has no compaction",
+    unsimulated="the simulation has no compaction",
 )
 def offset_gap_breaks_cleaner(mark: Mark) -> None:
     """Rejects logs whose offsets are not consecutive."""
@@ -137,7 +137,7 @@ def offset_gap_breaks_cleaner(mark: Mark) -> None:
     models="a cleaner that ignores the transaction index",
     scenario="transactions-cleaned",
     guarantee="latest_value_lost",
-    unsimulated="it has no compaction",
+    unsimulated="the simulation has no compaction",
 )
 def cleaner_counts_aborted(mark: Mark) -> None:
     """Hides aborted transactions from the cleaner, except for their markers."""
@@ -160,7 +160,7 @@ def cleaner_counts_aborted(mark: Mark) -> None:
     models="KIP-98: cleaning not bounded by the first unstable offset",
     scenario="transactions-held-open",
     guarantee="latest_value_lost",
-    unsimulated="it has no transactions",
+    unsimulated="the simulation has no transactions",
 )
 def open_transactions_cleaned(mark: Mark) -> None:
     """Counts every closed segment as cleanable."""
@@ -184,7 +184,7 @@ def open_transactions_cleaned(mark: Mark) -> None:
     models="a cleaner that rebuilds compressed batches incorrectly",
     scenario="compaction",
     guarantee="latest_value_lost",
-    unsimulated="it has no compaction",
+    unsimulated="the simulation has no compaction",
 )
 def cleaner_loses_of_compressed(mark: Mark) -> None:
     """Drops the last retained record of a compressed batch."""
@@ -207,7 +207,7 @@ def cleaner_loses_of_compressed(mark: Mark) -> None:
     models="cleanup.policy=compact,delete treated as compact",
     scenario="retention",
     guarantee="kept_too_long",
-    unsimulated="it has no retention",
+    unsimulated="the simulation has no retention",
 )
 def compact_delete_never_deletes(mark: Mark) -> None:
     """Skips logs with a compact policy in the retention task."""
@@ -227,7 +227,7 @@ def compact_delete_never_deletes(mark: Mark) -> None:
     models="KAFKA-8522: tombstones that survive because the delete horizon moves",
     scenario="tombstones",
     guarantee="stale_value_visible",
-    unsimulated="it has no retention",
+    unsimulated="the simulation has no retention",
 )
 def tombstones_not_removed(mark: Mark) -> None:
     """Reports no delete horizon as passed."""
@@ -248,7 +248,7 @@ def tombstones_not_removed(mark: Mark) -> None:
     models="KIP-534: control batches without a delete horizon",
     scenario="transactions-cleaned",
     guarantee="hanging_txn",
-    unsimulated="it has no transactions",
+    unsimulated="the simulation has no transactions",
 )
 def markers_cleaned_at_once(mark: Mark) -> None:
     """Retains no control batch in a cleaning."""
@@ -272,7 +272,7 @@ def markers_cleaned_at_once(mark: Mark) -> None:
     models="KIP-98: a cleaner that drops the empty last batches of producers",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client asks questions with known answers",
+    unsimulated="no client sends requests with known answers",
 )
 def cleaner_drops_producer_state(mark: Mark) -> None:
     """Drops the empty last batches that keep a producer's state."""
@@ -294,7 +294,7 @@ def cleaner_drops_producer_state(mark: Mark) -> None:
     models="a cleaner that rewrites batch headers",
     scenario="compaction",
     guarantee="sequence_gap",
-    unsimulated="it has no compaction",
+    unsimulated="the simulation has no compaction",
 )
 def cleaner_drops_producer_id(mark: Mark) -> None:
     """Rewrites shortened batches as those of a producer without idempotence."""

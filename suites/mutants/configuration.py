@@ -56,7 +56,7 @@ def topic_configs_not_loaded(mark: Mark) -> None:
     models="KIP-339: APPEND served as SET",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client asks questions with known answers",
+    unsimulated="no client sends requests with known answers",
 )
 def config_append_replaces(mark: Mark) -> None:
     """Drops the existing list values before an APPEND."""
@@ -78,7 +78,7 @@ def config_append_replaces(mark: Mark) -> None:
     models="KIP-226 without cluster-wide defaults",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client asks questions with known answers",
+    unsimulated="no client sends requests with known answers",
 )
 def cluster_defaults_ignored(mark: Mark) -> None:
     """Ignores settings of the default entity."""

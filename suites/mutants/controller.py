@@ -63,7 +63,7 @@ def watch_not_rearmed(mark: Mark) -> None:
     models="KIP-455: old replicas removed before the new ones are in the ISR",
     scenario="reassign-sole",
     guarantee="lost_write",
-    unsimulated="it has no reassignments",
+    unsimulated="the simulation has no reassignments",
 )
 def reassigned_at_once(mark: Mark) -> None:
     """Counts all target replicas as in sync and elects the first new one."""
@@ -95,7 +95,7 @@ def reassigned_at_once(mark: Mark) -> None:
     models="topics marked for deletion that no controller deletes",
     scenario="office-lost",
     guarantee="unfinished_administration",
-    unsimulated="it has no reassignments",
+    unsimulated="the simulation has no reassignments",
 )
 def topic_deletion_not_resumed(mark: Mark) -> None:
     """Counts deletions that an earlier controller accepted as already started."""
@@ -118,7 +118,7 @@ def topic_deletion_not_resumed(mark: Mark) -> None:
     models="a reassignment that is stuck after a controller failover",
     scenario="office-lost",
     guarantee="unfinished_administration",
-    unsimulated="it has no reassignments",
+    unsimulated="the simulation has no reassignments",
 )
 def reassignment_forgotten(mark: Mark) -> None:
     """Drops the adding and removing replicas that the controller loads."""
@@ -143,7 +143,7 @@ def reassignment_forgotten(mark: Mark) -> None:
     models="a block that is allocated without an update of /latest_producer_id_block",
     scenario="indexes",
     guarantee="sequence_gap",
-    unsimulated="no client asks for log ends or leaders",
+    unsimulated="no client requests log ends or leaders",
 )
 def producer_ids_reused(mark: Mark) -> None:
     """Returns the first block of producer ids each time."""
@@ -165,7 +165,7 @@ def producer_ids_reused(mark: Mark) -> None:
     models="a null target treated as the current target",
     scenario="reassign-cancelled",
     guarantee="unfinished_administration",
-    unsimulated="it has no reassignments",
+    unsimulated="the simulation has no reassignments",
 )
 def cancellation_ignored(mark: Mark) -> None:
     """Replaces the cancellation by the target of the reassignment under way."""
@@ -188,7 +188,7 @@ def cancellation_ignored(mark: Mark) -> None:
     models="the controller's first UpdateMetadata that is not sent",
     scenario="indexes",
     guarantee="disagreement",
-    unsimulated="no client asks for log ends or leaders",
+    unsimulated="no client requests log ends or leaders",
 )
 def returned_broker_without_metadata(mark: Mark) -> None:
     """Omits the full UpdateMetadata to a broker that joins."""
@@ -251,7 +251,7 @@ def shutdown_not_controlled(mark: Mark) -> None:
     models="a manual assignment that is lost",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client asks questions with known answers",
+    unsimulated="no client sends requests with known answers",
 )
 def manual_assignment_ignored(mark: Mark) -> None:
     """Discards the assignments of a CreatePartitions request."""
@@ -297,7 +297,7 @@ def isr_changes_not_broadcast(mark: Mark) -> None:
     models="an internal topic created with the defaults of topics",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client asks questions with known answers",
+    unsimulated="no client sends requests with known answers",
 )
 def positions_expire_with_their_log(mark: Mark) -> None:
     """Creates __consumer_offsets without cleanup.policy=compact."""
@@ -322,7 +322,7 @@ def positions_expire_with_their_log(mark: Mark) -> None:
     models="transaction.state.log.min.isr that is ignored",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client asks questions with known answers",
+    unsimulated="no client sends requests with known answers",
 )
 def txn_log_min_isr_one(mark: Mark) -> None:
     """Creates __transaction_state with min.insync.replicas=1."""

@@ -21,7 +21,7 @@ BEFORE = 30
     models="offsets.commit.required.acks=1",
     scenario="cut-coordinator",
     guarantee="commit_went_back",
-    unsimulated="it has no consumer groups",
+    unsimulated="the simulation has no consumer groups",
 )
 def offsets_acked_before_replication(mark: Mark) -> None:
     """Appends commits with acks=1."""
@@ -42,7 +42,7 @@ def offsets_acked_before_replication(mark: Mark) -> None:
     models="offset commits lost when a coordinator fails over",
     scenario="committed-registers",
     guarantee="commit_went_back",
-    unsimulated="it has no consumer groups",
+    unsimulated="the simulation has no consumer groups",
 )
 def last_commits_not_loaded(mark: Mark) -> None:
     """Skips the records near the end of the log when a partition is loaded."""
@@ -66,7 +66,7 @@ def last_commits_not_loaded(mark: Mark) -> None:
     models="group metadata that is lost when the coordinator changes",
     scenario="coordinator-crash",
     guarantee="generation_went_back",
-    unsimulated="no client asks questions with known answers",
+    unsimulated="no client sends requests with known answers",
 )
 def groups_not_loaded(mark: Mark) -> None:
     """Discards group metadata records when a partition is loaded."""
@@ -88,7 +88,7 @@ def groups_not_loaded(mark: Mark) -> None:
     models="OffsetCommitValue in the version before KIP-320's leader epoch",
     scenario="committed-registers",
     guarantee="commit_register",
-    unsimulated="no client asks questions with known answers",
+    unsimulated="no client sends requests with known answers",
 )
 def commit_leader_epoch_lost(mark: Mark) -> None:
     """Stores commits in version 2 of OffsetCommitValue."""
@@ -110,7 +110,7 @@ def commit_leader_epoch_lost(mark: Mark) -> None:
     models="an offset cache whose key omits the group",
     scenario="committed-registers",
     guarantee="commit_register",
-    unsimulated="no client asks questions with known answers",
+    unsimulated="no client sends requests with known answers",
 )
 def groups_share_positions(mark: Mark) -> None:
     """Stores each commit for all groups of the coordinator."""
@@ -135,7 +135,7 @@ def groups_share_positions(mark: Mark) -> None:
     models="an OffsetCommit answer that ignores the result of the append",
     scenario="committed-registers",
     guarantee="commit_went_back",
-    unsimulated="no client asks questions with known answers",
+    unsimulated="no client sends requests with known answers",
 )
 def failed_commit_is_success(mark: Mark) -> None:
     """Ignores errors of the append to __consumer_offsets."""
@@ -160,7 +160,7 @@ def failed_commit_is_success(mark: Mark) -> None:
     models="KIP-447: the offsets topic loaded without its markers",
     scenario="exactly-once",
     guarantee="offsets_not_atomic",
-    unsimulated="it has no transactions",
+    unsimulated="the simulation has no transactions",
 )
 def pending_offsets_loaded(mark: Mark) -> None:
     """Stores offsets of open transactions as committed when a partition is loaded."""
@@ -182,7 +182,7 @@ def pending_offsets_loaded(mark: Mark) -> None:
     models="loadGroup that omits the assignments of GroupMetadataValue",
     scenario="lost-generations",
     guarantee="generation_went_back",
-    unsimulated="it has no consumer groups",
+    unsimulated="the simulation has no consumer groups",
 )
 def assignments_not_loaded(mark: Mark) -> None:
     """Clears the members' assignments of each group that is loaded."""
@@ -256,7 +256,7 @@ def offset_deletion_not_logged(mark: Mark) -> None:
     models="before KIP-447: offsets of a removed member, from which others continue",
     scenario="paused-copier",
     guarantee="zombie_commit",
-    unsimulated="it has no transactions",
+    unsimulated="the simulation has no transactions",
 )
 def zombie_txn_offsets_accepted(mark: Mark) -> None:
     """Compares the generation of a TxnOffsetCommit with itself."""
@@ -287,7 +287,7 @@ def zombie_txn_offsets_accepted(mark: Mark) -> None:
     models="group metadata appended with acks=1",
     scenario="lost-generations",
     guarantee="generation_went_back",
-    unsimulated="it has no consumer groups",
+    unsimulated="the simulation has no consumer groups",
 )
 def generation_not_replicated(mark: Mark) -> None:
     """Writes group metadata with acks=1."""
@@ -309,7 +309,7 @@ def generation_not_replicated(mark: Mark) -> None:
     models="KIP-211: expire_timestamp lost between log and memory",
     scenario="positions-expire",
     guarantee="commit_register",
-    unsimulated="no client asks questions with known answers",
+    unsimulated="no client sends requests with known answers",
 )
 def positions_never_expire(mark: Mark) -> None:
     """Drops the expiry timestamp of loaded offsets."""
@@ -334,7 +334,7 @@ def positions_never_expire(mark: Mark) -> None:
     models="offsets.retention.minutes read as milliseconds",
     scenario="positions-expire",
     guarantee="commit_register",
-    unsimulated="no client asks questions with known answers",
+    unsimulated="no client sends requests with known answers",
 )
 def positions_expire_early(mark: Mark) -> None:
     """Uses ten seconds in place of offsets.retention.minutes."""
@@ -354,7 +354,7 @@ def positions_expire_early(mark: Mark) -> None:
     models="LeaveGroup 3 served as the versions before",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client asks questions with known answers",
+    unsimulated="no client sends requests with known answers",
 )
 def only_first_member_leaves(mark: Mark) -> None:
     """Removes the first member of a LeaveGroup request only."""
@@ -376,7 +376,7 @@ def only_first_member_leaves(mark: Mark) -> None:
     models="an offset that a transaction loses",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client asks questions with known answers",
+    unsimulated="no client sends requests with known answers",
 )
 def last_txn_offset_dropped(mark: Mark) -> None:
     """Drops the last offset of a TxnOffsetCommit request that has two or more."""
@@ -460,7 +460,7 @@ def commits_always_loading(mark: Mark) -> None:
     models="OffsetMetadata of deleted partitions that no coordinator removes",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client asks questions with known answers",
+    unsimulated="no client sends requests with known answers",
 )
 def positions_outlive_topics(mark: Mark) -> None:
     """Ignores the deletion of topics."""
@@ -480,7 +480,7 @@ def positions_outlive_topics(mark: Mark) -> None:
     models="session timers that do not restart when a group is loaded",
     scenario="coordinator-crash",
     guarantee="member_expelled",
-    unsimulated="no client asks questions with known answers",
+    unsimulated="no client sends requests with known answers",
 )
 def members_expired_at_takeover(mark: Mark) -> None:
     """Sets the deadlines of loaded members to the past."""
@@ -501,7 +501,7 @@ def members_expired_at_takeover(mark: Mark) -> None:
     models="KIP-229: DeleteGroups that forgets the group's offsets",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client asks questions with known answers",
+    unsimulated="no client sends requests with known answers",
 )
 def groups_not_deleted(mark: Mark) -> None:
     """Finds nothing to delete in an empty group."""
@@ -527,7 +527,7 @@ def groups_not_deleted(mark: Mark) -> None:
     models="KIP-345: a group.instance.id that is not loaded",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client asks questions with known answers",
+    unsimulated="no client sends requests with known answers",
 )
 def static_members_not_loaded(mark: Mark) -> None:
     """Clears the instance ids of loaded members."""

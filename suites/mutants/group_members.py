@@ -13,7 +13,7 @@ from urteil.suites.mutants.patching import Function, Mark, replace
     models="a removed member that overwrites its successor's commits",
     scenario="zombie-commits",
     guarantee="zombie_commit",
-    unsimulated="it has no consumer groups",
+    unsimulated="the simulation has no consumer groups",
 )
 def generation_not_checked(mark: Mark) -> None:
     """Compares the generation of a commit with itself."""
@@ -37,7 +37,7 @@ def generation_not_checked(mark: Mark) -> None:
     models="a rebalance that does not wait for revocations",
     scenario="rebalance-storm",
     guarantee="two_owners",
-    unsimulated="it has no consumer groups",
+    unsimulated="the simulation has no consumer groups",
 )
 def rebalance_without_revocation(mark: Mark) -> None:
     """Keeps state and generation of a stable group when a member joins."""
@@ -70,7 +70,7 @@ def rebalance_without_revocation(mark: Mark) -> None:
     models="KAFKA-9752: a lost heartbeat timer lets dead members block rebalances",
     scenario="member-killed",
     guarantee="departed_member_kept",
-    unsimulated="it has no consumer groups",
+    unsimulated="the simulation has no consumer groups",
 )
 def session_never_expires(mark: Mark) -> None:
     """Reports no session as expired."""
@@ -91,7 +91,7 @@ def session_never_expires(mark: Mark) -> None:
     models="KIP-345: a member map looked up by instance only",
     scenario="static-members",
     guarantee="zombie_commit",
-    unsimulated="it has no consumer groups",
+    unsimulated="the simulation has no consumer groups",
 )
 def static_member_not_fenced(mark: Mark) -> None:
     """Never answers FENCED_INSTANCE_ID, and ignores the replaced member's heartbeats."""
@@ -126,7 +126,7 @@ def static_member_not_fenced(mark: Mark) -> None:
     models="a session timer that neither heartbeats nor commits reset",
     scenario="group-calm",
     guarantee="member_expelled",
-    unsimulated="no client asks questions with known answers",
+    unsimulated="no client sends requests with known answers",
 )
 def heartbeats_ignored(mark: Mark) -> None:
     """Leaves the deadline of a member unchanged by its requests."""
@@ -177,7 +177,7 @@ def assignments_swapped(mark: Mark) -> None:
     models="each commit without a generation treated as that of a simple consumer",
     scenario="paused-copier",
     guarantee="zombie_commit",
-    unsimulated="no client asks questions with known answers",
+    unsimulated="no client sends requests with known answers",
 )
 def simple_commit_to_active_group(mark: Mark) -> None:
     """Accepts commits without a generation for groups with members."""
@@ -203,7 +203,7 @@ def simple_commit_to_active_group(mark: Mark) -> None:
     models="a departure that takes effect only when the session ends",
     scenario="members-leave",
     guarantee="departed_member_kept",
-    unsimulated="no client asks questions with known answers",
+    unsimulated="no client sends requests with known answers",
 )
 def leave_group_ignored(mark: Mark) -> None:
     """Acknowledges LeaveGroup for known members and removes none."""
@@ -226,7 +226,7 @@ def leave_group_ignored(mark: Mark) -> None:
     models="the rebalance timeout used in place of the session timeout",
     scenario="member-killed",
     guarantee="departed_member_kept",
-    unsimulated="no client asks questions with known answers",
+    unsimulated="no client sends requests with known answers",
 )
 def session_timeout_tripled(mark: Mark) -> None:
     """Sets each deadline three session timeouts ahead."""
@@ -246,7 +246,7 @@ def session_timeout_tripled(mark: Mark) -> None:
     models="KIP-394: pending members without a timer",
     scenario="passers-by",
     guarantee="no_delivery",
-    unsimulated="no client asks questions with known answers",
+    unsimulated="no client sends requests with known answers",
 )
 def pending_members_never_expire(mark: Mark) -> None:
     """Sets no timer for pending members."""
@@ -268,7 +268,7 @@ def pending_members_never_expire(mark: Mark) -> None:
     models="KIP-389: group.max.size that is not enforced",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client asks questions with known answers",
+    unsimulated="no client sends requests with known answers",
 )
 def group_size_unlimited(mark: Mark) -> None:
     """Reports room in every group."""
@@ -290,7 +290,7 @@ def group_size_unlimited(mark: Mark) -> None:
     models="a heartbeat that is always answered without error",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client asks questions with known answers",
+    unsimulated="no client sends requests with known answers",
 )
 def rebalance_not_reported(mark: Mark) -> None:
     """Removes REBALANCE_IN_PROGRESS from heartbeat answers."""
@@ -313,7 +313,7 @@ def rebalance_not_reported(mark: Mark) -> None:
     models="KIP-345: every join with an unknown member id treated as a new member",
     scenario="static-members",
     guarantee="static_member_rebalanced",
-    unsimulated="it has no consumer groups",
+    unsimulated="the simulation has no consumer groups",
 )
 def static_rejoin_rebalances(mark: Mark) -> None:
     """Starts a rebalance where only the new member id must be stored."""
@@ -339,7 +339,7 @@ def static_rejoin_rebalances(mark: Mark) -> None:
     models="KAFKA-12890",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client asks questions with known answers",
+    unsimulated="no client sends requests with known answers",
 )
 def sync_timeout_ignored(mark: Mark) -> None:
     """Does nothing when the time for SyncGroup ends."""
@@ -359,7 +359,7 @@ def sync_timeout_ignored(mark: Mark) -> None:
     models="KIP-62: a rebalance timeout that removes no member",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client asks questions with known answers",
+    unsimulated="no client sends requests with known answers",
 )
 def late_members_kept(mark: Mark) -> None:
     """Treats members that missed the rebalance as static members."""

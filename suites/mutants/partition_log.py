@@ -17,7 +17,7 @@ HEAD = struct.Struct(">q15xi")
     models="Redpanda #3036: a record at the last stable offset was readable",
     scenario="transactions",
     guarantee="aborted_read",
-    unsimulated="it has no transactions",
+    unsimulated="the simulation has no transactions",
 )
 def lso_off_by_one(mark: Mark) -> None:
     """Adds one to the last stable offset, up to the high watermark."""
@@ -40,7 +40,7 @@ def lso_off_by_one(mark: Mark) -> None:
     models="KIP-107: a read that checks the first segment instead of the log start offset",
     scenario="deletion",
     guarantee="undeleted_records",
-    unsimulated="it has no retention",
+    unsimulated="the simulation has no retention",
 )
 def deleted_records_served(mark: Mark) -> None:
     """Checks reads against the base offset of the first segment."""
@@ -94,7 +94,7 @@ def truncated_batch_remembered(mark: Mark) -> None:
     models="a search of the transaction index by first offset",
     scenario="transactions-restart",
     guarantee="aborted_read",
-    unsimulated="it has no transactions",
+    unsimulated="the simulation has no transactions",
 )
 def aborted_transactions_omitted(mark: Mark) -> None:
     """Removes aborted transactions that began before the fetch offset from the answer."""
@@ -145,7 +145,7 @@ def rest_of_batch_skipped(mark: Mark) -> None:
     models="KAFKA-7190: producer state removed when retention deletes its records",
     scenario="retention-changed",
     guarantee="duplicate",
-    unsimulated="it has no retention",
+    unsimulated="the simulation has no retention",
 )
 def producers_deleted_with_segments(mark: Mark) -> None:
     """Clears the producer state when old segments are deleted."""
@@ -168,7 +168,7 @@ def producers_deleted_with_segments(mark: Mark) -> None:
     models="a scheduled removal that is forgotten",
     scenario="retention",
     guarantee="leftover_log",
-    unsimulated="it has no retention",
+    unsimulated="the simulation has no retention",
 )
 def segments_not_removed(mark: Mark) -> None:
     """Removes nothing from the list of due files."""
@@ -216,7 +216,7 @@ def producers_expire_early(mark: Mark) -> None:
     models="KAFKA-5494: duplicates answered with offset -1",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client asks questions with known answers",
+    unsimulated="no client sends requests with known answers",
 )
 def duplicate_without_offset(mark: Mark) -> None:
     """Answers a duplicate with offset -1."""

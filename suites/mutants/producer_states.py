@@ -56,7 +56,7 @@ def out_of_order_sequence_accepted(mark: Mark) -> None:
     models="KAFKA-9144: early expiration of producer state by marker time",
     scenario="repeated-batches",
     guarantee="duplicate",
-    unsimulated="it has no quotas",
+    unsimulated="the simulation has no quotas",
 )
 def producer_expired_by_marker_time(mark: Mark) -> None:
     """Uses the time of a producer's last marker as its age."""
@@ -102,7 +102,7 @@ def snapshot_lacks_last_batch(mark: Mark) -> None:
     models="KIP-98: sequence numbers that do not wrap",
     scenario="repeated-batches",
     guarantee="sequence_gap",
-    unsimulated="it has no quotas",
+    unsimulated="the simulation has no quotas",
 )
 def sequence_does_not_wrap(mark: Mark) -> None:
     """Accepts only the next higher number as the next sequence."""
@@ -151,7 +151,7 @@ def duplicate_offset_of_newest(mark: Mark) -> None:
     models="producer epochs that only the coordinator checks",
     scenario="transactional-paused",
     guarantee="zombie_write",
-    unsimulated="it has no transactions",
+    unsimulated="the simulation has no transactions",
 )
 def old_producer_epoch_appended(mark: Mark) -> None:
     """Counts every producer epoch as the current one in an append."""
@@ -174,7 +174,7 @@ def old_producer_epoch_appended(mark: Mark) -> None:
     models="a zombie's marker that ends its successor's transaction",
     scenario="transactional-paused",
     guarantee="torn_txn",
-    unsimulated="it has no transactions",
+    unsimulated="the simulation has no transactions",
 )
 def old_producer_epoch_marker(mark: Mark) -> None:
     """Counts every producer epoch as the current one in a marker."""
@@ -197,7 +197,7 @@ def old_producer_epoch_marker(mark: Mark) -> None:
     models="KIP-98: zombie coordinators that are not fenced",
     scenario="transactional-paused",
     guarantee="torn_txn",
-    unsimulated="it has no transactions",
+    unsimulated="the simulation has no transactions",
 )
 def marker_coordinator_epoch_unchecked(mark: Mark) -> None:
     """Skips the comparison of coordinator epochs."""
@@ -243,7 +243,7 @@ def empty_producer_snapshots(mark: Mark) -> None:
     models="KIP-360: ProducerAppendInfo.checkSequence without the case of a new epoch",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client asks questions with known answers",
+    unsimulated="no client sends requests with known answers",
 )
 def first_sequence_unchecked(mark: Mark) -> None:
     """Accepts any first sequence of a newer producer epoch."""

@@ -13,7 +13,7 @@ from urteil.suites.mutants.patching import Function, Mark, replace
     models="KIP-73: a reassignment without a limit",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client asks questions with known answers",
+    unsimulated="no client sends requests with known answers",
 )
 def replication_unthrottled(mark: Mark) -> None:
     """Records no bytes of throttled replicas."""
@@ -32,7 +32,7 @@ def replication_unthrottled(mark: Mark) -> None:
     models="KIP-124: a quota that is not enforced",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client asks questions with known answers",
+    unsimulated="no client sends requests with known answers",
 )
 def requests_unthrottled(mark: Mark) -> None:
     """Returns no delay for request time."""
@@ -55,7 +55,7 @@ def requests_unthrottled(mark: Mark) -> None:
     models="a rate measured over half of its windows",
     scenario="quotas",
     guarantee="quota_exceeded",
-    unsimulated="it has no quotas",
+    unsimulated="the simulation has no quotas",
 )
 def quotas_twice_as_large(mark: Mark) -> None:
     """Compares the rate with twice the quota."""

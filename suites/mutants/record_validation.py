@@ -60,7 +60,7 @@ def repacked_without_headers(mark: Mark) -> None:
     models="a loop over the records of a batch that ends one too early",
     scenario="old-clients",
     guarantee="poll_skip",
-    unsimulated="it has no old clients",
+    unsimulated="the simulation has no old clients",
 )
 def down_conversion_drops_last(mark: Mark) -> None:
     """Drops the last record of each converted batch of three or more."""
@@ -126,7 +126,7 @@ def times_unlimited(mark: Mark) -> None:
     models="compression.type that is not applied",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client asks questions with known answers",
+    unsimulated="no client sends requests with known answers",
 )
 def codec_not_applied(mark: Mark) -> None:
     """Reports the codec of every batch as the topic's."""
@@ -147,7 +147,7 @@ def codec_not_applied(mark: Mark) -> None:
     models="null and empty values confused: tombstones that delete nothing",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client asks questions with known answers",
+    unsimulated="no client sends requests with known answers",
 )
 def nulls_packed_as_empty(mark: Mark) -> None:
     """Writes null values as empty ones when a batch is compressed again."""
@@ -165,7 +165,7 @@ def nulls_packed_as_empty(mark: Mark) -> None:
     models="KIP-32: a batch appended unchanged",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client asks questions with known answers",
+    unsimulated="no client sends requests with known answers",
 )
 def log_append_time_ignored(mark: Mark) -> None:
     """Accepts a LogAppendTime batch as it is."""

@@ -91,7 +91,7 @@ def epoch_zero_not_recovered(mark: Mark) -> None:
     models="an index that exists in memory only",
     scenario="transactions-restart",
     guarantee="aborted_read",
-    unsimulated="it has no transactions",
+    unsimulated="the simulation has no transactions",
 )
 def aborted_index_lost_on_restart(mark: Mark) -> None:
     """Skips the entries of the transaction index when a log is loaded."""
@@ -200,7 +200,7 @@ def flush_ms_ignored(mark: Mark) -> None:
     models="a checkpoint that is read under another name",
     scenario="deleted-once",
     guarantee="undeleted_records",
-    unsimulated="it has no retention",
+    unsimulated="the simulation has no retention",
 )
 def log_start_checkpoint_ignored(mark: Mark) -> None:
     """Loads an empty log-start-offset-checkpoint."""
@@ -223,7 +223,7 @@ def log_start_checkpoint_ignored(mark: Mark) -> None:
     models="a delayed removal that is forgotten",
     scenario="recreate-topic",
     guarantee="leftover_log",
-    unsimulated="it has no retention",
+    unsimulated="the simulation has no retention",
 )
 def deleted_logs_not_removed(mark: Mark) -> None:
     """Removes nothing from the list of due deletions."""
@@ -243,7 +243,7 @@ def deleted_logs_not_removed(mark: Mark) -> None:
     models="a broker with stale settings",
     scenario="retention-changed",
     guarantee="kept_too_long",
-    unsimulated="it has no retention",
+    unsimulated="the simulation has no retention",
 )
 def retention_change_ignored(mark: Mark) -> None:
     """Keeps the retention of a log when its settings change."""

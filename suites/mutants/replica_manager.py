@@ -16,7 +16,7 @@ CONTROL = "urteil.broker.replication.role_changes:RoleChanges"
     models="KAFKA-9807: a last stable offset computed from a high watermark that moved meanwhile",
     scenario="transactions",
     guarantee="aborted_read",
-    unsimulated="it has no transactions",
+    unsimulated="the simulation has no transactions",
 )
 def hw_read_twice_in_read_committed(mark: Mark) -> None:
     """Uses the open transactions of the read before with the high watermark of now."""
@@ -97,7 +97,7 @@ def stale_control_request_after_bounce(mark: Mark) -> None:
     models="KAFKA-7235: stale metadata on one broker",
     scenario="indexes",
     guarantee="disagreement",
-    unsimulated="no client asks for log ends or leaders",
+    unsimulated="no client requests log ends or leaders",
 )
 def own_metadata_not_updated(mark: Mark) -> None:
     """Ignores UpdateMetadata entries of partitions that the broker leads."""
@@ -207,7 +207,7 @@ def duplicate_not_replicated(mark: Mark) -> None:
     models="a StopReplica request whose delete flag is lost",
     scenario="reassign",
     guarantee="leftover_log",
-    unsimulated="it has no reassignments",
+    unsimulated="the simulation has no reassignments",
 )
 def moved_replica_not_deleted(mark: Mark) -> None:
     """Ignores the delete flag of StopReplica."""
@@ -228,7 +228,7 @@ def moved_replica_not_deleted(mark: Mark) -> None:
     models="a purgatory whose watchers are never woken",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client asks questions with known answers",
+    unsimulated="no client sends requests with known answers",
 )
 def fetch_not_woken(mark: Mark) -> None:
     """Wakes no waiting consumer fetch before its timeout."""

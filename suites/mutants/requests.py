@@ -1,4 +1,4 @@
-"""Requests that the broker answers wrongly."""
+"""Mutants of request handling: authorisation, quotas, stable offsets, hints, order of responses."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def delete_records_unauthorised(mark: Mark) -> None:
 
     def make(original: Function) -> Function:
         def allowed_names(
-            broker: Any, context: Any, operation: Any, type: Any, names: Any, **how: Any
+            broker: Any, context: Any, operation: Any, type: Any, names: Any, **options: Any
         ) -> Any:
-            if original(broker, context, operation, type, names, **how) != set(names):
+            if original(broker, context, operation, type, names, **options) != set(names):
                 mark.hit()
             return names
 
@@ -36,7 +36,7 @@ def delete_records_unauthorised(mark: Mark) -> None:
     models="a quota that is measured and not enforced",
     scenario="quotas",
     guarantee="quota_exceeded",
-    unsimulated="it has no quotas",
+    unsimulated="the simulation has no quotas",
 )
 def produce_unthrottled(mark: Mark) -> None:
     """Returns no delay for the producer quota."""
@@ -57,7 +57,7 @@ def produce_unthrottled(mark: Mark) -> None:
     models="a quota that is measured and not enforced",
     scenario="quotas",
     guarantee="quota_exceeded",
-    unsimulated="it has no quotas",
+    unsimulated="the simulation has no quotas",
 )
 def fetches_unthrottled(mark: Mark) -> None:
     """Records no fetched bytes for the consumer quota."""
@@ -85,16 +85,16 @@ def fetches_unthrottled(mark: Mark) -> None:
     models="KIP-447, KAFKA-9346: require_stable ignored",
     scenario="paused-copier",
     guarantee="commit_register",
-    unsimulated="no client asks questions with known answers",
+    unsimulated="no client sends requests with known answers",
 )
 def require_stable_ignored(mark: Mark) -> None:
     """Answers every request as one without require_stable."""
 
     def make(original: Function) -> Function:
-        def positions(broker: Any, group_id: str, wanted: Any, require_stable: bool) -> Any:
+        def positions(broker: Any, group_id: str, topics: Any, require_stable: bool) -> Any:
             if require_stable:
                 mark.hit()
-            return original(broker, group_id, wanted, False)
+            return original(broker, group_id, topics, False)
 
         return positions
 
@@ -127,7 +127,7 @@ def transactions_unauthorised(mark: Mark) -> None:
     models="KIP-951: a wrong hint",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client asks questions with known answers",
+    unsimulated="no client sends requests with known answers",
 )
 def wrong_leader_hint(mark: Mark) -> None:
     """Returns the broker's own id as the leader hint."""
@@ -157,7 +157,7 @@ def txn_offset_commit_rejected(mark: Mark) -> None:
     from urteil.broker.wire.errors import ErrorCode
 
     def make(_original: Function) -> Function:
-        async def commit(*_given: Any, **_more: Any) -> Any:
+        async def commit(*_arguments: Any, **_options: Any) -> Any:
             mark.hit()
             return ErrorCode.UNKNOWN_MEMBER_ID
 
@@ -171,7 +171,7 @@ def txn_offset_commit_rejected(mark: Mark) -> None:
     models="pipelined commits that are answered out of order",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client asks questions with known answers",
+    unsimulated="no client sends requests with known answers",
 )
 def responses_reordered(mark: Mark) -> None:
     """Sends each response without waiting for those of earlier requests."""

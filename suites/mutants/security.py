@@ -17,7 +17,7 @@ STARTING_S = 3.0
     models="a decision cache without invalidation",
     scenario="rights",
     guarantee="unauthorised",
-    unsimulated="it has no ACLs",
+    unsimulated="the simulation has no ACLs",
 )
 def acl_cached_forever(mark: Mark) -> None:
     """Answers every authorisation from a cache that is never invalidated."""

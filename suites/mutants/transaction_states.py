@@ -16,7 +16,7 @@ SHARE = 16
     models="KIP-98: the zombie producer",
     scenario="transactional-paused",
     guarantee="zombie_write",
-    unsimulated="it has no transactions",
+    unsimulated="the simulation has no transactions",
 )
 def zombie_not_fenced(mark: Mark) -> None:
     """Bumps no epoch, neither for a new producer nor when its predecessor's transaction ends."""
@@ -48,7 +48,7 @@ def zombie_not_fenced(mark: Mark) -> None:
     models="KIP-98: a coordinator's abort that does not bump the epoch",
     scenario="transactional-paused",
     guarantee="torn_txn",
-    unsimulated="it has no transactions",
+    unsimulated="the simulation has no transactions",
 )
 def timed_out_keeps_epoch(mark: Mark) -> None:
     """Bumps no epoch when a transaction times out."""
@@ -91,7 +91,7 @@ def transactions_cut_short(mark: Mark) -> None:
     models="KIP-98: EndTxn that compares only the producer id",
     scenario="transactional-paused",
     guarantee="torn_txn",
-    unsimulated="it has no transactions",
+    unsimulated="the simulation has no transactions",
 )
 def fenced_producer_ends_transaction(mark: Mark) -> None:
     """Compares the epoch of an EndTxn request with itself."""
@@ -113,7 +113,7 @@ def fenced_producer_ends_transaction(mark: Mark) -> None:
     models="transactional.id.expiration.ms compared the wrong way round",
     scenario="transactions-held-open",
     guarantee="hanging_txn",
-    unsimulated="it has no transactions",
+    unsimulated="the simulation has no transactions",
 )
 def transactional_ids_expire_early(mark: Mark) -> None:
     """Reports every transactional id without an open transaction as expired."""
@@ -135,7 +135,7 @@ def transactional_ids_expire_early(mark: Mark) -> None:
     models="a transaction that ends without one of its partitions",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client asks questions with known answers",
+    unsimulated="no client sends requests with known answers",
 )
 def last_added_partition_dropped(mark: Mark) -> None:
     """Drops the last partition of an AddPartitionsToTxn request that has two or more."""
@@ -157,7 +157,7 @@ def last_added_partition_dropped(mark: Mark) -> None:
     models="transaction.timeout.ms measured from the last request",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client asks questions with known answers",
+    unsimulated="no client sends requests with known answers",
 )
 def txn_timeout_restarted(mark: Mark) -> None:
     """Measures the timeout from the transaction's last update."""

@@ -29,8 +29,8 @@ def scenarios(_ctx: click.Context, _param: click.Parameter, typed: str) -> list[
     from urteil.harness.scenarios import SCENARIOS
 
     return [
-        CompletionItem(name, help=one.about)
-        for name, one in SCENARIOS.items()
+        CompletionItem(name, help=scenario.about)
+        for name, scenario in SCENARIOS.items()
         if name.startswith(typed)
     ]
 

@@ -13,7 +13,8 @@ _USER_OPTION = "user_"
 
 
 class PlainExchange:
-    """One message: authorization id, user and password, separated by NUL."""
+    """The broker side. The client sends one message: authorization id, user and password,
+    separated by NUL."""
 
     expires_at_ms: float | None = None
 
@@ -32,15 +33,15 @@ class PlainExchange:
             raise BrokenExchange(
                 f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(tokens)}"
             )
-        wanted, user, password = tokens
+        authorization_id, user, password = tokens
         if not user or not password:
-            what = "password" if user else "username"
-            raise BrokenExchange(f"Authentication failed: {what} not specified")
-        known = self._options.get(_USER_OPTION + user)
-        same = hmac.compare_digest((known or "").encode(), password.encode())
-        if known is None or not same:
+            missing = "password" if user else "username"
+            raise BrokenExchange(f"Authentication failed: {missing} not specified")
+        expected_password = self._options.get(_USER_OPTION + user)
+        is_equal = hmac.compare_digest((expected_password or "").encode(), password.encode())
+        if expected_password is None or not is_equal:
             raise Denied("Authentication failed: Invalid username or password")
-        if wanted and wanted != user:
+        if authorization_id and authorization_id != user:
             raise Denied(
                 "Authentication failed: Client requested an authorization id that is different "
                 "from username"
@@ -51,7 +52,7 @@ class PlainExchange:
 
 
 class PlainLogin:
-    """Sends `username` and `password` of the login module."""
+    """The client side: sends `username` and `password` of the login module."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._message = f"\0{options.get('username', '')}\0{options.get('password', '')}".encode()

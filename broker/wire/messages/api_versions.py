@@ -10,7 +10,7 @@ from urteil.broker.wire.schema import Message, Struct, field, request, response,
 
 @request(ApiKey.API_VERSIONS, "0-4", flexible="3+")
 class ApiVersionsRequest(Message):
-    """A client introduces itself and asks what is served."""
+    """Requests the supported versions; names the client's software (KIP-511)."""
 
     client_software_name: str = field("string", "3+")
     client_software_version: str = field("string", "3+")
@@ -18,7 +18,7 @@ class ApiVersionsRequest(Message):
 
 @response(ApiKey.API_VERSIONS, "0-4", flexible="3+")
 class ApiVersionsResponse(Message):
-    """The ranges served; its response header is always version 0."""
+    """The supported versions of each API. The response header is always version 0."""
 
     @struct
     class ApiVersion(Struct):

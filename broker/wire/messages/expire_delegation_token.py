@@ -8,7 +8,7 @@ from urteil.broker.wire.schema import Message, field, request, response
 
 @request(ApiKey.EXPIRE_DELEGATION_TOKEN, "0-2", flexible="2+")
 class ExpireDelegationTokenRequest(Message):
-    """In how long from now it is to end; below 0: at once."""
+    """Sets the expiry to `expiry_time_period_ms` from now; a negative period expires the token."""
 
     hmac: bytes = field("bytes", "0+")
     expiry_time_period_ms: int = field("int64", "0+")
@@ -16,7 +16,7 @@ class ExpireDelegationTokenRequest(Message):
 
 @response(ApiKey.EXPIRE_DELEGATION_TOKEN, "0-2", flexible="2+")
 class ExpireDelegationTokenResponse(Message):
-    """When the token ends now."""
+    """The new expiry of the token."""
 
     error_code: int = field("int16", "0+")
     expiry_timestamp_ms: int = field("int64", "0+")

@@ -10,7 +10,7 @@ from urteil.broker.wire.schema import Message, Struct, field, request, response,
 
 @request(ApiKey.LEAVE_GROUP, "0-5", flexible="4+")
 class LeaveGroupRequest(Message):
-    """Members go; one alone before version 3."""
+    """Members leave the group; before version 3 only `member_id`."""
 
     @struct
     class MemberIdentity(Struct):
@@ -25,7 +25,7 @@ class LeaveGroupRequest(Message):
 
 @response(ApiKey.LEAVE_GROUP, "0-5", flexible="4+")
 class LeaveGroupResponse(Message):
-    """One error a member."""
+    """From version 3 on an error for each member; before, `error_code` is that of the only one."""
 
     @struct
     class MemberResponse(Struct):

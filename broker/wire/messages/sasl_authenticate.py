@@ -8,14 +8,15 @@ from urteil.broker.wire.schema import Message, field, request, response
 
 @request(ApiKey.SASL_AUTHENTICATE, "0-2", flexible="2+")
 class SaslAuthenticateRequest(Message):
-    """One of the client's messages by the mechanism."""
+    """One message of the client in the exchange of the SASL mechanism."""
 
     auth_bytes: bytes = field("bytes", "0+")
 
 
 @response(ApiKey.SASL_AUTHENTICATE, "0-2", flexible="2+")
 class SaslAuthenticateResponse(Message):
-    """The server's; after the last, how long the session lasts in ms (0: for ever)."""
+    """The broker's next message. The last response has the lifetime of the session in ms; 0 is
+    unlimited (KIP-368)."""
 
     error_code: int = field("int16", "0+")
     error_message: str | None = field("string", "0+", nullable="0+")

@@ -1,7 +1,7 @@
 """A live reader and a group member with confluent-kafka (librdkafka).
 
-librdkafka reports neither the generation of a group nor how often it repeated a commit. So checks
-that need a generation do not judge these members, and every commit may take effect once more.
+librdkafka reports neither the generation of a group nor the attempts of a commit. So checks
+that need a generation do not judge these members, and every commit counts as possibly repeated.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from urteil.harness.evidence.journal import (
 
 RECORDS = 500
 POLL_S = 0.2
-ASK_S = 5.0
+REQUEST_S = 5.0
 RETRY_S = 0.1
 ASSIGNORS = {"range": "range", "cooperative": "cooperative-sticky"}
 Slot = tuple[str, int]
@@ -98,10 +98,10 @@ class Journal:
         """Journal a poll, within a transaction or outside. Returns the partitions of its
         records."""
         records: dict[Slot, list[Message]] = defaultdict(list)
-        for one in messages:
-            error = one.error()
+        for message in messages:
+            error = message.error()
             if error is None:
-                records[_slot(one)].append(one)
+                records[_slot(message)].append(message)
             else:
                 self._note(invoke_ns, "info", error.name(), [])
         if records:
@@ -126,22 +126,23 @@ class Journal:
     def _slice(self, slot: Slot, records: list[Message]) -> Slice:
         before = self.position.get(slot)
         self.position[slot] = (records[-1].offset() or 0) + 1
+        entries = [self._entry(record) for record in records]
         return Slice(*slot, self.passes[slot], before, self.position[slot],
-                     self.event.pop(slot, None), [self._entry(one) for one in records])  # fmt: skip
+                     self.event.pop(slot, None), entries)  # fmt: skip
 
-    def _entry(self, one: Message) -> Got:
-        key, value = one.key(), one.value()
-        headers: Any = one.headers() or []
-        kind, timestamp_ms = one.timestamp()
-        if one.topic() in self._copies:
+    def _entry(self, record: Message) -> Got:
+        key, value = record.key(), record.value()
+        headers: Any = record.headers() or []
+        kind, timestamp_ms = record.timestamp()
+        if record.topic() in self._copies:
             payload = decode_copy(self._run, value, key)
         else:
             payload = decode(
                 self._run, value, key, headers,
                 timestamp_ms if kind == TIMESTAMP_CREATE_TIME else None,
             )  # fmt: skip
-        return Got(one.offset() or 0, key_text(key), payload.value_id, payload.intact,
-                   one.leader_epoch(), timestamp_ms)  # fmt: skip
+        return Got(record.offset() or 0, key_text(key), payload.value_id, payload.intact,
+                   record.leader_epoch(), timestamp_ms)  # fmt: skip
 
 
 class Reader:
@@ -158,18 +159,18 @@ class Reader:
         """Begin at the log start offsets."""
         starts = [TopicPartition(*slot, self._bounds(slot, stop)[0]) for slot in self._partitions]
         self._kafka.assign(starts)
-        for one in starts:
-            self._begin((one.topic, one.partition), one.offset)
+        for start in starts:
+            self._begin((start.topic, start.partition), start.offset)
 
     def step(self, stop: Stop, txn: int | None = None, *, wait_s: float = POLL_S) -> None:
         """Poll once. After a lost position, continue in a new pass."""
         invoke_ns = time.monotonic_ns()
         messages = self._kafka.consume(RECORDS, wait_s)
         self._journal.poll(invoke_ns, messages, txn)
-        for one in messages:
-            error = one.error()
+        for message in messages:
+            error = message.error()
             if error is not None and error.code() == KafkaError._AUTO_OFFSET_RESET:
-                self._reset(_slot(one), stop)
+                self._reset(_slot(message), stop)
 
     def close(self) -> None:
         """End every pass at its position."""
@@ -180,7 +181,7 @@ class Reader:
     def _bounds(self, slot: Slot, stop: Stop) -> tuple[int, int]:
         while not stop.is_set():
             try:
-                low, high = self._kafka.get_watermark_offsets(TopicPartition(*slot), ASK_S)
+                low, high = self._kafka.get_watermark_offsets(TopicPartition(*slot), REQUEST_S)
                 return low, high
             except KafkaException:
                 stop.wait(RETRY_S)
@@ -214,7 +215,7 @@ class Member:
 
     def __init__(self, spec: ClientSpec, journal: JournalWriter) -> None:
         self._journal = Journal(spec, journal)
-        self._before = GroupOptions.of(spec.workload).commit == "before"
+        self._commits_first = GroupOptions.of(spec.workload).commit == "before"
         self._kafka = Consumer(member_config(spec) | fetch_limits(spec))
         self._kafka.subscribe(
             [topic.name for topic in spec.topics],
@@ -222,7 +223,7 @@ class Member:
             on_revoke=lambda _, revoked: self._note("revoked", revoked),
             on_lost=lambda _, revoked: self._note("lost", revoked),
         )
-        self._fresh: list[TopicPartition] = []
+        self._new_partitions: list[TopicPartition] = []
         self._pass = 0
         self._commits = 0
 
@@ -230,16 +231,15 @@ class Member:
         """Poll, process, commit."""
         invoke_ns = time.monotonic_ns()
         messages = self._kafka.consume(RECORDS, POLL_S)
-        if self._before:
-            self._commit(
-                {_slot(one): (one.offset() or 0) + 1 for one in messages if not one.error()}
-            )
+        if self._commits_first:
+            records = [message for message in messages if not message.error()]
+            self._commit({_slot(record): (record.offset() or 0) + 1 for record in records})
         slots = self._journal.poll(invoke_ns, messages)
-        if not self._before:
+        if not self._commits_first:
             self._commit({slot: self._journal.position[slot] for slot in slots})
-        fresh, self._fresh = self._fresh, []
-        if fresh:
-            self._read_committed(fresh)
+        new_partitions, self._new_partitions = self._new_partitions, []
+        if new_partitions:
+            self._read_committed(new_partitions)
 
     def close(self) -> None:
         """Leave the group."""
@@ -249,7 +249,7 @@ class Member:
         return self._kafka.memberid() or None
 
     def _note(self, event: str, partitions: list[TopicPartition]) -> None:
-        slots = sorted((one.topic, one.partition) for one in partitions)
+        slots = sorted((partition.topic, partition.partition) for partition in partitions)
         self._journal.write(Assigned(time.monotonic_ns(), event, None, self._member_id(), slots))
         self._pass += event == "assigned"
         for slot in slots:
@@ -257,10 +257,13 @@ class Member:
             if event == "assigned":
                 self._journal.passes[slot] = self._pass
                 self._journal.event[slot] = "rebalance"
-        values = {(one.topic, one.partition) for one in partitions}
-        self._fresh = [one for one in self._fresh if (one.topic, one.partition) not in values]
+        self._new_partitions = [
+            partition
+            for partition in self._new_partitions
+            if (partition.topic, partition.partition) not in slots
+        ]
         if event == "assigned":
-            self._fresh += [TopicPartition(*slot) for slot in slots]
+            self._new_partitions += [TopicPartition(*slot) for slot in slots]
 
     def _commit(self, positions: dict[Slot, int]) -> None:
         if not positions:
@@ -277,9 +280,9 @@ class Member:
         try:
             offsets = [TopicPartition(*slot, offset) for slot, offset in positions.items()]
             answers = self._kafka.commit(offsets=offsets, asynchronous=False) or []
-            failed = [one.error for one in answers if one.error is not None]
-            if failed:
-                outcome, error = "info", failed[0].name()
+            errors = [answer.error for answer in answers if answer.error is not None]
+            if errors:
+                outcome, error = "info", errors[0].name()
         except KafkaException as failure:
             outcome, error = "info", name_of(failure)
         self._journal.write(Committed(self._commits, time.monotonic_ns(), outcome, error))
@@ -288,18 +291,19 @@ class Member:
         invoke_ns = time.monotonic_ns()
         outcome, error, answers = "ok", None, partitions
         try:
-            answers = self._kafka.committed(partitions, ASK_S)
+            answers = self._kafka.committed(partitions, REQUEST_S)
         except KafkaException as failure:
             outcome, error = "info", name_of(failure)
         complete_ns = time.monotonic_ns()
-        for one in answers:
-            error_name = error if one.error is None else one.error.name()
-            offset = one.offset if one.offset >= 0 else None
+        for answer in answers:
+            error_name = error if answer.error is None else answer.error.name()
+            offset = answer.offset if answer.offset >= 0 else None
             self._journal.write(
                 CommitRead(invoke_ns, complete_ns, outcome if error_name is None else "info",
-                           error_name, None, self._member_id(), one.topic, one.partition, offset)
+                           error_name, None, self._member_id(), answer.topic, answer.partition,
+                           offset)
             )  # fmt: skip
 
 
-def _slot(one: Message) -> Slot:
-    return str(one.topic()), int(one.partition() or 0)
+def _slot(message: Message) -> Slot:
+    return str(message.topic()), int(message.partition() or 0)

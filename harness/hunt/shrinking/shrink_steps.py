@@ -1,5 +1,7 @@
-"""The steps of shrinking: fewer faults, shorter faults, less load. Each is accepted by k of n
-tries."""
+"""The steps of shrinking: fewer faults, shorter faults, less load.
+
+Each step plays a smaller schedule. The step is accepted when k of n tries show the anomaly.
+"""
 
 from __future__ import annotations
 
@@ -63,15 +65,15 @@ class _Shrinking:
     best: Schedule
     steps: list[Step] = field(default_factory=list)
 
-    def shows(self, change: str, schedule: Schedule) -> bool:
-        """Whether a schedule is accepted, and so becomes the best one."""
+    def try_change(self, change: str, schedule: Schedule) -> bool:
+        """Try a changed schedule. An accepted one becomes the best; returns whether it did."""
         is_accepted, tally = self.tries.decide(schedule)
-        self.note(change, schedule, tally, is_accepted)
+        self.record_step(change, schedule, tally, is_accepted)
         if is_accepted:
             self.best = schedule
         return is_accepted
 
-    def note(self, change: str, schedule: Schedule, tally: Tally, is_accepted: bool) -> None:
+    def record_step(self, change: str, schedule: Schedule, tally: Tally, is_accepted: bool) -> None:
         step = Step(
             what=change,
             faults=len(schedule.faults),
@@ -94,7 +96,7 @@ class _Shrinking:
         self.tries.repeat(bare, 1)
         tally = self.tries.tally(bare, 1)
         is_clean = not tally.hits and not tally.others
-        self.note(change, bare, tally, is_accepted=False)
+        self.record_step(change, bare, tally, is_accepted=False)
         return is_clean
 
     def report(self, ended: str) -> Report:
@@ -121,15 +123,15 @@ def shrink(
     """The smallest schedule that still shows the anomaly of `tries`.
 
     `until_s` is the time of the anomaly after the begin of the load: faults that begin later are
-    removed first. The smallest schedule is played until it was `confirm` times. Deterministic: the
-    same outcomes lead to the same steps.
+    removed first. The smallest schedule is played again, until it has `confirm` tries.
+    Deterministic: the same outcomes lead to the same steps.
     """
     complete = keep_faults(schedule, range(len(schedule.faults)))
     run = _Shrinking(tries, on_step, complete)
     try:
         if not run.passes_without_faults("control", complete):
             return run.report("control")
-        if not run.shows("as it was", complete):
+        if not run.try_change("as it was", complete):
             return run.report("not reproduced")
         _remove_faults(run, complete, until_s)
         _shorten_faults(run)
@@ -143,16 +145,18 @@ def shrink(
 
 
 def _remove_faults(run: _Shrinking, complete: Schedule, until_s: float | None) -> None:
-    places = tuple(range(len(complete.faults)))
+    indices = tuple(range(len(complete.faults)))
     if until_s is not None:
-        early = tuple(n for n in places if (complete.faults[n].at_s or 0.0) <= until_s)
-        if 0 < len(early) < len(places) and run.shows(
+        early = tuple(n for n in indices if (complete.faults[n].at_s or 0.0) <= until_s)
+        if 0 < len(early) < len(indices) and run.try_change(
             "until it showed", keep_faults(complete, early)
         ):
-            places = early
+            indices = early
     minimise(
-        places,
-        lambda subset: run.shows(_fault_names(complete, subset), keep_faults(complete, subset)),
+        indices,
+        lambda subset: run.try_change(
+            _fault_names(complete, subset), keep_faults(complete, subset)
+        ),
     )
 
 
@@ -160,23 +164,23 @@ def _shorten_faults(run: _Shrinking) -> None:
     for n in range(len(run.best.faults)):
         name = run.best.faults[n].fault
 
-        def shows(seconds: float, n: int = n, name: str = name) -> bool:
-            return run.shows(
+        def try_duration(seconds: float, n: int = n, name: str = name) -> bool:
+            return run.try_change(
                 f"{name} for {seconds:.1f} s", with_fault_duration(run.best, n, seconds)
             )
 
-        halve(run.best.faults[n].duration_s, LEAST_FAULT_S, shows)
+        halve(run.best.faults[n].duration_s, LEAST_FAULT_S, try_duration)
 
 
 def _reduce_load(run: _Shrinking) -> None:
     if (run.best.producers or 1) > 1:
-        run.shows("one producer", _replace(run.best, producers=1))
+        run.try_change("one producer", _replace(run.best, producers=1))
 
-    def shows(rate: float) -> bool:
-        return run.shows(f"{rate:g} records/s", _replace(run.best, rate_records_per_s=rate))
+    def try_rate(rate: float) -> bool:
+        return run.try_change(f"{rate:g} records/s", _replace(run.best, rate_records_per_s=rate))
 
-    halve(run.best.rate_records_per_s or 0.0, LEAST_RATE, shows)
+    halve(run.best.rate_records_per_s or 0.0, LEAST_RATE, try_rate)
 
 
-def _fault_names(schedule: Schedule, places: tuple[int, ...]) -> str:
-    return "faults " + ", ".join(f"{n + 1} {schedule.faults[n].fault}" for n in places)
+def _fault_names(schedule: Schedule, indices: tuple[int, ...]) -> str:
+    return "faults " + ", ".join(f"{n + 1} {schedule.faults[n].fault}" for n in indices)

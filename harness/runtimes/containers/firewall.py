@@ -1,9 +1,10 @@
 """Two firewall rules for the lab's own networks, 198.18.0.0/15.
 
-Containers of one network cannot reach each other where bridged frames pass the firewall
-(br_netfilter) and it drops forwarded ones, as ufw and other engines configure it. Containers of two
-networks can reach each other where the machine forwards. The daemon's own rules do more: they close
-forwarding for every program, outlast the daemon, and conflict with those of another one.
+Without these rules two things may go wrong. Containers of one network cannot reach each other where
+bridged frames pass the firewall (br_netfilter) and the firewall drops forwarded frames, as ufw and
+other container engines configure it. Containers of two networks can reach each other where the
+machine forwards. The container daemon could set rules itself, but these do more: they close
+forwarding for every program, outlast the daemon, and conflict with those of another daemon.
 """
 
 from __future__ import annotations
@@ -19,8 +20,7 @@ TIMEOUT_S = 20
 def open_networks(name: str) -> None:
     """Accept traffic within a bridge, drop traffic routed between two. `name` marks the rules.
 
-    Without iptables or its physdev match nothing is changed, since then no rule is known to
-    interfere.
+    Changes nothing without iptables or its physdev match: then no rules interfere.
     """
     bridged, routed = _rules(name)
     with suppress(OSError, subprocess.SubprocessError):

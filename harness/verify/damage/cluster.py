@@ -1,4 +1,4 @@
-"""Damage to the states of the cluster over time, and faults that nothing survived."""
+"""Damage to the cluster's states, and crashes from which the cluster does not recover."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def elect_by_deposed(copy: Copy) -> None:
 
 @damage("shrink the ISR below its minimum", "ack_below_min_isr", "acknowledged", replicas=2)
 def shrink_isr(copy: Copy) -> Row:
-    """acks=all acknowledged though the ISR was one short of the limit, long before and after."""
+    """A send with acks=all is acknowledged while the ISR is the leader alone, from 3 s before it to
+    3 s after it."""
     victim = copy.victims.pop(copy.victims.index(first(r for r in copy.victims if r["acks"] == -1)))
     since_ns, until_ns = victim["invoke_ns"] - 3 * S, victim["complete_ns"] + 3 * S
     copy.drop("states", lambda row: since_ns < row["at_ns"] <= until_ns)
@@ -39,9 +40,9 @@ def shrink_isr(copy: Copy) -> Row:
     for row in copy.rows("states"):
         if row["zxid"] > base["zxid"]:
             row |= {"zxid": row["zxid"] + 2, "version": row["version"] + 2}
-    led = victim["node"] = base["leader"]
+    leader_id = victim["node"] = base["leader"]
     zxid, version = base["zxid"], base["version"]
-    short = {"leader": led, "isr": json.dumps([led]), "at_ns": since_ns}
+    short = {"leader": leader_id, "isr": json.dumps([leader_id]), "at_ns": since_ns}
     copy.rows("states").extend(
         [
             base | short | {"zxid": zxid + 1, "version": version + 1},
@@ -59,12 +60,12 @@ def _add_state(copy: Copy, **changes: Any) -> None:
 
 @damage("elect a leader from outside the ISR", "unclean_leader", "outside the ISR")
 def elect_outsider(copy: Copy) -> None:
-    """Led for a moment by a broker from outside the ISR."""
-    outsider, led = max(brokers(copy)) + 1000, leader(copy)
+    """A broker from outside the ISR leads for a moment."""
+    outsider, leader_id = max(brokers(copy)) + 1000, leader(copy)
     epoch = max(row["leader_epoch"] for row in states(copy)) + 1
     isr = json.dumps([outsider, *brokers(copy)])
     _add_state(copy, leader=outsider, isr=isr, leader_epoch=epoch)
-    _add_state(copy, leader=led, isr=json.dumps(brokers(copy)), leader_epoch=epoch + 1)
+    _add_state(copy, leader=leader_id, isr=json.dumps(brokers(copy)), leader_epoch=epoch + 1)
 
 
 @damage("lower a leader epoch", "epoch_went_back", "leader")
@@ -84,8 +85,8 @@ def repeat_version(copy: Copy) -> None:
 
 @damage("acknowledge nothing during a crash", "no_progress", "stalled", replicas=2)
 def stall_during_crash(copy: Copy) -> None:
-    """A crash of one broker through which nothing is acknowledged, though somebody waits for it."""
-    crash = _crash(copy)
+    """During a crash of one broker nothing is acknowledged, although a send is pending."""
+    crash = _make_crash(copy)
     waiting = {"value_id": "made up/waiting/0", "outcome": "info", "offset": None}
     last = max(copy.rows("sends"), key=lambda row: int(row["invoke_ns"]))
     times = {"invoke_ns": crash["begin_ns"], "complete_ns": None}
@@ -96,43 +97,43 @@ def stall_during_crash(copy: Copy) -> None:
 @damage("leave the ISR short after healing", "slow_recovery", "late")
 def keep_isr_short(copy: Copy) -> None:
     """After a crash was healed, the ISR stays short."""
-    crash = _crash(copy)
+    crash = _make_crash(copy)
     _add_state(copy, isr=json.dumps(followers(copy)[:1]), at_ns=crash["begin_ns"] + 1)
     copy.tables["faults"] = [crash]
 
 
 @damage("keep a deleted topic", "unfinished_administration", "not deleted")
 def keep_deleted_topic(copy: Copy) -> None:
-    """A topic is wished away, and stays."""
-    wish = {"path": "/admin/delete_topics/gone", "topic": "gone", "topic_id": "gone"}
-    _add_rows(copy, {"path": "/brokers/ids/1"}, wish)
+    """The deletion of a topic is requested, and the topic remains."""
+    request = {"path": "/admin/delete_topics/gone", "topic": "gone", "topic_id": "gone"}
+    _add_rows(copy, {"path": "/brokers/ids/1"}, request)
 
 
 @damage("leave a reassignment undone", "unfinished_administration", "not moved", replicas=2)
 def leave_reassignment_undone(copy: Copy) -> None:
-    """A partition's replicas are to change their places, and do not."""
-    topic, now = states(copy)[-1], brokers(copy)
-    path = f"/brokers/topics/{topic['topic']}"
-    place = {"topic": topic["topic"], "topic_id": topic["topic_id"]}
-    partition = str(topic["partition"])
+    """A reassignment reverses the order of a partition's replicas, and is never carried out."""
+    last, replicas = states(copy)[-1], brokers(copy)
+    path = f"/brokers/topics/{last['topic']}"
+    place = {"topic": last["topic"], "topic_id": last["topic_id"]}
+    partition = str(last["partition"])
     _add_rows(
         copy, {"path": "/brokers/ids/1"},
-        place | {"path": path, "replicas": json.dumps({partition: now})},
+        place | {"path": path, "replicas": json.dumps({partition: replicas})},
     )  # fmt: skip
-    wanted = json.dumps({partition: [f"b{one}" for one in reversed(now)]})
-    act = {"act": "reassign", "subject": topic["topic"], "after": wanted, "outcome": "ok"}
+    requested = json.dumps({partition: [f"b{broker}" for broker in reversed(replicas)]})
+    act = {"act": "reassign", "subject": last["topic"], "after": requested, "outcome": "ok"}
     copy.rows("admin_ops").append(act | {"invoke_ns": copy.last_ns, "complete_ns": copy.last_ns})
 
 
 def _add_rows(copy: Copy, *nodes: Row) -> None:
-    """Znodes that are no partition's state."""
+    """Add states of znodes that hold no partition's state."""
     last = states(copy)[-1]
     for node in nodes:
         row = dict.fromkeys(last) | {"zxid": last["zxid"], "at_ns": last["at_ns"], "version": 0}
         copy.rows("states").append(row | node)
 
 
-def _crash(copy: Copy) -> Row:
+def _make_crash(copy: Copy) -> Row:
     begin_ns = max(copy.last_ns, states(copy)[-1]["at_ns"]) + S // 2
     end_ns = begin_ns + copy.grace_ns + 5 * S
     return {
@@ -149,7 +150,7 @@ def _crash(copy: Copy) -> Row:
 
 @damage("let a broker exit by itself", "unexpected_exit", RUNNING)
 def exit_by_itself(copy: Copy) -> None:
-    """A broker's process is gone, with an exit code that nobody asked for."""
+    """A broker's process exits with a code, although neither the lab nor a fault stopped it."""
     copy.rows("samples").append(
         {"at_ns": copy.last_ns, "source": f"b{brokers(copy)[0]}", "metric": EXIT_CODE}
         | {"labels": json.dumps({WHILE: RUNNING}), "value": 1.0}

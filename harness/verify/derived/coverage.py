@@ -1,4 +1,5 @@
-"""Which offsets of a partition its logs and final passes cover, and below which none are lost."""
+"""Which offsets of a partition its logs and final passes cover, and the floors of the partition:
+below a floor no fault and no unclean election lost a record."""
 
 from __future__ import annotations
 
@@ -15,47 +16,49 @@ from urteil.harness.verify.derived.state_spans import FOREVER_NS, NO_OFFSET, Spa
 from urteil.harness.verify.evidence import Row, links_of, targets_of
 
 
-def lay_floors(
+def floor_rows(
     run_dir: Path,
     part: Row,
     spans: list[Span],
     logs: list[Row],
-    hurt: list[Harm],
+    harms: list[Harm],
     faults: list[Row],
 ) -> list[Row]:
-    """Rows of `floors`; what they say of the whole run goes into the partition's row `part`."""
+    """The rows of `floors` for a partition. `part` receives the lowest floors of the run."""
     leader = next((row for row in logs if row["broker"] == part["final_leader"]), None)
-    starts = _starts_ever(leader) if leader else {}
-    reigns = lost_epochs(spans, starts) if leader else []
-    taken = first_offsets(run_dir, part["topic_id"], part["partition"], reigns)
-    lost = losses(spans, hurt)
+    starts = _unmoved_starts(leader) if leader else {}
+    ended_epochs = lost_epochs(spans, starts) if leader else []
+    first_lost_offsets = first_offsets(run_dir, part["topic_id"], part["partition"], ended_epochs)
+    fault_losses = losses(spans, harms)
     log_end = leader["log_end"] if leader else 0
-    found = with_losses(floors(spans, starts, log_end, taken), lost)
-    begun = [span.begin_ns for span in spans if span.begins_epoch]
-    unclean_floor = min((floor.unclean_floor for floor in found), default=NO_OFFSET)
-    spoilt = [one.at_ns for one in lost]
+    partition_floors = with_losses(floors(spans, starts, log_end, first_lost_offsets), fault_losses)
+    epoch_begins_ns = [span.begin_ns for span in spans if span.begins_epoch]
+    unclean_floor = min((floor.unclean_floor for floor in partition_floors), default=NO_OFFSET)
+    losses_ns = [loss.at_ns for loss in fault_losses]
     if part["unclean_on"]:
-        spoilt += [span.begin_ns for span in spans if span.unclean]
+        losses_ns += [span.begin_ns for span in spans if span.unclean]
     part |= {
         "unclean_on": int(part["unclean_on"] and unclean_floor < NO_OFFSET),
         "unclean_floor": unclean_floor,
-        "last_epoch_ns": max(begun[1:], default=None),
-        "lost_floor": min((one.floor for one in lost), default=None),
-        "spoilt_ns": max((propagated_ns(at_ns, faults) for at_ns in spoilt), default=None),
+        "last_epoch_ns": max(epoch_begins_ns[1:], default=None),
+        "lost_floor": min((loss.floor for loss in fault_losses), default=None),
+        "spoilt_ns": max((propagated_ns(at_ns, faults) for at_ns in losses_ns), default=None),
     }
-    return [{"p": part["p"]} | floor.row() for floor in found]
+    return [{"p": part["p"]} | floor.row() for floor in partition_floors]
 
 
 def propagated_ns(at_ns: int, faults: list[Row]) -> int:
-    """When everybody knows of what was done at `at_ns`: who led before, and who had read it. The
-    death of a broker keeps that from nobody."""
-    heard_ns = at_ns + GRACE_NS
+    """The time from which former leaders and readers must see the effects of an event at `at_ns`.
+
+    That is `GRACE_NS` later, and at least `GRACE_NS` after the end of each fault that is active
+    meanwhile, except faults that only end nodes: these delay no news to live nodes."""
+    seen_ns = at_ns + GRACE_NS
     for fault in sorted(faults, key=lambda fault: int(fault["begin_ns"])):
         end_ns = fault["healed_ns"] or fault["end_ns"] or FOREVER_NS
-        is_meanwhile = fault["begin_ns"] < heard_ns and end_ns > at_ns
+        is_meanwhile = fault["begin_ns"] < seen_ns and end_ns > at_ns
         if is_meanwhile and not has_only(fault, ENDS_NODES):
-            heard_ns = max(heard_ns, end_ns + GRACE_NS)
-    return heard_ns
+            seen_ns = max(seen_ns, end_ns + GRACE_NS)
+    return seen_ns
 
 
 def cover_rows(p: int, logs: list[Row], passes: list[tuple[int, Row]]) -> list[Row]:
@@ -67,29 +70,29 @@ def cover_rows(p: int, logs: list[Row], passes: list[tuple[int, Row]]) -> list[R
         reach = (row["from_offset"] or 0, row["to_offset"] or 0)
         ranges.append((*reach, 0, 0 if committed else bit, bit if committed else 0))
     edges = sorted({edge for low, high, *_ in ranges for edge in (low, high)})
-    found = []
+    rows = []
     for low, high in pairwise(edges):
-        over = [entry for entry in ranges if entry[0] <= low and high <= entry[1]]
-        copies, mask_ru, mask_rc = (sum(entry[i] for entry in over) for i in (2, 3, 4))
+        covering = [entry for entry in ranges if entry[0] <= low and high <= entry[1]]
+        copies, mask_ru, mask_rc = (sum(entry[i] for entry in covering) for i in (2, 3, 4))
         row = {"p": p, "lo": low, "hi": high, "copies": copies}
-        found.append(row | {"mask_ru": mask_ru, "mask_rc": mask_rc})
-    return found
+        rows.append(row | {"mask_ru": mask_ru, "mask_rc": mask_rc})
+    return rows
 
 
 def stretch_rows(p: int, passes: list[Row]) -> list[Row]:
-    """Maximal ranges of offsets that complete final passes went over without a gap."""
-    found: list[Row] = []
+    """Maximal ranges of offsets that complete final passes cover without a gap."""
+    stretches: list[Row] = []
     for low, high in sorted((row["from_offset"] or 0, row["to_offset"] or 0) for row in passes):
-        if found and low <= found[-1]["hi"]:
-            found[-1]["hi"] = max(high, found[-1]["hi"])
+        if stretches and low <= stretches[-1]["hi"]:
+            stretches[-1]["hi"] = max(high, stretches[-1]["hi"])
         else:
-            found.append({"p": p, "lo": low, "hi": high})
-    return found
+            stretches.append({"p": p, "lo": low, "hi": high})
+    return stretches
 
 
 def log_rows(p: int, spans: list[Span], logs: list[Row]) -> list[Row]:
-    """Where each log starts and ends, whether its broker was in sync at the end, and whether the
-    log states its epochs."""
+    """Start and end of each log, whether its broker is in the final ISR, and whether the log has
+    its leader epochs."""
     final_isr = next((span.isr for span in reversed(spans) if span.leader >= 0), ())
     names = ("broker", "log_start", "log_end", "high_watermark", "recovery_point")
     return [
@@ -101,7 +104,7 @@ def log_rows(p: int, spans: list[Span], logs: list[Row]) -> list[Row]:
 
 
 def epoch_rows(p: int, logs: list[Row]) -> list[Row]:
-    """Where each log says that each epoch began."""
+    """The start offset of each leader epoch in each log's leader epoch checkpoint."""
     return [
         {"p": p, "broker": row["broker"], "epoch": epoch, "start": start}
         | {"log_start": row["log_start"] or 0}
@@ -114,29 +117,30 @@ def _epoch_starts(row: Row) -> dict[int, int]:
     return {int(epoch): int(start) for epoch, start in json.loads(row["epochs"] or "{}").items()}
 
 
-def _starts_ever(row: Row) -> dict[int, int]:
-    """Where epochs began; 0 for what may have begun below a log's start. Who deletes records sets
-    the start of the epoch that they end in to where the log begins, and forgets those before it."""
+def _unmoved_starts(row: Row) -> dict[int, int]:
+    """The start offset of each epoch; 0 for an epoch that may have begun below the log's start.
+
+    A deletion of records moves the start of the epoch at the new log start to that offset, and
+    removes all earlier epochs."""
     start = row["log_start"] or 0
     return {epoch: at if at > start else 0 for epoch, at in _epoch_starts(row).items()}
 
 
 def divergence_floor(logs: list[Row], leader: int | None) -> int:
-    """From where on replicas may differ in a cluster that was never healed: one that could not ask
-    the leader has not truncated yet."""
-    led = [row for row in logs if row["broker"] == leader]
+    """The offset from which replicas may differ in a cluster that was never healed: a replica that
+    could not reach the leader has not truncated its log yet."""
+    leader_logs = [row for row in logs if row["broker"] == leader]
     ends = [
-        agreed_end(_epoch_starts(one), one["log_end"] or 0, _epoch_starts(row), row["log_end"] or 0)
-        for one in led
+        agreed_end(_epoch_starts(log), log["log_end"] or 0, _epoch_starts(row), row["log_end"] or 0)
+        for log in leader_logs
         for row in logs
     ]
     return min(ends, default=NO_OFFSET)
 
 
 def blind_ns(span: Span, faults: list[Row]) -> int:
-    """From when on a fault could keep ZooKeeper's state from the leader: it is paused, or links are
-    cut. Such a leader keeps the ISR it last knew, and is right to. What came before is judged.
-    """
+    """The time from which a fault may keep ZooKeeper's state from the leader: a pause, or
+    links that are cut. From then on the leader may use the last ISR that it read."""
     begins = [FOREVER_NS]
     for fault in faults:
         end_ns = fault["healed_ns"] or fault["end_ns"] or FOREVER_NS

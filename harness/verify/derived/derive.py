@@ -22,7 +22,7 @@ from urteil.harness.verify.derived.coverage import (
     cover_rows,
     divergence_floor,
     epoch_rows,
-    lay_floors,
+    floor_rows,
     log_rows,
     stretch_rows,
 )
@@ -206,7 +206,7 @@ def _part(
     )  # fmt: skip
     part |= {"gone": int(place.key in small.gone)} | administrators_changes(part, small.ops)
     hurt = harms(small.faults, part["topic"], place.key[1])
-    tables["floors"] += lay_floors(run_dir, part, place.spans, place.logs, hurt, small.faults)
+    tables["floors"] += floor_rows(run_dir, part, place.spans, place.logs, hurt, small.faults)
     part |= retention_columns(place.topic, scenario, facts, small.faults, small.ops)
     part["flushed_ns"] = flushed_ns(place.spans, hurt, part.pop("flush_ns"))
     part |= shortened_columns(place.topic, small.ops, small.faults, part["ends_ns"])

@@ -123,6 +123,18 @@ def _validate_batch(
     return header, memoryview(rewritten)
 
 
+def stamp_batch(
+    header: BatchHeader, batch: memoryview, now_ms: int
+) -> tuple[BatchHeader, memoryview]:
+    """The batch with `now_ms` as its append time. A batch without that time is not changed, but
+    copied."""
+    if header.timestamp_type and header.max_timestamp == now_ms:
+        return header, batch
+    stamped = bytearray(batch)
+    set_timestamps(stamped, now_ms, of_broker=True)
+    return parse_header(stamped), memoryview(stamped)
+
+
 def _rejection_of(error: Exception, corrupt: ErrorCode) -> Rejection:
     """The rejection for an unreadable batch; `corrupt` is its error for damaged data."""
     if isinstance(error, UnsupportedCompression):

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from urteil.broker.base.offload import Steps, run_steps
 from urteil.broker.log import recovery, segment_retention, timestamp_search
-from urteil.broker.log.append_validation import validate_append
+from urteil.broker.log.append_validation import stamp_batch, validate_append
 from urteil.broker.log.batch_checks import (
     Batches,
     RecordError,
@@ -160,6 +160,15 @@ class PartitionLog:
         sequences, no control records.
         """
         return validate_append(data, self.config, now_ms, from_client=from_client)
+
+    def stamp(self, batches: Batches | Rejection, now_ms: int) -> Batches | Rejection:
+        """Set the append time of checked batches to `now_ms`, for topics with LogAppendTime.
+
+        A batch may wait after its check, and another one may be appended meanwhile.
+        """
+        if isinstance(batches, Rejection) or not self.config.log_append_time:
+            return batches
+        return [stamp_batch(header, batch, now_ms) for header, batch in batches]
 
     def append_as_leader(
         self,

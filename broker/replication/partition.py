@@ -13,6 +13,7 @@ import logging
 from collections.abc import Callable
 from uuid import UUID
 
+from urteil.broker.base.clock import Clock
 from urteil.broker.base.offload import in_turns, run_steps
 from urteil.broker.base.purgatory import Watchers
 from urteil.broker.log.batch_checks import Batches, Rejection
@@ -227,16 +228,18 @@ class Partition:
         self,
         admitted: Batches | Rejection,
         acks: int,
-        wall_ms: int,
-        now_ms: float,
+        clock: Clock,
         *,
         from_client: bool,
         guard: Guard | None,
     ) -> AppendResult:
-        """`append_validated` after all earlier appends. A large batch is written in pieces while
-        other requests run; the broker's own appends may come first."""
+        """`append_validated` after all earlier appends, at the time when its turn comes. A large
+        batch is written in pieces while other requests run; the broker's own appends may come
+        first."""
         log = self.log
         async with self.turn:
+            wall_ms, now_ms = clock.now_ms(), clock.monotonic_ms()
+            admitted = log.stamp(admitted, wall_ms)
             if _is_large(admitted) and self.append_error(acks) is None:
                 try:
                     await in_turns(log.write_ahead(admitted, wall_ms))

@@ -236,8 +236,7 @@ class ReplicaManager:
                 result = await partition.append_in_turn(
                     admitted,
                     acks,
-                    wall_ms,
-                    self._clock.monotonic_ms(),
+                    self._clock,
                     from_client=not internal,
                     guard=None if guards is None else guards.get(key),
                 )

@@ -19,7 +19,13 @@ def tear_transaction(copy: Copy) -> Row:
     victim, other = _pair(copy)
     _txn(copy, [victim, other])
     _committed_pass(copy, victim)
-    copy.drop("reads", lambda row: _is_final_reader(row) and row["value_id"] == victim["value_id"])
+    readers = {
+        row["client"] for row in copy.rows("clients") if row["isolation"] == "read_committed"
+    }
+    copy.drop(
+        "reads",
+        lambda row: row["client"] in readers and row["value_id"] == victim["value_id"],
+    )
     return victim
 
 
@@ -197,10 +203,6 @@ def _committed_pass(copy: Copy, victim: Row) -> None:
         if (row["client"], row["session"], row["pass"]) == whose
         and row["topic_id"] == victim["topic_id"]
     )
-
-
-def _is_final_reader(row: Row) -> bool:
-    return bool(row["client"] == READER)
 
 
 def _answer(copy: Copy, victim: Row, query: str, offset: int, at_ns: int) -> None:

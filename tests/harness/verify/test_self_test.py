@@ -132,6 +132,20 @@ def test_self_test_works_with_two_replicas_of_three_brokers(tmp_path: Path) -> N
     assert result.canary == {one.name: "found" for one in DAMAGES}
 
 
+def test_self_test_works_with_final_readers_of_committed_records(tmp_path: Path) -> None:
+    """A torn transaction is one that no reader of committed records received completely."""
+    shape = Shape(records=500, partitions=2)
+    tables = healthy(shape)
+    finals = {row["client"] for row in tables["passes"] if row["final"]}
+    for name in ("clients", "passes"):
+        for row in tables[name]:
+            if row["client"] in finals:
+                row["isolation"] = "read_committed"
+    result = judged(tmp_path, tables, shape=shape, canary=True)
+    assert result.canary == {damage.name: "found" for damage in DAMAGES}
+    assert result.verdict is Verdict.PASS, result.reasons
+
+
 def test_self_test_works_with_any_permitted_anomaly(tmp_path: Path) -> None:
     shape = Shape(records=500, partitions=2, acks=0, idempotent=False)
     tables = healthy(shape)

@@ -1,4 +1,4 @@
-"""kafka-python loses a join whose poll ends early, on either side; in the lab it does not."""
+"""A join whose poll ends early: kafka-python loses it on either cluster, the lab does not."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ POLL_MS = 50
 POLLS_LOST = 20
 
 
-class Synchronised:
-    """Keeps what is answered to SyncGroup from a consumer, once `hold` is set, until `release`."""
+class DelayedSyncGroup:
+    """Delays the responses to SyncGroup of a consumer until `release`, once `hold` is set."""
 
     def __init__(self, consumer: KafkaConsumer) -> None:
         self.hold = False
-        self.held = 0
+        self.delayed = 0
         self.release = Future()
         self._manager = consumer._coordinator._manager
         self._send = self._manager.send
-        self._manager.send = self._send_or_keep
+        self._manager.send = self._send_or_delay
 
-    def _send_or_keep(self, request: Any, *more: Any, **named: Any) -> Any:
-        answered = self._send(request, *more, **named)
+    def _send_or_delay(self, request: Any, *arguments: Any, **options: Any) -> Any:
+        response = self._send(request, *arguments, **options)
         if not self.hold or type(request).__name__ != "SyncGroupRequest":
-            return answered
-        self.held += 1
-        return self._manager.call_soon(self._late, answered)
+            return response
+        self.delayed += 1
+        return self._manager.call_soon(self._await_release, response)
 
-    async def _late(self, answered: Any) -> Any:
+    async def _await_release(self, response: Any) -> Any:
         await self.release
-        return await answered
+        return await response
 
 
 @pytest.fixture(params=["ours", "theirs"])
 def side(pair: Pair, request: pytest.FixtureRequest) -> Side:
-    found: Side = getattr(pair, request.param)
-    return found
+    side: Side = getattr(pair, request.param)
+    return side
 
 
 @pytest.fixture
@@ -61,40 +61,42 @@ def member(pair: Pair, side: Side) -> Iterator[KafkaConsumer]:
         group_id=topic,
         enable_auto_commit=False,
         metadata_max_age_ms=100,
-    )  # without its partitions this join could be lost, too
+    )  # without an assignment at the end of `poll_until` this join could be lost, too
     poll_until(consumer, lambda: len(consumer.assignment()) == 1)
     yield consumer
     consumer.close()
 
 
 def poll_until(consumer: KafkaConsumer, holds: Callable[[], object]) -> None:
-    def polled() -> object:
+    def poll_once() -> object:
         consumer.poll(POLL_MS)
         return holds()
 
-    until(polled)
+    until(poll_once)
 
 
-def grow(side: Side, topic: str) -> None:
-    """Returned when every broker knows: who hears of it by turns joins again by turns."""
+def add_partition(side: Side, topic: str) -> None:
+    """Add a partition; return when it is in the metadata of every broker.
+
+    A member that fetches metadata from brokers with and without it would join several times."""
     with closing(KafkaAdminClient(bootstrap_servers=side.bootstrap)) as admin:
         admin.create_partitions({topic: NewPartitions(2)}, timeout_ms=30_000)
     side.until_everywhere(lambda to: len(partitions(side, topic, to=to)["partitions"]) == 2)
 
 
-def polls_end_before_the_join(consumer: KafkaConsumer, side: Side) -> None:
-    """A partition more makes the member join again; the answer to its SyncGroup is late."""
-    answers = Synchronised(consumer)
-    answers.hold = True
+def rejoin_with_late_sync_group(consumer: KafkaConsumer, side: Side) -> None:
+    """A new partition makes the member join again; the response to its SyncGroup is delayed."""
+    sync_groups = DelayedSyncGroup(consumer)
+    sync_groups.hold = True
     (topic,) = consumer.subscription()
-    grow(side, topic)
-    poll_until(consumer, lambda: answers.held)
+    add_partition(side, topic)
+    poll_until(consumer, lambda: sync_groups.delayed)
     consumer.poll(POLL_MS)
-    answers.release.success(None)
+    sync_groups.release.success(None)
 
 
 def test_join_of_an_unpatched_client_is_lost(member: KafkaConsumer, side: Side) -> None:
-    polls_end_before_the_join(member, side)
+    rejoin_with_late_sync_group(member, side)
     poll_until(member, lambda: member._coordinator._join_task.is_done)
     for _ in range(POLLS_LOST):
         member.poll(POLL_MS)
@@ -105,6 +107,6 @@ def test_join_of_an_unpatched_client_is_lost(member: KafkaConsumer, side: Side) 
 
 def test_join_of_the_labs_client_completes(member: KafkaConsumer, side: Side) -> None:
     finish_joining(member._coordinator)
-    polls_end_before_the_join(member, side)
+    rejoin_with_late_sync_group(member, side)
     poll_until(member, lambda: len(member.assignment()) == 2)
     assert member._coordinator._heartbeat_enabled

@@ -1,5 +1,5 @@
-"""Whole logs beside odd files, opened by both: ours serves all of them, and no less than Apache
-Kafka does. Each case has a log directory of its own, since one may take its directory offline.
+"""Complete logs beside unexpected files: our broker serves every record, and Apache Kafka no record
+that ours lacks. Each case has its own log directory, since a case may take its directory offline.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.thorough
 CONFIG = LASTING | {"log.retention.ms": "-1"}
 TOPIC = "odd"
 SAFE = ("unknown files", ".cleaned files", "meta.properties missing")
-"""Cases that no broker minds: once these are served, all are that will be."""
+"""Cases that both brokers serve: when these are led, so are all that the broker can serve."""
 
 
 class OddOpener:
@@ -51,14 +51,14 @@ class OddOpener:
                 CASES[number].act(place)
         self.cluster.controls().start("b1")
         self.side.until(self.side.answers, deadline_s=60)
-        for number, case in enumerate(CASES):  # the last one to be led is not known
+        for number, case in enumerate(CASES):  # the order of the elections is unknown
             if case.name in SAFE:
                 self.side.until(partial(self.side.serves, TOPIC, number, 1))
 
     def _place(self, number: int, data: Path, *, clean: bool) -> Place:
         folder, end = data / f"{TOPIC}-{number}", self.log.rows[-1].offset + 1
-        (made,) = data.parent.glob(f"*/{TOPIC}-{number}")
-        made.rename(folder)
+        (created_folder,) = data.parent.glob(f"*/{TOPIC}-{number}")
+        created_folder.rename(folder)
         for path in folder.iterdir():
             if path.name != "partition.metadata":
                 path.unlink()
@@ -71,7 +71,7 @@ class OddOpener:
         return Place(data, folder, self.log)
 
     def rows(self, number: int) -> list[Row]:
-        """What the case's partition has; nothing where its directory is offline."""
+        """The records of the case's partition; none if its directory is offline."""
         reader = OldLogReader(self.side, TOPIC)
         return reader.rows(number, self.log) if self.side.serves(TOPIC, number, 1) else []
 
@@ -81,9 +81,11 @@ def odd_openers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[OddO
     folder, log = tmp_path_factory.mktemp("odd-files"), whole_log(1, 2)
     with ExitStack() as stack, ThreadPoolExecutor(2) as pool:
         targets: list[Target] = [UrteilTarget(), KafkaTarget()]
-        ours, theirs = pool.map(lambda one: OddOpener(one, folder / one.name, log), targets)
-        for each in (ours, theirs):
-            stack.callback(each.cluster.close)
+        ours, theirs = pool.map(
+            lambda target: OddOpener(target, folder / target.name, log), targets
+        )
+        for opener in (ours, theirs):
+            stack.callback(opener.cluster.close)
         yield ours, theirs
 
 
@@ -92,14 +94,14 @@ def test_logs_with_odd_files_are_served_completely(
     odd_openers: tuple[OddOpener, OddOpener], clean: bool
 ) -> None:
     with ThreadPoolExecutor(2) as pool:
-        list(pool.map(lambda one: one.open(clean=clean), odd_openers))
+        list(pool.map(lambda opener: opener.open(clean=clean), odd_openers))
     ours, theirs = odd_openers
     failures = []
     for number, case in enumerate(CASES):
-        expected, found = case.rows(ours.log), ours.rows(number)
-        if found != expected:
-            failures.append(f"{case.name}: {len(found)} of {len(expected)} records")
-        lacking = set(theirs.rows(number)) - set(found)
+        expected, rows = case.rows(ours.log), ours.rows(number)
+        if rows != expected:
+            failures.append(f"{case.name}: {len(rows)} of {len(expected)} records")
+        lacking = set(theirs.rows(number)) - set(rows)
         if lacking:
             failures.append(f"{case.name}: Apache Kafka has {len(lacking)} more")
     assert not failures, "\n".join(failures)

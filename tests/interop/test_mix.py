@@ -33,54 +33,55 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture
 def side(cluster: Cluster) -> Iterator[Side]:
-    found = Side("mix", cluster.bootstrap)
-    found.until(found.answers, deadline_s=60)
-    yield found
-    found.close()
+    mixed = Side("mix", cluster.bootstrap)
+    mixed.until(mixed.answers, deadline_s=60)
+    yield mixed
+    mixed.close()
 
 
-def hand_over(cluster: Cluster, node: str) -> None:
-    """Make `node` the controller: the others are stopped while the place is empty."""
+def elect_controller(cluster: Cluster, node: str) -> None:
+    """Make `node` the controller: the other brokers are paused while `/controller` is deleted."""
     controls = cluster.controls()
-    others = [one for one in controls.brokers if one != node]
-    for one in others:
-        controls.pause(one)
+    others = [broker for broker in controls.brokers if broker != node]
+    for broker in others:
+        controls.pause(broker)
     cluster.zk.delete("/controller")
     until(lambda: controls.controller() == node, f"{node} is elected", deadline_s=30)
-    for one in others:
-        controls.resume(one)
+    for broker in others:
+        controls.resume(broker)
     cluster.await_healthy(deadline_s=60)
 
 
 def producer_ids(side: Side) -> list[int]:
-    """An id from every broker."""
+    """A new producer id from every broker."""
     request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1000)
-    found = []
+    ids = []
     for broker in range(1, len(KINDS) + 1):
         answers: list[Any] = []
 
-        def given(broker: int = broker) -> bool:
+        def has_id(broker: int = broker) -> bool:
             answers[:] = [side.get(request, 4, to=broker)]  # noqa: B023
             error: int = answers[0].error_code  # noqa: B023
             return error == ErrorCode.NONE
 
-        side.until(given)
-        found.append(answers[0].producer_id)
-    return found
+        side.until(has_id)
+        ids.append(answers[0].producer_id)
+    return ids
 
 
-def logs_of(cluster: Cluster, topic: str, partition: int) -> dict[int, bytes]:
-    """Every replica's log as it lies on disk."""
+def read_logs(cluster: Cluster, topic: str, partition: int) -> dict[int, bytes]:
+    """The bytes of each replica's log on disk."""
     return {
         broker: b"".join(
-            one.read_bytes() for one in sorted((data / f"{topic}-{partition}").glob("*.log"))
+            segment.read_bytes()
+            for segment in sorted((data / f"{topic}-{partition}").glob("*.log"))
         )
         for broker, data in cluster.data_dirs().items()
     }
 
 
-def come_and_go(cluster: Cluster, side: Side, topic: str) -> None:
-    """A topic is made, written to and deleted, its files with it, on brokers of both kinds."""
+def create_and_delete(cluster: Cluster, side: Side, topic: str) -> None:
+    """Create a topic on brokers of both kinds, write to it, and delete it with its files."""
     side.create(topic, [(1, 2, 3), (2, 3, 1)])
     for partition, leader in ((0, 1), (1, 2)):
         answer = side.get(produce(topic, batch([b"v"]), partition=partition), 8, to=leader)
@@ -88,13 +89,17 @@ def come_and_go(cluster: Cluster, side: Side, topic: str) -> None:
     request = DeleteTopicsRequest(topic_names=[topic], timeout_ms=10_000)
     answer = side.get(request, 4, to=side.controller())
     assert answer.responses[0].error_code == ErrorCode.NONE
-    places = [data / f"{topic}-{n}" for data in cluster.data_dirs().values() for n in (0, 1)]
+    folders = [data / f"{topic}-{n}" for data in cluster.data_dirs().values() for n in (0, 1)]
     until(
-        lambda: not any(one.exists() for one in places),
+        lambda: not any(folder.exists() for folder in folders),
         f"{topic} is deleted everywhere",
         deadline_s=30,
     )
-    until(lambda: topic not in cluster.controls().topics(), f"{topic} is forgotten", deadline_s=30)
+    until(
+        lambda: topic not in cluster.controls().topics(),
+        f"{topic} is not in the metadata",
+        deadline_s=30,
+    )
 
 
 @pytest.mark.timeout(240)
@@ -109,14 +114,14 @@ def test_brokers_of_both_kinds_are_one_cluster(cluster: Cluster, side: Side) -> 
         for kind in ("urteil", "kafka"):
             node = f"b{KINDS.index(kind) + 1}"
             if controls.controller() != node:
-                hand_over(cluster, node)
+                elect_controller(cluster, node)
             ids += producer_ids(side)
-            come_and_go(cluster, side, f"made-under-{kind}")
+            create_and_delete(cluster, side, f"created-under-{kind}")
             traffic.await_more(100)
             controls.kill(node)
             until(
                 lambda: controls.controller() not in (None, node),  # noqa: B023
-                "another controls",
+                "another broker is controller",
                 deadline_s=30,
             )
             traffic.await_more(200)
@@ -127,12 +132,12 @@ def test_brokers_of_both_kinds_are_one_cluster(cluster: Cluster, side: Side) -> 
             assert committed(side, TOPIC) == [100 + number for number in range(len(GROUPS))]
     assert traffic.errors == {}
     assert len(set(ids)) == len(ids)
-    found = read_all(cluster.bootstrap, [TOPIC], PARTITIONS)
-    assert {v: at for v, at in traffic.acknowledged.items() if found.get(v) != [at]} == {}
+    offsets = read_all(cluster.bootstrap, [TOPIC], PARTITIONS)
+    assert {v: at for v, at in traffic.acknowledged.items() if offsets.get(v) != [at]} == {}
     for topic, partitions in ((TOPIC, PARTITIONS), ("__consumer_offsets", len(GROUPS))):
         for partition in range(partitions):
             until(
-                lambda: len(set(logs_of(cluster, topic, partition).values())) == 1,  # noqa: B023
+                lambda: len(set(read_logs(cluster, topic, partition).values())) == 1,  # noqa: B023
                 f"replicas of {topic}-{partition} are equal byte by byte",
             )
-            assert any(logs_of(cluster, topic, partition).values())
+            assert any(read_logs(cluster, topic, partition).values())

@@ -139,8 +139,8 @@ def divergence_floor(logs: list[Row], leader: int | None) -> int:
 
 
 def blind_ns(span: Span, faults: list[Row]) -> int:
-    """The time from which a fault may keep ZooKeeper's state from the leader: a pause, or
-    links that are cut. From then on the leader may use the last ISR that it read."""
+    """The begin of the first fault that may keep ZooKeeper's state from the leader: it pauses the
+    leader, or cuts links. From then on the leader may use the last ISR that it read."""
     begins = [FOREVER_NS]
     for fault in faults:
         end_ns = fault["healed_ns"] or fault["end_ns"] or FOREVER_NS

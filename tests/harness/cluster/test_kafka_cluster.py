@@ -23,7 +23,8 @@ from urteil.harness.targets import KafkaTarget
 TOPIC, RECORDS = "orders", 50
 
 pytestmark = pytest.mark.thorough
-"""By default tests/conformance runs such a cluster, and this one's promises are asked of ours."""
+"""The default tests check the same on our broker, and tests/conformance starts clusters of Apache
+Kafka."""
 
 
 @pytest.fixture(scope="module")
@@ -44,8 +45,10 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 def produce(cluster: Cluster) -> None:
     producer = KafkaProducer(bootstrap_servers=cluster.bootstrap, acks="all")
-    sent = [producer.send(TOPIC, b"%d" % number, partition=number % 3) for number in range(RECORDS)]
-    assert all(one.get(timeout=30).offset >= 0 for one in sent)
+    futures = [
+        producer.send(TOPIC, b"%d" % number, partition=number % 3) for number in range(RECORDS)
+    ]
+    assert all(future.get(timeout=30).offset >= 0 for future in futures)
     producer.close()
 
 
@@ -55,7 +58,7 @@ def test_clients_write_and_read_through_their_proxies(cluster: Cluster) -> None:
     values: list[bytes] = []
 
     def are_read() -> bool:
-        values.extend(one.value for batch in consumer.poll(500).values() for one in batch)
+        values.extend(record.value for batch in consumer.poll(500).values() for record in batch)
         return len(values) >= RECORDS
 
     until(are_read)
@@ -63,7 +66,7 @@ def test_clients_write_and_read_through_their_proxies(cluster: Cluster) -> None:
     assert sorted(values, key=int) == [b"%d" % number for number in range(RECORDS)]
 
 
-def test_state_and_properties_are_the_cluster_s_own(cluster: Cluster) -> None:
+def test_controls_report_the_state_and_properties_of_the_cluster(cluster: Cluster) -> None:
     controls = cluster.controls()
     views = controls.partitions(TOPIC)
     assert [view.partition for view in views] == [0, 1, 2]
@@ -75,7 +78,7 @@ def test_state_and_properties_are_the_cluster_s_own(cluster: Cluster) -> None:
     assert cluster.versions()["kafka"] == "3.9.1"
 
 
-def test_a_follower_cut_off_one_way_leaves_the_isr_and_returns(cluster: Cluster) -> None:
+def test_follower_cut_off_in_one_direction_leaves_the_isr_and_returns(cluster: Cluster) -> None:
     controls = cluster.controls()
     before = controls.partitions(TOPIC)[0]
     assert before.leader is not None
@@ -95,7 +98,7 @@ def test_a_follower_cut_off_one_way_leaves_the_isr_and_returns(cluster: Cluster)
     assert follower in controls.partitions(TOPIC)[0].isr
 
 
-def test_a_killed_leader_is_replaced_and_comes_back(cluster: Cluster) -> None:
+def test_killed_leader_is_replaced_and_restarts(cluster: Cluster) -> None:
     controls = cluster.controls()
     leader = controls.partitions(TOPIC)[1].leader
     assert leader is not None
@@ -109,21 +112,21 @@ def test_a_killed_leader_is_replaced_and_comes_back(cluster: Cluster) -> None:
     controls.check()
 
 
-def test_kafka_s_own_tools_find_the_cluster(cluster: Cluster) -> None:
+def test_tools_of_apache_kafka_list_the_topics(cluster: Cluster) -> None:
     args = ["--bootstrap-server", ",".join(cluster.bootstrap), "--list"]
     argv = kafka_tool("org.apache.kafka.tools.TopicCommand", args)
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=60)
-    assert TOPIC in done.stdout.split(), done.stderr
+    process = subprocess.run(argv, capture_output=True, text=True, timeout=60)
+    assert TOPIC in process.stdout.split(), process.stderr
 
 
-def test_logs_and_data_lie_in_the_run_s_folder(cluster: Cluster) -> None:
+def test_logs_and_data_are_in_the_folder_of_the_run(cluster: Cluster) -> None:
     assert "[KafkaServer id=1] started" in cluster.log_tail("b1", 2000)
     assert list(cluster.data_dirs()) == [1, 2, 3]
     assert list(Path(cluster.data_dirs()[1]).glob(f"{TOPIC}-*/*.log"))
 
 
-def said(cluster: Cluster, node: str, what: str) -> None:
-    until(lambda: what in cluster.runtime.log(node), f"{node} never said {what}")
+def await_log_line(cluster: Cluster, node: str, text: str) -> None:
+    until(lambda: text in cluster.runtime.log(node), f"{node} logs {text}")
 
 
 def test_broker_whose_session_expired_at_start_is_restarted_once(
@@ -132,9 +135,9 @@ def test_broker_whose_session_expired_at_start_is_restarted_once(
     cluster = Cluster(ClusterSpec(brokers=1), KafkaTarget(), tmp_path)
     with ThreadPoolExecutor(max_workers=1) as pool, closing(cluster):
         started = pool.submit(cluster.start)
-        said(cluster, "b1", "Connected.")
+        await_log_line(cluster, "b1", "Connected.")
         cluster.runtime.pause("b1")
-        said(cluster, "zk1", "Expiring session")
+        await_log_line(cluster, "zk1", "Expiring session")
         cluster.runtime.resume("b1")
         started.result(timeout=60)
         assert cluster.runtime.status("b1").starts == 2

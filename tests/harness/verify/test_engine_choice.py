@@ -19,7 +19,7 @@ from urteil.harness.verify.result import load_result
 from urteil.reports.markdown import summary
 
 ROWS = 5 * ONE.records
-"""Of sends, reads and the replicas' records in the synthetic run."""
+"""The rows of sends, reads and replicas in the synthetic run."""
 
 
 @pytest.fixture
@@ -28,26 +28,26 @@ def run_dir(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def rows_of(run_dir: Path) -> int:
+def count_rows(run_dir: Path) -> int:
     return int(choose("auto", run_dir).reason.split()[0].replace(",", ""))
 
 
-def mounted(monkeypatch: pytest.MonkeyPatch, *mounts: tuple[Path, str]) -> None:
+def set_mounts(monkeypatch: pytest.MonkeyPatch, *mounts: tuple[Path, str]) -> None:
     table = [SimpleNamespace(mountpoint=str(path), fstype=kind) for path, kind in mounts]
     monkeypatch.setattr(psutil, "disk_partitions", lambda all: table if all else [])
 
 
-def test_small_run_on_this_machine_is_duckdbs(run_dir: Path) -> None:
+def test_small_run_on_this_machine_is_judged_by_duckdb(run_dir: Path) -> None:
     engine, reason = choose("auto", run_dir)
     assert engine == "duckdb"
     assert reason.endswith("rows of evidence, Spark from 60,000,000")
-    assert rows_of(run_dir) >= ROWS
+    assert count_rows(run_dir) >= ROWS
 
 
-def test_run_of_as_many_rows_as_the_threshold_is_sparks(
+def test_run_with_as_many_rows_as_the_threshold_is_judged_by_spark(
     run_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows = rows_of(run_dir)
+    rows = count_rows(run_dir)
     monkeypatch.setattr(choice, "SPARK_ROWS", rows + 1)
     assert choose("auto", run_dir).engine == "duckdb"
     monkeypatch.setattr(choice, "SPARK_ROWS", rows)
@@ -56,7 +56,7 @@ def test_run_of_as_many_rows_as_the_threshold_is_sparks(
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "spark"])
-def test_requested_engine_is_taken_whatever_the_run(engine: str, run_dir: Path) -> None:
+def test_requested_engine_is_chosen_for_every_run(engine: str, run_dir: Path) -> None:
     for declared in ("auto", "spark"):
         assert choose(engine, run_dir, declared=declared) == (engine, "requested")
 
@@ -68,9 +68,9 @@ def test_master_is_allowed_with_engine_spark_and_rejected_with_duckdb(run_dir: P
         choose("duckdb", run_dir, master=master)
 
 
-def test_master_is_sparks(run_dir: Path) -> None:
-    found = choose("auto", run_dir, master="spark://other:7077", declared="duckdb")
-    assert found == ("spark", "--master spark://other:7077")
+def test_master_chooses_spark(run_dir: Path) -> None:
+    decision = choose("auto", run_dir, master="spark://other:7077", declared="duckdb")
+    assert decision == ("spark", "--master spark://other:7077")
 
 
 def test_session_of_the_caller_is_used(run_dir: Path) -> None:
@@ -79,28 +79,30 @@ def test_session_of_the_caller_is_used(run_dir: Path) -> None:
 
 @pytest.mark.parametrize("engine", ["duckdb", "spark"])
 def test_scenario_may_declare_its_engine(engine: str, run_dir: Path) -> None:
-    found = choose("auto", run_dir, declared=engine, scenario="bulk")
-    assert found == (engine, "the scenario bulk declares it")
+    decision = choose("auto", run_dir, declared=engine, scenario="bulk")
+    assert decision == (engine, "the scenario bulk declares it")
 
 
 def test_bulk_is_judged_by_spark_and_every_other_scenario_by_its_rows() -> None:
-    declared = {name: one.engine for name, one in SCENARIOS.items() if one.engine != "auto"}
+    declared = {
+        name: scenario.engine for name, scenario in SCENARIOS.items() if scenario.engine != "auto"
+    }
     assert declared == {"bulk": "spark"}
 
 
 @pytest.mark.parametrize("kind", ["nfs4", "cifs", "ceph", "fuse.s3fs", "fuse.juicefs", "fuse.x"])
-def test_evidence_on_another_machine_is_sparks(
+def test_evidence_on_another_machine_is_judged_by_spark(
     kind: str, run_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mounted(monkeypatch, (Path("/"), "ext4"), (run_dir, kind))
+    set_mounts(monkeypatch, (Path("/"), "ext4"), (run_dir, kind))
     assert choose("auto", run_dir) == ("spark", f"the evidence is on {kind}")
 
 
 @pytest.mark.parametrize("kind", ["ext4", "overlay", "9p", "tmpfs", "fuse.fuse-overlayfs", ""])
-def test_evidence_on_this_machine_is_duckdbs(
+def test_evidence_on_this_machine_is_judged_by_duckdb(
     kind: str, run_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mounted(monkeypatch, (Path("/"), "nfs4"), (run_dir, kind))
+    set_mounts(monkeypatch, (Path("/"), "nfs4"), (run_dir, kind))
     assert choose("auto", run_dir).engine == "duckdb"
 
 
@@ -110,14 +112,14 @@ def test_link_to_another_machine_is_followed(
     bucket = tmp_path_factory.mktemp("bucket")
     (run_dir / "evidence").rename(bucket / "evidence")
     (run_dir / "evidence").symlink_to(bucket / "evidence")
-    mounted(monkeypatch, (Path("/"), "ext4"), (bucket, "fuse.gcsfuse"))
+    set_mounts(monkeypatch, (Path("/"), "ext4"), (bucket, "fuse.gcsfuse"))
     assert choose("auto", run_dir).engine == "spark"
 
 
 def test_later_mount_on_the_same_path_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mounted(monkeypatch, (tmp_path, "ext4"), (tmp_path, "nfs4"), (Path("/"), "tmpfs"))
+    set_mounts(monkeypatch, (tmp_path, "ext4"), (tmp_path, "nfs4"), (Path("/"), "tmpfs"))
     assert file_system(tmp_path / "run") == "nfs4"
 
 
@@ -125,7 +127,7 @@ def test_mount_table_of_this_machine_names_a_file_system(tmp_path: Path) -> None
     assert file_system(tmp_path)
 
 
-def test_large_run_without_spark_is_duckdbs_and_says_so(
+def test_large_run_without_spark_is_judged_by_duckdb_with_a_reason(
     run_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(choice, "SPARK_ROWS", 1)
@@ -136,16 +138,16 @@ def test_large_run_without_spark_is_duckdbs_and_says_so(
     assert not needs_spark("auto", master=None, declared="spark")
 
 
-def test_damaged_evidence_is_duckdbs(run_dir: Path) -> None:
+def test_damaged_evidence_is_judged_by_duckdb(run_dir: Path) -> None:
     for file in (run_dir / "evidence").rglob("*.parquet"):
         file.write_bytes(b"no Parquet")
     assert choose("auto", run_dir).engine == "duckdb"
 
 
 def test_unknown_engine_is_rejected(run_dir: Path) -> None:
-    for asked in ({"requested": "flink"}, {"requested": "auto", "declared": "flink"}):
+    for arguments in ({"requested": "flink"}, {"requested": "auto", "declared": "flink"}):
         with pytest.raises(ValueError, match="no engine named flink: auto, duckdb, spark"):
-            choose(run_dir=run_dir, **asked)
+            choose(run_dir=run_dir, **arguments)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +169,7 @@ def test_spark_starts_under_the_load_only_when_it_will_judge(
 @pytest.mark.usefixtures("few")
 def test_result_and_summary_name_the_engine_and_its_reason(run_dir: Path) -> None:
     result: Any = judge(run_dir)
-    rows = rows_of(run_dir)
+    rows = count_rows(run_dir)
     reason = f"{rows:,} rows of evidence, Spark from 60,000,000"
     assert (result.engine, result.engine_reason) == ("duckdb", reason)
     assert msgspec.json.encode(load_result(run_dir)) == msgspec.json.encode(result)

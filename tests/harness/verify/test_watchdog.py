@@ -18,13 +18,13 @@ from urteil.harness.verify.guarantees import GUARANTEES
 from urteil.harness.verify.result import Result, Status, Verdict, load_result
 
 ENDLESS = "SELECT COUNT(*) AS n FROM range(1000000000) a CROSS JOIN range(1000000000) b"
-ENDLESS_ONES = ("unclean_leader", "hole")
+HANGING = ("unclean_leader", "hole")
 LIMIT = watchdog.VARIABLE
 
 
 @pytest.fixture(autouse=True)
 def _shared_answers() -> None:
-    """Each judgement asks an engine of its own: its questions are to hang."""
+    """Each judgement has an engine of its own: its queries must hang."""
 
 
 @pytest.fixture
@@ -33,33 +33,33 @@ def run_dir(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_questions_without_end_are_interrupted_and_the_rest_is_judged(
+def test_endless_queries_are_interrupted_and_the_others_are_judged(
     run_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ENDLESS_ONES:
+    for name in HANGING:
         endless = replace(GUARANTEES[name], opportunities=ENDLESS)
         monkeypatch.setitem(GUARANTEES, name, endless)
     reached = threading.Event()
-    translated = engines.to_duckdb
+    to_duckdb = engines.to_duckdb
 
     def translate(query: str) -> str:
         if ENDLESS in query:
             reached.set()
-        return translated(query)
+        return to_duckdb(query)
 
-    def soon(judging: Any, within_s: float) -> bool:
-        """The limit is over as soon as the first of them was asked."""
-        return ended(judging, within_s) if reached.is_set() else not reached.wait(60)
+    def join_at_once(judging: Any, within_s: float) -> bool:
+        """The limit ends as soon as the first endless query has begun."""
+        return join(judging, within_s) if reached.is_set() else not reached.wait(60)
 
-    ended = watchdog._Judging.join
+    join = watchdog._Judging.join
     monkeypatch.setattr(engines, "to_duckdb", translate)
-    monkeypatch.setattr(watchdog._Judging, "join", soon)
+    monkeypatch.setattr(watchdog._Judging, "join", join_at_once)
     monkeypatch.setattr(watchdog, "AGAIN_S", 2.0)
     monkeypatch.setenv(LIMIT, "3")
     result = judge(run_dir, engine="duckdb")
     assert result.verdict is Verdict.UNKNOWN
     assert result.reasons[0] == "the judgement hung: it had not ended after 3 s"
-    for name in ENDLESS_ONES:
+    for name in HANGING:
         assert named(result, name).status is Status.UNKNOWN
     assert named(result, "lost_write").status is Status.HOLDS
     assert load_result(run_dir).reasons == result.reasons
@@ -69,17 +69,17 @@ def test_questions_without_end_are_interrupted_and_the_rest_is_judged(
 def test_query_that_ignores_interrupts_is_abandoned(
     run_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    held = threading.Event()
+    release = threading.Event()
 
     def hang(*_: Any, **__: Any) -> Result:
-        held.wait()
+        release.wait()
         raise AssertionError
 
     monkeypatch.setattr(judgement, "judge_run", hang)
     monkeypatch.setattr(watchdog, "GRACE_S", 0.1)
     monkeypatch.setenv(LIMIT, "0.1")
     result = judge(run_dir, engine="duckdb")
-    held.set()
+    release.set()
     assert (result.verdict, result.guarantees) == (Verdict.UNKNOWN, [])
     assert "in hang" in (run_dir / "stacks" / "judge.txt").read_text()
 
@@ -100,12 +100,12 @@ def test_stalled_spark_is_killed_and_the_next_one_judges(
     assert judge(run_dir, engine="spark").verdict is Verdict.PASS
 
 
-@pytest.mark.parametrize("asked", ["soon", "0", "nan", "-5"])
-def test_invalid_limit_is_rejected(asked: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(LIMIT, asked)
-    with pytest.raises(ValueError, match=f"{LIMIT}={asked} is no number of seconds above 0"):
+@pytest.mark.parametrize("text", ["soon", "0", "nan", "-5"])
+def test_invalid_limit_is_rejected(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(LIMIT, text)
+    with pytest.raises(ValueError, match=f"{LIMIT}={text} is no number of seconds above 0"):
         watchdog.limit_s(Path())
 
 
-def test_more_rows_have_more_time(run_dir: Path) -> None:
+def test_limit_grows_with_the_rows(run_dir: Path) -> None:
     assert watchdog.LEAST_S < watchdog.limit_s(run_dir) < watchdog.LEAST_S + 1

@@ -10,11 +10,11 @@ import pytest
 from tests.harness.verify.guarantees.groups.test_group_guarantees import (
     ONE,
     PLACE,
-    answer,
-    commit,
+    add_commit,
+    add_commit_read,
+    add_coordinator_terms,
     healthy,
     judge,
-    offices,
 )
 from tests.harness.verify.made_up_runs import Tables
 from urteil.harness.evidence.journal import FORGET
@@ -38,8 +38,8 @@ def committed(until_ns: int = LED_NS) -> Tables:
     """A group whose position 5 was committed, in the office of broker 1, which ends then."""
     tables = healthy()
     tables.setdefault("admin_ops", [])
-    offices(tables, until_ns)
-    commit(tables, "f1", None, 5, EARLY_NS - S)
+    add_coordinator_terms(tables, until_ns)
+    add_commit(tables, "f1", None, 5, EARLY_NS - S)
     tables["commits"][-1] |= {"group": GROUP}
     return tables
 
@@ -51,7 +51,7 @@ def assert_only(run_dir: Path, tables: Tables, *broken: str) -> None:
 
 
 def append_answer(tables: Tables, offset: int | None, at_ns: int) -> None:
-    answer(tables, offset, at_ns, "f1")
+    add_commit_read(tables, offset, at_ns, "f1")
     tables["commit_reads"][-1] |= {"group": GROUP}
 
 
@@ -94,7 +94,7 @@ def test_change_of_leadership_may_undo_it_without_a_fault(until_ns: int, tmp_pat
 def test_a_commit_under_way_beside_the_deletion_leaves_it_open(tmp_path: Path) -> None:
     """It may be stored before and returned after it, until a client reads the log."""
     tables = committed()
-    commit(tables, "f1", None, 6, EARLY_NS - 500)
+    add_commit(tables, "f1", None, 6, EARLY_NS - 500)
     tables["commits"][-1] |= {"group": GROUP}
     deleted(tables, EARLY_NS)
     append_answer(tables, 6, EARLY_NS + S)

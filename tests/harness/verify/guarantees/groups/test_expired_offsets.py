@@ -9,12 +9,12 @@ import pytest
 
 from tests.harness.verify.guarantees.groups.test_group_guarantees import (
     ONE,
-    answer,
+    add_assignment,
+    add_commit,
+    add_commit_read,
     assert_only,
-    assigned,
-    commit,
     healthy,
-    judged,
+    judge_groups,
 )
 from urteil.harness.scenario import Scenario
 from urteil.harness.verify import synthetic
@@ -36,15 +36,15 @@ def test_expired_position_is_not_returned(
     minutes: str | None, after_s: int, broken: bool, tmp_path: Path
 ) -> None:
     tables = healthy()
-    answer(tables, None, END_NS + after_s * S)
+    add_commit_read(tables, None, END_NS + after_s * S)
     names = ("commit_went_back", "commit_register") if broken else ()
-    assert_only(judged(tmp_path, tables, scenario=keeping(minutes)), *names)
+    assert_only(judge_groups(tmp_path, tables, scenario=keeping(minutes)), *names)
 
 
 def test_returned_position_did_not_expire(tmp_path: Path) -> None:
     tables = healthy()
-    answer(tables, 50, END_NS + 120 * S)
-    result = judged(tmp_path, tables, scenario=keeping("1"))
+    add_commit_read(tables, 50, END_NS + 120 * S)
+    result = judge_groups(tmp_path, tables, scenario=keeping("1"))
     assert_only(result, "commit_went_back", "commit_register")
 
 
@@ -53,16 +53,16 @@ def test_a_commit_after_a_long_silence_keeps_the_position(
     offset: int | None, broken: bool, tmp_path: Path
 ) -> None:
     tables = healthy()
-    commit(tables, "g1", 3, 400, END_NS + 200 * S)
-    answer(tables, None, END_NS + 199 * S)
-    answer(tables, offset, END_NS + 201 * S)
+    add_commit(tables, "g1", 3, 400, END_NS + 200 * S)
+    add_commit_read(tables, None, END_NS + 199 * S)
+    add_commit_read(tables, offset, END_NS + 201 * S)
     names = ("commit_went_back", "commit_register") if broken else ()
-    assert_only(judged(tmp_path, tables, scenario=keeping("1")), *names)
+    assert_only(judge_groups(tmp_path, tables, scenario=keeping("1")), *names)
 
 
 def test_position_does_not_expire_while_its_group_has_members(tmp_path: Path) -> None:
     tables = healthy()
-    assigned(tables, "g1", 4, END_NS + 80 * S)
-    answer(tables, None, END_NS + 120 * S)
-    result = judged(tmp_path, tables, scenario=keeping("1"))
+    add_assignment(tables, "g1", 4, END_NS + 80 * S)
+    add_commit_read(tables, None, END_NS + 120 * S)
+    result = judge_groups(tmp_path, tables, scenario=keeping("1"))
     assert_only(result, "commit_went_back", "commit_register")

@@ -10,13 +10,13 @@ import pytest
 from tests.harness.verify.guarantees.groups.test_group_guarantees import (
     HALF,
     ONE,
-    answer,
+    add_assignment,
+    add_commit,
+    add_commit_read,
     assert_only,
-    assigned,
-    commit,
     healthy,
     judge,
-    judged,
+    judge_groups,
 )
 from tests.harness.verify.made_up_runs import Tables
 from urteil.harness.verify import synthetic
@@ -30,7 +30,7 @@ def assigned_again(tables: Tables, at: int, skipped: int = 0) -> None:
     mine = [row for row in tables["reads"] if row["client"] == "g1" and row["offset"] >= at]
     since_ns = min(row["read_ns"] for row in mine)
     for event, before_ns in (("revoked", 5), ("assigned", 4)):
-        assigned(tables, "g1", 2, since_ns - before_ns, event)
+        add_assignment(tables, "g1", 2, since_ns - before_ns, event)
     is_reported = next(row for row in tables["commit_reads"] if row["client"] == "g1")
     asked = {"offset": at, "invoke_ns": since_ns - 3, "complete_ns": since_ns - 2}
     tables["commit_reads"].append(is_reported | asked)
@@ -102,9 +102,9 @@ def first_poll(tables: Tables) -> dict[str, Any]:
 def test_group_need_not_process_records_before_its_start(tmp_path: Path) -> None:
     tables = healthy()
     begun_late(tables)
-    assert_only(judged(tmp_path, tables))
+    assert_only(judge_groups(tmp_path, tables))
     first_poll(tables)["position_before"] = 40
-    (finding, *_) = judged(tmp_path / "asked", tables)["commit_beyond_processed"].findings
+    (finding, *_) = judge_groups(tmp_path / "asked", tables)["commit_beyond_processed"].findings
     assert finding.offset == 40
 
 
@@ -117,10 +117,10 @@ def test_group_need_not_process_records_a_member_skipped_by_seek(tmp_path: Path)
     first_poll(tables)["position_after"] = HALF + 10
     after = [row for row in tables["polls"] if row["client"] == "g1"][1]
     after |= {"event": "seek", "position_before": HALF + 50}
-    found = judged(tmp_path, tables)["commit_beyond_processed"].findings
+    found = judge_groups(tmp_path, tables)["commit_beyond_processed"].findings
     assert [one.offset for one in found] == [*range(HALF, HALF + 10)]
     after["event"] = "reset"  # it did not want to
-    found = judged(tmp_path / "reset", tables)["commit_beyond_processed"].findings
+    found = judge_groups(tmp_path / "reset", tables)["commit_beyond_processed"].findings
     assert [one.offset for one in found] == [*gone]
 
 
@@ -128,13 +128,13 @@ def test_polls_may_be_counted_from_anywhere(tmp_path: Path) -> None:
     """As by a clock: the first one is the first, whatever its number."""
     tables = healthy()
     at_ns, poll = END_NS + 60 * S, 1 << 46
-    assigned(tables, "g2", 4, at_ns)
+    add_assignment(tables, "g2", 4, at_ns)
     tables["clients"].append(tables["clients"][-1] | {"client": "g2"})
     mine = [row for row in tables["reads"] if row["client"] == "g1"]
     who = {"client": "g2", "generation": 4, "read_ns": at_ns + S, "pass": 1}
     tables["reads"].append(mine[0] | who | {"poll": poll - 1})
     tables["reads"].append(mine[-1] | who | {"poll": poll})
-    (finding,) = judged(tmp_path, tables)["commit_went_back"].findings
+    (finding,) = judge_groups(tmp_path, tables)["commit_went_back"].findings
     assert (finding.sub_kind, finding.offset) == ("resumed", HALF)
 
 
@@ -145,12 +145,12 @@ def test_a_position_moves_with_its_transactions_marker(
     """Which is written after the commit was acknowledged."""
     tables = healthy()
     at_ns = END_NS + 60 * S
-    answer(tables, ONE.records, at_ns - S)
-    commit(tables, "g1", 3, ONE.records + 50, at_ns)
+    add_commit_read(tables, ONE.records, at_ns - S)
+    add_commit(tables, "g1", 3, ONE.records + 50, at_ns)
     tables["commits"][-1]["txn"] = 1
-    answer(tables, ONE.records, at_ns + later_s * S)
+    add_commit_read(tables, ONE.records, at_ns + later_s * S)
     value = {"commit_beyond_processed", "commit_register"}
-    result = judged(tmp_path, tables)
+    result = judge_groups(tmp_path, tables)
     found = {name for name, one in result.items() if one.status is Status.VIOLATED} - value
     assert found == set(broken)
     assert bool(result["commit_register"].violations) == bool(broken)
@@ -161,10 +161,10 @@ def test_many_transactions_in_a_row_leave_the_register_judged(tmp_path: Path) ->
     tables = healthy()
     at_ns = END_NS + 60 * S
     for txn in range(60):
-        commit(tables, "g1", 3, ONE.records + txn, at_ns + txn * S // 10)
+        add_commit(tables, "g1", 3, ONE.records + txn, at_ns + txn * S // 10)
         tables["commits"][-1]["txn"] = txn
-    answer(tables, ONE.records + 1000, at_ns + 5 * S)
-    (finding,) = judged(tmp_path, tables)["commit_register"].findings
+    add_commit_read(tables, ONE.records + 1000, at_ns + 5 * S)
+    (finding,) = judge_groups(tmp_path, tables)["commit_register"].findings
     assert finding.at_ns == at_ns + 5 * S
 
 
@@ -173,10 +173,10 @@ def test_absent_position_is_null_or_minus_one(reported: int | None, tmp_path: Pa
     """Before any commit; a later commit is returned as a position."""
     tables = healthy()
     first_ns = min(row["invoke_ns"] for row in tables["commits"])
-    answer(tables, reported, first_ns - S)
-    assert_only(judged(tmp_path / "before", tables))
-    answer(tables, reported, END_NS + 60 * S)
-    found = judged(tmp_path, tables)
+    add_commit_read(tables, reported, first_ns - S)
+    assert_only(judge_groups(tmp_path / "before", tables))
+    add_commit_read(tables, reported, END_NS + 60 * S)
+    found = judge_groups(tmp_path, tables)
     assert_only(found, "commit_register", "commit_went_back")
     for name in ("commit_register", "commit_went_back"):
         (finding,) = found[name].findings

@@ -15,7 +15,7 @@ from tests.harness.verify.guarantees.availability.test_no_delivery import (
     judged,
     waiting,
 )
-from tests.harness.verify.guarantees.groups.test_group_guarantees import offices
+from tests.harness.verify.guarantees.groups.test_group_guarantees import add_coordinator_terms
 from tests.harness.verify.made_up_runs import Tables
 from urteil.harness.verify.synthetic import S
 
@@ -26,7 +26,7 @@ def _taken_over(lost_s: float, given_s: float = -20, **client: Any) -> Tables:
     """Broker 1 coordinates a group and dies, then broker 2 does, and a member is put out so many
     seconds later."""
     tables = waiting(**client)
-    offices(tables, TAKEN_NS)
+    add_coordinator_terms(tables, TAKEN_NS)
     fields = WHO | PLACE | {"group": "late", "generation": 1, "member_id": "g9"}
     tables["assignments"] += [
         fields | {"event": event, "at_ns": TAKEN_NS + int(at_s * S)}

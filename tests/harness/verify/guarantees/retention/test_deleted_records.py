@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.verify.guarantees.groups.test_group_guarantees import healthy, judged
+from tests.harness.verify.guarantees.groups.test_group_guarantees import healthy, judge_groups
 from tests.harness.verify.guarantees.transactions import test_pipeline_guarantees as pipeline
 from tests.harness.verify.made_up_runs import Tables
 
@@ -29,7 +29,7 @@ def test_group_need_not_process_deleted_records(
         row for row in tables["reads"]
         if not (row["client"] == "g1" and LOW <= row["offset"] <= START)
     ]  # fmt: skip
-    findings = judged(tmp_path, tables)["commit_beyond_processed"].findings
+    findings = judge_groups(tmp_path, tables)["commit_beyond_processed"].findings
     assert [one.offset for one in findings] == found
 
 

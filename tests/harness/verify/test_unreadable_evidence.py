@@ -387,11 +387,11 @@ def test_invalid_unicode_and_duplicate_columns_are_reasons(run_dir: Path) -> Non
 
 @pytest.mark.usefixtures("few")
 def test_settings_that_are_no_numbers_are_reported_with_their_file(tmp_path: Path) -> None:
-    asked, run_facts = synthetic.scenario(ONE), synthetic.facts(ONE)
-    asked.cluster.config["replica.lag.time.max.ms"] = "soon"
-    asked.workload.options["transaction_timeout_ms"] = "x"
+    scenario, run_facts = synthetic.scenario(ONE), synthetic.facts(ONE)
+    scenario.cluster.config["replica.lag.time.max.ms"] = "soon"
+    scenario.workload.options["transaction_timeout_ms"] = "x"
     run_facts.topics[0].config["min.insync.replicas"] = "zwei"
-    synthetic.write_run(tmp_path, healthy(), asked, run_facts)
+    synthetic.write_run(tmp_path, healthy(), scenario, run_facts)
     result = judge(tmp_path)
     mend = "which is no number; write one and judge again"
     assert result.verdict is Verdict.UNKNOWN

@@ -56,10 +56,10 @@ def judged(
         Phase(name="final", begin_ns=OVER_NS, end_ns=OVER_NS + S),
     ]
     run_facts: RunFacts = synthetic.facts(ONE, phases=phases)
-    asked = synthetic.scenario(ONE)
-    load = msgspec.structs.replace(asked.workload, options=options)
-    asked = msgspec.structs.replace(asked, workload=load)
-    return judge(run_dir, tables, asked, run_facts, (name,))[name]
+    scenario = synthetic.scenario(ONE)
+    load = msgspec.structs.replace(scenario.workload, options=options)
+    scenario = msgspec.structs.replace(scenario, workload=load)
+    return judge(run_dir, tables, scenario, run_facts, (name,))[name]
 
 
 def test_group_without_delivery_is_a_violation(tmp_path: Path) -> None:
@@ -257,8 +257,8 @@ def test_log_start_that_the_same_broker_rejects_is_a_violation(
         at_ns = LED_NS + S + n * S // 10
         refused = {"outcome": "fail", "error": "OffsetOutOfRangeError"}
         tables["polls"].append(polled(at_ns) | refused)
-        asked = {"query": "earliest", "invoke_ns": at_ns + 1, "complete_ns": at_ns + 2}
-        tables["offset_answers"].append(model | asked | {"offset": reported[n % len(reported)]})
+        query = {"query": "earliest", "invoke_ns": at_ns + 1, "complete_ns": at_ns + 2}
+        tables["offset_answers"].append(model | query | {"offset": reported[n % len(reported)]})
     result = judged(tmp_path, tables, "wrong_log_start")
     sentences = [one.sentence for one in result.findings if one.sub_kind == "turned away"]
     assert len(sentences) == found

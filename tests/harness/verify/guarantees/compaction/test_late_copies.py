@@ -135,12 +135,12 @@ def test_late_copy_is_not_the_first_one(gone: str, tmp_path: Path) -> None:
         _clean(tables, OLDER)
     for log in tables["logs"]:
         log["log_start"] = OLDER + 1 if gone == "deleted" else 0
-    asked = synthetic.scenario(ONE)
-    load = msgspec.structs.replace(asked.workload, in_flight=1)
+    scenario = synthetic.scenario(ONE)
+    load = msgspec.structs.replace(scenario.workload, in_flight=1)
     config = DAY if gone == "cleaned" else {}
     found = alone(
         "reordered_send", tmp_path, tables,
-        scenario=msgspec.structs.replace(asked, workload=load),
+        scenario=msgspec.structs.replace(scenario, workload=load),
         facts=synthetic.facts(ONE, topics=topic(**config)),
     )  # fmt: skip
     assert found.status is Status.HOLDS

@@ -22,10 +22,10 @@ from urteil.harness.verify.synthetic import END_NS, S
 
 
 def keeping(minutes: str | None) -> Scenario:
-    asked = synthetic.scenario(ONE)
+    scenario = synthetic.scenario(ONE)
     config = {"offsets.retention.minutes": minutes} if minutes else {}
-    cluster = msgspec.structs.replace(asked.cluster, config=asked.cluster.config | config)
-    return msgspec.structs.replace(asked, cluster=cluster)
+    cluster = msgspec.structs.replace(scenario.cluster, config=scenario.cluster.config | config)
+    return msgspec.structs.replace(scenario, cluster=cluster)
 
 
 @pytest.mark.parametrize(

@@ -303,8 +303,10 @@ def test_accepted_commit_of_a_zombie_is_found(tmp_path: Path) -> None:
 
 
 def test_zombie_of_a_generation_without_assignment_is_found(tmp_path: Path) -> None:
-    """A cooperative member loses its partition in generation 4, and commits after generation 5 began.
-    If the group was recreated in between, another generation 4 may follow generation 5."""
+    """A cooperative member, whose partition generation 4 revokes, commits after generation 5 began.
+
+    If the group was recreated in between, another generation 4 may follow generation 5.
+    """
     tables = healthy()
     end = END_NS + 100 * S
     add_assignment(tables, "g1", 4, end, "revoked")

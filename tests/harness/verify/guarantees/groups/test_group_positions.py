@@ -32,8 +32,8 @@ def assigned_again(tables: Tables, at: int, skipped: int = 0) -> None:
     for event, before_ns in (("revoked", 5), ("assigned", 4)):
         add_assignment(tables, "g1", 2, since_ns - before_ns, event)
     is_reported = next(row for row in tables["commit_reads"] if row["client"] == "g1")
-    asked = {"offset": at, "invoke_ns": since_ns - 3, "complete_ns": since_ns - 2}
-    tables["commit_reads"].append(is_reported | asked)
+    commit_read = {"offset": at, "invoke_ns": since_ns - 3, "complete_ns": since_ns - 2}
+    tables["commit_reads"].append(is_reported | commit_read)
     for row in mine:
         row["pass"] = 2
     first = next(row for row in tables["polls"] if row["poll"] == mine[0]["poll"])
@@ -49,8 +49,8 @@ def test_member_continues_at_its_last_fetched_position(
 ) -> None:
     tables = healthy()
     assigned_again(tables, HALF + 50, skipped)
-    asked, run_facts = synthetic.scenario(ONE), synthetic.facts(ONE)
-    one = judge(tmp_path, tables, asked, run_facts, ("poll_skip",))["poll_skip"]
+    scenario, run_facts = synthetic.scenario(ONE), synthetic.facts(ONE)
+    one = judge(tmp_path, tables, scenario, run_facts, ("poll_skip",))["poll_skip"]
     assert [(finding.sub_kind, finding.offset) for finding in one.findings] == found
 
 
@@ -72,8 +72,8 @@ def test_only_moves_after_the_fetched_position_excuse_a_member(
     place = {} if partition is not None else {"topic_id": None, "topic": None}
     moved = {"partition": partition, "poll": poll, "event": "seek", "position_before": None}
     tables["polls"].append(model | at | place | moved)
-    asked, run_facts = synthetic.scenario(ONE), synthetic.facts(ONE)
-    one = judge(tmp_path, tables, asked, run_facts, ("poll_skip",))["poll_skip"]
+    scenario, run_facts = synthetic.scenario(ONE), synthetic.facts(ONE)
+    one = judge(tmp_path, tables, scenario, run_facts, ("poll_skip",))["poll_skip"]
     assert [finding.offset for finding in one.findings] == found
 
 
@@ -83,8 +83,8 @@ def test_position_below_the_log_start_skips_nothing(tmp_path: Path) -> None:
     assigned_again(tables, HALF + 50, 2)
     for row in tables["logs"]:
         row["log_start"] = HALF + 52
-    asked, run_facts = synthetic.scenario(ONE), synthetic.facts(ONE)
-    assert not judge(tmp_path, tables, asked, run_facts, ("poll_skip",))["poll_skip"].findings
+    scenario, run_facts = synthetic.scenario(ONE), synthetic.facts(ONE)
+    assert not judge(tmp_path, tables, scenario, run_facts, ("poll_skip",))["poll_skip"].findings
 
 
 def begun_late(tables: Tables) -> None:

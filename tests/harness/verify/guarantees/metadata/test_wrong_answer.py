@@ -30,8 +30,8 @@ def _judged(run_dir: Path, *answers: Answer) -> GuaranteeResult:
         | {"outcome": outcome, "node": node, "error": "No instead of GroupMaxSizeReached"}
         for from_s, until_s, outcome, node in answers
     ]
-    asked, run_facts = synthetic.scenario(ONE), synthetic.facts(ONE)
-    return judge(run_dir, tables, asked, run_facts, (NAME,))[NAME]
+    scenario, run_facts = synthetic.scenario(ONE), synthetic.facts(ONE)
+    return judge(run_dir, tables, scenario, run_facts, (NAME,))[NAME]
 
 
 def test_wrong_answer_is_found_with_its_broker(tmp_path: Path) -> None:

@@ -46,10 +46,10 @@ def _calm() -> Tables:
 
 def _judged(run_dir: Path, tables: Tables, *ops: dict[str, Any], **load: Any) -> GuaranteeResult:
     tables["admin_ops"] = list(ops)
-    asked: Scenario = synthetic.scenario(ONE)
-    workload = msgspec.structs.replace(asked.workload, **{"value_bytes": LARGE, **load})
-    asked = msgspec.structs.replace(asked, workload=workload)
-    return judge(run_dir, tables, asked, synthetic.facts(ONE), (NAME,))[NAME]
+    scenario: Scenario = synthetic.scenario(ONE)
+    workload = msgspec.structs.replace(scenario.workload, **{"value_bytes": LARGE, **load})
+    scenario = msgspec.structs.replace(scenario, workload=workload)
+    return judge(run_dir, tables, scenario, synthetic.facts(ONE), (NAME,))[NAME]
 
 
 def test_unthrottled_producer_above_its_quota_is_found(tmp_path: Path) -> None:

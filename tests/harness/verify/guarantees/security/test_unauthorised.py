@@ -33,8 +33,8 @@ def judged(run_dir: Path, events: list[Event]) -> GuaranteeResult:
             who = {"client": "visitor", "session": 1, "node": node}
             tables["accesses"].append(row | who | {"outcome": what})
     names = ("unauthorised",)
-    asked, run_facts = synthetic.scenario(ONE), synthetic.facts(ONE)
-    return judge(run_dir, tables, asked, run_facts, names)["unauthorised"]
+    scenario, run_facts = synthetic.scenario(ONE), synthetic.facts(ONE)
+    return judge(run_dir, tables, scenario, run_facts, names)["unauthorised"]
 
 
 LATE: list[Event] = [

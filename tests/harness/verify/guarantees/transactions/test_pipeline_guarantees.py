@@ -47,14 +47,16 @@ def judged(
     brokers: dict[str, str] | None = None,
     **options: str,
 ) -> Judged:
-    asked, run_facts = synthetic.scenario(ONE), synthetic.facts(ONE)
-    load = msgspec.structs.replace(asked.workload, options=options)
+    scenario, run_facts = synthetic.scenario(ONE), synthetic.facts(ONE)
+    load = msgspec.structs.replace(scenario.workload, options=options)
     out: dict[str, Any] = {"partitions": 1, "replication_factor": 3, "copies": True}
     out |= {"config": config or {}}
     run_facts.topics.append(TopicFact(name="urteil-out", topic_id="out", **out))
-    of_all = msgspec.structs.replace(asked.cluster, config=asked.cluster.config | (brokers or {}))
-    asked = msgspec.structs.replace(asked, workload=load, cluster=of_all)
-    return judge(run_dir, tables, asked, run_facts, NAMES)
+    of_all = msgspec.structs.replace(
+        scenario.cluster, config=scenario.cluster.config | (brokers or {})
+    )
+    scenario = msgspec.structs.replace(scenario, workload=load, cluster=of_all)
+    return judge(run_dir, tables, scenario, run_facts, NAMES)
 
 
 def test_an_application_that_copied_everything_once(tmp_path: Path) -> None:
@@ -63,8 +65,8 @@ def test_an_application_that_copied_everything_once(tmp_path: Path) -> None:
 
 
 def test_without_an_application_nothing_is_judged(tmp_path: Path) -> None:
-    asked, run_facts = synthetic.scenario(ONE), synthetic.facts(ONE)
-    result = judge(tmp_path, healthy(), asked, run_facts, NAMES)
+    scenario, run_facts = synthetic.scenario(ONE), synthetic.facts(ONE)
+    result = judge(tmp_path, healthy(), scenario, run_facts, NAMES)
     assert result["unprocessed"].status is Status.NOT_JUDGED
     assert result["processed_twice"].status is Status.NOT_JUDGED
 
@@ -187,8 +189,8 @@ def test_unclean_election_may_lose_output_or_positions(topic: str, tmp_path: Pat
             | {"replicas": "[1, 2]"}
         )  # fmt: skip
     config = {"unclean.leader.election.enable": "true"} if topic == "urteil-out" else None
-    asked = {"unclean.leader.election.enable": "true"}
-    result = judged(tmp_path, tables, config, asked, promise="exactly-once")
+    cluster_config = {"unclean.leader.election.enable": "true"}
+    result = judged(tmp_path, tables, config, cluster_config, promise="exactly-once")
     spoilt = topic != "urteil-other"
     for name, offset in (("unprocessed", 40), ("processed_twice", 50)):
         (finding,) = result[name].findings

@@ -99,8 +99,8 @@ def stable(tables: Tables, offset: int, at_ns: int) -> None:
 
 
 def judged(run_dir: Path, tables: Tables, *names: str) -> Judged:
-    asked, run_facts = synthetic.scenario(ONE), synthetic.facts(ONE)
-    return judge(run_dir, tables, asked, run_facts, names or NAMES)
+    scenario, run_facts = synthetic.scenario(ONE), synthetic.facts(ONE)
+    return judge(run_dir, tables, scenario, run_facts, names or NAMES)
 
 
 def of(tables: Tables, outcome: str) -> Row:

@@ -206,3 +206,24 @@ def misplace_index_entry(copy: Copy) -> Row:
         }
     )
     return victim
+
+
+@damage("answer a log start that cannot be fetched", "wrong_log_start", "turned away")
+def answer_wrong_log_start(copy: Copy) -> int:
+    """Long after the rest a final reader receives a log start again and again, and is out of range
+    there."""
+    begin_ns, start = copy.last_ns + 2 * _LATER_NS, 7
+    model = first(row for row in copy.rows("passes") if row["final"] and row["complete"])
+    reader = {"client": "made up sent away", "session": 1}
+    times = {"begin_ns": begin_ns, "end_ns": begin_ns + 60 * S}
+    ends = {"from_offset": start, "to_offset": start + 2, "complete": False}
+    copy.rows("passes").append(model | reader | times | ends)
+    absent = ("topic_id", "topic", "partition", "event", "position_before", "position_after")
+    for number in range(300):
+        at_ns = begin_ns + number * S // 10
+        refused = {"outcome": "fail", "error": "OffsetOutOfRangeError"}
+        poll = {"poll": number, "invoke_ns": at_ns - 1, "complete_ns": at_ns}
+        copy.rows("polls").append(dict.fromkeys(absent) | reader | poll | refused)
+        after_ns = at_ns + 1 - copy.last_ns
+        _answer(copy, after_ns, start, query="earliest", api_version=5)
+    return start

@@ -125,6 +125,19 @@ def leave_reassignment_undone(copy: Copy) -> None:
     copy.rows("admin_ops").append(act | {"invoke_ns": copy.last_ns, "complete_ns": copy.last_ns})
 
 
+@damage("answer an election that never took place", "preferred_leader_ignored", "not elected",
+        replicas=2)  # fmt: skip
+def skip_preferred_election(copy: Copy) -> None:
+    """The election of a follower is answered as successful, and it never leads."""
+    last, follower = states(copy)[-1], followers(copy)[0]
+    partition, at_ns = last["partition"], max(copy.last_ns, last["at_ns"]) + 30 * S
+    report = {"partitions": [partition], "elected": {str(partition): f"b{follower}"}}
+    copy.rows("admin_ops").append(
+        {"act": "elect preferred", "subject": f"{last['topic']}-{partition}", "outcome": "ok"}
+        | {"invoke_ns": at_ns, "complete_ns": at_ns, "after": json.dumps(report)}
+    )
+
+
 def _add_rows(copy: Copy, *nodes: Row) -> None:
     """Add states of znodes that hold no partition's state."""
     last = states(copy)[-1]

@@ -148,18 +148,37 @@ def deliver_nothing(copy: Copy) -> Row:
     victim = copy.take()
     early_ns = min(row["invoke_ns"] for row in copy.rows("sends")) - 100 * S
     victim |= {"invoke_ns": early_ns, "complete_ns": early_ns + 1}
-    model = first(copy.rows("clients"))
-    who = {"client": "made up member", "session": 1}
-    lived = {"kind": "group", "group": "made up", "isolation": "read_uncommitted"}
-    lived |= {"begin_ns": early_ns - S, "end_ns": early_ns + copy.still_ns + 2 * S}
-    copy.rows("clients").append(model | who | lived)
+    _add_polling_group(copy, "made up", early_ns)
+    return victim
+
+
+@damage("fail all commits of a group", "commits_stand_still", "commits stand still")
+def fail_commits(copy: Copy) -> None:
+    """Long before the rest a group lived and polled, and each of its commits failed."""
+    first_ns = min(row["invoke_ns"] for row in copy.rows("sends"))
+    begin_ns = first_ns - 100 * S - 2 * copy.still_ns
+    who = _add_polling_group(copy, "made up committers", begin_ns)
+    model = first(_acknowledged_commits(copy)) | who | {"group": "made up committers", "txn": None}
+    for number in range(3):
+        at_ns = begin_ns + copy.still_ns - number * S
+        times = {"invoke_ns": at_ns, "complete_ns": at_ns + 1}
+        copy.rows("commits").append(model | times | {"outcome": "fail"})
+
+
+def _add_polling_group(copy: Copy, group: str, begin_ns: int) -> Row:
+    """Add a group of one member that polls every second for a little longer than a group may stand
+    still. Returns its client and session."""
+    who: Row = {"client": f"{group} member", "session": 1}
+    lived: Row = {"kind": "group", "group": group, "isolation": "read_uncommitted"}
+    lived |= {"begin_ns": begin_ns - S, "end_ns": begin_ns + copy.still_ns + 2 * S}
+    copy.rows("clients").append(first(copy.rows("clients")) | who | lived)
     for number in range(copy.still_ns // S + 2):
-        at_ns = early_ns + number * S
+        at_ns = begin_ns + number * S
         polled = {"poll": number, "invoke_ns": at_ns, "complete_ns": at_ns + 1, "outcome": "ok"}
         absent = ("error", "topic_id", "topic", "partition", "event")
         positions = dict.fromkeys((*absent, "position_before", "position_after"))
         copy.rows("polls").append(who | polled | positions)
-    return victim
+    return who
 
 
 @damage("remove a member again and again", "member_expelled", "member put out")

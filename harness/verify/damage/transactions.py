@@ -20,7 +20,7 @@ def tear_transaction(copy: Copy) -> Row:
     _txn(copy, [victim, other])
     _committed_pass(copy, victim)
     readers = {
-        row["client"] for row in copy.rows("clients") if row["isolation"] == "read_committed"
+        row["client"] for row in copy.rows("clients") if row.get("isolation") == "read_committed"
     }
     copy.drop(
         "reads",

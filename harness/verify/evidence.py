@@ -67,8 +67,21 @@ def rows_of(part: Path, table: str) -> list[Row]:
 @once_a_version
 def _decode_rows(part: Path, table: str) -> list[Row]:
     names = SCHEMAS[table].names
-    rows = pq.ParquetFile(part).read(use_threads=False).to_pylist()
-    return [{name: row.get(name) for name in names} for row in rows]
+    read = pq.ParquetFile(part).read(use_threads=False)
+    have = set(read.column_names)
+    columns = [cells(read[name]) if name in have else [None] * len(read) for name in names]
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def cells(column: pa.Array | pa.ChunkedArray) -> list[Any]:
+    """The values of a column, as `to_pylist` returns them, in a fraction of its time."""
+    if column.null_count == len(column):
+        return [None] * len(column)
+    if pa.types.is_string(column.type) or (
+        pa.types.is_integer(column.type) and not column.null_count
+    ):
+        return list(column.to_numpy(zero_copy_only=False).tolist())
+    return list(column.to_pylist())
 
 
 def samples(run_dir: Path, metrics: Collection[str]) -> Iterator[Row]:

@@ -8,9 +8,10 @@ verdict from `PASS`. The self-test runs beside it on an engine of its own.
 
 from __future__ import annotations
 
+import gc
 import shutil
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -135,7 +136,7 @@ def _judge_readable(
 ) -> Result:
     """The result of the readable evidence, stage by stage."""
     run_dir = found.run_dir
-    with watch("verify/derived tables"):
+    with watch("verify/derived tables"), _uncollected():
         derived = prepare(run_dir, scenario, facts)
     with threads(1) if canary else nullcontext() as pool:
         asked = (run_dir, scenario, facts, derived, watch)
@@ -150,6 +151,19 @@ def _judge_readable(
     if self_test is not None:
         _add_self_test(self_test.get(), result)
     return result
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """No garbage collection: rows of derived tables all stay, and the collector would visit them
+    again and again."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _run_self_test(

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from urteil.harness.verify.derived.digraph import (
     Edge,
     Node,
     components,
+    intervals,
     path,
     reachable_ends,
     successors,
@@ -70,13 +71,16 @@ def cycle_rows(
     alive = {_transaction_of(txn): txn for txn in txns if txn["fate"] != "aborted"}
     if not alive:
         return [], []
-    order = sorted(alive)
-    graph = _graph(run_dir, [alive[txn] for txn in order], numbers)
+    order = [alive[txn] for txn in sorted(alive)]
+    graph = _graph(run_dir, order, numbers)
     edges = [{"kind": kind, "edges": len(getattr(graph, kind))} for kind in KINDS]
-    cycles = [
-        _row(kind, [order[node] for node in cycle], place, alive)
-        for kind, cycle, place in _cycles(graph)
-    ]
+    described: dict[tuple[Node, ...], Row] = {}
+    cycles = []
+    for kind, cycle, (p, off) in _cycles(_edges_against_time(graph, order)):
+        nodes = tuple(cycle)
+        if nodes not in described:
+            described[nodes] = _description([order[node] for node in nodes])
+        cycles.append({"kind": kind, "p": p, "off": off, **described[nodes]})
     return cycles, edges
 
 
@@ -101,7 +105,7 @@ def _graph(run_dir: Path, txns: Sequence[Row], numbers: Mapping[tuple[str, int],
     for value_id, (partition, offset) in _places(run_dir, unplaced, txns, hasty).items():
         if partition in numbers:
             writes[numbers[partition]].append((offset, unplaced[value_id]))
-    graph, read = Graph(), defaultdict[tuple[Node, int], int](lambda: -1)
+    graph, read = Graph(), dict[tuple[Node, int], int]()
     for p, ones in sorted(writes.items()):
         ones.sort()
         for (_, before), (offset, after) in pairwise(ones):
@@ -112,10 +116,11 @@ def _graph(run_dir: Path, txns: Sequence[Row], numbers: Mapping[tuple[str, int],
         if reader is None or partition not in numbers:
             continue
         p = numbers[partition]
-        read[reader, p] = max(read[reader, p], offset)
+        if offset >= read.get((reader, p), -1):
+            read[reader, p] = offset
         writer = wrote.get(value_id)
         if writer is not None and writer != reader:
-            seen = graph.early if txn[:2] in hasty else graph.wr
+            seen = graph.early if hasty and txn[:2] in hasty else graph.wr
             seen.setdefault((writer, reader), (p, offset))
     _add_reads_before_writes(graph, writes, read)
     return graph
@@ -138,7 +143,7 @@ def _places(
         for batch in pq.ParquetFile(part).iter_batches(columns=columns):
             rows = batch.filter(pc.is_in(batch["value_id"], wanted))
             for client, session, topic, number, offset, value_id in zip(
-                *(rows[name].to_pylist() for name in columns), strict=True
+                *(evidence.cells(rows[name]) for name in columns), strict=True
             ):
                 if offset is None:
                     continue
@@ -182,8 +187,9 @@ def _rows(run_dir: Path, table: str, *more: str) -> Iterator[tuple[Any, ...]]:
             continue
         for batch in pq.ParquetFile(part).iter_batches(row_groups=groups, columns=columns):
             rows = batch.filter(batch["txn"].is_valid())
-            for row in zip(*(rows[name].to_pylist() for name in columns), strict=True):
-                yield row[:3], row[3:5], *row[5:]
+            cells = [evidence.cells(rows[name]) for name in columns]
+            txns, partitions = (zip(*of, strict=True) for of in (cells[:3], cells[3:5]))
+            yield from zip(txns, partitions, *cells[5:], strict=True)
 
 
 @once_a_version_of_any_size
@@ -207,7 +213,7 @@ def _cycles(graph: Graph) -> Iterator[tuple[str, list[Node], Place]]:
     `g_single` one for each edge that closes it. An edge is on a cycle only within a component of
     all edges together: the others are left out first."""
     graph = _knots(graph)
-    inner = _knots(Graph(ww=graph.ww, early=graph.early, wr=graph.wr))
+    inner = _knots(Graph(ww=graph.ww, early=graph.early, wr=graph.wr)) if graph.rw else graph
     read = inner.early | inner.wr
     for kind, edges, closing in (
         ("g0", inner.ww, inner.ww),
@@ -215,26 +221,45 @@ def _cycles(graph: Graph) -> Iterator[tuple[str, list[Node], Place]]:
         ("g1c uncommitted", read, inner.early),
         ("g1c with writes", inner.ww | read, read),
     ):
+        if not closing:
+            continue
         after = successors(edges)
         component, reported = components(after), set[int]()
-        for (left, right), place in sorted(closing.items()):
+        for left, right in sorted(closing):
             number = component[left]
             if number == component[right] and number not in reported:
                 reported.add(number)
-                way, _ = path(after, right, left, component, number.__eq__)
-                yield kind, [left, *way], place
+                way = [right, left]
+                if left not in after[right]:
+                    way, _ = path(after, right, left, component, number.__eq__)
+                yield kind, [left, *way], closing[left, right]
     yield from _read_skews(graph)
+
+
+def _edges_against_time(graph: Graph, txns: Sequence[Row]) -> Graph:
+    """The edges among transactions that an edge against their order in time spans."""
+    in_time = sorted(range(len(txns)), key=lambda node: int(txns[node]["begin_ns"]))
+    return _within(graph, intervals(_all_edges(graph), in_time))
 
 
 def _knots(graph: Graph) -> Graph:
     """The edges within a strongly connected component of all of them together."""
-    knot = components(successors({*graph.ww, *graph.early, *graph.wr, *graph.rw}))
+    return _within(graph, components(successors(_all_edges(graph))))
+
+
+def _all_edges(graph: Graph) -> Iterator[Edge]:
+    """The edges of every kind; one of several kinds comes several times."""
+    return chain(graph.ww, graph.early, graph.wr, graph.rw)
+
+
+def _within(graph: Graph, part: Mapping[Node, int] | Sequence[int]) -> Graph:
+    """The edges both of whose nodes are in the same part."""
     return Graph(
         **{
             kind: {
-                edge: place
-                for edge, place in getattr(graph, kind).items()
-                if knot[edge[0]] == knot[edge[1]]
+                (left, right): place
+                for (left, right), place in getattr(graph, kind).items()
+                if part[left] == part[right]
             }
             for kind in KINDS
         }
@@ -245,6 +270,8 @@ def _read_skews(graph: Graph) -> Iterator[tuple[str, list[Node], Place]]:
     """One pass over the graph finds the edges that close a cycle; the shortest paths are searched
     as long as `VISITED` permits."""
     tried = sorted(graph.rw)[:TRIED]
+    if not tried:
+        return
     after = successors({*graph.ww, *graph.early, *graph.wr})
     leads = reachable_ends(after, components(after), [left for left, _ in tried])
     reported = visited = 0
@@ -259,22 +286,18 @@ def _read_skews(graph: Graph) -> Iterator[tuple[str, list[Node], Place]]:
             return
 
 
-def _row(kind: str, cycle: list[Txn], place: Place, alive: Mapping[Txn, Row]) -> Row:
-    members = list(dict.fromkeys(cycle))
-    rows = [alive[one] for one in members]
+def _description(cycle: list[Row]) -> Row:
+    """Extent and text of a cycle of transactions; the first of them is the last one, too."""
     return {
-        "kind": kind,
-        "p": place[0],
-        "off": place[1],
-        "at_ns": min(row["begin_ns"] for row in rows),
-        "until_ns": max(row["end_ns"] or row["begin_ns"] for row in rows),
-        "n": len(members),
+        "at_ns": min([txn["begin_ns"] for txn in cycle]),
+        "until_ns": max([txn["end_ns"] or txn["begin_ns"] for txn in cycle]),
+        "n": len(cycle) - 1,
         "txns": " -> ".join(_shortened_names(cycle)),
     }
 
 
-def _shortened_names(cycle: list[Txn]) -> list[str]:
-    names = [f"{client}/{txn}" for client, _, txn in cycle]
+def _shortened_names(cycle: list[Row]) -> list[str]:
+    names = [f"{txn['client']}/{txn['txn']}" for txn in cycle]
     if len(names) <= SHOWN:
         return names
     half = SHOWN // 2

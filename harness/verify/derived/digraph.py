@@ -17,8 +17,10 @@ Graph = Mapping[Node, Collection[Node]]
 def successors(edges: Iterable[Edge]) -> Graph:
     """The graph of `edges`; the successors of a node are sorted."""
     found: dict[Node, list[Node]] = defaultdict(list)
-    for left, right in sorted(edges):
+    for left, right in edges:
         found[left].append(right)
+    for rights in found.values():
+        rights.sort()
     return found
 
 
@@ -31,42 +33,55 @@ def components(after: Graph) -> dict[Node, int]:
     low: dict[Node, int] = {}
     component: dict[Node, int] = {}
     stack: list[Node] = []
-    for root in sorted({*after, *(one for ones in after.values() for one in ones)}):
-        work: list[tuple[Node, Iterator[Node]]] = []
-        if root not in index:
-            _enter(root, after, index, low, stack, work)
-        while work:
+    work: list[tuple[Node, Iterator[Node]]] = []
+    for root in sorted(after):
+        following: Node | None = root if root not in index else None
+        while work or following is not None:
+            if following is not None:
+                index[following] = low[following] = len(index)
+                stack.append(following)
+                work.append((following, iter(after.get(following, ()))))
             node, remaining = work[-1]
-            following = next(remaining, None)
-            if following is None:
+            lowest = low[node]
+            for following in remaining:
+                if following not in index:
+                    break
+                if index[following] < lowest and following not in component:
+                    lowest = index[following]
+            else:
+                following = None
                 work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
-                if low[node] == index[node]:
-                    _close(node, stack, component, index[node])
-            elif following not in index:
-                _enter(following, after, index, low, stack, work)
-            elif following not in component:
-                low[node] = min(low[node], index[following])
+                if lowest == index[node]:
+                    while node not in component:
+                        component[stack.pop()] = lowest
+                elif lowest < low[work[-1][0]]:
+                    low[work[-1][0]] = lowest
+            low[node] = lowest
     return component
 
 
-def _enter(
-    node: Node,
-    after: Graph,
-    index: dict[Node, int],
-    low: dict[Node, int],
-    stack: list[Node],
-    work: list[tuple[Node, Iterator[Node]]],
-) -> None:
-    index[node] = low[node] = len(index)
-    stack.append(node)
-    work.append((node, iter(after.get(node, ()))))
+def intervals(edges: Iterable[Edge], order: Sequence[Node]) -> list[int]:
+    """The number of each node's interval of `order`: all nodes of a cycle are in one.
 
-
-def _close(node: Node, stack: list[Node], component: dict[Node, int], number: int) -> None:
-    while node not in component:
-        component[stack.pop()] = number
+    A cycle has an edge back over each place between its first node and its last. So intervals end
+    where no edge goes back over the place. `order` has each node from 0 on once.
+    """
+    ranks = [0] * len(order)
+    for rank, node in enumerate(order):
+        ranks[node] = rank
+    reach = [*range(len(order))]
+    for left, right in edges:
+        rank = ranks[left]
+        if reach[ranks[right]] < rank:
+            reach[ranks[right]] = rank
+    numbers, end = [0] * len(order), -1
+    number = 0
+    for rank, node in enumerate(order):
+        if rank > end:
+            number = rank
+        end = max(end, reach[rank])
+        numbers[node] = number
+    return numbers
 
 
 def path(

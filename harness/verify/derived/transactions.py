@@ -145,6 +145,8 @@ def _resent_ends(txns: Sequence[Row], held: Sequence[Row]) -> set[tuple[str, int
     """Transactions after one of the same producer whose end may have been sent twice while a fault
     held requests back."""
     found: set[tuple[str, int, int]] = set()
+    if not held:
+        return found
     by_producer: dict[tuple[str, int, int], list[Row]] = defaultdict(list)
     for txn in txns:
         by_producer[txn["client"], txn["session"], txn["init_ns"] or 0].append(txn)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from urteil.harness.evidence.columns import Column
+from urteil.harness.evidence.columns import Column, When
 from urteil.harness.evidence.schema import TABLES
 
 AGAIN = "collect the evidence again"
@@ -22,6 +22,18 @@ _PLACING = {
     for table in TABLES.values()
     if (columns := [column for column in table.columns if column.identifies])
 }
+_ALWAYS_PLACING = {
+    table: [column.name for column in columns if column.identifies is True]
+    for table, columns in _PLACING.items()
+}
+_SOMETIMES_PLACING = {
+    table: [
+        (column.name, column.identifies)
+        for column in columns
+        if isinstance(column.identifies, When)
+    ]
+    for table, columns in _PLACING.items()
+}
 _FORMED = {
     table.name: columns
     for table in TABLES.values()
@@ -29,6 +41,12 @@ _FORMED = {
 }
 CHECKED = sorted(_PLACING.keys() | _FORMED.keys())
 """Tables with such cells."""
+
+
+def placing_columns(table: str) -> Sequence[str]:
+    """The columns whose nulls are all that `drop_invalid` minds; empty if it looks further."""
+    looks_further = table in _FORMED or _SOMETIMES_PLACING.get(table)
+    return () if looks_further else _ALWAYS_PLACING.get(table, ())
 
 
 def drop_invalid(table: str, rows: Sequence[Row]) -> list[Row]:
@@ -63,10 +81,10 @@ def labels(row: Row) -> Row:
 
 
 def _has_place(table: str, row: Row) -> bool:
-    for column in _PLACING.get(table, ()):
-        when = column.identifies
-        is_needed = when is True or (when and when.holds is not None and when.holds(row))
-        if is_needed and row.get(column.name) is None:
+    if None in map(row.get, _ALWAYS_PLACING.get(table, ())):
+        return False
+    for name, when in _SOMETIMES_PLACING.get(table, ()):
+        if row.get(name) is None and when.holds is not None and when.holds(row):
             return False
     return True
 

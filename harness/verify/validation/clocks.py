@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from urteil.harness.evidence.schema import TABLES
@@ -44,7 +45,10 @@ def clock_problems(run_dir: Path, facts: RunFacts) -> list[str]:
 
 def _several_boots(run_dir: Path, facts: RunFacts) -> list[str]:
     """Clients of several boots: their monotonic clocks have nothing in common."""
-    known = {row["boot_id"] for row in evidence.rows(run_dir, "clients")} | {facts.boot_id}
+    known = {facts.boot_id}
+    for part in evidence.files(run_dir, "clients"):
+        for batch in evidence.batches(part, ["boot_id"]):
+            known.update(pc.unique(batch["boot_id"]).to_pylist())
     known -= {None, ""}
     return [f"times of {len(known)} boots cannot be compared"] if len(known) > 1 else []
 

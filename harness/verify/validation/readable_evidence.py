@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -89,8 +89,27 @@ def _report_cells(readable: ReadableEvidence) -> None:
 
 @once_a_version
 def _invalid_cells(part: Path, table: str, name: str) -> tuple[str, ...]:
+    if _is_null_free(part, cell_checks.placing_columns(table)):
+        return ()
     rows = _labels(part) if TABLES[table].is_written_live else evidence.rows_of(part, table)
     return tuple(cell_checks.describe_invalid(table, name, rows))
+
+
+def _is_null_free(part: Path, columns: Collection[str]) -> bool:
+    """Whether the statistics of the part show that none of these columns holds a null; False
+    without columns."""
+    metadata = evidence.footer(part)
+    groups = [metadata.row_group(n) for n in range(metadata.num_row_groups)]
+    at = [number for number, name in enumerate(metadata.schema.names) if name in columns]
+    statistics = [group.column(number).statistics for group in groups for number in at]
+    return (
+        bool(columns)
+        and len(at) == len(columns)
+        and all(
+            bounds is not None and bounds.has_null_count and bounds.null_count == 0
+            for bounds in statistics
+        )
+    )
 
 
 def _labels(part: Path) -> list[Row]:

@@ -20,7 +20,13 @@ from tests.harness.verify.guarantees.transactions.test_transaction_guarantees im
     of,
 )
 from urteil.harness.verify.derived.cycles import KINDS, Graph, _cycles
-from urteil.harness.verify.derived.digraph import Edge, Node, components
+from urteil.harness.verify.derived.digraph import (
+    Edge,
+    Node,
+    components,
+    intervals,
+    successors,
+)
 from urteil.harness.verify.result import Status
 from urteil.harness.verify.synthetic import BATCH
 
@@ -114,6 +120,20 @@ def test_read_skews_are_the_rw_edges_that_other_edges_close(
     assert len(found) == len(shortest)
     for cycle in found:
         assert all(edge in either for edge in pairwise(cycle[1:]))
+
+
+@given(EDGES, st.permutations(range(10)))
+def test_each_component_is_within_one_interval_of_any_order(
+    edges: list[Edge], order: list[Node]
+) -> None:
+    part, component = intervals(edges, order), components(successors(edges))
+    for (one, its), (other, others) in pairwise(sorted(component.items(), key=lambda at: at[1])):
+        assert its != others or part[one] == part[other]
+
+
+def test_intervals_end_where_no_edge_goes_back() -> None:
+    assert len(set(intervals(chain(9), range(10)))) == 10
+    assert len(set(intervals([*chain(9), (3, 1), (5, 3), (9, 8)], range(10)))) == 5
 
 
 def chain(size: int) -> list[tuple[int, int]]:

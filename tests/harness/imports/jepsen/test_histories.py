@@ -101,7 +101,7 @@ def test_unpolled_records_are_unknown(tmp_path: Path) -> None:
     )
     assert result.verdict == "UNKNOWN"
     assert any(
-        "k0-0: 1 acknowledged record, the first at offset 1, lies where nobody" in message
+        "k0-0: 1 acknowledged record, the first at offset 1, lies where no reader" in message
         for message in result.reasons
     )
 

@@ -2,7 +2,8 @@
 
 `earlier_runs/` holds packed run folders, each named after its scenario and the day on which it was
 played. A folder is complete but for journals, logs and disks, which no later step reads.
-`min-isr-2026-11-27`: the mutant `ack_ignores_min_isr`, seed 33, 12 records a second.
+`min-isr-2026-11-27`: the mutant `ack_ignores_min_isr`, seed 33, 12 records a second. Since that day
+some guarantees were split (SPLIT): the status and the findings of the parts are compared as one.
 
 The commands run from this checkout, and at night from the wheel, installed into an empty
 environment without PySpark: a file that the wheel lacks fails there.
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,15 +55,33 @@ def _run(*command: str | Path, cwd: Path, expected: int = 0) -> str:
     return done.stdout
 
 
+SPLIT = {
+    "slow_recovery": ("unfinished_administration", "preferred_leader_ignored", "shrunken_isr")
+    + ("leadership_not_handed_over", "leaderless_partition", "dead_replica_in_isr"),
+    "no_delivery": ("wrong_log_start", "commits_stand_still", "member_expelled")
+    + ("departed_member_kept", "static_member_rebalanced"),
+    "kept_too_long": ("undeleted_records", "segment_not_rolled", "leftover_log"),
+}
+"""Guarantees of 2026-11-27 to those that have taken over some of their sub-kinds."""
+
+
 def _verdict(result: Path) -> dict[str, object]:
-    """The verdict, and of each guarantee its status, counts and findings."""
+    """The verdict, and of each guarantee its violations and findings. Of a guarantee that was not
+    split also its status and opportunities."""
     read = json.loads(result.read_text())
-    kept = ("status", "opportunities", "violations", "permitted")
-    guarantees = {
-        one["name"]: [one[key] for key in kept]
-        + [[(f["sub_kind"], f["topic"], f["partition"], f["offset"]) for f in one["findings"]]]
-        for one in read["guarantees"]
-    }
+    whole = {part: name for name, parts in SPLIT.items() for part in parts}
+    guarantees: dict[str, dict[str, Any]] = {}
+    for judged in read["guarantees"]:
+        name = whole.get(judged["name"], judged["name"])
+        counts = guarantees.setdefault(name, {"violations": 0, "permitted": 0, "findings": []})
+        if name not in SPLIT:
+            counts |= {key: judged[key] for key in ("status", "opportunities")}
+        counts["violations"] += judged["violations"]
+        counts["permitted"] += judged["permitted"]
+        counts["findings"] += [
+            (finding["sub_kind"], finding["topic"], finding["partition"], finding["offset"])
+            for finding in judged["findings"]
+        ]
     return {"verdict": read["verdict"], "guarantees": guarantees}
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.harness.verify.guarantees.groups import test_group_guarantees as groups
+from tests.harness.verify.made_up_runs import Tables
 from tests.harness.verify.guarantees.transactions import test_transaction_guarantees as transactions
 from urteil.harness.verify.result import Status
 from urteil.harness.verify.synthetic import END_NS, S
@@ -17,15 +18,15 @@ AT_NS = END_NS + 60 * S
 WHO = "zombie1"
 
 
-def _amid(outcome: str, asked_s: float) -> groups.Tables:
+def _amid(outcome: str, asked_s: float) -> Tables:
     """A transaction of ten seconds with a position, and an answer of that time."""
     tables = transactions.made()
     times = {"begin_ns": AT_NS, "commit_invoke_ns": AT_NS + 9 * S, "end_ns": AT_NS + 10 * S}
     txn = {"client": WHO, "txn": 1, "outcome": outcome, "transactional_id": "z"}
     tables["txns"].append(tables["txns"][0] | txn | times)
-    groups.commit(tables, WHO, 3, 700, AT_NS + S, {"committed": "ok"}.get(outcome, "fail"))
+    groups.add_commit(tables, WHO, 3, 700, AT_NS + S, {"committed": "ok"}.get(outcome, "fail"))
     tables["commits"][-1] |= {"txn": 1, "complete_ns": AT_NS + 10 * S}
-    groups.answer(tables, 400, AT_NS + int(asked_s * S), WHO)
+    groups.add_commit_read(tables, 400, AT_NS + int(asked_s * S), WHO)
     return tables
 
 
@@ -41,7 +42,7 @@ def _amid(outcome: str, asked_s: float) -> groups.Tables:
 def test_position_pending_in_a_transaction_is_unstable(
     outcome: str, asked_s: float, found: list[str], tmp_path: Path
 ) -> None:
-    result = groups.judged(tmp_path, _amid(outcome, asked_s))["commit_register"]
+    result = groups.judge_groups(tmp_path, _amid(outcome, asked_s))["commit_register"]
     values = [one for one in result.findings if one.sub_kind == "unstable"]
     assert [one.sub_kind for one in values] == found
     for one in values:
@@ -60,11 +61,11 @@ def test_a_commit_without_a_generation_beside_a_member(
     times = [(AT_NS, "assigned")]
     times += [] if kept_s is None else [(AT_NS + int(kept_s * S), "kept")]
     for at_ns, event in times:
-        groups.assigned(tables, WHO, 1, at_ns, event)
+        groups.add_assignment(tables, WHO, 1, at_ns, event)
         tables["assignments"][-1]["group"] = "its own"
-    groups.commit(tables, WHO, -1, 7, AT_NS + S, outcome)
+    groups.add_commit(tables, WHO, -1, 7, AT_NS + S, outcome)
     tables["commits"][-1]["group"] = "its own"
-    result = groups.judged(tmp_path, tables)["zombie_commit"]
+    result = groups.judge_groups(tmp_path, tables)["zombie_commit"]
     assert [one.sub_kind for one in result.findings] == found
     for one in result.findings:
         assert (
@@ -72,7 +73,7 @@ def test_a_commit_without_a_generation_beside_a_member(
         )
 
 
-def _given(*epochs: tuple[float, int], **more: Any) -> groups.Tables:
+def _given(*epochs: tuple[float, int], **more: Any) -> Tables:
     """One producer after the other of one id, each initialised in a second."""
     tables = transactions.made()
     for number, (at_s, epoch) in enumerate(epochs):

@@ -88,12 +88,17 @@ def _tally(engine: Engine, guarantee: Guarantee, derived: Derived) -> Row:
 
 def has_subject(guarantee: Guarantee, derived: Derived) -> bool:
     """Whether anything in the run may be an opportunity or a violation."""
-    if not guarantee.subjects:
-        return True
-    names = [name.removeprefix("parts.") for name in guarantee.subjects]
-    return any(derived.tables.get(name) for name in names) or any(
-        part.get(name) for part in derived.parts for name in names
-    )
+    return not guarantee.subjects or any(_is_present(name, derived) for name in guarantee.subjects)
+
+
+def _is_present(subject: str, derived: Derived) -> bool:
+    """Whether a derived table has rows, of one kind (`cluster_tasks.leaderless`) if the subject
+    names it, or a partition has a value in a column of `parts` (`parts.compacted`)."""
+    table, _, word = subject.partition(".")
+    rows = derived.tables.get(table) or ()
+    if table == "parts":
+        return any(row.get(word) for row in rows)
+    return any(not word or row["kind"] == word for row in rows)
 
 
 def _result(guarantee: Guarantee, status: Status, **fields: Any) -> GuaranteeResult:

@@ -20,7 +20,7 @@ from urteil.harness.verify.derived.former_leaders import departed_leader_rows
 from urteil.harness.verify.derived.handover import handovers
 from urteil.harness.verify.derived.impact import SECOND_NS, Stretch, acting_stretch, load_of
 from urteil.harness.verify.derived.isr_shrinks import fallen_out
-from urteil.harness.verify.derived.leader_balance import balance_chores
+from urteil.harness.verify.derived.leader_balance import balance_rows
 from urteil.harness.verify.derived.leaderless_partitions import leaderless
 from urteil.harness.verify.derived.small_evidence import Small
 from urteil.harness.verify.derived.state_spans import CLOCK_SLACK_NS, FOREVER_NS
@@ -34,17 +34,17 @@ _PRESENCE = ("/brokers/ids/", "/controller")
 
 
 def admin_task_rows(small: Small, scenario: Scenario, facts: RunFacts) -> list[Row]:
-    """Rows of the derived table `chores`, `late` where one was not done in time though nothing held
+    """Rows of the table `cluster_tasks`, `late` where one was not done in time though nothing held
     it up: judged while every broker was there, and no fault acted."""
     end_ns = max((phase.end_ns for phase in facts.phases), default=0)
     load_ns = load_of(facts).end_ns  # then the lab itself turns replicas, for the final reads
     found: dict[tuple[str, str], Row] = {}
-    for calm in _calms(small, end_ns):
+    for calm in _undisturbed_stretches(small, end_ns):
         moved_ns = min(calm.end_ns, load_ns)
         for to_ns, rows in (
             (calm.end_ns, _deletions(_last_versions(small, calm.end_ns))),
             (moved_ns, _moves(small, _last_versions(small, moved_ns), moved_ns, scenario)),
-            (moved_ns, balance_chores(small, scenario, _last_versions(small, moved_ns))),
+            (moved_ns, balance_rows(small, scenario, _last_versions(small, moved_ns))),
             (calm.end_ns, fallen_out(small, scenario, calm)),
         ):
             for row in rows:
@@ -54,12 +54,12 @@ def admin_task_rows(small: Small, scenario: Scenario, facts: RunFacts) -> list[R
                 if key not in found or not found[key]["late"]:
                     found[key] = row | {"from_ns": from_ns, "to_ns": to_ns, "late": int(late)}
                     found[key]["p"] = small.numbers.get(row["key"])
-    unheeded = _ignored_acts(small.ops, list(_calms(small, end_ns)))
+    unheeded = _ignored_acts(small.ops, list(_undisturbed_stretches(small, end_ns)))
     led = [*leaderless(small, scenario, load_ns), *departed_leader_rows(small, end_ns)]
     return [*found.values(), *unheeded, *_elections(small), *handovers(small), *led]
 
 
-def _ignored_acts(ops: Sequence[Row], calms: Sequence[Stretch]) -> Iterator[Row]:
+def _ignored_acts(ops: Sequence[Row], stretches: Sequence[Stretch]) -> Iterator[Row]:
     """What was asked for and not refused, and of which nothing was to be seen for as long as the
     lab waits."""
     for op in ops:
@@ -70,7 +70,7 @@ def _ignored_acts(ops: Sequence[Row], calms: Sequence[Stretch]) -> Iterator[Row]
                 "kind": "not done", "p": None, "from_ns": lasted.begin_ns, "to_ns": lasted.end_ns,
                 "asked": f"to {op['act']} {op['subject']}, which nobody refused",
                 "stands": "it was not done", "limit_s": AWAITS_NOTHING_S,
-                "late": int(any(_spans(calm, lasted) for calm in calms)),
+                "late": int(any(_spans(stretch, lasted) for stretch in stretches)),
             }  # fmt: skip
 
 
@@ -117,7 +117,7 @@ def _elected_leaders(op: Row) -> dict[tuple[str, str], int]:
     return {(topic, p): int(node.removeprefix("b")) for p, node in found.items()}
 
 
-def _calms(small: Small, end_ns: int) -> Iterator[Stretch]:
+def _undisturbed_stretches(small: Small, end_ns: int) -> Iterator[Stretch]:
     """From one coming or going of a broker or controller, or fault that acts, to the next; none
     while a broker is away, or a disk may be hurt."""
     present = [row for row in small.states if (row["path"] or "").startswith(_PRESENCE)]

@@ -29,7 +29,7 @@ def view_rows(
     topic_ids: dict[str, str],
     begin_ns: int,
 ) -> list[Row]:
-    """Rows of the derived table `views`: a leader, its epoch and how many are in sync, as one
+    """Rows of the table `views`: a leader, its epoch and how many are in sync, as one
     broker answered them, since the run's begin; an earlier time is that of another clock."""
     found: dict[tuple[int, int, int], Row] = {}
     for row in evidence.samples(run_dir, TOLD):
@@ -84,7 +84,7 @@ _SPECIAL = {"-1": "latest", "-2": "earliest", "-3": "max", "end": "latest", "sta
 
 
 def answer_rows(run_dir: Path, numbers: dict[tuple[str, int], int]) -> list[Row]:
-    """Rows of the derived table `answers`: offset_answers with what was asked made plain.
+    """Rows of the table `answers`: offset_answers with what was asked made plain.
 
     `kind` is latest, stable, earliest, max, epoch, before, producer or time; `asked_ms` the time
     asked for: the number in the query, else the row's own (a record's time is the answer to

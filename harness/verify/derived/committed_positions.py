@@ -73,7 +73,7 @@ class Position:
 def commit_break_rows(
     run_dir: Path, derived: Derived, coordinators: Coordinators, scenario: Scenario
 ) -> list[Row]:
-    """Rows of the derived table `commit_breaks`, by group and partition."""
+    """Rows of the table `commit_breaks`, by group and partition."""
     found = []
     positions, kept_ns = _positions(run_dir, derived), _kept_ns(scenario)
     for (group, p), gone in deletions(

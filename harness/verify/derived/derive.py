@@ -92,14 +92,14 @@ def derive(
     found.short = sorted(short)
     _add_clients(found.tables, run_dir, small, scenario, facts)
     _add_settings(found.tables, small, scenario)
-    found.tables["calms"] = undisturbed_rows(run_dir, small, scenario, facts)
-    found.tables["chores"] = admin_task_rows(small, scenario, facts)
-    found.tables["leftovers"] = leftover_rows(run_dir, small, scenario, facts)
+    found.tables["undisturbed_intervals"] = undisturbed_rows(run_dir, small, scenario, facts)
+    found.tables["cluster_tasks"] = admin_task_rows(small, scenario, facts)
+    found.tables["leftover_logs"] = leftover_rows(run_dir, small, scenario, facts)
     found.tables["broker_exits"] = exit_rows(run_dir, small)
-    found.tables["departures"] = departure_rows(run_dir, small, scenario, facts)
-    found.tables["returns"] = rejoin_rows(run_dir, small, scenario, facts)
+    found.tables["member_departures"] = departure_rows(run_dir, small, scenario, facts)
+    found.tables["static_rejoins"] = rejoin_rows(run_dir, small, scenario, facts)
     found.tables["quota_limits"] = quota_rows(small, scenario, facts)
-    found.tables["expulsions"] = [
+    found.tables["evictions"] = [
         row | {"n": number}
         for number, row in enumerate(
             eviction_rows(run_dir, small, scenario, facts)

@@ -1,4 +1,4 @@
-"""Members that lost their membership although they lived: rows of the table `expulsions`.
+"""Members that lost their membership although they lived: rows of the table `evictions`.
 
 A consumer that polls also sends heartbeats, and must be kept in its group. A finding requires
 several evictions of one member, each after polls all through its session timeout, and each long
@@ -30,7 +30,7 @@ SLACK_NS = 5_000_000_000
 
 
 def eviction_rows(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts) -> list[Row]:
-    """Rows of `expulsions`: a member each, how often it was put out, first and last."""
+    """Rows of `evictions`: a member each, how often it was put out, first and last."""
     if facts.runtime == IMPORTED:
         return []
     session_ns = session_timeout_ns(scenario)

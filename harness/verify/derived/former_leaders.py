@@ -15,7 +15,7 @@ _IDS = "/brokers/ids/"
 
 
 def departed_leader_rows(small: Small, end_ns: int) -> Iterator[Row]:
-    """Rows of the derived table `chores`, one for each election after a leader whose registration
+    """Rows of the table `cluster_tasks`, one for each election after a leader whose registration
     was gone by then, in ZooKeeper's order; late where the next ISR has it.
 
     Not where the controller took it out in another epoch next, or may have been about to: it moved

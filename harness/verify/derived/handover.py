@@ -18,7 +18,7 @@ _IDS, _TOPICS = "/brokers/ids/", "/brokers/topics/"
 
 
 def handovers(small: Small) -> Iterator[Row]:
-    """Rows of the derived table `chores`, one for each partition of several members in sync that a
+    """Rows of the table `cluster_tasks`, one for each partition of several members in sync that a
     broker was a replica of when it left; judged where no other fault acted, and no other broker nor
     controller came or went since shortly before: a controlled shutdown gives up after some tries.
     """

@@ -39,7 +39,7 @@ def acting_stretch(fault: Row) -> Stretch:
 
 
 def windows(derived: Derived) -> list[Row]:
-    """Rows of the derived table `windows`: when each fault could act, and the broker that was
+    """Rows of the table `windows`: when each fault could act, and the broker that was
     `away` where that is all that it did."""
     return [
         {"n": n, "begin_ns": acting_stretch(fault).begin_ns, "end_ns": acting_stretch(fault).end_ns}
@@ -87,7 +87,7 @@ def healthy_again_ns(bad: Sequence[Stretch], since_ns: int) -> int | None:
 
 
 def recoveries(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Row]:
-    """Rows of the derived table `recoveries`, one a healed fault, also one of which nobody knows
+    """Rows of the table `recoveries`, one a healed fault, also one of which nobody knows
     that it acted: whatever it did is over.
 
     A fault during whose recovery another one began is measured, not judged; nor is one that the run

@@ -15,7 +15,7 @@ _MOVES = ("reassign", "cancel moves")
 
 
 def fallen_out(small: Small, scenario: Scenario, calm: Stretch) -> Iterator[Row]:
-    """Rows of the derived table `chores`, one for each partition that was whole at some time of a
+    """Rows of the table `cluster_tasks`, one for each partition that was whole at some time of a
     calm; nothing `stands` where it is whole at the end. What was short all the time is the recovery
     of what came before. Topics whose replicas were moved are left out: new ones have to catch up.
     """

@@ -26,8 +26,8 @@ _DEFAULTS = {
 }
 
 
-def balance_chores(small: Small, scenario: Scenario, last: dict[str, Row]) -> Iterator[Row]:
-    """Rows of the derived table `chores`: the state when an undisturbed interval ended. A row has
+def balance_rows(small: Small, scenario: Scenario, last: dict[str, Row]) -> Iterator[Row]:
+    """Rows of the table `cluster_tasks`: the state when an undisturbed interval ended. A row has
     no `stands` where the first replica leads or is not in sync, or the imbalance is below the
     limit. There is none where replicas were moved, which may delay it, or topics are being
     deleted."""

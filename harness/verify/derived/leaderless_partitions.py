@@ -26,7 +26,7 @@ _IDS, _CONTROLLER = "/brokers/ids/", "/controller"
 
 
 def leaderless(small: Small, scenario: Scenario, load_ns: int) -> Iterator[Row]:
-    """Rows of the derived table `chores`: of each stretch of the load in which a partition had no
+    """Rows of the table `cluster_tasks`: of each stretch of the load in which a partition had no
     leader, the longest part in which one and the same broker could have led, one and the same
     controller was in office, and no fault acted but on others."""
     states = sorted(small.states, key=lambda row: int(row["zxid"]))

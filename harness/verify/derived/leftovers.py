@@ -34,7 +34,7 @@ _STRAY = re.compile(r"nodes/b(?P<broker>\d+)/data/(?:disk\d+/)?(?P<topic>.+)-(?P
 
 
 def leftover_rows(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts) -> list[Row]:
-    """Rows of the derived table `leftovers`: what had to go, `late` where it is there still, longer
+    """Rows of the table `leftover_logs`: what had to go, `late` where it is there still, longer
     than it may be."""
     end_ns = max((phase.end_ns for phase in facts.phases), default=0)
     hurt = {

@@ -1,4 +1,4 @@
-"""Members that left a group which lives on: rows of the table `departures`.
+"""Members that left a group which lives on: rows of the table `member_departures`.
 
 A dynamic member leaves with LeaveGroup, and the others have its partitions after their next
 heartbeats. A coordinator that ignored the request waits for the member until its session times out.

@@ -1,4 +1,4 @@
-"""Static members that rejoined before their sessions timed out: rows of the table `returns`.
+"""Static members that rejoined before their sessions timed out: rows of the table `static_rejoins`.
 
 The group keeps the partitions of a static member for it, without a rebalance (KIP-345): the new
 process continues in the generation in which its predecessor died. This is judged where the member

@@ -180,23 +180,23 @@ DERIVED: dict[str, DerivedTable] = {
         "p:l from_ns:l to_ns:l bound_ns:l",
         made_of=("faults", "states"),
     ),
-    "calms": DerivedTable(
+    "undisturbed_intervals": DerivedTable(
         "an undisturbed interval of a group or reader in a partition",
         "n:i who:s kind:s p:l from_ns:l to_ns:l bound_ns:l reached:l moved:i lately:i "
         "live:i tried:i committed:i",
         made_of=("polls", "passes", "commits", "clients", "assignments", "faults", "states"),
     ),
-    "expulsions": DerivedTable(
+    "evictions": DerivedTable(
         "a member that was removed from its group although it polled",
         "n:i who:s p:l times:i from_ns:l to_ns:l leader:i",
         made_of=("polls", "assignments", "clients", "faults", "states"),
     ),
-    "departures": DerivedTable(
+    "member_departures": DerivedTable(
         "a partition of a member that left its group, or died",
         "n:i who:s grp:s p:l left_ns:l limit_ns:l taken_ns:l died:i",
         made_of=("assignments", "clients", "faults", "states", "admin_ops"),
     ),
-    "returns": DerivedTable(
+    "static_rejoins": DerivedTable(
         "a static member that returned within its session timeout",
         "n:i who:s grp:s p:l died_ns:l back_ns:l before:i after:i",
         made_of=("assignments", "clients", "faults", "states", "admin_ops"),
@@ -211,7 +211,7 @@ DERIVED: dict[str, DerivedTable] = {
         "n:i fault:s targets:s p:l healed_ns:l recovery_s:d deadline_s:d judged:i",
         made_of=("faults", "states"),
     ),
-    "leftovers": DerivedTable(
+    "leftover_logs": DerivedTable(
         "a log that should not be on a broker's disk any more",
         "what:s p:l broker:i name:s age_s:d limit_s:d late:i",
         made_of=("faults", "states", "logs", "samples"),
@@ -221,7 +221,7 @@ DERIVED: dict[str, DerivedTable] = {
         "at_ns:l broker:s kind:s exit_code:i",
         made_of=("samples", "faults"),
     ),
-    "chores": DerivedTable(
+    "cluster_tasks": DerivedTable(
         "a requested or automatic administrative task, with its deadline",
         "kind:s p:l from_ns:l to_ns:l asked:s stands:s limit_s:d late:i",
         made_of=("faults", "states", "admin_ops"),

@@ -1,4 +1,4 @@
-"""Members that a new coordinator evicted right after it took over: more rows of `expulsions`.
+"""Members that a new coordinator evicted right after it took over: more rows of `evictions`.
 
 A group's members are in the offsets topic, on every in-sync replica, before they learn their
 generation. A new coordinator reads them there, and gives each a whole session from then on

@@ -1,4 +1,4 @@
-"""Undisturbed intervals of readers and groups, and what they received then: the table `calms`.
+"""Undisturbed intervals of readers and groups, and what they received in them.
 
 An undisturbed interval belongs to a reader or group and one partition: no fault acted, and no
 member of the group joined, left, paused or resumed. In it a group may stand still for twice the
@@ -71,11 +71,13 @@ class _Unit:
 
 
 def undisturbed_rows(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts) -> list[Row]:
-    """Rows of `calms`, each with `reached`, the highest position that anybody of the unit was at or
-    committed by its end; `moved`, whether it was given anything in it; `lately`, whether in the
-    last `bound_ns` of it; how often it `tried` to commit then, and how often it `committed`;
-    `live`, whether all of it who should have polled in the second half of those. None of a run
-    that was imported: it does not say what its clients were to read."""
+    """Rows of the table, empty for an imported run: it does not say what its clients should read.
+
+    `reached` is the highest position that the unit was at or committed by the interval's end.
+    `moved` says whether the unit received anything in the interval, `lately` whether it did in the
+    last `bound_ns`. `tried` and `committed` count its commits in that time. `live` says whether all
+    of its clients that should poll did so in the second half of that time.
+    """
     if facts.runtime == IMPORTED:
         return []
     units = _units(run_dir, small, scenario, facts)

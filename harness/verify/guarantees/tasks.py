@@ -1,4 +1,4 @@
-"""SQL over the derived table `chores`: duties of the cluster, each done in time or overdue.
+"""SQL over the derived table `cluster_tasks`: duties of the cluster, each done in time or overdue.
 
 A row names the duty (`asked`) and, where it is not done, the state that remained (`stands`).
 `derived/admin_tasks.py` says when a duty counts.
@@ -11,7 +11,7 @@ TASK_TABLES = ("faults", "states")
 
 def count_tasks(*kinds: str) -> str:
     """The opportunities: all duties of these kinds."""
-    return f"SELECT COUNT(*) AS n FROM chores c WHERE c.kind IN ({_quoted(kinds)})"
+    return f"SELECT COUNT(*) AS n FROM cluster_tasks c WHERE c.kind IN ({_quoted(kinds)})"
 
 
 def overdue_tasks(*kinds: str) -> str:
@@ -20,7 +20,7 @@ def overdue_tasks(*kinds: str) -> str:
 SELECT c.kind AS sub_kind, c.p, CAST(NULL AS BIGINT) AS off, c.from_ns AS at_ns,
   c.to_ns AS until_ns, (c.to_ns - c.from_ns) / 1000000000.0 AS recovery_s,
   c.limit_s AS deadline_s, c.asked, c.stands
-FROM chores c WHERE c.late = 1 AND c.kind IN ({_quoted(kinds)})"""
+FROM cluster_tasks c WHERE c.late = 1 AND c.kind IN ({_quoted(kinds)})"""
 
 
 def _quoted(kinds: tuple[str, ...]) -> str:

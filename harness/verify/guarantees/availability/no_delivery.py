@@ -52,12 +52,13 @@ GUARANTEE = Guarantee(
         "Clients that did not poll, and `max.poll.interval.ms` more while a member does not poll.",
         "Readers of committed records where there are transactions.",
     ),
-    opportunities=f"SELECT COUNT(*) AS n FROM calms c WHERE c.moved = 1 OR ({_STILL})",
+    opportunities=f"""
+SELECT COUNT(*) AS n FROM undisturbed_intervals c WHERE c.moved = 1 OR ({_STILL})""",
     violations=f"""
 SELECT c.kind || ' stands still' AS sub_kind, c.p, MIN(v.ack_off) AS off,
   c.to_ns - c.bound_ns AS at_ns, c.to_ns AS until_ns, c.who, c.reached, COUNT(*) AS waiting,
   CAST(c.to_ns - c.from_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE) AS calm_s
-FROM calms c JOIN vals v ON v.sent_p = c.p
+FROM undisturbed_intervals c JOIN vals v ON v.sent_p = c.p
 WHERE {_STILL} AND c.lately = 0 AND v.outcome = 'ok' AND v.acks = -1 AND v.at_ack = 1
   AND v.ack_off >= c.reached AND v.complete_ns <= c.to_ns - c.bound_ns
 GROUP BY c.kind, c.p, c.to_ns, c.bound_ns, c.who, c.reached, c.from_ns""",
@@ -66,10 +67,10 @@ GROUP BY c.kind, c.p, c.to_ns, c.bound_ns, c.who, c.reached, c.from_ns""",
     compares_times=True,
     host_load_excuses=True,
     needs=("sends", "polls"),
-    reads=("vals", "calms"),
+    reads=("vals", "undisturbed_intervals"),
     rests_on=(
         *("sends", "replicas", "logs", "polls", "clients", "faults", "states", "commits"),
         *("assignments", "passes"),
     ),
-    subjects=("calms",),
+    subjects=("undisturbed_intervals",),
 )

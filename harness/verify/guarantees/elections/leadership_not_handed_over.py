@@ -40,7 +40,7 @@ GUARANTEE = Guarantee(
     compares_times=True,
     host_load_excuses=True,
     needs=("states",),
-    reads=("chores",),
-    subjects=("chores",),
+    reads=("cluster_tasks",),
+    subjects=("cluster_tasks.not handed over",),
     rests_on=TASK_TABLES,
 )

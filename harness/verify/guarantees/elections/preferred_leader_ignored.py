@@ -53,7 +53,7 @@ GUARANTEE = Guarantee(
     compares_times=True,
     host_load_excuses=True,
     needs=("states",),
-    reads=("chores",),
-    subjects=("chores",),
+    reads=("cluster_tasks",),
+    subjects=("cluster_tasks.not elected", "cluster_tasks.not given back"),
     rests_on=TASK_TABLES,
 )

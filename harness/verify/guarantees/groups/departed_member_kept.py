@@ -49,18 +49,18 @@ GUARANTEE = Guarantee(
         "member lived so long.",
         "Killed members where the group assigned something in the 3 s before.",
     ),
-    opportunities="SELECT COUNT(*) AS n FROM departures d",
+    opportunities="SELECT COUNT(*) AS n FROM member_departures d",
     violations="""
 SELECT CASE WHEN d.died = 1 THEN 'kept dead' ELSE 'left behind' END AS sub_kind, d.p,
   CAST(NULL AS BIGINT) AS off, d.left_ns AS at_ns, d.limit_ns AS until_ns, d.who,
   CAST(d.limit_ns - d.left_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE) AS calm_s
-FROM departures d WHERE d.taken_ns IS NULL OR d.taken_ns > d.limit_ns""",
+FROM member_departures d WHERE d.taken_ns IS NULL OR d.taken_ns > d.limit_ns""",
     explain=_explain,
     tie="j.who",
     compares_times=True,
     host_load_excuses=True,
     needs=("sends", "polls"),
-    reads=("departures",),
+    reads=("member_departures",),
     rests_on=("polls", "clients", "faults", "states", "commits", "assignments"),
-    subjects=("departures",),
+    subjects=("member_departures",),
 )

@@ -49,20 +49,20 @@ GUARANTEE = Guarantee(
         "preferred leaders acted, or the group was disturbed in the 5 s before.",
     ),
     opportunities="""SELECT SUM(o.n) AS n FROM (
-  SELECT COUNT(*) AS n FROM calms c WHERE c.kind = 'group'
-  UNION ALL SELECT COUNT(*) FROM expulsions e) o""",
+  SELECT COUNT(*) AS n FROM undisturbed_intervals c WHERE c.kind = 'group'
+  UNION ALL SELECT COUNT(*) FROM evictions e) o""",
     violations="""
 SELECT CASE WHEN e.leader IS NULL THEN 'member put out' ELSE 'put out at takeover' END AS sub_kind,
   e.p, CAST(NULL AS BIGINT) AS off, e.from_ns AS at_ns, e.to_ns AS until_ns, e.who,
   CAST(e.leader AS BIGINT) AS reached, e.times AS waiting,
   CAST(e.to_ns - e.from_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE) AS calm_s
-FROM expulsions e""",
+FROM evictions e""",
     explain=_explain,
     tie="j.who",
     compares_times=True,
     host_load_excuses=True,
     needs=("sends", "polls"),
-    reads=("calms", "expulsions"),
+    reads=("undisturbed_intervals", "evictions"),
     rests_on=("polls", "clients", "faults", "states", "commits", "assignments"),
-    subjects=("calms", "expulsions"),
+    subjects=("undisturbed_intervals", "evictions"),
 )

@@ -32,18 +32,18 @@ GUARANTEE = Guarantee(
         ),
     },
     not_counted=("Rejoins where another member came or went meanwhile.",),
-    opportunities="SELECT COUNT(*) AS n FROM returns r",
+    opportunities="SELECT COUNT(*) AS n FROM static_rejoins r",
     violations="""
 SELECT 'rebalanced' AS sub_kind, r.p, CAST(NULL AS BIGINT) AS off, r.died_ns AS at_ns,
   r.back_ns AS until_ns, r.who, r.after - r.before AS waiting,
   CAST(r.back_ns - r.died_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE) AS calm_s
-FROM returns r WHERE r.after > r.before""",
+FROM static_rejoins r WHERE r.after > r.before""",
     explain=_explain,
     tie="j.who",
     compares_times=True,
     host_load_excuses=True,
     needs=("sends", "polls"),
-    reads=("returns",),
+    reads=("static_rejoins",),
     rests_on=("polls", "clients", "faults", "states", "commits", "assignments"),
-    subjects=("returns",),
+    subjects=("static_rejoins",),
 )

@@ -49,7 +49,7 @@ GUARANTEE = Guarantee(
     compares_times=True,
     host_load_excuses=True,
     needs=("states",),
-    reads=("chores",),
-    subjects=("chores",),
+    reads=("cluster_tasks",),
+    subjects=("cluster_tasks.not moved", "cluster_tasks.not deleted", "cluster_tasks.not done"),
     rests_on=TASK_TABLES,
 )

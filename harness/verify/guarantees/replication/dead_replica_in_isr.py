@@ -36,7 +36,7 @@ GUARANTEE = Guarantee(
     compares_times=True,
     host_load_excuses=True,
     needs=("states",),
-    reads=("chores",),
-    subjects=("chores",),
+    reads=("cluster_tasks",),
+    subjects=("cluster_tasks.kept in sync",),
     rests_on=TASK_TABLES,
 )

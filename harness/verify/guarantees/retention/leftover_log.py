@@ -45,12 +45,12 @@ GUARANTEE = Guarantee(
 SELECT 'on disk' AS sub_kind, l.p, CAST(NULL AS BIGINT) AS off, CAST(NULL AS BIGINT) AS at_ns,
   CAST(NULL AS BIGINT) AS until_ns, l.broker, CAST(l.age_s AS BIGINT) AS late_s, l.what, l.name,
   CAST(l.limit_s AS BIGINT) AS limit_s
-FROM leftovers l WHERE l.late = 1""",
+FROM leftover_logs l WHERE l.late = 1""",
     explain=_explain,
     tie="j.broker, j.name",
     compares_times=True,
     host_load_excuses=True,
     needs=("logs",),
-    reads=("leftovers", "logs"),
+    reads=("leftover_logs", "logs"),
     rests_on=("logs", "states"),
 )

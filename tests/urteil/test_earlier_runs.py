@@ -56,10 +56,14 @@ def _run(*command: str | Path, cwd: Path, expected: int = 0) -> str:
 
 
 SPLIT = {
-    "slow_recovery": ("unfinished_administration", "preferred_leader_ignored", "shrunken_isr")
-    + ("leadership_not_handed_over", "leaderless_partition", "dead_replica_in_isr"),
-    "no_delivery": ("wrong_log_start", "commits_stand_still", "member_expelled")
-    + ("departed_member_kept", "static_member_rebalanced"),
+    "slow_recovery": (
+        *("unfinished_administration", "preferred_leader_ignored", "leadership_not_handed_over"),
+        *("leaderless_partition", "shrunken_isr", "dead_replica_in_isr"),
+    ),
+    "no_delivery": (
+        *("wrong_log_start", "commits_stand_still", "member_expelled"),
+        *("departed_member_kept", "static_member_rebalanced"),
+    ),
     "kept_too_long": ("undeleted_records", "segment_not_rolled", "leftover_log"),
 }
 """Guarantees of 2026-11-27 to those that have taken over some of their sub-kinds."""

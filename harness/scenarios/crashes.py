@@ -80,7 +80,6 @@ ROLLING_RESTART = Scenario(
         "unclean_leader",
         "epoch_went_back",
         "slow_recovery",
-        "leadership_not_handed_over",
     ),
 )
 

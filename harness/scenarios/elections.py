@@ -72,7 +72,7 @@ UNCLEAN_ALLOWED = Scenario(
         fault("crash", "leader", 12, 25),
         fault("allow_unclean", "topic", 13.5, 22),
     ),
-    guarantees=("phantom", "replica_divergence", "slow_recovery", "leaderless_partition"),
+    guarantees=("phantom", "replica_divergence", "slow_recovery"),
     must_find=("lost_write",),
     duration_s=42.0,
 )

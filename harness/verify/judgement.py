@@ -347,9 +347,16 @@ def _unknown_guarantees(
     for name in scenario.guarantees:
         if name not in by_name:
             doubts.append(f"no guarantee is named {name}")
-        elif (one := by_name[name]).status is Status.NOT_JUDGED:
-            doubts.append(f"the scenario's own guarantee {name} was not judged: {one.reason}")
+        elif not _is_judged(name, by_name):
+            reason = by_name[name].reason
+            doubts.append(f"the scenario's own guarantee {name} was not judged: {reason}")
     return doubts
+
+
+def _is_judged(name: str, by_name: dict[str, GuaranteeResult]) -> bool:
+    """Whether the guarantee, or one that was split from it, was judged."""
+    parts = [other.name for other in GUARANTEES.values() if other.split_from == name]
+    return any(by_name[one].status is not Status.NOT_JUDGED for one in (name, *parts))
 
 
 def _counts(run_dir: Path, ticks: Sequence[Row]) -> dict[str, int]:

@@ -3,7 +3,7 @@
 `earlier_runs/` holds packed run folders, each named after its scenario and the day on which it was
 played. A folder is complete but for journals, logs and disks, which no later step reads.
 `min-isr-2026-11-27`: the mutant `ack_ignores_min_isr`, seed 33, 12 records a second. Since that day
-some guarantees were split (SPLIT): the status and the findings of the parts are compared as one.
+some guarantees were split (`split_from`): the findings of the parts are compared as one.
 
 The commands run from this checkout, and at night from the wheel, installed into an empty
 environment without PySpark: a file that the wheel lacks fails there.
@@ -22,6 +22,7 @@ import pytest
 
 from urteil.harness.scenarios import SCENARIOS
 from urteil.harness.schedule import load_schedule
+from urteil.harness.verify.guarantees import GUARANTEES
 
 ROOT = Path(__file__).parents[2]
 PACKED = Path(__file__).parent / "earlier_runs" / "min-isr-2026-11-27.tar.xz"
@@ -55,30 +56,16 @@ def _run(*command: str | Path, cwd: Path, expected: int = 0) -> str:
     return done.stdout
 
 
-SPLIT = {
-    "slow_recovery": (
-        *("unfinished_administration", "preferred_leader_ignored", "leadership_not_handed_over"),
-        *("leaderless_partition", "shrunken_isr", "dead_replica_in_isr"),
-    ),
-    "no_delivery": (
-        *("wrong_log_start", "commits_stand_still", "member_expelled"),
-        *("departed_member_kept", "static_member_rebalanced"),
-    ),
-    "kept_too_long": ("undeleted_records", "segment_not_rolled", "leftover_log"),
-}
-"""Guarantees of 2026-11-27 to those that have taken over some of their sub-kinds."""
-
-
 def _verdict(result: Path) -> dict[str, object]:
     """The verdict, and of each guarantee its violations and findings. Of a guarantee that was not
     split also its status and opportunities."""
     read = json.loads(result.read_text())
-    whole = {part: name for name, parts in SPLIT.items() for part in parts}
+    whole = {one.name: one.split_from for one in GUARANTEES.values() if one.split_from}
     guarantees: dict[str, dict[str, Any]] = {}
     for judged in read["guarantees"]:
         name = whole.get(judged["name"], judged["name"])
         counts = guarantees.setdefault(name, {"violations": 0, "permitted": 0, "findings": []})
-        if name not in SPLIT:
+        if name not in whole.values():
             counts |= {key: judged[key] for key in ("status", "opportunities")}
         counts["violations"] += judged["violations"]
         counts["permitted"] += judged["permitted"]

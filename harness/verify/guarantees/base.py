@@ -59,6 +59,9 @@ class Guarantee:
     name: str
     rank: int = 1000
     """Place among the guarantees of its subject in reports: the smallest first, then by name."""
+    split_from: str = ""
+    """The guarantee that had these sub-kinds in earlier runs: a scenario that requires it there is
+    served by this one, too."""
     about: str
     """What a violation is, in one line."""
     promise: str

@@ -57,6 +57,18 @@ def test_healthy_evidence_holds_every_guarantee(tmp_path: Path) -> None:
     assert set(result.canary.values()) == {"found", "not tried: the topic has one partition"}
 
 
+def test_earlier_scenario_is_served_by_what_its_guarantee_was_split_into(tmp_path: Path) -> None:
+    """`kept_too_long` is not judged here; `leftover_log`, which was a part of it, holds."""
+    scenario = synthetic.scenario(ONE, guarantees=("kept_too_long",))
+    result = judged(tmp_path / "split", healthy(), scenario=scenario)
+    assert named(result, "kept_too_long").status is Status.NOT_JUDGED
+    assert named(result, "leftover_log").status is Status.HOLDS
+    assert result.verdict is Verdict.PASS, result.reasons
+    scenario = synthetic.scenario(ONE, guarantees=("quota_exceeded",))
+    result = judged(tmp_path / "whole", healthy(), scenario=scenario)
+    assert result.verdict is Verdict.UNKNOWN
+
+
 @pytest.mark.thorough  # the canary of several partitions finds them all at once
 @pytest.mark.parametrize("one", DAMAGES, ids=lambda one: one.name.replace(" ", "-"))
 def test_every_damage_is_a_violation_of_its_guarantee(one: Damage, tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 GUARANTEE = Guarantee(
     name="leaderless_partition",
     rank=70,
+    split_from="slow_recovery",
     about="a partition had no leader although an eligible replica lived",
     promise="A partition without a leader gets one as soon as a member of its in-sync set is "
     "back, or unclean elections are enabled.",

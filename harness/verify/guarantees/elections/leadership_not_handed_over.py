@@ -20,6 +20,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 GUARANTEE = Guarantee(
     name="leadership_not_handed_over",
     rank=60,
+    split_from="slow_recovery",
     about="a broker that shut down cleanly still led a partition",
     promise="A broker that is stopped gracefully hands its partitions to other replicas first.",
     source="Kafka documentation, 6.1 Basic Kafka Operations: Graceful shutdown",

@@ -28,6 +28,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 GUARANTEE = Guarantee(
     name="preferred_leader_ignored",
     rank=50,
+    split_from="slow_recovery",
     about="a preferred leader was not elected, or leadership did not return to it",
     promise="A preferred leader is elected before the request for it is answered, and leads again "
     "automatically where auto.leader.rebalance.enable is on.",

@@ -22,6 +22,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 GUARANTEE = Guarantee(
     name="commits_stand_still",
     rank=70,
+    split_from="no_delivery",
     about="a live group could commit no offset",
     promise="A coordinator stores the offsets that the members of a live group commit.",
     source="Kafka documentation, 4.5 The Consumer; 9.4 Consumer Offset Tracking",

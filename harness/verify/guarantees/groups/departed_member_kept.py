@@ -30,6 +30,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 GUARANTEE = Guarantee(
     name="departed_member_kept",
     rank=90,
+    split_from="no_delivery",
     about="a group waited for a member that had left or died",
     promise="A member that leaves, or sends no heartbeats within its session timeout, is removed "
     "from its group, and a rebalance assigns its partitions to the others.",

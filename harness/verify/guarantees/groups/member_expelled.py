@@ -29,6 +29,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 GUARANTEE = Guarantee(
     name="member_expelled",
     rank=80,
+    split_from="no_delivery",
     about="a live member was removed from its group",
     promise="A member is removed when it sends no heartbeats within its session timeout, or does "
     "not poll within max.poll.interval.ms, and not before.",

@@ -21,6 +21,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 GUARANTEE = Guarantee(
     name="static_member_rebalanced",
     rank=100,
+    split_from="no_delivery",
     about="a static member that returned in time caused a rebalance",
     promise="A static member that returns within its session timeout receives its assignment "
     "again, and no rebalance begins.",

@@ -25,6 +25,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 GUARANTEE = Guarantee(
     name="unfinished_administration",
     rank=60,
+    split_from="slow_recovery",
     about="requested administration was not finished although nothing prevented it",
     promise="A reassignment continues across controllers until its target replicas are in place, "
     "and a topic marked for deletion is deleted.",

@@ -47,6 +47,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 GUARANTEE = Guarantee(
     name="wrong_log_start",
     rank=25,
+    split_from="no_delivery",
     about="brokers returned a log start at which fetches were out of range",
     promise="The earliest offset that a leader returns is one from which a consumer can fetch.",
     source="Kafka documentation, Consumer Configs: auto.offset.reset; KIP-107",

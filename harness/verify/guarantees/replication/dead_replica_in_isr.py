@@ -20,6 +20,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 GUARANTEE = Guarantee(
     name="dead_replica_in_isr",
     rank=60,
+    split_from="slow_recovery",
     about="a stopped former leader was still in the ISR",
     promise="Brokers without a session are not in sync.",
     source="Kafka documentation, 4.7 Replication: a node must maintain its session",

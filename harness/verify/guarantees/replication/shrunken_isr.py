@@ -20,6 +20,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 GUARANTEE = Guarantee(
     name="shrunken_isr",
     rank=50,
+    split_from="slow_recovery",
     about="replicas left the ISR and stayed outside although no fault acted",
     promise="A replica leaves the in-sync set when it stops or lags by replica.lag.time.max.ms, "
     "and joins it again when it has caught up.",

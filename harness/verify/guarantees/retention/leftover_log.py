@@ -28,6 +28,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 GUARANTEE = Guarantee(
     name="leftover_log",
     rank=50,
+    split_from="kept_too_long",
     about="a broker kept the log of a deleted topic or of a moved replica",
     promise="A replica that is moved away, or whose topic is deleted, leaves its broker's disk.",
     source="Kafka documentation, 6.1 Basic Kafka Operations; file.delete.delay.ms; KIP-455",

@@ -49,6 +49,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 GUARANTEE = Guarantee(
     name="segment_not_rolled",
     rank=40,
+    split_from="kept_too_long",
     about="a segment outgrew segment.bytes or segment.ms",
     promise="segment.ms and segment.bytes bound a segment.",
     source="Kafka documentation, 3.2 Topic Configs: segment.bytes, segment.ms",

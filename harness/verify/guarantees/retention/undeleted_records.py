@@ -32,6 +32,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 GUARANTEE = Guarantee(
     name="undeleted_records",
     rank=30,
+    split_from="kept_too_long",
     about="records that an administrator deleted still exist",
     promise="Records before the low watermark that DeleteRecords returns are gone, and a fetch "
     "below a partition's first offset is out of range.",

@@ -87,7 +87,7 @@ def status(name: str | None, as_json: bool, as_export: bool) -> None:
             return _show(cluster, as_json=as_json, as_export=as_export)
         clusters = standing.status_of_all()
         if as_export:
-            return _show(_sole_cluster(clusters), as_json=False, as_export=True)
+            return _show(sole_cluster(clusters, "--name"), as_json=False, as_export=True)
         _show_all([_with_pids(one) for one in clusters], as_json=as_json)
     except standing.StandingError as error:
         raise click.UsageError(str(error)) from None
@@ -152,13 +152,14 @@ def _with_pids(cluster: StandingCluster) -> StandingCluster:
     return msgspec.structs.replace(cluster, pids=standing.faults_on(cluster.name).pids())
 
 
-def _sole_cluster(clusters: list[StandingCluster]) -> StandingCluster:
+def sole_cluster(clusters: list[StandingCluster], option: str) -> StandingCluster:
+    """The only standing cluster. Raises UsageError, which names `option`, without it."""
     if len(clusters) == 1:
         return clusters[0]
     if not clusters:
         raise click.UsageError(NONE_STANDS)
     names = ", ".join(one.name for one in clusters)
-    raise click.UsageError(f"several clusters stand ({names}): choose one by --name")
+    raise click.UsageError(f"several clusters stand ({names}): choose one by {option}")
 
 
 def _show(cluster: StandingCluster, *, as_json: bool, as_export: bool) -> None:

@@ -24,6 +24,7 @@ from urteil.cli.run import report, run, verify
 from urteil.cli.schedule import schedule
 from urteil.cli.serve import compare, serve
 from urteil.cli.shrink import shrink
+from urteil.cli.tool import tool
 
 EXIT_WRONG_USAGE = 254
 EXIT_LAB_FAILURE = 255
@@ -57,6 +58,7 @@ for command in (
     mutants,
     night,
     cluster,
+    tool,
     faults,
     heal,
     images,

@@ -17,7 +17,15 @@ from urteil.harness.evidence.schema import SCHEMAS
 from urteil.harness.scenario import Phase, RunFacts, Scenario
 from urteil.harness.verify import evidence
 from urteil.harness.verify.check import Places, check
-from urteil.harness.verify.damage import DAMAGES, MADE_UP_TOPICS, Copy, Trace, Untried
+from urteil.harness.verify.damage import (
+    DAMAGES,
+    MADE_UP_SETTINGS,
+    MADE_UP_TOPICS,
+    Copy,
+    Trace,
+    Untried,
+)
+from urteil.harness.verify.damage.copy import brokers
 from urteil.harness.verify.derived.tables import Derived
 from urteil.harness.verify.engines.engine import Duck, open_views
 from urteil.harness.verify.evidence import Row
@@ -133,7 +141,8 @@ def _arrange(
     names |= {"unclean.leader.election.enable": "false", "cleanup.policy": "delete"}
     names |= {"message.timestamp.type": "CreateTime"}
     several = max(3, scenario.cluster.brokers)
-    cluster = msgspec.structs.replace(scenario.cluster, brokers=several)
+    settings = scenario.cluster.config | MADE_UP_SETTINGS
+    cluster = msgspec.structs.replace(scenario.cluster, brokers=several, config=settings)
     options = {k: v for k, v in scenario.workload.options.items() if k != "compression_type"}
     plain = msgspec.structs.replace(scenario.workload, kind="append", topics=(), options=options)
     asked = msgspec.structs.replace(
@@ -150,7 +159,7 @@ def _arrange(
         if topic.topic_id == part["topic_id"]
     ]
     topics += [
-        msgspec.structs.replace(topic, replication_factor=part["replication"])
+        msgspec.structs.replace(topic, replication_factor=len(brokers(copy)))
         for topic in MADE_UP_TOPICS
     ]
     copy.grace_ns, copy.still_ns = grace_ns(asked), group_bound_ns(asked)

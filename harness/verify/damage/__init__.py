@@ -11,6 +11,7 @@ from urteil.harness.verify.damage import (
     answers,
     cluster,
     compaction_and_retention,
+    departures,
     groups,
     records,
     replicas,
@@ -18,10 +19,11 @@ from urteil.harness.verify.damage import (
     transactions,
 )
 from urteil.harness.verify.damage.copy import Copy, Damage, Trace, Untried, declared_in
-from urteil.harness.verify.damage.made_up_topics import MADE_UP_TOPICS
+from urteil.harness.verify.damage.made_up_topics import MADE_UP_SETTINGS, MADE_UP_TOPICS
 
 _MODULES = (
     *(replicas, records, groups, cluster, answers, compaction_and_retention, rights, transactions),
+    departures,
 )
 
 DAMAGES: tuple[Damage, ...] = tuple(
@@ -33,4 +35,12 @@ DAMAGES: tuple[Damage, ...] = tuple(
 """Every damage, in an order in which all of them may be applied to one copy: damages take their
 victims from the beginning of the log on, and those of the cluster's states act at its end."""
 
-__all__ = ["DAMAGES", "MADE_UP_TOPICS", "Copy", "Damage", "Trace", "Untried"]
+__all__ = [
+    "DAMAGES",
+    "MADE_UP_SETTINGS",
+    "MADE_UP_TOPICS",
+    "Copy",
+    "Damage",
+    "Trace",
+    "Untried",
+]

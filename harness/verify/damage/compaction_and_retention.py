@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from urteil.harness.scenario import TopicFact
-from urteil.harness.verify.damage.copy import Copy, Untried, damage
-from urteil.harness.verify.damage.made_up_topics import COMPACTED, RETAINED
+from urteil.harness.verify.damage.copy import Copy, Untried, damage, first, states
+from urteil.harness.verify.damage.made_up_topics import (
+    BOUNDED,
+    COMPACTED,
+    DELETED,
+    MADE_UP_IDS,
+    RETAINED,
+)
 from urteil.harness.verify.evidence import Row
 
 EACH = 4
@@ -37,7 +43,7 @@ def _clone(copy: Copy, topic: TopicFact) -> None:
     end = low + len(moved)
     for table in _TABLES:
         for row in list(copy.rows(table)):
-            if row["topic_id"] in (COMPACTED.topic_id, RETAINED.topic_id):
+            if row["topic_id"] in MADE_UP_IDS:
                 continue
             if table in ("sends", "reads", "replicas"):
                 value = row["value_id"]
@@ -106,19 +112,19 @@ def drop_tombstone(copy: Copy) -> int:
 
 @damage("clean a young record", "compacted_too_early", "")
 def clean_too_early(copy: Copy) -> Row:
-    first, *_ = _key(copy, 5)
-    _remove_values(copy, [first], "replicas", "reads")
-    return first
+    oldest, *_ = _key(copy, 5)
+    _remove_values(copy, [oldest], "replicas", "reads")
+    return oldest
 
 
 @damage("renumber a record", "offset_renumbered", "renumbered")
 def renumber(copy: Copy) -> Row:
     """Cleaning closed the gap that an overwritten record left."""
-    first, second, *_ = _key(copy, 6)
-    _remove_values(copy, [first], "replicas", "reads")
+    oldest, second, *_ = _key(copy, 6)
+    _remove_values(copy, [oldest], "replicas", "reads")
     for table in ("replicas", "reads"):
         for row in copy.of(table, second):
-            row["offset"] = first["offset"]
+            row["offset"] = oldest["offset"]
     return second
 
 
@@ -144,3 +150,37 @@ def append_too_large_batch(copy: Copy) -> Row:
     for row in copy.of("replicas", last):
         row |= {"batch_base": last["offset"], "batch_bytes": 1_048_589}
     return last
+
+
+@damage("keep a segment open for eight days", "segment_not_rolled", "not rolled")
+def keep_segment_open(copy: Copy) -> Row:
+    """Two batches of one segment are eight days apart, a day more than segment.ms."""
+    *_, oldest, newest, _, _ = clone(copy, RETAINED)
+    for send, days in ((oldest, 0), (newest, 8)):
+        for row in copy.of("replicas", send):
+            place = {"segment_base": oldest["offset"], "batch_base": send["offset"]}
+            row |= place | {"timestamp_ms": days * 86_400_000}
+    return oldest
+
+
+@damage("keep more than retention.bytes", "kept_too_long", "too large")
+def keep_too_much(copy: Copy) -> Row:
+    """A log of two segments, the newer of which alone is far larger than retention.bytes."""
+    oldest, second, *later = clone(copy, BOUNDED)
+    for number, send in enumerate((oldest, second, *later)):
+        base = oldest["offset"] if number == 0 else second["offset"]
+        for row in copy.of("replicas", send):
+            row |= {"segment_base": base, "batch_base": send["offset"], "batch_bytes": 1_048_576}
+    return oldest
+
+
+@damage("keep the log of a deleted topic", "leftover_log", "on disk")
+def keep_log_of_deleted_topic(copy: Copy) -> None:
+    """A broker has the log of a topic whose znodes are gone."""
+    place = {"topic_id": DELETED, "topic": DELETED, "partition": 0}
+    ends = {"log_start": 0, "log_end": 0, "high_watermark": 0, "epochs": None}
+    copy.rows("logs").append(first(copy.rows("logs")) | place | ends)
+    last = states(copy)[-1]
+    gone = {"path": f"/brokers/topics/{DELETED}/partitions/0/state", "version": -1}
+    when = {"zxid": last["zxid"], "at_ns": last["at_ns"]}
+    copy.rows("states").append(dict.fromkeys(last) | place | gone | when)

@@ -91,7 +91,7 @@ class Damage:
     at_the_ends: bool = False
 
     def __call__(self, copy: Copy) -> Trace:
-        if len(copy.rows("logs")) < self.replicas:
+        if len(brokers(copy)) < self.replicas:
             raise Untried("too few replicas")
         if self.tail and not copy.tail:
             raise Untried("no consumer read during the run")
@@ -147,14 +147,14 @@ def brokers(copy: Copy) -> list[int]:
 
 
 def leader(copy: Copy) -> int:
-    """Who led last of those whose logs there are."""
-    have = set(brokers(copy))
-    led = [row["leader"] for row in states(copy) if row["leader"] in have]
-    return int(led[-1]) if led else min(have)
+    """The last leader among the brokers with a log."""
+    present = set(brokers(copy))
+    led = [row["leader"] for row in states(copy) if row["leader"] in present]
+    return int(led[-1]) if led else min(present)
 
 
 def followers(copy: Copy) -> list[int]:
-    """Those who did not lead last, by their ids."""
+    """The other brokers, by their ids."""
     return [broker for broker in brokers(copy) if broker != leader(copy)]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from urteil.harness.evidence.journal import KILL
 from urteil.harness.verify.damage.copy import Copy, S, Untried, damage, first, has_value
 from urteil.harness.verify.evidence import Row
 
@@ -168,36 +169,93 @@ def fail_commits(copy: Copy) -> None:
 def _add_polling_group(copy: Copy, group: str, begin_ns: int) -> Row:
     """Add a group of one member that polls every second for a little longer than a group may stand
     still. Returns its client and session."""
-    who: Row = {"client": f"{group} member", "session": 1}
-    lived: Row = {"kind": "group", "group": group, "isolation": "read_uncommitted"}
-    lived |= {"begin_ns": begin_ns - S, "end_ns": begin_ns + copy.still_ns + 2 * S}
-    copy.rows("clients").append(first(copy.rows("clients")) | who | lived)
-    for number in range(copy.still_ns // S + 2):
-        at_ns = begin_ns + number * S
-        polled = {"poll": number, "invoke_ns": at_ns, "complete_ns": at_ns + 1, "outcome": "ok"}
-        absent = ("error", "topic_id", "topic", "partition", "event")
-        positions = dict.fromkeys((*absent, "position_before", "position_after"))
-        copy.rows("polls").append(who | polled | positions)
+    lived = {"begin_ns": begin_ns - S, "end_ns": begin_ns + copy.still_ns + 2 * S}
+    who = _add_client(copy, f"{group} member", 1, kind="group", group=group, **lived)
+    _add_polls(copy, who, range(begin_ns, begin_ns + copy.still_ns + 2 * S, S))
     return who
+
+
+def _add_polls(copy: Copy, who: Row, times_ns: range) -> None:
+    """Add empty polls of a client, at these times."""
+    absent = ("error", "topic_id", "topic", "partition", "event")
+    empty = dict.fromkeys((*absent, "position_before", "position_after")) | {"outcome": "ok"}
+    for number, at_ns in enumerate(times_ns):
+        times = {"invoke_ns": at_ns, "complete_ns": at_ns + 1}
+        copy.rows("polls").append(who | {"poll": number} | times | empty)
 
 
 @damage("remove a member again and again", "member_expelled", "member put out")
 def remove_again_and_again(copy: Copy) -> None:
     """Long before the rest a member polled every second, and yet lost its membership thrice."""
     model, given = first(copy.rows("clients")), _last_assignment(copy)
-    session_ns = (copy.still_ns - 10 * S) // 2
+    session_ns = _session_timeout_ns(copy)
     begin_ns = min(row["invoke_ns"] for row in copy.rows("sends")) - 10 * copy.still_ns
     who = {"client": "made up outsider", "session": 1}
     lived = {"kind": "made up", "group": "made up too", "begin_ns": begin_ns - S}
     copy.rows("clients").append(model | who | lived | {"end_ns": begin_ns + 5 * session_ns})
-    for at_ns in range(begin_ns, begin_ns + 5 * session_ns, S):
-        polled = {"poll": at_ns // S, "invoke_ns": at_ns, "complete_ns": at_ns + 1}
-        absent = ("error", "topic_id", "topic", "partition", "event")
-        positions = dict.fromkeys((*absent, "position_before", "position_after"))
-        copy.rows("polls").append(who | polled | {"outcome": "ok"} | positions)
+    _add_polls(copy, who, range(begin_ns, begin_ns + 5 * session_ns, S))
     for number in range(2, 5):
         loss = {"group": "made up too", "event": "lost", "at_ns": begin_ns + number * session_ns}
         copy.rows("assignments").append(given | who | loss)
+
+
+@damage("wait for a killed member", "departed_member_kept", "kept dead")
+def wait_for_killed_member(copy: Copy) -> None:
+    """Long before the rest a member is killed, and nobody is assigned its partition, although
+    another member of its group lives on."""
+    died_ns = min(row["invoke_ns"] for row in copy.rows("sends")) - 30 * copy.still_ns
+    lived = {"kind": "group", "group": "made up survivors", "begin_ns": died_ns - 20 * S}
+    killed = _add_client(copy, "made up killed", 1, **lived)
+    mate = _add_client(
+        copy, "made up mate", 1, **lived, end_ns=died_ns + _session_timeout_ns(copy) + 20 * S
+    )
+    _add_assignment(copy, killed, "made up survivors", 1, died_ns - 10 * S)
+    _add_polls(copy, mate, range(died_ns, died_ns + 20 * S, S))
+    _add_kill(copy, killed["client"], died_ns)
+
+
+@damage("rebalance for a static member", "static_member_rebalanced", "rebalanced")
+def rebalance_for_static_member(copy: Copy) -> None:
+    """Long before the rest a static member is killed and returns at once, in another generation."""
+    limit_ns = _session_timeout_ns(copy) * 2 // 3 - S
+    if limit_ns < 2 * S:
+        raise Untried("sessions are too short to return within them")
+    died_ns = min(row["invoke_ns"] for row in copy.rows("sends")) - 20 * copy.still_ns
+    lived = {"kind": "made up", "group": "made up static", "instance": "made up returning"}
+    for session, begin_ns, assigned_ns in (
+        (1, died_ns - 20 * S, died_ns - 10 * S),
+        (2, died_ns + S // 2, died_ns + S),
+    ):
+        who = _add_client(copy, f"made up returning {session}", session, **lived, begin_ns=begin_ns)
+        _add_assignment(copy, who, "made up static", session, assigned_ns)
+        _add_polls(copy, who, range(assigned_ns, assigned_ns + S, S))
+    _add_kill(copy, "made up returning 1", died_ns)
+
+
+def _session_timeout_ns(copy: Copy) -> int:
+    return (copy.still_ns - 10 * S) // 2
+
+
+def _add_client(copy: Copy, client: str, session: int, **columns: Any) -> Row:
+    """Add a client that reads uncommitted records. Returns its client and session."""
+    who: Row = {"client": client, "session": session}
+    own = {"isolation": "read_uncommitted", "end_ns": None} | columns
+    copy.rows("clients").append(first(copy.rows("clients")) | who | own)
+    return who
+
+
+def _add_assignment(copy: Copy, who: Row, group: str, generation: int, at_ns: int) -> None:
+    """Assign the partition of the copy's records to a member."""
+    place = {name: copy.rows("sends")[0][name] for name in ("topic_id", "topic", "partition")}
+    event = {"event": "assigned", "generation": generation, "at_ns": at_ns}
+    copy.rows("assignments").append(
+        who | place | event | {"group": group, "member_id": who["client"]}
+    )
+
+
+def _add_kill(copy: Copy, client: str, at_ns: int) -> None:
+    times = {"invoke_ns": at_ns - 1, "complete_ns": at_ns, "outcome": "ok"}
+    copy.rows("admin_ops").append(times | {"act": KILL, "subject": client, "after": "{}"})
 
 
 def _last_assignment(copy: Copy) -> Row:

@@ -12,7 +12,7 @@ import msgspec
 
 from urteil.harness.scenario import RunFacts, Scenario, TopicFact
 from urteil.harness.verify import synthetic
-from urteil.harness.verify.damage import MADE_UP_TOPICS, Copy
+from urteil.harness.verify.damage import MADE_UP_SETTINGS, MADE_UP_TOPICS, Copy
 from urteil.harness.verify.derived.impact import grace_ns
 from urteil.harness.verify.derived.undisturbed_intervals import group_bound_ns
 from urteil.harness.verify.guarantees import GUARANTEES
@@ -46,6 +46,14 @@ def copy_of(tables: Tables) -> Copy:
     copy.grace_ns = grace_ns(synthetic.scenario(ONE))
     copy.still_ns = group_bound_ns(synthetic.scenario(ONE))
     return copy
+
+
+def damaged_scenario() -> Scenario:
+    """The scenario of a copy, with the settings on which damages depend."""
+    scenario = synthetic.scenario(ONE)
+    config = scenario.cluster.config | MADE_UP_SETTINGS
+    cluster = msgspec.structs.replace(scenario.cluster, config=config)
+    return msgspec.structs.replace(scenario, cluster=cluster)
 
 
 def two_partitions(facts: RunFacts) -> RunFacts:

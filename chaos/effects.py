@@ -80,3 +80,22 @@ class Effect(StrEnum):
     SHORTENS_RETENTION = "shortens_retention"
     CHANGES_MIN_ISR = "changes_min_isr"
     SETS_QUOTAS = "sets_quotas"
+
+
+OF_SECOND_CLUSTER = frozenset(
+    {
+        Effect.KILLS_NODES,
+        Effect.STOPS_NODES,
+        Effect.RESTARTS_NODES,
+        Effect.REPEATS,
+        Effect.PAUSES_NODES,
+        Effect.STARVES_NODES,
+        Effect.CUTS_LINKS,
+        Effect.SLOWS_LINKS,
+        Effect.BREAKS_CONNECTIONS,
+        Effect.ENDS_SESSIONS,
+        Effect.DEPOSES_CONTROLLER,
+    }
+)
+"""Effects on nodes and links, which faults may have in the second cluster of a run. The evidence of
+other effects does not name the cluster."""

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from random import Random
 
 from urteil.chaos.fault_options import Option
+from urteil.chaos.topology import EAST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FaultArguments:
-    """`target` is a selector, evaluated against the cluster's state when the fault begins.
+    """`target` is a selector, evaluated against the state of `cluster` when the fault begins.
 
     `topic` and `partition` give the roles `leader` and `follower` their meaning. `seed` feeds every
     random choice, so that the same seed and the same state select the same nodes. While the leader
@@ -20,11 +21,17 @@ class FaultArguments:
     """
 
     target: str
+    cluster: str = EAST
     topic: str = ""
     partition: int = 0
     seed: str = ""
     election_deadline_s: float = 20.0
     options: Mapping[str, Option] = field(default_factory=dict)
+
+    @property
+    def selector(self) -> str:
+        """The target as a scenario declares it: `leader`, or `west:leader`."""
+        return self.target if self.cluster == EAST else f"{self.cluster}:{self.target}"
 
     def random(self) -> Random:
         """A new generator: each call returns one in the same state."""

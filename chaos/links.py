@@ -15,6 +15,7 @@ from urteil.chaos.observations import (
     CLIENT,
     DOWNSTREAM,
     UPSTREAM,
+    WAN,
     LabFailure,
     Link,
     Probe,
@@ -83,7 +84,8 @@ class Links:
         return [
             link
             for link in self.links()
-            if node in (link.src, link.dst) and (clients or link.src != CLIENT)
+            if node in (link.src, link.dst)
+            and (clients or node == WAN or link.src not in (CLIENT, WAN))
         ]
 
     def cut(self, links: Sequence[Link], *, answers_only: bool = False, owner: str = "") -> None:

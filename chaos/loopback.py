@@ -14,7 +14,17 @@ from urteil.chaos.topology import LOCALHOST, USUAL, Address, Layout, Plan, Ports
 
 LOWEST_NETWORK, HIGHEST_NETWORK = 16, 250
 LOWEST_PORT, HIGHEST_PORT = 20_000, 32_000
-PORTS = ("internal", "client", "zookeeper", "peer", "election", "toxiproxy", "metrics", "users")
+PORTS = (
+    "internal",
+    "client",
+    "zookeeper",
+    "peer",
+    "election",
+    "toxiproxy",
+    "metrics",
+    "users",
+    "wan",
+)
 TOXIPROXY_INDEX, CLAIM_INDEX = 250, 254
 CLAIM_PORT = 32_100
 """Every claim binds this port, so that two clusters never share a network."""

@@ -17,6 +17,7 @@ from urteil.chaos.faults import FAULTS, Fault, Proof
 from urteil.chaos.node_selectors import NoTarget
 from urteil.chaos.observations import LabFailure, Link, NodeState, NotHealthy
 from urteil.chaos.schedule import PlannedFault
+from urteil.chaos.topology import EAST
 
 TICK_S = 0.05
 CHECK_EVERY_S = 2.0
@@ -58,6 +59,7 @@ class Injection:
 class _Active:
     fault: Fault
     injection: Injection
+    controls: Controls
     heal_at: float
     hold: int
     alone: bool
@@ -74,7 +76,8 @@ class _Waiting:
 
 @dataclass
 class Nemesis:
-    """Plays one schedule, in the thread that calls it.
+    """Plays one schedule, in the thread that calls it. `second` has the controls of the second
+    cluster of a run, for faults that select there.
 
     `acked` returns the number of records acknowledged so far. `record` is the file faults.jsonl; it
     is replaced at every change, so that it is readable at any moment. `problems` are failures of
@@ -93,11 +96,24 @@ class Nemesis:
     at_once: int | None = None
     heal_requested: Callable[[], bool] = lambda: False
     on_manual_heal: Callable[[str], None] = lambda _failure: None
+    second: Controls | None = None
     injections: list[Injection] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     healed: bool = False
     _active: list[_Active] = field(default_factory=list)
     _stop: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def _clusters(self) -> list[Controls]:
+        return [one for one in (self.controls, self.second) if one is not None]
+
+    def _cluster_of(self, planned: PlannedFault) -> Controls:
+        """The controls of the cluster in which a fault selects."""
+        if planned.arguments.cluster == EAST:
+            return self.controls
+        if self.second is None:
+            raise ValueError(f"{planned.arguments.selector}: the run has one cluster")
+        return self.second
 
     def stop(self) -> None:
         """End `play` early, from any thread. `heal` still heals the active faults."""
@@ -150,9 +166,10 @@ class Nemesis:
         self._end_all()
         try:
             self._restore_nodes()
-            self.controls.check()
+            for controls in self._clusters:
+                controls.check()
             self.healed = True
-            return self.controls.await_healthy(deadline_s=deadline_s)
+            return max(one.await_healthy(deadline_s=deadline_s) for one in self._clusters)
         except (LabFailure, NotHealthy) as failure:
             self._problem(f"after healing: {failure}")
         except Exception as failure:
@@ -166,45 +183,37 @@ class Nemesis:
 
     def _dead_nodes(self, one: _Active) -> list[str]:
         """The dead nodes that the fault ended, which its healing starts."""
-        nodes = {*self.controls.zookeepers, *self.controls.brokers} & {*one.injection.targets}
-        return self._nodes_in(nodes, NodeState.DEAD)
-
-    def _nodes_in(self, nodes: Collection[str], *states: NodeState) -> list[str]:
-        """The nodes in one of the states; none if the lab cannot read the states."""
-        try:
-            return [node for node in nodes if self.controls.status(node).state in states]
-        except LabFailure:
-            return []
+        nodes = {*one.controls.zookeepers, *one.controls.brokers} & {*one.injection.targets}
+        return _nodes_in(one.controls, nodes, NodeState.DEAD)
 
     def _is_blocked(self, one: _Active) -> bool:
         """Whether its healing would start a broker that other faults cut from ZooKeeper. The start
         would fail or block the healing of those faults."""
-        brokers = [node for node in self._dead_nodes(one) if node in self.controls.brokers]
-        zookeepers = self.controls.zookeepers
+        controls = one.controls
+        brokers = [node for node in self._dead_nodes(one) if node in controls.brokers]
+        zookeepers = controls.zookeepers
         if not brokers or not zookeepers:
             return False
-        cut = {
-            link
-            for link, done in self.controls.net.disturbed_links().items()
-            if any(map(_cuts, done))
-        }
-        away = self._nodes_in(zookeepers, NodeState.DEAD, NodeState.PAUSED)
+        disturbed = controls.net.disturbed_links()
+        cut = {link for link, done in disturbed.items() if any(map(_cuts, done))}
+        away = _nodes_in(controls, zookeepers, NodeState.DEAD, NodeState.PAUSED)
         reachable = [node for node in zookeepers if node not in away]
         return any(cut.issuperset(Link(broker, node) for node in reachable) for broker in brokers)
 
     def _restore_nodes(self) -> None:
         """Resume, reconnect and start all nodes that a fault affected; links first."""
-        nodes = (*self.controls.zookeepers, *self.controls.brokers)
-        for node in nodes:
-            if self.controls.status(node).state is NodeState.PAUSED:
-                self.controls.resume(node)
-        self.controls.net.heal_all()
-        states = {node: self.controls.status(node).state for node in nodes}
-        dead = [n for n in nodes if states[n] is NodeState.DEAD and self._was_target(n)]
-        for node in dead:
-            self.controls.start(node)
-        if dead:
-            self.controls.net.heal_all()  # links to dead nodes could not be probed before
+        for controls in self._clusters:
+            nodes = (*controls.zookeepers, *controls.brokers)
+            for node in nodes:
+                if controls.status(node).state is NodeState.PAUSED:
+                    controls.resume(node)
+            controls.net.heal_all()
+            states = {node: controls.status(node).state for node in nodes}
+            dead = [n for n in nodes if states[n] is NodeState.DEAD and self._was_target(n)]
+            for node in dead:
+                controls.start(node)
+            if dead:
+                controls.net.heal_all()  # links to dead nodes could not be probed before
 
     def _was_target(self, node: str) -> bool:
         """Whether a fault had the node as its target. A node that exited by itself stays dead."""
@@ -250,14 +259,15 @@ class Nemesis:
             return
         planned = one.planned
         if one.watch is None:
-            one.watch = EventWatch(planned.after_event or "", self.controls, planned.arguments)
+            controls = self._cluster_of(planned)
+            one.watch = EventWatch(planned.after_event or "", controls, planned.arguments)
         late = planned.within_s is not None and now >= from_at + planned.within_s
         if one.watch.came.is_set() or late:
             one.watch.close()
             one.due_at = now
             came = "came" if one.watch.came.is_set() else f"did not come in {planned.within_s} s"
             self.log(
-                f"{planned.after_event} {came}: {planned.fault} {planned.arguments.target} is due"
+                f"{planned.after_event} {came}: {planned.fault} {planned.arguments.selector} is due"
             )
 
     def _step(self, waiting: list[_Waiting], now: float) -> bool:
@@ -297,28 +307,28 @@ class Nemesis:
         arguments = (
             replace(planned.arguments, election_deadline_s=0.0) if others else planned.arguments
         )
-        fault = FAULTS[planned.fault](arguments)
+        fault, controls = FAULTS[planned.fault](arguments), self._cluster_of(planned)
         injection = Injection(fault=planned.fault, begin_ns=time.monotonic_ns(), planned=planned)
         self.injections.append(injection)
         hold = 0
         try:
-            hold = self.controls.hold(fault.name, expiry_s=planned.duration_s + fault.expiry_s)
-            proof = fault.begin(self.controls)
+            hold = controls.hold(fault.name, expiry_s=planned.duration_s + fault.expiry_s)
+            proof = fault.begin(controls)
         except NoTarget as reason:
             if others:
                 self.injections.remove(injection)
-                self.controls.release(hold)
+                controls.release(hold)
                 return False
             proof = Proof(acted=False, text=f"no target: {reason}")
         except Exception as failure:
             proof = Proof(acted=False, text=f"{type(failure).__name__}: {failure}")
-            self._problem(f"{planned.fault} {planned.arguments.target}: {proof.text}")
-        injection.targets = fault.targets or (planned.arguments.target,)
+            self._problem(f"{planned.fault} {planned.arguments.selector}: {proof.text}")
+        injection.targets = fault.targets or (planned.arguments.selector,)
         injection.proof, injection.acted = proof.text, proof.acted
         injection.harm = proof.harm
         injection.effects = fault.injected_effects()
         heal_at = time.monotonic() + planned.duration_s
-        self._active.append(_Active(fault, injection, heal_at, hold, planned.alone))
+        self._active.append(_Active(fault, injection, controls, heal_at, hold, planned.alone))
         self._write()
         verdict = "acts" if proof.acted else "DID NOT ACT"
         self.log(f"{planned.fault} {', '.join(injection.targets)} {verdict}: {proof.text}")
@@ -329,10 +339,10 @@ class Nemesis:
         self._active.remove(active)
         injection.end_ns = time.monotonic_ns()
         try:
-            healed = active.fault.heal(self.controls)
+            healed = active.fault.heal(active.controls)
             injection.healed_ns = time.monotonic_ns()
             injection.proof += f"; healed: {healed}"
-            self.controls.release(active.hold)
+            active.controls.release(active.hold)
         except Exception as failure:
             self._problem(f"healing {injection.fault}: {type(failure).__name__}: {failure}")
         self._write()
@@ -343,7 +353,7 @@ class Nemesis:
         self.injections.append(
             Injection(
                 fault=planned.fault,
-                targets=(planned.arguments.target,),
+                targets=(planned.arguments.selector,),
                 begin_ns=now_ns,
                 end_ns=now_ns,
                 healed_ns=now_ns,
@@ -356,7 +366,8 @@ class Nemesis:
 
     def _check(self) -> None:
         try:
-            self.controls.check()
+            for controls in self._clusters:
+                controls.check()
         except LabFailure as failure:
             self._problem(str(failure))
 
@@ -369,6 +380,14 @@ class Nemesis:
         part = self.record.with_name(self.record.name + ".part")
         part.write_text("".join(json.dumps(i.row()) + "\n" for i in self.injections))
         part.replace(self.record)
+
+
+def _nodes_in(controls: Controls, nodes: Collection[str], *states: NodeState) -> list[str]:
+    """The nodes in one of the states; none if the lab cannot read the states."""
+    try:
+        return [node for node in nodes if controls.status(node).state in states]
+    except LabFailure:
+        return []
 
 
 def _cuts(done: str) -> bool:

@@ -9,7 +9,8 @@ from dataclasses import replace
 
 from urteil.chaos.controls import Controls
 from urteil.chaos.fault_arguments import FaultArguments
-from urteil.chaos.observations import CLIENT, Link, NodeState, PartitionView
+from urteil.chaos.observations import CLIENT, WAN, Link, NodeState, PartitionView
+from urteil.chaos.topology import EAST, WEST
 from urteil.chaos.waiting import until
 
 OFFSETS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"
@@ -35,11 +36,21 @@ ROLES: dict[str, str] = {
     "zookeeper_minority": "fewer than half of the ZooKeeper servers, including the leader",
     "zookeeper_majority": "more than half of the ZooKeeper servers, by the seed",
     "client": "the clients of the workload",
+    "wan": "the application at the other cluster; without an arrow, its links to all brokers",
 }
 
 
 class NoTarget(Exception):
     """No node has the role now (no leader, no controller): the fault cannot act."""
+
+
+def split_cluster(target: str) -> tuple[str, str]:
+    """The cluster and the selector of a target: `west:leader` selects in the second cluster, and
+    `leader`, as `east:leader`, in the first."""
+    cluster, colon, selector = target.partition(":")
+    if colon and cluster in (EAST, WEST):
+        return cluster, selector.strip()
+    return EAST, target
 
 
 def _view(controls: Controls, arguments: FaultArguments) -> PartitionView:
@@ -195,7 +206,7 @@ def select_nodes(
 
 def _nodes_by_name(controls: Controls, target: str) -> list[str]:
     names = [name.strip() for name in target.split(",")]
-    known = {*controls.brokers, *controls.zookeepers, CLIENT}
+    known = {*controls.brokers, *controls.zookeepers, CLIENT, WAN}
     unknown = [name for name in names if name not in known]
     if unknown:
         raise ValueError(f"{unknown[0]} is neither a role ({', '.join(ROLES)}) nor a node")
@@ -204,8 +215,9 @@ def _nodes_by_name(controls: Controls, target: str) -> list[str]:
 
 def select_links(controls: Controls, arguments: FaultArguments) -> list[Link]:
     """The directed links that a pair `left->right` or `left<->right` of selectors selects now."""
-    both = "<->" in arguments.target
-    left, arrow, right = arguments.target.partition("<->" if both else "->")
+    target = f"{WAN}->all" if arguments.target == WAN else arguments.target
+    both = "<->" in target
+    left, arrow, right = target.partition("<->" if both else "->")
     if not arrow:
         raise ValueError(f"{arguments.target} is no pair: give left->right or left<->right")
     sources = select_nodes(controls, arguments, left.strip())
@@ -237,21 +249,22 @@ def select_running(controls: Controls, arguments: FaultArguments) -> list[str]:
     return require_running(controls, select_nodes(controls, arguments))
 
 
-def check_target(target: str, selectors: str, *, brokers: int, zookeepers: int) -> None:
+def check_target(
+    target: str, selectors: str, *, brokers: Sequence[str], zookeepers: Sequence[str]
+) -> None:
     """ValueError for a target that a fault with these `selectors` (`Fault.selectors`) cannot have
-    in a cluster of that size."""
+    in a cluster of these nodes."""
     sides = [side.strip() for side in re.split(r"<->|->", target)]
     if len(sides) > 1 and "left" not in selectors:
         raise ValueError(f"{target!r} is a pair of links: give {selectors}")
-    if len(sides) > 2 or (len(sides) < 2 and selectors.startswith("left")):
+    if len(sides) > 2 or (len(sides) < 2 and selectors.startswith("left") and target != WAN):
         raise ValueError(f"{target!r} is no pair: give left->right or left<->right")
     for side in sides:
         if side not in ROLES:
-            _check_nodes(side, brokers, zookeepers)
+            _check_nodes(side, [*brokers, *zookeepers])
 
 
-def _check_nodes(listed: str, brokers: int, zookeepers: int) -> None:
-    nodes = [f"b{n + 1}" for n in range(brokers)] + [f"zk{n + 1}" for n in range(zookeepers)]
+def _check_nodes(listed: str, nodes: Sequence[str]) -> None:
     for word in map(str.strip, listed.split(",")):
         if word in nodes:
             continue

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 CLIENT = "client"
+WAN = "wan"
+"""The place of applications at the other cluster of a run, which reach this one over long links."""
 DOWNSTREAM, UPSTREAM = "downstream", "upstream"
 """The streams of a connection in Toxiproxy: responses and requests."""
 

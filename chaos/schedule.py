@@ -12,6 +12,7 @@ from urteil.chaos.anchor_events import EVENTS
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.fault_options import Option
 from urteil.chaos.faults import FAULTS
+from urteil.chaos.node_selectors import split_cluster
 
 SHIFT_S = 0.8
 
@@ -98,8 +99,10 @@ def plan_fault(
             f"no event named {request.after_event!r}; {_suggest(request.after_event, EVENTS)}"
         )
     options = dict(request.options)
+    cluster, target = split_cluster(request.target)
     arguments = FaultArguments(
-        target=request.target,
+        target=target,
+        cluster=cluster,
         topic=str(options.pop("topic", topic)),
         partition=_number(options.pop("partition", partition)),
         seed=choice,

@@ -14,9 +14,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-from urteil.chaos.observations import CLIENT, Link
+from urteil.chaos.observations import CLIENT, WAN, Link
 
-ZOOKEEPER_INDEX, CLIENT_INDEX = 100, 201
+EAST, WEST = "east", "west"
+"""The names of the clusters of a run: of the first, or only, one, and of the second."""
+ZOOKEEPER_INDEX, CLIENT_INDEX, WAN_INDEX = 100, 201, 202
 MOST_NODES = 99
 LOCALHOST = "127.0.0.1"
 
@@ -28,7 +30,7 @@ class Ports:
     """The ports of every node of a cluster.
 
     `toxiproxy` is the API of the Toxiproxy beside a node. `metrics` is a broker's HTTP port for
-    metrics, without a proxy. `users` and `network` are further listeners of brokers, if the
+    metrics, without a proxy. `users`, `network` and `wan` are further listeners of brokers, if the
     `Layout` has them.
     """
 
@@ -41,22 +43,27 @@ class Ports:
     metrics: int
     users: int = 0
     network: int = 0
+    wan: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
     """Options of a cluster's network for its users.
 
-    Broker ids count from `first_broker_id`. With `port`, clients on this machine reach the first
-    broker at that port of 127.0.0.1, and the other brokers, the ZooKeeper servers and the brokers'
-    metrics at the next ports. With `secured`, brokers have a listener for users beside the lab's
-    own. With `network`, they have a listener for other containers on that container network.
+    Broker ids count from `first_broker_id`, ZooKeeper servers from `first_zookeeper_id`. With
+    `port`, clients on this machine reach the first broker at that port of 127.0.0.1, and the other
+    brokers, the ZooKeeper servers and the brokers' metrics at the next ports. With `secured`,
+    brokers have a listener for users beside the lab's own. With `network`, they have a listener for
+    other containers on that container network. With `wan`, they have one for applications at the
+    other cluster of the run, with links of its own.
     """
 
     first_broker_id: int = 1
+    first_zookeeper_id: int = 1
     port: int | None = None
     secured: bool = False
     network: str = ""
+    wan: bool = False
 
 
 USUAL = Layout()
@@ -84,8 +91,9 @@ class Plan(ABC):
         self.layout = layout
         first = layout.first_broker_id
         self.brokers = tuple(f"b{number}" for number in range(first, first + brokers))
-        self.zookeepers = tuple(f"zk{number}" for number in range(1, zookeepers + 1))
-        self.nodes = (*self.brokers, *self.zookeepers, CLIENT)
+        first = layout.first_zookeeper_id
+        self.zookeepers = tuple(f"zk{number}" for number in range(first, first + zookeepers))
+        self.nodes = (*self.brokers, *self.zookeepers, CLIENT, *((WAN,) if layout.wan else ()))
 
     @abstractmethod
     def address(self, node: str) -> str:
@@ -146,11 +154,11 @@ class Plan(ABC):
         return {one: self.layout.port + at for at, one in enumerate(inside)}
 
     def index(self, node: str) -> int:
-        """The number of a node, 1 to 201: brokers from 1, ZooKeeper servers from 101."""
-        if node == CLIENT:
-            return CLIENT_INDEX
+        """The number of a node, 1 to 202: brokers from 1, ZooKeeper servers from 101."""
+        if node in (CLIENT, WAN):
+            return CLIENT_INDEX if node == CLIENT else WAN_INDEX
         if node.startswith("zk"):
-            return ZOOKEEPER_INDEX + int(node[2:])
+            return ZOOKEEPER_INDEX + int(node[2:]) - self.layout.first_zookeeper_id + 1
         return int(node[1:]) - self.layout.first_broker_id + 1
 
     def metrics_listen(self, broker: str) -> Address:
@@ -168,6 +176,15 @@ class Plan(ABC):
     def bootstrap_at(self, port: int) -> list[str]:
         """The brokers' addresses for the clients of one of `client_ports`."""
         return ["{}:{}".format(*self.client_address(node, port)) for node in self.brokers]
+
+    def wan_address(self, broker: str) -> Address:
+        """The advertised address of a broker for applications at the other cluster."""
+        return self.address_from(WAN, broker), self.ports.wan
+
+    def wan_bootstrap(self) -> list[str]:
+        """The brokers' addresses for applications at the other cluster; none without `wan`."""
+        brokers = self.brokers if self.layout.wan else ()
+        return ["{}:{}".format(*self.wan_address(node)) for node in brokers]
 
     def zookeeper_for_users(self, zookeeper: str) -> Address:
         """The address of a ZooKeeper server for users, which no fault affects."""
@@ -203,7 +220,7 @@ class Plan(ABC):
         sources = {
             **{node: (*self.brokers, *self.zookeepers) for node in self.brokers},
             **{node: self.zookeepers for node in self.zookeepers},
-            CLIENT: self.brokers,
+            **{node: self.brokers for node in (CLIENT, WAN) if node in self.nodes},
         }
         return tuple(
             Link(src, dst) for src, targets in sources.items() for dst in targets if src != dst
@@ -212,7 +229,8 @@ class Plan(ABC):
     def ports_of(self, link: Link) -> tuple[int, ...]:
         """The ports of `link.dst` for `link.src`; probes use the first."""
         if link.dst in self.brokers:
-            return self.client_ports if link.src == CLIENT else (self.ports.internal,)
+            further = {CLIENT: self.client_ports, WAN: (self.ports.wan,)}
+            return further.get(link.src, (self.ports.internal,))
         if link.src in self.zookeepers:
             return (self.ports.zookeeper, self.ports.peer, self.ports.election)
         return (self.ports.zookeeper,)

@@ -7,15 +7,22 @@ second run needs. What happened (versions, phases, problems of the lab) is `RunF
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
+from urteil.chaos.topology import EAST, WEST
 from urteil.chaos.weighted_faults import RandomSchedule
 from urteil.harness.stopwatch import Spent
 
 RACK = "rack"
 """The rack of broker n, and of reader n, is this and n."""
+
+
+FIRST_IDS = {EAST: 1, WEST: 11}
+"""The first broker id and ZooKeeper id of each cluster of a run, so that names do not collide."""
+Place = Literal["east", "west"]
+"""A cluster of a run: the first, or only, one is `east`, the second `west`."""
 
 
 class ClusterSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,14 +46,15 @@ class ClusterSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TopicSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """A topic that the run creates before its load starts. Only the application of a pipeline
-    writes to a topic with `copies`."""
+    """A topic that the run creates before its load starts, in `cluster`. Only the application of a
+    pipeline writes to a topic with `copies`."""
 
     name: str = "urteil"
     partitions: int = 3
     replication_factor: int = 3
     config: dict[str, str] = {}
     copies: bool = False
+    cluster: Place = "east"
 
 
 class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,7 +110,7 @@ class FaultSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):
-    """One judged run.
+    """One judged run. With a `second` cluster, faults and topics name the cluster that they mean.
 
     `suites` are the suites of `suites/` that play it. `guarantees` are the scenario's own: each
     must be judged, or the run is UNKNOWN; all other guarantees are checked as well. `permits` names
@@ -118,6 +126,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     about: str = ""
     suites: tuple[str, ...] = ()
     cluster: ClusterSpec = ClusterSpec()
+    second: ClusterSpec | None = None
     workload: WorkloadSpec = WorkloadSpec()
     faults: tuple[FaultSpec, ...] = ()
     draw: RandomSchedule | None = None
@@ -161,6 +170,7 @@ class TopicFact(msgspec.Struct, frozen=True, kw_only=True):
     replication_factor: int
     config: dict[str, str] = {}
     copies: bool = False
+    cluster: Place = "east"
 
 
 class RunFacts(msgspec.Struct, kw_only=True):
@@ -189,6 +199,20 @@ class RunFacts(msgspec.Struct, kw_only=True):
     withheld: list[str] = []
     mutant: str | None = None
     mutant_ran: bool | None = None
+
+
+def clusters(scenario: Scenario) -> dict[Place, ClusterSpec]:
+    """The clusters of a scenario by name."""
+    first: dict[Place, ClusterSpec] = {"east": scenario.cluster}
+    return first if scenario.second is None else {**first, "west": scenario.second}
+
+
+def node_names(scenario: Scenario, cluster: str) -> tuple[list[str], list[str]]:
+    """The brokers and the ZooKeeper servers of a cluster of a scenario."""
+    first = FIRST_IDS[cluster]
+    size = scenario.second if cluster == WEST and scenario.second else scenario.cluster
+    brokers = [f"b{number}" for number in range(first, first + size.brokers)]
+    return brokers, [f"zk{number}" for number in range(first, first + size.zookeepers)]
 
 
 def with_duration(scenario: Scenario, duration_s: float) -> Scenario:

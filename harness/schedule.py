@@ -17,12 +17,14 @@ from typing import Any
 import msgspec
 
 from urteil.chaos import client_selectors
+from urteil.chaos.effects import OF_SECOND_CLUSTER
 from urteil.chaos.faults import FAULTS
 from urteil.chaos.nemesis import Injection
-from urteil.chaos.node_selectors import check_target
+from urteil.chaos.node_selectors import check_target, split_cluster
 from urteil.chaos.random_schedule import TAIL_S, draw_schedule
 from urteil.chaos.schedule import PlannedFault, check_fault, plan_fault, plan_schedule, sort_key
-from urteil.harness.scenario import ClusterSpec, FaultSpec, Scenario
+from urteil.chaos.topology import EAST
+from urteil.harness.scenario import FaultSpec, Scenario, node_names
 
 _SECOND_NS = 1_000_000_000
 _replace = msgspec.structs.replace
@@ -66,6 +68,8 @@ def settle_schedule(scenario: Scenario) -> Scenario:
     cannot be planned or drawn.
     """
     topic = scenario.workload.topics[0].name
+    for one in scenario.faults:
+        _check_cluster(one, scenario)
     faults = plan_schedule(scenario.faults, seed=scenario.seed, topic=topic)
     at_once, duration_s = scenario.at_once, scenario.duration_s
     if scenario.draw is not None:
@@ -95,7 +99,7 @@ def _spec(one: PlannedFault, topic: str) -> FaultSpec:
         where["partition"] = one.arguments.partition
     return FaultSpec(
         fault=one.fault,
-        target=one.arguments.target,
+        target=one.arguments.selector,
         at_s=one.at_s,
         after_acks=one.after_acks,
         after_event=one.after_event,
@@ -231,18 +235,33 @@ def _check_entry(one: Entry, scenario: Scenario) -> None:
         if value is not None and not 0 <= value <= 1_000_000:
             raise ValueError(f"{name} is {value:g}: give 0 to 1,000,000")
     check_fault(one.fault)
-    _check_target(one, FAULTS[one.fault].selectors, scenario.cluster)
+    _check_cluster(one, scenario)
+    _check_target(one, FAULTS[one.fault].selectors, scenario)
     plan_fault(one, shift_s=0, choice=one.choice, topic=scenario.workload.topics[0].name)
 
 
-def _check_target(one: Entry, meaning: str, size: ClusterSpec) -> None:
+def _check_cluster(one: FaultSpec, scenario: Scenario) -> None:
+    """ValueError for a target in a second cluster that the scenario has not, or on which the fault
+    cannot act: acts of administration and of disks are judged in the first cluster only."""
+    cluster, _ = split_cluster(one.target)
+    if cluster == EAST or one.fault not in FAULTS:
+        return
+    if scenario.second is None:
+        raise ValueError(f"{one.target!r}: {scenario.name} has one cluster; leave {cluster}: out")
+    if not FAULTS[one.fault].effects <= OF_SECOND_CLUSTER:
+        raise ValueError(f"{one.target!r}: {one.fault} acts on the first cluster only")
+
+
+def _check_target(one: Entry, meaning: str, scenario: Scenario) -> None:
     """Check the target of an entry. Targets of some faults are known during the run only."""
+    cluster, target = split_cluster(one.target)
     if "role" in meaning or "zk1" in meaning:
-        check_target(one.target, meaning, brokers=size.brokers, zookeepers=size.zookeepers)
+        brokers, zookeepers = node_names(scenario, cluster)
+        check_target(target, meaning, brokers=brokers, zookeepers=zookeepers)
     elif "a client" in meaning and "client id" not in meaning:
-        client_selectors.check_target(one.target)
-    elif meaning == "all" and one.target != meaning:
-        raise ValueError(f"{one.target!r} is not all: this fault is of all brokers")
+        client_selectors.check_target(target)
+    elif meaning == "all" and target != meaning:
+        raise ValueError(f"{target!r} is not all: this fault is of all brokers")
 
 
 def _check_choices(path: Path, entries: Sequence[Entry]) -> None:

@@ -295,7 +295,7 @@ class History:
         self._await_traffic(workload)
         steps.record_load(self._lab.injections, began_ns)
         workload.stop_producers()
-        steps.read_finally(workload, cluster.own)
+        steps.read_finally(workload, [cluster.own] if cluster.own else [])
 
     def judge(self) -> Result:
         """End the test's own cluster, judge the load and write the report.

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from kafka.errors import KafkaError
 
 from urteil.chaos.observations import LabFailure, NotHealthy
+from urteil.chaos.topology import EAST
 from urteil.harness.clients.kind import client_kinds
 from urteil.harness.clients.processes import Clients
 from urteil.harness.clients.run_specs import RunSpecs
@@ -48,10 +49,14 @@ class FinalReads:
 
 
 class FinalRounds:
-    """Runs the rounds of one run and collects their result."""
+    """Runs the rounds of one cluster of a run and collects their result."""
 
-    def __init__(self, specs: RunSpecs, clients: Clients, acked_ends: AckedEnds) -> None:
+    def __init__(
+        self, specs: RunSpecs, clients: Clients, acked_ends: AckedEnds, cluster: str = EAST
+    ) -> None:
         self._specs = specs
+        self._cluster = cluster
+        self._partitions = specs.partitions(cluster)
         self._clients = clients
         self._acked_ends = acked_ends
         self._kind = client_kinds()["final"]
@@ -62,7 +67,7 @@ class FinalRounds:
         """One round for each item of `rounds`, or one under the current leaders. Stops early, with
         a problem, when the deadline passes or a broker does not become leader."""
         deadline = time.monotonic() + deadline_s
-        everything: Leaders = {slot: -1 for slot in self._specs.partitions()}
+        everything: Leaders = {slot: -1 for slot in self._partitions}
         reads = self._reads
         try:
             for leaders in rounds if rounds is not None else [everything]:
@@ -77,7 +82,7 @@ class FinalRounds:
             reads.problems.append(f"the final reads ended early: {failure}")
         for client in self._readers(reads.rounds + 1):
             self._clients.discard(client)
-        missing = [slot for slot in self._specs.partitions() if not reads.leaders.get(slot)]
+        missing = [slot for slot in self._partitions if not reads.leaders.get(slot)]
         for topic, partition in missing:
             reads.problems.append(f"no final pass over {topic}-{partition} was complete")
         return reads
@@ -86,7 +91,7 @@ class FinalRounds:
         acked = self._acked_ends()
         goals = tuple(
             Goal(topic=t, partition=p, acked_end=acked.get((t, p), 0), leader=leaders[t, p])
-            for t, p in self._specs.partitions()
+            for t, p in self._partitions
             if (t, p) in leaders
         )
         settle_s = SETTLE_LATER_S if self._reads.rounds else SETTLE_FIRST_S
@@ -98,7 +103,9 @@ class FinalRounds:
         )
         clients = self._readers(self._reads.rounds)
         for client, isolation in clients.items():
-            spec = self._specs.spec(client, self._kind, final=final, reads=isolation)
+            spec = self._specs.spec(
+                client, self._kind, final=final, reads=isolation, cluster=self._cluster
+            )
             self._clients.start(spec, self._kind)
         for client in self._clients.await_end(list(clients), remaining_s + END_GRACE_S):
             self._reads.problems.append(f"final reader {client} hung and was killed")
@@ -107,7 +114,8 @@ class FinalRounds:
 
     def _readers(self, number: int) -> dict[str, str]:
         """The readers of a round and their isolation levels: with transactions, both."""
-        name = f"{self._kind.prefix}{number}"
+        place = "" if self._cluster == EAST else f"{self._cluster}-"
+        name = f"{self._kind.prefix}{place}{number}"
         if self._load.kind != "transactions":
             return {name: ""}
         return {name: "read_uncommitted", f"{name}-committed": "read_committed"}

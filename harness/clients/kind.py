@@ -94,6 +94,9 @@ class ClientKind:
     """Whether clients share the workload's rate. The workload follows their progress."""
     may_be_old: bool = False
     """Whether every second client has the old protocol if the workload requests it."""
+    in_each_cluster: bool = False
+    """Whether clients are dealt in turn to the clusters of the run that have topics for them.
+    Clients of other kinds all belong to the first cluster."""
     handles_signals: bool = False
     """Whether the lab controls clients by SIGUSR1 and SIGUSR2."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from urteil.chaos.topology import EAST, WEST
 from urteil.harness.clients.kind import ClientKind
 from urteil.harness.clients.options import LoadOptions
 from urteil.harness.clients.spec import ClientSpec, FinalPass, client_number
@@ -15,7 +16,8 @@ FLUSH_DEADLINE_S = 15.0
 
 @dataclass(slots=True, kw_only=True)
 class RunSpecs:
-    """What the specs of all clients of a run have in common. `topics` may grow during the run."""
+    """What the specs of all clients of a run have in common. `topics` may grow during the run.
+    `second_bootstrap` is empty unless the run has a second cluster."""
 
     scenario: Scenario
     run_dir: Path
@@ -23,9 +25,16 @@ class RunSpecs:
     bootstrap: tuple[str, ...]
     user_listeners: tuple[str, ...]
     topics: tuple[TopicFact, ...]
+    second_bootstrap: tuple[str, ...] = ()
 
-    def partitions(self) -> list[tuple[str, int]]:
-        return [(topic.name, p) for topic in self.topics for p in range(topic.partitions)]
+    def partitions(self, cluster: str = EAST) -> list[tuple[str, int]]:
+        """The partitions of the topics in a cluster."""
+        topics = [topic for topic in self.topics if topic.cluster == cluster]
+        return [(topic.name, p) for topic in topics for p in range(topic.partitions)]
+
+    def addresses(self, cluster: str) -> tuple[str, ...]:
+        """The brokers' addresses for the clients of a cluster."""
+        return self.second_bootstrap if cluster == WEST else self.bootstrap
 
     def journal(self, client: str) -> Path:
         return self.run_dir / "journal" / f"{client}.jsonl"
@@ -45,18 +54,20 @@ class RunSpecs:
         session: int = 1,
         final: FinalPass | None = None,
         reads: str = "",
+        cluster: str = "",
     ) -> ClientSpec:
-        """The spec of one session of a client."""
+        """The spec of one session of a client. `cluster` overrides the one that it belongs to."""
         load = self.scenario.workload
+        cluster = cluster or self.cluster_of(client, kind)
         share = load.rate_records_per_s / max(1, load.producers)
         spec = ClientSpec(
             run=self.run_id,
             client=client,
             session=session,
             kind=kind.name,
-            bootstrap=self.bootstrap,
+            bootstrap=self.addresses(cluster),
             journal=str(self.journal(client)),
-            topics=self._written_topics() if kind.only_written_topics else self.topics,
+            topics=tuple(topic for topic in self._topics(kind) if topic.cluster == cluster),
             workload=load,
             rate_records_per_s=share if kind.has_rate else 0.0,
             seed=self._seed(client, kind, session),
@@ -68,6 +79,14 @@ class RunSpecs:
         )
         return kind.complete(spec)
 
+    def cluster_of(self, client: str, kind: ClientKind) -> str:
+        """The cluster of a client: that of its turn, among those that have topics for its kind."""
+        used = {topic.cluster for topic in self._topics(kind)}
+        places = [place for place in (EAST, WEST) if place in used]
+        if not kind.in_each_cluster or not places:
+            return EAST
+        return places[(client_number(client) - 1) % len(places)]
+
     def _seed(self, client: str, kind: ClientKind, session: int) -> int:
         """The seed of a client's choices. Each session of each client makes choices of its own."""
         first, number = self.scenario.seed * 1000, client_number(client)
@@ -75,7 +94,10 @@ class RunSpecs:
             return first + number - 1 + 100 * (session - 1)
         return first + 500 + session + 10 * number
 
-    def _written_topics(self) -> tuple[TopicFact, ...]:
-        """Topics that producers write to: not an application's, nor the registers of `commits`."""
+    def _topics(self, kind: ClientKind) -> tuple[TopicFact, ...]:
+        """The topics for clients of a kind. Producers do not write to those of an application, nor
+        to the registers of `commits`."""
+        if not kind.only_written_topics:
+            return self.topics
         registers = self.topics[-1:] if self.scenario.workload.kind == "commits" else ()
         return tuple(t for t in self.topics if not t.copies and t not in registers)

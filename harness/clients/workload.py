@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from urteil.chaos.topology import EAST, WEST
 from urteil.chaos.waiting import until
 from urteil.harness.clients.application import await_copied, check_topics
 from urteil.harness.clients.client_controls import WorkloadClients
@@ -65,6 +66,7 @@ class Workload:
         topics: Sequence[TopicFact],
         run_id: str,
         *,
+        second_bootstrap: Sequence[str] = (),
         user_listeners: Sequence[str] = (),
         spawn: Spawn = spawn_process,
     ) -> None:
@@ -80,6 +82,7 @@ class Workload:
             run_dir=run_dir,
             run_id=run_id,
             bootstrap=tuple(bootstrap),
+            second_bootstrap=tuple(second_bootstrap),
             user_listeners=tuple(user_listeners),
             topics=tuple(topics),
         )
@@ -197,11 +200,17 @@ class Workload:
         running = self._client_controls.names("consumer"), self._client_controls.names("group")
         if self._scenario.workload.kind in ("bulk", "transactions") or not any(running):
             return
-        readers = [ReadProgress([self._specs.journal(name)]) for name in running[0]]
-        if running[1]:
-            names = self._client_controls.names_of_kind("group")
-            readers.append(ReadProgress([self._specs.journal(name) for name in names]))
-        await_read(self._specs.bootstrap, self._specs.partitions(), readers, deadline_s=deadline_s)
+        for cluster in (EAST, WEST):
+            consumer = self._kinds["consumer"]
+            own = [n for n in running[0] if self._specs.cluster_of(n, consumer) == cluster]
+            readers = [ReadProgress([self._specs.journal(name)]) for name in own]
+            if running[1] and cluster == EAST:
+                names = self._client_controls.names_of_kind("group")
+                readers.append(ReadProgress([self._specs.journal(name) for name in names]))
+            if readers:
+                brokers = self._specs.addresses(cluster)
+                partitions = self._specs.partitions(cluster)
+                await_read(brokers, partitions, readers, deadline_s=deadline_s)
 
     def finish_apps(self, deadline_s: float = APP_DEADLINE_S) -> None:
         """Let the application copy the remaining records, then end it."""
@@ -237,15 +246,17 @@ class Workload:
         """Set the topics for the final reads, because topics may have grown."""
         self._specs.topics = tuple(topics)
 
-    def final_reads(self, deadline_s: float, rounds: Iterable[Leaders] | None = None) -> FinalReads:
-        """Read every partition from start to end, once for each item of `rounds`.
+    def final_reads(
+        self, deadline_s: float, rounds: Iterable[Leaders] | None = None, *, cluster: str = EAST
+    ) -> FinalReads:
+        """Read every partition of a cluster from start to end, once for each item of `rounds`.
 
         An item maps partitions to their current leaders (see
         `leadership_rotation.leadership_rounds`); these partitions are read. Without `rounds`
         everything is read once under the current leaders. Stops early, with a sentence in
         `problems`, when the deadline passes or a broker does not become leader.
         """
-        reader = FinalRounds(self._specs, self._clients, self._tails.acked_ends)
+        reader = FinalRounds(self._specs, self._clients, self._tails.acked_ends, cluster)
         return reader.run(rounds, deadline_s)
 
     def dump_sources(self) -> list[DumpSource]:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from urteil.chaos.topology import WEST, Layout
+from urteil.harness.cluster.access import Access
 from urteil.harness.cluster.cluster import Cluster
 from urteil.harness.cluster.external import ExternalCluster
-from urteil.harness.scenario import Scenario
+from urteil.harness.scenario import FIRST_IDS, Scenario
 from urteil.harness.targets import parse_target
 from urteil.harness.targets.external import PREFIX
 
-__all__ = ["Cluster", "ExternalCluster", "open_cluster"]
+__all__ = ["Cluster", "ExternalCluster", "open_cluster", "open_second"]
 
 
 def open_cluster(scenario: Scenario, run_dir: Path) -> Cluster | ExternalCluster:
-    """The scenario's cluster, not started yet. Raises ValueError for a bad target."""
+    """The scenario's first cluster, not started yet. Raises ValueError for a bad target."""
     if scenario.target.startswith(PREFIX):
         return ExternalCluster(Path(scenario.target.removeprefix(PREFIX)), run_dir)
     return Cluster(
@@ -23,4 +25,24 @@ def open_cluster(scenario: Scenario, run_dir: Path) -> Cluster | ExternalCluster
         run_dir,
         mutant=scenario.mutant,
         runtime=scenario.runtime,
+        access=Access(layout=Layout(wan=scenario.second is not None)),
+    )
+
+
+def open_second(scenario: Scenario, run_dir: Path) -> Cluster | None:
+    """The scenario's second cluster in the folder `west/` of the run, not started yet; None without
+    one. Raises ValueError for a runtime or a target that cannot have two."""
+    if scenario.second is None:
+        return None
+    if scenario.runtime != "process" or scenario.target.startswith(PREFIX):
+        raise ValueError(
+            f"{scenario.name} has two clusters, which run as processes of the lab: leave out "
+            "--runtime, and give a --target that the lab starts"
+        )
+    first = FIRST_IDS[WEST]
+    return Cluster(
+        scenario.second,
+        parse_target(scenario.target),
+        run_dir / WEST,
+        access=Access(layout=Layout(first_broker_id=first, first_zookeeper_id=first)),
     )

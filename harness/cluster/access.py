@@ -19,7 +19,7 @@ from urteil.harness.cluster.certificates import PASSWORD, Authority
 from urteil.harness.cluster.scram_credentials import MECHANISMS, scram_credential
 from urteil.harness.targets.target import BrokerNode, Listener
 
-USERS, NETWORK = "USERS", "NETWORK"
+USERS, NETWORK, WAN = "USERS", "NETWORK", "WAN"
 ADMIN, ALICE, BOB = "admin", "alice", "bob"
 RIGHTS = {
     ADMIN: "all",
@@ -90,9 +90,10 @@ class Access:
     authority: Authority = field(default_factory=Authority)
 
     def listeners(self, plan: Plan, broker: str) -> tuple[Listener, ...]:
-        """The users' listeners of a broker, besides that of the lab's own clients."""
+        """The listeners of a broker for users and for the other cluster's applications, besides
+        that of the lab's own clients."""
         ports = {USERS: plan.ports.users, NETWORK: plan.ports.network}
-        return tuple(
+        users = [
             Listener(
                 name=name,
                 port=port,
@@ -101,7 +102,9 @@ class Access:
             )
             for name, port in ports.items()
             if port in plan.client_ports[1:]
-        )
+        ]
+        wan = Listener(name=WAN, port=plan.ports.wan, advertised=plan.wan_address(broker))
+        return (*users, *((wan,) if self.layout.wan else ()))
 
     def properties(self, node: BrokerNode) -> dict[str, str]:
         """Settings of one broker on top of the usual ones."""

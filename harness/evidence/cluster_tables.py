@@ -113,7 +113,11 @@ TABLES = (
         meaning="One version of a znode, or of the same fact in KRaft's metadata log. A deletion "
         "has version -1 and no values.",
         columns=(
-            int64("zxid", "Position in the metadata log.", identifies=True),
+            int64(
+                "zxid",
+                "Position in the metadata log; plus 2^48 for the second cluster of a run.",
+                identifies=True,
+            ),
             int64(
                 "at_ns",
                 "Wall clock of the metadata plane, shifted to CLOCK_MONOTONIC.",

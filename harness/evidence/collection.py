@@ -13,6 +13,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from urteil.chaos.topology import EAST, WEST
 from urteil.harness.evidence.journal import ADMIN_ACTS, CLIENT_ACTS, KILL, Begin, JournalReader
 from urteil.harness.evidence.journal_rows import JournalRows, Row
 from urteil.harness.evidence.readers.deleted_files import read_deleted_files
@@ -26,10 +27,12 @@ from urteil.harness.evidence.readers.zookeeper_log import (
 )
 from urteil.harness.evidence.schema import SCHEMAS, TABLES
 from urteil.harness.evidence.table_writer import Evidence, remove_parts, write_empty_parts
-from urteil.harness.scenario import load_facts
+from urteil.harness.scenario import TopicFact, load_facts
 
 KEPT = frozenset(table.name for table in TABLES.values() if table.is_written_live)
 """Tables with parts that the lab wrote during the run."""
+SECOND_ZXID = 1 << 48
+"""Added to the zxids of a second cluster: the two logs have no order between them."""
 DISK = re.compile(r"disk\d+")
 _BROKER = re.compile(r"b(\d+)")
 
@@ -90,7 +93,8 @@ class Collected:
 def collect(run_dir: Path) -> Collected:
     """Write `evidence/` from `journal/`, `faults.jsonl` and the stopped nodes' `nodes/*/data`.
 
-    `run.json` names the run and its topics. Repeatable: parts of an earlier collection are
+    `run.json` names the run and its topics. The folder `west/` has the nodes of a second cluster:
+    of it, evidence shows the run's topics. Repeatable: parts of an earlier collection are
     replaced. Call it once all clients, brokers and ZooKeeper servers have ended. Missing or damaged
     sources are recorded in the manifest and never raise. Without any source, existing evidence
     stays.
@@ -103,15 +107,15 @@ def collect(run_dir: Path) -> Collected:
         write_empty_parts(run_dir)
         return collected
     remove_parts(run_dir, KEPT)
-    topic_ids = {topic.name: topic.topic_id for topic in facts.topics}
     killed = _client_acts(run_dir, run, collected)
     offset_ns = _journals(run_dir, run, collected, killed)
     _faults(run_dir, run, collected)
     _acts(run_dir, run, collected, ADMIN_ACTS, "admin_ops")
-    copies = {topic.name for topic in facts.topics if topic.copies}
-    states = _states(run_dir, run, offset_ns, collected)
     at_ns = max((phase.end_ns for phase in facts.phases), default=0)
-    _replicas(run_dir, run, topic_ids, copies, states, collected, at_ns)
+    for place in (EAST, WEST) if (run_dir / WEST).is_dir() else (EAST,):
+        topics = [topic for topic in facts.topics if topic.cluster == place]
+        states = _states(run_dir, place, topics, run, offset_ns, collected)
+        _replicas(run_dir, place, topics, run, states, collected, at_ns)
     collected.count_kept_parts(run_dir)
     _manifest(run_dir, run, collected)
     write_empty_parts(run_dir)
@@ -218,17 +222,22 @@ def _fault(row: Row) -> Row:
 
 def _replicas(
     run_dir: Path,
+    place: str,
+    topics: Sequence[TopicFact],
     run: str,
-    topic_ids: dict[str, str],
-    copies: set[str],
     states: StateRows | None,
     collected: Collected,
     at_ns: int,
 ) -> None:
-    """Rows of the replica logs. Logs that are no longer replicas are left out."""
-    for broker, data in _broker_data(run_dir):
+    """Rows of the replica logs of a cluster. Logs that are no longer replicas are left out, and in
+    the second cluster those of topics that are not the run's."""
+    topic_ids = {topic.name: topic.topic_id for topic in topics}
+    copies = {topic.name for topic in topics if topic.copies}
+    for broker, data in _broker_data(_folder(run_dir, place)):
         with Evidence(run_dir, _part(broker, data), run) as evidence:
             for log in find_logs(broker, data, topic_ids, copies):
+                if place == WEST and not log.ours:
+                    continue
                 name = str(log.folder.relative_to(run_dir))
                 if states and states.is_stray(log.topic, log.topic_id, log.partition, broker):
                     collected.note(name, "stray_log", 0)
@@ -244,6 +253,11 @@ def _replicas(
         collected.count_rows(evidence)
 
 
+def _folder(run_dir: Path, place: str) -> Path:
+    """The folder of a cluster: the run's own, or `west/` in it."""
+    return run_dir if place == EAST else run_dir / place
+
+
 def _part(broker: int, log_dir: Path) -> str:
     return f"b{broker}" if log_dir.name == "data" else f"b{broker}-{log_dir.name}"
 
@@ -253,31 +267,49 @@ def log_dirs(data: Path) -> list[Path]:
     return sorted(path for path in data.glob("disk*") if DISK.fullmatch(path.name)) or [data]
 
 
-def _broker_data(run_dir: Path) -> Iterator[tuple[int, Path]]:
-    for folder in sorted((run_dir / "nodes").glob("b*")):
+def _broker_data(cluster: Path) -> Iterator[tuple[int, Path]]:
+    for folder in sorted((cluster / "nodes").glob("b*")):
         match = _BROKER.fullmatch(folder.name)
         if match and (folder / "data").is_dir():
             for log_dir in log_dirs(folder / "data"):
                 yield int(match[1]), log_dir
 
 
-def _states(run_dir: Path, run: str, offset_ns: int, collected: Collected) -> StateRows | None:
-    data_dirs = sorted((run_dir / "nodes").glob("zk*/data"))
+def _states(
+    run_dir: Path,
+    place: str,
+    topics: Sequence[TopicFact],
+    run: str,
+    offset_ns: int,
+    collected: Collected,
+) -> StateRows | None:
+    """Rows of a cluster's metadata: of the second, only those of the run's topics."""
+    data_dirs = sorted((_folder(run_dir, place) / "nodes").glob("zk*/data"))
     data = find_longest_log(data_dirs)
     if data is None:
         if data_dirs:
             collected.problems.append("no ZooKeeper left a transaction log")
         return None
     files, states = LogFiles(), StateRows(offset_ns)
+    names = {topic.name for topic in topics}
     with Evidence(run_dir, data.parent.name, run) as evidence:
         for change in read_changes(data, files):
             for row in states.rows(change):
-                evidence.add("states", row)
+                if place == EAST:
+                    evidence.add("states", row)
+                elif row.get("topic") in names:
+                    evidence.add("states", _of_second(row))
     collected.count_rows(evidence)
     name = str(find_log_files(data)[0].parent.relative_to(run_dir))
     collected.note(name, "zookeeper_log", files.transactions, first=files.first_zxid,
                    last=files.last_zxid, damage=files.damage)  # fmt: skip
     return states
+
+
+def _of_second(row: Row) -> Row:
+    """A state of the second cluster. Its zxids follow all zxids of the first, and it shows no
+    controller epoch, since that would be compared with the first cluster's."""
+    return row | {"zxid": row["zxid"] + SECOND_ZXID, "controller_epoch": None}
 
 
 def _manifest(run_dir: Path, run: str, collected: Collected) -> None:

@@ -57,7 +57,7 @@ def judge_collected(
 def discard_data(run_dir: Path, result: Result) -> None:
     """Remove the brokers' log directories of a run that passed: its evidence remains."""
     if result.verdict is Verdict.PASS:
-        for data in run_dir.glob("nodes/b*/data"):
+        for data in (*run_dir.glob("nodes/b*/data"), *run_dir.glob("west/nodes/b*/data")):
             shutil.rmtree(data, ignore_errors=True)
 
 

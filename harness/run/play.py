@@ -10,20 +10,21 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from urteil.chaos.nemesis import Injection, Nemesis
-from urteil.chaos.observations import LabFailure
+from urteil.chaos.observations import LabFailure, NodeStatus
 from urteil.chaos.schedule import plan_schedule
 from urteil.harness import host_load
 from urteil.harness.clients.workload import Workload
-from urteil.harness.cluster import Cluster, ExternalCluster, open_cluster
+from urteil.harness.cluster import Cluster, ExternalCluster, open_cluster, open_second
 from urteil.harness.evidence.broker_lives import write_lives
 from urteil.harness.run.heal_request import HealRequests
 from urteil.harness.run.steps import Steps
 from urteil.harness.run.topics import create_topics, fit_topics
-from urteil.harness.scenario import RunFacts, Scenario, TopicFact
+from urteil.harness.scenario import RunFacts, Scenario, TopicFact, TopicSpec, clusters
 from urteil.harness.schedule import save_schedule, schedule_of
 from urteil.harness.stack_dumps import Stacks, limit_duration
 
 Log = Callable[[str], None]
+AnyCluster = Cluster | ExternalCluster
 
 ACKS_DEADLINE_S = 30.0
 QUIET_S = 3.0
@@ -85,30 +86,46 @@ class Play:
 
     def _run_cluster(self) -> None:
         steps = self._steps
-        cluster = open_cluster(self.scenario, self.run_dir)
-        self._stacks.sources.append(cluster.dump_sources)
+        opened = [open_cluster(self.scenario, self.run_dir)]
         began_ns = time.monotonic_ns()
         try:
+            if (second := open_second(self.scenario, self.run_dir)) is not None:
+                opened.append(second)
             with steps.measure("setup"):
-                with steps.measure("setup/cluster"):
-                    ready_s = steps.start_cluster(cluster)
-                self.log(f"{len(cluster.bootstrap)} brokers ready after {ready_s:.1f} s")
+                for cluster in opened:
+                    self._start_cluster(cluster)
                 with steps.measure("setup/topics"):
-                    create_topics(cluster.bootstrap, fit_topics(self.scenario))
-                self.facts.topics = self._describe_topics(cluster)
+                    self._create_topics(opened)
             steps.save_facts()
             steps.record_phase("setup", began_ns)
-            self._run_clients(cluster)
+            self._run_clients(opened)
             with steps.measure("stop"):
-                cluster.stop()
+                for cluster in opened:
+                    cluster.stop()
         except Exception as failure:
             self._dump_stacks(f"{type(failure).__name__}: {failure}")
             raise
         finally:
-            self._close(cluster)
+            for cluster in opened:
+                self._close(cluster)
             self._record_mutant_mark()
 
-    def _close(self, cluster: Cluster | ExternalCluster) -> None:
+    def _start_cluster(self, cluster: AnyCluster) -> None:
+        self._stacks.sources.append(cluster.dump_sources)
+        with self._steps.measure("setup/cluster"):
+            ready_s = self._steps.start_cluster(cluster)
+        self.log(f"{len(cluster.bootstrap)} brokers ready after {ready_s:.1f} s")
+
+    def _create_topics(self, opened: Sequence[AnyCluster]) -> None:
+        """Create the topics of each cluster, and describe them in the facts."""
+        topics = fit_topics(self.scenario)
+        for place, cluster in zip(clusters(self.scenario), opened, strict=True):
+            own = [topic for topic in topics if topic.cluster == place]
+            if own:
+                create_topics(cluster.bootstrap, own)
+            self.facts.topics += [_describe_topic(topic, cluster) for topic in own]
+
+    def _close(self, cluster: AnyCluster) -> None:
         """Close the cluster. A failure, or an interrupt, is reported beside an earlier one and
         hides neither."""
         try:
@@ -116,42 +133,48 @@ class Play:
         except Exception as failure:
             self._note_problem(f"{type(failure).__name__}: {failure}")
 
-    def _run_clients(self, cluster: Cluster | ExternalCluster) -> None:
-        steps = self._steps
-        workload = steps.open_workload(cluster.bootstrap, user_listeners=cluster.user_listeners)
+    def _run_clients(self, opened: Sequence[AnyCluster]) -> None:
+        steps, first = self._steps, opened[0]
+        second = [address for one in opened[1:] for address in one.bootstrap]
+        workload = steps.open_workload(
+            first.bootstrap, second_bootstrap=second, user_listeners=first.user_listeners
+        )
         self._stacks.sources.append(workload.dump_sources)
         try:
             with host_load.record_host_load(self.run_dir, self.facts.run):
                 with steps.measure("load"):
-                    self._load(cluster, workload)
+                    self._load(opened, workload)
                 with steps.measure("final_reads"):
                     if self._is_healthy:
-                        self._include_added_partitions(cluster, workload)
-                    steps.read_finally(workload, cluster if self._is_healthy else None)
+                        self._include_added_partitions(opened, workload)
+                    steps.read_finally(workload, opened if self._is_healthy else ())
         except Exception as failure:
             self._dump_stacks(f"{type(failure).__name__}: {failure}")
             raise
         finally:
-            self._record_lives(cluster)
+            self._record_lives(opened)
             steps.end_clients(workload)
 
-    def _record_lives(self, cluster: Cluster | ExternalCluster) -> None:
+    def _record_lives(self, opened: Sequence[AnyCluster]) -> None:
         """Check once more that every node lives, and record brokers that ended by themselves."""
-        controls, lives = cluster.controls(), []
+        every = [cluster.controls() for cluster in opened]
+        lives: list[NodeStatus] = []
         try:
-            lives = [controls.status(node) for node in controls.brokers]
-            controls.check()
+            for controls in every:
+                lives += [controls.status(node) for node in controls.brokers]
+                controls.check()
         except LabFailure as failure:
             self._note_problem(str(failure))
-        write_lives(self.run_dir, self.facts.run, time.monotonic_ns(), lives, controls.ended)
+        ended = [end for controls in every for end in controls.ended]
+        write_lives(self.run_dir, self.facts.run, time.monotonic_ns(), lives, ended)
 
-    def _load(self, cluster: Cluster | ExternalCluster, workload: Workload) -> None:
+    def _load(self, opened: Sequence[AnyCluster], workload: Workload) -> None:
         measure = self._steps.measure
         with measure("load/first acknowledgements"):
             workload.start()
             self._await_first_acks(workload)
         self.on_load()
-        nemesis = self._open_nemesis(cluster, workload)
+        nemesis = self._open_nemesis(opened, workload)
         self._save_schedule()
         began_ns = time.monotonic_ns()
         recovered_s = None
@@ -178,11 +201,12 @@ class Play:
         with measure("load/end of the clients"):
             self._finish_load(workload)
 
-    def _open_nemesis(self, cluster: Cluster | ExternalCluster, workload: Workload) -> Nemesis:
-        scenario, controls = self.scenario, cluster.controls()
-        controls.set_clients(workload.controls())
+    def _open_nemesis(self, opened: Sequence[AnyCluster], workload: Workload) -> Nemesis:
+        scenario, every = self.scenario, [cluster.controls() for cluster in opened]
+        for controls in every:
+            controls.set_clients(workload.controls())
         return Nemesis(
-            controls,
+            every[0],
             plan_schedule(
                 scenario.faults, seed=scenario.seed, topic=scenario.workload.topics[0].name
             ),
@@ -192,6 +216,7 @@ class Play:
             at_once=scenario.at_once,
             heal_requested=self._heal_requests.is_pending,
             on_manual_heal=self._heal_requests.answer,
+            second=every[1] if len(every) > 1 else None,
         )
 
     def _finish_load(self, workload: Workload) -> None:
@@ -209,12 +234,12 @@ class Play:
         schedule = schedule_of(self.scenario, injections=injections, began_ns=began_ns)
         save_schedule(self.run_dir / "schedule.json", schedule)
 
-    def _include_added_partitions(
-        self, cluster: Cluster | ExternalCluster, workload: Workload
-    ) -> None:
+    def _include_added_partitions(self, opened: Sequence[AnyCluster], workload: Workload) -> None:
         """Include partitions that were added during the run in the final reads."""
+        by_name = dict(zip(clusters(self.scenario), opened, strict=True))
         for at, topic in enumerate(self.facts.topics):
-            partitions = max(topic.partitions, len(cluster.state.partitions(topic.name)))
+            state = by_name[topic.cluster].state
+            partitions = max(topic.partitions, len(state.partitions(topic.name)))
             self.facts.topics[at] = replace(topic, partitions=partitions)
         workload.set_topics(self.facts.topics)
 
@@ -235,20 +260,6 @@ class Play:
             enough = self.scenario.minimum_acks
             workload.await_acked(enough, since_ns=since_ns, deadline_s=ACKS_DEADLINE_S)
 
-    def _describe_topics(self, cluster: Cluster | ExternalCluster) -> list[TopicFact]:
-        """The topics of the run, as created."""
-        return [
-            TopicFact(
-                name=topic.name,
-                topic_id=cluster.state.topic_id(topic.name) or "",
-                partitions=topic.partitions,
-                replication_factor=topic.replication_factor,
-                config=topic.config,
-                copies=topic.copies,
-            )
-            for topic in fit_topics(self.scenario)
-        ]
-
     def _record_mutant_mark(self) -> None:
         if self.scenario.mutant is not None:
             self.facts.mutant_ran = any(self.run_dir.glob("nodes/*/mutant.mark"))
@@ -256,3 +267,16 @@ class Play:
     def _note_problem(self, text: str) -> None:
         self.facts.problems.append(text)
         self.log(f"problem: {text}")
+
+
+def _describe_topic(topic: TopicSpec, cluster: AnyCluster) -> TopicFact:
+    """The topic as created."""
+    return TopicFact(
+        name=topic.name,
+        topic_id=cluster.state.topic_id(topic.name) or "",
+        partitions=topic.partitions,
+        replication_factor=topic.replication_factor,
+        config=topic.config,
+        copies=topic.copies,
+        cluster=topic.cluster,
+    )

@@ -17,7 +17,7 @@ from urteil.harness.clients.client_main import boot_id
 from urteil.harness.clients.leadership_rotation import leadership_rounds
 from urteil.harness.clients.workload import Workload
 from urteil.harness.cluster import Cluster, ExternalCluster
-from urteil.harness.scenario import Phase, RunFacts, Scenario, save
+from urteil.harness.scenario import Phase, RunFacts, Scenario, clusters, save
 from urteil.harness.stopwatch import Stopwatch
 
 
@@ -55,12 +55,16 @@ class Steps:
         """Start the cluster. Returns the seconds until it was ready."""
         ready_s = cluster.start()
         self.facts.versions |= cluster.versions()
-        self.facts.brokers = sorted(cluster.data_dirs())
+        self.facts.brokers = sorted({*self.facts.brokers, *cluster.data_dirs()})
         self.facts.withheld = cluster.missing_tables()
         return ready_s
 
     def open_workload(
-        self, bootstrap: Sequence[str], *, user_listeners: Sequence[str] = ()
+        self,
+        bootstrap: Sequence[str],
+        *,
+        second_bootstrap: Sequence[str] = (),
+        user_listeners: Sequence[str] = (),
     ) -> Workload:
         """The clients of the run, not started yet, on the topics of `facts`."""
         return Workload(
@@ -69,33 +73,48 @@ class Steps:
             bootstrap,
             self.facts.topics,
             self.facts.run,
+            second_bootstrap=second_bootstrap,
             user_listeners=user_listeners,
         )
 
     def read_finally(
-        self, workload: Workload, rotated: Cluster | ExternalCluster | None = None
+        self, workload: Workload, rotated: Sequence[Cluster | ExternalCluster] = ()
     ) -> None:
         """Read all topics from start to end, and end the consumers.
 
-        Leadership rotates over the brokers of `rotated`; with None it stays as it is.
+        Leadership rotates over the brokers of the clusters `rotated`; without any it stays as it
+        is.
         """
-        began_ns, rounds = time.monotonic_ns(), None
+        began_ns = time.monotonic_ns()
+        with self.measure("final_reads/rounds"):
+            for at, place in enumerate(clusters(self.scenario)):
+                topics = [topic.name for topic in self.facts.topics if topic.cluster == place]
+                if topics:
+                    self._read_cluster(workload, place, topics, rotated[at] if rotated else None)
+        with self.measure("final_reads/end of the consumers"):
+            workload.finish_access_attempts()
+            workload.stop_consumers()
+        self.record_phase("final", began_ns)
+
+    def _read_cluster(
+        self,
+        workload: Workload,
+        place: str,
+        topics: list[str],
+        rotated: Cluster | ExternalCluster | None,
+    ) -> None:
+        """Read the topics of one cluster."""
         deadline_s = self.scenario.final_read_deadline_s
+        rounds = None
         if rotated is not None:
             rounds = leadership_rounds(
                 rotated.controls(),
                 rotated.bootstrap,
-                [topic.name for topic in self.facts.topics],
+                topics,
                 deadline_s=deadline_s,
                 restart=rotated.can_restart(),
             )
-        with self.measure("final_reads/rounds"):
-            reads = workload.final_reads(deadline_s, rounds)
-        with self.measure("final_reads/end of the consumers"):
-            workload.finish_access_attempts()
-            workload.stop_consumers()
-        self.facts.problems += reads.problems
-        self.record_phase("final", began_ns)
+        self.facts.problems += workload.final_reads(deadline_s, rounds, cluster=place).problems
 
     def end_clients(self, workload: Workload) -> None:
         """End all clients that still run. What went wrong with clients is a problem of the run."""

@@ -9,7 +9,7 @@ from kafka.admin import KafkaAdminClient
 from kafka.errors import InvalidReplicationFactorError, KafkaError, TopicAlreadyExistsError
 
 from urteil.chaos.waiting import retry
-from urteil.harness.scenario import Scenario, TopicSpec
+from urteil.harness.scenario import Scenario, TopicSpec, clusters
 
 REQUEST_TIMEOUT_MS = 10_000
 DEADLINE_S = 30.0
@@ -27,12 +27,22 @@ def fit_topic(topic: TopicSpec, brokers: int) -> TopicSpec:
         replication_factor=min(topic.replication_factor, brokers),
         config=config,
         copies=topic.copies,
+        cluster=topic.cluster,
     )
 
 
 def fit_topics(scenario: Scenario) -> list[TopicSpec]:
-    """The topics of a scenario, as its cluster can have them."""
-    return [fit_topic(topic, scenario.cluster.brokers) for topic in scenario.workload.topics]
+    """The topics of a scenario, as its clusters can have them."""
+    names = [topic.name for topic in scenario.workload.topics]
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise ValueError(f"{scenario.name} has two topics named {min(twice)}: the evidence of both "
+                         "clusters is told apart by names; rename one")  # fmt: skip
+    sizes = {name: cluster.brokers for name, cluster in clusters(scenario).items()}
+    for topic in scenario.workload.topics:
+        if topic.cluster not in sizes:
+            raise ValueError(f"topic {topic.name} is in {topic.cluster}, a cluster that "
+                             f"{scenario.name} has not: declare `second`")  # fmt: skip
+    return [fit_topic(topic, sizes[topic.cluster]) for topic in scenario.workload.topics]
 
 
 def create_topics(bootstrap: Sequence[str], topics: Sequence[TopicSpec]) -> None:

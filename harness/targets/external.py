@@ -137,6 +137,8 @@ def fit_scenario(scenario: Scenario, file: ExternalFile) -> Scenario:
     for fault in scenario.faults:
         if why := FAULTS[fault.fault].unsupported_reason(runtime="", target=PREFIX):
             raise ValueError(why)
+    if scenario.second is not None:
+        raise ValueError(f"{scenario.name} has two clusters, which only the lab starts together")
     for name, feature in OWN.items():
         if getattr(scenario.cluster, name) != getattr(ClusterSpec(), name):
             raise ValueError(

@@ -37,6 +37,7 @@ class PaperNet:
     def __init__(self, cluster: PaperCluster) -> None:
         self.cluster = cluster
         self.broken: set[Link] = set()
+        self.further: list[Link] = []
         self.delays: dict[Link, int] = {}
         self.degraded: dict[Link, dict[str, str | int]] = {}
 
@@ -44,7 +45,7 @@ class PaperNet:
         brokers, keepers = self.cluster.brokers, self.cluster.zookeepers
         inner = [Link(a, b) for a in brokers for b in (*brokers, *keepers) if a != b]
         inner += [Link(a, b) for a in keepers for b in keepers if a != b]
-        return inner + [Link(CLIENT, broker) for broker in brokers]
+        return [*inner, *(Link(CLIENT, broker) for broker in brokers), *self.further]
 
     def links_between(self, left: Sequence[str], right: Sequence[str]) -> Sequence[Link]:
         pairs = {(a, b) for a in left for b in right} | {(b, a) for a in left for b in right}

@@ -95,6 +95,7 @@ def _count(scenario: Scenario) -> int:
 KIND = ClientKind(
     name="consumer",
     about="Follows every partition from its start, and journals what it reads.",
+    in_each_cluster=True,
     stage=Stage.READS,
     judged_by=("poll_skip", "vanished_read"),
     prefix="c",

@@ -213,6 +213,7 @@ def _count(scenario: Scenario) -> int:
 KIND = ClientKind(
     name="producer",
     about="Sends records at its rate, whatever the cluster does, and journals each outcome.",
+    in_each_cluster=True,
     stage=Stage.LOAD,
     judged_by=("lost_write", "duplicate", "sequence_gap"),
     prefix="p",

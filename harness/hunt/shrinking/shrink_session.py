@@ -91,7 +91,7 @@ class Session:
         )
         outcome = outcome_of(run_dir, result, time.monotonic() - began)
         if self.anomaly not in outcome.shows:
-            for data in run_dir.glob("nodes/b*/data"):
+            for data in (*run_dir.glob("nodes/b*/data"), *run_dir.glob("west/nodes/b*/data")):
                 shutil.rmtree(data, ignore_errors=True)
         return outcome
 

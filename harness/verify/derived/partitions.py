@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from urteil.harness.scenario import Scenario, TopicFact
+from urteil.harness.scenario import Scenario, TopicFact, clusters
 from urteil.harness.verify.derived.state_spans import NO_OFFSET, Span
 from urteil.harness.verify.derived.topic_changes import unclean_asked
 from urteil.harness.verify.evidence import Row
@@ -26,9 +26,10 @@ LAB_DEFAULTS = {
 def setting(topic: TopicFact | None, scenario: Scenario, name: str) -> str:
     """A topic's setting: its own, else the brokers', else the lab's default."""
     own = {} if topic is None else topic.config
-    if name == "min.insync.replicas" and scenario.cluster.brokers < 3:
-        return own.get(name, scenario.cluster.config.get(name, "1"))
-    return own.get(name, scenario.cluster.config.get(name, LAB_DEFAULTS[name]))
+    cluster = clusters(scenario)["east" if topic is None else topic.cluster]
+    if name == "min.insync.replicas" and cluster.brokers < 3:
+        return own.get(name, cluster.config.get(name, "1"))
+    return own.get(name, cluster.config.get(name, LAB_DEFAULTS[name]))
 
 
 def part_row(

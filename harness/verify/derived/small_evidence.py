@@ -96,7 +96,7 @@ def _whole_logs(run_dir: Path, logs: list[Row]) -> list[Row]:
     """Logs that were read to their end, each once: what lies behind damage on a disk is not known
     to miss."""
     cut = {
-        (Path(row["file"]).parts[1], Path(row["file"]).name)
+        (Path(str(row["file"]).partition("nodes/")[2]).parts[0], Path(row["file"]).name)
         for row in evidence.rows(run_dir, "manifest")
         if not row["ended_properly"] and "/data/" in str(row["file"])
     }

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from urteil.harness.verify.provenance import sources
+from urteil.harness.verify.reference import Reference
 
 Explain = Callable[[Mapping[str, Any]], str]
 
@@ -115,6 +116,19 @@ class Guarantee:
     an opportunity or a violation: the guarantee is not queried."""
     needs_whole_passes: bool = False
     """Whether a final pass that stopped short leaves the guarantee unknown."""
+
+    reference: Reference | None = None
+    """The meaning of `violations` in plain Python over small histories (reference.py)."""
+    reference_covers: tuple[str, ...] = ()
+    """The sub-kinds that the reference check finds; empty for all."""
+    reference_leaves_out: str = ""
+    """An SQL condition over a violation's row (alias `x`): what the reference check does not
+    find."""
+
+    @property
+    def compared_sub_kinds(self) -> tuple[str, ...]:
+        """The sub-kinds in which the query and the reference check must agree."""
+        return self.reference_covers or tuple(self.sub_kinds)
 
     @property
     def permitted(self) -> str:

@@ -3,12 +3,13 @@ transaction is never readable under read_committed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import SLOT, Guarantee, place
 from urteil.harness.verify.guarantees.transactions.torn_txn import SPOILED
 from urteil.harness.verify.plurals import count_text
+from urteil.harness.verify.reference import SmallHistory, Violation, place_of
 from urteil.harness.verify.shared_tables import ENDED
 
 _ABORTED = f"""
@@ -51,6 +52,31 @@ def _explain(row: Mapping[str, Any]) -> str:
     seen = ((row["n_reads"], "read"), (row["copies"], "replica"))
     where = " and ".join(count_text(number, noun) for number, noun in seen if number)
     return f"{row['value_id']} failed{why}, yet it is at {place(row)}: in {where}."
+
+
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """What certainly failed is nowhere, and no reader of committed records receives a record whose
+    producer's next marker is an abort.
+
+    Left out: aborted transactions whose marker was cleaned.
+    """
+    for send in history.sends:
+        reads, copies = history.reads_of[send.value_id], history.copies_of[send.value_id]
+        if send.outcome == "fail" and not send.ambiguous and (reads or copies):
+            topic, partition, offset = min(map(place_of, reads + copies))
+            kind = "read" if reads else "on disk"
+            yield Violation(kind, topic, partition, offset, send.value_id)
+    for one in history.partitions:
+        for n, record in enumerate(one.log):
+            if not record.transactional or record.control or record.value_id is None:
+                continue
+            ends = (row.control for row in one.log[n:]
+                    if row.control and row.producer_id == record.producer_id)  # fmt: skip
+            mark = (record.offset, record.value_id)
+            readers = {(read.client, read.session) for read in one.reads
+                       if (read.offset, read.value_id) == mark}  # fmt: skip
+            if next(ends, None) == "abort" and readers & history.readers_of_committed:
+                yield one.violation("aborted transaction", *mark)
 
 
 GUARANTEE = Guarantee(
@@ -108,4 +134,6 @@ SELECT 'aborted and cleaned', v.p, v.shown_slot % {SLOT}, v.invoke_ns, v.read_ns
         "parts.spoilt_ns",
     ),
     rests_on=("sends", "reads", "replicas", "clients"),
+    reference=_reference,
+    reference_covers=("read", "on disk", "aborted transaction"),
 )

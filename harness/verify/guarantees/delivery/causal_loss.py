@@ -5,8 +5,11 @@ acknowledged, or had read, before it sent the surviving one."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from urteil.harness.verify.guarantees.base import Guarantee, numbered, place
 from urteil.harness.verify.guarantees.delivery.lost_write import LOSABLE, LOST
+from urteil.harness.verify.reference import SmallHistory, Violation, acknowledged_offset
 
 _LAST = """
 SELECT v.client, MAX(v.invoke_ns) AS last_ns FROM vals v JOIN parts q ON q.p = v.sent_p
@@ -27,6 +30,31 @@ UNION ALL
 SELECT 'read', l.*, r.client, r.read_ns
 FROM ({LOST}) l JOIN reads r ON r.value_id = l.value_id WHERE {_GONE}
 """
+
+
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """No client's record with acks=all survives while a record is lost that the client had seen
+    acknowledged, or had read, before it sent its own."""
+    survived = {
+        (send.client, send.invoke_ns) for send in history.sends
+        if send.acks == -1 and history.records_of[send.value_id]
+    }  # fmt: skip
+    for partition in history.partitions:
+        for send in () if partition.is_compacted else partition.sends:
+            value, reads = send.value_id, history.reads_of[send.value_id]
+            is_due = send.outcome == "ok" or (send.outcome == "info" and reads)
+            offset = acknowledged_offset(send)
+            if offset is None and reads:
+                offset = reads[0].offset
+            if history.records_of[value] or not is_due or (offset or 0) < partition.start:
+                continue
+            known = {("read", read.client, read.read_ns) for read in reads}
+            if send.outcome == "ok" and send.acks == -1:
+                known.add(("acknowledged", send.client, send.complete_ns))
+            for kind, client, at_ns in known:
+                if any(who == client and sent_ns > at_ns for who, sent_ns in survived):
+                    yield partition.violation(kind, offset, value)
+
 
 GUARANTEE = Guarantee(
     name="causal_loss",
@@ -75,4 +103,5 @@ GROUP BY k.known, k.p, k.off, k.at_ns, k.value_id, k.knower, k.acks, k.n_reads, 
         ),
         *("floors", "reads", "parts.flushed_ns", "parts.spoilt_ns"),
     ),
+    reference=_reference,
 )

@@ -10,11 +10,13 @@ minutes of tolerance for clocks."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import Excuse, Guarantee, place
 from urteil.harness.verify.guarantees.delivery.misplaced_ack import TIMED
+from urteil.harness.verify.reference import Row, SmallHistory, Violation
 
 _RETIMED = f"""
 (SELECT o.value_id, o.p, o.off, MIN(o.read_ns) AS read_ns, SUM(o.served) AS served,
@@ -95,6 +97,50 @@ def _explain(row: Mapping[str, Any]) -> str:
     )
 
 
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """A record that a reader received, or that lies on a disk, has the checksum and the time that
+    it was sent with.
+
+    Left out: batches, and limits of sizes and times.
+    """
+    for partition in history.partitions:
+        reads = partition.reads
+        broken = (_slots(reads, _is_broken), _slots(partition.replicas, _is_broken))
+        retimed = partial(_is_retimed, history)
+        for served, stored in (broken, (_slots(reads, retimed), _slots(partition.log, retimed))):
+            for slot in served | stored:
+                yield partition.violation("served" if slot in served else "on disk", *slot)
+
+
+def _slots(rows: Iterable[Row], is_wrong: Callable[[Row], bool]) -> set[tuple[int, str | None]]:
+    return {(row.offset, row.value_id) for row in rows if is_wrong(row)}
+
+
+def _is_broken(row: Row) -> bool:
+    return row.intact is False
+
+
+def _is_retimed(history: SmallHistory, row: Row) -> bool:
+    """Whether a record has another time than its send.
+
+    After several attempts the log's time counts: the acknowledgement of a duplicate has the time of
+    its batch. If all that was seen agrees on another time, the acknowledgement is wrong
+    (`misplaced_ack`).
+    """
+    send = history.sends_by_value.get(row.value_id)
+    if send is None or row.intact is False:
+        return False
+    seen = history.reads_of[row.value_id] + history.copies_of[row.value_id]
+    sent_ms = send.timestamp_ms
+    if send.outcome == "ok" and (send.attempts or 0) > 1:
+        records = history.records_of[row.value_id]
+        sent_ms = max((record.timestamp_ms for record in records), default=None)
+    is_agreed = len({one.timestamp_ms for one in seen}) == 1 and all(one.intact for one in seen)
+    if send.outcome == "ok" and send.attempts == 1 and is_agreed:
+        return False
+    return sent_ms is not None and bool(row.timestamp_ms != sent_ms)
+
+
 GUARANTEE = Guarantee(
     name="corrupt",
     rank=50,
@@ -173,4 +219,6 @@ FROM {_BATCHES} d""",
         *("parts.past_ms", "parts.sent_times"),
     ),
     rests_on=("sends", "reads", "replicas", "polls", "faults"),
+    reference=_reference,
+    reference_covers=("served", "on disk"),
 )

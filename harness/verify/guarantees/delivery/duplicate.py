@@ -5,27 +5,48 @@ non-retriable error (KAFKA-14034)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import SLOT, Guarantee, numbered, place
 from urteil.harness.verify.guarantees.losses import RETRIED
 from urteil.harness.verify.plurals import count_text, times
+from urteil.harness.verify.reference import SmallHistory, Violation, places_of
 
 
 def _explain(row: Mapping[str, Any]) -> str:
     who = f"{row['value_id']} of {row['client']} ({row.get('library', 'client unknown')})"
     if row["sub_kind"] == "one offset twice":
         return f"A final pass delivered {who} at {place(row)} more than once."
+    elsewhere = "" if row["last_p"] == row["p"] else " of another partition"
     if row["sub_kind"] == "log":
         return (
-            f"{who} lies {times(row['times'])}, first at {place(row)}, last at {row['last_off']}."
+            f"{who} lies {times(row['times'])}, first at {place(row)}, last at "
+            f"{row['last_off']}{elsewhere}."
         )
-    elsewhere = "" if row["last_p"] == row["p"] else " of another partition"
     return (
         f"{who} was read at {count_text(row['times'], 'offset')}, first at {place(row)}, last at "
         f"{row['last_off']}{elsewhere}."
     )
+
+
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """A sent value is at one place of the logs, and a final pass delivers it once."""
+    for send in history.sends:
+        value = send.value_id
+        stored, seen = (
+            places_of(history.records_of[value]),
+            places_of(history.final_reads_of[value]),
+        )
+        if len(stored) > 1 or len(seen) > 1:
+            kind = "log" if len(stored) > 1 else "pass"
+            yield Violation(kind, *(stored or seen)[0], value)
+    for partition in history.partitions:
+        for one in partition.final_passes:
+            given = [(read.offset, read.value_id) for read in one.reads]
+            for offset, value in given:
+                if given.count((offset, value)) > 1 and value in history.sends_by_value:
+                    yield partition.violation("one offset twice", offset, value)
 
 
 GUARANTEE = Guarantee(
@@ -49,7 +70,8 @@ GUARANTEE = Guarantee(
         "AND (v.log_slots > 0 OR v.seen_slots > 0)"
     ),
     violations=f"""
-SELECT CASE WHEN v.log_slots > 1 AND v.copies > 0 THEN 'log' ELSE 'pass' END AS sub_kind, v.p,
+SELECT CASE WHEN v.log_slots > 1 AND v.copies > 0 THEN 'log' ELSE 'pass' END AS sub_kind,
+  COALESCE(v.first_slot, v.first_seen) DIV {SLOT} AS p,
   COALESCE(v.first_slot, v.first_seen) % {SLOT} AS off, v.invoke_ns AS at_ns,
   v.complete_ns AS until_ns, v.value_id, v.client, v.session, v.idempotent,
   COALESCE(v.last_slot, v.last_seen) % {SLOT} AS last_off,
@@ -59,10 +81,11 @@ FROM irregular_values v WHERE v.sent = 1 AND (v.log_slots > 1 OR v.seen_slots > 
 UNION ALL
 SELECT 'one offset twice', s.p, s.off, v.invoke_ns, v.complete_ns, s.value_id, v.client, v.session,
   1, s.off, s.n_final, s.p
-FROM slots s JOIN vals v ON v.value_id = s.value_id 
+FROM slots s JOIN vals v ON v.value_id = s.value_id
 WHERE v.sent = 1 AND s.n_final > bit_count(s.seen)""",
     excuses=(RETRIED,),
     explain=_explain,
     reads=("slots", "vals", "irregular_values", "kinds"),
     rests_on=("sends", "reads", "replicas"),
+    reference=_reference,
 )

@@ -6,10 +6,28 @@ where the end of an earlier transaction may have reached this one."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from urteil.harness.verify.guarantees.base import SLOT, Guarantee, numbered, place
 from urteil.harness.verify.guarantees.transactions.torn_txn import EXCUSES, OF_TXN, SPOILS
+from urteil.harness.verify.reference import SmallHistory, Violation
 
 _JUDGED = "FROM vals v WHERE v.sent = 1 AND v.n_reads > 0"
+
+
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """No poll that returned a record ended before its send began.
+
+    Left out: commits of transactions.
+    """
+    for send in history.sends:
+        reads = history.reads_of[send.value_id]
+        if reads and min(read.read_ns for read in reads) < send.invoke_ns:
+            first = reads[0]
+            yield Violation(
+                "before its send", first.topic, first.partition, first.offset, send.value_id
+            )
+
 
 GUARANTEE = Guarantee(
     name="future_read",
@@ -58,4 +76,6 @@ GROUP BY v.p, v.read_slot, v.value_id, v.client""",
         "parts.spoilt_ns",
     ),
     rests_on=("sends", "reads", "txns", "clients"),
+    reference=_reference,
+    reference_covers=("before its send",),
 )

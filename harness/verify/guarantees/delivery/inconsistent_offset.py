@@ -6,12 +6,13 @@ acks=1 permits."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from urteil.harness.verify.derived.state_spans import FOREVER_NS
 from urteil.harness.verify.guarantees.base import Guarantee, place
 from urteil.harness.verify.guarantees.losses import LOSSES_SHOWN
+from urteil.harness.verify.reference import SmallHistory, Violation, acknowledged_offset
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -20,6 +21,21 @@ def _explain(row: Mapping[str, Any]) -> str:
     if row["all_shown"]:
         return f"{place(row)} showed {records}, {among}."
     return f"Reads and acknowledgements name {records} at {place(row)}, {among}."
+
+
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """Reads, the final leader's log and acknowledgements with acks=all name one value at an offset.
+
+    Left out: whether a reader or an acknowledgement names the other one.
+    """
+    for partition in history.partitions:
+        named = {(row.offset, row.value_id) for row in partition.reads + partition.log}
+        named |= {(acknowledged_offset(send), send.value_id)
+                  for send in partition.sends if send.acks == -1}  # fmt: skip
+        for offset in {offset for offset, _ in named if offset is not None}:
+            values = sorted(value for at, value in named if at == offset and value is not None)
+            if len(values) > 1:
+                yield partition.violation(None, offset, values[0])
 
 
 GUARANTEE = Guarantee(
@@ -57,4 +73,5 @@ GROUP BY s.p, s.off""",
     explain=_explain,
     excused_by_times=True,
     reads=("slots", "irregular_values", "shared", "parts"),
+    reference=_reference,
 )

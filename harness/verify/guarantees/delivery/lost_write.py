@@ -12,13 +12,14 @@ Losses caused by disks are permitted, but not of records acknowledged so long be
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from urteil.harness.verify.derived.state_spans import NO_OFFSET
 from urteil.harness.verify.guarantees.base import SLOT, Guarantee, acks, numbered, only_where, place
 from urteil.harness.verify.guarantees.losses import losable
 from urteil.harness.verify.plurals import count_text
+from urteil.harness.verify.reference import SmallHistory, Violation, acknowledged_offset
 from urteil.harness.verify.unplaced_sends import OF_COMMIT, OWED
 
 JUDGED = """
@@ -52,7 +53,8 @@ SELECT CASE WHEN l.log_slots > 0 AND l.has_log = 1 THEN 'not served'
   COALESCE(f.any_floor, 0) AS any_floor, {UNCLEAN_FLOOR.format("l")} AS unclean_floor, f.lost_floor,
   l.flushed_ns, l.low_off, l.high_off
 FROM (SELECT v.*, u.low_off, u.high_off, COALESCE(CASE WHEN q.has_log = 0
-          THEN v.read_slot % {SLOT} END, v.ack_off, v.read_slot % {SLOT}) AS off, q.unclean_on,
+          THEN v.read_slot % {SLOT} END, v.ack_off, v.read_slot % {SLOT}, v.first_slot % {SLOT})
+          AS off, q.unclean_on,
         q.has_log, q.final_leader, q.log_start, q.unclean_floor AS least_floor, q.spoilt_ns,
         q.flushed_ns
         {_ODD}
@@ -102,6 +104,33 @@ def _explain(row: Mapping[str, Any]) -> str:
         f"log of broker {row['final_leader']}, which leads in the end; "
         f"{held if row['copies'] else 'no replica still has it'}."
     )
+
+
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """What was acknowledged, or read and not refused, is in the final leader's log, and every final
+    pass over it delivered it.
+
+    Left out: where in the log a lost record lay, and lost records of unknown offset.
+    """
+    for partition in history.partitions:
+        for send in () if partition.is_compacted else partition.sends:
+            value, reads = send.value_id, history.reads_of[send.value_id]
+            records, offset = history.records_of[value], acknowledged_offset(send)
+            if offset is None and (reads or records):
+                offset = (reads or records)[0].offset
+            is_due = send.outcome == "ok" or (send.outcome == "info" and reads)
+            if not is_due or offset is None or offset < partition.start:
+                continue
+            if not records:
+                yield partition.violation(None, offset, value)
+            elif any(
+                not one.delivered(record.offset, value)
+                for record in records
+                for one in history.partition_at[record.topic, record.partition].owing(
+                    record.offset, value
+                )
+            ):
+                yield partition.violation("not served", offset, value)
 
 
 GUARANTEE = Guarantee(
@@ -160,4 +189,6 @@ GUARANTEE = Guarantee(
         ),
         *("parts.flushed_ns", "parts.spoilt_ns"),
     ),
+    reference=_reference,
+    reference_covers=("prefix", "middle", "tail", "not served"),
 )

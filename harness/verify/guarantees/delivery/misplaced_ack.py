@@ -8,7 +8,7 @@ the acknowledged copy may then be cleaned or deleted."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import SLOT, Guarantee, numbered, only_where, place
@@ -18,6 +18,7 @@ from urteil.harness.verify.guarantees.losses import (
     destroyed,
     unclean_election,
 )
+from urteil.harness.verify.reference import SmallHistory, Violation, acknowledged_offset, place_of
 
 _WHERE = """
 WHERE v.outcome = 'ok' AND v.acks <> 0 AND v.ack_off IS NOT NULL AND v.log_slots > 0
@@ -63,6 +64,29 @@ def _explain(row: Mapping[str, Any]) -> str:
         f"{row['value_id']} was acknowledged at {place(row)}, but lies at offset "
         f"{row['found_off']} and not there."
     )
+
+
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """An acknowledged record is at the offset of its acknowledgement, with its time; what was sent
+    once is acknowledged with an offset."""
+    for partition in history.partitions:
+        for send in partition.sends:
+            value, offset = send.value_id, acknowledged_offset(send)
+            records = history.records_of[value]
+            if send.outcome != "ok":
+                continue
+            if send.acks != 0 and offset is None and send.attempts == 1:
+                yield partition.violation("without offset", None, value)
+            is_there = any(
+                place_of(row) == (partition.topic, partition.partition, offset) for row in records
+            )
+            if send.acks != 0 and offset is not None and records and not is_there:
+                yield partition.violation("elsewhere", offset, value)
+            seen = history.reads_of[value] + history.copies_of[value]
+            times = {row.timestamp_ms for row in seen}
+            is_sure = len(times) == 1 and all(row.intact for row in seen)
+            if send.attempts == 1 and is_sure and times != {send.timestamp_ms}:
+                yield partition.violation("another time", offset, value)
 
 
 GUARANTEE = Guarantee(
@@ -129,4 +153,5 @@ FROM ({TIMED}) t JOIN irregular_values v ON v.value_id = t.value_id""",
         "replicas",
         "parts.sent_times",
     ),
+    reference=_reference,
 )

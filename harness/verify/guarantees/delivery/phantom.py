@@ -5,10 +5,11 @@ is damaged are ignored, since their invocations may be missing."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import SLOT, Guarantee, numbered, place
+from urteil.harness.verify.reference import SmallHistory, Violation, chosen_partition, place_of
 
 _ELSEWHERE = f"""(
   (v.sent_p IS NOT NULL
@@ -47,6 +48,28 @@ def _explain(row: Mapping[str, Any]) -> str:
             f"it was sent under {_key(row['sent_key'])}."
         )
     return f"{place(row)} shows {row['value_id']}, which was sent to another partition."
+
+
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """A value that a reader received, or that lies on a disk, was sent there under that key.
+
+    Left out: topics of copies, and clients whose journal was cut.
+    """
+    for value in {*history.reads_of, *history.copies_of}:
+        rows = sorted(history.reads_of[value] + history.copies_of[value], key=place_of)
+        topic, partition, offset = place_of(rows[0])
+        send = history.sends_by_value.get(value)
+        if send is None:
+            kind = "no invocation"
+        elif any(
+            (row.topic, row.partition) != (send.topic, chosen_partition(send)) for row in rows
+        ) or send.partition_intended not in (None, partition):
+            kind = "another partition"
+        elif {row.key for row in rows} != {send.key}:
+            kind = "another key"
+        else:
+            continue
+        yield Violation(kind, topic, partition, offset, value)
 
 
 GUARANTEE = Guarantee(
@@ -90,4 +113,5 @@ WHERE v.shown_slot IS NOT NULL AND v.value_id LIKE 'copy/%' AND w.copy_id IS NUL
     explain=_explain,
     reads=("vals", "irregular_values", "kinds", "parts", "damaged", "reads", "replicas"),
     rests_on=("sends", "reads", "replicas"),
+    reference=_reference,
 )

@@ -6,7 +6,10 @@ committed."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from urteil.harness.verify.guarantees.base import EPOCH, SLOT, Excuse, Guarantee, numbered
+from urteil.harness.verify.reference import Row, SmallHistory, Violation, acknowledged_offset
 from urteil.harness.verify.unplaced_sends import OF_COMMIT
 
 _ACKED = f"q.p * {SLOT} + v.ack_off"
@@ -21,9 +24,12 @@ FROM vals v JOIN parts q ON q.p = v.sent_p WHERE v.sent = 1 AND v.outcome = 'ok'
 _IN_ORDER = f"""
 FROM vals v JOIN parts q ON q.p = v.sent_p {OF_COMMIT}
 WHERE v.sent = 1 AND (v.outcome = 'ok' OR v.outcome = 'info' AND t.txn IS NOT NULL)
+  AND COALESCE(v.first_slot DIV {SLOT}, v.sent_p) = v.sent_p
   AND (v.log_slots > 0 OR (q.read_log = 1 AND v.asked = 0 AND v.ack_off IS NOT NULL))
 """
-"""Those, and records of unknown end in transactions that were committed for certain."""
+"""Those, and records of unknown end in transactions that were committed for certain. The order of
+partitions is none: a record whose first copy lies in another partition than it was sent to is left
+out (`phantom`)."""
 _ORDERED = f"""
 SELECT v.p, v.client, v.session, v.op, v.value_id, {_SLOT} AS first_slot, v.invoke_ns,
   v.complete_ns, v.idempotent, v.acks, v.pid,
@@ -32,6 +38,37 @@ SELECT v.p, v.client, v.session, v.op, v.value_id, {_SLOT} AS first_slot, v.invo
 WINDOW w AS (PARTITION BY v.p, v.client, v.session, COALESCE(v.pid, -1),
   COALESCE(v.pseq, -1) DIV {EPOCH} ORDER BY v.op)
 """
+
+
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """Of two acknowledged records of one producer id and epoch, sent one after the other, the first
+    copy of the first lies first.
+
+    Left out: records whose first copy is in another partition than they were sent to.
+    """
+    for partition in history.partitions:
+        last: dict[tuple[object, ...], int] = {}
+        for send in sorted(partition.sends, key=lambda send: int(send.op)):
+            records = history.records_of[send.value_id]
+            if send.outcome != "ok" or not records or records[0] not in partition.log:
+                continue
+            offset, acked = records[0].offset, acknowledged_offset(send)
+            if acked is not None and (partition.is_compacted or acked < partition.start):
+                offset = min(offset, acked)
+            producer = (send.client, send.session, *max(map(_identity, records)))
+            if offset < last.get(producer, -1):
+                yield partition.violation("inverted", offset, send.value_id)
+            last[producer] = offset
+
+
+def _identity(record: Row) -> tuple[int, int]:
+    """Producer id and epoch of a record, as far as it has them."""
+    has_sequence = record.sequence is not None and record.sequence >= 0
+    return (
+        -1 if record.producer_id is None else int(record.producer_id),
+        int(record.producer_epoch) if has_sequence else 0,
+    )
+
 
 GUARANTEE = Guarantee(
     name="reordered_send",
@@ -46,6 +83,7 @@ GUARANTEE = Guarantee(
     details=("Judged are the first copies of acknowledged records of one producer id and epoch.",),
     not_counted=(
         "Records of different epochs.",
+        "Records whose first copy is in another partition than they were sent to.",
         "Unknown sends. Without logs, those of a transaction of which a reader of committed "
         "records got a record count.",
         "Late copies of records that were cleaned or deleted where they were acknowledged.",
@@ -69,4 +107,5 @@ FROM ({_ORDERED}) o CROSS JOIN settings c WHERE o.first_slot < o.prev_slot""",
     ),
     reads=("vals", "known_commits", "kinds", "parts", "settings"),
     rests_on=("sends", "replicas"),
+    reference=_reference,
 )

@@ -12,11 +12,12 @@ it)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from urteil.harness.verify.derived.state_spans import FOREVER_NS
 from urteil.harness.verify.guarantees.base import EPOCH, Excuse, Guarantee, place
+from urteil.harness.verify.reference import Row, SmallHistory, Violation
 
 _JUDGED = """
 FROM slots s JOIN parts q ON q.p = s.p
@@ -51,7 +52,7 @@ WHERE v.sent = 1 AND v.outcome <> 'ok' AND v.idempotent = 1 AND v.acks = -1
 _STRIPPED = """
 SELECT s.p, MIN(s.off) AS off, MIN(s.value_id) AS value_id, v.client, COUNT(*) AS n
 FROM slots s JOIN sends v ON v.value_id = s.value_id AND v.producer_id >= 0 AND v.outcome = 'ok'
-WHERE s.on_leader = 1 AND s.copies > 0 AND s.pid IS NULL AND s.marks < 2
+WHERE s.on_leader = 1 AND s.copies > 0 AND COALESCE(s.pid, -1) < 0 AND s.marks < 2
 GROUP BY s.p, v.client
 """
 """Where records lie without the id of the producer that sent them."""
@@ -76,6 +77,41 @@ def _explain(row: Mapping[str, Any]) -> str:
         f"At {place(row)} producer {row['pid']} goes from epoch {row['prev_epoch']}, sequence "
         f"{row['prev_seq']} to epoch {row['pepoch']}, sequence {row['seq']}."
     )
+
+
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """In the final leader's log, the sequences of a producer's records follow each other within an
+    epoch, and its epoch never falls. A record has the producer id that it was sent with.
+
+    Left out: what producers were refused for, and the ids that they were given.
+    """
+    for partition in history.partitions:
+        last: dict[int, tuple[int, int]] = {}
+        rows = {(row.offset, row.value_id): row for row in partition.log if row.control is None}
+        for row in () if partition.is_compacted else rows.values():
+            if row.sequence is None or row.sequence < 0:
+                continue
+            epoch, sequence = last.get(row.producer_id, (row.producer_epoch, row.sequence - 1))
+            if row.producer_epoch < epoch:
+                yield partition.violation("epoch fell", row.offset, row.value_id)
+            elif row.producer_epoch == epoch and row.sequence <= sequence:
+                yield partition.violation("repeated", row.offset, row.value_id)
+            elif row.producer_epoch == epoch and row.sequence > sequence + 1:
+                yield partition.violation("gap", row.offset, row.value_id)
+            last[row.producer_id] = (row.producer_epoch, row.sequence)
+        stripped: dict[str, list[Row]] = {}
+        for row in rows.values():
+            send = history.sends_by_value.get(row.value_id)
+            was_sent_with = send is not None and send.outcome == "ok" and _is_id(send.producer_id)
+            if send is not None and was_sent_with and not _is_id(row.producer_id):
+                stripped.setdefault(send.client, []).append(row)
+        for lost in stripped.values():
+            value = min(row.value_id for row in lost)
+            yield partition.violation("stripped", min(row.offset for row in lost), value)
+
+
+def _is_id(producer_id: int | None) -> bool:
+    return producer_id is not None and producer_id >= 0
 
 
 GUARANTEE = Guarantee(
@@ -118,7 +154,7 @@ SELECT CASE WHEN g.pepoch < g.prev_epoch THEN 'epoch fell'
   1 AS led
 FROM (SELECT s.p, s.off, s.value_id, s.pid, s.pseq DIV {EPOCH} AS pepoch, s.pseq % {EPOCH} AS seq,
         LAG(s.pseq DIV {EPOCH}) OVER w AS prev_epoch, LAG(s.pseq % {EPOCH}) OVER w AS prev_seq
-      {_JUDGED} WINDOW w AS (PARTITION BY s.p, s.pid ORDER BY s.off)) g
+      {_JUDGED} WINDOW w AS (PARTITION BY s.p, s.pid ORDER BY s.off, s.pseq, s.value_id)) g
 WHERE g.pepoch < g.prev_epoch
   OR (g.pepoch = g.prev_epoch AND g.seq <> g.prev_seq + 1
       AND NOT (g.prev_seq = {_LAST} AND g.seq = 0))
@@ -146,4 +182,6 @@ SELECT 'shared id', MIN(a.p), NULL, MIN(a.invoke_ns), MAX(a.complete_ns), NULL, 
     needs=("replicas", "logs"),
     reads=("slots", "irregular_values", "parts", "answers", "spans", "sends", "parts.spoilt_ns"),
     rests_on=("replicas", "logs", "sends", "clients", "offset_answers", "states"),
+    reference=_reference,
+    reference_covers=("gap", "repeated", "epoch fell", "stripped"),
 )

@@ -4,13 +4,30 @@ With acks=all in one partition, over all clients."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from urteil.harness.verify.guarantees.base import Guarantee, numbered, place
 from urteil.harness.verify.guarantees.losses import LOSSES_SHOWN
+from urteil.harness.verify.reference import SmallHistory, Violation, acknowledged_offset
 
 _SENDS = (
     "FROM vals v WHERE v.outcome = 'ok' AND v.acks = -1 AND v.ack_off IS NOT NULL "
     "AND v.sent_p IS NOT NULL AND v.complete_ns IS NOT NULL"
 )
+
+
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """No record lies below the offset of one that was acknowledged before its send began."""
+    for partition in history.partitions:
+        acked = [
+            (send, offset)
+            for send in partition.sends
+            if send.acks == -1 and (offset := acknowledged_offset(send)) is not None
+        ]
+        for send, offset in acked:
+            if any(at > offset and other.complete_ns < send.invoke_ns for other, at in acked):
+                yield partition.violation("real-time order", offset, send.value_id)
+
 
 GUARANTEE = Guarantee(
     name="stale_append",
@@ -50,4 +67,5 @@ WHERE t.kind = 0 AND t.done_off > t.off""",
     compares_times=True,
     reads=("vals", "kinds", "parts"),
     rests_on=("sends",),
+    reference=_reference,
 )

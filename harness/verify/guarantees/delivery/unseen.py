@@ -8,11 +8,12 @@ start above that of all logs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import Guarantee, numbered, place
 from urteil.harness.verify.guarantees.delivery.lost_write import LOSABLE, UNCLEAN_FLOOR
+from urteil.harness.verify.reference import SmallHistory, Violation, acknowledged_offset
 
 _JUDGED = """
 FROM vals v JOIN parts q ON v.sent_p = q.p
@@ -38,6 +39,20 @@ def _explain(row: Mapping[str, Any]) -> str:
             f"{row['late_begin']} as the partition's log start."
         )
     return f"{acknowledged}, but no final pass received an end beyond {row['seen_end']}."
+
+
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """A record that was acknowledged before the last final pass is below the end of one of them, or
+    in one.
+
+    Left out: the begin of a log.
+    """
+    for partition in history.partitions:
+        ends = [one.row.to_offset for one in partition.final_passes]
+        for send in partition.sends if ends else ():
+            offset, reads = acknowledged_offset(send), history.final_reads_of[send.value_id]
+            if offset is not None and offset >= max(ends) and not reads:
+                yield partition.violation("beyond the end", offset, send.value_id)
 
 
 GUARANTEE = Guarantee(
@@ -98,4 +113,6 @@ GROUP BY a.p, q.one_start, a.offset, a.node""",
     rests_on=("sends", "passes", "logs", "states", "admin_ops"),
     subjects=("parts.ends_known", "answers"),
     needs_whole_passes=True,
+    reference=_reference,
+    reference_covers=("beyond the end",),
 )

@@ -6,14 +6,31 @@ read_committed, compacted topics and offsets below the log start."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from urteil.harness.verify.guarantees.base import Guarantee, place
 from urteil.harness.verify.guarantees.losses import LOSSES
+from urteil.harness.verify.reference import SmallHistory, Violation
 
 _JUDGED = """
 FROM slots s JOIN parts q ON q.p = s.p
 WHERE s.value_id IS NOT NULL AND s.mask <> 0 AND s.n_reads > 0 AND s.marks < 2
   AND q.compacted = 0 AND s.off >= q.log_start
 """
+
+
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """What a reader received, every final pass over its offset delivers."""
+    for partition in history.partitions:
+        places = {(row.offset, row.value_id) for row in partition.reads if row.value_id is not None}
+        for offset, value in () if partition.is_compacted else places:
+            owing = partition.owing(offset, value)
+            missing = [one for one in owing if not one.delivered(offset, value)]
+            is_in_any = any(one.delivered(offset, value) for one in partition.final_passes)
+            if missing and offset >= partition.start:
+                kind = "between passes" if is_in_any else "gone"
+                yield partition.violation(kind, offset, value)
+
 
 GUARANTEE = Guarantee(
     name="vanished_read",
@@ -50,4 +67,5 @@ SELECT CASE WHEN s.seen = 0 THEN 'gone' ELSE 'between passes' END AS sub_kind, s
     excused_by_times=True,
     needs=("reads", "passes"),
     reads=("slots", "irregular_values", "parts", "txn_p"),
+    reference=_reference,
 )

@@ -41,6 +41,7 @@ class History:
     number: int
     kind: str
     seed: int
+    steps: int = STEPS
     random: Random = field(init=False)
     logs: list[Log] = field(default_factory=list)
     producers: list[Producer] = field(default_factory=list)
@@ -100,8 +101,8 @@ class History:
     def play(self) -> History:
         """To the end: nothing is pending, everything is committed, nobody is unhealthy."""
         self.group.rebalance(self.now_ns)
-        for step in range(STEPS):
-            self.now_ns = BEGIN_NS + (step + 1) * (END_NS - BEGIN_NS - S) // STEPS
+        for step in range(self.steps):
+            self.now_ns = BEGIN_NS + (step + 1) * (END_NS - BEGIN_NS - S) // self.steps
             self._tend_isr()
             self._act()
         for reader in self.readers:

@@ -87,7 +87,7 @@ class Producer:
         for n, row in enumerate(rows):
             offset = None if base is None else base + n
             row |= {"complete_ns": at_ns, "outcome": "ok", "error": None, "offset": offset}
-            row |= {"node": log.leader}
+            row |= {"node": log.leader, "producer_id": self.producer_id if self.idempotent else -1}
 
     def give_up(self, rows: list[Row], at_ns: int) -> None:
         """The outcome stays unknown; an idempotent producer goes on under a new epoch."""

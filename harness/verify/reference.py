@@ -1,0 +1,294 @@
+"""Reference checks: what a guarantee means, in plain Python over small histories.
+
+A guarantee's SQL must run over any number of rows on two engines, so its meaning is hard to read in
+it. The reference check says the same simply: everything is compared with everything. Both share no
+code. `tests/harness/verify/test_references.py` generates histories, damages them at random, and
+requires both to find the same violations; the simulation judges by the reference checks alone.
+
+A reference check is added in the file of its guarantee:
+
+1. Write `_reference(history)` below the SQL. It yields one `Violation` for each row that the SQL
+   selects, permitted or not: excuses are no part of it. `Partition.violation` makes one. Without a
+   sub-kind it stands for any covered one. Its docstring says what it leaves out.
+2. Name it in the declaration: `reference=_reference`, and the sub-kinds that it finds in
+   `reference_covers` if these are not all. Rows of other sub-kinds are not compared. What else
+   differs by design is excluded by a condition on the SQL's row in `reference_leaves_out`.
+3. Run `pytest tests/harness/verify/test_references.py`. The test requires a violation of every
+   covered sub-kind among its histories. Where there is none, add a change to
+   `tests/harness/verify/histories/changes.py`, or a damage.
+
+Rows are those of the evidence (docs/reference/evidence.md). Every partition has the log of its
+final leader, and no topic was recreated.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import Any, NamedTuple
+
+
+class Row(dict[str, Any]):
+    """A row of evidence: `row.offset` is `row["offset"]`."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(f"the row has no column {name}: {dict(self)}") from None
+
+
+class Violation(NamedTuple):
+    """What is violated how, and where. `sub_kind` is None where the check does not distinguish."""
+
+    sub_kind: str | None
+    topic: str | None
+    partition: int | None
+    offset: int | None
+    value_id: str | None
+
+
+Place = tuple[str, int, int]
+"""Topic, partition and offset."""
+
+
+@dataclass(kw_only=True)
+class SmallHistory:
+    """The evidence of a small run, each table as a list of rows, with views that checks share."""
+
+    settings: Mapping[str, Mapping[str, str]]
+    """Topic to its settings."""
+    clients: list[Row] = field(default_factory=list)
+    sends: list[Row] = field(default_factory=list)
+    reads: list[Row] = field(default_factory=list)
+    passes: list[Row] = field(default_factory=list)
+    polls: list[Row] = field(default_factory=list)
+    txns: list[Row] = field(default_factory=list)
+    commits: list[Row] = field(default_factory=list)
+    commit_reads: list[Row] = field(default_factory=list)
+    assignments: list[Row] = field(default_factory=list)
+    offset_answers: list[Row] = field(default_factory=list)
+    states: list[Row] = field(default_factory=list)
+    logs: list[Row] = field(default_factory=list)
+    replicas: list[Row] = field(default_factory=list)
+    faults: list[Row] = field(default_factory=list)
+
+    @classmethod
+    def of(
+        cls,
+        tables: Mapping[str, Iterable[Mapping[str, Any]]],
+        settings: Mapping[str, Mapping[str, str]],
+    ) -> SmallHistory:
+        """The history of tables of evidence; others than those named here are left out."""
+        names = {one.name for one in fields(cls)}
+        rows = {name: [Row(row) for row in tables[name]] for name in names & tables.keys()}
+        return cls(settings=settings, **rows)
+
+    @cached_property
+    def partitions(self) -> list[Partition]:
+        """Every partition that a row names, in order."""
+        found: dict[tuple[str, int], Partition] = {}
+        for name in _PLACED:
+            for row in getattr(self, name):
+                place = (row.topic, chosen_partition(row) if name == "sends" else row.partition)
+                if None not in place:
+                    if place not in found:
+                        found[place] = Partition(self, *place)
+                    getattr(found[place], name).append(row)
+        return [found[place] for place in sorted(found)]
+
+    @cached_property
+    def partition_at(self) -> dict[tuple[str, int], Partition]:
+        return {(one.topic, one.partition): one for one in self.partitions}
+
+    @cached_property
+    def sends_by_value(self) -> dict[str, Row]:
+        return {send.value_id: send for send in self.sends}
+
+    @cached_property
+    def reads_of(self) -> Mapping[str, list[Row]]:
+        """Value to the reads of it, by place."""
+        return _by_value(self.reads)
+
+    @cached_property
+    def copies_of(self) -> Mapping[str, list[Row]]:
+        """Value to the records with it on all disks, by place."""
+        return _by_value(self.replicas)
+
+    @cached_property
+    def records_of(self) -> Mapping[str, list[Row]]:
+        """Value to the records with it in the logs of final leaders, by place."""
+        return _by_value(row for one in self.partitions for row in one.log)
+
+    @cached_property
+    def final_reads_of(self) -> Mapping[str, list[Row]]:
+        """Value to the reads of it in complete final passes, by place."""
+        return _by_value(row for one in self.partitions for each in one.final_passes
+                         for row in each.reads)  # fmt: skip
+
+    @cached_property
+    def readers_of_committed(self) -> set[tuple[str, int]]:
+        """Client and session of each reader of committed records."""
+        return {(row.client, row.session) for row in self.clients
+                if row.isolation == "read_committed"}  # fmt: skip
+
+    @cached_property
+    def txn_of(self) -> dict[tuple[str, int, int], Row]:
+        """Client, session and number to the transaction."""
+        return {(row.client, row.session, row.txn): row for row in self.txns}
+
+
+_PLACED = ("sends", "reads", "passes", "states", "logs", "replicas", "offset_answers", "commits")
+"""The tables whose rows belong to a partition, and that `Partition` has."""
+
+
+@dataclass
+class Partition:
+    """The rows of one partition, and what they say of it."""
+
+    history: SmallHistory
+    topic: str
+    partition: int
+    sends: list[Row] = field(default_factory=list)
+    """By the partition that the producer chose."""
+    reads: list[Row] = field(default_factory=list)
+    passes: list[Row] = field(default_factory=list)
+    states: list[Row] = field(default_factory=list)
+    logs: list[Row] = field(default_factory=list)
+    replicas: list[Row] = field(default_factory=list)
+    offset_answers: list[Row] = field(default_factory=list)
+    commits: list[Row] = field(default_factory=list)
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        return self.history.settings.get(self.topic, {})
+
+    @property
+    def is_compacted(self) -> bool:
+        return "compact" in self.settings.get("cleanup.policy", "delete")
+
+    @cached_property
+    def versions(self) -> list[Row]:
+        """The versions of its state in the order of the metadata plane."""
+        return sorted((row for row in self.states if row.leader_epoch is not None),
+                      key=lambda row: row.zxid)  # fmt: skip
+
+    @cached_property
+    def final_leader(self) -> int | None:
+        return next((row.leader for row in reversed(self.versions) if row.leader >= 0), None)
+
+    @cached_property
+    def final_isr(self) -> list[int]:
+        isr = next((row.isr for row in reversed(self.versions) if row.leader >= 0), "[]")
+        return list(json.loads(isr))
+
+    @cached_property
+    def leader_log(self) -> Row:
+        """The final leader's row of `logs`."""
+        return next(row for row in self.logs if row.broker == self.final_leader)
+
+    @property
+    def start(self) -> int:
+        """Where the final leader's log starts."""
+        return int(self.leader_log.log_start or 0)
+
+    def log_of(self, broker: int | None) -> list[Row]:
+        """The records and markers on a broker's disk, by offset; several at one by sequence."""
+        rows = (row for row in self.replicas if row.broker == broker)
+        return sorted(rows, key=lambda row: (row.offset, row.producer_epoch or 0,
+                                             row.sequence or 0, row.value_id or ""))  # fmt: skip
+
+    @cached_property
+    def log(self) -> list[Row]:
+        """The final leader's log."""
+        return self.log_of(self.final_leader)
+
+    @cached_property
+    def final_passes(self) -> list[FinalPass]:
+        """The final passes that reached their end."""
+        return [
+            FinalPass(row, [read for read in self.reads if _is_of(read, row)])
+            for row in self.passes
+            if row.final and row.complete
+        ]
+
+    def is_transactional(self, offset: int, value_id: str | None) -> bool:
+        """Whether the record is in a transaction, by the final leader's copy, else by any."""
+        copies = [row for row in self.replicas if (row.offset, row.value_id) == (offset, value_id)]
+        led = [row for row in copies if row.broker == self.final_leader]
+        return any(row.transactional or row.control for row in led or copies)
+
+    def owing(self, offset: int, value_id: str | None) -> list[FinalPass]:
+        """The final passes over an offset that must deliver the record there: readers of committed
+        records need not deliver what is in a transaction, or beyond all logs."""
+        over = [one for one in self.final_passes if one.covers(offset)]
+        others = [one for one in over if one.row.isolation != "read_committed"]
+        is_logged = any((row.log_start or 0) <= offset < row.log_end for row in self.logs)
+        if self.is_transactional(offset, value_id) or (others and not is_logged):
+            return others
+        return over
+
+    def violation(
+        self, sub_kind: str | None, offset: int | None = None, value_id: str | None = None
+    ) -> Violation:
+        return Violation(sub_kind, self.topic, self.partition, offset, value_id)
+
+
+@dataclass(frozen=True)
+class FinalPass:
+    """A complete final pass over a partition, and what it delivered."""
+
+    row: Row
+    reads: list[Row]
+
+    def covers(self, offset: int) -> bool:
+        return bool(self.row.from_offset <= offset < self.row.to_offset)
+
+    def delivered(self, offset: int, value_id: str | None) -> bool:
+        return any((read.offset, read.value_id) == (offset, value_id) for read in self.reads)
+
+
+Reference = Callable[[SmallHistory], Iterator[Violation]]
+
+
+def chosen_partition(send: Row) -> Any:
+    """The partition that the producer chose, else the one that it was to choose."""
+    return send.partition_intended if send.partition is None else send.partition
+
+
+def acknowledged_offset(send: Row) -> int | None:
+    """The offset of an acknowledgement; None without one."""
+    known = send.outcome == "ok" and send.offset is not None and send.offset >= 0
+    return int(send.offset) if known else None
+
+
+def place_of(row: Row) -> Place:
+    return row.topic, row.partition, row.offset
+
+
+def places_of(rows: Iterable[Row]) -> list[Place]:
+    """The different places of rows, in order."""
+    return sorted({place_of(row) for row in rows})
+
+
+class _Lists(dict[str, list[Row]]):
+    """Lists by value; empty for values that are none of them."""
+
+    def __missing__(self, value: str) -> list[Row]:
+        return []
+
+
+def _is_of(read: Row, row: Row) -> bool:
+    return (read.client, read.session, read["pass"]) == (row.client, row.session, row["pass"])
+
+
+def _by_value(rows: Iterable[Row]) -> Mapping[str, list[Row]]:
+    found = _Lists()
+    for row in rows:
+        if row.value_id is not None:
+            found.setdefault(row.value_id, []).append(row)
+    for same in found.values():
+        same.sort(key=place_of)
+    return found

@@ -1,0 +1,211 @@
+"""Queries of guarantees find what their reference checks find, in generated histories.
+
+Many small topics, each damaged at random, make one run. DuckDB runs the queries over it once; the
+reference checks read the same rows. What a query selects of the covered sub-kinds and what the
+reference check yields must be the same violations, permitted or not.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from tests.harness.verify.histories import changes
+from tests.harness.verify.histories.damage import OF_KIND, Piece, Tables
+from tests.harness.verify.histories.history import KINDS, History
+from tests.harness.verify.histories.tables import CONFIG, facts, scenario, tables
+from urteil.harness.evidence.schema import SCHEMAS
+from urteil.harness.verify import judgement, shared_tables, synthetic
+from urteil.harness.verify.engines.engine import open_engine, open_views
+from urteil.harness.verify.guarantees import GUARANTEES, Guarantee
+from urteil.harness.verify.reference import SmallHistory, Violation
+
+STEPS = 24
+EXAMPLES = int(os.environ.get("URTEIL_REFERENCE_EXAMPLES", "60"))
+"""Runs of the thorough test."""
+REFERENCED = {name: one for name, one in GUARANTEES.items() if one.reference}
+NAMES = sorted({*changes.CHANGES, *(one.__name__ for some in OF_KIND.values() for one in some)})
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A generated history of one topic, and what was changed in it."""
+
+    kind: str
+    seed: int
+    changes: tuple[str, ...]
+
+
+TOPICS = st.builds(
+    Topic,
+    kind=st.sampled_from(KINDS),
+    seed=st.integers(0, 10_000),
+    changes=st.lists(st.sampled_from(NAMES), max_size=3).map(tuple),
+)
+
+
+def played(topics: Sequence[Topic]) -> tuple[list[History], Tables]:
+    """The topics h0, h1 and so on, with all their rows."""
+    found: Tables = defaultdict(list)
+    histories = []
+    for number, topic in enumerate(topics):
+        history = History(
+            run="r", number=number, kind=topic.kind, seed=topic.seed, steps=STEPS
+        ).play()
+        histories.append(history)
+        piece = Piece(tables([history]), history.topic, Random(topic.seed))
+        for name in topic.changes:
+            changes.apply(name, piece)
+        for name, rows in piece.tables.items():
+            found[name] = rows if name == "faults" else found[name] + rows
+    return histories, {
+        name: [dict.fromkeys(SCHEMAS[name].names) | row for row in rows]
+        for name, rows in found.items()
+    }
+
+
+def judged(histories: Sequence[History], rows: Tables) -> dict[str, list[dict[str, Any]]]:
+    """Guarantee to the rows that its query selects."""
+    asked, run_facts = scenario(histories), facts(histories)
+    with tempfile.TemporaryDirectory() as folder:
+        run, work = Path(folder) / "run", Path(folder) / "work"
+        work.mkdir()
+        synthetic.write_run(run, rows, asked, run_facts)
+        derived = judgement.prepare(run, asked, run_facts)
+        engine = open_engine("duckdb", run, work, master=None, session=None)
+        try:
+            open_views(engine, run, derived)
+            shared_tables.build(engine, logless=derived.logless)
+            places = {part["p"]: (part["topic"], part["partition"]) for part in derived.parts}
+            return {
+                name: [
+                    row | {"place": places.get(row["p"], (None, None))}
+                    for row in engine.query(_selected(one))
+                ]
+                for name, one in REFERENCED.items()
+            }
+        finally:
+            engine.close()
+
+
+def _selected(one: Guarantee) -> str:
+    left_out = f" WHERE NOT ({one.reference_leaves_out})" if one.reference_leaves_out else ""
+    return f"SELECT x.* FROM ({one.violations}) x{left_out}"
+
+
+def differences(
+    one: Guarantee, rows: Sequence[dict[str, Any]], history: SmallHistory
+) -> Iterator[str]:
+    """Violations that only the query or only the reference check finds."""
+    assert one.reference is not None
+    found = set(one.reference(history))
+    selected = {
+        Violation(kind, *row["place"], row["off"], row.get("value_id"))
+        for row in rows
+        if (kind := sub_kind(one, row)) in one.compared_sub_kinds
+    }
+    for violation in selected:
+        if not found & {violation, violation._replace(sub_kind=None)}:
+            yield f"{one.name}: only the query finds {violation}"
+    vague = {violation._replace(sub_kind=None) for violation in selected}
+    for violation in found - selected:
+        if violation.sub_kind is not None or violation not in vague:
+            yield f"{one.name}: only the reference check finds {violation}"
+
+
+def sub_kind(one: Guarantee, row: dict[str, Any]) -> str:
+    """The declared sub-kind of a row; `, on some replicas` is an addition."""
+    name = str(row["sub_kind"])
+    return name if name in one.sub_kinds else name.split(", ")[0]
+
+
+def compare(topics: Sequence[Topic]) -> tuple[list[str], Counter[tuple[str, str]]]:
+    """All differences, and how often each sub-kind of each guarantee was found."""
+    histories, rows = played(topics)
+    selected = judged(histories, rows)
+    config = {one.topic: CONFIG.get(one.kind, {}) for one in histories}
+    history = SmallHistory.of(rows, config)
+    found = [
+        text
+        for name, one in REFERENCED.items()
+        for text in differences(one, selected[name], history)
+    ]
+    return found, Counter(
+        (name, sub_kind(one, row)) for name, one in REFERENCED.items() for row in selected[name]
+    )
+
+
+FITTING = {
+    name: [
+        kind
+        for kind in KINDS
+        if name in changes.CHANGES or name in {one.__name__ for one in OF_KIND[kind]}
+    ]
+    for name in NAMES
+}
+"""Change to the kinds of topics that it is for."""
+
+EACH = [
+    Topic(FITTING[name][seed % len(FITTING[name])], seed, (name,))
+    for number, name in enumerate(NAMES)
+    for seed in range(number, number + 3)
+]
+"""Every change, of three topics."""
+
+
+@pytest.fixture(scope="module")
+def each() -> tuple[list[str], Counter[tuple[str, str]]]:
+    return compare(EACH)
+
+
+def test_queries_find_what_reference_checks_find_after_each_change(
+    each: tuple[list[str], Counter[tuple[str, str]]],
+) -> None:
+    assert each[0] == []
+
+
+def test_each_covered_sub_kind_is_found_in_a_history(
+    each: tuple[list[str], Counter[tuple[str, str]]],
+) -> None:
+    covered = {(name, kind) for name, one in REFERENCED.items() for kind in one.compared_sub_kinds}
+    assert covered - each[1].keys() == set()
+
+
+def test_difference_of_query_and_reference_check_is_named() -> None:
+    histories, rows = played([Topic("plain", 1, ("append_again",))])
+    one, history = GUARANTEES["duplicate"], SmallHistory.of(rows, {})
+    (row,) = judged(histories, rows)["duplicate"]
+    assert [*differences(one, [row], history)] == []
+    (missing,) = differences(one, [], history)
+    assert missing.startswith("duplicate: only the reference check finds")
+    only_query, only_reference = differences(one, [row | {"off": -5}], history)
+    assert "only the query" in only_query
+    assert "only the reference check" in only_reference
+
+
+QUIET = list(HealthCheck)
+PHASES = (Phase.generate, Phase.shrink)
+RUNS = st.lists(TOPICS, min_size=1, max_size=80)
+
+
+@settings(max_examples=3, derandomize=True, suppress_health_check=QUIET, phases=PHASES)
+@given(RUNS)
+def test_queries_find_what_reference_checks_find(topics: list[Topic]) -> None:
+    assert compare(topics)[0] == []
+
+
+@pytest.mark.thorough
+@settings(max_examples=EXAMPLES, suppress_health_check=QUIET, phases=PHASES)
+@given(RUNS)
+def test_queries_find_what_reference_checks_find_in_many_runs(topics: list[Topic]) -> None:
+    assert compare(topics)[0] == []

@@ -277,13 +277,8 @@ class Links:
     def _launch(self, node: str) -> None:
         """Start the server. Proxies with a fault stay disabled until they have their toxics."""
         config = [
-            {
-                "name": one.name,
-                "listen": one.listen,
-                "upstream": one.upstream,
-                "enabled": self._open_at_start(one.link),
-            }
-            for one in self._proxies_of(node)
+            proxy.config(enabled=self._open_at_start(proxy.link))
+            for proxy in self._proxies_of(node)
         ]
         host, port = self._plan.toxiproxy_listens(node)
         self._processes.start_toxiproxy(node, host, port, json.dumps(config, indent=1))

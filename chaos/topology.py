@@ -71,12 +71,26 @@ USUAL = Layout()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProxyPlan:
-    """One proxy of a Toxiproxy. `link` is None if no fault may use it."""
+    """One proxy of a Toxiproxy. `link` is None if no fault may use it.
+
+    With `reads_frames` it follows Kafka's frames, and rules may act on them (`chaos/proxy`).
+    """
 
     name: str
     link: Link | None
     listen: str
     upstream: str
+    reads_frames: bool = False
+
+    def config(self, *, enabled: bool = True) -> dict[str, str | bool]:
+        """The proxy in Toxiproxy's configuration file."""
+        return {
+            "name": self.name,
+            "listen": self.listen,
+            "upstream": self.upstream,
+            "enabled": enabled,
+            "kafka": self.reads_frames,
+        }
 
 
 class Plan(ABC):
@@ -243,6 +257,7 @@ class Plan(ABC):
                 link=link,
                 listen=self._listen(link, port),
                 upstream=f"{self.address(link.dst)}:{port}",
+                reads_frames=link.dst in self.brokers,
             )
             for port in self.ports_of(link)
         )

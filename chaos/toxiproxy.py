@@ -17,6 +17,9 @@ from toxiproxy.exceptions import InvalidToxic, NotFound, ProxyExists
 
 from urteil.chaos.observations import DOWNSTREAM, UPSTREAM, LabFailure
 
+FRAME_TOXICS = ("kafka_requests", "kafka_answers")
+"""The types of the toxics that read frames. They are permanent, and no fault."""
+
 DEADLINE_S = 3.0
 REMOVE_DEADLINE_S = 1.5
 NO_PROXY = {"http": None, "https": None, "all": None}
@@ -49,6 +52,7 @@ class ProxyState:
     upstream: str
     enabled: bool
     toxics: tuple[Toxic, ...]
+    reads_frames: bool = False
 
     def chain(self, stream: str) -> list[str]:
         """The names of a stream's toxics, in the order in which data passes them."""
@@ -68,9 +72,17 @@ class ToxiproxyServer:
         proxies = self._call("get", "/proxies").json()
         return {name: _proxy_state(value) for name, value in proxies.items()}
 
-    def create(self, name: str, *, listen: str, upstream: str, enabled: bool = True) -> None:
+    def create(
+        self,
+        name: str,
+        *,
+        listen: str,
+        upstream: str,
+        enabled: bool = True,
+        reads_frames: bool = False,
+    ) -> None:
         body = {"name": name, "listen": listen, "upstream": upstream, "enabled": enabled}
-        self._call("post", "/proxies", json=body)
+        self._call("post", "/proxies", json=body | {"kafka": reads_frames})
 
     def set_enabled(self, proxy: str, enabled: bool) -> None:
         """Disabling closes all connections of the proxy and its listener at once."""
@@ -104,7 +116,13 @@ class ToxiproxyServer:
 
     def _recreate(self, proxy: ProxyState, names: Collection[str]) -> None:
         self._call("delete", f"/proxies/{proxy.name}", timeout=REMOVE_DEADLINE_S)
-        self.create(proxy.name, listen=proxy.listen, upstream=proxy.upstream, enabled=False)
+        self.create(
+            proxy.name,
+            listen=proxy.listen,
+            upstream=proxy.upstream,
+            enabled=False,
+            reads_frames=proxy.reads_frames,
+        )
         for toxic in proxy.toxics:
             if toxic.name in names:
                 self.add_toxic(proxy.name, toxic)
@@ -159,6 +177,7 @@ def _proxy_state(value: dict[str, Any]) -> ProxyState:
             name=one["name"], type=one["type"], stream=one["stream"], attributes=one["attributes"]
         )
         for one in value["toxics"]
+        if one["type"] not in FRAME_TOXICS
     )
     return ProxyState(
         name=value["name"],
@@ -166,4 +185,5 @@ def _proxy_state(value: dict[str, Any]) -> ProxyState:
         upstream=value["upstream"],
         enabled=value["enabled"],
         toxics=toxics,
+        reads_frames=len(toxics) < len(value["toxics"]),
     )

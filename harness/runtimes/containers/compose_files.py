@@ -98,11 +98,7 @@ def _proxies(plan: Plan, node: str) -> str:
         *plan.entry_proxies(node),
         *(proxy for link in links for proxy in plan.proxies(link)),
     ]
-    config = [
-        {"name": proxy.name, "listen": proxy.listen, "upstream": proxy.upstream, "enabled": True}
-        for proxy in proxies
-    ]
-    return json.dumps(config, indent=1) + "\n"
+    return json.dumps([proxy.config() for proxy in proxies], indent=1) + "\n"
 
 
 def _compose(plan: PodPlan) -> str:

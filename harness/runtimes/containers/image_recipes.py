@@ -105,7 +105,7 @@ def _zookeeper() -> Recipe:
 
 def _toxiproxy() -> Recipe:
     digest = _start_digest(_folder("toxiproxy"))
-    digest.add("version", toxiproxy.VERSION.encode())
+    digest.add("source", toxiproxy.source_digest().encode())
 
     def fill(context: Context, architecture: str) -> None:
         context.add("toxiproxy", toxiproxy_for_linux(architecture))

@@ -12,7 +12,7 @@ from kazoo.client import KazooClient
 
 from urteil.cli.run import run
 from urteil.harness.dependencies import pyspark, zookeeper
-from urteil.harness.dependencies.go import go_install
+from urteil.harness.dependencies.go import build
 from urteil.harness.dependencies.installation import MissingDependency
 from urteil.harness.dependencies.inventory import describe_required, list_dependencies
 from urteil.harness.dependencies.java import java
@@ -22,14 +22,7 @@ from urteil.harness.dependencies.toxiproxy import toxiproxy_binary
 from urteil.harness.dependencies.zookeeper import VERSION
 
 GO = """#!/bin/sh
-case $1 in
-env) echo /modules ;;
-install)
-  for file in pkg/sumdb/sum.golang.org/latest bin/linux_arm64/server apart/latest; do
-    mkdir -p $GOPATH/$(dirname $file)
-    echo $file >$GOPATH/$file
-  done ;;
-esac
+printf '%s/%s %s' $GOOS $GOARCH $CGO_ENABLED >$3/program
 """
 
 
@@ -90,16 +83,14 @@ def test_toxiproxy_has_the_pinned_version() -> None:
     assert done.stdout.split()[-1] == "2.12.0"
 
 
-def test_go_output_yields_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For another platform Go keeps its checksum database beside it."""
+def test_go_builds_a_module_for_another_platform(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "go").write_text(GO)
     (tmp_path / "go").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    (tmp_path / "out").mkdir()
-    program = tmp_path / "out" / "toxiproxy"
-    go_install("t", "example.com/v2/cmd/server@v1", program, how="", platform="linux/arm64")
-    assert program.read_text() == "bin/linux_arm64/server\n"
-    assert [path.name for path in program.parent.iterdir()] == ["toxiproxy"]
+    build("t", tmp_path, tmp_path, how="", platform="linux/arm64")
+    assert (tmp_path / "program").read_text() == "linux/arm64 0"
 
 
 def test_inventory_lists_missing_dependencies_with_remedy(

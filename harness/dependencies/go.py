@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import sysconfig
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -49,6 +50,16 @@ def build(
         _run_go(go, name, ["build", *options, "./..."], env, how)
 
     _with_some_go(folder, compile_all, how)
+
+
+def run_tests(name: str, module: Path, *, how: str) -> None:
+    """Run the tests of a local module. Raises MissingDependency, with the output, when one fails."""
+
+    def test_all(go: str) -> None:
+        _run_go(go, name, ["test", "-C", str(module), "./..."], {}, how)
+
+    with tempfile.TemporaryDirectory() as folder:
+        _with_some_go(Path(folder), test_all, how)
 
 
 def _with_some_go(folder: Path, compile_it: Callable[[str], None], how: str) -> None:

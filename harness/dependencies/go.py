@@ -53,7 +53,10 @@ def build(
 
 
 def run_tests(name: str, module: Path, *, how: str) -> None:
-    """Run the tests of a local module. Raises MissingDependency, with the output, when one fails."""
+    """Run the tests of a local module.
+
+    Raises MissingDependency, with the output, if a test fails.
+    """
 
     def test_all(go: str) -> None:
         _run_go(go, name, ["test", "-C", str(module), "./..."], {}, how)

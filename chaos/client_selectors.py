@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from urteil.chaos.controls import ClientControls
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.node_selectors import NoTarget
 from urteil.chaos.observations import NodeState
+from urteil.chaos.waiting import until
 
 KINDS = {
     "producer": "producer",
     "member": "group",
     "reader": "consumer",
-    "app": "app",
     "transactional": "txn",
     "copier": "copier",
     "committer": "committer",
 }
 
+ROLES = ("app", "worker", "service")
+"""Roles of an application's processes."""
+
+LEADER = "app_leader"
+
 _NAME = re.compile(r"[a-z]+\d+(\.\d+)?")
 SELECTORS = (
-    "producer, member, reader, app, transactional, copier, committer (one, by the seed), "
-    "producers, members and so on, a client"
+    "producer, member, reader, app, worker, service, transactional, copier, committer (one, by the "
+    "seed), producers, members and so on, app_leader, a client"
 )
 
 
@@ -30,12 +36,20 @@ def select_clients(controls: ClientControls, arguments: FaultArguments) -> list[
     """The clients that the target selects now. NoTarget if no client of the kind runs; ValueError
     for a name that is neither a kind nor a client."""
     target = arguments.target
-    if target.removesuffix("s") in KINDS:
-        candidates = running_clients(controls, KINDS[target.removesuffix("s")])
+    kind = target.removesuffix("s")
+    if kind in KINDS or kind in ROLES:
+        started = controls.names(KINDS[kind]) if kind in KINDS else controls.names_of_role(kind)
+        candidates = running_clients(controls, started)
         if not candidates:
-            raise NoTarget(f"no {target.removesuffix('s')} runs")
+            raise NoTarget(f"no {kind} runs")
         return candidates if target.endswith("s") else [arguments.random().choice(candidates)]
+    if target == LEADER:
+        leader = until(controls.application_leader, deadline_s=arguments.election_deadline_s)
+        if leader is None:
+            raise NoTarget("no process is known to lead the application's group")
+        return [leader]
     known = [name for kind in KINDS.values() for name in controls.names(kind)]
+    known += [name for role in ROLES for name in controls.names_of_role(role)]
     names = [name.strip() for name in target.split(",")]
     unknown = [name for name in names if name not in known]
     if unknown:
@@ -46,15 +60,12 @@ def select_clients(controls: ClientControls, arguments: FaultArguments) -> list[
 def check_target(target: str) -> None:
     """ValueError for a target that is neither a kind nor the form of a client's name (`p1.2`)."""
     names = [name.strip() for name in target.split(",")]
-    if target.removesuffix("s") in KINDS or all(map(_NAME.fullmatch, names)):
+    kinds = (*KINDS, *ROLES)
+    if target.removesuffix("s") in kinds or target == LEADER or all(map(_NAME.fullmatch, names)):
         return
     raise ValueError(f"{target!r} is no client: give {SELECTORS}")
 
 
-def running_clients(controls: ClientControls, kind: str) -> list[str]:
-    """The clients of a kind whose processes run, sorted by name."""
-    return [
-        name
-        for name in sorted(controls.names(kind))
-        if controls.status(name).state is NodeState.RUNNING
-    ]
+def running_clients(controls: ClientControls, started: Sequence[str]) -> list[str]:
+    """The clients, of those that were started, whose processes run, sorted by name."""
+    return [name for name in sorted(started) if controls.status(name).state is NodeState.RUNNING]

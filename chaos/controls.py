@@ -236,6 +236,18 @@ class ClientControls(Protocol):
         """The clients of a kind that were started and did not end."""
         ...
 
+    def names_of_role(self, role: str) -> Sequence[str]:
+        """The processes of the application with this role that were started and did not end."""
+        ...
+
+    def application_leader(self) -> str | None:
+        """The process that leads the application's group; None if none is known to."""
+        ...
+
+    def empty_stores(self, name: str) -> Sequence[str]:
+        """Remove the stores of a dead process of the application. Returns the removed files."""
+        ...
+
     def status(self, name: str) -> NodeStatus: ...
 
     def kill(self, name: str) -> NodeStatus:

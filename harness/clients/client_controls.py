@@ -17,6 +17,7 @@ from typing import Any
 
 from urteil.chaos.observations import LabFailure, NodeState, NodeStatus
 from urteil.chaos.waiting import until
+from urteil.harness.clients.applications.running import RunningApplication
 from urteil.harness.clients.kind import client_kinds
 from urteil.harness.clients.processes import Clients
 from urteil.harness.clients.spec import base_name, client_number
@@ -27,6 +28,8 @@ ASSIGNED_ENTRY = b'["assigned",'
 ASSIGNED_EVENT = b',"assigned",'
 STATE_DEADLINE_S = 10.0
 POLL_S = 0.02
+APP = "app"
+"""The client kind of all processes of an application."""
 
 Start = Callable[[str, str, int], None]
 """Starts a client: kind, name, number of the session."""
@@ -35,8 +38,15 @@ Start = Callable[[str, str, int], None]
 class WorkloadClients:
     """The clients that a workload started. Thread-safe."""
 
-    def __init__(self, run_dir: Path, clients: Clients, start: Start) -> None:
+    def __init__(
+        self,
+        run_dir: Path,
+        clients: Clients,
+        start: Start,
+        application: RunningApplication | None = None,
+    ) -> None:
         self._run_dir = run_dir
+        self._application = application
         self._clients = clients
         self._start = start
         self._kinds: dict[str, str] = {}
@@ -57,6 +67,21 @@ class WorkloadClients:
 
     def names(self, kind: str) -> Sequence[str]:
         return self._clients.running_clients(self.names_of_kind(kind))
+
+    def names_of_role(self, role: str) -> Sequence[str]:
+        if self._application is None:
+            return []
+        process = self._application.application.process
+        return [name for name in self.names(APP) if process(name).role == role]
+
+    def application_leader(self) -> str | None:
+        return self._application.leader(self.names(APP)) if self._application else None
+
+    def empty_stores(self, name: str) -> Sequence[str]:
+        if self._application is None or name not in self.names_of_kind(APP):
+            raise LabFailure(f"{name} is no process of an application")
+        removed = self._application.empty_stores(name)
+        return [str(path.relative_to(self._run_dir)) for path in removed]
 
     def status(self, name: str) -> NodeStatus:
         pid, code, stopped = self._clients.state(name)

@@ -11,12 +11,13 @@ from __future__ import annotations
 import enum
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
 import msgspec
 
+from urteil.harness.clients.applications import applications
 from urteil.harness.clients.libraries import KAFKA_PYTHON
 from urteil.harness.clients.options import WorkloadOptions
 from urteil.harness.clients.spec import ClientSpec
@@ -26,9 +27,6 @@ from urteil.harness.scenario import Scenario
 
 Work = Callable[[ClientSpec, JournalWriter, Stop], None]
 """What a client process does from its start until the stop."""
-
-Command = Callable[[Scenario, Sequence[str], str], list[str]]
-"""The command of a program of the user: scenario, bootstrap addresses, name of the client."""
 
 PACKAGES = ("consumers", "offsets", "producers", "special", "transactions")
 """The packages of `harness.clients` that have clients of the lab."""
@@ -42,7 +40,7 @@ class Stage(enum.IntEnum):
     COPIES = 2
     """Copiers end after the producers, before the last transactions are resolved."""
     APPLICATION = 3
-    """The user's application ends when it has copied the load."""
+    """The application ends when it has processed the load."""
     LOAD = 4
     """Producers and clients with requests of their own end first."""
     OBSERVATION = 5
@@ -76,9 +74,10 @@ class ClientKind:
     is_single: bool = False
     count: Callable[[Scenario], int]
     """The number of clients that a scenario starts."""
+    names: Callable[[Scenario], list[str]] | None = None
+    """The names of its clients, where they are not the prefix and a number."""
     work: Work | None = None
-    command: Command | None = None
-    """A process of the lab has work, a program of the user a command."""
+    """The work of a process of the lab; None for the processes of an application."""
     judged_by: tuple[str, ...] = ()
     """Guarantees that would have less to judge without these clients."""
     options: tuple[type[WorkloadOptions], ...] = ()
@@ -103,7 +102,7 @@ class ClientKind:
     @property
     def module(self) -> str:
         """The module that a process of this kind runs."""
-        assert self.work is not None, f"{self.name} has a command"
+        assert self.work is not None, f"{self.name} is no client of the lab"
         return self.work.__module__
 
     @property
@@ -117,6 +116,8 @@ class ClientKind:
 
     def client_names(self, scenario: Scenario) -> list[str]:
         """The names of the clients that the scenario starts."""
+        if self.names is not None:
+            return self.names(scenario)
         count = self.count(scenario)
         if self.is_single:
             return [self.prefix] if count else []
@@ -151,13 +152,15 @@ def client_kinds() -> Mapping[str, ClientKind]:
 
 
 def declared_options() -> list[type[WorkloadOptions]]:
-    """The structs of options of all kinds, each once."""
-    return list(dict.fromkeys(one for kind in client_kinds().values() for one in kind.options))
+    """The structs of options of all kinds and applications, each once."""
+    of_kinds = [one for kind in client_kinds().values() for one in kind.options]
+    of_applications = [one for app in applications().values() for one in app.options]
+    return list(dict.fromkeys(of_kinds + of_applications))
 
 
 def _declared() -> Iterator[ClientKind]:
     root = __name__.rpartition(".")[0]
-    modules = [f"{root}.application"]
+    modules = [f"{root}.applications.client_kind"]
     for name in PACKAGES:
         package = importlib.import_module(f"{root}.{name}")
         modules += [f"{root}.{name}.{one.name}" for one in pkgutil.iter_modules(package.__path__)]

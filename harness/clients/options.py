@@ -273,17 +273,31 @@ class CopierOptions(WorkloadOptions, frozen=True):
 
 
 class ApplicationOptions(WorkloadOptions, frozen=True):
-    """Options of the application of a pipeline."""
+    """Options of the application of a workload `pipeline` or `application`."""
 
+    application: Annotated[
+        str,
+        Meta(
+            description="The application of the workload `application` "
+            "(`urteil list applications`)."
+        ),
+    ] = ""
+    variant: Annotated[
+        str, Meta(description="A seeded bug of the application; empty for none.")
+    ] = ""
     app: Annotated[
-        str, Meta(description="The command of the application; empty for the lab's example.")
+        str,
+        Meta(description="The command of a pipeline's application; empty for the lab's example."),
     ] = ""
     apps: Annotated[
         int, Meta(ge=0, le=1_000, description="The number of instances of the application.")
     ] = 2
     promise: Annotated[
         Literal["at-most-once", "at-least-once", "exactly-once"],
-        Meta(description="The application's promise, by which its copies are judged."),
+        Meta(
+            description="The promise by which the application's outputs are judged; by default "
+            "what the application declares."
+        ),
     ] = "at-least-once"
 
 

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import not_
 from pathlib import Path
@@ -203,14 +203,18 @@ class Clients:
             return code in (0, -signal.SIGTERM, 128 + signal.SIGTERM)
         return code == 0 and name.startswith("final")
 
-    def failures(self) -> list[str]:
-        """A sentence for each client that ended with an error or before it was stopped."""
+    def failures(self, tails: Mapping[str, str] | None = None) -> list[str]:
+        """A sentence for each client that ended with an error or before it was stopped, with the
+        end of its log where `tails` has it."""
         failures = []
         for name, process in list(self._processes.items()):
             code = process.poll()
             if code is None or name in self._killed or self._ended_as_requested(name, code):
                 continue
-            failures.append(f"client {name} ended with exit code {code} (logs/client-{name}.log)")
+            failures.append(
+                f"client {name} ended with exit code {code} (logs/client-{name}.log)"
+                f"{(tails or {}).get(name, '')}"
+            )
         return failures
 
     def kill_all(self) -> None:

@@ -13,9 +13,14 @@ import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import msgspec
+
 from urteil.chaos.topology import EAST, WEST
 from urteil.chaos.waiting import until
-from urteil.harness.clients.application import await_copied, check_topics
+from urteil.harness.clients.applications import PIPELINE, application_of
+from urteil.harness.clients.applications.declaration import Context, own_topic
+from urteil.harness.clients.applications.pipeline import check_topics
+from urteil.harness.clients.applications.running import RunningApplication, log_tail
 from urteil.harness.clients.client_controls import WorkloadClients
 from urteil.harness.clients.consumers.read_progress import ReadProgress, await_read
 from urteil.harness.clients.final_reads import FinalReads, FinalRounds, Leaders
@@ -31,7 +36,7 @@ from urteil.harness.clients.transactions.transactional_id_probe import initialis
 from urteil.harness.clients.workload_kinds import check_workload_kind
 from urteil.harness.dependencies.kafka import kafka_classpath
 from urteil.harness.evidence.journal import JournalReader, Right
-from urteil.harness.scenario import Scenario, TopicFact, WorkloadSpec
+from urteil.harness.scenario import Scenario, TopicFact, TopicSpec, WorkloadSpec
 from urteil.harness.stack_dumps import DumpSource
 
 STOP_DEADLINE_S = 5.0
@@ -53,6 +58,26 @@ def check_workload(load: WorkloadSpec) -> None:
     """ValueError for a kind or an option that does not exist, and for an impossible value."""
     check_workload_kind(load.kind)
     check_options(load, declared_options())
+    application_of(load)
+
+
+def prepare_workload(scenario: Scenario) -> None:
+    """Fetch and compile what the clients need, once a machine. MissingDependency names what cannot
+    be installed; ValueError is that of `check_workload`."""
+    check_workload(scenario.workload)
+    if scenario.workload.client == VERIFIABLE:
+        kafka_classpath()
+    if application := application_of(scenario.workload):
+        application.prepare(scenario)
+
+
+def application_topics(load: WorkloadSpec) -> list[TopicSpec]:
+    """The topics of the application's own, which the run creates beside the workload's."""
+    application = application_of(load)
+    return [
+        msgspec.structs.replace(topic, name=own_topic(load, topic.name))
+        for topic in (application.topics if application else ())
+    ]
 
 
 class Workload:
@@ -71,10 +96,8 @@ class Workload:
         spawn: Spawn = spawn_process,
     ) -> None:
         """ValueError if the scenario's workload is invalid."""
-        check_workload(scenario.workload)
-        if scenario.workload.client == VERIFIABLE:
-            kafka_classpath()  # fetched once, before the clients start
-        if scenario.workload.kind == "pipeline":
+        prepare_workload(scenario)
+        if scenario.workload.kind == PIPELINE:
             check_topics(topics)
         self._scenario = scenario
         self._specs = RunSpecs(
@@ -88,7 +111,10 @@ class Workload:
         )
         self._kinds = client_kinds()
         self._clients = Clients(run_dir, spawn)
-        self._client_controls = WorkloadClients(run_dir, self._clients, self._start_one)
+        self._application = self._open_application(run_dir)
+        self._client_controls = WorkloadClients(
+            run_dir, self._clients, self._start_one, self._application
+        )
         self._producers = [
             name
             for kind in self._kinds.values()
@@ -98,11 +124,33 @@ class Workload:
         self._tails = Tails([self._specs.journal(name) for name in self._producers])
         self._problems: list[str] = []
 
+    def _open_application(self, run_dir: Path) -> RunningApplication | None:
+        application = application_of(self._scenario.workload)
+        if application is None:
+            return None
+        context = Context(
+            scenario=self._scenario,
+            run=self._specs.run_id,
+            run_dir=run_dir,
+            bootstrap=self._specs.bootstrap,
+            second_bootstrap=self._specs.second_bootstrap,
+            topics=self._specs.topics,
+            journals=lambda kind: [
+                self._specs.journal(name) for name in self._client_controls.names_of_kind(kind)
+            ],
+        )
+        return RunningApplication(application, context, self._clients)
+
     def start(self) -> None:
-        """Start all clients, stage by stage; returns at once."""
+        """Start all clients, stage by stage. Returns at once, unless an application must become
+        ready: LabFailure if it does not."""
+        if self._application:
+            self._application.enter_surroundings()
         for kind in self._kinds.values():
             for name in kind.client_names(self._scenario):
                 self._start_one(kind.name, name, 1)
+            if self._application and kind.stage is Stage.APPLICATION:
+                self._application.await_ready()
 
     def controls(self) -> WorkloadClients:
         """The operations of chaos on these clients."""
@@ -111,8 +159,9 @@ class Workload:
     def _start_one(self, kind_name: str, name: str, session: int) -> None:
         """Start a client, or the next session of one."""
         kind = self._kinds[kind_name]
-        if kind.command is not None:
-            self._clients.run(name, kind.command(self._scenario, self._specs.bootstrap, name))
+        if kind.stage is Stage.APPLICATION:
+            assert self._application is not None
+            self._application.start_process(name)
         else:
             if kind.has_rate and session > 1:
                 self._tails.add(self._specs.journal(name))
@@ -213,18 +262,13 @@ class Workload:
                 await_read(brokers, partitions, readers, deadline_s=deadline_s)
 
     def finish_apps(self, deadline_s: float = APP_DEADLINE_S) -> None:
-        """Let the application copy the remaining records, then end it."""
-        names = self._names(Stage.APPLICATION)
-        if not names:
+        """Let the application process the remaining records, end it, and read its outputs."""
+        if self._application is None:
             return
-        await_copied(
-            [self._specs.journal(n) for n in self._client_controls.names_of_kind("producer")],
-            [self._specs.journal(n) for n in self._client_controls.names_of_kind("consumer")],
-            self._specs.run_id,
-            deadline_s=deadline_s,
-        )
-        for name in self._clients.terminate(names, APP_END_S):
+        self._application.await_processed(deadline_s)
+        for name in self._clients.terminate(self._names(Stage.APPLICATION), APP_END_S):
             self._problems.append(f"application {name} did not end in {APP_END_S:g} s")
+        self._application.save_outputs()
 
     def finish_access_attempts(self, deadline_s: float = ACCESS_DEADLINE_S) -> None:
         """Continue the access attempts for a while after the last change of permissions:
@@ -266,8 +310,15 @@ class Workload:
 
     def problems(self) -> list[str]:
         """Sentences for `RunFacts.problems`: clients that were killed, crashed or ended early."""
-        return self._problems + self._clients.failures()
+        tails = {
+            name: log_tail(self._application.context.log(name))
+            for name in self._names(Stage.APPLICATION)
+            if self._application
+        }
+        return self._problems + self._clients.failures(tails)
 
     def stop(self) -> None:
         """Kill every remaining client; journals stay."""
         self._clients.kill_all()
+        if self._application:
+            self._application.close()

@@ -24,6 +24,9 @@ class WorkloadKind(msgspec.Struct, frozen=True, kw_only=True):
     has_tombstones: bool = False
 
 
+WITH_APPLICATION = ("pipeline", "application")
+"""The kinds whose records an application processes: they have no headers."""
+
 READERS = "readers of every partition from its start"
 
 WORKLOAD_KINDS = {
@@ -48,6 +51,11 @@ WORKLOAD_KINDS = {
             name="pipeline",
             producers="records into an application's input",
             consumers="the application, and readers of input and output",
+        ),
+        WorkloadKind(
+            name="application",
+            producers="records into the inputs of a declared application",
+            consumers="the application, and readers of inputs and copies",
         ),
         WorkloadKind(
             name="transactions",

@@ -414,4 +414,20 @@ TABLES = (
             ERROR.but(meaning="Error; of a wrong answer, this and the right one."),
         ),
     ),
+    Table(
+        name="outputs",
+        row="output",
+        meaning="One row that an application wrote outside of the run's own topics: a committed "
+        "record of a result topic, a line of a file, a row of a database.",
+        columns=(
+            text("application", "Name of the application."),
+            text("sink", "What it was written to.", required=True),
+            PARTITION.but(meaning="Partition of a result topic; null elsewhere."),
+            int64("position", "Offset, or number of the row in the sink.", required=True, **COUNT),
+            text("key", "Key of the row; null without a key."),
+            text("value", "Value of the row as text; null for a deletion."),
+            VALUE_ID.but(meaning="Identity of the input record that the row carries, if any."),
+            TIMESTAMP,
+        ),
+    ),
 )

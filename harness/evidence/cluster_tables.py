@@ -250,7 +250,7 @@ TABLES = (
             text("file", "Path within the run."),
             text(
                 "kind",
-                "`part`, `journal`, `replica_log`, `zookeeper_log` or `table`.",
+                "`part`, `journal`, `replica_log`, `zookeeper_log`, `outputs` or `table`.",
                 may_be_missing=True,
             ),
             int64("rows", "Rows, entries, records or transactions in it."),

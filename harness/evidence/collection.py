@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from urteil.chaos.topology import EAST, WEST
+from urteil.harness.evidence import outputs
 from urteil.harness.evidence.journal import ADMIN_ACTS, CLIENT_ACTS, KILL, Begin, JournalReader
 from urteil.harness.evidence.journal_rows import JournalRows, Row
 from urteil.harness.evidence.readers.deleted_files import read_deleted_files
@@ -111,6 +112,7 @@ def collect(run_dir: Path) -> Collected:
     offset_ns = _journals(run_dir, run, collected, killed)
     _faults(run_dir, run, collected)
     _acts(run_dir, run, collected, ADMIN_ACTS, "admin_ops")
+    _outputs(run_dir, run, collected)
     at_ns = max((phase.end_ns for phase in facts.phases), default=0)
     for place in (EAST, WEST) if (run_dir / WEST).is_dir() else (EAST,):
         topics = [topic for topic in facts.topics if topic.cluster == place]
@@ -210,6 +212,23 @@ def _acts(run_dir: Path, run: str, collected: Collected, file: str, part: str) -
     collected.count_rows(evidence)
     collected.note(file, "journal", len(acts), damage=damage)
     return acts
+
+
+def _outputs(run_dir: Path, run: str, collected: Collected) -> None:
+    """Rows from the file of an application's outputs, which is complete or does not exist."""
+    path = run_dir / outputs.FILE
+    if not path.exists():
+        return
+    rows, damage = 0, []
+    with Evidence(run_dir, "application", run) as evidence:
+        for line in path.read_bytes().splitlines():
+            try:
+                evidence.add("outputs", msgspec.json.decode(line, type=dict))
+                rows += 1
+            except msgspec.MsgspecError:
+                damage = ["an entry is damaged"]
+    collected.count_rows(evidence)
+    collected.note(outputs.FILE, "outputs", rows, damage=damage)
 
 
 def _fault(row: Row) -> Row:

@@ -13,12 +13,12 @@ from urteil.chaos.nemesis import Injection, Nemesis
 from urteil.chaos.observations import LabFailure, NodeStatus
 from urteil.chaos.schedule import plan_schedule
 from urteil.harness import host_load
-from urteil.harness.clients.workload import Workload
+from urteil.harness.clients.workload import Workload, application_topics, prepare_workload
 from urteil.harness.cluster import Cluster, ExternalCluster, open_cluster, open_second
 from urteil.harness.evidence.broker_lives import write_lives
 from urteil.harness.run.heal_request import HealRequests
 from urteil.harness.run.steps import Steps
-from urteil.harness.run.topics import create_topics, fit_topics
+from urteil.harness.run.topics import create_topics, fit_topic, fit_topics
 from urteil.harness.scenario import RunFacts, Scenario, TopicFact, TopicSpec, clusters
 from urteil.harness.schedule import save_schedule, schedule_of
 from urteil.harness.stack_dumps import Stacks, limit_duration
@@ -86,6 +86,8 @@ class Play:
 
     def _run_cluster(self) -> None:
         steps = self._steps
+        with steps.measure("setup/programs"):
+            prepare_workload(self.scenario)
         opened = [open_cluster(self.scenario, self.run_dir)]
         began_ns = time.monotonic_ns()
         try:
@@ -117,12 +119,15 @@ class Play:
         self.log(f"{len(cluster.bootstrap)} brokers ready after {ready_s:.1f} s")
 
     def _create_topics(self, opened: Sequence[AnyCluster]) -> None:
-        """Create the topics of each cluster, and describe them in the facts."""
-        topics = fit_topics(self.scenario)
+        """Create the topics of each cluster, and describe the run's own in the facts. Topics of the
+        application are created with them."""
+        topics, foreign = fit_topics(self.scenario), application_topics(self.scenario.workload)
         for place, cluster in zip(clusters(self.scenario), opened, strict=True):
             own = [topic for topic in topics if topic.cluster == place]
-            if own:
-                create_topics(cluster.bootstrap, own)
+            brokers = len(cluster.bootstrap)
+            created = own + [fit_topic(one, brokers) for one in foreign if one.cluster == place]
+            if created:
+                create_topics(cluster.bootstrap, created)
             self.facts.topics += [_describe_topic(topic, cluster) for topic in own]
 
     def _close(self, cluster: AnyCluster) -> None:

@@ -281,7 +281,7 @@ def examine(
         open_views(engine, run_dir, derived)
         shared_tables.build(
             engine, compacted=compacted, transactions=bool(derived.tables["txn_p"]),
-            logless=derived.logless,
+            logless=derived.logless, expected=derived.expected,
         )  # fmt: skip
     with watch("verify/guarantees"):
         return _judge_guarantees(engine, run_dir, derived)

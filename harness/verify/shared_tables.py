@@ -16,6 +16,7 @@
 - `gaps`: reads that do not follow their predecessor's offset, or the begin of their pass. `again`:
   a read at the place of its predecessor, so that the row exists twice.
 - `ticks`: acknowledgements by partition and 100 ms, and the last offset with acks=all.
+- `expected_outputs`: results that the run's application had to compute (expected_outputs.py).
 - `epoch_extents`: for each log and leader epoch, the number of rows within the log, from which
   offset to which, and the number of rows beyond it or without required values.
 
@@ -37,6 +38,7 @@ from urteil.harness.evidence.schema import TABLES
 from urteil.harness.verify.derived.state_spans import FOREVER_NS
 from urteil.harness.verify.engines.cuts import Cut
 from urteil.harness.verify.engines.engine import Engine
+from urteil.harness.verify.expected_outputs import EXPECTED_OUTPUTS, NO_EXPECTED_OUTPUTS
 from urteil.harness.verify.unplaced_sends import EMPTY, KNOWN_COMMITS, UNPLACED
 
 SHIFT = 1 << 48
@@ -374,21 +376,34 @@ STAGES = {
     "gaps": Stage(GAPS, made_of=("reads", "passes")),
     "ticks": Stage(TICKS),
     "epoch_extents": Stage(EPOCH_EXTENTS, made_of=("replicas", "logs")),
+    "expected_outputs": Stage(EXPECTED_OUTPUTS),
 }
 """Shared table to its declaration, in the order of their making."""
 
 
 def build(
-    engine: Engine, *, compacted: bool = True, transactions: bool = True, logless: bool = True
+    engine: Engine,
+    *,
+    compacted: bool = True,
+    transactions: bool = True,
+    logless: bool = True,
+    expected: str = "",
 ) -> None:
     """Build the shared tables on `engine`.
 
     Without a `compacted` topic `keyed` is empty and costs nothing, as is `committed` without
     `transactions`, and what partitions without logs need where there are none (`logless`).
+    `expected` is the query of an application's results (`Derived.expected`).
     """
     for name, shared in STAGES.items():
         if name in EMPTY and not logless:
             engine.table(name, EMPTY[name].empty_table())
+            continue
+        if name == "expected_outputs":
+            if expected:
+                engine.keep(name, shared.query.replace("{expected}", expected), None)
+            else:
+                engine.table(name, NO_EXPECTED_OUTPUTS.empty_table())
             continue
         query = stage(name, engine, compacted=compacted, transactions=transactions)
         engine.keep(name, query, shared.cut)

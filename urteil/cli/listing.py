@@ -12,7 +12,8 @@ from urteil.cli.options import json_option
 Row = dict[str, str]
 DETAILS = (
     "promise", "family", "effects", "selectors", "clients", "judged by", "libraries", "options",
-    "values", "default", "proof", "expiry", "runtimes", "targets",
+    "values", "default", "proof", "expiry", "runtimes", "targets", "processes", "promises",
+    "variants",
 )  # fmt: skip
 
 
@@ -98,6 +99,29 @@ def _clients() -> list[Row]:
     ]
 
 
+def _applications() -> list[Row]:
+    from urteil.harness.clients.applications import applications
+    from urteil.harness.clients.options import describe
+
+    return [
+        {
+            "name": application.name,
+            "about": application.about,
+            "processes": ", ".join(
+                f"{process.prefix}1 ... ({process.role})" for process in application.processes
+            ),
+            "promises": application.promise + (", in order" if application.is_ordered else ""),
+            "options": "; ".join(
+                f"{row.name}={row.default}" if row.default else row.name
+                for options in application.options
+                for row in describe(options)
+            ),
+            "variants": ", ".join(application.variants),
+        }
+        for application in applications().values()
+    ]
+
+
 def _workloads() -> list[Row]:
     from urteil.harness.clients.workload_kinds import WORKLOAD_KINDS
 
@@ -126,6 +150,7 @@ KINDS: dict[str, Callable[[], list[Row]]] = {
     "mutants": _mutants,
     "targets": _targets,
     "clients": _clients,
+    "applications": _applications,
     "workloads": _workloads,
     "workload-options": _options,
 }
@@ -136,7 +161,7 @@ KINDS: dict[str, Callable[[], list[Row]]] = {
 @json_option("Print a JSON array of objects with name and about.")
 def list_command(kind: str, as_json: bool) -> None:
     """List scenarios, faults, roles (targets of faults), guarantees, mutants, targets, kinds of
-    workloads, kinds of clients or options of workloads."""
+    workloads, kinds of clients, applications or options of workloads."""
     rows = KINDS[kind]()
     if as_json:
         click.echo(json.dumps(rows, indent=2))

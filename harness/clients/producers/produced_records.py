@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from urteil.harness.clients.options import LibraryOptions, LoadOptions
 from urteil.harness.clients.payload import Encoder
 from urteil.harness.clients.spec import ClientSpec
+from urteil.harness.clients.workload_kinds import WITH_APPLICATION
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class Records:
     def __init__(self, spec: ClientSpec) -> None:
         self._partitions = spec.partitions()
         load = spec.workload
-        self._bare = load.kind == "pipeline" or LibraryOptions.of(load).old_clients
+        self._bare = load.kind in WITH_APPLICATION or LibraryOptions.of(load).old_clients
         self._tombstones = TombstoneChooser(spec)
         self._keys = KeyChooser(spec.workload.keys, len(self._partitions), spec.seed)
         self._encoder = Encoder(spec.run, spec.client, spec.workload.value_bytes)

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from urteil.harness.clients.options import ApplicationOptions, GroupOptions
+from urteil.harness.clients.applications import is_ordered, promise_of
+from urteil.harness.clients.options import GroupOptions
 from urteil.harness.scenario import RunFacts, Scenario, TopicFact
 from urteil.harness.verify.derived.admin_tasks import admin_task_rows
 from urteil.harness.verify.derived.broker_exits import exit_rows
@@ -60,6 +61,7 @@ from urteil.harness.verify.derived.topic_changes import killed_clients, lowest_m
 from urteil.harness.verify.derived.transactions import over_ns, stand_rows, txn_rows
 from urteil.harness.verify.derived.undisturbed_intervals import undisturbed_rows
 from urteil.harness.verify.evidence import Row
+from urteil.harness.verify.expected_outputs import expected_sql
 
 MASK_BITS = 60
 """The most final passes of one partition that are distinguished; the others prove nothing."""
@@ -75,6 +77,7 @@ def derive(
     small = read(run_dir, facts)
     found = Derived(
         tables={name: [] for name in DERIVED},
+        expected=expected_sql(scenario),
         damaged=damaged,
         faults=small.faults,
         libraries={
@@ -237,9 +240,10 @@ def _add_settings(tables: dict[str, list[Row]], small: Small, scenario: Scenario
     tables["settings"] = [
         {
             "in_flight": load.in_flight,
+            "ordered": int(is_ordered(load)),
             "commits_before": int(GroupOptions.of(load).commit == "before"),
             "txns_over_ns": over_ns(scenario, tables["txn_p"], small.faults),
-            "promise": ApplicationOptions.of(load).promise,
+            "promise": promise_of(load),
             "wall_ns": small.wall_ns,
         }
     ]

@@ -136,7 +136,7 @@ DERIVED: dict[str, DerivedTable] = {
     ),
     "settings": DerivedTable(
         "settings of the whole run: one row",
-        "in_flight:i wall_ns:l commits_before:i promise:s txns_over_ns:l",
+        "in_flight:i wall_ns:l commits_before:i promise:s ordered:i txns_over_ns:l",
     ),
     "txn_p": DerivedTable(
         "a transaction, with its times and its fate",
@@ -236,7 +236,7 @@ class Derived:
 
     `damaged` are clients whose journal is missing or cut, though nobody killed them on purpose.
     `short` names the final passes that stopped before their end, `unasked` the replicas that led
-    none of them.
+    none of them. `expected` is the query that computes an application's results, if there is one.
     """
 
     tables: dict[str, list[Row]]
@@ -245,6 +245,7 @@ class Derived:
     unasked: list[str] = field(default_factory=list)
     faults: list[Row] = field(default_factory=list)
     libraries: dict[str, str] = field(default_factory=dict)
+    expected: str = ""
 
     @property
     def parts(self) -> list[Row]:

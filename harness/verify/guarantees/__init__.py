@@ -14,7 +14,7 @@ from importlib import import_module
 from urteil.harness.verify.guarantees.base import Guarantee
 
 _ORDER = (
-    *("delivery", "replication", "elections", "groups", "transactions"),
+    *("delivery", "replication", "elections", "groups", "transactions", "applications"),
     *("metadata", "compaction", "retention", "security", "availability"),
 )
 """Subjects in the order of reports: what users lose first."""

@@ -1,0 +1,63 @@
+"""Applications: one declaration each, found here without a list (`declaration.py`)."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import pkgutil
+from collections.abc import Mapping
+from functools import cache
+
+from urteil.harness.clients.applications.declaration import Application
+from urteil.harness.clients.options import ApplicationOptions
+from urteil.harness.scenario import WorkloadSpec
+
+PIPELINE, APPLICATION = "pipeline", "application"
+"""The kinds of workloads with an application: the user's own, and a declared one."""
+
+
+@cache
+def applications() -> Mapping[str, Application]:
+    """All declared applications by name."""
+    modules = (
+        importlib.import_module(f"{__name__}.{one.name}") for one in pkgutil.iter_modules(__path__)
+    )
+    declared = (getattr(module, "APPLICATION", None) for module in modules)
+    found = [one for one in declared if isinstance(one, Application)]
+    return {one.name: one for one in sorted(found, key=lambda one: one.name)}
+
+
+def application_of(load: WorkloadSpec) -> Application | None:
+    """The application of a workload. ValueError for one that does not exist, and for a variant
+    that it does not have."""
+    if load.kind == PIPELINE:
+        return applications()[PIPELINE]
+    if load.kind != APPLICATION:
+        return None
+    options, known = ApplicationOptions.of(load), applications()
+    if options.application not in known:
+        near = difflib.get_close_matches(options.application, known, 1)
+        hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
+        raise ValueError(f"application {options.application!r} does not exist; {hint}")
+    application = known[options.application]
+    if options.variant and options.variant not in application.variants:
+        known_variants = ", ".join(application.variants) or "none"
+        raise ValueError(
+            f"application {application.name} has no variant {options.variant!r}; "
+            f"known: {known_variants}"
+        )
+    return application
+
+
+def promise_of(load: WorkloadSpec) -> str:
+    """The promise by which the outputs of a workload's application are judged."""
+    if load.kind != APPLICATION or "promise" in load.options:
+        return ApplicationOptions.of(load).promise
+    application = application_of(load)
+    return application.promise if application else ""
+
+
+def is_ordered(load: WorkloadSpec) -> bool:
+    """Whether the workload's application promises to keep the order of each key."""
+    application = application_of(load) if load.kind == APPLICATION else None
+    return application is not None and application.is_ordered

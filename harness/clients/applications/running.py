@@ -1,0 +1,117 @@
+"""The application of a run: starts its processes, awaits what it processes, reads its outputs."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from contextlib import ExitStack
+from operator import not_
+from pathlib import Path
+
+from urteil.chaos.observations import LabFailure
+from urteil.chaos.waiting import until
+from urteil.harness.clients.applications.declaration import Application, AppProcess, Context
+from urteil.harness.clients.applications.progress import PATIENCE_S
+from urteil.harness.clients.processes import Clients
+from urteil.harness.evidence.outputs import write_outputs
+
+READY_POLL_S = 0.2
+PROGRESS_POLL_S = 0.5
+LOG_LINES = 12
+LOG_TAIL_BYTES = 20_000
+
+
+class RunningApplication:
+    """One application in one run. The workload registers and ends its processes."""
+
+    def __init__(self, application: Application, context: Context, clients: Clients) -> None:
+        self.application = application
+        self.context = context
+        self._clients = clients
+        self._surroundings = ExitStack()
+
+    def enter_surroundings(self) -> None:
+        """Start what must stand before the processes."""
+        if self.application.surroundings is not None:
+            self._surroundings.enter_context(self.application.surroundings(self.context))
+
+    def start_process(self, name: str) -> None:
+        """Start a session of a process. `name` is the session's, such as `a1.2`."""
+        command = self.application.process(name).command(self.context, name)
+        self._clients.run(name, command)
+
+    def await_ready(self) -> None:
+        """Wait until every process is ready, then take the application's last step of its start.
+
+        LabFailure, with the log's last lines, if a process ends or is not ready in time.
+        """
+        for process in self.application.processes:
+            for name in process.names(self.context.scenario):
+                self._await_process(process, name)
+        self.application.submit(self.context)
+
+    def _await_process(self, process: AppProcess, name: str) -> None:
+        def read() -> str:
+            if self._clients.running_clients([name]):
+                return process.missing(self.context, name)
+            return "it ended by itself"
+
+        missing = until(
+            read,
+            lambda text: not text or not self._clients.running_clients([name]),
+            deadline_s=process.ready_s,
+            poll_s=READY_POLL_S,
+        )
+        if missing:
+            raise LabFailure(
+                f"application {self.application.name}: {name} did not become ready in "
+                f"{process.ready_s:g} s: {missing}{log_tail(self.context.log(name))}"
+            )
+
+    def await_processed(self, deadline_s: float) -> str:
+        """Wait until the input is processed, or for `PATIENCE_S` without progress. Returns what
+        remains as a phrase, empty if nothing does; the verdict judges it."""
+        remaining = until(
+            lambda: self.application.remaining(self.context),
+            not_,
+            deadline_s=deadline_s,
+            poll_s=PROGRESS_POLL_S,
+            patience_s=PATIENCE_S,
+        )
+        if isinstance(remaining, set | frozenset):
+            return f"{len(remaining)} records" if remaining else ""
+        return str(remaining) if remaining else ""
+
+    def save_outputs(self) -> None:
+        """Read what the ended application wrote, and write it into the run's folder."""
+        application = self.application
+        application.finish(self.context)
+        if application.outputs is not None:
+            write_outputs(self.context.run_dir, application.name, application.outputs(self.context))
+
+    def leader(self, running: Sequence[str]) -> str | None:
+        """The process that leads the application's group; None if none is known to."""
+        find = self.application.leader
+        return None if find is None or not running else find(self.context, running)
+
+    def empty_stores(self, name: str) -> list[Path]:
+        """Remove all files in the stores of a dead process. Returns the removed files."""
+        folder, removed = self.context.process_folder(name), []
+        for store in self.application.process(name).stores:
+            removed += [path for path in (folder / store).rglob("*") if path.is_file()]
+            shutil.rmtree(folder / store, ignore_errors=True)
+        return removed
+
+    def close(self) -> None:
+        """End what stands beside the processes."""
+        self._surroundings.close()
+
+
+def log_tail(log: Path) -> str:
+    """The last lines of a log as the end of a sentence; empty without any."""
+    if not log.exists():
+        return ""
+    with log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - LOG_TAIL_BYTES))
+        lines = file.read().decode(errors="replace").splitlines()[-LOG_LINES:]
+    return "; its log ends:\n" + "\n".join(lines) if lines else ""

@@ -1,0 +1,1 @@
+"""Guarantees about applications: what they promise of their outputs."""

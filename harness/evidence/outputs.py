@@ -27,12 +27,11 @@ class Output(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     timestamp_ms: int | None = None
 
 
-def write_outputs(run_dir: Path, application: str, outputs: Iterable[Output]) -> int:
-    """Write all rows. Returns their number."""
-    part, number = run_dir / f"{FILE}.part", 0
+def write_outputs(run_dir: Path, application: str, outputs: Iterable[Output]) -> None:
+    """Write all rows."""
+    part = run_dir / f"{FILE}.part"
     with part.open("wb") as file:
-        for number, output in enumerate(outputs, 1):
+        for output in outputs:
             row = {"application": application} | msgspec.structs.asdict(output)
             file.write(msgspec.json.encode(row) + b"\n")
     part.replace(run_dir / FILE)
-    return number

@@ -19,10 +19,13 @@ A key occurs once in a sink. Rows of `outputs` whose key has no expected row are
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pyarrow as pa
 
 from urteil.harness.clients.applications import APPLICATION, application_of
 from urteil.harness.scenario import Scenario
+from urteil.harness.verify import evidence
 
 SHIFT = 1 << 48
 
@@ -53,14 +56,19 @@ SELECT o.sink, o.key, i.value_id AS value, 'each' AS mode, 0 AS due
 FROM inputs i JOIN (SELECT DISTINCT o.sink, o.key FROM outputs o WHERE o.sink = '{MADE_UP_SINK}') o
   ON o.key = i.value_id
 """
-"""For the self-test: an application that repeats each key as its value."""
+"""For damages: an application that writes each key as its value."""
 
 
-def expected_sql(scenario: Scenario) -> str:
-    """The query of the results of a scenario's application; empty if it computes none."""
-    if scenario.workload.kind != APPLICATION:
+def expected_sql(run_dir: Path, scenario: Scenario) -> str:
+    """The query of the results of a run's application; empty if the run has no outputs.
+
+    Outputs of no application are damage: see `harness/verify/damage/outputs.py`.
+    """
+    if not evidence.row_count(run_dir, "outputs"):
         return ""
-    application = application_of(scenario.workload)
+    application = None
+    if scenario.workload.kind == APPLICATION:
+        application = application_of(scenario.workload)
     if application is None or application.expected is None:
-        return ""
+        return MADE_UP_EXPECTED
     return application.expected(scenario)

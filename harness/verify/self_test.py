@@ -29,7 +29,6 @@ from urteil.harness.verify.damage.copy import brokers
 from urteil.harness.verify.derived.tables import Derived
 from urteil.harness.verify.engines.engine import Duck, open_views
 from urteil.harness.verify.evidence import Row
-from urteil.harness.verify.expected_outputs import MADE_UP_EXPECTED
 from urteil.harness.verify.guarantees import GUARANTEES
 from urteil.harness.verify.result import GuaranteeResult
 
@@ -119,7 +118,7 @@ def judge_copy(
     engine = Duck(work, threads=1)
     try:
         open_views(engine, run_dir, derived)
-        shared_tables.build(engine, logless=derived.logless, expected=MADE_UP_EXPECTED)
+        shared_tables.build(engine, logless=derived.logless, expected=derived.expected)
         present = {name for name, rows in copy.tables.items() if rows}
         places = Places(derived)
         return {

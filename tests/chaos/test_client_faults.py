@@ -25,9 +25,19 @@ class PaperClients:
         self.journals = dict.fromkeys(self.states, 0)
 
     def names(self, kind: str) -> list[str]:
-        letters = {"producer": "p", "group": "g", "consumer": "c", "app": "a", "txn": "t"}
+        letters = {"producer": "p", "group": "g", "consumer": "c", "txn": "t"}
         letter = letters.get(kind, "x")
         return [n for n, s in self.states.items() if n[0] == letter and s is not NodeState.DEAD]
+
+    def names_of_role(self, role: str) -> list[str]:
+        return [n for n, s in self.states.items() if n[0] == role[0] and s is not NodeState.DEAD]
+
+    def application_leader(self) -> str | None:
+        return next(reversed(self.names_of_role("app")), None)
+
+    def empty_stores(self, name: str) -> list[str]:
+        self.acts.append(f"empty {name}")
+        return [] if self.without_effect else ["application/a1/state/1_0/store"]
 
     def status(self, name: str) -> NodeStatus:
         code = -9 if self.states[name] is NodeState.DEAD else None
@@ -121,6 +131,27 @@ def test_killed_client_gets_a_next_session() -> None:
     fault = FAULTS["kill_client"](arguments("g1"))
     fault.begin(cluster)
     assert fault.heal(cluster) == "g1.2 started"
+
+
+def test_emptied_process_loses_its_stores_while_it_is_dead() -> None:
+    cluster = controls()
+    cluster.clients.states |= {"a1": NodeState.RUNNING, "a2": NodeState.RUNNING}
+    fault = FAULTS["empty_app_state"](arguments("app_leader"))
+    assert fault.begin(cluster).acted
+    assert cluster.clients.acts == ["kill a2", "empty a2"]
+    assert fault.heal(cluster) == "a2.2 started"
+
+
+def test_process_without_stores_is_not_emptied() -> None:
+    cluster = controls(without_effect=True)
+    cluster.clients.states["a1"] = NodeState.RUNNING
+    assert not FAULTS["empty_app_state"](arguments("apps")).begin(cluster).acted
+
+
+def test_application_without_a_known_leader_gives_no_target() -> None:
+    short = FaultArguments(target="app_leader", seed="1", election_deadline_s=0.1)
+    with pytest.raises(NoTarget, match="lead the application's group"):
+        FAULTS["kill_client"](short).begin(controls())
 
 
 def test_seed_selects_one_client_of_a_kind() -> None:

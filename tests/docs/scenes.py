@@ -156,6 +156,13 @@ output = a b .* d""",
     "processed_twice": """input, output
 input = a b c d
 output = a b b* c""",
+    "wrong_result": """input, application, output
+input = a b a a
+5-8 application counts each key
+output = a=1 b=1 a=2*""",
+    "reordered_copy": """input, output
+input = k1 k2 k3
+output = k1 k3* k2""",
     "torn_txn": """p0, writer, p1
 1 writer>p0 a
 1 writer>p1 b

@@ -13,6 +13,7 @@ from urteil.harness.verify.damage import (
     compaction_and_retention,
     departures,
     groups,
+    outputs,
     records,
     replicas,
     rights,
@@ -23,7 +24,7 @@ from urteil.harness.verify.damage.made_up_topics import MADE_UP_SETTINGS, MADE_U
 
 _MODULES = (
     *(replicas, records, groups, cluster, answers, compaction_and_retention, rights, transactions),
-    departures,
+    *(departures, outputs),
 )
 
 DAMAGES: tuple[Damage, ...] = tuple(

@@ -92,6 +92,18 @@ def process_twice(copy: Copy) -> Row:
     return source
 
 
+@damage("copy two records of a key in reverse", "reordered_copy", "order")
+def copy_in_reverse(copy: Copy) -> Row:
+    """The copy of the later record lies before that of the earlier one."""
+    earlier = copy.take()
+    later = copy.take(lambda row: bool(row["key"] == earlier["key"]))
+    for source in (later, earlier):
+        output = copy.take()
+        output["source"] = source["value_id"]
+        _txn(copy, [output])
+    return later
+
+
 @damage("interleave the writes of two transactions", "g0", "g0")
 def interleave_writes(copy: Copy) -> None:
     """One transaction wrote before and after another one."""

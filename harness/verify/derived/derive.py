@@ -77,7 +77,7 @@ def derive(
     small = read(run_dir, facts)
     found = Derived(
         tables={name: [] for name in DERIVED},
-        expected=expected_sql(scenario),
+        expected=expected_sql(run_dir, scenario),
         damaged=damaged,
         faults=small.faults,
         libraries={

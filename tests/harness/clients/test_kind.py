@@ -70,7 +70,8 @@ def test_users_start_the_visitor() -> None:
 
 def test_each_workload_kind_starts_clients() -> None:
     for kind in WORKLOAD_KINDS:
-        assert len(_names(WorkloadSpec(kind=kind, topics=TWO_TOPICS))) > 2
+        options = {"application": "pipeline"} if kind == "application" else {}
+        assert len(_names(WorkloadSpec(kind=kind, topics=TWO_TOPICS, options=options))) > 2
 
 
 @pytest.mark.parametrize(
@@ -137,12 +138,12 @@ def test_kind_is_played_by_a_library_that_can() -> None:
 def test_declarations_are_complete() -> None:
     kinds = client_kinds()
     for name, kind in kinds.items():
-        assert (kind.name, bool(kind.about), (kind.work is None) ^ (kind.command is None)) == (
+        assert (kind.name, bool(kind.about), (kind.work is None) ^ (kind.names is None)) == (
             name, True, True
         )  # fmt: skip
         assert set(kind.libraries) <= set(LIBRARIES)
         assert set(kind.judged_by) <= GUARANTEES.keys()
-        assert kind.command is not None or kind.module.startswith("urteil.harness.clients.")
+        assert kind.work is None or kind.module.startswith("urteil.harness.clients.")
         assert name in NEVER_STARTED or re.fullmatch("[a-z]+", kind.prefix)
     assert len({kind.prefix for kind in kinds.values()}) == len(kinds)
 

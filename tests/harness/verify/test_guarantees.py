@@ -34,6 +34,7 @@ NEED_A_FAULT_OF_THEIR_OWN = {
     *("preferred_leader_ignored", "leadership_not_handed_over", "dead_replica_in_isr"),
     *("shrunken_isr", "unfinished_administration", "static_member_rebalanced"),
     *("departed_member_kept", "kept_too_long", "segment_not_rolled"),
+    *("wrong_result", "reordered_copy"),
     *TRANSACTION_COORDINATOR,
 }
 

@@ -7,15 +7,26 @@ record counts."""
 
 from __future__ import annotations
 
-from urteil.harness.verify.guarantees.base import SLOT, Excuse, Guarantee, place
+from urteil.harness.verify.guarantees.base import RECORDS, SLOT, Excuse, Guarantee, place
 
-_COPIED = """
+_COPIED = f"""
+-- copies of an application that promises order
 SELECT v.value_id, v.client, v.sent_p AS p, v.sent_key, v.first_slot, v.invoke_ns, v.complete_ns,
   w.first_slot AS copy_slot
 FROM vals v JOIN parts q ON q.p = v.sent_p JOIN vals w ON w.value_id = 'copy/' || v.value_id
 WHERE v.sent = 1 AND v.n_slots = 1 AND v.log_slots = 1 AND v.sent_key IS NOT NULL
   AND q.ours = 1 AND q.copies = 0 AND w.first_slot IS NOT NULL
   AND (SELECT MAX(z.ordered) FROM settings z) = 1
+UNION ALL
+-- committed copies of the lab's copiers
+SELECT v.value_id, v.client, v.sent_p, v.sent_key, v.first_slot, v.invoke_ns, v.complete_ns,
+  MIN(w.first_slot)
+FROM vals w JOIN vals v ON v.value_id = w.source
+JOIN txn_p t ON t.client = w.client AND t.session = w.session AND t.txn = w.txn
+WHERE t.fate = 'committed' AND t.late = 0 AND w.log_slots = 1 AND v.sent = 1 AND v.n_slots = 1
+  AND v.log_slots = 1 AND v.sent_key IS NOT NULL
+GROUP BY v.value_id, v.client, v.sent_p, v.sent_key, v.first_slot, v.invoke_ns, v.complete_ns,
+  w.first_slot DIV {SLOT}
 """
 
 _NEIGHBOURS = f"""
@@ -43,7 +54,7 @@ GUARANTEE = Guarantee(
         "partition.",
     ),
     not_counted=(
-        "Applications that do not promise order.",
+        "Applications that do not promise order; the lab's copiers do.",
         "Records that the input holds several times.",
         "Inputs before an unclean election, or a disk that lost records (permitted).",
     ),
@@ -65,6 +76,7 @@ FROM ({_NEIGHBOURS}) c WHERE c.copy_slot < c.prev_copy_slot""",
         f"output, before that of the earlier {row['prev_value_id']} at {row['prev_copy_off']}."
     ),
     copies_lost_elsewhere=True,
-    reads=("vals", "parts", "settings"),
-    subjects=("parts.copies",),
+    reads=("vals", "parts", "settings", "txn_p"),
+    rests_on=(*RECORDS, "txns"),
+    subjects=("parts.copies", "txn_p"),
 )

@@ -18,7 +18,7 @@ WHERE v.sent = 1 AND v.n_slots = 1 AND v.log_slots = 1 AND v.sent_key IS NOT NUL
   AND q.ours = 1 AND q.copies = 0 AND w.first_slot IS NOT NULL
   AND (SELECT MAX(z.ordered) FROM settings z) = 1
 UNION ALL
--- committed copies of the lab's copiers
+-- committed copies of copiers
 SELECT v.value_id, v.client, v.sent_p, v.sent_key, v.first_slot, v.invoke_ns, v.complete_ns,
   MIN(w.first_slot)
 FROM vals w JOIN vals v ON v.value_id = w.source

@@ -10,6 +10,8 @@ from pathlib import Path
 import click
 
 from urteil.cli.main import urteil
+from urteil.cli.tool import tool
+from urteil.harness.kafka_tools import TOOLS
 
 ROOT = Path(__file__).parents[2]
 SITE = tuple(sorted((ROOT / "docs").rglob("*.md")))
@@ -92,6 +94,8 @@ def _unknown(words: list[str]) -> str:
         command, _ = _command(words)
     except click.UsageError as error:
         return error.format_message()
+    if command.context_settings.get("ignore_unknown_options"):  # the options of another program
+        return ""
     known = {name for one in command.params for name in (*one.opts, *one.secondary_opts)}
     named = {one for word in words for one in re.findall(r"(?:^|\|)(--[\w-]+)", word)}
     return ", ".join(f"no option {name}" for name in sorted(named - known - {"--help"}))
@@ -106,6 +110,8 @@ def _command(words: list[str]) -> tuple[click.Command, list[str]]:
         if name not in command.commands:
             raise click.UsageError(f"no command {name}")
         command, rest = command.commands[name], rest[1:]
+    if command is tool and rest and rest[0].startswith("kafka-") and rest[0] not in TOOLS:
+        raise click.UsageError(f"no tool {rest[0]}")
     return command, rest
 
 

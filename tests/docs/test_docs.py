@@ -60,6 +60,7 @@ def test_commands_in_pages_are_valid(page: Path) -> None:
         ("run SCENARIO [--sed N]", "no option --sed"),
         ("run demo --engine flink", "'auto', 'duckdb', 'spark'"),
         ("cluster around", "no command around"),
+        ("tool kafka-topic --list", "no tool kafka-topic"),
         ("night --hours eight", "is not a valid float"),
     ],
 )
@@ -68,7 +69,13 @@ def test_invalid_command_is_detected(call: str, why: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "call", ["run demo --seed 7", "shrink RUN [--hits 2]", "cluster up|status|down"]
+    "call",
+    [
+        "run demo --seed 7",
+        "shrink RUN [--hits 2]",
+        "cluster up|status|down",
+        "tool kafka-topics --list",
+    ],
 )
 def test_valid_command_is_accepted(call: str) -> None:
     assert wrong_call(call) == ""

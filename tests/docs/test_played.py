@@ -39,6 +39,8 @@ SHORTER = {
 CLUSTERS = ("default", "play", "mix-a")
 ELSEWHERE = ("spark1.example", "/mnt/bucket")
 """tests/harness/verify/test_spark_cluster.py plays these on a cluster of its own."""
+ELSEWHERE_TYPED = "urteil tool "
+"""suites/courses plays Kafka's tools, with the records that they read and write."""
 UP = "docker compose -f compose/compose.yaml up --wait"
 DOWN = "docker compose -f compose/compose.yaml down"
 
@@ -52,7 +54,8 @@ def commands(page: Path) -> list[str]:
         for call in calls([line], program)
         if (program == "urteil" or call.startswith("compose")) and complete(call)
     ]
-    here = [line for line in named if not any(place in line for place in ELSEWHERE)]
+    here = [line for line in named if not line.startswith(ELSEWHERE_TYPED)]
+    here = [line for line in here if not any(place in line for place in ELSEWHERE)]
     for long, short in SHORTER.items():
         here = [line.replace(long, short) for line in here]
     if any("external:compose" in line for line in here):

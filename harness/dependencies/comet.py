@@ -11,9 +11,8 @@ from urteil.harness.dependencies.installation import (
     MissingDependency,
     cache_dir,
     install_once,
-    run,
 )
-from urteil.harness.dependencies.maven import maven
+from urteil.harness.dependencies.maven import copy_artifact
 
 NAME = "comet"
 VERSION, SPARK = "1.2.0", "4.1"
@@ -59,6 +58,4 @@ def _target() -> Path:
 
 def _fetch(folder: Path) -> None:
     artifact = f"org.apache.datafusion:{_JAR}:{VERSION}"
-    argv = [maven(HOW), "-q", "-B", "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"]
-    argv += [f"-Dartifact={artifact}", f"-DoutputDirectory={folder}"]
-    run(NAME, argv, how=HOW, timeout_s=600)
+    copy_artifact(NAME, artifact, folder, how=HOW)

@@ -6,11 +6,13 @@ from urteil.harness.dependencies.chromium import describe_chromium
 from urteil.harness.dependencies.comet import describe_comet
 from urteil.harness.dependencies.docker_compose import describe_compose, docker_compose
 from urteil.harness.dependencies.faketime import describe_faketime
+from urteil.harness.dependencies.flink import describe_flink
 from urteil.harness.dependencies.installation import Dependency
 from urteil.harness.dependencies.java import describe_java, java
 from urteil.harness.dependencies.kafka import describe_kafka, kafka_classes
 from urteil.harness.dependencies.pyspark import describe_pyspark
 from urteil.harness.dependencies.simulation_python import describe_simulation
+from urteil.harness.dependencies.spark_kafka import describe_spark_kafka
 from urteil.harness.dependencies.strace import describe_strace
 from urteil.harness.dependencies.toxiproxy import describe_toxiproxy, toxiproxy_binary
 from urteil.harness.dependencies.zookeeper import describe_zookeeper, zookeeper_classes
@@ -35,6 +37,8 @@ def list_dependencies() -> list[Dependency]:
         describe_simulation(),
         describe_pyspark(),
         describe_comet(),
+        describe_spark_kafka(),
+        describe_flink(),
         describe_chromium(),
     ]
 

@@ -11,6 +11,7 @@ from urteil.harness.dependencies.installation import MissingDependency, apt_inst
 from urteil.harness.dependencies.java import java
 
 TIMEOUT_S = 900
+COPY_GOAL = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"
 
 
 def maven(how: str) -> str:
@@ -34,6 +35,14 @@ def copy_dependencies(
     """
     goal = ["-q", "-B", "-f", str(pom), *options, "dependency:copy-dependencies"]
     run(name, [maven(how), *goal, f"-DoutputDirectory={folder}"], how=how, timeout_s=TIMEOUT_S)
+
+
+def copy_artifact(name: str, artifact: str, folder: Path, *, how: str) -> None:
+    """Copy one artifact, `group:artifact:version[:packaging[:classifier]]`, without its
+    dependencies, into `folder`. Raises MissingDependency with `name`."""
+    argv = [maven(how), "-q", "-B", COPY_GOAL]
+    argv += [f"-Dartifact={artifact}", f"-DoutputDirectory={folder}"]
+    run(name, argv, how=how, timeout_s=TIMEOUT_S)
 
 
 def compose_pom(name: str) -> Path:

@@ -3,6 +3,7 @@
 from urteil.harness.scenario import Scenario
 from urteil.harness.scenarios import (
     administration,
+    applications,
     chaos,
     clocks,
     compaction,
@@ -37,6 +38,7 @@ SCENARIOS: dict[str, Scenario] = {
         delivery,
         groups,
         pipelines,
+        applications,
         transactions,
         loads,
         mirrors,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,6 +67,36 @@ def uncommitted(
     return {place: lag for place, lag in sorted(lags.items()) if lag > 0}
 
 
+def unread(context: Context, positions: Mapping[tuple[str, int], int]) -> dict[str, int] | str:
+    """The records between positions in the inputs, by topic and partition, and the last stable
+    offsets, as `uncommitted` returns them. A partition without a position counts from 0."""
+    from kafka.errors import KafkaError
+
+    try:
+        ends = _stable_ends(context, context.inputs)
+    except (KafkaError, OSError) as error:
+        return f"{type(error).__name__}: {error}"
+    lags = {
+        f"{place.topic}-{place.partition}": end - positions.get((place.topic, place.partition), 0)
+        for place, end in ends.items()
+    }
+    return {place: lag for place, lag in sorted(lags.items()) if lag > 0}
+
+
+def open_transactions(context: Context, topics: Iterable[str]) -> dict[str, int] | str:
+    """The records behind the last stable offset, by topic and partition where there are any; the
+    text of an error if a broker does not answer."""
+    from kafka.errors import KafkaError
+
+    named = list(topics)
+    try:
+        stable, ends = _stable_ends(context, named), _ends(context, named, "read_uncommitted")
+    except (KafkaError, OSError) as error:
+        return f"{type(error).__name__}: {error}"
+    lags = {f"{place.topic}-{place.partition}": end - stable[place] for place, end in ends.items()}
+    return {place: lag for place, lag in sorted(lags.items()) if lag > 0}
+
+
 def _committed(context: Context, group: str) -> dict[TopicPartition, int]:
     from kafka.admin import KafkaAdminClient
 
@@ -81,11 +111,15 @@ def _committed(context: Context, group: str) -> dict[TopicPartition, int]:
 
 
 def _stable_ends(context: Context, topics: Iterable[str]) -> dict[TopicPartition, int]:
+    return _ends(context, topics, "read_committed")
+
+
+def _ends(context: Context, topics: Iterable[str], isolation: str) -> dict[TopicPartition, int]:
     from kafka import KafkaConsumer, TopicPartition
 
     consumer = KafkaConsumer(
         bootstrap_servers=list(context.bootstrap),
-        isolation_level="read_committed",
+        isolation_level=isolation,
         request_timeout_ms=TIMEOUT_MS,
         enable_auto_commit=False,
     )

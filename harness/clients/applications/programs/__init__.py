@@ -1,0 +1,1 @@
+"""Programs that processes of applications run."""

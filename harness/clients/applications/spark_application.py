@@ -1,0 +1,136 @@
+"""Applications of Spark Structured Streaming: their process, progress and outputs.
+
+All queries run in one process (`programs/spark_queries.py`). Their checkpoints and files lie in the
+process's folder, which outlives a kill. Spark's own promises hold: files appear in the file sink's
+log exactly once, and a topic receives each batch at least once, so that the last row of a key
+counts.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+import msgspec
+
+from urteil.harness.clients.applications.declaration import AppProcess, Context
+from urteil.harness.clients.applications.programs import spark_queries
+from urteil.harness.clients.applications.programs.spark_queries import (
+    CHECKPOINT,
+    FILES,
+    READY,
+    Job,
+    Query,
+)
+from urteil.harness.clients.applications.progress import unread
+from urteil.harness.clients.applications.result_topics import read_topic
+from urteil.harness.dependencies.spark_kafka import spark_kafka_jars
+from urteil.harness.evidence.outputs import Output
+from urteil.harness.scenario import Scenario
+
+PROCESS = "a1"
+READY_S = 120.0
+VERSION = "v1"
+"""The first line of Spark's logs: the version of their format."""
+
+
+def fetch_parts(_scenario: Scenario) -> None:
+    """Fetch the Kafka connector."""
+    spark_kafka_jars()
+
+
+def spark_process(queries: Sequence[Query]) -> AppProcess:
+    """The process of an application with these queries. A query's topic is the short name of one of
+    the application's own topics."""
+
+    def command(context: Context, name: str) -> list[str]:
+        folder = context.process_folder(name)
+        job = Job(
+            servers=context.servers,
+            inputs=context.inputs,
+            folder=str(folder),
+            jars=[str(jar) for jar in spark_kafka_jars()],
+            queries=[
+                msgspec.structs.replace(query, topic=query.topic and context.topic(query.topic))
+                for query in queries
+            ],
+        )
+        path = folder / "job.json"
+        path.write_bytes(msgspec.json.encode(job))
+        return [sys.executable, "-m", spark_queries.__name__, str(path)]
+
+    def missing(context: Context, name: str) -> str:
+        log = context.log(name)
+        is_ready = log.exists() and READY in log.read_text(errors="replace")
+        return "" if is_ready else "its queries have not started"
+
+    return AppProcess(command=command, missing=missing, ready_s=READY_S)
+
+
+def unread_records(context: Context, queries: Sequence[Query]) -> dict[str, int] | str:
+    """The records that a query has not committed, by query, topic and partition."""
+    remaining: dict[str, int] = {}
+    for query in queries:
+        folder = context.process_folder(PROCESS) / query.name / CHECKPOINT
+        lag = unread(context, committed_positions(folder))
+        if isinstance(lag, str):
+            return lag
+        remaining |= {f"{query.name} {place}": records for place, records in lag.items()}
+    return remaining
+
+
+def committed_positions(checkpoint: Path) -> dict[tuple[str, int], int]:
+    """The end of the last committed batch by topic and partition; empty before the first."""
+    batches = [int(path.name) for path in (checkpoint / "commits").glob("[0-9]*")]
+    if not batches:
+        return {}
+    lines = (checkpoint / "offsets" / str(max(batches))).read_text().splitlines()
+    offsets = msgspec.json.decode(lines[2], type=dict[str, dict[int, int]])
+    return {
+        (topic, partition): offset
+        for topic, partitions in offsets.items()
+        for partition, offset in partitions.items()
+    }
+
+
+def read_outputs(context: Context, queries: Sequence[Query]) -> Iterator[Output]:
+    """The rows of all queries. The sink has the query's name."""
+    for query in queries:
+        if query.sink == "topic":
+            yield from read_topic(context, context.topic(query.topic), query.name)
+        else:
+            yield from read_files(context.process_folder(PROCESS) / query.name / FILES, query.name)
+
+
+def read_files(folder: Path, sink: str) -> Iterator[Output]:
+    """The lines of the files that the file sink's log lists. Other files are remains of batches
+    that were not committed."""
+    position = 0
+    for path in listed_files(folder):
+        for line in path.read_bytes().splitlines():
+            row = msgspec.json.decode(line, type=dict[str, str])
+            yield Output(sink=sink, position=position, key=row.get("key"), value=row.get("value"))
+            position += 1
+
+
+def listed_files(folder: Path) -> list[Path]:
+    """The files of all committed batches, in their order. Every tenth log file repeats the earlier
+    ones."""
+    batches = {
+        int(path.name.removesuffix(".compact")): path
+        for path in (folder / "_spark_metadata").glob("[0-9]*")
+    }
+    compacted = [number for number, path in batches.items() if path.suffix == ".compact"]
+    files: list[Path] = []
+    for number in sorted(batches):
+        if number < max(compacted, default=0):
+            continue
+        lines = batches[number].read_text().splitlines()
+        if lines[0] != VERSION:
+            raise ValueError(f"{batches[number]} is no log of Spark's file sink")
+        files += [
+            Path(unquote(urlparse(msgspec.json.decode(line)["path"]).path)) for line in lines[1:]
+        ]
+    return files

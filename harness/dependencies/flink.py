@@ -1,0 +1,66 @@
+"""Apache Flink: its jars from PyPI's `apache-flink-libraries`, its Kafka connector from Maven
+Central. No Python package is installed: the wheel is unpacked into the cache."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import sys
+import zipfile
+from pathlib import Path
+
+from urteil.harness.dependencies.installation import Dependency, cache_dir, install_once, run
+from urteil.harness.dependencies.maven import copy_artifact
+
+NAME = "flink"
+VERSION, CONNECTOR = "2.2.1", "5.0.0-2.2"
+HOW = (
+    "it comes from PyPI (`apache-flink-libraries`, 313 MB) and Maven Central (11 MB) when a "
+    "scenario with Flink first runs: install Maven, for example with `apt-get install maven`"
+)
+DOWNLOAD_S = 1_200
+
+
+def flink_classpath() -> str:
+    """Class path of Flink, its SQL client and its Kafka connector, fetched on first use."""
+    folder = install_once(_target(), _fetch)
+    return ":".join(f"{folder / part}/*" for part in ("lib", "opt", "connector"))
+
+
+def describe_flink() -> Dependency:
+    """One line of `urteil doctor`."""
+    is_installed = _target().exists()
+    return Dependency(
+        name=NAME,
+        found=is_installed,
+        version=f"{VERSION}, connector {CONNECTOR}" if is_installed else "",
+        where=str(_target()) if is_installed else "",
+        how=HOW,
+        required=False,
+    )
+
+
+def _target() -> Path:
+    return cache_dir() / f"flink-{VERSION}-{CONNECTOR}"
+
+
+def _fetch(folder: Path) -> None:
+    wheel = download_wheel(NAME, f"apache-flink-libraries=={VERSION}", folder / "wheel", how=HOW)
+    with zipfile.ZipFile(wheel) as archive:
+        wanted = ("pyflink/lib/", "pyflink/opt/flink-sql-client")
+        archive.extractall(folder, [one for one in archive.namelist() if one.startswith(wanted)])
+    for part in ("lib", "opt"):
+        (folder / "pyflink" / part).rename(folder / part)
+    shutil.rmtree(folder / "wheel")
+    shutil.rmtree(folder / "pyflink")
+    connector = f"org.apache.flink:flink-sql-connector-kafka:{CONNECTOR}"
+    copy_artifact(NAME, connector, folder / "connector", how=HOW)
+
+
+def download_wheel(name: str, requirement: str, folder: Path, *, how: str) -> Path:
+    """The wheel of one package, without its dependencies, in `folder`."""
+    has_pip = importlib.util.find_spec("pip") is not None
+    pip = [sys.executable, "-m", "pip"] if has_pip else [shutil.which("pip") or "pip"]
+    argv = [*pip, "download", "-q", "--no-deps", "--only-binary=:all:"]
+    run(name, [*argv, "-d", str(folder), requirement], how=how, timeout_s=DOWNLOAD_S)
+    return next(folder.glob("*.whl"))

@@ -24,7 +24,8 @@ class WorkloadKind(msgspec.Struct, frozen=True, kw_only=True):
     has_tombstones: bool = False
 
 
-WITH_APPLICATION = ("pipeline", "application")
+PIPELINE, APPLICATION = "pipeline", "application"
+WITH_APPLICATION = (PIPELINE, APPLICATION)
 """The kinds whose records an application processes: they have no headers."""
 
 READERS = "readers of every partition from its start"

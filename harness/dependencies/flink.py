@@ -22,9 +22,10 @@ DOWNLOAD_S = 1_200
 
 
 def flink_classpath() -> str:
-    """Class path of Flink, its SQL client and its Kafka connector, fetched on first use."""
+    """Class path of Flink, its SQL client and its Kafka connector, fetched on first use. The client
+    loads classes of flink-python and of the SQL gateway, too."""
     folder = install_once(_target(), _fetch)
-    return ":".join(f"{folder / part}/*" for part in ("lib", "opt", "connector"))
+    return ":".join(f"{folder / part}/*" for part in ("lib", "opt", "maven"))
 
 
 def describe_flink() -> Dependency:
@@ -47,14 +48,14 @@ def _target() -> Path:
 def _fetch(folder: Path) -> None:
     wheel = download_wheel(NAME, f"apache-flink-libraries=={VERSION}", folder / "wheel", how=HOW)
     with zipfile.ZipFile(wheel) as archive:
-        wanted = ("pyflink/lib/", "pyflink/opt/flink-sql-client")
+        wanted = ("pyflink/lib/", "pyflink/opt/")
         archive.extractall(folder, [one for one in archive.namelist() if one.startswith(wanted)])
     for part in ("lib", "opt"):
         (folder / "pyflink" / part).rename(folder / part)
     shutil.rmtree(folder / "wheel")
     shutil.rmtree(folder / "pyflink")
-    connector = f"org.apache.flink:flink-sql-connector-kafka:{CONNECTOR}"
-    copy_artifact(NAME, connector, folder / "connector", how=HOW)
+    for artifact in (f"flink-sql-gateway:{VERSION}", f"flink-sql-connector-kafka:{CONNECTOR}"):
+        copy_artifact(NAME, f"org.apache.flink:{artifact}", folder / "maven", how=HOW)
 
 
 def download_wheel(name: str, requirement: str, folder: Path, *, how: str) -> Path:

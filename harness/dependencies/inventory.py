@@ -11,6 +11,7 @@ from urteil.harness.dependencies.installation import Dependency
 from urteil.harness.dependencies.java import describe_java, java
 from urteil.harness.dependencies.kafka import describe_kafka, kafka_classes
 from urteil.harness.dependencies.pyspark import describe_pyspark
+from urteil.harness.dependencies.schema_registry import describe_schema_registry
 from urteil.harness.dependencies.simulation_python import describe_simulation
 from urteil.harness.dependencies.spark_kafka import describe_spark_kafka
 from urteil.harness.dependencies.strace import describe_strace
@@ -39,6 +40,7 @@ def list_dependencies() -> list[Dependency]:
         describe_comet(),
         describe_spark_kafka(),
         describe_flink(),
+        describe_schema_registry(),
         describe_chromium(),
     ]
 

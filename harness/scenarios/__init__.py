@@ -4,6 +4,7 @@ from urteil.harness.scenario import Scenario
 from urteil.harness.scenarios import (
     administration,
     applications,
+    case_studies,
     chaos,
     clocks,
     compaction,
@@ -39,6 +40,7 @@ SCENARIOS: dict[str, Scenario] = {
         groups,
         pipelines,
         applications,
+        case_studies,
         transactions,
         loads,
         mirrors,

@@ -11,7 +11,9 @@ INPUT = TopicSpec(name="urteil", config=SAFE)
 COPIES = TopicSpec(name="urteil-out", config=SAFE, copies=True)
 
 
-def load(application: str, *topics: TopicSpec, rate: float = 100, producers: int = 2) -> WorkloadSpec:
+def load(
+    application: str, *topics: TopicSpec, rate: float = 100, producers: int = 2
+) -> WorkloadSpec:
     """Producers into the inputs of an application, and readers of committed records."""
     return WorkloadSpec(
         kind="application",
@@ -26,7 +28,7 @@ def load(application: str, *topics: TopicSpec, rate: float = 100, producers: int
 KILLED_AND_CUT: tuple[FaultSpec, ...] = (
     fault("kill_client", "app", 6, 2),
     fault("crash", "leader", 22, 5),
-    fault("partition", "follower", 32, 6),
+    fault("partition", "leader<->follower", 32, 6),
 )
 """The application dies once with its state on disk; then a broker crashes, and one is cut off."""
 
@@ -54,4 +56,22 @@ FLINK_SQL = Scenario(
     duration_s=42.0,
 )
 
-FAMILY = (SPARK_STREAMING, FLINK_SQL)
+SCHEMA_REGISTRY = Scenario(
+    name="schema-registry",
+    about="Avro by schema id over Apicurio Registry, with a new schema again and again; the "
+    "registry, the producer and the consumer are killed, a broker crashes, another is cut off",
+    suites=SUITES,
+    cluster=cluster(),
+    workload=load("schema-registry", INPUT, COPIES),
+    faults=(
+        fault("kill_client", "service", 5, 2),
+        fault("kill_client", "app", 15, 2),
+        fault("kill_client", "service", 22, 2),
+        fault("crash", "leader", 28, 5),
+        fault("partition", "leader<->follower", 36, 6),
+    ),
+    guarantees=(*REPLICATION, "unprocessed", "wrong_result"),
+    duration_s=45.0,
+)
+
+FAMILY = (SPARK_STREAMING, FLINK_SQL, SCHEMA_REGISTRY)

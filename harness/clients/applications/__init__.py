@@ -10,10 +10,9 @@ from functools import cache
 
 from urteil.harness.clients.applications.declaration import Application
 from urteil.harness.clients.options import ApplicationOptions
+from urteil.harness.clients.workload_kinds import APPLICATION as APPLICATION
+from urteil.harness.clients.workload_kinds import PIPELINE as PIPELINE
 from urteil.harness.scenario import WorkloadSpec
-
-PIPELINE, APPLICATION = "pipeline", "application"
-"""The kinds of workloads with an application: the user's own, and a declared one."""
 
 
 @cache

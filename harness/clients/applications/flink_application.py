@@ -13,6 +13,7 @@ from pathlib import Path
 
 from urteil.harness.clients.applications.declaration import AppProcess, Context
 from urteil.harness.clients.applications.progress import open_transactions, uncommitted
+from urteil.harness.clients.options import ApplicationOptions
 from urteil.harness.dependencies.flink import flink_classpath
 from urteil.harness.dependencies.java import QUICK_START, java
 from urteil.harness.scenario import Scenario
@@ -20,6 +21,9 @@ from urteil.harness.scenario import Scenario
 READY_S = 120.0
 FINISHED = "_metadata"
 """The file that a checkpoint has when it is complete."""
+
+FORGETFUL = "forgetful"
+"""The variant whose sessions begin anew, without the checkpoint of the last one."""
 
 OPENED = ("lang", "util", "net", "io", "nio", "time", "util.concurrent", "util.concurrent.atomic")
 """Packages of java.base that Flink's serializers access by reflection."""
@@ -39,7 +43,6 @@ restart-strategy.fixed-delay.attempts: 1000
 restart-strategy.fixed-delay.delay: 500ms
 rest.address: 127.0.0.1
 rest.bind-address: 127.0.0.1
-rest.bind-port: {port}
 io.tmp.dirs: {temporary}
 """
 
@@ -96,7 +99,9 @@ def flink_process(script: Callable[[Context], str]) -> AppProcess:
 
     def command(context: Context, name: str) -> list[str]:
         folder = context.process_folder(name)
-        return _command(folder, script(context), context.port(name))
+        is_forgetful = ApplicationOptions.of(context.load).variant == FORGETFUL
+        checkpoint = None if is_forgetful else newest_checkpoint(folder)
+        return _command(folder, script(context), checkpoint)
 
     def missing(context: Context, name: str) -> str:
         has_checkpoint = newest_checkpoint(context.process_folder(name)) is not None
@@ -118,17 +123,15 @@ def remaining_with_transactions(context: Context, output: str) -> dict[str, int]
     return uncommitted(context) or open_transactions(context, [output])
 
 
-def _command(folder: Path, script: str, port: int) -> list[str]:
+def _command(folder: Path, script: str, checkpoint: Path | None) -> list[str]:
     temporary = folder / "tmp"
     temporary.mkdir(exist_ok=True)
-    settings = CONFIG.format(
-        checkpoints=(folder / "checkpoints").as_uri(), temporary=temporary, port=port
-    )
+    settings = CONFIG.format(checkpoints=(folder / "checkpoints").as_uri(), temporary=temporary)
     (folder / "config.yaml").write_text(settings)
     logging = folder / "log4j2.properties"
     logging.write_text(LOGGING)
     statements = ["SET 'table.dml-sync' = 'true';"]
-    if checkpoint := newest_checkpoint(folder):
+    if checkpoint:
         statements.append(f"SET 'execution.state-recovery.path' = '{checkpoint.as_uri()}';")
     (folder / "script.sql").write_text("\n".join([*statements, script]))
     return [
@@ -144,6 +147,8 @@ def _command(folder: Path, script: str, port: int) -> list[str]:
         flink_classpath(),
         "org.apache.flink.table.client.SqlClient",
         "embedded",
+        "--history",
+        str(folder / "history"),
         "-f",
         str(folder / "script.sql"),
     ]

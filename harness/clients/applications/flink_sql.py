@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from urteil.harness.clients.applications.declaration import EXACTLY_ONCE, Application, Context
 from urteil.harness.clients.applications.flink_application import (
+    FORGETFUL,
     fetch_parts,
     flink_process,
     sink,
@@ -29,4 +30,5 @@ APPLICATION = Application(
     processes=(flink_process(script),),
     prepare=fetch_parts,
     remaining=uncopied,
+    variants=(FORGETFUL,),
 )

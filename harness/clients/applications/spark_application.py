@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlparse
 
 import msgspec
 
-from urteil.harness.clients.applications.declaration import AppProcess, Context
+from urteil.harness.clients.applications.declaration import HOST, AppProcess, Context
 from urteil.harness.clients.applications.programs import spark_queries
 from urteil.harness.clients.applications.programs.spark_queries import (
     CHECKPOINT,
@@ -59,7 +59,8 @@ def spark_process(queries: Sequence[Query]) -> AppProcess:
         )
         path = folder / "job.json"
         path.write_bytes(msgspec.json.encode(job))
-        return [sys.executable, "-m", spark_queries.__name__, str(path)]
+        program = [sys.executable, "-m", spark_queries.__name__, str(path)]
+        return ["env", f"SPARK_LOCAL_IP={HOST}", *program]
 
     def missing(context: Context, name: str) -> str:
         log = context.log(name)

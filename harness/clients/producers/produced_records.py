@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from urteil.harness.clients.options import LibraryOptions, LoadOptions
 from urteil.harness.clients.payload import Encoder
 from urteil.harness.clients.spec import ClientSpec
-from urteil.harness.clients.workload_kinds import WITH_APPLICATION
+from urteil.harness.clients.workload_kinds import APPLICATION, WITH_APPLICATION
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +49,22 @@ class TombstoneChooser:
 
 
 class Records:
-    """The records of one producer, spread over all its partitions in turn."""
+    """The records of one producer, spread over all its partitions in turn.
+
+    The inputs of a declared application share their keys, as topics that are joined do: a key
+    belongs to the partition of one number in each of them.
+    """
 
     def __init__(self, spec: ClientSpec) -> None:
         self._partitions = spec.partitions()
         load = spec.workload
         self._bare = load.kind in WITH_APPLICATION or LibraryOptions.of(load).old_clients
         self._tombstones = TombstoneChooser(spec)
-        self._keys = KeyChooser(spec.workload.keys, len(self._partitions), spec.seed)
+        self._key_slots = [
+            partition if load.kind == APPLICATION else slot
+            for slot, (_, partition) in enumerate(self._partitions)
+        ]
+        self._keys = KeyChooser(load.keys, len(set(self._key_slots)), spec.seed)
         self._encoder = Encoder(spec.run, spec.client, spec.workload.value_bytes)
 
     def record(self, op: int) -> Record:
@@ -64,7 +72,7 @@ class Records:
         now_ms = time.time_ns() // 1_000_000
         slot = op % len(self._partitions)
         topic, partition = self._partitions[slot]
-        key = self._keys.key(slot)
+        key = self._keys.key(self._key_slots[slot])
         value: bytes | None = None
         headers = self._headers(op)
         if self._tombstones.is_tombstone(topic):

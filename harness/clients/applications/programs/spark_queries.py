@@ -89,6 +89,7 @@ def open_session(job: Job) -> SparkSession:
     settings = {
         "spark.jars": ",".join(job.jars),
         "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": "700m",

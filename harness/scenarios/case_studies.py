@@ -1,0 +1,47 @@
+"""Case studies: a company's topics, its stream processing, and what its business requires.
+
+Topics, keys and retention follow the design that docs/guide/case-studies.md explains.
+"""
+
+from __future__ import annotations
+
+from urteil.harness.clients.applications.movieflix import POSITIONS
+from urteil.harness.clients.applications.mybank import THRESHOLDS, TRANSACTIONS
+from urteil.harness.scenario import Scenario, TopicSpec
+from urteil.harness.scenarios.applications import KILLED_AND_CUT, SAFE, SUITES, load
+from urteil.harness.scenarios.common import REPLICATION, cluster
+
+SHORTLY = {"retention.ms": "3600000"}
+LONG = {"retention.ms": "-1"}
+
+MYBANK = Scenario(
+    name="mybank",
+    about="case study: an alert for every transaction above the threshold valid at its time, and "
+    "none for others; Flink is killed, a broker crashes, another is cut off",
+    suites=SUITES,
+    cluster=cluster(),
+    workload=load(
+        "mybank",
+        TopicSpec(name=TRANSACTIONS, config=SAFE | LONG),
+        TopicSpec(name=THRESHOLDS, config=SAFE | LONG),
+        producers=1,
+    ),
+    faults=KILLED_AND_CUT,
+    guarantees=(*REPLICATION, "wrong_result"),
+    duration_s=42.0,
+)
+"""One producer: its events reach each partition in the order of their times."""
+
+MOVIEFLIX = Scenario(
+    name="movieflix",
+    about="case study: a viewer resumes at the last acknowledged position, over 30 partitions; "
+    "Spark is killed, a broker crashes, another is cut off",
+    suites=SUITES,
+    cluster=cluster(),
+    workload=load("movieflix", TopicSpec(name=POSITIONS, partitions=30, config=SAFE | SHORTLY)),
+    faults=KILLED_AND_CUT,
+    guarantees=(*REPLICATION, "wrong_result"),
+    duration_s=42.0,
+)
+
+FAMILY = (MYBANK, MOVIEFLIX)

@@ -1,0 +1,89 @@
+"""The results that applications must compute, on inputs of a few records."""
+
+from __future__ import annotations
+
+import duckdb
+
+from urteil.harness.clients.applications import movieflix, mybank, spark_streaming
+from urteil.harness.verify.engines.dialect import to_duckdb
+
+Event = tuple[str, int, int, str, int]
+"""Topic, partition, offset, key and time of a record."""
+
+PAY, LIMIT = mybank.TRANSACTIONS, mybank.THRESHOLDS
+COLUMNS = (
+    "topic STRING, partition BIGINT, off BIGINT, key STRING, timestamp_ms BIGINT, value_id STRING"
+)
+
+
+def expected(query: str, *events: Event) -> list[tuple[object, ...]]:
+    """The rows of the query over these events, in order."""
+    rows = [(*event, f"run/p1/{number}") for number, event in enumerate(events)]
+    with duckdb.connect() as database:
+        database.execute(f"CREATE TABLE inputs ({COLUMNS})")
+        database.executemany("INSERT INTO inputs VALUES (?, ?, ?, ?, ?, ?)", rows)
+        return sorted(database.execute(to_duckdb(query)).fetchall())
+
+
+END: tuple[Event, ...] = ((PAY, 0, 90, "end", 9_000), (LIMIT, 0, 90, "end", 9_000))
+"""The last events: by them everything before is due."""
+
+
+def test_transaction_above_the_threshold_of_its_time_has_an_alert() -> None:
+    rows = expected(
+        mybank.EXPECTED,
+        (LIMIT, 0, 0, "k0", 1_500),
+        (PAY, 0, 0, "k0", 1_700),
+        (LIMIT, 0, 1, "k0", 1_800),
+        (PAY, 0, 1, "k0", 2_700),
+        (PAY, 0, 2, "k0", 2_900),
+        *END,
+    )
+    assert rows == [
+        ("alerts", "0-0", "700 above 500", "each", 1),
+        ("alerts", "0-2", "900 above 800", "each", 1),
+    ]
+
+
+def test_transaction_before_the_first_threshold_and_of_another_customer_has_no_alert() -> None:
+    rows = expected(
+        mybank.EXPECTED,
+        (PAY, 0, 0, "k0", 1_400),
+        (LIMIT, 0, 0, "k0", 1_500),
+        (PAY, 0, 1, "k1", 1_900),
+        *END,
+    )
+    assert rows == []
+
+
+def test_alert_is_not_due_before_every_partition_has_newer_events() -> None:
+    rows = expected(
+        mybank.EXPECTED,
+        (LIMIT, 0, 0, "k0", 1_500),
+        (PAY, 0, 0, "k0", 1_700),
+        (PAY, 1, 0, "k1", 2_000),
+    )
+    assert rows == [("alerts", "0-0", "700 above 500", "each", 0)]
+
+
+def test_viewer_resumes_at_the_last_position() -> None:
+    topic = movieflix.POSITIONS
+    rows = expected(
+        movieflix.EXPECTED,
+        (topic, 0, 0, "k0", 1),
+        (topic, 0, 2, "k0", 2),
+        (topic, 1, 5, "k1", 3),
+    )
+    assert rows == [
+        ("resume", "k0", "run/p1/1", "latest", 1),
+        ("resume", "k1", "run/p1/2", "latest", 1),
+    ]
+
+
+def test_every_record_is_in_the_lake_and_in_the_count_of_its_key() -> None:
+    rows = expected(spark_streaming.EXPECTED, ("t", 0, 0, "k0", 1), ("t", 0, 1, "k0", 2))
+    assert rows == [
+        ("counts", "k0", "2", "latest", 1),
+        ("lake", "run/p1/0", "k0", "each", 1),
+        ("lake", "run/p1/1", "k0", "each", 1),
+    ]

@@ -1,0 +1,57 @@
+"""What the file sink and a checkpoint of Spark say about committed batches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from urteil.harness.clients.applications.spark_application import (
+    committed_positions,
+    listed_files,
+    read_files,
+)
+
+
+def write(path: Path, *lines: str) -> None:
+    """A file of these lines, in a folder that is made."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(lines))
+
+
+def entry(folder: Path, name: str) -> str:
+    return f'{{"path":"{(folder / name).as_uri()}","size":1,"action":"add"}}'
+
+
+def test_compacted_log_replaces_earlier_batches(tmp_path: Path) -> None:
+    log = tmp_path / "_spark_metadata"
+    write(log / "8", "v1", entry(tmp_path, "a.json"))
+    write(log / "9.compact", "v1", entry(tmp_path, "a.json"), entry(tmp_path, "b.json"))
+    write(log / "10", "v1", entry(tmp_path, "c d.json"))
+    assert [path.name for path in listed_files(tmp_path)] == ["a.json", "b.json", "c d.json"]
+
+
+def test_file_of_an_uncommitted_batch_is_not_read(tmp_path: Path) -> None:
+    write(tmp_path / "_spark_metadata" / "0", "v1", entry(tmp_path, "a.json"))
+    write(tmp_path / "a.json", '{"key":"r/p1/0","value":"k0"}', '{"key":"r/p1/1","value":"k1"}')
+    write(tmp_path / "remains.json", '{"key":"r/p1/0","value":"k0"}')
+    rows = [(row.position, row.key, row.value) for row in read_files(tmp_path, "lake")]
+    assert rows == [(0, "r/p1/0", "k0"), (1, "r/p1/1", "k1")]
+
+
+def test_log_of_another_format_is_rejected(tmp_path: Path) -> None:
+    write(tmp_path / "_spark_metadata" / "0", "v2")
+    with pytest.raises(ValueError, match="no log of Spark's file sink"):
+        listed_files(tmp_path)
+
+
+def test_position_is_that_of_the_last_committed_batch(tmp_path: Path) -> None:
+    for batch, end in ((9, 40), (10, 55), (11, 70)):
+        write(tmp_path / "offsets" / str(batch), "v1", "{}", f'{{"in":{{"0":{end},"1":7}}}}')
+    for batch in (9, 10):
+        write(tmp_path / "commits" / str(batch), "v1", "{}")
+    assert committed_positions(tmp_path) == {("in", 0): 55, ("in", 1): 7}
+
+
+def test_query_without_a_committed_batch_has_no_position(tmp_path: Path) -> None:
+    assert committed_positions(tmp_path) == {}

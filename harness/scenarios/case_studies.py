@@ -5,8 +5,10 @@ Topics, keys and retention follow the design that docs/guide/case-studies.md exp
 
 from __future__ import annotations
 
+from urteil.harness.clients.applications.gettaxi import TAXIS, USERS
 from urteil.harness.clients.applications.movieflix import POSITIONS
 from urteil.harness.clients.applications.mybank import THRESHOLDS, TRANSACTIONS
+from urteil.harness.clients.applications.mysocialmedia import COMMENTS, LIKES
 from urteil.harness.scenario import Scenario, TopicSpec
 from urteil.harness.scenarios.applications import KILLED_AND_CUT, SAFE, SUITES, load
 from urteil.harness.scenarios.common import REPLICATION, cluster
@@ -44,4 +46,52 @@ MOVIEFLIX = Scenario(
     duration_s=42.0,
 )
 
-FAMILY = (MYBANK, MOVIEFLIX)
+MYSOCIALMEDIA = Scenario(
+    name="mysocialmedia",
+    about="case study: the likes and comments of each post are counted once; Spark is killed, a "
+    "broker crashes, another is cut off",
+    suites=SUITES,
+    cluster=cluster(),
+    workload=load(
+        "mysocialmedia",
+        TopicSpec(name=LIKES, config=SAFE | LONG),
+        TopicSpec(name=COMMENTS, config=SAFE | LONG),
+    ),
+    faults=KILLED_AND_CUT,
+    guarantees=(*REPLICATION, "wrong_result"),
+    duration_s=42.0,
+)
+
+GETTAXI = Scenario(
+    name="gettaxi",
+    about="case study: surge prices equal those recomputed from all positions; Spark is killed, a "
+    "broker crashes, another is cut off",
+    suites=SUITES,
+    cluster=cluster(),
+    workload=load(
+        "gettaxi",
+        TopicSpec(name=TAXIS, partitions=6, config=SAFE | SHORTLY),
+        TopicSpec(name=USERS, partitions=6, config=SAFE | SHORTLY),
+    ),
+    faults=KILLED_AND_CUT,
+    guarantees=(*REPLICATION, "wrong_result"),
+    duration_s=42.0,
+)
+
+INGESTION = Scenario(
+    name="ingestion",
+    about="case study: the lake has every record of all sources once; Spark is killed, a broker "
+    "crashes, another is cut off",
+    suites=SUITES,
+    cluster=cluster(),
+    workload=load(
+        "ingestion",
+        TopicSpec(name="website-visits", config=SAFE | SHORTLY),
+        TopicSpec(name="orders", config=SAFE | SHORTLY),
+    ),
+    faults=KILLED_AND_CUT,
+    guarantees=(*REPLICATION, "wrong_result"),
+    duration_s=42.0,
+)
+
+FAMILY = (MYBANK, MOVIEFLIX, MYSOCIALMEDIA, GETTAXI, INGESTION)

@@ -7,14 +7,8 @@ resuming service reads.
 
 from __future__ import annotations
 
-from urteil.harness.clients.applications.declaration import EXACTLY_ONCE, Application
 from urteil.harness.clients.applications.programs.spark_queries import Query
-from urteil.harness.clients.applications.spark_application import (
-    fetch_parts,
-    read_outputs,
-    spark_process,
-    unread_records,
-)
+from urteil.harness.clients.applications.spark_application import SAFE, spark_application
 from urteil.harness.scenario import TopicSpec
 
 POSITIONS, RESUME = "show_position", "resume"
@@ -33,16 +27,10 @@ FROM (SELECT i.*, ROW_NUMBER() OVER (PARTITION BY i.key ORDER BY i.off DESC) AS 
 WHERE i.age = 1
 """
 
-APPLICATION = Application(
+APPLICATION = spark_application(
     name="movieflix",
     about="MovieFlix: Spark keeps the position at which each viewer resumes",
-    promise=EXACTLY_ONCE,
-    processes=(spark_process(QUERIES),),
-    topics=(
-        TopicSpec(name=RESUME, config={"min.insync.replicas": "2", "cleanup.policy": "compact"}),
-    ),
-    prepare=fetch_parts,
-    remaining=lambda context: unread_records(context, QUERIES),
-    outputs=lambda context: read_outputs(context, QUERIES),
-    expected=lambda _scenario: EXPECTED,
+    queries=QUERIES,
+    topics=(TopicSpec(name=RESUME, config=SAFE | {"cleanup.policy": "compact"}),),
+    expected=EXPECTED,
 )

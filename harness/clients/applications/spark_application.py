@@ -15,7 +15,13 @@ from urllib.parse import unquote, urlparse
 
 import msgspec
 
-from urteil.harness.clients.applications.declaration import HOST, AppProcess, Context
+from urteil.harness.clients.applications.declaration import (
+    EXACTLY_ONCE,
+    HOST,
+    Application,
+    AppProcess,
+    Context,
+)
 from urteil.harness.clients.applications.programs import spark_queries
 from urteil.harness.clients.applications.programs.spark_queries import (
     CHECKPOINT,
@@ -28,8 +34,9 @@ from urteil.harness.clients.applications.progress import unread
 from urteil.harness.clients.applications.result_topics import read_topic
 from urteil.harness.dependencies.spark_kafka import spark_kafka_jars
 from urteil.harness.evidence.outputs import Output
-from urteil.harness.scenario import Scenario
+from urteil.harness.scenario import Scenario, TopicSpec
 
+SAFE = {"min.insync.replicas": "2"}
 PROCESS = "a1"
 READY_S = 120.0
 VERSION = "v1"
@@ -39,6 +46,23 @@ VERSION = "v1"
 def fetch_parts(_scenario: Scenario) -> None:
     """Fetch the Kafka connector."""
     spark_kafka_jars()
+
+
+def spark_application(
+    *, name: str, about: str, queries: Sequence[Query], topics: Sequence[TopicSpec], expected: str
+) -> Application:
+    """An application with these queries. Its last rows and its files are promised exactly once."""
+    return Application(
+        name=name,
+        about=about,
+        promise=EXACTLY_ONCE,
+        processes=(spark_process(queries),),
+        topics=tuple(topics),
+        prepare=fetch_parts,
+        remaining=lambda context: unread_records(context, queries),
+        outputs=lambda context: read_outputs(context, queries),
+        expected=lambda _scenario: expected,
+    )
 
 
 def spark_process(queries: Sequence[Query]) -> AppProcess:

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from urteil.harness.clients.applications.declaration import EXACTLY_ONCE, Application
 from urteil.harness.clients.applications.programs.spark_queries import Query
-from urteil.harness.clients.applications.spark_application import (
-    fetch_parts,
-    read_outputs,
-    spark_process,
-    unread_records,
-)
+from urteil.harness.clients.applications.spark_application import SAFE, spark_application
 from urteil.harness.scenario import TopicSpec
 
 QUERIES = (
@@ -28,14 +22,10 @@ UNION ALL
 SELECT 'counts', i.key, CAST(COUNT(*) AS STRING), 'latest', 1 FROM inputs i GROUP BY i.key
 """
 
-APPLICATION = Application(
+APPLICATION = spark_application(
     name="spark-streaming",
     about="Spark Structured Streaming: every record once in files, and counts by key in a topic",
-    promise=EXACTLY_ONCE,
-    processes=(spark_process(QUERIES),),
-    topics=(TopicSpec(name="counts", config={"min.insync.replicas": "2"}),),
-    prepare=fetch_parts,
-    remaining=lambda context: unread_records(context, QUERIES),
-    outputs=lambda context: read_outputs(context, QUERIES),
-    expected=lambda _scenario: EXPECTED,
+    queries=QUERIES,
+    topics=(TopicSpec(name="counts", config=SAFE),),
+    expected=EXPECTED,
 )

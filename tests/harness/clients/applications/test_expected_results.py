@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import duckdb
 
-from urteil.harness.clients.applications import movieflix, mybank, spark_streaming
+from urteil.harness.clients.applications import (
+    gettaxi,
+    ingestion,
+    movieflix,
+    mybank,
+    mysocialmedia,
+    spark_streaming,
+)
 from urteil.harness.verify.engines.dialect import to_duckdb
 
 Event = tuple[str, int, int, str, int]
@@ -86,4 +93,44 @@ def test_every_record_is_in_the_lake_and_in_the_count_of_its_key() -> None:
         ("counts", "k0", "2", "latest", 1),
         ("lake", "run/p1/0", "k0", "each", 1),
         ("lake", "run/p1/1", "k0", "each", 1),
+    ]
+
+
+def test_likes_and_comments_of_a_post_are_counted() -> None:
+    likes, comments = mysocialmedia.LIKES, mysocialmedia.COMMENTS
+    rows = expected(
+        mysocialmedia.EXPECTED,
+        (likes, 0, 0, "k0", 1),
+        (likes, 0, 1, "k0", 2),
+        (comments, 0, 0, "k0", 3),
+        (comments, 1, 0, "k1", 4),
+    )
+    assert rows == [
+        ("post-counts", "k0", "2 likes, 1 comments", "latest", 1),
+        ("post-counts", "k1", "0 likes, 1 comments", "latest", 1),
+    ]
+
+
+def test_surge_price_is_that_of_a_zone_and_a_window() -> None:
+    taxis, users = gettaxi.TAXIS, gettaxi.USERS
+    rows = expected(
+        gettaxi.EXPECTED,
+        (taxis, 0, 0, "k1", 5_000),
+        (taxis, 0, 1, "k5", 9_999),
+        (users, 0, 0, "k1", 6_000),
+        (users, 0, 1, "k9", 7_000),
+        (users, 0, 2, "k5", 8_000),
+        (users, 1, 0, "k2", 10_000),
+    )
+    assert rows == [
+        ("surge-pricing", "1@1", "150%", "latest", 1),
+        ("surge-pricing", "2@2", "100%", "latest", 1),
+    ]
+
+
+def test_lake_has_the_records_of_all_sources() -> None:
+    rows = expected(ingestion.EXPECTED, ("orders", 0, 0, "k0", 1), ("visits", 0, 0, "k0", 2))
+    assert rows == [
+        ("lake", "run/p1/0", "orders k0", "each", 1),
+        ("lake", "run/p1/1", "visits k0", "each", 1),
     ]

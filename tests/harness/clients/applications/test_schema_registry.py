@@ -57,6 +57,7 @@ def context_in(folder: Path) -> Context:
         run="run",
         run_dir=folder,
         bootstrap=(),
+        second_bootstrap=(),
         topics=(),
         journals=lambda _kind: [],
     )

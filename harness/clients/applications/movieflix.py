@@ -12,14 +12,17 @@ from urteil.harness.clients.applications.spark_application import SAFE, spark_ap
 from urteil.harness.scenario import TopicSpec
 
 POSITIONS, RESUME = "show_position", "resume"
-QUERIES = (
-    Query(
-        name=RESUME,
-        sink="topic",
-        topic=RESUME,
-        sql="SELECT key, max_by(value_id, off) AS value FROM records GROUP BY key",
-    ),
-)
+FIRST = "first-position"
+"""The variant that keeps the first position of each viewer."""
+
+
+def resume_query(chosen: str) -> Query:
+    """The query that keeps the position that an aggregate chooses."""
+    sql = f"SELECT key, {chosen}(value_id, off) AS value FROM records GROUP BY key"
+    return Query(name=RESUME, sink="topic", topic=RESUME, sql=sql)
+
+
+QUERIES = (resume_query("max_by"),)
 
 EXPECTED = f"""
 SELECT '{RESUME}' AS sink, i.key, i.value_id AS value, 'latest' AS mode, 1 AS due
@@ -33,4 +36,5 @@ APPLICATION = spark_application(
     queries=QUERIES,
     topics=(TopicSpec(name=RESUME, config=SAFE | {"cleanup.policy": "compact"}),),
     expected=EXPECTED,
+    variants={FIRST: (resume_query("min_by"),)},
 )

@@ -9,7 +9,7 @@ counts.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
@@ -32,6 +32,7 @@ from urteil.harness.clients.applications.programs.spark_queries import (
 )
 from urteil.harness.clients.applications.progress import unread
 from urteil.harness.clients.applications.result_topics import read_topic
+from urteil.harness.clients.options import ApplicationOptions
 from urteil.harness.dependencies.spark_kafka import spark_kafka_jars
 from urteil.harness.evidence.outputs import Output
 from urteil.harness.scenario import Scenario, TopicSpec
@@ -49,28 +50,37 @@ def fetch_parts(_scenario: Scenario) -> None:
 
 
 def spark_application(
-    *, name: str, about: str, queries: Sequence[Query], topics: Sequence[TopicSpec], expected: str
+    *,
+    name: str,
+    about: str,
+    queries: Sequence[Query],
+    topics: Sequence[TopicSpec],
+    expected: str,
+    variants: Mapping[str, Sequence[Query]] | None = None,
 ) -> Application:
-    """An application with these queries. Its last rows and its files are promised exactly once."""
+    """An application with these queries. Its last rows and its files are promised exactly once.
+    A variant is a seeded bug by its own queries."""
     return Application(
         name=name,
         about=about,
         promise=EXACTLY_ONCE,
-        processes=(spark_process(queries),),
+        processes=(spark_process(queries, variants or {}),),
         topics=tuple(topics),
         prepare=fetch_parts,
         remaining=lambda context: unread_records(context, queries),
         outputs=lambda context: read_outputs(context, queries),
         expected=lambda _scenario: expected,
+        variants=tuple(variants or ()),
     )
 
 
-def spark_process(queries: Sequence[Query]) -> AppProcess:
+def spark_process(queries: Sequence[Query], variants: Mapping[str, Sequence[Query]]) -> AppProcess:
     """The process of an application with these queries. A query's topic is the short name of one of
     the application's own topics."""
 
     def command(context: Context, name: str) -> list[str]:
         folder = context.process_folder(name)
+        variant = ApplicationOptions.of(context.load).variant
         job = Job(
             servers=context.servers,
             inputs=context.inputs,
@@ -78,7 +88,7 @@ def spark_process(queries: Sequence[Query]) -> AppProcess:
             jars=[str(jar) for jar in spark_kafka_jars()],
             queries=[
                 msgspec.structs.replace(query, topic=query.topic and context.topic(query.topic))
-                for query in queries
+                for query in variants.get(variant, queries)
             ],
         )
         path = folder / "job.json"

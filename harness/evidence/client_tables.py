@@ -7,7 +7,6 @@ from urteil.harness.evidence.columns import (
     CLIENT,
     COMPLETE_NS,
     COUNT,
-    COUNT_END,
     ERROR,
     GENERATION,
     GROUP,
@@ -41,6 +40,7 @@ from urteil.harness.evidence.columns import (
     int64,
     text,
 )
+from urteil.harness.evidence.limits import COUNT_END
 
 _OK = When("when the outcome is ok", sql="x.outcome = 'ok'")
 _HAS_OFFSET = When("when the offset is known", sql="x.offset >= 0")

@@ -8,7 +8,6 @@ from urteil.harness.evidence.columns import (
     COMPLETE_NS,
     EFFECTS,
     EPOCHS,
-    FOREVER_NS,
     HARM,
     INVOKE_NS,
     KEY,
@@ -36,6 +35,7 @@ from urteil.harness.evidence.columns import (
     int64,
     text,
 )
+from urteil.harness.evidence.limits import FOREVER_NS
 
 _OF_RIGHT = When("when a right changed", sql="x.act IN ('grant', 'revoke')")
 _EVERY_ROW = When("in any row", sql="TRUE")

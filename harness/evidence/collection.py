@@ -15,7 +15,8 @@ import pyarrow.parquet as pq
 
 from urteil.chaos.topology import EAST, WEST
 from urteil.harness.evidence import outputs
-from urteil.harness.evidence.journal import ADMIN_ACTS, CLIENT_ACTS, KILL, Begin, JournalReader
+from urteil.harness.evidence.acts import KILL
+from urteil.harness.evidence.journal import ADMIN_ACTS, CLIENT_ACTS, Begin, JournalReader
 from urteil.harness.evidence.journal_rows import JournalRows, Row
 from urteil.harness.evidence.readers.deleted_files import read_deleted_files
 from urteil.harness.evidence.readers.replica_logs import find_logs, read_log

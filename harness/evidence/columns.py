@@ -13,12 +13,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from urteil.harness.evidence.limits import COUNT_END, FOREVER_NS
+
 Row = dict[str, Any]
 
-FOREVER_NS = 1 << 62
-"""Times in ns are below this."""
-COUNT_END = 1 << 62
-"""Counters of clients are below this."""
 LISTS = frozenset({"elected", "offsets", "low_watermarks"})
 """Members of an administrative act's object that are objects by partition."""
 

@@ -19,8 +19,7 @@ from urteil.harness.evidence.line_file import LineFile
 
 ADMIN_ACTS = "admin_ops.jsonl"
 """The file of the lab's administrative acts."""
-CLIENT_ACTS, KILL, INITIALISE = "clients.jsonl", "kill client", "initialise"
-GRANT, REVOKE, FORGET = "grant", "revoke", "delete position"
+CLIENT_ACTS = "clients.jsonl"
 """The file of the lab's acts on its clients: kills, and requests with their transactional ids."""
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from urteil.harness.evidence import acts
 from urteil.harness.evidence import journal as j
 
 Row = dict[str, Any]
@@ -92,7 +93,7 @@ class JournalRows:
         yield "accesses", self._row(access)
 
     def _on_right(self, right: j.Right) -> Iterator[TableRow]:
-        act = j.GRANT if right.granted else j.REVOKE
+        act = acts.GRANT if right.granted else acts.REVOKE
         after = json.dumps({"error": right.error} if right.error else {})
         yield "admin_ops", self._row(right, act=act, before="{}", after=after)
 
@@ -177,7 +178,7 @@ class JournalRows:
             row["group"] = self._group(commit.group)
             if commit.deletes:
                 place = {name: row[name] for name in ("topic", "topic_id", "partition")}
-                act = {"act": j.FORGET, "subject": commit.group, "before": "{}"}
+                act = {"act": acts.FORGET, "subject": commit.group, "before": "{}"}
                 yield "admin_ops", row | act | {"after": json.dumps(place)}
             else:
                 yield "commits", row

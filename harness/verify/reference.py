@@ -50,6 +50,8 @@ class Violation(NamedTuple):
     value_id: str | None
 
 
+_FOREVER_NS = 1 << 62
+
 Place = tuple[str, int, int]
 """Topic, partition and offset."""
 
@@ -176,6 +178,13 @@ class Partition:
                       key=lambda row: row.zxid)  # fmt: skip
 
     @cached_property
+    def reigns(self) -> list[tuple[Row, int]]:
+        """Each version of its state, with the time of the next one."""
+        states = sorted(self.states, key=lambda row: row.zxid)
+        ends = [*(row.at_ns for row in states[1:]), _FOREVER_NS]
+        return [one for one in zip(states, ends, strict=True) if one[0].leader_epoch is not None]
+
+    @cached_property
     def final_leader(self) -> int | None:
         return next((row.leader for row in reversed(self.versions) if row.leader >= 0), None)
 
@@ -194,11 +203,24 @@ class Partition:
         """Where the final leader's log starts."""
         return int(self.leader_log.log_start or 0)
 
+    @property
+    def committed_end(self) -> int:
+        """The offset below which all is committed: the end that a final pass had to reach, or the
+        final leader's high watermark."""
+        ends = [one.row.to_offset for one in self.final_passes]
+        return int(max([*ends, self.leader_log.high_watermark or 0]))
+
+    @staticmethod
+    def epochs_of(log: Row) -> dict[int, int]:
+        """Leader epoch to its first offset, as a log's checkpoint has it."""
+        return {int(epoch): int(at) for epoch, at in json.loads(log.epochs or "{}").items()}
+
     def log_of(self, broker: int | None) -> list[Row]:
-        """The records and markers on a broker's disk, by offset; several at one by sequence."""
+        """The records and markers on a broker's disk by offset, at one offset markers last."""
         rows = (row for row in self.replicas if row.broker == broker)
-        return sorted(rows, key=lambda row: (row.offset, row.producer_epoch or 0,
-                                             row.sequence or 0, row.value_id or ""))  # fmt: skip
+        return sorted(rows, key=lambda row: (row.offset, row.control is not None,
+                                             row.producer_epoch or 0, row.sequence or 0,
+                                             row.value_id or ""))  # fmt: skip
 
     @cached_property
     def log(self) -> list[Row]:

@@ -35,16 +35,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from urteil.harness.evidence.schema import TABLES
-from urteil.harness.verify.derived.state_spans import FOREVER_NS
 from urteil.harness.verify.engines.cuts import Cut
 from urteil.harness.verify.engines.engine import Engine
 from urteil.harness.verify.expected_outputs import EXPECTED_OUTPUTS, NO_EXPECTED_OUTPUTS
+from urteil.harness.verify.limits import BUCKET, ENDED, REFUSED, TICK_NS, WAITS
 from urteil.harness.verify.unplaced_sends import EMPTY, KNOWN_COMMITS, UNPLACED
 
 SHIFT = 1 << 48
 EPOCH = 1 << 32
-BUCKET = 1 << 5
-TICK_NS = 100_000_000
 
 REST = f"""
 3 * CAST(COALESCE(l.batch_bytes, 0) AS BIGINT) + 5 * CAST(COALESCE(l.sequence, -1) AS BIGINT)
@@ -233,20 +231,6 @@ GROUP BY v.sent_p, v.sent, v.outcome, v.ambiguous, v.acks, v.idempotent, v.node,
   v.epoch, v.attempts, v.n_reads, v.log_slots, v.seen_slots, v.ack_off, v.shown_slot, v.complete_ns
 """
 
-WAITS = f"""COALESCE(v.complete_ns, CASE WHEN v.client IN (SELECT k.client FROM killed k)
-  THEN v.invoke_ns ELSE {FOREVER_NS} END)"""
-"""Until when a client waited for a send's answer: a killed client waits no more."""
-
-REFUSED = (
-    "v.outcome = 'fail' AND ("
-    + " OR ".join(
-        f"UPPER(REPLACE(COALESCE(v.error, ''), '_', '')) LIKE '%{word}%'"
-        for word in ("TOOLARGE", "INVALID", "CORRUPT", "AUTHORIZATION", "OUTOFORDER", "UNSUPPORTED")
-    )
-    + ")"
-)
-"""Rejected for its content: the broker that answers so is available."""
-
 WRITE_ATTEMPTS = f"""
 SELECT v.sent_p AS p, MIN(v.invoke_ns) AS first_ns, MAX({WAITS}) AS last_ns
 FROM vals v WHERE v.sent_p IN (SELECT t.p FROM progress_in_faults t) AND NOT ({REFUSED})
@@ -327,18 +311,6 @@ FROM replicas r JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.part
 JOIN logs_p l ON l.p = q.p AND l.broker = r.broker
 GROUP BY l.p, l.broker, r.leader_epoch
 """
-
-ENDED = """
-SELECT s.p, s.off, s.slot, s.value_id, MIN(CASE WHEN s.marks >= 2 THEN s.marks END) OVER (
-    PARTITION BY s.p, s.pid, s.turn ORDER BY s.off DESC
-    ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS ended, s.marks
-FROM (SELECT s.p, s.off, s.slot, s.value_id, s.pid, s.marks,
-        COALESCE(SUM(CASE WHEN s.marks >= 2 THEN 1 ELSE 0 END) OVER (PARTITION BY s.p, s.pid
-          ORDER BY s.off ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS turn
-      FROM slots s WHERE s.on_leader = 1 AND s.marks >= 1) s
-"""
-"""Transactional records in the final leader's log with what their producer's next marker is there,
-if there is one: 4 and more of an abort."""
 
 _SPOILT = ENDED.replace("s WHERE", "s JOIN parts q ON q.p = s.p AND q.spoilt_ns IS NOT NULL WHERE")
 COMMITTED = f"""

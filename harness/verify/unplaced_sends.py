@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from urteil.harness.verify.limits import OF_COMMIT, OWED
+
 SHIFT = 1 << 48
 
 KNOWN_COMMITS = """
@@ -32,15 +34,9 @@ GROUP BY v.client, v.session, v.txn
 """Transactions that were committed for certain: by their client, or by what a reader of committed
 records received."""
 
-OWED = "(v.txn IS NULL OR t.txn IS NOT NULL)"
-"""What is in no transaction, or in one that was committed (`t`, of `known_commits`)."""
-
 DUE = f"""(v.outcome = 'ok' AND {OWED}
   OR v.outcome = 'info' AND t.txn IS NOT NULL AND t.since_ns IS NOT NULL)"""
 """What is in the log for certain: acknowledged, or of unknown end in a committed transaction."""
-
-OF_COMMIT = """LEFT JOIN known_commits t
-  ON t.client = v.client AND t.session = v.session AND t.txn = v.txn"""
 
 _SENT = f"""
 SELECT v.value_id, v.sent_p AS p, v.invoke_ns,

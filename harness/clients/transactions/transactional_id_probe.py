@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from urteil.chaos.waiting import until
-from urteil.harness.evidence.journal import INITIALISE
+from urteil.harness.evidence.acts import INITIALISE
 from urteil.harness.protocol.connection import Connection
 from urteil.harness.protocol.transaction_requests import (
     INIT_PRODUCER_ID,

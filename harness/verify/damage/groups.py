@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from urteil.harness.evidence.journal import KILL
+from urteil.harness.evidence.acts import KILL
 from urteil.harness.verify.damage.copy import Copy, S, Untried, damage, first, has_value
 from urteil.harness.verify.evidence import Row
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from urteil.harness.evidence.journal import INITIALISE
+from urteil.harness.evidence.acts import INITIALISE
 from urteil.harness.verify.damage.copy import Copy, S, damage, first
 from urteil.harness.verify.evidence import Row
 

@@ -18,13 +18,13 @@ from urteil.harness.scenario import RunFacts, Scenario
 from urteil.harness.verify.derived.fault_effects import ADMIN_TASKS, OF_DISKS, has_any
 from urteil.harness.verify.derived.former_leaders import departed_leader_rows
 from urteil.harness.verify.derived.handover import handovers
-from urteil.harness.verify.derived.impact import SECOND_NS, Stretch, acting_stretch, load_of
+from urteil.harness.verify.derived.impact import Stretch, acting_stretch, load_of
 from urteil.harness.verify.derived.isr_shrinks import fallen_out
 from urteil.harness.verify.derived.leader_balance import balance_rows
 from urteil.harness.verify.derived.leaderless_partitions import leaderless
 from urteil.harness.verify.derived.small_evidence import Small
-from urteil.harness.verify.derived.state_spans import CLOCK_SLACK_NS, FOREVER_NS
 from urteil.harness.verify.evidence import Row
+from urteil.harness.verify.limits import CLOCK_SLACK_NS, FOREVER_NS, SECOND_NS
 
 CANCEL = "cancel moves"
 AWAITS_NOTHING_S = 30.0

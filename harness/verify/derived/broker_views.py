@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from urteil.harness.verify import evidence
-from urteil.harness.verify.derived.state_spans import CLOCK_SLACK_NS, FOREVER_NS, Span
+from urteil.harness.verify.derived.state_spans import Span
 from urteil.harness.verify.evidence import Row
+from urteil.harness.verify.limits import CLOCK_SLACK_NS, FOREVER_NS
 
 LEADER = "metadata_leader"
 TOLD = {

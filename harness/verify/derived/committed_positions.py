@@ -33,13 +33,12 @@ from urteil.harness.verify.derived.coordinators import Coordinators
 from urteil.harness.verify.derived.coverage import propagated_ns
 from urteil.harness.verify.derived.deleted_positions import deletions, settled_deletions
 from urteil.harness.verify.derived.resume_positions import resumed_members
-from urteil.harness.verify.derived.state_spans import FOREVER_NS
 from urteil.harness.verify.derived.tables import Derived
 from urteil.harness.verify.evidence import Row
+from urteil.harness.verify.limits import FOREVER_NS, SECOND_NS
 from urteil.harness.verify.linearizability import Op, TooMany, broken_reads
 
 Key = tuple[str, int]
-SECOND_NS = 1_000_000_000
 WEEK_MINUTES = "10080"
 """How long Kafka keeps the positions of a group without members, if nobody says otherwise."""
 NOWHERE = -1

@@ -12,8 +12,9 @@ from urteil.harness.verify.derived.fault_effects import ENDS_NODES, has_only
 from urteil.harness.verify.derived.harm import Harm, losses, with_losses
 from urteil.harness.verify.derived.lineage import agreed_end
 from urteil.harness.verify.derived.lost_epochs import first_offsets, lost_epochs
-from urteil.harness.verify.derived.state_spans import FOREVER_NS, NO_OFFSET, Span, floors
+from urteil.harness.verify.derived.state_spans import Span, floors
 from urteil.harness.verify.evidence import Row, links_of, targets_of
+from urteil.harness.verify.limits import FOREVER_NS, NO_OFFSET
 
 
 def floor_rows(

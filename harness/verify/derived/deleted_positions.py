@@ -17,7 +17,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from urteil.harness.evidence.journal import FORGET
+from urteil.harness.evidence.acts import FORGET
 from urteil.harness.scenario import Scenario
 from urteil.harness.verify.derived.coordinators import Coordinators
 from urteil.harness.verify.derived.partitions import setting

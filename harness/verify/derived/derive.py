@@ -53,7 +53,7 @@ from urteil.harness.verify.derived.small_evidence import (
     read,
     sort_passes,
 )
-from urteil.harness.verify.derived.state_spans import FOREVER_NS, Span
+from urteil.harness.verify.derived.state_spans import Span
 from urteil.harness.verify.derived.static_rejoins import rejoin_rows
 from urteil.harness.verify.derived.tables import DERIVED, Derived
 from urteil.harness.verify.derived.takeovers import takeover_rows
@@ -62,6 +62,7 @@ from urteil.harness.verify.derived.transactions import over_ns, stand_rows, txn_
 from urteil.harness.verify.derived.undisturbed_intervals import undisturbed_rows
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.expected_outputs import expected_sql
+from urteil.harness.verify.limits import FOREVER_NS
 
 MASK_BITS = 60
 """The most final passes of one partition that are distinguished; the others prove nothing."""

@@ -18,11 +18,11 @@ from urteil.harness.clients.spec import transaction_timeout_ms
 from urteil.harness.scenario import Scenario
 from urteil.harness.verify.derived.impact import Stretch, acting_stretch
 from urteil.harness.verify.evidence import Row
+from urteil.harness.verify.limits import CUT_SHORT, FORGOTTEN
 
 SHUT_OUT = frozenset({"_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"})
 UNKNOWN_ID = "error 49"
 """INVALID_PRODUCER_ID_MAPPING, as clients of raw requests note it."""
-CUT_SHORT, FORGOTTEN = 1, 2
 KINDS = ("txn", "copier", "late")
 _MS_NS = 1_000_000
 LATE_NS = 10_000 * _MS_NS

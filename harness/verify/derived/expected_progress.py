@@ -10,7 +10,6 @@ from urteil.chaos.effects import Effect
 from urteil.harness.scenario import RunFacts, Scenario
 from urteil.harness.verify.derived.fault_effects import has_any
 from urteil.harness.verify.derived.impact import (
-    SECOND_NS,
     Stretch,
     acting_stretch,
     healthy_again_ns,
@@ -18,10 +17,10 @@ from urteil.harness.verify.derived.impact import (
     unhealthy,
 )
 from urteil.harness.verify.derived.partitions import setting
-from urteil.harness.verify.derived.state_spans import FOREVER_NS
 from urteil.harness.verify.derived.tables import Derived
 from urteil.harness.verify.derived.undisturbed_intervals import end_of_load_ns, undisturbed_between
 from urteil.harness.verify.evidence import Row, targets_of
+from urteil.harness.verify.limits import FOREVER_NS, SECOND_NS
 
 _FRESH_METADATA_NS = 3 * SECOND_NS
 _MS_NS = 1_000_000

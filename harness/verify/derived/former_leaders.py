@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from urteil.harness.verify.derived.impact import SECOND_NS
 from urteil.harness.verify.derived.small_evidence import Small
 from urteil.harness.verify.evidence import Row
+from urteil.harness.verify.limits import SECOND_NS
 
 KIND = "kept in sync"
 SETTLES_NS = 5 * SECOND_NS

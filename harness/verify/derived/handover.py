@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 from urteil.chaos.effects import Effect
 from urteil.harness.verify.derived.fault_effects import has_any, has_only
-from urteil.harness.verify.derived.impact import SECOND_NS, Stretch, acting_stretch
+from urteil.harness.verify.derived.impact import Stretch, acting_stretch
 from urteil.harness.verify.derived.small_evidence import Small
 from urteil.harness.verify.evidence import Row, targets_of
+from urteil.harness.verify.limits import SECOND_NS
 
 KIND = "not handed over"
 SHUTDOWNS = frozenset({Effect.STOPS_NODES, Effect.RESTARTS_NODES, Effect.CHANGES_RELEASE})

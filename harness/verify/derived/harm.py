@@ -15,8 +15,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from urteil.harness.verify.derived.state_spans import FOREVER_NS, NO_OFFSET, Floor, Span
+from urteil.harness.verify.derived.state_spans import Floor, Span
 from urteil.harness.verify.evidence import Row
+from urteil.harness.verify.limits import FOREVER_NS, NO_OFFSET
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

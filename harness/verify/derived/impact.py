@@ -10,12 +10,11 @@ from urteil.chaos.effects import Effect
 from urteil.harness.scenario import RunFacts, Scenario
 from urteil.harness.verify.derived.fault_effects import ENDS_NODES, has_only
 from urteil.harness.verify.derived.partitions import setting
-from urteil.harness.verify.derived.state_spans import FOREVER_NS
 from urteil.harness.verify.derived.tables import Derived
 from urteil.harness.verify.evidence import Row, links_of, nodes_of, targets_of
+from urteil.harness.verify.limits import FOREVER_NS, SECOND_NS
 from urteil.harness.verify.result import FaultResult
 
-SECOND_NS = 1_000_000_000
 _MS_NS = 1_000_000
 BROKER = re.compile(r"b\d+")
 _CLIENT_SLACK_NS = SECOND_NS

@@ -10,12 +10,12 @@ from typing import Any
 from urteil.chaos.effects import Effect
 from urteil.harness.scenario import Scenario
 from urteil.harness.verify.derived.fault_effects import ENDS_NODES, has_only
-from urteil.harness.verify.derived.impact import SECOND_NS, Stretch, acting_stretch
+from urteil.harness.verify.derived.impact import Stretch, acting_stretch
 from urteil.harness.verify.derived.partitions import setting
 from urteil.harness.verify.derived.small_evidence import Small
-from urteil.harness.verify.derived.state_spans import FOREVER_NS
 from urteil.harness.verify.derived.topic_changes import UNCLEAN
 from urteil.harness.verify.evidence import Row, targets_of
+from urteil.harness.verify.limits import FOREVER_NS, SECOND_NS
 
 KIND = "leaderless"
 LIMIT_S = 15.0

@@ -19,10 +19,10 @@ from urteil.harness.evidence.readers.deleted_files import GONE_FILE, METRIC
 from urteil.harness.scenario import RunFacts, Scenario
 from urteil.harness.verify import evidence
 from urteil.harness.verify.derived.fault_effects import ADMIN_TASKS, OF_DISKS, has_any
-from urteil.harness.verify.derived.impact import SECOND_NS, acting_stretch
+from urteil.harness.verify.derived.impact import acting_stretch
 from urteil.harness.verify.derived.small_evidence import Small
-from urteil.harness.verify.derived.state_spans import CLOCK_SLACK_NS
 from urteil.harness.verify.evidence import Row, targets_of
+from urteil.harness.verify.limits import CLOCK_SLACK_NS, SECOND_NS
 from urteil.harness.verify.validation import cell_checks
 
 MOVED, DELETED, SET_ASIDE = "moved", "deleted", "set aside"

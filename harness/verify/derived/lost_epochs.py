@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from urteil.harness.verify import evidence
-from urteil.harness.verify.derived.state_spans import CLOCK_SLACK_NS, Span
+from urteil.harness.verify.derived.state_spans import Span
+from urteil.harness.verify.limits import CLOCK_SLACK_NS
 
 _ROWS = 65536
 _COLUMNS = {

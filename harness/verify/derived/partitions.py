@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from urteil.harness.scenario import Scenario, TopicFact, clusters
-from urteil.harness.verify.derived.state_spans import NO_OFFSET, Span
+from urteil.harness.verify.derived.state_spans import Span
 from urteil.harness.verify.derived.topic_changes import unclean_asked
 from urteil.harness.verify.evidence import Row
+from urteil.harness.verify.limits import NO_OFFSET
 
 LOG, ENDS, ENDS_NS = "urteil.log", "urteil.ends", "urteil.ends.ns"
 """Settings of a topic whose history was imported. `reads`: there is no log, and every record that

@@ -18,9 +18,10 @@ from urteil.harness.clients.options import SendOptions
 from urteil.harness.clients.workload_kinds import has_tombstones
 from urteil.harness.scenario import RunFacts, Scenario
 from urteil.harness.verify.derived.fault_effects import has_only
-from urteil.harness.verify.derived.impact import SECOND_NS, Stretch, acting_stretch, load_of
+from urteil.harness.verify.derived.impact import Stretch, acting_stretch, load_of
 from urteil.harness.verify.derived.small_evidence import Small
 from urteil.harness.verify.evidence import Row
+from urteil.harness.verify.limits import SECOND_NS
 
 QUOTA = "quota"
 """The act. Apache Kafka held up a reader, which had read a lot right before it had a

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from urteil.harness.verify import evidence
-from urteil.harness.verify.derived.state_spans import FOREVER_NS
 from urteil.harness.verify.evidence import Row
+from urteil.harness.verify.limits import FOREVER_NS
 
 ROWS = 131_072
 MOVED = ("seek", "reset")

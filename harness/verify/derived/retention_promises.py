@@ -10,8 +10,8 @@ from typing import Any
 from urteil.chaos.effects import Effect
 from urteil.harness.scenario import RunFacts, Scenario, TopicFact
 from urteil.harness.verify.derived.fault_effects import OF_DISKS, has_any
-from urteil.harness.verify.derived.state_spans import FOREVER_NS
 from urteil.harness.verify.evidence import Row
+from urteil.harness.verify.limits import FOREVER_NS
 
 _MS_NS = 1_000_000
 _BROKER_WIDE = {
@@ -39,8 +39,6 @@ _COARSER = frozenset({"log.retention.hours", "log.retention.minutes"})
 OWN_TARGETS = ("urteil", "kafka", "mix")
 """Whose brokers the lab configures, so that what it does not set has Kafka's default."""
 WEEK_MS = "604800000"
-STOPPING_NS = 15_000_000_000
-"""So long after the last phase brokers may still delete and clean, until they are stopped."""
 
 
 def retention_columns(

@@ -10,9 +10,9 @@ from urteil.harness.scenario import TopicFact
 from urteil.harness.verify.derived.fault_effects import has_only
 from urteil.harness.verify.derived.impact import Stretch, acting_stretch
 from urteil.harness.verify.derived.retention_promises import changes
-from urteil.harness.verify.derived.state_spans import FOREVER_NS
 from urteil.harness.verify.derived.topic_changes import HEARD_NS
 from urteil.harness.verify.evidence import Row
+from urteil.harness.verify.limits import FOREVER_NS
 
 RETENTION, SEGMENT = "retention.ms", "segment.ms"
 UNKNOWN: Row = dict.fromkeys(("short_ns", "short_segment_ns", "short_from_ns", "short_until_ns"))

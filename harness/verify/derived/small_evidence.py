@@ -10,8 +10,9 @@ from pathlib import Path
 
 from urteil.harness.scenario import IMPORTED, RunFacts, TopicFact
 from urteil.harness.verify import evidence
-from urteil.harness.verify.derived.state_spans import FOREVER_NS, Span, spans_of
+from urteil.harness.verify.derived.state_spans import Span, spans_of
 from urteil.harness.verify.evidence import Row
+from urteil.harness.verify.limits import FOREVER_NS
 
 Key = tuple[str, int]
 """Topic id and partition."""

@@ -7,15 +7,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from urteil.harness.evidence import columns
 from urteil.harness.verify.evidence import Row
-
-FOREVER_NS = columns.FOREVER_NS
-NO_OFFSET = 1 << 47
-"""Beyond every offset that can be judged."""
-
-CLOCK_SLACK_NS = 2_000_000_000
-"""ZooKeeper stamps transactions in wall ms; an epoch may seem to begin this much too early."""
+from urteil.harness.verify.limits import CLOCK_SLACK_NS, FOREVER_NS, NO_OFFSET
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

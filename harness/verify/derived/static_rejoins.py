@@ -10,14 +10,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from urteil.chaos.effects import Effect
-from urteil.harness.evidence.journal import KILL
+from urteil.harness.evidence.acts import KILL
 from urteil.harness.scenario import IMPORTED, RunFacts, Scenario
 from urteil.harness.verify import evidence
-from urteil.harness.verify.derived.impact import SECOND_NS, Stretch
+from urteil.harness.verify.derived.impact import Stretch
 from urteil.harness.verify.derived.member_departures import QUIET_NS, disturbances
 from urteil.harness.verify.derived.small_evidence import Small
 from urteil.harness.verify.derived.undisturbed_intervals import session_timeout_ns
 from urteil.harness.verify.evidence import Row
+from urteil.harness.verify.limits import SECOND_NS
 
 SLACK_NS = SECOND_NS
 """Who was given something so long before a session's end had surely joined before it. That is a

@@ -18,7 +18,7 @@ from urteil.harness.scenario import IMPORTED, RunFacts, Scenario
 from urteil.harness.verify import evidence
 from urteil.harness.verify.derived.coordinators import OFFSETS_TOPIC, coordinating_partition
 from urteil.harness.verify.derived.fault_effects import ENDS_NODES, has_only
-from urteil.harness.verify.derived.impact import SECOND_NS, Stretch, acting_stretch
+from urteil.harness.verify.derived.impact import Stretch, acting_stretch
 from urteil.harness.verify.derived.small_evidence import Small
 from urteil.harness.verify.derived.state_spans import Span
 from urteil.harness.verify.derived.undisturbed_intervals import (
@@ -28,6 +28,7 @@ from urteil.harness.verify.derived.undisturbed_intervals import (
     session_timeout_ns,
 )
 from urteil.harness.verify.evidence import Row
+from urteil.harness.verify.limits import SECOND_NS
 
 OFFICES = ENDS_NODES | {Effect.RESTARTS_NODES, Effect.MOVES_LEADERS}
 """Effects of faults by which an office goes from a broker that has received everything to another

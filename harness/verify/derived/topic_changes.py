@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from urteil.chaos.effects import Effect
-from urteil.harness.evidence.journal import KILL
+from urteil.harness.evidence.acts import KILL
 from urteil.harness.verify.derived.fault_effects import ENDS_NODES, has_only
 from urteil.harness.verify.evidence import Row
 

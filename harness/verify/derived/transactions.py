@@ -17,8 +17,8 @@ from urteil.harness.scenario import Scenario
 from urteil.harness.verify import evidence
 from urteil.harness.verify.derived.early_aborts import LATE_NS, early_aborts
 from urteil.harness.verify.derived.fault_effects import has_any
-from urteil.harness.verify.derived.state_spans import FOREVER_NS
 from urteil.harness.verify.evidence import Row, links_of
+from urteil.harness.verify.limits import FOREVER_NS
 
 MS_NS = 1_000_000
 ASLEEP = frozenset({Effect.PAUSES_NODES, Effect.STARVES_NODES})

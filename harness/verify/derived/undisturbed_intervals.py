@@ -24,8 +24,9 @@ from urteil.harness.verify.derived.coordinators import OFFSETS_TOPIC
 from urteil.harness.verify.derived.fault_effects import OF_CLIENTS, has_any, has_only
 from urteil.harness.verify.derived.impact import Stretch, acting_stretch
 from urteil.harness.verify.derived.small_evidence import Key, Small
-from urteil.harness.verify.derived.state_spans import FOREVER_NS, Span
+from urteil.harness.verify.derived.state_spans import Span
 from urteil.harness.verify.evidence import Row, targets_of
+from urteil.harness.verify.limits import FOREVER_NS
 
 S = 1_000_000_000
 TICK_NS = S // 5

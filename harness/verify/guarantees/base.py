@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from urteil.harness.verify.provenance import sources
 from urteil.harness.verify.reference import Reference
 
 Explain = Callable[[Mapping[str, Any]], str]
@@ -138,6 +137,8 @@ class Guarantee:
 
     def evidence(self) -> frozenset[str]:
         """Every evidence table whose damage may cause a violation, or hide what excuses it."""
+        from urteil.harness.verify.provenance import sources  # needs Arrow, which a reader need not
+
         reads = {*self.reads, *(name for excuse in self.excuses for name in excuse.reads)}
         return frozenset({*self.rests_on, *self.needs}.union(*map(sources, reads)))
 

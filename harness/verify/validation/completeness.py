@@ -13,10 +13,10 @@ from pathlib import Path
 from urteil.harness.scenario import IMPORTED, RunFacts
 from urteil.harness.verify import evidence
 from urteil.harness.verify.derived.small_evidence import assigned_first, assigned_last
-from urteil.harness.verify.derived.state_spans import NO_OFFSET
 from urteil.harness.verify.derived.tables import Derived
 from urteil.harness.verify.derived.topic_changes import deleted_topics
 from urteil.harness.verify.evidence import Row
+from urteil.harness.verify.limits import NO_OFFSET
 
 
 def gaps(run_dir: Path, facts: RunFacts, derived: Derived) -> Iterator[str]:

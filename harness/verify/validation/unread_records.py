@@ -11,8 +11,9 @@ from urteil.harness.verify.derived.tables import Derived
 from urteil.harness.verify.engines.engine import Engine
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.guarantees.delivery.unseen import BEYOND
+from urteil.harness.verify.limits import OF_COMMIT
 from urteil.harness.verify.plurals import count_text
-from urteil.harness.verify.unplaced_sends import DUE, OF_COMMIT
+from urteil.harness.verify.unplaced_sends import DUE
 
 _UNREAD = f"""
 SELECT v.sent_p AS p, COUNT(*) AS n, COUNT(v.ack_off) AS placed, MIN(v.ack_off) AS first_off

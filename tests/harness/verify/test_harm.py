@@ -10,7 +10,8 @@ import pytest
 from tests.harness.verify import made_up_runs
 from tests.harness.verify.made_up_runs import alone, healthy, judged, named
 from urteil.harness.verify.derived.harm import Harm, losses, with_losses
-from urteil.harness.verify.derived.state_spans import FOREVER_NS, NO_OFFSET, Floor, Span
+from urteil.harness.verify.derived.state_spans import Floor, Span
+from urteil.harness.verify.limits import FOREVER_NS, NO_OFFSET
 from urteil.harness.verify.result import Status, Verdict
 from urteil.harness.verify.synthetic import CRASH_NS, LED_NS, S
 

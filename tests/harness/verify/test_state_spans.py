@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import json
 
-from urteil.harness.verify.derived.state_spans import (
-    CLOCK_SLACK_NS,
-    FOREVER_NS,
-    NO_OFFSET,
-    Span,
-    floors,
-    spans_of,
-)
+from urteil.harness.verify.derived.state_spans import Span, floors, spans_of
+from urteil.harness.verify.limits import CLOCK_SLACK_NS, FOREVER_NS, NO_OFFSET
 
 S = 1_000_000_000
 

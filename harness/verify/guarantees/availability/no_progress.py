@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import Guarantee
-from urteil.harness.verify.shared_tables import REFUSED, WAITS
+from urteil.harness.verify.limits import REFUSED, WAITS
 
 _WAIT_NS = 2_000_000_000
 

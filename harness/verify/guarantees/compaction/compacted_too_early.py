@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from urteil.harness.verify.derived.retention_promises import STOPPING_NS
 from urteil.harness.verify.guarantees.base import Guarantee, place
 from urteil.harness.verify.guarantees.compaction.keys import FLOORS, WHOSE
 from urteil.harness.verify.guarantees.losses import losable
+from urteil.harness.verify.limits import STOPPING_NS
 
 _ACTIVE = """
 LEFT JOIN (SELECT q.p, CASE WHEN MIN(r.segment_base) < MAX(r.segment_base)

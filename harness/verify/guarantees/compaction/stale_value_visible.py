@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from urteil.harness.verify.derived.state_spans import FOREVER_NS
 from urteil.harness.verify.guarantees.base import Guarantee, place
 from urteil.harness.verify.guarantees.compaction.keys import latest, older
 from urteil.harness.verify.guarantees.losses import losable
+from urteil.harness.verify.limits import FOREVER_NS
 
 _SLACK_NS = 15_000_000_000
 

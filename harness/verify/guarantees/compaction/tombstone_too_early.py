@@ -5,7 +5,6 @@ Overwritten tombstones may be removed at once. Where a clock was moved, nothing 
 
 from __future__ import annotations
 
-from urteil.harness.verify.derived.retention_promises import STOPPING_NS
 from urteil.harness.verify.guarantees.base import Guarantee, only_where, place
 from urteil.harness.verify.guarantees.compaction.keys import (
     COMMITTED,
@@ -14,6 +13,7 @@ from urteil.harness.verify.guarantees.compaction.keys import (
     WHOSE,
 )
 from urteil.harness.verify.guarantees.losses import losable
+from urteil.harness.verify.limits import STOPPING_NS
 
 _JUDGED = """
 WHERE k.outcome = 'ok' AND k.off = k.last_off AND k.open_n = 0 AND k.tombstone = 1

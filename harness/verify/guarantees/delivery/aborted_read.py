@@ -8,9 +8,9 @@ from typing import Any
 
 from urteil.harness.verify.guarantees.base import SLOT, Guarantee, place
 from urteil.harness.verify.guarantees.transactions.torn_txn import SPOILED
+from urteil.harness.verify.limits import ENDED
 from urteil.harness.verify.plurals import count_text
 from urteil.harness.verify.reference import SmallHistory, Violation, place_of
-from urteil.harness.verify.shared_tables import ENDED
 
 _ABORTED = f"""
 FROM ({ENDED}) t
@@ -106,7 +106,8 @@ GUARANTEE = Guarantee(
 SELECT COUNT(*) + (SELECT COUNT(*) FROM slots s WHERE s.on_leader = 1 AND s.marks = 1) AS n
 {_JUDGED}""",
     violations=f"""
-SELECT CASE WHEN v.n_reads > 0 THEN 'read' ELSE 'on disk' END AS sub_kind, v.p,
+SELECT CASE WHEN v.n_reads > 0 THEN 'read' ELSE 'on disk' END AS sub_kind,
+  v.shown_slot DIV {SLOT} AS p,
   v.shown_slot % {SLOT} AS off, v.invoke_ns AS at_ns, v.complete_ns AS until_ns, v.value_id,
   v.client, v.error, v.n_reads, v.copies, 0 AS spoiled
 {_JUDGED} AND v.shown_slot IS NOT NULL
@@ -117,7 +118,8 @@ SELECT 'aborted transaction', t.p, t.off, MIN(v.invoke_ns), MIN(r.read_ns), t.va
     THEN 1 ELSE 0 END) {_ABORTED}
   GROUP BY t.p, t.off, t.value_id
 UNION ALL
-SELECT 'aborted and cleaned', v.p, v.shown_slot % {SLOT}, v.invoke_ns, v.read_ns, v.value_id,
+SELECT 'aborted and cleaned', v.shown_slot DIV {SLOT}, v.shown_slot % {SLOT}, v.invoke_ns,
+  v.read_ns, v.value_id,
   v.client, 'an abort', v.n_reads, v.copies,
   CASE WHEN t.begin_ns < q.spoilt_ns THEN 1 ELSE 0 END {_CLEANED}""",
     excuses=(SPOILED,),

@@ -46,17 +46,18 @@ GUARANTEE = Guarantee(
     ),
     opportunities=numbered(_JUDGED),
     violations=f"""
-SELECT 'before its send' AS sub_kind, v.p, v.read_slot % {SLOT} AS off, v.read_ns AS at_ns,
-  v.invoke_ns AS until_ns, v.value_id, v.client, v.read_ns, v.invoke_ns, 0 AS late, 0 AS spoiled
+SELECT 'before its send' AS sub_kind, v.read_slot DIV {SLOT} AS p, v.read_slot % {SLOT} AS off,
+  v.read_ns AS at_ns, v.invoke_ns AS until_ns, v.value_id, v.client, v.read_ns, v.invoke_ns,
+  0 AS late, 0 AS spoiled
 FROM irregular_values v WHERE v.sent = 1 AND v.n_reads > 0 AND v.read_ns < v.invoke_ns
 UNION ALL
-SELECT 'before its commit', v.p, v.read_slot % {SLOT}, MIN(r.read_ns), MIN(t.commit_ns),
-  v.value_id, v.client, MIN(r.read_ns), MIN(t.commit_ns), MAX(t.late), {SPOILS}
+SELECT 'before its commit', v.read_slot DIV {SLOT}, v.read_slot % {SLOT}, MIN(r.read_ns),
+  MIN(t.commit_ns), v.value_id, v.client, MIN(r.read_ns), MIN(t.commit_ns), MAX(t.late), {SPOILS}
 FROM {OF_TXN}
 JOIN reads r ON r.value_id = v.value_id
 JOIN clients c ON c.client = r.client AND c.session = r.session
 WHERE c.isolation = 'read_committed' AND r.read_ns < t.commit_ns
-GROUP BY v.p, v.read_slot, v.value_id, v.client""",
+GROUP BY v.read_slot, v.value_id, v.client""",
     excuses=EXCUSES,
     explain=lambda row: (
         f"{row['value_id']} was read at {place(row)} "

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from urteil.harness.verify.derived.state_spans import FOREVER_NS
 from urteil.harness.verify.guarantees.base import Guarantee, place
 from urteil.harness.verify.guarantees.losses import LOSSES_SHOWN
+from urteil.harness.verify.limits import FOREVER_NS
 from urteil.harness.verify.reference import SmallHistory, Violation, acknowledged_offset
 
 

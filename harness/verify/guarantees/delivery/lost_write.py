@@ -15,12 +15,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from urteil.harness.verify.derived.state_spans import NO_OFFSET
 from urteil.harness.verify.guarantees.base import SLOT, Guarantee, acks, numbered, only_where, place
 from urteil.harness.verify.guarantees.losses import losable
+from urteil.harness.verify.limits import NO_OFFSET, OF_COMMIT, OWED
 from urteil.harness.verify.plurals import count_text
 from urteil.harness.verify.reference import SmallHistory, Violation, acknowledged_offset
-from urteil.harness.verify.unplaced_sends import OF_COMMIT, OWED
 
 JUDGED = """
 FROM vals v JOIN parts q ON v.sent_p = q.p

@@ -11,7 +11,7 @@ from typing import Any
 
 from urteil.harness.verify.guarantees.base import DUE, SLOT, Guarantee, place
 from urteil.harness.verify.guarantees.losses import LOSSES
-from urteil.harness.verify.shared_tables import BUCKET
+from urteil.harness.verify.limits import BUCKET
 
 NO_EVENT = """
 NOT EXISTS (SELECT 1 FROM polls e LEFT JOIN parts r ON e.topic_id = r.topic_id

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from urteil.harness.verify.guarantees.base import EPOCH, SLOT, Excuse, Guarantee, numbered
+from urteil.harness.verify.limits import OF_COMMIT
 from urteil.harness.verify.reference import Row, SmallHistory, Violation, acknowledged_offset
-from urteil.harness.verify.unplaced_sends import OF_COMMIT
 
 _ACKED = f"q.p * {SLOT} + v.ack_off"
 _SLOT = f"""COALESCE(CASE WHEN q.compacted = 1 OR v.ack_off < q.log_start

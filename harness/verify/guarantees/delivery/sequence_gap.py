@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from urteil.harness.verify.derived.state_spans import FOREVER_NS
 from urteil.harness.verify.guarantees.base import EPOCH, Excuse, Guarantee, place
+from urteil.harness.verify.limits import FOREVER_NS
 from urteil.harness.verify.reference import Row, SmallHistory, Violation
 
 _JUDGED = """

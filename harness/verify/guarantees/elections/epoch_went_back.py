@@ -6,10 +6,12 @@ had last received."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import Guarantee, place
+from urteil.harness.verify.reference import SmallHistory, Violation
 
 _OF_CONTROLLER = """
 (SELECT t.zxid, t.at_ns, t.version, t.controller_epoch,
@@ -42,6 +44,21 @@ def _explain(row: Mapping[str, Any]) -> str:
         )
     where = "/controller_epoch" if row["sub_kind"] == "controller" else place(row)
     return f"The {row['sub_kind']} epoch of {where} went from {row['was']} to {row['became']}."
+
+
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """From one version of a partition's state to the next, no epoch falls, and the version rises.
+
+    Left out: elections by a controller that another one had replaced.
+    """
+    for partition in history.partitions:
+        for before, state in pairwise(partition.versions):
+            if state.leader_epoch < before.leader_epoch:
+                yield partition.violation("leader")
+            if state.controller_epoch < before.controller_epoch:
+                yield partition.violation("controller")
+            if state.version <= before.version:
+                yield partition.violation("partition")
 
 
 GUARANTEE = Guarantee(
@@ -89,4 +106,6 @@ FROM {_DEPOSED} d JOIN parts q ON q.topic_id = d.topic_id AND q.partition = d.pa
     needs=("states",),
     reads=("parts", "spans", "states"),
     rests_on=("states",),
+    reference=_reference,
+    reference_covers=("leader", "controller", "partition"),
 )

@@ -11,11 +11,19 @@ broker reports a new leader before it stops to lead."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from urteil.harness.verify.derived.state_spans import CLOCK_SLACK_NS
 from urteil.harness.verify.guarantees.base import EPOCH, Guarantee, place, union
+from urteil.harness.verify.limits import CLOCK_SLACK_NS
+from urteil.harness.verify.reference import (
+    Row,
+    SmallHistory,
+    Violation,
+    acknowledged_offset,
+    place_of,
+    places_of,
+)
 
 _LONG_NS = 5_000_000_000
 _SOON_NS = 500_000_000
@@ -105,6 +113,43 @@ def _explain(row: Mapping[str, Any]) -> str:
     )
 
 
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """One broker leads in an epoch, and it alone acknowledges records of that epoch.
+
+    Left out: what brokers report about leaders, and acknowledgements long after an election.
+    """
+    for partition in history.partitions:
+        led: dict[int, set[int]] = {}
+        for state in partition.versions:
+            if state.leader >= 0:
+                led.setdefault(state.leader_epoch, set()).add(state.leader)
+        yield from (partition.violation("two in one epoch") for one in led.values() if len(one) > 1)
+        acked: dict[int, list[Row]] = {}
+        for send in partition.sends:
+            offset = acknowledged_offset(send)
+            records = history.records_of[send.value_id]
+            is_at_ack = (partition.topic, partition.partition, offset) in places_of(records)
+            epoch = _epoch_of(history, records)
+            if is_at_ack and send.attempts == 1 and send.node is not None and epoch is not None:
+                acked.setdefault(epoch, []).append(send)
+                if len(led.get(epoch, ())) == 1 and send.node not in led[epoch]:
+                    yield partition.violation("not the leader", offset, send.value_id)
+        for sends in acked.values():
+            if len({send.node for send in sends}) > 1:
+                value = min(send.value_id for send in sends)
+                yield partition.violation("two acknowledged", None, value)
+
+
+def _epoch_of(history: SmallHistory, records: list[Row]) -> int | None:
+    """The last epoch that all copies of a record at one place have."""
+    found: list[int] = []
+    for record in records:
+        copies = history.copies_of[record.value_id]
+        epochs = {row.leader_epoch for row in copies if place_of(row) == place_of(record)}
+        found += epochs if len(epochs) == 1 else ()
+    return max(found, default=None)
+
+
 GUARANTEE = Guarantee(
     name="two_leaders",
     rank=20,
@@ -138,4 +183,6 @@ GUARANTEE = Guarantee(
     needs=("sends", "replicas", "states"),
     reads=("vals", "kinds", "views", "spans", "windows"),
     rests_on=("sends", "replicas", "states", "samples", "faults"),
+    reference=_reference,
+    reference_covers=("not the leader", "two in one epoch", "two acknowledged"),
 )

@@ -3,10 +3,13 @@ it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import Excuse, Guarantee, place
+from urteil.harness.verify.reference import SmallHistory, Violation
 
 _JUDGED = """
 FROM spans s JOIN parts q ON q.p = s.p
@@ -28,6 +31,30 @@ def _explain(row: Mapping[str, Any]) -> str:
         f"{led} became leader of {place(row)}, though the ISR before was "
         f"[{row['prev_isr'].strip(',')}] and unclean election is off."
     )
+
+
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """A new leader is in the last ISR that had members, and in its own; the ISR has replicas only.
+
+    Left out: leaders after a version that the evidence lacks.
+    """
+    for partition in history.partitions:
+        replicas = {broker for row in partition.versions for broker in json.loads(row.replicas)}
+        isr: list[int] = []
+        for before, state in pairwise([None, *partition.versions]):
+            now = json.loads(state.isr or "[]") if state else []
+            if state is None:
+                continue
+            if before is not None and state.leader >= 0 and state.leader != before.leader:
+                follows = state.version == before.version + 1
+                if follows and isr and state.leader not in isr:
+                    yield partition.violation("outside the ISR")
+            if state.leader >= 0 and now and state.leader not in now:
+                yield partition.violation("outside its own ISR")
+            others = set(now) - replicas - set(json.loads(before.isr or "[]") if before else [])
+            if before is not None and others:
+                yield partition.violation("no replica")
+            isr = now or isr
 
 
 GUARANTEE = Guarantee(
@@ -80,4 +107,5 @@ FROM spans s WHERE s.strangers IS NOT NULL AND s.prev_version IS NOT NULL""",
     needs=("states",),
     reads=("parts", "spans"),
     rests_on=("states", "admin_ops"),
+    reference=_reference,
 )

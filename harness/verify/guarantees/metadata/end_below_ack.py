@@ -6,10 +6,13 @@ return an older end."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from urteil.harness.verify.guarantees.base import Guarantee
 from urteil.harness.verify.guarantees.losses import LOSSES_SHOWN
 from urteil.harness.verify.guarantees.metadata.latest_went_back import TOLD
-from urteil.harness.verify.shared_tables import TICK_NS
+from urteil.harness.verify.limits import TICK_NS
+from urteil.harness.verify.reference import SmallHistory, Violation, acknowledged_offset
 
 _STEP_NS = 1_000_000
 
@@ -26,6 +29,27 @@ JOIN spans s ON s.p = v.sent_p AND v.complete_ns >= s.begin_ns AND v.complete_ns
 WHERE v.outcome = 'ok' AND v.acks = -1 AND v.ack_off IS NOT NULL
 GROUP BY v.sent_p, s.leader_epoch, v.complete_ns DIV {_STEP_NS}
 """
+
+
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """An answered end is beyond every offset that was acknowledged with acks=all before the
+    request, while an epoch stood that is not newer than the answer's."""
+    for partition in history.partitions:
+        acked = [
+            (send.complete_ns, offset, state.leader_epoch)
+            for send in partition.sends
+            if send.acks == -1 and (offset := acknowledged_offset(send)) is not None
+            for state, end_ns in partition.reigns
+            if state.at_ns <= send.complete_ns < end_ns
+        ]
+        for answer in partition.offset_answers:
+            is_end = "latest" in answer.query and answer.error is None and answer.offset >= 0
+            if is_end and answer.api_version >= 5 and any(
+                at_ns < answer.invoke_ns and offset >= answer.offset
+                and epoch <= answer.leader_epoch for at_ns, offset, epoch in acked
+            ):  # fmt: skip
+                yield partition.violation("behind", answer.offset)
+
 
 GUARANTEE = Guarantee(
     name="end_below_ack",
@@ -79,4 +103,5 @@ GROUP BY t.p, t.off, t.at_ns, t.node, t.leader_epoch""",
     needs=("offset_answers", "sends", "states"),
     reads=("vals", "ticks", "parts", "answers", "spans"),
     rests_on=("offset_answers", "sends", "states"),
+    reference=_reference,
 )

@@ -14,7 +14,11 @@ committed ISR decides whether an append is rejected."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+
 from urteil.harness.verify.guarantees.base import Guarantee, place
+from urteil.harness.verify.reference import SmallHistory, Violation, acknowledged_offset
 
 _LEARN_NS = 1_000_000_000
 _SLACK_NS = 200_000_000
@@ -25,6 +29,34 @@ FROM vals v JOIN spans s ON s.p = v.sent_p AND v.invoke_ns >= s.begin_ns + {_LEA
   AND COALESCE(v.complete_ns, v.invoke_ns) < s.blind_ns
 WHERE v.sent = 1 AND v.acks = -1 AND s.isr_size < s.min_isr AND s.leader >= 0
 """
+
+
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """No record with acks=all is acknowledged by the leader while a version of the state that
+    stands since a second, and stands on, has too few replicas in its ISR.
+
+    Left out: changes of the setting, and all that follows when a fault hits the leader's node.
+    """
+    for partition in history.partitions:
+        for state, end_ns in partition.reigns:
+            least = int(partition.settings.get("min.insync.replicas", "2"))
+            if state.leader < 0 or len(json.loads(state.isr or "[]")) >= least:
+                continue
+            struck = [
+                fault.begin_ns
+                for fault in history.faults
+                if f"b{state.leader}" in json.loads(fault.targets)
+                and fault.begin_ns < end_ns
+                and fault.healed_ns > state.at_ns
+            ]
+            for send in partition.sends:
+                since_ns, until_ns = state.at_ns + _LEARN_NS, min([end_ns - _SLACK_NS, *struck])
+                is_within = since_ns <= send.invoke_ns and (send.complete_ns or 0) < until_ns
+                by_leader = send.node in (None, state.leader)
+                if send.outcome == "ok" and send.acks == -1 and is_within and by_leader:
+                    offset = acknowledged_offset(send)
+                    yield partition.violation("acknowledged", offset, send.value_id)
+
 
 GUARANTEE = Guarantee(
     name="ack_below_min_isr",
@@ -62,4 +94,5 @@ SELECT 'acknowledged' AS sub_kind, v.sent_p AS p, v.ack_off AS off, v.invoke_ns 
     needs=("sends", "states"),
     reads=("vals", "spans", "spans.min_isr"),
     rests_on=("sends", "states", "faults"),
+    reference=_reference,
 )

@@ -1,23 +1,28 @@
 """The batches of a log that is not compacted cover it completely, each offset once.
 
-A log is examined offset by offset if it has more or fewer records than offsets, or if one offset
-has more records than there are logs, since one record may stand there twice in place of another."""
+A log is examined offset by offset if it has more or fewer records than offsets, or if some offset
+has more or fewer records than there are logs: one record may stand there twice in place of
+another."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import pairwise
+
 from urteil.harness.verify.guarantees.base import Guarantee, place
+from urteil.harness.verify.reference import SmallHistory, Violation
 
 _LOGS = "FROM logs_p l JOIN parts q ON q.p = l.p"
 _WHOLE = "WHERE q.compacted = 0 AND l.log_end > l.log_start"
-_CROWDED = """
+_UNEVEN = """
 (SELECT DISTINCT s.p FROM slots s LEFT JOIN shared r ON r.slot = s.slot
- WHERE s.expected > 0 AND COALESCE(r.copies, s.copies) > s.expected)
+ WHERE s.expected > 0 AND COALESCE(r.copies, s.copies) <> s.expected)
 """
 _ODD = f"""
 (SELECT l.p, l.broker, l.log_start, l.log_end {_LOGS}
  LEFT JOIN (SELECT k.p, k.broker, SUM(k.n) AS n FROM epoch_extents k GROUP BY k.p, k.broker) h
   ON h.p = l.p AND h.broker = l.broker
- LEFT JOIN {_CROWDED} d ON d.p = l.p
+ LEFT JOIN {_UNEVEN} d ON d.p = l.p
  {_WHOLE} AND (COALESCE(h.n, 0) <> l.log_end - l.log_start OR d.p IS NOT NULL))
 """
 # The logs that are odd are few, or none: they are taken to the replicas, not the other way.
@@ -27,6 +32,23 @@ FROM replicas r JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.part
 JOIN {_ODD} o ON o.p = q.p AND o.broker = r.broker
   AND r.offset >= o.log_start AND r.offset < o.log_end
 """
+
+
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """From its start to its end a log has each offset once."""
+    for partition in history.partitions:
+        for log in () if partition.is_compacted else partition.logs:
+            rows = partition.log_of(log.broker)
+            start = log.log_start or 0
+            offsets = [row.offset for row in rows if start <= row.offset < log.log_end]
+            for before, offset in pairwise([start - 1, *offsets]):
+                if offset != before + 1:
+                    kind = "gap" if offset > before else "overlap"
+                    yield partition.violation(kind, before + 1)
+            last = max([start - 1, *offsets])
+            if last + 1 < log.log_end:
+                yield partition.violation("gap", last + 1)
+
 
 GUARANTEE = Guarantee(
     name="hole",
@@ -64,4 +86,5 @@ WHERE e.last_off + 1 < e.log_end""",
     needs=("replicas", "logs"),
     reads=("slots", "shared", "epoch_extents", "parts", "logs_p", "replicas"),
     rests_on=("replicas", "logs"),
+    reference=_reference,
 )

@@ -17,12 +17,12 @@ records that it would truncate, beyond the last epoch that it shares with the le
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from urteil.harness.verify.derived.impact import SECOND_NS
-from urteil.harness.verify.derived.retention_promises import STOPPING_NS
 from urteil.harness.verify.guarantees.base import Guarantee, place, union
+from urteil.harness.verify.limits import SECOND_NS, STOPPING_NS
+from urteil.harness.verify.reference import Row, SmallHistory, Violation
 
 _JUDGED = """
 FROM slots s JOIN parts q ON q.p = s.p LEFT JOIN shared r ON r.slot = s.slot
@@ -117,6 +117,51 @@ def _explain(row: Mapping[str, Any]) -> str:
     return f"After healing, {place(row)} {defects[row['sub_kind']]}."
 
 
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """Below the high watermark, all logs that cover an offset hold the same record there, with the
+    same leader epoch and in the same batch. A replica in the ISR reaches the leader's high
+    watermark, and none of its checkpoints is beyond its end.
+
+    Left out: the presence of markers in compacted logs, and old checkpoints.
+    """
+    for one in history.partitions:
+        for offset in {row.offset for row in one.replicas}:
+            covering = [log for log in one.logs if (log.log_start or 0) <= offset < log.log_end]
+            if len(covering) > 1 and one.start <= offset < one.committed_end:
+                copies = [row for row in one.replicas if row.offset == offset]
+                value = min((row.value_id for row in copies if row.value_id), default=None)
+                kind = _difference(copies, len(covering), is_compacted=one.is_compacted)
+                if kind is not None:
+                    yield one.violation(kind, offset, value)
+        ends = [each.row.to_offset for each in one.final_passes]
+        for log in (log for log in one.logs if log.broker in one.final_isr):
+            if log.log_end < one.leader_log.high_watermark:
+                yield one.violation("short", log.log_end)
+            is_known = max(ends, default=0) <= one.leader_log.log_end
+            noted = (log.high_watermark, log.recovery_point, log.log_start)
+            if is_known and any(mark is not None and mark > log.log_end for mark in noted):
+                yield one.violation("beyond its end", log.log_end)
+
+
+def _difference(copies: list[Row], expected: int, *, is_compacted: bool) -> str | None:
+    """In what the copies of one offset differ first."""
+    if len({(row.value_id, row.control if is_compacted else None) for row in copies}) > 1:
+        return "content"
+    if len(copies) < expected and not is_compacted:
+        return "missing"
+    if len({row.leader_epoch for row in copies}) > 1:
+        return "leader epoch"
+    return "bytes" if not is_compacted and len({_batch(row) for row in copies}) > 1 else None
+
+
+def _batch(row: Row) -> tuple[object, ...]:
+    """What a record says of its batch, and its batch of itself."""
+    numbers = (row.producer_id, row.producer_epoch, row.sequence)
+    known = [-1 if number is None else number for number in numbers]
+    batch = (row.batch_base, row.batch_crc, row.batch_bytes, row.timestamp_ms)
+    return (*batch, *known, bool(row.transactional), row.control)
+
+
 GUARANTEE = Guarantee(
     name="replica_divergence",
     rank=30,
@@ -157,4 +202,8 @@ GUARANTEE = Guarantee(
         *("parts.calm_ns", "parts.clock_moved", "parts.lost_floor", "parts.unclean_on"),
     ),
     rests_on=("replicas", "logs", "passes", "states", "sends", "faults"),
+    reference=_reference,
+    reference_covers=("content", "missing", "leader epoch", "bytes", "short", "beyond its end"),
+    reference_leaves_out="x.sub_kind = 'missing' AND x.p IN (SELECT q.p FROM parts q "
+    "WHERE q.compacted = 1)",
 )

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from urteil.harness.verify.derived.retention_promises import STOPPING_NS
 from urteil.harness.verify.guarantees.base import Guarantee, place
+from urteil.harness.verify.limits import STOPPING_NS
 
 _JUDGED = """
 FROM vals v JOIN parts q ON q.p = v.sent_p

@@ -15,11 +15,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from urteil.harness.evidence.journal import INITIALISE
-from urteil.harness.verify.derived.early_aborts import FORGOTTEN
-from urteil.harness.verify.derived.retention_promises import STOPPING_NS
+from urteil.harness.evidence.acts import INITIALISE
 from urteil.harness.verify.guarantees.base import Guarantee, place
 from urteil.harness.verify.guarantees.transactions.torn_txn import COORDINATOR, OF_TXN, SPOILED
+from urteil.harness.verify.limits import FORGOTTEN, STOPPING_NS
 
 _ENDS = """
 SELECT a.p, z.txns_over_ns,

@@ -7,7 +7,6 @@ last committed offset must have a copy."""
 
 from __future__ import annotations
 
-from urteil.harness.verify.derived.state_spans import FOREVER_NS
 from urteil.harness.verify.guarantees.base import RECORDS, SLOT, Excuse, Guarantee, place
 from urteil.harness.verify.guarantees.transactions.offsets_not_atomic import (
     INPUTS,
@@ -15,6 +14,7 @@ from urteil.harness.verify.guarantees.transactions.offsets_not_atomic import (
     SPOILT_NS,
 )
 from urteil.harness.verify.guarantees.transactions.torn_txn import LATE_END, SPOILED
+from urteil.harness.verify.limits import FOREVER_NS
 
 _JOINED = """
 FROM vals v JOIN parts q ON q.p = v.sent_p

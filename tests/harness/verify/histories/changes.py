@@ -6,6 +6,7 @@ it.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -32,14 +33,33 @@ def _constant(value: Any) -> Callable[..., Any]:
     return lambda *_: value
 
 
+def _shifted_epochs(piece: Piece, table: str, column: str, row: Row) -> str:
+    """The last epoch begins an offset later."""
+    epochs = json.loads(row[column])
+    epoch = max(epochs, key=int)
+    return json.dumps(epochs | {epoch: epochs[epoch] + 1})
+
+
+def _forgotten_epoch(piece: Piece, table: str, column: str, row: Row) -> str:
+    epochs = json.loads(row[column])
+    del epochs[piece.pick(epochs)]
+    return json.dumps(epochs)
+
+
 def _word(*words: Any) -> Callable[..., Any]:
     """Another one of these."""
     return lambda piece, _, column, row: piece.pick(one for one in words if one != row[column])
 
 
 def alter(table: str, column: str, value: Callable[..., Any], *, copies: bool, piece: Piece) -> str:
-    """Change a column of one row; with `copies`, of all replicas' rows of that record."""
-    row = piece.pick(row for row in piece.rows(table) if row.get(column) is not None)
+    """Change a column of one row; with `copies`, of all replicas' rows of that record.
+
+    Markers stay where they are: two at one offset are one row of the shared tables.
+    """
+    row = piece.pick(
+        row for row in piece.rows(table)
+        if row.get(column) is not None and (column != "offset" or not row.get("control"))
+    )  # fmt: skip
     new, mark = value(piece, table, column, row), (row["partition"], row.get("offset"))
     for one in piece.rows(table) if copies else [row]:
         if (one["partition"], one.get("offset")) == mark:
@@ -193,9 +213,15 @@ _ONE: dict[str, dict[str, tuple[Callable[..., Any], ...]]] = {
         "leader_epoch": (_near,),
         "controller_epoch": (_near,),
         "version": (_near,),
-        "isr": (_word("[1]", "[2]", "[1, 2]", "[2, 3]", "[1, 2, 3]"),),
+        "isr": (_word("[]", "[1]", "[2]", "[1, 2]", "[2, 3]", "[1, 2, 3]"), _constant("[1, 4]")),
     },
-    "logs": {"log_end": (_near,), "high_watermark": (_near,), "epochs": (_other,)},
+    "logs": {
+        "log_start": (_near,),
+        "log_end": (_near,),
+        "high_watermark": (_near,),
+        "recovery_point": (_near,),
+        "epochs": (_other, _constant("{}"), _shifted_epochs, _forgotten_epoch),
+    },
     "offset_answers": {
         "offset": (_near, _other),
         "leader_epoch": (_near,),

@@ -11,7 +11,8 @@ from tests.harness.verify.made_up_runs import ONE, Tables, alone, healthy, topic
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.derived.harm import Harm, flushed_ns
-from urteil.harness.verify.derived.state_spans import NO_OFFSET, Span
+from urteil.harness.verify.derived.state_spans import Span
+from urteil.harness.verify.limits import NO_OFFSET
 from urteil.harness.verify.synthetic import CRASH_NS, S
 
 FLUSHING = {

@@ -17,7 +17,7 @@ from tests.harness.verify.guarantees.groups.test_group_guarantees import (
     judge,
 )
 from tests.harness.verify.made_up_runs import Tables
-from urteil.harness.evidence.journal import FORGET
+from urteil.harness.evidence.acts import FORGET
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.result import Status
 from urteil.harness.verify.synthetic import CRASH_NS, END_NS, LED_NS, S

@@ -8,7 +8,7 @@ from tests.harness.verify.histories.damage.piece import Piece, Unfit
 from tests.harness.verify.histories.history import RETENTION_NS
 from tests.harness.verify.histories.log import END_NS, Row, S, wall_ms
 from urteil.harness.verify.damage import Trace
-from urteil.harness.verify.derived.retention_promises import STOPPING_NS
+from urteil.harness.verify.limits import STOPPING_NS
 
 
 def miss_on_a_follower(piece: Piece) -> Trace:

@@ -1,0 +1,12 @@
+"""Names of acts in the table `admin_ops` that the lab's own clients and the verifier use."""
+
+from __future__ import annotations
+
+KILL = "kill client"
+INITIALISE = "initialise"
+"""InitProducerId with a transactional id."""
+
+GRANT = "grant"
+REVOKE = "revoke"
+FORGET = "delete position"
+"""Delete a group's committed position."""

@@ -14,8 +14,8 @@ from urteil.suites.mutants import MUTANTS
 FIRST = {
     "ack_before_replication": 2,
     "dedup_state_lost_on_leader_change": 3,
-    "elect_any_replica": 1,
-    "offset_reused_after_recovery": 2,
+    "elect_any_replica": 3,
+    "offset_reused_after_recovery": 13,
     "serve_reads_beyond_hw": 2,
     "truncate_to_high_watermark": 3,
 }

@@ -12,7 +12,7 @@ import pytest
 
 from tests.waiting import until
 
-RUN = "run calm --duration-s 6 --seed 1 --engine duckdb --json"
+RUN = "run calm --duration-s 6 --rate 60 --seed 1 --engine duckdb --json"
 """Long enough to find the part and end it while the load lasts."""
 
 
@@ -41,9 +41,7 @@ def test_death_of_a_lab_process_makes_the_verdict_unknown(
 def await_loaded(out: Path, file: str) -> psutil.Process:
     """The process that was given `file`, once a producer has been at work."""
     journal = out / "latest" / "journal"
-    until(
-        lambda: any(path.stat().st_size > 20_000 for path in journal.glob("p1*")), "no load began"
-    )
+    until(lambda: any(path.stat().st_size > 5_000 for path in journal.glob("p1*")), "no load began")
     (found,) = [one for one in psutil.process_iter(["cmdline"]) if is_of(one, out, file)]
     return found
 

@@ -230,7 +230,7 @@ def test_run_without_traffic_exits_2(tmp_path: Path) -> None:
     ],
 )
 def test_interrupted_lab_leaves_nothing_running(tmp_path: Path, number: int, engine: str) -> None:
-    words = ("run", "leader-crash", "--engine", engine, "--out", str(tmp_path))
+    words = ("run", "leader-crash", "--rate", "60", "--engine", engine, "--out", str(tmp_path))
     lab = subprocess.Popen([*URTEIL, *words], preexec_fn=hear_ctrl_c)
     journal = tmp_path / "latest" / "faults.jsonl"
     until(journal.exists, "no fault began")

@@ -21,7 +21,14 @@ from urteil.cli.main import exit_code
 from urteil.harness.cluster import Cluster, ExternalCluster
 from urteil.harness.reaper import holders, start_reaper
 from urteil.harness.run.runner import run_scenario
-from urteil.harness.scenario import ClusterSpec, FaultSpec, Scenario, load_facts, load_scenario
+from urteil.harness.scenario import (
+    ClusterSpec,
+    FaultSpec,
+    Scenario,
+    WorkloadSpec,
+    load_facts,
+    load_scenario,
+)
 from urteil.harness.targets import UrteilTarget
 from urteil.harness.targets.external import fit_scenario, load_external
 from urteil.harness.verify.result import Status, Verdict
@@ -31,6 +38,7 @@ NODE = '[nodes.b1]\ndirect = "a:1"\n'
 LINK = '[[links]]\nfrom = "client"\nto = "b1"\nproxies = {}\nprobe = "a:9"\ntoxiproxy = "a:{}"\n'
 SCENARIO = Scenario(
     name="external",
+    workload=WorkloadSpec(rate_records_per_s=60),
     faults=(
         FaultSpec(fault="partition", target="follower->leader", at_s=1, duration_s=3),
         FaultSpec(fault="crash", target="leader", at_s=5, duration_s=5),

@@ -32,6 +32,7 @@ from urteil.harness.verify.result import Verdict, load_result
 SHORT = msgspec.structs.replace(
     with_duration(SCENARIOS["calm"], 7.0),
     name="short",
+    workload=msgspec.structs.replace(SCENARIOS["calm"].workload, rate_records_per_s=60),
     faults=(
         fault("shutdown", "controller", 3, 1),
         FaultSpec(

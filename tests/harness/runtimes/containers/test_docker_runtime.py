@@ -22,7 +22,7 @@ from urteil.harness.reaper import LABEL, start_reaper
 from urteil.harness.run.runner import run_scenario
 from urteil.harness.runtimes.containers.engine import Engine
 from urteil.harness.runtimes.docker import DockerRuntime
-from urteil.harness.scenario import ClusterSpec, FaultSpec, Scenario
+from urteil.harness.scenario import ClusterSpec, FaultSpec, Scenario, WorkloadSpec
 from urteil.harness.scenarios import SCENARIOS
 from urteil.harness.targets import UrteilTarget
 from urteil.harness.verify.result import Status, Verdict
@@ -43,6 +43,7 @@ with Cluster(ClusterSpec(brokers=1), UrteilTarget(), Path(sys.argv[1]), runtime=
 """
 SCENARIO = Scenario(
     name="in-containers",
+    workload=WorkloadSpec(rate_records_per_s=60),
     faults=(
         FaultSpec(fault="crash", target="leader", at_s=1, duration_s=5),
         FaultSpec(fault="unplug", target="follower", at_s=8, duration_s=2),

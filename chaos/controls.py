@@ -248,6 +248,11 @@ class ClientControls(Protocol):
         """Remove the stores of a dead process of the application. Returns the removed files."""
         ...
 
+    def operate_application(self, act: str) -> str:
+        """Do an act of the application's operator; returns the application's confirmation. Recorded
+        as an act of the lab. LabFailure for an act that the application does not have."""
+        ...
+
     def status(self, name: str) -> NodeStatus: ...
 
     def kill(self, name: str) -> NodeStatus:

@@ -66,6 +66,9 @@ class Effect(StrEnum):
     CHANGES_MEMBERS = "changes_members"
     """Members join and leave groups."""
 
+    OPERATES_APPLICATIONS = "operates_applications"
+    """An operator acts on the application: its processes may start work anew."""
+
     MOVES_REPLICAS = "moves_replicas"
     MOVES_LOGS = "moves_logs"
     """Replicas move between log directories of their broker."""

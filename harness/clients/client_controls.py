@@ -84,6 +84,24 @@ class WorkloadClients:
         removed = self._application.empty_stores(name)
         return [str(path.relative_to(self._run_dir)) for path in removed]
 
+    def operate_application(self, act: str) -> str:
+        if self._application is None:
+            raise LabFailure("the run has no application")
+        began_ns = time.monotonic_ns()
+        confirmation = self._application.operate(act)
+        self.record_acts(
+            [
+                {
+                    "invoke_ns": began_ns,
+                    "complete_ns": time.monotonic_ns(),
+                    "outcome": "ok",
+                    "act": "operate",
+                    "subject": act,
+                }
+            ]
+        )
+        return confirmation
+
     def status(self, name: str) -> NodeStatus:
         pid, code, stopped = self._clients.state(name)
         state = NodeState.DEAD if code is not None else NodeState.RUNNING

@@ -10,6 +10,7 @@ from urteil.harness.dependencies.flink import describe_flink
 from urteil.harness.dependencies.installation import Dependency
 from urteil.harness.dependencies.java import describe_java, java
 from urteil.harness.dependencies.kafka import describe_kafka, kafka_classes
+from urteil.harness.dependencies.postgresql import describe_postgresql
 from urteil.harness.dependencies.pyspark import describe_pyspark
 from urteil.harness.dependencies.schema_registry import describe_schema_registry
 from urteil.harness.dependencies.simulation_python import describe_simulation
@@ -33,6 +34,7 @@ def list_dependencies() -> list[Dependency]:
         *describe_required(),
         describe_kafka(),
         describe_compose(),
+        describe_postgresql(),
         describe_faketime(),
         describe_strace(),
         describe_simulation(),

@@ -13,7 +13,7 @@ Row = dict[str, str]
 DETAILS = (
     "promise", "family", "effects", "selectors", "clients", "judged by", "libraries", "options",
     "values", "default", "proof", "expiry", "runtimes", "targets", "processes", "promises",
-    "variants",
+    "variants", "acts",
 )  # fmt: skip
 
 
@@ -117,6 +117,7 @@ def _applications() -> list[Row]:
                 for row in describe(options)
             ),
             "variants": ", ".join(application.variants),
+            "acts": ", ".join(application.acts),
         }
         for application in applications().values()
     ]

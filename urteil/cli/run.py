@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -97,6 +98,12 @@ _master = click.option(
     "--app", metavar="CMD", help="The program that `pipeline` judges (docs/guide/workloads.md)."
 )
 @click.option("--promise", type=click.Choice(PROMISES), help="The promise of that program.")
+@click.option(
+    "--option",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="An option of the workload (`urteil list workload-options`); repeatable.",
+)
 @schedule_option
 @_engine
 @_master
@@ -289,6 +296,7 @@ def _workload(scenario: Scenario, arguments: dict[str, Any]) -> WorkloadSpec:
                 f"--{option} is for the workload {kind}, as `urteil run {kind}` has it: "
                 f"{scenario.name} has {load.kind}"
             )
+    options |= _options(arguments.get("option", ()))
     changed: dict[str, Any] = {"options": load.options | options}
     if arguments.get("rate") is not None:
         changed["rate_records_per_s"] = arguments["rate"]
@@ -297,6 +305,14 @@ def _workload(scenario: Scenario, arguments: dict[str, Any]) -> WorkloadSpec:
     if arguments.get("client") == VERIFIABLE:
         _check_verifiable(scenario)
     return msgspec.structs.replace(load, **changed)
+
+
+def _options(words: Sequence[str]) -> dict[str, str]:
+    """The workload options of `--option NAME=VALUE`."""
+    for word in words:
+        if "=" not in word:
+            raise click.UsageError(f"--option {word}: give NAME=VALUE")
+    return dict(word.split("=", 1) for word in words)
 
 
 def _check_verifiable(scenario: Scenario) -> None:
@@ -364,6 +380,8 @@ def _command(scenario: Scenario, arguments: dict[str, Any], engine: str, master:
     for key in (*keys, "mutant", "schedule"):
         if arguments.get(key) is not None:
             words += [f"--{key.replace('_', '-')}", f"{arguments[key]}"]
+    for option in arguments.get("option", ()):
+        words += ["--option", option]
     words += ["--engine", engine] if engine != "auto" else []
     words += ["--master", master] if master else []
     return shlex.join(words)

@@ -14,7 +14,7 @@ reads what the application wrote outside of the run's topics. The guarantees the
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -152,6 +152,8 @@ class Application:
     """SQL that computes its results from `inputs`: see `harness/verify/expected_outputs.py`."""
     leader: Callable[[Context, Sequence[str]], str | None] | None = None
     """The process, of the running ones, that leads the application's group; for `app_leader`."""
+    acts: Mapping[str, Callable[[Context], str]] = field(default_factory=dict)
+    """Acts of its operator, for the fault `operate_app`. Each returns what confirms it."""
     variants: tuple[str, ...] = ()
     """Seeded bugs that its processes have if the workload option `variant` names them."""
 

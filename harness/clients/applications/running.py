@@ -89,6 +89,17 @@ class RunningApplication:
         if application.outputs is not None:
             write_outputs(self.context.run_dir, application.name, application.outputs(self.context))
 
+    def operate(self, act: str) -> str:
+        """Do an act of the application's operator. Returns what confirms it; LabFailure for an
+        unknown act."""
+        acts = self.application.acts
+        if act not in acts:
+            raise LabFailure(
+                f"application {self.application.name} has no act {act!r}; "
+                f"known: {', '.join(acts) or 'none'}"
+            )
+        return acts[act](self.context)
+
     def leader(self, running: Sequence[str]) -> str | None:
         """The process that leads the application's group; None if none is known to."""
         find = self.application.leader

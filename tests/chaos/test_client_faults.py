@@ -35,6 +35,10 @@ class PaperClients:
     def application_leader(self) -> str | None:
         return next(reversed(self.names_of_role("app")), None)
 
+    def operate_application(self, act: str) -> str:
+        self.acts.append(f"operate {act}")
+        return "" if self.without_effect else "confirmed"
+
     def empty_stores(self, name: str) -> list[str]:
         self.acts.append(f"empty {name}")
         return [] if self.without_effect else ["application/a1/state/1_0/store"]
@@ -253,3 +257,12 @@ def test_client_that_another_fault_paused_is_not_paused_again() -> None:
     assert cluster.clients.states["p1"] is NodeState.PAUSED
     with pytest.raises(NoTarget, match="p1: no client runs"):
         FAULTS["pause_client"](arguments("p1")).begin(cluster)
+
+
+@pytest.mark.parametrize("is_confirmed", [True, False])
+def test_act_of_an_operator_needs_a_confirmation(is_confirmed: bool) -> None:
+    cluster = controls(without_effect=not is_confirmed)
+    fault = FAULTS["operate_app"](arguments("", act="restart"))
+    assert fault.begin(cluster).acted == is_confirmed
+    assert cluster.clients.acts == ["operate restart"]
+    assert fault.find_residual_effects(cluster) == ""

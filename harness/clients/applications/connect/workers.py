@@ -10,11 +10,16 @@ restart.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from operator import not_
 from typing import Annotated, Any
 
 from msgspec import Meta
 
+from urteil.chaos.observations import LabFailure
+from urteil.chaos.waiting import until
 from urteil.harness.clients.applications.connect.rest import Refused, persist, request, states
 from urteil.harness.clients.applications.declaration import AppProcess, Context, own_topic
 from urteil.harness.clients.options import ApplicationOptions, WorkloadOptions
@@ -23,6 +28,9 @@ from urteil.harness.dependencies.java import QUICK_START, java
 from urteil.harness.scenario import Scenario, TopicSpec
 
 PREFIX = "w"
+ADMIN_LOG = "admin.log"
+READY_S = 60.0
+RESTART_S = 5.0
 BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
 LINE = {"transforms": "line", "transforms.line.type": "urteil.connect.Line"}
 """The settings of a connector by which it carries records as lines of text."""
@@ -141,9 +149,30 @@ def _missing(context: Context, name: str) -> str:
 
 
 def create_connectors(context: Context, connectors: Mapping[str, dict[str, str]]) -> None:
-    """Create the connectors. Returns at once: tasks start meanwhile."""
+    """Create the connectors and wait until they run. LabFailure, with the trace of a task that
+    failed, if they do not."""
     for name, settings in connectors.items():
         persist(addresses(context), "PUT", f"/connectors/{name}/config", settings)
+    for name in connectors:
+        idle = until(partial(_not_running, context, name), not_, deadline_s=READY_S, poll_s=0.5)
+        if idle:
+            raise LabFailure(f"connector {name} did not run in {READY_S:g} s: {idle}")
+
+
+def _not_running(context: Context, name: str) -> str:
+    """What keeps a connector from running: an error, or states with the trace of a failure."""
+    try:
+        status = request(addresses(context), "GET", f"/connectors/{name}/status")
+    except Refused as refused:
+        return str(refused)
+    if not status["tasks"]:
+        return "it has no tasks"
+    parts = [status["connector"], *status["tasks"]]
+    return "; ".join(
+        f"{part['state']} {part.get('trace', '')[:500]}"
+        for part in parts
+        if part["state"] != "RUNNING"
+    )
 
 
 def restart_failed(context: Context, connectors: Sequence[str]) -> str:
@@ -152,10 +181,10 @@ def restart_failed(context: Context, connectors: Sequence[str]) -> str:
     for name in connectors:
         try:
             found = states(request(addresses(context), "GET", f"/connectors/{name}/status"))
-            if "FAILED" in found.values():
+            if "FAILED" in found.values() and _may_restart(context):
                 path = f"/connectors/{name}/restart?includeTasks=true&onlyFailed=true"
                 request(addresses(context), "POST", path)
-                with (context.folder / "admin.log").open("a") as log:
+                with (context.folder / ADMIN_LOG).open("a") as log:
                     log.write(f"restarted {name}: {found}\n")
         except Refused as refused:
             idle.append(str(refused))
@@ -163,6 +192,12 @@ def restart_failed(context: Context, connectors: Sequence[str]) -> str:
             idle += [f"{name} {part} is {state}" for part, state in found.items()
                      if state != "RUNNING"]  # fmt: skip
     return ", ".join(idle)
+
+
+def _may_restart(context: Context) -> bool:
+    """Whether the last restart is long enough ago to have had an effect."""
+    log = context.folder / ADMIN_LOG
+    return not log.exists() or time.time() - log.stat().st_mtime > RESTART_S
 
 
 def reconfigure(connector: str, settings: Mapping[str, str]) -> Callable[[Context], str]:

@@ -40,6 +40,7 @@ def context(tmp_path: Path, **options: str) -> Context:
         run_dir=tmp_path,
         bootstrap=("127.0.0.1:1",),
         topics=(),
+        second_bootstrap=(),
         journals=lambda _kind: [],
     )
 

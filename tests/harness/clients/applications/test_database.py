@@ -26,6 +26,7 @@ def context(tmp_path: Path) -> Context:
         run_dir=tmp_path,
         bootstrap=(),
         topics=(),
+        second_bootstrap=(),
         journals=lambda _kind: [],
     )
 

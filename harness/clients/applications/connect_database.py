@@ -66,9 +66,10 @@ def _remaining(context: Context) -> object:
 
 
 def _outputs(context: Context) -> Iterator[Output]:
-    """The rows of the table."""
+    """The rows of the table. The database's files are removed then: they are large, and `nobody`'s."""
     with database.reopened(context):
         rows = database.query(context, f"SELECT line FROM {TABLE}")
+    database.remove(context)
     for number, text in enumerate(rows, 1):
         line = read_line(context.run, text)
         yield Output(

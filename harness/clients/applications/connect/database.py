@@ -126,6 +126,11 @@ def reopened(context: Context) -> Iterator[None]:
         _end(process)
 
 
+def remove(context: Context) -> None:
+    """Remove the files of a database that has ended."""
+    shutil.rmtree(_data(context))
+
+
 def _end(process: subprocess.Popen[bytes]) -> None:
     """End the server at once but cleanly (SIGINT), by force after the deadline."""
     process.send_signal(signal.SIGINT)

@@ -66,7 +66,7 @@ def _remaining(context: Context) -> object:
 
 
 def _outputs(context: Context) -> Iterator[Output]:
-    """The rows of the table. The database's files are removed then: they are large, and `nobody`'s."""
+    """The rows of the table. Removes the database afterwards, since its files are large."""
     with database.reopened(context):
         rows = database.query(context, f"SELECT line FROM {TABLE}")
     database.remove(context)

@@ -114,11 +114,13 @@ def reopened(context: Context) -> Iterator[None]:
         )
     try:
         lacking = until(
-            lambda: missing(context) if process.poll() is None else "it ended by itself",
+            lambda: missing(context),
             lambda text: not text or process.poll() is not None,
             deadline_s=TIMEOUT_S,
             poll_s=0.2,
         )
+        if process.poll() is not None:
+            lacking = "it ended by itself"
         if lacking:
             raise LabFailure(f"the database cannot be read: {lacking}")
         yield

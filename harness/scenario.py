@@ -201,10 +201,10 @@ class RunFacts(msgspec.Struct, kw_only=True):
     mutant_ran: bool | None = None
 
 
-def clusters(scenario: Scenario) -> dict[Place, ClusterSpec]:
+def clusters(scenario: Scenario) -> dict[str, ClusterSpec]:
     """The clusters of a scenario by name."""
-    first: dict[Place, ClusterSpec] = {"east": scenario.cluster}
-    return first if scenario.second is None else {**first, "west": scenario.second}
+    first = {EAST: scenario.cluster}
+    return first if scenario.second is None else {**first, WEST: scenario.second}
 
 
 def node_names(scenario: Scenario, cluster: str) -> tuple[list[str], list[str]]:

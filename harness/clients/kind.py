@@ -61,6 +61,15 @@ class Writes(enum.Enum):
     IN_TRANSACTIONS = enum.auto()
 
 
+class Belongs(enum.Enum):
+    """The clusters that the clients of a kind belong to, in a run with two."""
+
+    TO_FIRST = enum.auto()
+    TO_SECOND = enum.auto()
+    IN_TURN = enum.auto()
+    """Clients are dealt in turn to the clusters that have topics for them."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientKind:
     """One kind of client."""
@@ -93,9 +102,8 @@ class ClientKind:
     """Whether clients share the workload's rate. The workload follows their progress."""
     may_be_old: bool = False
     """Whether every second client has the old protocol if the workload requests it."""
-    in_each_cluster: bool = False
-    """Whether clients are dealt in turn to the clusters of the run that have topics for them.
-    Clients of other kinds all belong to the first cluster."""
+    belongs: Belongs = Belongs.TO_FIRST
+    """The clusters of the run that its clients belong to."""
     handles_signals: bool = False
     """Whether the lab controls clients by SIGUSR1 and SIGUSR2."""
 

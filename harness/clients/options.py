@@ -217,7 +217,12 @@ class GroupOptions(WorkloadOptions, frozen=True):
     """Options of group members that process records."""
 
     members: Annotated[
-        int, Meta(ge=0, le=1_000, description="The number of members in `mixed`.")
+        int,
+        Meta(
+            ge=0,
+            le=1_000,
+            description="The number of members in `mixed`, and in `application` if it is set.",
+        ),
     ] = 2
     commit: Annotated[
         Literal["before", "after"],

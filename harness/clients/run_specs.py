@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from urteil.chaos.topology import EAST, WEST
-from urteil.harness.clients.kind import ClientKind
+from urteil.harness.clients.kind import Belongs, ClientKind
 from urteil.harness.clients.options import LoadOptions
 from urteil.harness.clients.spec import ClientSpec, FinalPass, client_number
 from urteil.harness.scenario import Scenario, TopicFact
@@ -17,7 +17,7 @@ FLUSH_DEADLINE_S = 15.0
 @dataclass(slots=True, kw_only=True)
 class RunSpecs:
     """What the specs of all clients of a run have in common. `topics` may grow during the run.
-    `second_bootstrap` is empty unless the run has a second cluster."""
+    `second_bootstrap` and `wan_bootstrap` are empty unless the run has a second cluster."""
 
     scenario: Scenario
     run_dir: Path
@@ -26,6 +26,7 @@ class RunSpecs:
     user_listeners: tuple[str, ...]
     topics: tuple[TopicFact, ...]
     second_bootstrap: tuple[str, ...] = ()
+    wan_bootstrap: tuple[str, ...] = ()
 
     def partitions(self, cluster: str = EAST) -> list[tuple[str, int]]:
         """The partitions of the topics in a cluster."""
@@ -76,6 +77,7 @@ class RunSpecs:
             final=final,
             reads=reads,
             user_listeners=self.user_listeners,
+            other_bootstrap=self.bootstrap if cluster == WEST else (),
         )
         return kind.complete(spec)
 
@@ -83,7 +85,9 @@ class RunSpecs:
         """The cluster of a client: that of its turn, among those that have topics for its kind."""
         used = {topic.cluster for topic in self._topics(kind)}
         places = [place for place in (EAST, WEST) if place in used]
-        if not kind.in_each_cluster or not places:
+        if kind.belongs is Belongs.TO_SECOND:
+            return WEST
+        if kind.belongs is Belongs.TO_FIRST or not places:
             return EAST
         return places[(client_number(client) - 1) % len(places)]
 

@@ -55,7 +55,8 @@ class ClientSpec(msgspec.Struct, frozen=True, kw_only=True):
     """One client process. `rate_records_per_s` is its own share of the load; 0 sends nothing. A
     producer with `records` sends that many records as fast as possible. `reads` overrides the
     workload's isolation level. `user_listeners` are the addresses of the brokers' listeners for
-    users, by broker id.
+    users, by broker id. A client of the second cluster has the first one's brokers in
+    `other_bootstrap`.
 
     The last four fields follow from the client's kind (`ClientKind.complete`): whether it has the
     protocol of a release without record batches, whether it is idempotent, its group, and its
@@ -76,6 +77,7 @@ class ClientSpec(msgspec.Struct, frozen=True, kw_only=True):
     final: FinalPass | None = None
     reads: str = ""
     user_listeners: tuple[str, ...] = ()
+    other_bootstrap: tuple[str, ...] = ()
     is_old: bool = False
     idempotent: bool = False
     group: str | None = None

@@ -92,6 +92,7 @@ class Workload:
         run_id: str,
         *,
         second_bootstrap: Sequence[str] = (),
+        wan_bootstrap: Sequence[str] = (),
         user_listeners: Sequence[str] = (),
         spawn: Spawn = spawn_process,
     ) -> None:
@@ -106,6 +107,7 @@ class Workload:
             run_id=run_id,
             bootstrap=tuple(bootstrap),
             second_bootstrap=tuple(second_bootstrap),
+            wan_bootstrap=tuple(wan_bootstrap),
             user_listeners=tuple(user_listeners),
             topics=tuple(topics),
         )
@@ -134,6 +136,7 @@ class Workload:
             run_dir=run_dir,
             bootstrap=self._specs.bootstrap,
             second_bootstrap=self._specs.second_bootstrap,
+            wan_bootstrap=self._specs.wan_bootstrap,
             topics=self._specs.topics,
             journals=lambda kind: [
                 self._specs.journal(name) for name in self._client_controls.names_of_kind(kind)
@@ -262,10 +265,12 @@ class Workload:
                 await_read(brokers, partitions, readers, deadline_s=deadline_s)
 
     def finish_apps(self, deadline_s: float = APP_DEADLINE_S) -> None:
-        """Let the application process the remaining records, end it, and read its outputs."""
+        """Let the application process the remaining records, unless faults ended it for good; end
+        it, and read its outputs."""
         if self._application is None:
             return
-        self._application.await_processed(deadline_s)
+        if self._clients.running_clients(self._names(Stage.APPLICATION)):
+            self._application.await_processed(deadline_s)
         for name in self._clients.terminate(self._names(Stage.APPLICATION), APP_END_S):
             self._problems.append(f"application {name} did not end in {APP_END_S:g} s")
         self._application.save_outputs()

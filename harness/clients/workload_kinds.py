@@ -95,6 +95,8 @@ def member_count(load: WorkloadSpec) -> int:
     """The number of group members at the start."""
     if load.kind == "mixed":
         return GroupOptions.of(load).members
+    if load.kind == "application":
+        return GroupOptions.of(load).members if "members" in load.options else 0
     return load.consumers if load.kind == "group" else 0
 
 

@@ -133,6 +133,11 @@ class Cluster:
         return self.plan.bootstrap()
 
     @property
+    def wan_bootstrap(self) -> list[str]:
+        """The brokers' addresses for applications at the other cluster of the run, if any."""
+        return self.plan.wan_bootstrap()
+
+    @property
     def user_listeners(self) -> list[str]:
         """The brokers' listeners for users, past all proxies, by id. Empty unless requested."""
         if not self.spec.users:

@@ -300,6 +300,11 @@ class ExternalCluster:
         start_reaper()
 
     @property
+    def wan_bootstrap(self) -> list[str]:
+        """None: a run with an external cluster has no other one."""
+        return []
+
+    @property
     def user_listeners(self) -> list[str]:
         """None: the lab added no listener there."""
         return []

@@ -142,7 +142,10 @@ class Play:
         steps, first = self._steps, opened[0]
         second = [address for one in opened[1:] for address in one.bootstrap]
         workload = steps.open_workload(
-            first.bootstrap, second_bootstrap=second, user_listeners=first.user_listeners
+            first.bootstrap,
+            second_bootstrap=second,
+            wan_bootstrap=first.wan_bootstrap,
+            user_listeners=first.user_listeners,
         )
         self._stacks.sources.append(workload.dump_sources)
         try:

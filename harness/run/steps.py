@@ -64,6 +64,7 @@ class Steps:
         bootstrap: Sequence[str],
         *,
         second_bootstrap: Sequence[str] = (),
+        wan_bootstrap: Sequence[str] = (),
         user_listeners: Sequence[str] = (),
     ) -> Workload:
         """The clients of the run, not started yet, on the topics of `facts`."""
@@ -74,6 +75,7 @@ class Steps:
             self.facts.topics,
             self.facts.run,
             second_bootstrap=second_bootstrap,
+            wan_bootstrap=wan_bootstrap,
             user_listeners=user_listeners,
         )
 

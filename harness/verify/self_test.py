@@ -24,6 +24,7 @@ from urteil.harness.verify.damage import (
     Copy,
     Trace,
     Untried,
+    mirror_of,
 )
 from urteil.harness.verify.damage.copy import brokers
 from urteil.harness.verify.derived.tables import Derived
@@ -158,6 +159,7 @@ def _arrange(
         for topic in facts.topics
         if topic.topic_id == part["topic_id"]
     ]
+    topics += map(mirror_of, topics[:1])
     topics += [
         msgspec.structs.replace(topic, replication_factor=len(brokers(copy)))
         for topic in MADE_UP_TOPICS

@@ -17,7 +17,7 @@ BUGS = [
     (scenario.name, variant)
     for scenario in SCENARIOS.values()
     for application in [application_of(scenario.workload)]
-    if application is not None
+    if application is not None and scenario.name in (application.bugs_show_in or [scenario.name])
     for variant in application.variants
 ]
 

@@ -322,6 +322,21 @@ log = a* b* c d e
 segment = a b c d e*
 0.3-4 clock segment.ms
 4.2-10.2 clock still the same segment*""",
+    "mirror_gap": """east, MirrorMaker, west
+east = a b c
+2 east>MirrorMaker a b c
+5 MirrorMaker>west a c*
+west = a c*""",
+    "mirror_order": """east, MirrorMaker, west
+east = a b c
+2 east>MirrorMaker a b c
+5 MirrorMaker>west b a c*
+west = b* a* c""",
+    "translated_too_far": """member, east, MirrorMaker, west
+east = a b c d
+1.5 member>east commit 2
+4 MirrorMaker>west commit 4*
+west = a b c* d*""",
     "leftover_log": """administrator, b1, disk of b1
 1 administrator>b1 delete the topic
 3-10.2 b1 no such topic

@@ -17,7 +17,10 @@ KIND = ClientKind(
     name="app",
     about="A process of an application, a program of its own without a journal.",
     stage=Stage.APPLICATION,
-    judged_by=("unprocessed", "processed_twice", "reordered_copy", "wrong_result"),
+    judged_by=(
+        *("unprocessed", "processed_twice", "reordered_copy", "wrong_result"),
+        *("mirror_gap", "mirror_order", "translated_too_far"),
+    ),
     prefix="a",
     count=lambda scenario: len(_names(scenario)),
     names=_names,

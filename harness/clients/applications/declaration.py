@@ -41,6 +41,8 @@ class Context:
     topics: tuple[TopicFact, ...]
     second_bootstrap: tuple[str, ...]
     """The brokers of the second cluster (`west`), if the run has one."""
+    wan_bootstrap: tuple[str, ...] = ()
+    """The brokers of the first cluster for a process at the second, over the links `wan`."""
     journals: Callable[[str], list[Path]]
     """The journals of all clients of a kind, such as `producer`."""
     _ports: dict[str, int] = field(default_factory=dict)
@@ -156,6 +158,8 @@ class Application:
     """Acts of its operator, for the fault `operate_app`. Each returns what confirms it."""
     variants: tuple[str, ...] = ()
     """Seeded bugs that its processes have if the workload option `variant` names them."""
+    bugs_show_in: tuple[str, ...] = ()
+    """The scenarios that must find each seeded bug; empty for all that have the application."""
 
     def process(self, name: str) -> AppProcess:
         """The kind of the process with this name."""

@@ -16,7 +16,7 @@ from msgspec import Meta
 
 from urteil.harness.clients.client_main import run_client
 from urteil.harness.clients.consumers.journaling_consumer import JournalingConsumer
-from urteil.harness.clients.kind import ClientKind, Stage
+from urteil.harness.clients.kind import Belongs, ClientKind, Stage
 from urteil.harness.clients.libraries import CONFLUENT, KAFKA_PYTHON
 from urteil.harness.clients.options import FetchOptions, LibraryOptions, WorkloadOptions
 from urteil.harness.clients.spec import ClientSpec, consumer_config, fetch_limits
@@ -95,7 +95,7 @@ def _count(scenario: Scenario) -> int:
 KIND = ClientKind(
     name="consumer",
     about="Follows every partition from its start, and journals what it reads.",
-    in_each_cluster=True,
+    belongs=Belongs.IN_TURN,
     stage=Stage.READS,
     judged_by=("poll_skip", "vanished_read"),
     prefix="c",

@@ -198,6 +198,7 @@ class Member:
 
     def __init__(self, spec: ClientSpec, journal: JournalWriter) -> None:
         self._run = spec.run
+        self._copies = spec.copies()
         self._journal = journal
         self._kafka = KafkaConsumer(**member_config(spec))
         back_off(self._kafka._manager)
@@ -307,7 +308,9 @@ class Member:
         after = records[-1].offset + 1
         self._position[tp] = after
         event = self._event.pop(tp, None)
-        results = [journal_entry(self._run, record) for record in records]
+        results = [
+            journal_entry(self._run, record, copied=tp.topic in self._copies) for record in records
+        ]
         return Slice(tp.topic, tp.partition, self._pass, before, after, event, results)
 
     def _reset(self, error: KafkaError) -> None:

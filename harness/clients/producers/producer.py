@@ -25,7 +25,7 @@ from urteil.harness.clients.kafka_python_fixes import (
     refresh_unknown_leader,
     renew_producer_ids,
 )
-from urteil.harness.clients.kind import ClientKind, Stage, Writes
+from urteil.harness.clients.kind import Belongs, ClientKind, Stage, Writes
 from urteil.harness.clients.libraries import AIOKAFKA, CONFLUENT, KAFKA_PYTHON, VERIFIABLE
 from urteil.harness.clients.options import LibraryOptions, LoadOptions, SendOptions
 from urteil.harness.clients.producers.delivery_attempts import AttemptRecorder
@@ -213,7 +213,7 @@ def _count(scenario: Scenario) -> int:
 KIND = ClientKind(
     name="producer",
     about="Sends records at its rate, whatever the cluster does, and journals each outcome.",
-    in_each_cluster=True,
+    belongs=Belongs.IN_TURN,
     stage=Stage.LOAD,
     judged_by=("lost_write", "duplicate", "sequence_gap"),
     prefix="p",

@@ -13,6 +13,7 @@ from urteil.harness.verify.damage import (
     compaction_and_retention,
     departures,
     groups,
+    mirrors,
     outputs,
     records,
     replicas,
@@ -20,11 +21,16 @@ from urteil.harness.verify.damage import (
     transactions,
 )
 from urteil.harness.verify.damage.copy import Copy, Damage, Trace, Untried, declared_in
-from urteil.harness.verify.damage.made_up_topics import MADE_UP_SETTINGS, MADE_UP_TOPICS
+from urteil.harness.verify.damage.made_up_topics import (
+    MADE_UP_SETTINGS,
+    MADE_UP_TOPICS,
+    mirror_of,
+)
 
 _MODULES = (
     *(replicas, records, groups, cluster, answers, compaction_and_retention, rights, transactions),
     *(departures, outputs),
+    mirrors,
 )
 
 DAMAGES: tuple[Damage, ...] = tuple(
@@ -44,4 +50,5 @@ __all__ = [
     "Damage",
     "Trace",
     "Untried",
+    "mirror_of",
 ]

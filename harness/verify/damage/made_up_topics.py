@@ -32,7 +32,24 @@ BOUNDED = TopicFact(
     replication_factor=3,
     config={"retention.bytes": "1048576"},
 )
+MIRROR = "made-up-mirror"
+"""The id of the mirror of the copy's own topic."""
+
+
+def mirror_of(topic: TopicFact) -> TopicFact:
+    """The mirror of a topic of the first cluster."""
+    return TopicFact(
+        name=f"{topic.cluster}.{topic.name}",
+        topic_id=MIRROR,
+        partitions=topic.partitions,
+        replication_factor=1,
+        config={"cleanup.policy": "delete"},
+        copies=True,
+        cluster="west",
+    )
+
+
 MADE_UP_TOPICS = (COMPACTED, RETAINED, BOUNDED)
 DELETED = "made-up-deleted"
 """Name and id of a topic that does not exist any more."""
-MADE_UP_IDS = frozenset({DELETED, *(topic.topic_id for topic in MADE_UP_TOPICS)})
+MADE_UP_IDS = frozenset({DELETED, MIRROR, *(topic.topic_id for topic in MADE_UP_TOPICS)})

@@ -132,10 +132,12 @@ def _resumed_below(
 
 
 def _numbers(derived: Derived) -> dict[Key, int]:
+    """The partitions that are judged. In topics with copies an application may commit, too
+    (`translated_too_far`)."""
     return {
         (part["topic_id"], part["partition"]): part["p"]
         for part in derived.parts
-        if not part["gone"]
+        if not part["gone"] and not part["copies"]
     }
 
 

@@ -34,6 +34,7 @@ from urteil.harness.verify.derived.harm import flushed_ns, harms
 from urteil.harness.verify.derived.leftovers import leftover_rows
 from urteil.harness.verify.derived.member_departures import departure_rows
 from urteil.harness.verify.derived.members import member_rows
+from urteil.harness.verify.derived.mirrors import mirror_rows, translation_rows
 from urteil.harness.verify.derived.partitions import (
     administrators_changes,
     late_begin,
@@ -233,6 +234,8 @@ def _add_clients(
     tables["views"] = since_made(view_rows(run_dir, small.numbers, names, begin_ns), small.spans)
     tables["txn_p"] = txn_rows(run_dir, small.faults, scenario)
     tables["group_positions"] = stand_rows(run_dir, tables["txn_p"], small.numbers)
+    tables["mirrors"] = mirror_rows(facts.topics, small.numbers)
+    tables["translations"] = translation_rows(run_dir, tables["mirrors"], small.numbers)
     tables["cycles"], tables["graph"] = cycle_rows(run_dir, tables["txn_p"], small.numbers)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from urteil.chaos.topology import EAST
 from urteil.harness.scenario import Scenario, TopicFact, clusters
 from urteil.harness.verify.derived.state_spans import Span
 from urteil.harness.verify.derived.topic_changes import unclean_asked
@@ -27,7 +28,8 @@ LAB_DEFAULTS = {
 def setting(topic: TopicFact | None, scenario: Scenario, name: str) -> str:
     """A topic's setting: its own, else the brokers', else the lab's default."""
     own = {} if topic is None else topic.config
-    cluster = clusters(scenario)["east" if topic is None else topic.cluster]
+    place = EAST if topic is None else topic.cluster
+    cluster = clusters(scenario).get(place, scenario.cluster)
     if name == "min.insync.replicas" and cluster.brokers < 3:
         return own.get(name, cluster.config.get(name, "1"))
     return own.get(name, cluster.config.get(name, LAB_DEFAULTS[name]))

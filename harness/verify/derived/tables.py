@@ -161,6 +161,15 @@ DERIVED: dict[str, DerivedTable] = {
         "deposed:i",
         made_of=("commits", "commit_reads", "states", "assignments", "reads", "polls", "admin_ops"),
     ),
+    "mirrors": DerivedTable(
+        "a partition that mirrors one of another cluster",
+        "p:l source_p:l",
+    ),
+    "translations": DerivedTable(
+        "a committed offset in a mirror, with the position of its group in the source",
+        "grp:s p:l source_p:l position:l processed:l at_ns:l until_ns:l",
+        made_of=("commits", "commit_reads"),
+    ),
     "progress_in_faults": DerivedTable(
         "a fault and a partition that must make progress during it",
         "n:i p:l fault:s targets:s begin_ns:l from_ns:l to_ns:l",

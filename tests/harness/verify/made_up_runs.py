@@ -12,7 +12,7 @@ import msgspec
 
 from urteil.harness.scenario import RunFacts, Scenario, TopicFact
 from urteil.harness.verify import synthetic
-from urteil.harness.verify.damage import MADE_UP_SETTINGS, MADE_UP_TOPICS, Copy
+from urteil.harness.verify.damage import MADE_UP_SETTINGS, MADE_UP_TOPICS, Copy, mirror_of
 from urteil.harness.verify.derived.impact import grace_ns
 from urteil.harness.verify.derived.undisturbed_intervals import group_bound_ns
 from urteil.harness.verify.guarantees import GUARANTEES
@@ -59,7 +59,7 @@ def damaged_scenario() -> Scenario:
 def two_partitions(facts: RunFacts) -> RunFacts:
     """The same facts, of a topic whose second partition nobody used, and the damages' topics."""
     topics = [msgspec.structs.replace(topic, partitions=2) for topic in facts.topics]
-    return msgspec.structs.replace(facts, topics=[*topics, *MADE_UP_TOPICS])
+    return msgspec.structs.replace(facts, topics=[*topics, mirror_of(topics[0]), *MADE_UP_TOPICS])
 
 
 def judged(

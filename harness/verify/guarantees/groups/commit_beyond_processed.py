@@ -46,10 +46,12 @@ FROM (SELECT e.p, e.grp, MIN(e.position_before) AS low FROM ({_STOOD}) e GROUP B
 LEFT JOIN (SELECT q.p, r.`group` AS grp, MIN(r.offset) AS low
            FROM commit_reads r JOIN parts q
              ON q.topic_id = r.topic_id AND q.partition = r.partition
-           WHERE r.outcome = 'ok' AND r.offset >= 0 GROUP BY q.p, r.`group`) a
+           WHERE r.outcome = 'ok' AND r.offset >= 0 AND q.p NOT IN (SELECT m.p FROM mirrors m)
+           GROUP BY q.p, r.`group`) a
   ON a.p = g.p AND a.grp = g.grp
 """
-"""Where a group began: the lowest offset that its members or its coordinator ever reported."""
+"""Where a group began: the lowest offset that its members or its coordinator ever reported. In a
+mirror, offsets were translated before a member came: what members report counts."""
 
 _SOUGHT = f"""
 SELECT l.p, l.grp, l.low, l.high
@@ -136,6 +138,6 @@ SELECT 'beyond the end', q.p, c.offset, c.invoke_ns, c.complete_ns, c.`group`, N
     needs=("commits", "reads"),
     reads=(
         *("slots", "committed", "parts", "damaged", "grps", "members", "settings", "polls"),
-        *("commits", "commit_reads"),
+        *("commits", "commit_reads", "mirrors"),
     ),
 )

@@ -68,7 +68,7 @@ FROM ({_MADE}) m JOIN vals v ON v.value_id = m.source WHERE m.copies > {_ONCE}""
     ),
     excused_by_times=True,
     copies_lost_elsewhere=True,
-    reads=("vals", "parts", "settings", "txn_p", "parts.spoilt_ns"),
+    reads=("vals", "parts", "settings", "txn_p", "mirrors", "parts.spoilt_ns"),
     rests_on=(*RECORDS, "txns", "commits"),
     subjects=("parts.copies", "txn_p"),
 )

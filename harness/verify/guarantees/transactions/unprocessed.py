@@ -24,6 +24,7 @@ LEFT JOIN txn_p t ON t.client = v.client AND t.session = v.session AND t.txn = v
 _INPUT = """
 WHERE v.sent = 1 AND v.log_slots > 0 AND q.copies = 0 AND q.ours = 1 AND q.compacted = 0
   AND EXISTS (SELECT 1 FROM parts o WHERE o.copies = 1 AND o.seen_end IS NOT NULL)
+  AND (NOT EXISTS (SELECT 1 FROM mirrors m) OR q.p IN (SELECT m.source_p FROM mirrors m))
   AND CASE WHEN v.rc_asked = 1 THEN v.rc_shown = 1
         ELSE v.txn IS NULL OR COALESCE(t.fate, '') = 'committed' END
 """
@@ -101,6 +102,7 @@ SELECT 'missing', k.p, v.shown_slot % {SLOT}, v.invoke_ns, v.complete_ns, v.valu
         "settings",
         "txn_p",
         "group_positions",
+        "mirrors",
         "parts.spoilt_ns",
         "parts.trimmed",
     ),

@@ -1,0 +1,238 @@
+"""MirrorMaker 2 in its dedicated mode, from the first cluster to the second, or both ways.
+
+Its process runs at the second cluster and reaches the first over the links `wan`. It mirrors the
+topic `urteil` of `east` as `east.urteil` in `west`, with its settings and ACLs, and translates the
+committed offsets of the run's group. A topic of the application's own, `followed`, has no records:
+MirrorMaker creates its mirror, and must carry a change of its settings and an ACL over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import closing
+from typing import Annotated, Any
+
+from kafka.admin import (
+    ACL,
+    ACLFilter,
+    ACLOperation,
+    ACLPermissionType,
+    ACLResourcePatternType,
+    ConfigResource,
+    ConfigResourceType,
+    KafkaAdminClient,
+    ResourcePattern,
+    ResourcePatternFilter,
+    ResourceType,
+)
+from kafka.errors import KafkaError
+from msgspec import Meta
+
+from urteil.chaos.topology import EAST, WEST
+from urteil.harness.clients.applications.declaration import Application, AppProcess, Context
+from urteil.harness.clients.applications.progress import uncopied
+from urteil.harness.clients.options import ApplicationOptions, WorkloadOptions
+from urteil.harness.dependencies.java import QUICK_START, java
+from urteil.harness.dependencies.mirror import mirror_folder
+from urteil.harness.evidence.outputs import Output
+from urteil.harness.scenario import Scenario, TopicSpec
+
+FOLLOWED = "followed"
+PARTITIONS = 2
+CHANGED = {"max.message.bytes": "600000"}
+"""The setting that changes while MirrorMaker runs."""
+SETTINGS = {"cleanup.policy": "compact", **CHANGED}
+PRINCIPAL = "User:alice"
+SINK = "mirrored settings"
+REPLICAS = 2
+"""Of the topics that MirrorMaker creates: the second cluster has two brokers."""
+TIMEOUT_MS = 10_000
+WORKER = {
+    "offset.flush.interval.ms": "2000",
+    "scheduled.rebalance.max.delay.ms": "1000",
+    "session.timeout.ms": "6000",
+    "heartbeat.interval.ms": "1500",
+}
+"""Settings of Connect's workers, one of which each direction has."""
+MAIN = "org.apache.kafka.connect.mirror.MirrorMaker"
+
+
+BUGS = {
+    "translates_too_far": {"forwarding.admin.class": "urteil.mirror.TranslatesTooFar"},
+    "skips_after_restart": {
+        f"{EAST}.consumer.interceptor.classes": "urteil.mirror.SkipsAfterRestart"
+    },
+}
+"""The settings that put each seeded bug (compose/mirror/src) in MirrorMaker's way."""
+
+
+class MirrorOptions(WorkloadOptions, frozen=True):
+    """Options of the application `mirror`."""
+
+    both_ways: Annotated[
+        bool, Meta(description="Topics of the second cluster are mirrored to the first, too.")
+    ] = False
+    exactly_once: Annotated[
+        bool, Meta(description="MirrorMaker has `exactly.once.source.support` (KIP-618).")
+    ] = False
+
+
+def properties(context: Context, name: str) -> dict[str, str]:
+    """MirrorMaker's property file: short intervals, and replicas for the smaller cluster."""
+    options = MirrorOptions.of(context.load)
+    internal = ("checkpoints", "offset-syncs", "heartbeats")
+    stores = ("offset", "status", "config")
+    settings = {
+        "clusters": f"{EAST}, {WEST}",
+        f"{EAST}.bootstrap.servers": ",".join(context.wan_bootstrap),
+        f"{WEST}.bootstrap.servers": ",".join(context.second_bootstrap),
+        f"{EAST}->{WEST}.enabled": "true",
+        f"{WEST}->{EAST}.enabled": str(options.both_ways).lower(),
+        "emit.heartbeats.enabled": "false",
+        "topics": "urteil.*",
+        "groups": "urteil.*",
+        "replication.factor": str(REPLICAS),
+        **{f"{one}.topic.replication.factor": str(REPLICAS) for one in internal},
+        **{f"{one}.storage.replication.factor": str(REPLICAS) for one in stores},
+        "offset.storage.partitions": "3",
+        "status.storage.partitions": "1",
+        "sync.group.offsets.enabled": "true",
+        "sync.group.offsets.interval.seconds": "1",
+        "emit.checkpoints.interval.seconds": "1",
+        "refresh.topics.interval.seconds": "3",
+        "refresh.groups.interval.seconds": "3",
+        "sync.topic.configs.interval.seconds": "3",
+        "sync.topic.acls.interval.seconds": "3",
+        "offset.lag.max": "10",
+        "tasks.max": "2",
+        **{f"{one}.{key}": value for one in (EAST, WEST) for key, value in WORKER.items()},
+        f"{EAST}.consumer.metadata.max.age.ms": "3000",
+    }
+    settings |= BUGS.get(ApplicationOptions.of(context.load).variant, {})
+    if options.exactly_once:
+        settings |= {
+            **{f"{one}.producer.transaction.timeout.ms": "6000" for one in (EAST, WEST)},
+            f"{WEST}.exactly.once.source.support": "enabled",
+            f"{EAST}.exactly.once.source.support": "enabled",
+            "dedicated.mode.enable.internal.rest": "true",
+            "listeners": f"http://{context.address(name)}",
+        }
+    return settings
+
+
+def command(context: Context, name: str) -> list[str]:
+    """The command of one session of MirrorMaker."""
+    file = context.process_folder(name) / "mirror.properties"
+    lines = (f"{key} = {value}\n" for key, value in properties(context, name).items())
+    file.write_text("".join(lines))
+    folder = mirror_folder()
+    logging = f"-Dlog4j.configuration=file:{folder / 'log4j.properties'}"
+    targets = [] if MirrorOptions.of(context.load).both_ways else ["--clusters", WEST]
+    return [
+        *(java(), "-Xmx256m", *QUICK_START, logging, "-cp", f"{folder}/jars/*:{folder}/bugs", MAIN),
+        *(str(file), *targets),
+    ]  # fmt: skip
+
+
+def mirrored(topic: str) -> str:
+    """The name of the mirror of a topic of the first cluster (`DefaultReplicationPolicy`)."""
+    return f"{EAST}.{topic}"
+
+
+def missing(context: Context, _name: str) -> str:
+    """The mirror of the followed topic, as long as MirrorMaker has not created it."""
+    topic = mirrored(context.topic(FOLLOWED))
+    try:
+        with closing(_admin(context.second_bootstrap)) as admin:
+            return "" if topic in admin.list_topics() else f"{WEST} has no topic {topic}"
+    except KafkaError as error:
+        return f"{WEST} does not answer: {error}"
+
+
+def change_followed(context: Context) -> None:
+    """Change a setting of the followed topic, and grant an ACL on it."""
+    topic = context.topic(FOLLOWED)
+    acl = ACL(
+        PRINCIPAL, "*", ACLOperation.ALL, ACLPermissionType.ALLOW,
+        ResourcePattern(ResourceType.TOPIC, topic),
+    )  # fmt: skip
+    with closing(_admin(context.bootstrap)) as admin:
+        admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, configs=CHANGED)])
+        admin.create_acls([acl])
+
+
+def followed(context: Context) -> dict[str, str]:
+    """The mirror of the followed topic as the second cluster describes it."""
+    topic = mirrored(context.topic(FOLLOWED))
+    with closing(_admin(context.second_bootstrap)) as admin:
+        (described,) = admin.describe_topics([topic])
+        resource = ConfigResource(ConfigResourceType.TOPIC, topic)
+        configs: Any = admin.describe_configs([resource], config_filter="all")
+        wanted = ACLFilter(
+            None, None, ACLOperation.ANY, ACLPermissionType.ANY,
+            ResourcePatternFilter(ResourceType.TOPIC, topic, ACLResourcePatternType.LITERAL),
+        )  # fmt: skip
+        acls, _ = admin.describe_acls(wanted)
+    values = configs["topic"][topic]
+    return {
+        "partitions": str(len(described["partitions"])),
+        **{name: str(values[name]["value"]) for name in SETTINGS},
+        **{f"ACL of {acl.principal}": acl.operation.name for acl in acls},
+    }
+
+
+def expected_settings() -> dict[str, str]:
+    """The mirror of the followed topic as it must be. A grant of ALL becomes one of READ, since
+    only MirrorMaker writes to mirrors."""
+    return {"partitions": str(PARTITIONS), **SETTINGS, f"ACL of {PRINCIPAL}": "READ"}
+
+
+def remaining(context: Context) -> set[str]:
+    """Records without a copy, and settings that have not followed."""
+    try:
+        found = followed(context)
+    except KafkaError as error:
+        return {f"{WEST} does not answer: {error}"}
+    late = {name for name, value in expected_settings().items() if found.get(name) != value}
+    return uncopied(context) | late
+
+
+def outputs(context: Context) -> Iterable[Output]:
+    """The settings of the mirror of the followed topic, a row for each."""
+    for position, (name, value) in enumerate(followed(context).items()):
+        yield Output(sink=SINK, position=position, key=name, value=value)
+
+
+def expected(_scenario: Scenario) -> str:
+    """The rows of `outputs` as they must be."""
+    return "\nUNION ALL\n".join(
+        f"SELECT '{SINK}' AS sink, '{name}' AS key, '{value}' AS value, 'latest' AS mode, 1 AS due"
+        for name, value in expected_settings().items()
+    )
+
+
+def _admin(bootstrap: tuple[str, ...]) -> KafkaAdminClient:
+    return KafkaAdminClient(bootstrap_servers=list(bootstrap), request_timeout_ms=TIMEOUT_MS)
+
+
+APPLICATION = Application(
+    name="mirror",
+    about="MirrorMaker 2, from the first cluster to the second, or both ways",
+    processes=(AppProcess(command=command, missing=missing),),
+    is_ordered=True,
+    topics=(
+        TopicSpec(
+            name=FOLLOWED,
+            partitions=PARTITIONS,
+            config={"cleanup.policy": "compact", "max.message.bytes": "500000"},
+        ),
+    ),
+    options=(MirrorOptions,),
+    prepare=lambda _scenario: mirror_folder(),
+    submit=change_followed,
+    remaining=remaining,
+    outputs=outputs,
+    expected=expected,
+    variants=tuple(BUGS),
+    bugs_show_in=("mirror-passive",),
+)

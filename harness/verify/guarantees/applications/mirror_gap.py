@@ -1,0 +1,45 @@
+"""A mirror lacks only the end of its source.
+
+MirrorMaker copies the records of a partition in order and resumes where it had committed, so at any
+moment the mirror holds a prefix of the source. When the source's cluster is lost, exactly the
+records behind that prefix are lost (the recovery point). A missing record with a mirrored one
+behind it was skipped."""
+
+from __future__ import annotations
+
+from urteil.harness.verify.guarantees.applications.mirrored_pairs import PAIRS, SPOILT
+from urteil.harness.verify.guarantees.base import Guarantee, place
+
+_REACHED = f"""
+SELECT c.*, MAX(CASE WHEN c.copy_p IS NOT NULL THEN c.off END) OVER (PARTITION BY c.p) AS reached
+FROM ({PAIRS}) c
+"""
+
+GUARANTEE = Guarantee(
+    name="mirror_gap",
+    rank=30,
+    about="a record is missing from a mirror that holds a later record of its partition",
+    promise="MirrorMaker mirrors a partition from its begin on, in order and without a gap.",
+    source="KIP-382; Kafka documentation, 6.3 Geo-Replication",
+    sub_kinds={"skipped": "no copy of the record, and one of a later record"},
+    not_counted=(
+        "Records behind the last mirrored one: they are what a failover loses, and `unprocessed` "
+        "counts them.",
+        "Records that the source holds several times.",
+        "Sources before an unclean election, or a disk that lost records (permitted).",
+    ),
+    opportunities=f"SELECT COUNT(*) AS n FROM ({_REACHED}) c WHERE c.off <= c.reached",
+    violations=f"""
+SELECT 'skipped' AS sub_kind, c.p, c.off, c.invoke_ns AS at_ns, c.complete_ns AS until_ns,
+  c.value_id, c.client, c.reached
+FROM ({_REACHED}) c WHERE c.copy_p IS NULL AND c.off < c.reached""",
+    excuses=(SPOILT,),
+    explain=lambda row: (
+        f"{row['value_id']} at {place(row)} was not mirrored, though the record at "
+        f"{row['reached']} of its partition was."
+    ),
+    excused_by_times=True,
+    copies_lost_elsewhere=True,
+    reads=("vals", "mirrors", "parts"),
+    subjects=("mirrors",),
+)

@@ -1,0 +1,60 @@
+"""A translated offset skips no record that the group has not processed.
+
+MirrorMaker translates the committed offsets of groups and commits them in the other cluster, so
+that a consumer can go on there. Offsets of a mirror are not those of its source, so the translation
+is judged by the copies themselves: below the translated offset, no copy may be of a record at or
+behind the group's position in the source. The lab reads the translated offsets again and again.
+The group's position at a read is the highest offset that a member had begun to commit by then."""
+
+from __future__ import annotations
+
+from urteil.harness.verify.guarantees.applications.mirrored_pairs import PAIRS, SPOILT
+from urteil.harness.verify.guarantees.base import RECORDS, Guarantee, place
+
+_SKIPPED = f"""
+-- copies and translated offsets of a mirror in one order, each with the highest source offset below
+WITH events AS (
+  SELECT c.mirror_p, c.last_copy_off AS position, 1 AS is_copy, c.off AS source_off,
+    CAST(NULL AS STRING) AS grp, CAST(NULL AS BIGINT) AS processed,
+    CAST(NULL AS BIGINT) AS at_ns, CAST(NULL AS BIGINT) AS until_ns
+  FROM ({PAIRS}) c WHERE c.copy_p = c.mirror_p
+  UNION ALL
+  SELECT t.p, t.position, 0, CAST(NULL AS BIGINT), t.grp, t.processed, t.at_ns, t.until_ns
+  FROM translations t)
+SELECT e.*, MAX(e.source_off) OVER (PARTITION BY e.mirror_p ORDER BY e.position, e.is_copy
+  ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS skipped
+FROM events e
+"""
+
+GUARANTEE = Guarantee(
+    name="translated_too_far",
+    rank=50,
+    about="a translated offset skips a record that its group has not processed",
+    promise="MirrorMaker never translates a group's offset beyond the records that the group has "
+    "processed.",
+    source="KIP-382, KIP-545; KAFKA-12468",
+    sub_kinds={"too far": "a copy below the translated offset is of a record not yet processed"},
+    not_counted=(
+        "Translated offsets that are too low: records are then processed twice.",
+        "Records of which another copy is at or behind the translated offset.",
+        "Sources before an unclean election, or a disk that lost records (permitted).",
+    ),
+    opportunities="SELECT COUNT(*) AS n FROM translations t WHERE t.position > 0",
+    violations=f"""
+SELECT 'too far' AS sub_kind, s.mirror_p AS p, s.position AS off, s.at_ns, s.until_ns, s.grp,
+  s.processed, s.skipped
+FROM ({_SKIPPED}) s WHERE s.is_copy = 0 AND s.skipped >= s.processed""",
+    excuses=(SPOILT,),
+    explain=lambda row: (
+        f"group {row['grp']} had the translated offset {row['off']} in {place(row)}: a consumer "
+        f"that goes on there skips the record at offset {row['skipped']} of the source, of which "
+        f"the group had processed those below {row['processed']}."
+    ),
+    tie="j.grp",
+    excused_by_times=True,
+    copies_lost_elsewhere=True,
+    needs=("sends", "commits", "commit_reads"),
+    reads=("vals", "mirrors", "translations", "parts"),
+    rests_on=(*RECORDS, "commits", "commit_reads"),
+    subjects=("translations",),
+)

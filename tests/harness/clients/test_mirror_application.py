@@ -1,0 +1,65 @@
+"""The declaration of MirrorMaker: its property file, its readiness and its expected settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from urteil.harness.clients.applications import application_of
+from urteil.harness.clients.applications.declaration import Context
+from urteil.harness.clients.applications.mirror import BUGS, expected, missing, properties
+from urteil.harness.scenarios import SCENARIOS
+
+
+def context(tmp_path: Path, scenario: str = "mirror-passive", **options: str) -> Context:
+    chosen = SCENARIOS[scenario]
+    load = chosen.workload
+    load = msgspec.structs.replace(load, options=load.options | options)
+    return Context(
+        scenario=msgspec.structs.replace(chosen, workload=load),
+        run="r1",
+        run_dir=tmp_path,
+        bootstrap=("127.0.0.1:1",),
+        topics=(),
+        second_bootstrap=("127.0.0.1:2",),
+        wan_bootstrap=("127.0.0.1:3",),
+        journals=lambda _kind: [],
+    )
+
+
+def test_mirror_reaches_the_first_cluster_over_the_wan(tmp_path: Path) -> None:
+    settings = properties(context(tmp_path), "a1")
+    assert settings["east.bootstrap.servers"] == "127.0.0.1:3"
+    assert settings["west.bootstrap.servers"] == "127.0.0.1:2"
+    assert settings["west->east.enabled"] == "false"
+    assert "west.exactly.once.source.support" not in settings
+
+
+def test_active_clusters_are_mirrored_both_ways_and_exactly_once(tmp_path: Path) -> None:
+    settings = properties(context(tmp_path, "mirror-active"), "a1")
+    assert settings["west->east.enabled"] == "true"
+    assert settings["west.exactly.once.source.support"] == "enabled"
+
+
+@pytest.mark.parametrize("bug", BUGS)
+def test_seeded_bug_is_a_setting(bug: str, tmp_path: Path) -> None:
+    settings = properties(context(tmp_path, variant=bug), "a1")
+    assert BUGS[bug].items() <= settings.items()
+    assert not BUGS[bug].items() <= properties(context(tmp_path), "a1").items()
+
+
+def test_unknown_bug_is_rejected(tmp_path: Path) -> None:
+    load = context(tmp_path, variant="none of these").load
+    with pytest.raises(ValueError, match="has no variant 'none of these'"):
+        application_of(load)
+
+
+def test_mirror_is_not_ready_without_an_answer(tmp_path: Path) -> None:
+    assert "west does not answer" in missing(context(tmp_path), "a1")
+
+
+def test_grant_of_everything_is_expected_as_a_grant_to_read(tmp_path: Path) -> None:
+    query = expected(context(tmp_path).scenario)
+    assert "'ACL of User:alice' AS key, 'READ' AS value" in query

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from urteil.chaos.admin_controls import AdminControls
+from urteil.chaos.link_rules import LinkRule, RuleHit
 from urteil.chaos.observations import (
     DOWNSTREAM,
     UPSTREAM,
@@ -72,6 +73,21 @@ class LinkControls(Protocol):
         owner: str = "",
     ) -> None:
         """Put a toxic of Toxiproxy on requests (UPSTREAM), responses (DOWNSTREAM) or both."""
+        ...
+
+    def add_rule(self, links: Sequence[Link], rule: LinkRule, *, owner: str) -> None:
+        """Act on Kafka's frames on links to brokers, until healing. One rule per owner.
+
+        LabFailure, with the reason, if the rule names what the message does not have.
+        """
+        ...
+
+    def rule_hits(self, links: Sequence[Link], *, owner: str) -> Sequence[RuleHit]:
+        """The frames on which the owner's rule has acted on these links, in order."""
+        ...
+
+    def passed_frames(self, links: Sequence[Link]) -> str:
+        """What passed on these links since their Toxiproxy started, in a few words."""
         ...
 
     def measure_transfer(

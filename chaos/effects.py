@@ -37,6 +37,12 @@ class Effect(StrEnum):
     """Data or the end of a connection arrives late or in pieces."""
     BREAKS_CONNECTIONS = "breaks_connections"
     """Connections end inside a request or a response; new ones can be made."""
+    LOSES_MESSAGES = "loses_messages"
+    """Single requests or answers never arrive, nor do those behind them on their connection."""
+    REPEATS_REQUESTS = "repeats_requests"
+    """Brokers receive requests of clients or brokers a second time."""
+    CHANGES_ANSWERS = "changes_answers"
+    """Answers have other contents than the broker sent."""
     UNPLUGS_NODES = "unplugs_nodes"
     """Nodes have no network at all."""
 
@@ -96,6 +102,9 @@ OF_SECOND_CLUSTER = frozenset(
         Effect.CUTS_LINKS,
         Effect.SLOWS_LINKS,
         Effect.BREAKS_CONNECTIONS,
+        Effect.LOSES_MESSAGES,
+        Effect.REPEATS_REQUESTS,
+        Effect.CHANGES_ANSWERS,
         Effect.ENDS_SESSIONS,
         Effect.DEPOSES_CONTROLLER,
     }

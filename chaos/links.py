@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from urteil.chaos.link_probes import probe
+from urteil.chaos.link_rules import LinkRule, RuleHit
 from urteil.chaos.link_transfers import BAD_FRAME, MONITOR, framed_request, transfer
 from urteil.chaos.observations import (
     CLIENT,
@@ -21,6 +23,7 @@ from urteil.chaos.observations import (
     Probe,
     Transfer,
 )
+from urteil.chaos.protocol_names import API_NAMES
 from urteil.chaos.topology import Address, Plan, ProxyPlan
 from urteil.chaos.toxiproxy import Toxic, ToxiproxyFailed, ToxiproxyServer, ToxiproxyStuck
 from urteil.chaos.waiting import until
@@ -60,6 +63,7 @@ class Links:
         self._lock = threading.RLock()
         self._toxics: dict[Link, list[Toxic]] = {}
         self._closed: dict[Link, set[str]] = {}
+        self._rules: dict[str, tuple[LinkRule, tuple[Link, ...]]] = {}
         self.restarts = 0
 
     def start(self, *, closed: Sequence[Link] = ()) -> None:
@@ -135,6 +139,52 @@ class Links:
             link, *address, requests=requests, framed=True, last=last, timeout_s=timeout_s
         )
 
+    def add_rule(self, links: Sequence[Link], rule: LinkRule, *, owner: str) -> None:
+        with self._lock:
+            self._rules[owner] = (rule, tuple(links))
+            for node in _by_source(links):
+                self._add_rules(node, [owner])
+
+    def rule_hits(self, links: Sequence[Link], *, owner: str) -> Sequence[RuleHit]:
+        names = {proxy.name: str(link) for link in links for proxy in self._plan.proxies(link)}
+        hits = [
+            _rule_hit(event, names[event["link"]])
+            for node in _by_source(links)
+            for event in self._servers[node].hits()
+            if event["rule"] == owner and event["link"] in names
+        ]
+        return sorted(hits, key=lambda hit: hit.at_ns)
+
+    def passed_frames(self, links: Sequence[Link]) -> str:
+        names = {proxy.name for link in links for proxy in self._plan.proxies(link)}
+        counts: Counter[str] = Counter()
+        for node in _by_source(links):
+            for name, passed in self._servers[node].passed().items():
+                if name in names:
+                    counts.update(passed["requests"])
+                    counts["unread connections"] += passed["unread"]
+        return ", ".join(f"{count} {what}" for what, count in counts.most_common() if count)
+
+    def _add_rules(self, node: str, owners: Iterable[str]) -> None:
+        """Add rules to the Toxiproxy beside `node`, for those of their links that begin there."""
+        for owner in owners:
+            rule, links = self._rules[owner]
+            proxies = [
+                proxy.name
+                for link in links
+                if link.src == node
+                for proxy in self._plan.proxies(link)
+            ]
+            if proxies:
+                self._servers[node].add_rule(rule.body(owner, proxies))
+
+    def _remove_rules(self, owner: str | None) -> None:
+        """Remove the rule of `owner`, or all rules."""
+        for name in [one for one in self._rules if owner in (None, one)]:
+            _, links = self._rules.pop(name)
+            for node in _by_source(links):
+                self._servers[node].remove_rule(name)
+
     def close(self, links: Sequence[Link], *, owner: str = "") -> None:
         with self._lock:
             for link in links:
@@ -143,6 +193,7 @@ class Links:
 
     def heal(self, links: Sequence[Link], *, owner: str | None = None) -> None:
         with self._lock:
+            self._remove_rules(owner)
             for link in links:
                 self._forget(link, owner)
             _run_in_parallel(lambda item: self._heal_source(*item), _by_source(links).items())
@@ -178,7 +229,12 @@ class Links:
             toxics = {
                 link: tuple(one.name for one in toxics) for link, toxics in self._toxics.items()
             }
-            return {**toxics, **{link: ("closed",) for link in self._closed}}
+            ruled = {
+                link: (f"rule {owner}",)
+                for owner, (_, links) in self._rules.items()
+                for link in links
+            }
+            return {**ruled, **toxics, **{link: ("closed",) for link in self._closed}}
 
     def _add(self, links: Sequence[Link], toxic: Toxic) -> None:
         """Add a toxic to all links in parallel; it replaces a toxic of the same name."""
@@ -231,6 +287,7 @@ class Links:
         self._launch(node)
         self._await_proxies(node)
         server = self._servers[node]
+        self._add_rules(node, self._rules)
         for link, toxics in self._toxics.items():
             for proxy in self._plan.proxies(link) if link.src == node else ():
                 for toxic in toxics:
@@ -309,6 +366,22 @@ class Links:
             name for name, is_enabled in wanted.items() if enabled.get(name) != is_enabled
         )
         return f"proxies in the wrong state: {wrong}" if wrong else ""
+
+
+def _rule_hit(event: Mapping[str, Any], link: str) -> RuleHit:
+    return RuleHit(
+        at_ns=event["at_ns"],
+        link=link,
+        direction=event["direction"],
+        api=API_NAMES[event["api_key"]],
+        version=event["version"],
+        correlation_id=event["correlation_id"],
+        client_id=event["client_id"],
+        act=event["act"],
+        occurrence=event["occurrence"],
+        detail=event.get("detail", ""),
+        message=event.get("message"),
+    )
 
 
 def _toxic_name(what: str, owner: str) -> str:

@@ -61,6 +61,7 @@ class ManualFaults:
         injection = Injection(fault=name, begin_ns=time.monotonic_ns())
         self.injections.append(injection)
         hold = self.controls.hold(name, expiry_s=expiry_s)
+        proof = Proof(acted=False, text="")
         try:
             proof = fault.begin(self.controls)
             injection.targets = fault.targets or (target,)
@@ -68,18 +69,25 @@ class ManualFaults:
             injection.harm = proof.harm
             injection.effects = fault.injected_effects()
             self._write()
-            if not proof.acted:
-                raise LabFailure(f"{name} on {target} left no proof that it acted: {proof.text}")
+            _require_acted(name, target, proof)
             yield proof
         finally:
             injection.end_ns = time.monotonic_ns()
             fault.heal(self.controls)
             self.controls.release(hold)
             injection.healed_ns = time.monotonic_ns()
+            final = fault.final_proof(proof)
+            injection.proof, injection.acted = final.text, final.acted
             self._write()
+        _require_acted(name, target, final)
         self.controls.await_healthy(deadline_s=recovery_deadline_s)
 
     def _write(self) -> None:
         part = self._record.with_name(self._record.name + ".part")
         part.write_text("".join(json.dumps(i.row()) + "\n" for i in self.injections))
         part.replace(self._record)
+
+
+def _require_acted(name: str, target: str, proof: Proof) -> None:
+    if not proof.acted:
+        raise LabFailure(f"{name} on {target} left no proof that it acted: {proof.text}")

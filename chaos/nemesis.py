@@ -63,6 +63,7 @@ class _Active:
     heal_at: float
     hold: int
     alone: bool
+    proof: Proof
 
 
 @dataclass(slots=True)
@@ -328,7 +329,9 @@ class Nemesis:
         injection.harm = proof.harm
         injection.effects = fault.injected_effects()
         heal_at = time.monotonic() + planned.duration_s
-        self._active.append(_Active(fault, injection, controls, heal_at, hold, planned.alone))
+        self._active.append(
+            _Active(fault, injection, controls, heal_at, hold, planned.alone, proof)
+        )
         self._write()
         verdict = "acts" if proof.acted else "DID NOT ACT"
         self.log(f"{planned.fault} {', '.join(injection.targets)} {verdict}: {proof.text}")
@@ -341,7 +344,8 @@ class Nemesis:
         try:
             healed = active.fault.heal(active.controls)
             injection.healed_ns = time.monotonic_ns()
-            injection.proof += f"; healed: {healed}"
+            proof = active.fault.final_proof(active.proof)
+            injection.proof, injection.acted = f"{proof.text}; healed: {healed}", proof.acted
             active.controls.release(active.hold)
         except Exception as failure:
             self._problem(f"healing {injection.fault}: {type(failure).__name__}: {failure}")

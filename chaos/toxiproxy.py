@@ -7,7 +7,7 @@ server, checks every response, and disables proxies.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -139,6 +139,30 @@ class ToxiproxyServer:
             self._call("delete", path, timeout=REMOVE_DEADLINE_S)
         except NotFound:
             return
+
+    def add_rule(self, body: Mapping[str, Any]) -> None:
+        """Add a rule of links (`LinkRule.body`)."""
+        try:
+            self._call("post", "/rules", json=dict(body))
+        except NotFound as error:
+            reason = "it is a plain Toxiproxy; faults of the protocol need the lab's (chaos/proxy)"
+            raise ToxiproxyFailed(f"Toxiproxy {self.address} has no rules: {reason}") from error
+
+    def remove_rule(self, name: str) -> None:
+        """Remove a rule, if there is one of that name; held frames go on."""
+        try:
+            self._call("delete", f"/rules/{name}")
+        except NotFound:
+            return
+
+    def hits(self) -> list[dict[str, Any]]:
+        """The frames on which rules have acted since the server's start, in order."""
+        return list(self._call("get", "/events").json()["events"])
+
+    def passed(self) -> dict[str, dict[str, Any]]:
+        """The frames that passed, by proxy: `requests` and `answers` by API, and the number of
+        `unread` connections, whose content is no Kafka."""
+        return dict(self._call("get", "/links").json())
 
     def version(self) -> str:
         answer = self._call("get", "/version")

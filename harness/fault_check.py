@@ -10,7 +10,7 @@ import msgspec
 
 from urteil.chaos.controls import Controls
 from urteil.chaos.fault_arguments import FaultArguments
-from urteil.chaos.faults import FAULTS
+from urteil.chaos.faults import FAULTS, Proof
 from urteil.harness.run.topics import create_topics, fit_topic
 from urteil.harness.scenario import TopicSpec
 
@@ -70,16 +70,16 @@ def check_fault(controls: Controls, name: str, *, seed: int = 1) -> FaultCheck:
     fault = kind(arguments)
     began = time.monotonic()
     hold = controls.hold(name, expiry_s=kind.expiry_s)
-    acted, proof = False, ""
+    proof = Proof(acted=False, text="")
     try:
-        begin_proof = fault.begin(controls)
-        acted, proof = begin_proof.acted, begin_proof.text
+        proof = fault.begin(controls)
         threading.Event().wait(kind.sample_s)
     except Exception as failure:
-        proof = f"{type(failure).__name__}: {failure}"
+        proof = Proof(acted=False, text=f"{type(failure).__name__}: {failure}")
     healed, healing = False, ""
     try:
         healing = fault.heal(controls)
+        proof = fault.final_proof(proof)
         controls.release(hold)
         controls.await_healthy(deadline_s=RECOVERY_S)
         residual_effects = fault.find_residual_effects(controls)
@@ -93,8 +93,8 @@ def check_fault(controls: Controls, name: str, *, seed: int = 1) -> FaultCheck:
         fault=name,
         target=kind.sample,
         targets=list(fault.targets),
-        acted=acted,
-        proof=proof,
+        acted=proof.acted,
+        proof=proof.text,
         healed=healed,
         healing=healing,
         seconds=round(time.monotonic() - began, 2),

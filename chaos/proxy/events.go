@@ -29,6 +29,7 @@ func (e event) MarshalJSON() ([]byte, error) {
 		Link        string          `json:"link"`
 		Direction   string          `json:"direction"`
 		API         string          `json:"api"`
+		Key         int16           `json:"api_key"`
 		Version     int16           `json:"version"`
 		Correlation int32           `json:"correlation_id"`
 		ClientID    string          `json:"client_id"`
@@ -38,7 +39,7 @@ func (e event) MarshalJSON() ([]byte, error) {
 		Detail      string          `json:"detail,omitempty"`
 		Message     json.RawMessage `json:"message,omitempty"`
 	}{
-		e.AtNs, e.Rule, e.Link, e.Direction, kmsg.NameForKey(e.apiKey), e.version, e.correlation,
+		e.AtNs, e.Rule, e.Link, e.Direction, kmsg.NameForKey(e.apiKey), e.apiKey, e.version, e.correlation,
 		e.clientID, e.size, e.Act, e.Occurrence, e.Detail, e.Message,
 	})
 }

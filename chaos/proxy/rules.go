@@ -6,6 +6,7 @@ import (
 	"math/rand"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -45,7 +46,7 @@ type rule struct {
 	Name string `json:"name"`
 	// Links are the names of the proxies, with * as in file names.
 	Links     []string `json:"links"`
-	API       string   `json:"api"` // name, or empty for every API
+	API       string   `json:"api"` // name or key, or empty for every API
 	Direction string   `json:"direction"`
 	// MinVersion and MaxVersion bound the API's version; a MaxVersion of -1 is the newest.
 	MinVersion int16  `json:"min_version"`
@@ -357,6 +358,9 @@ func (r *rule) action(whole *message) (action, error) {
 }
 
 func apiKey(name string) (int16, error) {
+	if key, err := strconv.ParseInt(name, 10, 16); err == nil && key >= 0 && key <= maxAPIKey {
+		return int16(key), nil
+	}
 	names := make([]string, 0, maxAPIKey)
 	for key := int16(0); key <= maxAPIKey; key++ {
 		known := kmsg.NameForKey(key)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from tests.chaos.paper_admin import PaperAdmin
 from tests.chaos.paper_disks import PaperClocks, PaperCommands, PaperDisks, PaperZooKeeperAdmin
+from urteil.chaos.link_rules import LinkRule, RuleHit
 from urteil.chaos.observations import (
     CLIENT,
     Descriptors,
@@ -40,6 +41,7 @@ class PaperNet:
         self.further: list[Link] = []
         self.delays: dict[Link, int] = {}
         self.degraded: dict[Link, dict[str, str | int]] = {}
+        self.rules: dict[str, tuple[LinkRule, tuple[Link, ...]]] = {}
 
     def links(self) -> Sequence[Link]:
         brokers, keepers = self.cluster.brokers, self.cluster.zookeepers
@@ -109,12 +111,32 @@ class PaperNet:
                 return replace(whole, pieces=1 + size // int(toxic["average_size"]))
         return whole
 
+    def add_rule(self, links: Sequence[Link], rule: LinkRule, *, owner: str) -> None:
+        if not self.cluster.without_effect:
+            self.rules[owner] = (rule, tuple(links))
+
+    def rule_hits(self, links: Sequence[Link], *, owner: str) -> Sequence[RuleHit]:
+        """One hit on the first link of a rule."""
+        if owner not in self.rules:
+            return []
+        rule, ruled = self.rules[owner]
+        return [
+            RuleHit(
+                at_ns=1, link=str(ruled[0]), direction=rule.direction, api=rule.api, version=1,
+                correlation_id=1, client_id="c", act=rule.act, occurrence=1,
+            )
+        ]  # fmt: skip
+
+    def passed_frames(self, links: Sequence[Link]) -> str:
+        return "7 Fetch"
+
     def disturbed_links(self) -> dict[Link, tuple[str, ...]]:
         degraded = dict.fromkeys([*self.delays, *self.degraded], ("degraded",))
         return {**degraded, **dict.fromkeys(self.broken, ("cut_upstream",))}
 
     def heal(self, links: Sequence[Link], *, owner: str | None = None) -> None:
         self.broken -= set(links)
+        self.rules = {name: rule for name, rule in self.rules.items() if owner not in (None, name)}
         for link in links:
             self.delays.pop(link, None)
             self.degraded.pop(link, None)

@@ -29,7 +29,8 @@ ON_NODES = [name for name, fault in FAULTS.items() if fault.family != "clients"]
 """Faults of clients are tested in test_client_faults.py."""
 
 FAMILIES = {
-    "network", "process", "container", "disk", "zookeeper", "clock", "clients", "administration"
+    "network", "process", "container", "disk", "zookeeper", "clock", "clients", "administration",
+    "protocol",
 }  # fmt: skip
 
 
@@ -64,6 +65,7 @@ def test_fault_proves_that_it_acted(name: str) -> None:
     fault = FAULTS[name](arguments(sample_target(name)))
     proof = fault.begin(cluster := prepared(name))
     fault.heal(cluster)
+    proof = fault.final_proof(proof)
     assert proof.acted
     assert fault.targets
     assert proof.text
@@ -77,8 +79,9 @@ def test_fault_without_effect_did_not_act(name: str, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("urteil.chaos.faults.process.starve.DEADLINE_S", 0.1)
     fault = FAULTS[name](arguments(sample_target(name)))
     cluster = prepared(name, without_effect=True)
-    assert not fault.begin(cluster).acted
+    proof = fault.begin(cluster)
     fault.heal(cluster)
+    assert not fault.final_proof(proof).acted
 
 
 @pytest.mark.parametrize("name", ON_NODES)

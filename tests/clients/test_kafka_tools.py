@@ -90,17 +90,17 @@ def test_verifiable_consumer_reads_each_record_of_the_verifiable_producer(
 def test_transactional_copier_copies_each_record_once(
     pair: Pair, side: Side, topic: str, more: list[str]
 ) -> None:
-    output = side.create(pair.name("copy"), [(2, 3, 1)])
+    copies = side.create(pair.name("copy"), [(2, 3, 1)])
     where = ["--bootstrap-server", side.bootstrap, "--topic", topic, "--max-messages", "90"]
     run(f"{TOOLS}.VerifiableProducer", *where)
     args = ["--broker-list", side.bootstrap, "--input-topic", topic, "--input-partition", "0"]
-    args += ["--output-topic", output, "--transactional-id", f"{topic}-txn"]
+    args += ["--output-topic", copies, "--transactional-id", f"{topic}-txn"]
     args += ["--consumer-group", f"{topic}-group", "--transaction-size", "20"]
     output = run(f"{TOOLS}.TransactionalMessageCopier", *args, "--enable-random-aborts", *more)
     last = [json.loads(line) for line in output.splitlines() if line.startswith("{")][-1]
     assert (last["remaining"], last["consumed"]) == (0, 90)
     read = console_consumer(
-        side, output, 90, "--from-beginning", "--isolation-level", "read_committed"
+        side, copies, 90, "--from-beginning", "--isolation-level", "read_committed"
     )
     assert sorted(map(int, read)) == list(range(90))
 

@@ -150,6 +150,11 @@ class Fault:
         """Undo the fault. Returns the observation that shows it. Repeatable."""
         raise NotImplementedError
 
+    def final_proof(self, proof: Proof) -> Proof:
+        """The proof after healing, from that of `begin`: another one where the fault acts on what
+        happens while it is active. Called after `heal`."""
+        return proof
+
     def find_residual_effects(self, controls: Controls) -> str:
         """The effects of the fault that are still visible after healing; empty if none is.
 

@@ -1,0 +1,1 @@
+"""Faults that act on single requests and answers of Kafka's protocol."""

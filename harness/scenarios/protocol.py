@@ -1,0 +1,144 @@
+"""Single requests and answers that are lost, late, repeated or changed, by API."""
+
+from __future__ import annotations
+
+from urteil.harness.scenario import ClusterSpec, FaultSpec, Scenario, WorkloadSpec
+from urteil.harness.scenarios.common import DURABLE, REPLICATION, fault
+from urteil.harness.scenarios.transactions import CLEANUP, ENDS, SOURCE
+
+EACH_S, PAUSE_S = 2.5, 1.0
+LATE_MS = 4_000
+ACTS = ("lose_request", "lose_answer", "duplicate_request", "delay_answer")
+REQUEST_TIMEOUT_MS = 1_500
+IMPATIENT_BROKERS = {
+    "request.timeout.ms": "2000",
+    "replica.socket.timeout.ms": "2000",
+    "controller.socket.timeout.ms": "2000",
+}
+"""Brokers wait so long for each other's answers; by default half a minute."""
+
+
+def disturb(api: str, target: str, at_s: float, **options: str | float | bool) -> list[FaultSpec]:
+    """One request of the API lost, one answer lost, one request repeated and one answer late, one
+    after the other from `at_s` on."""
+    return [
+        fault(
+            name,
+            target,
+            at_s + number * (EACH_S + PAUSE_S),
+            EACH_S,
+            api=api,
+            **(options | ({"delay_ms": LATE_MS} if name == "delay_answer" else {})),
+        )
+        for number, name in enumerate(ACTS)
+    ]
+
+
+def length_s(apis: int) -> float:
+    """The load of a scenario that disturbs so many APIs, one after the other."""
+    return 4 + apis * len(ACTS) * (EACH_S + PAUSE_S) + 4
+
+
+def after(count: int) -> float:
+    """When the API after `count` others is disturbed."""
+    return 4 + count * len(ACTS) * (EACH_S + PAUSE_S)
+
+
+PRODUCE = Scenario(
+    name="protocol-produce",
+    about="single Produce requests of idempotent producers are lost, repeated, or answered late or "
+    "never: each record is stored once, in order",
+    suites=("protocol",),
+    cluster=ClusterSpec(config=IMPATIENT_BROKERS),
+    workload=WorkloadSpec(
+        topics=(DURABLE,), rate_records_per_s=150, request_timeout_ms=REQUEST_TIMEOUT_MS
+    ),
+    faults=(
+        *disturb("Produce", "client->leader", after(0)),
+        fault("answer_error", "client->leader", after(1), EACH_S, api="Produce"),
+        fault(
+            "close_at", "client->leader", after(1) + EACH_S + PAUSE_S, EACH_S,
+            api="Produce", moment="after request",
+        ),
+    ),
+    guarantees=(*REPLICATION, "duplicate", "reordered_send", "sequence_gap"),
+    duration_s=length_s(1) + 2 * (EACH_S + PAUSE_S),
+)  # fmt: skip
+
+REPLICATE = Scenario(
+    name="protocol-replication",
+    about="single Fetch requests of followers are lost, repeated, or answered late or never, and "
+    "the first AlterPartition after a follower's crash has no answer",
+    suites=("protocol",),
+    cluster=ClusterSpec(config=IMPATIENT_BROKERS),
+    workload=WorkloadSpec(topics=(DURABLE,), rate_records_per_s=150),
+    faults=(
+        *disturb("Fetch", "follower->leader", after(0)),
+        fault("lose_answer", "all", after(1), 9, api="AlterPartition"),
+        fault("crash", "follower", after(1) + 1, 5),
+    ),
+    guarantees=(*REPLICATION, "epoch_lineage", "two_leaders"),
+    duration_s=length_s(1) + 12,
+)
+
+TRANSACTIONS = Scenario(
+    name="protocol-transactions",
+    about="single requests that add partitions to transactions, end them and write their markers "
+    "are lost, repeated, or answered late or never: each transaction ends once",
+    suites=("protocol",),
+    cluster=ClusterSpec(config=IMPATIENT_BROKERS | CLEANUP),
+    workload=WorkloadSpec(
+        kind="transactions",
+        topics=(SOURCE,),
+        rate_records_per_s=150,
+        isolation="read_committed",
+        request_timeout_ms=REQUEST_TIMEOUT_MS,
+    ),
+    faults=(
+        *disturb("AddPartitionsToTxn", "client->all", after(0)),
+        *disturb("EndTxn", "client->all", after(1)),
+        *disturb("WriteTxnMarkers", "all", after(2)),
+    ),
+    guarantees=(*REPLICATION, *ENDS),
+    duration_s=length_s(3),
+)
+
+GROUPS = Scenario(
+    name="protocol-groups",
+    about="single commits, heartbeats and joins of a group's members are lost, repeated, or "
+    "answered late or never: one owner a partition, nothing skipped",
+    suites=("protocol",),
+    cluster=ClusterSpec(config=IMPATIENT_BROKERS),
+    workload=WorkloadSpec(kind="group", topics=(DURABLE,), consumers=3, rate_records_per_s=150),
+    faults=(
+        *disturb("OffsetCommit", "client->all", after(0)),
+        *disturb("Heartbeat", "client->all", after(1)),
+        fault("lose_answer", "client->all", after(2), 8, api="JoinGroup"),
+        fault("kill_client", "member", after(2) + 1, 3),
+        fault("lose_answer", "client->all", after(2) + 14, 8, api="SyncGroup"),
+        fault("kill_client", "member", after(2) + 15, 3),
+    ),
+    guarantees=(*REPLICATION, "two_owners", "commit_went_back", "poll_skip"),
+    duration_s=length_s(2) + 28,
+)
+
+CONTROLLER = Scenario(
+    name="protocol-controller",
+    about="the controller's first LeaderAndIsr and UpdateMetadata after a leader's crash are lost, "
+    "and after the next one they are repeated",
+    suites=("protocol",),
+    cluster=ClusterSpec(config=IMPATIENT_BROKERS),
+    workload=WorkloadSpec(topics=(DURABLE,), rate_records_per_s=150),
+    faults=(
+        fault("lose_answer", "controller->all", 4, 9, api="LeaderAndIsr"),
+        fault("lose_request", "controller->all", 4, 9, api="UpdateMetadata"),
+        fault("crash", "leader", 5, 6),
+        fault("duplicate_request", "controller->all", 20, 9, api="LeaderAndIsr", times=0),
+        fault("duplicate_request", "controller->all", 20, 9, api="UpdateMetadata", times=0),
+        fault("crash", "leader", 21, 6),
+    ),
+    guarantees=(*REPLICATION, "two_leaders", "epoch_went_back"),
+    duration_s=36.0,
+)
+
+FAMILY = (PRODUCE, REPLICATE, TRANSACTIONS, GROUPS, CONTROLLER)

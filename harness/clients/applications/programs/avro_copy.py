@@ -22,11 +22,11 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import msgspec
-from confluent_kafka import Consumer, KafkaException, Message, Producer
 
 from urteil.harness.clients.payload import decode
 
 if TYPE_CHECKING:
+    from confluent_kafka import Consumer, Message, Producer
     from confluent_kafka.schema_registry import SchemaRegistryClient
 
 READY = "subscribed"
@@ -65,6 +65,8 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
 
 def main(path: str) -> None:
     """Copy until SIGTERM."""
+    from confluent_kafka import Consumer, Producer
+
     job = msgspec.json.decode(Path(path).read_bytes(), type=Job)
     signal.signal(signal.SIGTERM, lambda *_: os._exit(128 + signal.SIGTERM))
     servers = {"bootstrap.servers": job.servers, "client.id": job.client}
@@ -107,6 +109,8 @@ def send(producer: Producer, topic: str, copies: list[tuple[bytes | None, bytes 
 def commit(consumer: Consumer, records: list[Message]) -> None:
     """Commit the offsets of the records. After a rebalance the commit is rejected, and the new
     owner repeats them."""
+    from confluent_kafka import KafkaException
+
     try:
         for one in records:
             consumer.store_offsets(one)

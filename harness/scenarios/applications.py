@@ -12,13 +12,14 @@ COPIES = TopicSpec(name="urteil-out", config=SAFE, copies=True)
 
 
 def load(
-    application: str, *topics: TopicSpec, rate: float = 100, producers: int = 2
+    application: str, *topics: TopicSpec, rate: float = 100, producers: int = 2, keys: int = 50
 ) -> WorkloadSpec:
     """Producers into the inputs of an application, and readers of committed records."""
     return WorkloadSpec(
         kind="application",
         topics=topics,
         producers=producers,
+        keys=keys,
         rate_records_per_s=rate,
         isolation="read_committed",
         options={"application": application},

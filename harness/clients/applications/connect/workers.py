@@ -115,6 +115,9 @@ def settings(context: Context, name: str, plugins: Sequence[str]) -> dict[str, A
         "scheduled.rebalance.max.delay.ms": 2_000,
         "session.timeout.ms": 6_000,
         "heartbeat.interval.ms": 1_000,
+        # a sink's tasks are a group of their own, which waits for the consumer of a dead worker
+        "consumer.session.timeout.ms": 6_000,
+        "consumer.heartbeat.interval.ms": 1_000,
         "rebalance.timeout.ms": 10_000,
         "task.shutdown.graceful.timeout.ms": 5_000,
         "plugin.path": ",".join(plugins),

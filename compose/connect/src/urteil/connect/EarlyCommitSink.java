@@ -14,7 +14,7 @@ import org.apache.kafka.connect.sink.SinkRecord;
  * before. A worker that is killed in between loses them.
  */
 public final class EarlyCommitSink extends FileStreamSinkConnector {
-    private static final long DELAY_NS = 4_000_000_000L;
+    private static final long DELAY_NS = 10_000_000_000L;
 
     @Override
     public Class<? extends Task> taskClass() {

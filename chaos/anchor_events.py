@@ -1,11 +1,16 @@
-"""Events of the cluster to which a fault may be anchored: elections, controllers, ISRs, decisions.
+"""Events of the cluster to which a fault may be anchored: elections, controllers, ISRs, decisions,
+and single requests or answers on links.
 
 A seed does not repeat timing. A fault that is anchored to an event begins at the same point of the
-protocol in every run.
+protocol in every run. A request or answer that is an event waits in its proxy until the fault has
+begun: a crash comes exactly before it.
 """
 
 from __future__ import annotations
 
+import contextlib
+import difflib
+import itertools
 import threading
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
@@ -13,9 +18,11 @@ from dataclasses import dataclass, field
 from urteil.chaos.admin_controls import ActFailed
 from urteil.chaos.controls import Controls
 from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.link_rules import ANSWER, REQUEST, LinkRule
 from urteil.chaos.observations import LabFailure
 
 POLL_S = 0.05
+LINK_POLL_S = 0.02
 
 EVENTS: dict[str, str] = {
     "election": "the partition gets another leader, or any leader after it had none",
@@ -74,13 +81,39 @@ _DETECTORS: dict[str, Callable[[Controls, FaultArguments, Hashable], tuple[bool,
 }
 
 
+LINK_EVENT = "link:"
+LINK_EVENT_FORM = "link:API:request:N or link:API:answer:N"
+_numbers = itertools.count(1)
+
+
+def check_event(event: str) -> None:
+    """ValueError unless there is such an event."""
+    if event.startswith(LINK_EVENT):
+        link_event_rule(event)
+    elif event not in EVENTS:
+        nearest = difflib.get_close_matches(event, EVENTS, 1)
+        known = f"did you mean {nearest[0]}?" if nearest else f"known: {', '.join(EVENTS)}"
+        raise ValueError(f"no event named {event!r}; {known} (or {LINK_EVENT_FORM})")
+
+
+def link_event_rule(event: str) -> LinkRule:
+    """The rule that holds the frame of a link event. ValueError for another form."""
+    parts = event.split(":")
+    if len(parts) != 4 or parts[2] not in (REQUEST, ANSWER) or not parts[3].isdigit():
+        raise ValueError(f"the event {event!r} is not of the form {LINK_EVENT_FORM}")
+    if int(parts[3]) < 1:
+        raise ValueError(f"the event {event!r} counts from 1")
+    return LinkRule(direction=parts[2], act="hold", api=parts[1], occurrence=int(parts[3]))
+
+
 @dataclass(slots=True)
 class EventWatch:
     """Waits for the next event of one kind in a thread of its own, from its construction on.
 
     ZooKeeper or a broker may not respond for seconds, which must not block the nemesis. `came` is
     set once, by the first event. A change during such a silence counts as soon as the cluster
-    responds again.
+    responds again. `close`, once the anchored fault has begun, lets the frame of a link event go
+    on. The occurrence of a link event is counted at each node that sends requests.
     """
 
     event: str
@@ -96,8 +129,32 @@ class EventWatch:
 
     def close(self) -> None:
         self._stop.set()
+        if self.event.startswith(LINK_EVENT):
+            self._thread.join()
 
     def _watch(self) -> None:
+        if self.event.startswith(LINK_EVENT):
+            self._watch_links()
+        else:
+            self._watch_cluster()
+
+    def _watch_links(self) -> None:
+        net, owner = self.controls.net, f"event_{next(_numbers)}"
+        links = [link for link in net.links() if link.dst in self.controls.brokers]
+        try:
+            net.add_rule(links, link_event_rule(self.event), owner=owner)
+            while not self._stop.wait(LINK_POLL_S):
+                if net.rule_hits(links, owner=owner):
+                    self.came.set()
+                    break
+            self._stop.wait()
+        except LabFailure:
+            return  # the event does not come: the fault is recorded as not begun
+        finally:
+            with contextlib.suppress(LabFailure):
+                net.heal(links, owner=owner)
+
+    def _watch_cluster(self) -> None:
         seen, known = False, None
         while not self._stop.is_set():
             try:

@@ -264,7 +264,6 @@ class Nemesis:
             one.watch = EventWatch(planned.after_event or "", controls, planned.arguments)
         late = planned.within_s is not None and now >= from_at + planned.within_s
         if one.watch.came.is_set() or late:
-            one.watch.close()
             one.due_at = now
             came = "came" if one.watch.came.is_set() else f"did not come in {planned.within_s} s"
             self.log(
@@ -292,6 +291,8 @@ class Nemesis:
             if not self._begin(begin.planned):
                 begin.due_at = time.monotonic() + RETRY_S
                 waiting.append(begin)
+            elif begin.watch is not None:
+                begin.watch.close()
         else:
             return False
         return True

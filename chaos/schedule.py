@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Protocol
 
-from urteil.chaos.anchor_events import EVENTS
+from urteil.chaos.anchor_events import check_event
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.fault_options import Option
 from urteil.chaos.faults import FAULTS
@@ -94,10 +94,8 @@ def plan_fault(
         raise ValueError(f"{request.fault} has no moment: give at_s, after_acks or after_event")
     if request.after_acks is not None and request.after_event is not None:
         raise ValueError(f"{request.fault} has two anchors: give after_acks or after_event")
-    if request.after_event is not None and request.after_event not in EVENTS:
-        raise ValueError(
-            f"no event named {request.after_event!r}; {_suggest(request.after_event, EVENTS)}"
-        )
+    if request.after_event is not None:
+        check_event(request.after_event)
     options = dict(request.options)
     cluster, target = split_cluster(request.target)
     arguments = FaultArguments(

@@ -141,4 +141,34 @@ CONTROLLER = Scenario(
     duration_s=36.0,
 )
 
-FAMILY = (PRODUCE, REPLICATE, TRANSACTIONS, GROUPS, CONTROLLER)
+MOMENTS = Scenario(
+    name="protocol-moments",
+    about="the leader dies when it has served a Produce and before its answer arrives, and the "
+    "controller before a broker receives its UpdateMetadata",
+    suites=("protocol",),
+    cluster=ClusterSpec(config=IMPATIENT_BROKERS),
+    workload=WorkloadSpec(topics=(DURABLE,), rate_records_per_s=150),
+    faults=(
+        FaultSpec(
+            fault="crash",
+            target="leader",
+            at_s=5,
+            after_event="link:Produce:answer:20",
+            duration_s=5,
+        ),
+        FaultSpec(
+            fault="crash",
+            target="controller",
+            at_s=18,
+            after_event="link:UpdateMetadata:request:1",
+            within_s=6,
+            duration_s=5,
+        ),
+        fault("crash", "follower", 19, 8),
+    ),
+    guarantees=(*REPLICATION, "duplicate", "reordered_send", "two_leaders", "epoch_went_back"),
+    duration_s=34.0,
+)
+"""The follower's crash makes the controller send UpdateMetadata."""
+
+FAMILY = (PRODUCE, REPLICATE, TRANSACTIONS, GROUPS, CONTROLLER, MOMENTS)

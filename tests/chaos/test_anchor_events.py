@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from dataclasses import replace
 from itertools import pairwise
@@ -12,7 +13,7 @@ import pytest
 from tests.chaos.paper import PaperCluster
 from tests.chaos.test_nemesis import nemesis, rows, schedule
 from urteil.chaos.admin_controls import ActFailed
-from urteil.chaos.anchor_events import EVENTS, EventWatch
+from urteil.chaos.anchor_events import EVENTS, EventWatch, check_event
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.observations import LabFailure
 from urteil.harness.scenario import FaultSpec
@@ -174,3 +175,28 @@ def test_at_once_limits_active_faults(tmp_path: Path) -> None:
 
 def test_every_event_has_a_detector() -> None:
     assert all(EVENTS.values())
+
+
+def test_frame_of_a_link_event_is_held_until_the_watch_closes() -> None:
+    cluster = PaperCluster()
+    watch = EventWatch("link:EndTxn:answer:2", cluster, AIM)
+    assert watch.came.wait(60)
+    ((rule, links),) = cluster.net.rules.values()
+    assert (rule.api, rule.direction, rule.act, rule.occurrence) == ("EndTxn", "answer", "hold", 2)
+    assert {link.dst for link in links} == set(cluster.brokers)
+    watch.close()
+    assert not cluster.net.rules
+
+
+@pytest.mark.parametrize(
+    ("event", "named"),
+    [
+        ("link:EndTxn:2", "link:API:request:N"),
+        ("link:EndTxn:answer:0", "counts from 1"),
+        ("link:EndTnx:answer:1", "EndTxn?"),
+        ("electoin", "did you mean election?"),
+    ],
+)
+def test_unknown_event_is_rejected_with_its_mend(event: str, named: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(named)):
+        check_event(event)

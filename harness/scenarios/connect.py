@@ -23,10 +23,10 @@ FILES = Scenario(
     ),
     faults=(
         fault("kill_client", "worker", 7, 3),
-        fault("operate_app", "", 20, 1, act="reconfigure-source"),
+        fault("operate_app", "app", 20, 1, act="reconfigure-source"),
         fault("kill_client", "workers", 26, 2),
         fault("crash", "coordinator", 38, 6),
-        fault("operate_app", "", 46, 1, act="restart-sink"),
+        fault("operate_app", "app", 46, 1, act="restart-sink"),
         fault("pause_client", "app_leader", 49, 10),
     ),
     guarantees=(*REPLICATION, "unprocessed", "reordered_copy", "wrong_result"),
@@ -48,7 +48,7 @@ DATABASE = Scenario(
     ),
     faults=(
         fault("kill_client", "worker", 7, 3),
-        fault("operate_app", "", 20, 1, act="reconfigure-sink"),
+        fault("operate_app", "app", 20, 1, act="reconfigure-sink"),
         fault("kill_client", "workers", 26, 2),
         fault("crash", "coordinator", 38, 6),
         fault("kill_client", "service", 48, 4),

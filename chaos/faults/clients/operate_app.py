@@ -16,6 +16,7 @@ class OperateApp(Fault):
     about = "act on a running application as its operator would: reconfigure, restart a task"
     effects = frozenset({Effect.OPERATES_APPLICATIONS})
     proves = "the application confirmed the act"
+    selectors = "the workload's application; the target is ignored"
     act: str = text("", "the act, by its name in `urteil list applications`")
     sample = ""
 

@@ -136,6 +136,22 @@ class SmallHistory:
         return {(row.client, row.session) for row in self.clients
                 if row.isolation == "read_committed"}  # fmt: skip
 
+    def members_of(self, group: str) -> set[tuple[str, int]]:
+        """Client and session of each member: it names the group, was assigned something or
+        committed in it."""
+        rows = (*self.clients, *self.assignments, *self.commits)
+        return {(row.client, row.session) for row in rows if row.group == group}
+
+    def fate_of(self, send: Row) -> str | None:
+        """What became of a send's transaction: `committed`, `aborted` (no commit was requested), or
+        `unknown`; None without a transaction, and where the end of another may have ended it."""
+        txn = self.txn_of.get((send.client, send.session, send.txn))
+        if txn is None or txn.late_end_ns is not None:
+            return None
+        if txn.outcome == "committed":
+            return "committed"
+        return "aborted" if txn.commit_invoke_ns is None else "unknown"
+
     @cached_property
     def txn_of(self) -> dict[tuple[str, int, int], Row]:
         """Client, session and number to the transaction."""
@@ -228,6 +244,27 @@ class Partition:
         return self.log_of(self.final_leader)
 
     @cached_property
+    def due(self) -> set[tuple[int, str]]:
+        """Offset and value of each record that every reader must receive: those in no transaction,
+        and acknowledged ones of transactions that were committed."""
+        found = set()
+        for row in self.log:
+            send = self.history.sends_by_value.get(row.value_id)
+            is_committed = (
+                send is not None
+                and send.outcome == "ok"
+                and self.history.fate_of(send) == "committed"
+                and len(places_of(self.history.records_of[row.value_id])) == 1
+            )
+            if (
+                row.value_id is not None
+                and not row.control
+                and (is_committed or not row.transactional)
+            ):
+                found.add((row.offset, row.value_id))
+        return found
+
+    @cached_property
     def final_passes(self) -> list[FinalPass]:
         """The final passes that reached their end."""
         return [
@@ -284,6 +321,11 @@ def acknowledged_offset(send: Row) -> int | None:
     """The offset of an acknowledgement; None without one."""
     known = send.outcome == "ok" and send.offset is not None and send.offset >= 0
     return int(send.offset) if known else None
+
+
+def is_number(value: int | None) -> bool:
+    """Whether a generation, an epoch or an offset is known: -1 stands for none, as null does."""
+    return value is not None and value >= 0
 
 
 def place_of(row: Row) -> Place:

@@ -12,11 +12,13 @@ had."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import DUE, Excuse, Guarantee, place
 from urteil.harness.verify.guarantees.losses import LOSSES
+from urteil.harness.verify.reference import Partition, SmallHistory, Violation, is_number
 
 _ROWS = f"""
 FROM (SELECT q.p, c.`group` AS grp, MAX(c.offset) AS top, MIN(c.complete_ns) AS at_ns,
@@ -85,6 +87,68 @@ def _explain(row: Mapping[str, Any]) -> str:
     )
 
 
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """A member of a group read each record below the group's highest commit, and no commit lies
+    beyond the end of the partition."""
+    for partition in history.partitions:
+        accepted = [row for row in partition.commits if row.outcome == "ok"]
+        for group in {row.group for row in accepted}:
+            own = [row for row in accepted if row.group == group]
+            members = history.members_of(group)
+            processed = {
+                (row.offset, row.value_id)
+                for row in partition.reads
+                if (row.client, row.session) in members
+            }
+            top = max(row.offset for row in own)
+            if not partition.is_compacted:
+                for offset, value in partition.due - processed:
+                    is_passed = partition.start <= offset < top
+                    if is_passed and not _is_passed_over(partition, group, members, offset):
+                        yield partition.violation("not processed", offset, value)
+            read_to = max((offset for offset, _ in processed), default=None)
+            ends = [read_to, partition.leader_log.high_watermark, partition.leader_log.log_end]
+            ends += [one.row.to_offset for one in partition.final_passes]
+            for row in own:
+                beyond = row.offset > max(end or 0 for end in ends) and row.offset - 1 != read_to
+                if beyond and read_to is not None and is_number(row.generation):
+                    yield partition.violation("beyond the end", row.offset)
+
+
+def _is_passed_over(
+    partition: Partition, group: str, members: set[tuple[str, int]], offset: int
+) -> bool:
+    """Whether a group began behind an offset, or a member sought past it."""
+    history = partition.history
+    polls = [
+        row
+        for row in history.polls
+        if (row.client, row.session) in members
+        and (row.topic, row.partition) == (partition.topic, partition.partition)
+    ]
+    known = [row.position_before for row in polls if row.position_before is not None]
+    if known:
+        known += [
+            row.offset
+            for row in history.commit_reads
+            if row.group == group
+            and row.outcome == "ok"
+            and is_number(row.offset)
+            and (row.topic, row.partition) == (partition.topic, partition.partition)
+        ]
+    if known and offset < min(known):
+        return True
+    for who in members:
+        own = sorted(
+            (row for row in polls if (row.client, row.session) == who), key=lambda row: row.poll
+        )
+        for before, row in pairwise(own):
+            places = (before.position_after, row.position_before)
+            if row.event == "seek" and None not in places and places[0] <= offset < places[1]:
+                return True
+    return False
+
+
 GUARANTEE = Guarantee(
     name="commit_beyond_processed",
     rank=40,
@@ -140,4 +204,5 @@ SELECT 'beyond the end', q.p, c.offset, c.invoke_ns, c.complete_ns, c.`group`, N
         *("slots", "committed", "parts", "damaged", "grps", "members", "settings", "polls"),
         *("commits", "commit_reads", "mirrors"),
     ),
+    reference=_reference,
 )

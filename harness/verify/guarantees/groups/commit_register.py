@@ -12,7 +12,7 @@ transaction ended, although it had requested stable offsets (workloads with `pre
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import Guarantee
@@ -22,6 +22,7 @@ from urteil.harness.verify.guarantees.groups.commit_went_back import (
     answered,
     breaks,
 )
+from urteil.harness.verify.reference import SmallHistory, Violation
 
 _AMID = """
 FROM commit_reads r
@@ -48,6 +49,17 @@ def _explain(row: Mapping[str, Any]) -> str:
     elif row["acknowledged"] == -1:
         last = "the last offset had been deleted or had expired"
     return f"{answered(row)}; {last}, and no order of the commits explains it."
+
+
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """An answer has the metadata that was committed with the offset.
+
+    Left out: the orders of commits and answers. Their search is plain Python
+    (linearizability.py), and its own tests compare it with all orders.
+    """
+    for answer in history.commit_reads:
+        if answer.outcome == "ok" and answer.intact is False:
+            yield Violation("note", answer.topic, answer.partition, answer.offset, None)
 
 
 GUARANTEE = Guarantee(
@@ -100,4 +112,6 @@ SELECT 'unstable', q.p, r.offset, r.invoke_ns, r.complete_ns, r.`group`, r.clien
     compares_times=True,
     needs=("commits", "commit_reads"),
     reads=("commit_breaks", "txns", "commits", "commit_reads"),
+    reference=_reference,
+    reference_covers=("note",),
 )

@@ -7,11 +7,13 @@ read there in a partition assigned to it after that. Rows of `commit_breaks`
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import Excuse, Guarantee
 from urteil.harness.verify.guarantees.groups.two_owners import LOST_OFFSETS
+from urteil.harness.verify.reference import Row, SmallHistory, Violation
 
 EXCUSES = (
     Excuse(
@@ -51,6 +53,52 @@ def _explain(row: Mapping[str, Any]) -> str:
     return f"{answered(row)}, though {row['acknowledged']} had been acknowledged."
 
 
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """No answer lies below an acknowledged commit, unless a commit as low as the answer may have
+    come after that one.
+
+    Left out: commits in transactions, deletions, and where members read on.
+    """
+    for partition in history.partitions:
+        for answer in history.commit_reads:
+            here = (answer.topic, answer.partition) == (partition.topic, partition.partition)
+            if not here or answer.outcome != "ok" or answer.complete_ns is None:
+                continue
+            commits = [
+                row
+                for row in partition.commits
+                if row.group == answer.group and row.outcome != "fail"
+            ]
+            position = _position(answer)
+            low = [
+                row
+                for row in commits
+                if _position(row) <= position and row.invoke_ns <= answer.complete_ns
+            ]
+            if any(
+                _position(row) > position
+                and _acknowledged_ns(row) < answer.invoke_ns
+                and all(_last_ns(other) < row.invoke_ns for other in low)
+                for row in commits
+            ):
+                yield partition.violation("went back", None if position < 0 else position)
+
+
+def _position(row: Row) -> int:
+    return -1 if row.offset is None else int(row.offset)
+
+
+def _acknowledged_ns(row: Row) -> float:
+    """When a commit had taken effect; infinite without an answer."""
+    is_done = row.outcome == "ok" and row.complete_ns is not None
+    return float(max(row.complete_ns, row.invoke_ns)) if is_done else math.inf
+
+
+def _last_ns(row: Row) -> float:
+    """Until when a commit may take effect: at any time if it was repeated, after an error."""
+    return math.inf if row.error else _acknowledged_ns(row)
+
+
 GUARANTEE = Guarantee(
     name="commit_went_back",
     rank=50,
@@ -85,4 +133,6 @@ GUARANTEE = Guarantee(
     compares_times=True,
     needs=("commits", "commit_reads"),
     reads=("commit_breaks", "commit_reads"),
+    reference=_reference,
+    reference_covers=("went back",),
 )

@@ -10,14 +10,16 @@ assigned to itself in that generation (workloads with `zombie_offsets`)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import Guarantee
 from urteil.harness.verify.guarantees.groups.two_owners import LOST_OFFSETS
+from urteil.harness.verify.reference import Row, SmallHistory, Violation, is_number
 
 _TOLD = """
-SELECT g.*, MAX(g.generation) OVER (PARTITION BY g.client, g.session ORDER BY g.at_ns
+SELECT g.*, MAX(g.generation) OVER (
+    PARTITION BY g.grp, g.client, g.session ORDER BY g.at_ns, g.generation
     ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
 FROM (SELECT a.`group` AS grp, a.client, a.session, a.generation, a.at_ns, MIN(q.p) AS p
       FROM assignments a JOIN parts q ON q.topic_id = a.topic_id AND q.partition = a.partition
@@ -41,6 +43,31 @@ def _explain(row: Mapping[str, Any]) -> str:
         f"{row['client']} was in generation {row['before']} of {row['grp']}, and then received "
         f"its partitions in generation {row['generation']}."
     )
+
+
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """A session of a client is assigned partitions of a group in generations that never fall, and
+    no member is assigned others than it gave itself."""
+    known = [row for row in history.assignments if is_number(row.generation)]
+    assigned = [row for row in known if row.event == "assigned"]
+    for row in assigned:
+        own = [other for other in assigned if _is_same_member(other, row)]
+        if any(other.at_ns < row.at_ns and other.generation > row.generation for other in own):
+            together = [
+                other
+                for other in own
+                if (other.at_ns, other.generation) == (row.at_ns, row.generation)
+            ]
+            first = min(together, key=lambda other: (other.topic, other.partition))
+            yield Violation("fell", first.topic, first.partition, None, None)
+    for row in known:
+        if row.event == "forgotten":
+            yield Violation("forgotten", row.topic, row.partition, None, None)
+
+
+def _is_same_member(one: Row, other: Row) -> bool:
+    names = ("group", "client", "session")
+    return all(one[name] == other[name] for name in names)
 
 
 GUARANTEE = Guarantee(
@@ -77,4 +104,5 @@ SELECT 'forgotten', q.p, NULL, a.at_ns, a.at_ns, a.`group`, a.client, a.session,
     needs=("assignments",),
     reads=("assignments",),
     rests_on=("assignments",),
+    reference=_reference,
 )

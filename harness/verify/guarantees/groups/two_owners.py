@@ -11,10 +11,12 @@ are left out."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import Excuse, Guarantee
+from urteil.harness.verify.reference import SmallHistory, Violation, is_number
 
 LOST_OFFSETS = Excuse(
     when="(SELECT MAX(o.unclean_on) FROM parts o WHERE o.topic = '__consumer_offsets') = 1",
@@ -62,6 +64,37 @@ def _explain(row: Mapping[str, Any]) -> str:
     )
 
 
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """In one generation of a group a partition has one owner: a client's session, or a static
+    member; and who is assigned it is who the leader gave it to."""
+    instances = {(row.client, row.session): row.instance for row in history.clients}
+    owners: dict[tuple[Any, ...], set[Any]] = defaultdict(set)
+    assigned = [row for row in history.assignments if row.event == "assigned"]
+    accepted = [row for row in history.commits if row.outcome == "ok"]
+    for row in (*assigned, *accepted):
+        if is_number(row.generation):
+            who = (row.client, row.session)
+            owners[row.group, row.generation, row.topic, row.partition].add(
+                instances.get(who) or who
+            )
+    for (_, _, topic, partition), found in owners.items():
+        if len(found) > 1:
+            yield Violation("one generation", topic, partition, None, None)
+    for row in assigned:
+        given = {
+            other.member_id
+            for other in history.assignments
+            if other.event == "given" and all(other[name] == row[name] for name in _CLAIM)
+        }
+        is_static = instances.get((row.client, row.session)) is not None
+        is_known = row.member_id is not None and is_number(row.generation)
+        if is_known and not is_static and given and row.member_id not in given:
+            yield Violation("of another", row.topic, row.partition, None, None)
+
+
+_CLAIM = ("group", "generation", "topic", "partition")
+
+
 GUARANTEE = Guarantee(
     name="two_owners",
     rank=10,
@@ -107,4 +140,5 @@ HAVING MAX(CASE WHEN g.member_id = a.member_id THEN 1 ELSE 0 END) = 0""",
     tie="j.grp, j.generation, j.client",
     needs=("assignments",),
     reads=("clients", "commits", "assignments"),
+    reference=_reference,
 )

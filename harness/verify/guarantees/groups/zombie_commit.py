@@ -12,11 +12,13 @@ permitted only for groups without members (workloads with `present_offsets`)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import Guarantee, place
 from urteil.harness.verify.guarantees.groups.two_owners import LOST_OFFSETS
+from urteil.harness.verify.reference import Row, SmallHistory, Violation, is_number
 
 LATE = """
 FROM commits c
@@ -86,6 +88,66 @@ def _explain(row: Mapping[str, Any]) -> str:
     return f"{row['client']} committed {place(row)} for {row['grp']} {which}{since}"
 
 
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """No commit is accepted that began after the group had gone on without its sender."""
+    for commit in history.commits:
+        own = [row for row in history.assignments if row.group == commit.group]
+        if commit.outcome == "ok":
+            for sub_kind, is_late in (
+                ("accepted", _is_of_older_generation(own, commit)),
+                ("replaced", _is_replaced(history, own, commit)),
+                ("of nobody", _is_of_nobody(own, commit)),
+            ):
+                if is_late:
+                    yield Violation(sub_kind, commit.topic, commit.partition, commit.offset, None)
+
+
+def _is_of_older_generation(own: list[Row], commit: Row) -> bool:
+    """Whether a later generation was assigned before the commit, and none as old since."""
+    generation = commit.generation
+    known = [row for row in own if is_number(row.generation)]
+    if generation is None or generation not in {row.generation for row in known}:
+        return False
+    assigned = [row for row in known if row.event == "assigned"]
+    later = [row.at_ns for row in assigned if row.generation > generation]
+    until = [row.at_ns for row in assigned if row.generation <= generation] or [
+        min(row.at_ns for row in known if row.generation == generation)
+    ]
+    return bool(later) and max(until) < min(later) < commit.invoke_ns
+
+
+def _is_replaced(history: SmallHistory, own: list[Row], commit: Row) -> bool:
+    """Whether another session of the sender's instance was assigned something before the commit,
+    and the sender nothing since."""
+    who = (commit.client, commit.session)
+    instances = {(row.client, row.session): row.instance for row in history.clients}
+    times: dict[tuple[str, int], list[int]] = defaultdict(list)
+    for row in own:
+        same = instances.get((row.client, row.session)) == instances.get(who)
+        if row.event == "assigned" and same and instances.get(who) is not None:
+            times[row.client, row.session].append(row.at_ns)
+    return who in times and any(
+        max(times[who]) < min(found) < commit.invoke_ns
+        for other, found in times.items()
+        if other[0] != who[0] or other[1] > who[1]
+    )
+
+
+def _is_of_nobody(own: list[Row], commit: Row) -> bool:
+    """Whether a commit without a generation came while a member kept its partitions."""
+    if commit.generation != -1 or commit.complete_ns is None:
+        return False
+    members: dict[tuple[str, int], list[Row]] = defaultdict(list)
+    for row in own:
+        if row.event in ("assigned", "kept") and is_number(row.generation):
+            members[row.member_id, row.generation].append(row)
+    return any(
+        min(row.at_ns for row in found) < commit.invoke_ns
+        and any(row.event == "kept" and row.at_ns > commit.complete_ns for row in found)
+        for found in members.values()
+    )
+
+
 GUARANTEE = Guarantee(
     name="zombie_commit",
     rank=20,
@@ -132,4 +194,5 @@ SELECT 'of nobody', q.p, c.offset, c.invoke_ns, c.complete_ns, c.`group`, c.clie
     compares_times=True,
     needs=("commits", "assignments"),
     reads=("clients", "commits", "assignments"),
+    reference=_reference,
 )

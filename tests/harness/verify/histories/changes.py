@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from tests.harness.verify.histories.damage import OF_KIND, Piece, Unfit
+from tests.harness.verify.histories.group_changes import GROUP_CHANGES
 from tests.harness.verify.histories.log import Row
 
 Change = Callable[[Piece], object]
@@ -254,6 +255,7 @@ CHANGES: dict[str, Change] = {
                                      move_to_other_partition, acknowledge, read_as_producer,
                                      lose_what_a_producer_read, fail_unread,
                                      acknowledge_twice_unread)},
+    **GROUP_CHANGES,
 }  # fmt: skip
 """Name to change, for topics of every kind."""
 

@@ -24,6 +24,7 @@ final leader, and no topic was recreated.
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -62,6 +63,8 @@ class SmallHistory:
 
     settings: Mapping[str, Mapping[str, str]]
     """Topic to its settings."""
+    ends_ns: int = 0
+    """When the run ended."""
     clients: list[Row] = field(default_factory=list)
     sends: list[Row] = field(default_factory=list)
     reads: list[Row] = field(default_factory=list)
@@ -82,11 +85,12 @@ class SmallHistory:
         cls,
         tables: Mapping[str, Iterable[Mapping[str, Any]]],
         settings: Mapping[str, Mapping[str, str]],
+        ends_ns: int = 0,
     ) -> SmallHistory:
         """The history of tables of evidence; others than those named here are left out."""
         names = {one.name for one in fields(cls)}
         rows = {name: [Row(row) for row in tables[name]] for name in names & tables.keys()}
-        return cls(settings=settings, **rows)
+        return cls(settings=settings, ends_ns=ends_ns, **rows)
 
     @cached_property
     def partitions(self) -> list[Partition]:
@@ -136,21 +140,63 @@ class SmallHistory:
         return {(row.client, row.session) for row in self.clients
                 if row.isolation == "read_committed"}  # fmt: skip
 
+    @cached_property
+    def assignments_in(self) -> Mapping[str, list[Row]]:
+        """Group to the assignments of its members."""
+        return _lists((row.group, row) for row in self.assignments)
+
+    @cached_property
+    def instance_of(self) -> dict[tuple[str, int], str]:
+        """Client and session of each static member to its instance."""
+        return {(row.client, row.session): row.instance for row in self.clients if row.instance}
+
     def members_of(self, group: str) -> set[tuple[str, int]]:
         """Client and session of each member: it names the group, was assigned something or
         committed in it."""
+        return {(row.client, row.session) for row in self._memberships[group]}
+
+    @cached_property
+    def _memberships(self) -> Mapping[str, list[Row]]:
         rows = (*self.clients, *self.assignments, *self.commits)
-        return {(row.client, row.session) for row in rows if row.group == group}
+        return _lists((row.group, row) for row in rows)
+
+    def sends_in(self, txn: Row) -> list[Row]:
+        """The sends of a transaction."""
+        return self._sends_by_txn.get((txn.client, txn.session, txn.txn), [])
+
+    @cached_property
+    def _sends_by_txn(self) -> Mapping[Any, list[Row]]:
+        return _lists(((send.client, send.session, send.txn), send) for send in self.sends)
 
     def fate_of(self, send: Row) -> str | None:
         """What became of a send's transaction: `committed`, `aborted` (no commit was requested), or
-        `unknown`; None without a transaction, and where the end of another may have ended it."""
+        `unknown`; None without a transaction."""
         txn = self.txn_of.get((send.client, send.session, send.txn))
-        if txn is None or txn.late_end_ns is not None:
+        if txn is None:
             return None
         if txn.outcome == "committed":
             return "committed"
         return "aborted" if txn.commit_invoke_ns is None else "unknown"
+
+    def committed_passes_over(self, send: Row) -> dict[Place, list[FinalPass]]:
+        """Each place where a send's record was acknowledged, read or lies, with the final passes of
+        readers of committed records over it, if there are any."""
+        places = set(places_of(self.reads_of[send.value_id] + self.copies_of[send.value_id]))
+        offset = acknowledged_offset(send)
+        if offset is not None:
+            places.add((send.topic, send.partition, offset))
+        found = {}
+        for topic, partition, at in places:
+            passes = self.partition_at[topic, partition].final_passes
+            found[topic, partition, at] = [
+                one for one in passes if one.covers(at) and one.row.isolation == "read_committed"
+            ]
+        return {place: passes for place, passes in found.items() if passes}
+
+    def may_end_late(self, send: Row) -> bool:
+        """Whether the end of an earlier transaction may have ended the send's own."""
+        txn = self.txn_of.get((send.client, send.session, send.txn))
+        return txn is not None and txn.late_end_ns is not None
 
     @cached_property
     def txn_of(self) -> dict[tuple[str, int, int], Row]:
@@ -158,7 +204,10 @@ class SmallHistory:
         return {(row.client, row.session, row.txn): row for row in self.txns}
 
 
-_PLACED = ("sends", "reads", "passes", "states", "logs", "replicas", "offset_answers", "commits")
+_PLACED = (
+    *("sends", "reads", "polls", "passes", "states", "logs", "replicas", "offset_answers"),
+    *("commits", "commit_reads"),
+)
 """The tables whose rows belong to a partition, and that `Partition` has."""
 
 
@@ -172,12 +221,14 @@ class Partition:
     sends: list[Row] = field(default_factory=list)
     """By the partition that the producer chose."""
     reads: list[Row] = field(default_factory=list)
+    polls: list[Row] = field(default_factory=list)
     passes: list[Row] = field(default_factory=list)
     states: list[Row] = field(default_factory=list)
     logs: list[Row] = field(default_factory=list)
     replicas: list[Row] = field(default_factory=list)
     offset_answers: list[Row] = field(default_factory=list)
     commits: list[Row] = field(default_factory=list)
+    commit_reads: list[Row] = field(default_factory=list)
 
     @property
     def settings(self) -> Mapping[str, str]:
@@ -254,6 +305,7 @@ class Partition:
                 send is not None
                 and send.outcome == "ok"
                 and self.history.fate_of(send) == "committed"
+                and not self.history.may_end_late(send)
                 and len(places_of(self.history.records_of[row.value_id])) == 1
             )
             if (
@@ -346,6 +398,13 @@ class _Lists(dict[str, list[Row]]):
 
 def _is_of(read: Row, row: Row) -> bool:
     return (read.client, read.session, read["pass"]) == (row.client, row.session, row["pass"])
+
+
+def _lists(pairs: Iterable[tuple[Any, Row]]) -> Mapping[Any, list[Row]]:
+    found: dict[Any, list[Row]] = defaultdict(list)
+    for key, row in pairs:
+        found[key].append(row)
+    return found
 
 
 def _by_value(rows: Iterable[Row]) -> Mapping[str, list[Row]]:

@@ -7,13 +7,15 @@ segment is the last of several that hold records."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import Guarantee, place
+from urteil.harness.verify.guarantees.compaction.keyed_sends import keys_of
 from urteil.harness.verify.guarantees.compaction.keys import FLOORS, WHOSE
 from urteil.harness.verify.guarantees.losses import losable
 from urteil.harness.verify.limits import STOPPING_NS
+from urteil.harness.verify.reference import SmallHistory, Violation
 
 _ACTIVE = """
 LEFT JOIN (SELECT q.p, CASE WHEN MIN(r.segment_base) < MAX(r.segment_base)
@@ -39,6 +41,21 @@ def _explain(row: Mapping[str, Any]) -> str:
         f"{row['value_id']} of key {row['key']!r} at {place(row)} is gone from the {whose}, "
         f"{row['age_ms']} ms after it was sent ({row['sub_kind']})."
     )
+
+
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """A record of the active segment is in all logs that cover it.
+
+    Left out: min.compaction.lag.ms.
+    """
+    for key in keys_of(history):
+        begins = [row.active_base or 0 for row in key.partition.logs]
+        low, end = max(*begins, key.partition.start), key.partition.leader_log.log_end
+        for send in key.sends:
+            is_active = send.offset is not None and low <= send.offset < end
+            is_gone = not send.logged or send.copies < send.logs_over
+            if send.is_acknowledged and is_active and is_gone:
+                yield key.partition.violation("active segment", send.offset, send.value_id)
 
 
 GUARANTEE = Guarantee(
@@ -75,4 +92,6 @@ SELECT CASE WHEN k.off >= {_TOLD} THEN 'active segment' ELSE 'inside the lag' EN
     compares_times=True,
     reads=("keyed", "parts", "cover", "floors", "replicas", "parts.clock_moved", "parts.trimmed"),
     subjects=("parts.compacted",),
+    reference=_reference,
+    reference_covers=("active segment",),
 )

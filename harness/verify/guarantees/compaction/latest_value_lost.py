@@ -6,10 +6,11 @@ was cleaned."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import Guarantee, only_where, place
+from urteil.harness.verify.guarantees.compaction.keyed_sends import keys_of
 from urteil.harness.verify.guarantees.compaction.keys import (
     COMMITTED,
     FLOORS,
@@ -18,6 +19,7 @@ from urteil.harness.verify.guarantees.compaction.keys import (
 )
 from urteil.harness.verify.guarantees.losses import losable
 from urteil.harness.verify.plurals import count_text
+from urteil.harness.verify.reference import SmallHistory, Violation
 
 _JUDGED = """
 WHERE k.outcome = 'ok' AND k.off = k.last_off AND k.open_n = 0 AND k.tombstone = 0
@@ -41,6 +43,23 @@ def _explain(row: Mapping[str, Any]) -> str:
     return (
         f"{row['value_id']}, the last value of key {row['key']!r}, was at {place(row)}; {defect}."
     )
+
+
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """The last value of a key is in the final leader's log, in every log over its offset, and in
+    the final passes over it."""
+    for key in keys_of(history):
+        for send in key.latest(tombstone=False):
+            if send.is_unserved:
+                kind = "not served"
+            elif send.logged:
+                kind = "not on a follower" if send.copies < send.logs_over else ""
+            elif send.copies:
+                kind = "on some replicas"
+            else:
+                kind = "absent" if key.shown_offset is None else "older shown"
+            if kind:
+                yield key.partition.violation(kind, send.offset, send.value_id)
 
 
 GUARANTEE = Guarantee(
@@ -90,4 +109,5 @@ LEFT JOIN cover c ON c.p = k.p AND k.off >= c.lo AND k.off < c.hi {COMMITTED} {F
     excused_by_times=True,
     reads=("committed", "keyed", "parts", "cover", "floors"),
     subjects=("parts.compacted",),
+    reference=_reference,
 )

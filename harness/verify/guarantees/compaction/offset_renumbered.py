@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import SLOT, Guarantee, numbered, place
@@ -12,6 +12,7 @@ from urteil.harness.verify.guarantees.losses import (
     destroyed,
     unclean_election,
 )
+from urteil.harness.verify.reference import SmallHistory, Violation, acknowledged_offset, places_of
 
 _JUDGED = """
 FROM vals v JOIN parts q ON q.p = v.sent_p
@@ -27,6 +28,23 @@ def _explain(row: Mapping[str, Any]) -> str:
         f"{row['value_id']} belongs at {place(row)}, but after compaction it is at offset "
         f"{row['found_off']}."
     )
+
+
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """A record of a compacted topic is at one offset, where it was acknowledged, and not below the
+    base of its batch."""
+    for partition in (one for one in history.partitions if one.is_compacted):
+        for send in partition.sends:
+            value = send.value_id
+            places = places_of(history.reads_of[value] + history.copies_of[value])
+            acknowledged = None if send.acks == 0 else acknowledged_offset(send)
+            first = places[0][2] if places else None
+            if len(places) > 1 or (places and acknowledged not in (None, first)):
+                offset = acknowledged_offset(send)
+                yield partition.violation("renumbered", first if offset is None else offset, value)
+        for row in partition.replicas:
+            if row.batch_base is not None and row.offset < row.batch_base:
+                yield partition.violation("reordered", row.offset, row.value_id)
 
 
 GUARANTEE = Guarantee(
@@ -68,4 +86,5 @@ GROUP BY q.p, r.offset, r.value_id, q.unclean_on, q.unclean_floor""",
     excused_by_times=True,
     reads=("irregular_values", "kinds", "parts", "floors", "replicas"),
     subjects=("parts.compacted",),
+    reference=_reference,
 )

@@ -5,9 +5,24 @@ than delete.retention.ms may have seen the value and missed the tombstone."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from urteil.harness.verify.guarantees.base import Guarantee, place
+from urteil.harness.verify.guarantees.compaction.keyed_sends import keys_of
 from urteil.harness.verify.guarantees.compaction.keys import latest, older
 from urteil.harness.verify.guarantees.losses import losable
+from urteil.harness.verify.reference import SmallHistory, Violation
+
+
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """A key whose last record is a tombstone shows no value.
+
+    Left out: passes that took longer than delete.retention.ms.
+    """
+    for key in keys_of(history):
+        for where, send in key.outdated(tombstone=True):
+            yield key.partition.violation(where, send.offset, send.value_id)
+
 
 GUARANTEE = Guarantee(
     name="resurrected_key",
@@ -35,4 +50,5 @@ GUARANTEE = Guarantee(
     compares_times=True,
     reads=("keyed", "parts", "floors", "damaged", "reads", "passes"),
     subjects=("parts.compacted",),
+    reference=_reference,
 )

@@ -9,13 +9,15 @@ records arrive."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import Guarantee, place
+from urteil.harness.verify.guarantees.compaction.keyed_sends import keys_of
 from urteil.harness.verify.guarantees.compaction.keys import latest, older
 from urteil.harness.verify.guarantees.losses import losable
 from urteil.harness.verify.limits import FOREVER_NS
+from urteil.harness.verify.reference import SmallHistory, Violation
 
 _SLACK_NS = 15_000_000_000
 
@@ -57,6 +59,16 @@ def _explain(row: Mapping[str, Any]) -> str:
         f"Key {row['key']!r} shows {row['value_id']} at {place(row)} ({row['sub_kind']}), but "
         f"{row['latest_value_id']} at offset {row['latest_off']} was its last value."
     )
+
+
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """A key shows no older value than its last.
+
+    Left out: how long the cleaner may take.
+    """
+    for key in keys_of(history):
+        for where, send in key.outdated(tombstone=False):
+            yield key.partition.violation(where, send.offset, send.value_id)
 
 
 GUARANTEE = Guarantee(
@@ -105,4 +117,9 @@ SELECT 'tombstone kept', k.p, k.off, k.complete_ns, k.complete_ns, k.value_id, k
         *("parts.clock_moved", "parts.trimmed"),
     ),
     subjects=("parts.compacted",),
+    reference=_reference,
+    reference_covers=(
+        "in the log",
+        "in a pass",
+    ),
 )

@@ -5,7 +5,10 @@ Overwritten tombstones may be removed at once. Where a clock was moved, nothing 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from urteil.harness.verify.guarantees.base import Guarantee, only_where, place
+from urteil.harness.verify.guarantees.compaction.keyed_sends import keys_of
 from urteil.harness.verify.guarantees.compaction.keys import (
     COMMITTED,
     FLOORS,
@@ -14,12 +17,30 @@ from urteil.harness.verify.guarantees.compaction.keys import (
 )
 from urteil.harness.verify.guarantees.losses import losable
 from urteil.harness.verify.limits import STOPPING_NS
+from urteil.harness.verify.reference import SmallHistory, Violation
 
 _JUDGED = """
 WHERE k.outcome = 'ok' AND k.off = k.last_off AND k.open_n = 0 AND k.tombstone = 1
   AND q.has_log = 1 AND k.off >= q.log_start AND q.clock_moved = 0 AND q.trimmed = 0
 """
 _YOUNG = f"AND q.ends_ns + {STOPPING_NS} < k.invoke_ns + q.delete_retention_ns"
+
+
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """The tombstone that ends a key is in every log over its offset, and in the final passes over
+    it.
+
+    Left out: old tombstones. Histories are shorter than delete.retention.ms.
+    """
+    for key in keys_of(history):
+        for send in key.latest(tombstone=True):
+            if not send.logged:
+                yield key.partition.violation("absent", send.offset, send.value_id)
+            elif send.copies < send.logs_over:
+                yield key.partition.violation("on some replicas", send.offset, send.value_id)
+            elif send.is_unserved:
+                yield key.partition.violation("not served", send.offset, send.value_id)
+
 
 GUARANTEE = Guarantee(
     name="tombstone_too_early",
@@ -62,4 +83,5 @@ LEFT JOIN cover c ON c.p = k.p AND k.off >= c.lo AND k.off < c.hi {COMMITTED} {F
     compares_times=True,
     reads=("committed", "keyed", "parts", "cover", "floors", "parts.clock_moved", "parts.trimmed"),
     subjects=("parts.compacted",),
+    reference=_reference,
 )

@@ -119,22 +119,13 @@ def _is_passed_over(
     partition: Partition, group: str, members: set[tuple[str, int]], offset: int
 ) -> bool:
     """Whether a group began behind an offset, or a member sought past it."""
-    history = partition.history
-    polls = [
-        row
-        for row in history.polls
-        if (row.client, row.session) in members
-        and (row.topic, row.partition) == (partition.topic, partition.partition)
-    ]
+    polls = [row for row in partition.polls if (row.client, row.session) in members]
     known = [row.position_before for row in polls if row.position_before is not None]
     if known:
         known += [
             row.offset
-            for row in history.commit_reads
-            if row.group == group
-            and row.outcome == "ok"
-            and is_number(row.offset)
-            and (row.topic, row.partition) == (partition.topic, partition.partition)
+            for row in partition.commit_reads
+            if row.group == group and row.outcome == "ok" and is_number(row.offset)
         ]
     if known and offset < min(known):
         return True

@@ -60,9 +60,8 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
     Left out: commits in transactions, deletions, and where members read on.
     """
     for partition in history.partitions:
-        for answer in history.commit_reads:
-            here = (answer.topic, answer.partition) == (partition.topic, partition.partition)
-            if not here or answer.outcome != "ok" or answer.complete_ns is None:
+        for answer in partition.commit_reads:
+            if answer.outcome != "ok" or answer.complete_ns is None:
                 continue
             commits = [
                 row

@@ -48,7 +48,12 @@ def _explain(row: Mapping[str, Any]) -> str:
 def _reference(history: SmallHistory) -> Iterator[Violation]:
     """A session of a client is assigned partitions of a group in generations that never fall, and
     no member is assigned others than it gave itself."""
-    known = [row for row in history.assignments if is_number(row.generation)]
+    for found in history.assignments_in.values():
+        yield from _fallen([row for row in found if is_number(row.generation)])
+
+
+def _fallen(known: list[Row]) -> Iterator[Violation]:
+    """Assignments of one group that are lower than the member's earlier ones, or forgotten."""
     assigned = [row for row in known if row.event == "assigned"]
     for row in assigned:
         own = [other for other in assigned if _is_same_member(other, row)]

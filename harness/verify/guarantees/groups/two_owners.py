@@ -67,7 +67,6 @@ def _explain(row: Mapping[str, Any]) -> str:
 def _reference(history: SmallHistory) -> Iterator[Violation]:
     """In one generation of a group a partition has one owner: a client's session, or a static
     member; and who is assigned it is who the leader gave it to."""
-    instances = {(row.client, row.session): row.instance for row in history.clients}
     owners: dict[tuple[Any, ...], set[Any]] = defaultdict(set)
     assigned = [row for row in history.assignments if row.event == "assigned"]
     accepted = [row for row in history.commits if row.outcome == "ok"]
@@ -75,7 +74,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
         if is_number(row.generation):
             who = (row.client, row.session)
             owners[row.group, row.generation, row.topic, row.partition].add(
-                instances.get(who) or who
+                history.instance_of.get(who) or who
             )
     for (_, _, topic, partition), found in owners.items():
         if len(found) > 1:
@@ -83,10 +82,10 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
     for row in assigned:
         given = {
             other.member_id
-            for other in history.assignments
+            for other in history.assignments_in[row.group]
             if other.event == "given" and all(other[name] == row[name] for name in _CLAIM)
         }
-        is_static = instances.get((row.client, row.session)) is not None
+        is_static = history.instance_of.get((row.client, row.session)) is not None
         is_known = row.member_id is not None and is_number(row.generation)
         if is_known and not is_static and given and row.member_id not in given:
             yield Violation("of another", row.topic, row.partition, None, None)

@@ -91,7 +91,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 def _reference(history: SmallHistory) -> Iterator[Violation]:
     """No commit is accepted that began after the group had gone on without its sender."""
     for commit in history.commits:
-        own = [row for row in history.assignments if row.group == commit.group]
+        own = history.assignments_in[commit.group]
         if commit.outcome == "ok":
             for sub_kind, is_late in (
                 ("accepted", _is_of_older_generation(own, commit)),
@@ -120,11 +120,11 @@ def _is_replaced(history: SmallHistory, own: list[Row], commit: Row) -> bool:
     """Whether another session of the sender's instance was assigned something before the commit,
     and the sender nothing since."""
     who = (commit.client, commit.session)
-    instances = {(row.client, row.session): row.instance for row in history.clients}
+    instance = history.instance_of.get(who)
     times: dict[tuple[str, int], list[int]] = defaultdict(list)
     for row in own:
-        same = instances.get((row.client, row.session)) == instances.get(who)
-        if row.event == "assigned" and same and instances.get(who) is not None:
+        same = history.instance_of.get((row.client, row.session)) == instance
+        if row.event == "assigned" and same and instance is not None:
             times[row.client, row.session].append(row.at_ns)
     return who in times and any(
         max(times[who]) < min(found) < commit.invoke_ns

@@ -11,11 +11,12 @@ begins where it always began, whatever its retention."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import Guarantee, place
 from urteil.harness.verify.limits import STOPPING_NS
+from urteil.harness.verify.reference import SmallHistory, Violation, acknowledged_offset
 
 _JUDGED = """
 FROM vals v JOIN parts q ON q.p = v.sent_p
@@ -54,6 +55,33 @@ def _explain(row: Mapping[str, Any]) -> str:
         f"{row['value_id']} at {place(row)} was deleted (a log starts at {row['log_start']}) at "
         f"most {row['age_ms']} ms old; {settings}."
     )
+
+
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """No log starts behind an acknowledged record that was younger than retention.ms at the end,
+    nor one that is only compacted behind any.
+
+    Left out: retention by size, and administrators.
+    """
+    state = next(row for row in history.states if row.wall_ms is not None)
+    wall_ns = state.wall_ms * 1_000_000 - state.at_ns
+    for partition in history.partitions:
+        own = partition.settings
+        highest = max(row.log_start or 0 for row in partition.logs)
+        start = highest if "retention.ms" in own or partition.is_compacted else partition.start
+        kept_ns = int(own.get("retention.ms", _WEEK_MS)) * 1_000_000
+        for send in partition.sends:
+            offset = acknowledged_offset(send)
+            if offset is None or send.acks == 0 or offset >= start:
+                continue
+            expires_ns = send.timestamp_ms * 1_000_000 - wall_ns + kept_ns
+            if partition.is_compacted:
+                yield partition.violation("compacted", offset, send.value_id)
+            elif expires_ns > history.ends_ns + STOPPING_NS:
+                yield partition.violation("too early", offset, send.value_id)
+
+
+_WEEK_MS = 7 * 86_400_000
 
 
 GUARANTEE = Guarantee(
@@ -106,4 +134,5 @@ SELECT 'compacted', q.p, v.ack_off, v.invoke_ns, v.complete_ns, v.value_id, v.cl
     ),
     rests_on=("sends", "logs", "replicas", "states"),
     subjects=("parts.has_log",),
+    reference=_reference,
 )

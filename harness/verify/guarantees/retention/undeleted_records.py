@@ -8,10 +8,11 @@ leader epoch a leader reported a log start and then served a fetch from before i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import Guarantee, place
+from urteil.harness.verify.reference import SmallHistory, Violation
 
 _BEFORE = "FROM answers a WHERE a.kind = 'before'"
 
@@ -27,6 +28,18 @@ def _explain(row: Mapping[str, Any]) -> str:
         f"served a fetch from {place(row)}.",
     }
     return sentences[row["sub_kind"]]
+
+
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """No leader serves a fetch from before the log start that it reported in the same epoch, for
+    which clients ask (`before`).
+
+    Left out: requests to delete records.
+    """
+    for partition in history.partitions:
+        for answer in partition.offset_answers:
+            if "before" in answer.query and answer.error is None:
+                yield partition.violation("fetched", answer.offset)
 
 
 GUARANTEE = Guarantee(
@@ -75,4 +88,6 @@ SELECT 'fetched', a.p, a.offset, a.invoke_ns, a.complete_ns, a.node, a.offset + 
     reads=("parts", "answers", "logs_p", "passes", "parts.cut_to", "parts.deleted_to"),
     subjects=("parts.deleted_to", "parts.cut_to", "answers"),
     rests_on=("logs", "replicas", "sends", "passes", "states", "offset_answers"),
+    reference=_reference,
+    reference_covers=("fetched",),
 )

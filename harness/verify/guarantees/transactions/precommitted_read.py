@@ -5,11 +5,18 @@ reader would take that position for one before which no record can appear."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import Guarantee, place
 from urteil.harness.verify.guarantees.transactions.torn_txn import EXCUSES, OF_TXN, SPOILS
+from urteil.harness.verify.reference import (
+    Row,
+    SmallHistory,
+    Violation,
+    acknowledged_offset,
+    chosen_partition,
+)
 
 _READ = f"""
 FROM {OF_TXN}
@@ -48,6 +55,41 @@ def _explain(row: Mapping[str, Any]) -> str:
     )
 
 
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """No reader of committed records received a record before the commit of its transaction was
+    requested, or an end beyond it."""
+    for txn in history.txns:
+        if txn.commit_invoke_ns is None:
+            continue
+        sends = history.sends_in(txn)
+        for send in sends:
+            for read in history.reads_of[send.value_id]:
+                is_bound = (read.client, read.session) in history.readers_of_committed
+                if is_bound and read.read_ns < txn.commit_invoke_ns:
+                    yield Violation(
+                        "record", send.topic, chosen_partition(send), read.offset, send.value_id
+                    )
+        if txn.outcome == "committed":
+            yield from _answered_ends(history, txn, sends)
+
+
+def _answered_ends(history: SmallHistory, txn: Row, sends: list[Row]) -> Iterator[Violation]:
+    """Partitions of which an end beyond the first record was answered too early."""
+    for where in sorted({(send.topic, chosen_partition(send)) for send in sends}):
+        partition = history.partition_at[where]
+        own = [send for send in sends if (send.topic, chosen_partition(send)) == where]
+        own = [send for send in own if acknowledged_offset(send) is not None]
+        if not own:
+            continue
+        first = min(int(send.offset) for send in own)
+        known_ns = min(send.complete_ns for send in own)
+        for answer in partition.offset_answers:
+            is_stable = "stable" in answer.query and answer.error is None
+            is_early = known_ns < answer.invoke_ns and answer.complete_ns < txn.commit_invoke_ns
+            if is_stable and is_early and answer.offset > first:
+                yield partition.violation("end", first)
+
+
 GUARANTEE = Guarantee(
     name="precommitted_read",
     rank=20,
@@ -81,4 +123,5 @@ GROUP BY f.p, f.off, f.client, f.txn, f.tid""",
     needs=("txns", "sends", "reads"),
     reads=("vals", "parts", "answers", "txn_p", "clients", "reads", "parts.spoilt_ns"),
     rests_on=("txns", "sends", "reads", "clients", "offset_answers"),
+    reference=_reference,
 )

@@ -7,10 +7,23 @@ visible or none."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import SLOT, Excuse, Guarantee, place
+from urteil.harness.verify.reference import (
+    FinalPass,
+    Partition,
+    Place,
+    Row,
+    SmallHistory,
+    Violation,
+    acknowledged_offset,
+    chosen_partition,
+    places_of,
+)
 
 LATE_END = Excuse(
     when="x.late = 1",
@@ -98,6 +111,122 @@ def _explain(row: Mapping[str, Any]) -> str:
     return f"Transaction {row['txn']} of {row['client']} ({row['tid']}) {defect}."
 
 
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """Final passes of readers of committed records deliver a whole transaction or nothing."""
+    for txn in history.txns:
+        records = [
+            _Record(send, history.partition_at[send.topic, chosen_partition(send)])
+            for send in history.sends_in(txn)
+        ]
+        records = [one for one in records if not one.partition.is_compacted]
+        violation = _torn(history, txn, records)
+        if violation is not None:
+            yield violation
+
+
+@dataclass(eq=False)
+class _Record:
+    """A record of a transaction, and the final passes of readers of committed records that had to
+    deliver it."""
+
+    send: Row
+    partition: Partition
+
+    @property
+    def history(self) -> SmallHistory:
+        return self.partition.history
+
+    @property
+    def place(self) -> Place:
+        """Where it lies in the log, else where it was acknowledged."""
+        logged = places_of(self.history.records_of[self.send.value_id])
+        offset = logged[0][2] if logged else acknowledged_offset(self.send)
+        return self.partition.topic, self.partition.partition, offset or 0
+
+    @cached_property
+    def seen(self) -> list[Place]:
+        """Where it was read, or lies on a disk."""
+        value = self.send.value_id
+        return places_of(self.history.reads_of[value] + self.history.copies_of[value])
+
+    @cached_property
+    def due_passes(self) -> dict[Place, list[FinalPass]]:
+        """The passes over each place of the record, and of its acknowledgement."""
+        return self.history.committed_passes_over(self.send)
+
+    def is_in(self, at: Place, one: FinalPass) -> bool:
+        return one.delivered(at[2], self.send.value_id)
+
+    @cached_property
+    def is_shown(self) -> bool:
+        return any(self.is_in(at, one) for at, some in self.due_passes.items() for one in some)
+
+    @cached_property
+    def lacking(self) -> list[FinalPass]:
+        """The passes that went over the record and delivered it nowhere; none where all that went
+        over one of its places delivered it there."""
+        if self.send.outcome == "fail":
+            return []
+        over = self.due_passes
+        if any(all(self.is_in(at, one) for one in passes) for at, passes in over.items()):
+            return []
+        value = self.send.value_id
+        return [
+            one
+            for at, passes in over.items()
+            for one in passes
+            if (at in self.seen or not self.seen)
+            if not any(read.value_id == value for read in one.reads)
+        ]
+
+    @property
+    def is_missing(self) -> bool:
+        return bool(self.send.outcome == "ok" and self.due_passes and not self.is_shown)
+
+    @property
+    def is_unserved(self) -> bool:
+        """Whether a final pass of other readers lacks it."""
+        value = self.send.value_id
+        return any(
+            not one.delivered(offset, value)
+            for topic, partition, offset in places_of(self.history.records_of[value])
+            for one in self.history.partition_at[topic, partition].owing(offset, value)
+        )
+
+
+def _torn(history: SmallHistory, txn: Row, records: list[_Record]) -> Violation | None:
+    if not any(one.due_passes for one in records):
+        return None
+    fate = history.fate_of(records[0].send)
+    shown = [one for one in records if one.is_shown]
+    missing = [one for one in records if one.is_missing]
+    torn = [
+        one for one in records if any(_delivers_another(gone, one, records) for gone in one.lacking)
+    ]
+    between = [one for one in records if one.lacking and one.is_shown and not one.is_unserved]
+    kinds = {
+        "visible": shown if fate == "aborted" else [],
+        "partly": missing if shown and fate == "unknown" else [],
+        "missing": missing if fate == "committed" else [],
+        "in one pass": torn if fate != "aborted" else [],
+        "between passes": [one for one in records if one.lacking]
+        if between and fate == "committed"
+        else [],
+    }
+    for kind, found in kinds.items():
+        if found:
+            is_shown = kind == "visible"
+            place = min(one.seen[0] if is_shown else one.place for one in found)
+            return Violation(kind, *place, None)
+    return None
+
+
+def _delivers_another(one: FinalPass, record: _Record, records: list[_Record]) -> bool:
+    """Whether a pass over a partition delivered a record of the transaction there."""
+    values = {other.send.value_id for other in records if other.partition is record.partition}
+    return any(read.value_id in values for read in one.reads)
+
+
 GUARANTEE = Guarantee(
     name="torn_txn",
     rank=10,
@@ -135,4 +264,5 @@ FROM (SELECT k.*, CASE k.sub_kind WHEN 'visible' THEN k.shown_slot
     needs=("txns", "sends", "passes"),
     reads=("vals", "parts", "txn_p", "parts.spoilt_ns"),
     rests_on=("txns", "sends", "reads", "replicas", "passes", "clients", "logs"),
+    reference=_reference,
 )

@@ -9,11 +9,21 @@ producer id had before (clients that journal theirs: workloads with `takeovers`)
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import product
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import EPOCH, Guarantee, place
 from urteil.harness.verify.guarantees.transactions.torn_txn import COORDINATOR, OF_TXN, SPOILED
+from urteil.harness.verify.reference import (
+    Partition,
+    Row,
+    SmallHistory,
+    Violation,
+    acknowledged_offset,
+    chosen_partition,
+    is_number,
+)
 
 _SENT = f"FROM {OF_TXN} WHERE v.sent = 1 AND v.invoke_ns > t.fenced_ns"
 _ASKED = "FROM txn_p t WHERE t.commit_ns > t.fenced_ns"
@@ -48,6 +58,60 @@ def _explain(row: Mapping[str, Any]) -> str:
         f"{row['client']} {done} {what} and was acknowledged, though another producer had taken "
         f"over its transactional id {row['tid']} before."
     )
+
+
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """Once another producer was initialised with its transactional id, a producer writes and
+    commits nothing more; and epochs rise, in a log and from one initialisation to the next."""
+    for txn in history.txns:
+        fenced_ns = _fenced_ns(history, txn)
+        if fenced_ns is None:
+            continue
+        for send in history.sends_in(txn):
+            if send.outcome == "ok" and send.invoke_ns > fenced_ns:
+                place = send.topic, chosen_partition(send), acknowledged_offset(send)
+                yield Violation("record", *place, send.value_id)
+        if txn.outcome == "committed" and (txn.commit_invoke_ns or 0) > fenced_ns:
+            yield Violation("commit", None, None, None, None)
+    for partition in history.partitions:
+        yield from () if partition.is_compacted else _fallen_epochs(partition)
+    for one, other in product(history.txns, repeat=2):
+        same = all(one[name] == other[name] for name in ("transactional_id", "producer_id"))
+        known = is_number(one.producer_id) and is_number(one.epoch) and is_number(other.epoch)
+        if same and known and None not in (one.init_ns, other.init_invoke_ns):
+            is_next = not any(
+                one.init_ns < third.init_ns < other.init_ns
+                for third in history.txns
+                if third.transactional_id == one.transactional_id and third.init_ns is not None
+            )
+            if is_next and one.init_ns < other.init_invoke_ns and other.epoch <= one.epoch:
+                yield Violation("same epoch", None, None, None, None)
+
+
+def _fenced_ns(history: SmallHistory, txn: Row) -> int | None:
+    """When another producer had been initialised whose request came after the own answer."""
+    return min(
+        (
+            other.init_ns
+            for other in history.txns
+            if other.transactional_id == txn.transactional_id
+            and None not in (txn.init_ns, other.init_ns, other.init_invoke_ns)
+            and other.init_invoke_ns > txn.init_ns
+        ),
+        default=None,
+    )
+
+
+def _fallen_epochs(partition: Partition) -> Iterator[Violation]:
+    """Records of transactions, and markers, behind ones of a later epoch of their producer."""
+    epochs: dict[int, int] = {}
+    for row in partition.log:
+        is_placed = is_number(row.sequence) or row.control is not None
+        if not (row.transactional or row.control) or not is_placed:
+            continue
+        if row.producer_epoch < epochs.get(row.producer_id, row.producer_epoch):
+            yield partition.violation("older epoch", row.offset, row.value_id)
+        epochs[row.producer_id] = row.producer_epoch
 
 
 GUARANTEE = Guarantee(
@@ -107,4 +171,5 @@ FROM {_GIVEN} i WHERE i.prev_ns < i.init_invoke_ns AND i.epoch <= i.prev_epoch""
         *("parts.unclean_on",),
     ),
     rests_on=("txns", "sends", "replicas", "logs"),
+    reference=_reference,
 )

@@ -231,18 +231,32 @@ _ONE: dict[str, dict[str, tuple[Callable[..., Any], ...]]] = {
 }
 """Table to its columns, with the ways in which they are changed."""
 
-_ALTERED = {
-    f"{table}.{column} {n}{' on all' if copies else ''}": partial(
-        alter, table, column, value, copies=copies
-    )
-    for table, columns in _ONE.items()
-    for column, values in columns.items()
-    for n, value in enumerate(values)
-    for copies in ((False, True) if table == "replicas" else (False,))
+_GROUPS: dict[str, dict[str, tuple[Callable[..., Any], ...]]] = {
+    "commits": {"offset": (_near, _other), "generation": (_near,)},
+    "commit_reads": {"offset": (_near, _other)},
+    "assignments": {"generation": (_near,)},
+    "polls": {"position_before": (_near,)},
 }
 
+
+def _alterations(tables: dict[str, dict[str, tuple[Callable[..., Any], ...]]]) -> dict[str, Change]:
+    found = {
+        f"{table}.{column} {n}{' on all' if copies else ''}": partial(
+            alter, table, column, value, copies=copies
+        )
+        for table, columns in tables.items()
+        for column, values in columns.items()
+        for n, value in enumerate(values)
+        for copies in ((False, True) if table == "replicas" else (False,))
+    }
+    return {name: (lambda piece, apply=apply: apply(piece=piece)) for name, apply in found.items()}
+
+
+OF_GROUPS: dict[str, Change] = {**_alterations(_GROUPS), **GROUP_CHANGES}
+"""The changes of what groups and transactions did."""
+
 CHANGES: dict[str, Change] = {
-    **{name: (lambda piece, apply=apply: apply(piece=piece)) for name, apply in _ALTERED.items()},
+    **_alterations(_ONE),
     **{f"drop of {table}": partial(lambda table, piece: drop_row(table, piece), table)
        for table in ("reads", "replicas", "passes", "states", "offset_answers")},
     "record nowhere": lambda piece: drop_record("replicas", "reads", piece=piece),
@@ -255,7 +269,7 @@ CHANGES: dict[str, Change] = {
                                      move_to_other_partition, acknowledge, read_as_producer,
                                      lose_what_a_producer_read, fail_unread,
                                      acknowledge_twice_unread)},
-    **GROUP_CHANGES,
+    **OF_GROUPS,
 }  # fmt: skip
 """Name to change, for topics of every kind."""
 

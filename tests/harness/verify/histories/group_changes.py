@@ -126,6 +126,117 @@ def commit_beyond(piece: Piece) -> None:
     commit["offset"] = max(row["log_end"] for row in logs) + piece.random.randint(-3, 3)
 
 
+def serve_deleted(piece: Piece) -> None:
+    """A leader serves a fetch from before its log's start."""
+    answer = piece.pick(piece.rows("offset_answers"))
+    served = {"query": "before:5", "offset": 4, "error": None, "timestamp_ms": None}
+    piece.rows("offset_answers").append(answer | served)
+
+
+def delete_from_compacted(piece: Piece) -> None:
+    """A replica deletes the beginning of its log, as retention does."""
+    log = piece.pick(piece.rows("logs"))
+    log["log_start"] = piece.random.randint(0, 20)
+    piece.drop(
+        "replicas",
+        lambda row: (
+            all(row[name] == log[name] for name in ("broker", "partition"))
+            and row["offset"] < log["log_start"]
+        ),
+    )
+
+
+def clean_active(piece: Piece) -> None:
+    """A record of the last segment is gone from a log, or from all."""
+    record = piece.pick(piece.rows("replicas"))
+    brokers = piece.random.choice(((1,), (2, 3), (1, 2, 3)))
+    piece.drop(
+        "replicas",
+        lambda row: (
+            row["offset"] == record["offset"]
+            and row["partition"] == record["partition"]
+            and row["broker"] in brokers
+        ),
+    )
+
+
+def _txn(piece: Piece) -> Row:
+    return piece.pick(row for row in piece.rows("txns") if row.get("end_ns"))
+
+
+_UNENDED = {"outcome": "unknown", "commit_invoke_ns": None}
+
+
+def take_over(piece: Piece) -> None:
+    """Another producer is initialised with a transactional id, before or amid a transaction."""
+    txn = _txn(piece)
+    txn |= {"init_invoke_ns": txn["begin_ns"] - 2 * MS, "init_ns": txn["begin_ns"] - MS}
+    at_ns = txn["begin_ns"] + piece.random.choice((-10, 1, 40, 10_000)) * MS
+    epoch = txn["epoch"] + piece.random.choice((0, 1))
+    other = {"client": "another", "txn": 0, "epoch": epoch, "begin_ns": at_ns + MS}
+    inits = {"init_invoke_ns": at_ns - MS // 2, "init_ns": at_ns}
+    piece.rows("txns").append(
+        txn | other | inits | {"outcome": "unknown", "commit_invoke_ns": None}
+    )
+
+
+def commit_late(piece: Piece) -> None:
+    """The commit of a transaction was requested seconds later."""
+    txn = piece.pick(row for row in piece.rows("txns") if row.get("commit_invoke_ns"))
+    txn["commit_invoke_ns"] += piece.random.choice((MS, S, 90 * S))
+
+
+def end_otherwise(piece: Piece) -> None:
+    """A transaction had another outcome."""
+    txn = _txn(piece)
+    txn["outcome"] = piece.random.choice(("committed", "aborted", "unknown"))
+    txn["commit_invoke_ns"] = piece.random.choice((None, txn["end_ns"] - MS))
+
+
+def answer_stable_end(piece: Piece) -> None:
+    """Readers of committed records receive an end amid a transaction."""
+    txn = _txn(piece)
+    answer = piece.pick(piece.rows("offset_answers"))
+    at_ns = piece.random.randint(txn["begin_ns"], txn["end_ns"])
+    log_end = max(row["log_end"] for row in piece.rows("logs"))
+    piece.rows("offset_answers").append(
+        answer | {"query": "stable", "error": None, "invoke_ns": at_ns, "complete_ns": at_ns + 1}
+        | {"offset": piece.random.randint(0, log_end), "timestamp_ms": None}
+    )  # fmt: skip
+
+
+def hide_transaction(piece: Piece) -> None:
+    """One final pass of readers of committed records delivers nothing of a transaction."""
+    committed = {send["value_id"]: send["txn"] for send in piece.committed()}
+    read = piece.pick(
+        row for row in piece.rows("reads")
+        if "-final-read_committed" in row["client"] and row["value_id"] in committed
+    )  # fmt: skip
+    piece.drop(
+        "reads",
+        lambda row: (
+            (row["client"], row["pass"]) == (read["client"], read["pass"])
+            and committed.get(row["value_id"]) == committed[read["value_id"]]
+        ),
+    )
+
+
+def hide_from_committed(piece: Piece) -> None:
+    """A record is in no final pass of readers of committed records, or lacks in one."""
+    read = piece.pick(
+        row for row in piece.rows("reads") if "-final-read_committed" in row["client"]
+    )
+    some = piece.random.random() < 0.5
+    piece.drop(
+        "reads",
+        lambda row: (
+            row["client"] == read["client"]
+            and row["value_id"] == read["value_id"]
+            and (some or row["pass"] == read["pass"])
+        ),
+    )
+
+
 def _outcome(table: str) -> Change:
     def change(piece: Piece) -> None:
         row = piece.pick(piece.rows(table))
@@ -138,7 +249,9 @@ def _outcome(table: str) -> Change:
 GROUP_CHANGES: dict[str, Change] = {
     **{one.__name__: one for one in (
         assign_to_mate, assign_again, commit_as_mate, lead_group, make_static, replace_static,
-        keep_member, seek_past, process_nothing, commit_beyond,
+        keep_member, seek_past, process_nothing, commit_beyond, serve_deleted,
+        delete_from_compacted, clean_active, take_over, commit_late, end_otherwise,
+        answer_stable_end, hide_from_committed, hide_transaction,
     )},
     "commits.outcome": _outcome("commits"),
     "commit_reads.outcome": _outcome("commit_reads"),

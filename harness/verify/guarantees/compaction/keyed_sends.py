@@ -1,0 +1,185 @@
+"""Sends to compacted topics by key: what the reference checks of compaction compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from urteil.harness.verify.reference import (
+    FinalPass,
+    Partition,
+    Row,
+    SmallHistory,
+    acknowledged_offset,
+    places_of,
+)
+
+
+@dataclass(frozen=True)
+class KeyedSend:
+    """A send of a key, and where its record is."""
+
+    partition: Partition
+    row: Row
+
+    @property
+    def value_id(self) -> str:
+        return str(self.row.value_id)
+
+    @property
+    def is_tombstone(self) -> bool:
+        return bool(self.row.tombstone)
+
+    @property
+    def is_acknowledged(self) -> bool:
+        return bool(self.row.outcome == "ok")
+
+    @cached_property
+    def logged(self) -> list[int]:
+        """Its offsets in logs of final leaders, in order."""
+        return [offset for _, _, offset in places_of(self._history.records_of[self.value_id])]
+
+    @property
+    def copies(self) -> int:
+        """The records with its value on all disks."""
+        return len(self._history.copies_of[self.value_id])
+
+    @cached_property
+    def offset(self) -> int | None:
+        """The offset of its record: a producer without idempotence may have written it again."""
+        acknowledged = acknowledged_offset(self.row)
+        if self.logged and not self.row.idempotent and self.logged[-1] >= (acknowledged or 0):
+            return self.logged[-1]
+        if acknowledged is not None:
+            return acknowledged
+        if self.logged:
+            return self.logged[0]
+        return next((offset for _, _, offset in places_of(self._reads)), None)
+
+    @property
+    def is_unresolved(self) -> bool:
+        """Whether it is unknown if, or where, the record is."""
+        row = self.row
+        if row.txn is not None and self._history.fate_of(row) != "committed":
+            return True
+        if row.outcome == "fail" and not row.ambiguous:
+            return False
+        if row.tombstone and not row.idempotent and (row.attempts or 2) > 1:
+            return True
+        known = acknowledged_offset(row) is not None or bool(self.logged)
+        return not (row.outcome == "ok" and known)
+
+    @property
+    def logs_over(self) -> int:
+        """The logs that cover its offset."""
+        offset = self.offset
+        return sum(offset is not None and (row.log_start or 0) <= offset < (row.log_end or 0)
+                   for row in self.partition.logs)  # fmt: skip
+
+    @property
+    def is_unserved(self) -> bool:
+        """Whether a final pass over its one place in the final leader's log lacks it. Of a
+        committed transaction: or readers of committed records received it nowhere in all passes."""
+        if len(self.logged) != 1:
+            return False
+        offset, value = self.logged[0], self.value_id
+        here = self._history.partition_at[self._place]
+        lacking = [one for one in here.final_passes
+                   if one.covers(offset) and not one.delivered(offset, value)]  # fmt: skip
+        if any(one in here.owing(offset, value) for one in lacking):
+            return True
+        over = self._history.committed_passes_over(self.row)
+        return bool(
+            (offset, value) in here.due
+            and here.is_transactional(offset, value)
+            and over
+            and not any(
+                all(one.delivered(place[2], value) for one in passes)
+                for place, passes in over.items()
+            )
+        )
+
+    @property
+    def _history(self) -> SmallHistory:
+        return self.partition.history
+
+    @property
+    def _reads(self) -> list[Row]:
+        return self._history.reads_of[self.value_id]
+
+    @property
+    def _place(self) -> tuple[str, int]:
+        record = self._history.records_of[self.value_id][0]
+        return record.topic, record.partition
+
+
+@dataclass
+class Key:
+    """A key of a partition with its sends; those of aborted transactions are no values."""
+
+    partition: Partition
+    sends: list[KeyedSend] = field(default_factory=list)
+
+    @property
+    def last_offset(self) -> int | None:
+        known = [send.offset for send in self.sends if send.is_acknowledged]
+        return max((offset for offset in known if offset is not None), default=None)
+
+    @property
+    def shown_offset(self) -> int | None:
+        """The last offset that the final leader's log shows."""
+        known = [send.offset for send in self.sends if send.logged]
+        return max((offset for offset in known if offset is not None), default=None)
+
+    def latest(self, *, tombstone: bool) -> Iterator[KeyedSend]:
+        """The last record of the key, if it is known to be that."""
+        last = self.last_offset
+        if last is None or last < self.partition.start:
+            return
+        if any(send.is_unresolved for send in self.sends):
+            return
+        for send in self.sends:
+            if send.is_acknowledged and send.offset == last and send.is_tombstone == tombstone:
+                yield send
+
+    def shown(self) -> Iterator[tuple[str, KeyedSend]]:
+        """Place and value that the key has in the end: in the log, and in each final pass."""
+        for send in self.sends:
+            if send.logged and send.offset == self.shown_offset and not send.is_tombstone:
+                yield "in the log", send
+        last = self.last_offset
+        for one in self.partition.final_passes:
+            if last is not None and one.covers(last):
+                yield from (("in a pass", send) for send in self._shown_in(one))
+
+    def _shown_in(self, one: FinalPass) -> Iterator[KeyedSend]:
+        values = {send.value_id for send in self.sends}
+        given = [read.offset for read in one.reads if read.value_id in values]
+        for send in self.sends:
+            if given and send.offset == max(given) and not send.is_tombstone:
+                yield send
+
+    def outdated(self, *, tombstone: bool) -> Iterator[tuple[str, KeyedSend]]:
+        """Values from before the last record that the key shows, each with the place."""
+        found: dict[str, tuple[str, KeyedSend]] = {}
+        for latest in self.latest(tombstone=tombstone):
+            for place, send in self.shown():
+                if send.offset is not None and send.offset < (latest.offset or 0):
+                    known = found.get(send.value_id, (place, send))
+                    found[send.value_id] = min(place, known[0]), send
+        yield from found.values()
+
+
+def keys_of(history: SmallHistory) -> Iterator[Key]:
+    """All keys of compacted topics."""
+    for partition in history.partitions:
+        if not partition.is_compacted:
+            continue
+        found: dict[str, Key] = {}
+        for row in partition.sends:
+            is_aborted = history.fate_of(row) == "aborted" and not history.may_end_late(row)
+            if row.key is not None and not is_aborted:
+                key = found.setdefault(row.key, Key(partition))
+                key.sends.append(KeyedSend(partition, row))
+        yield from found.values()

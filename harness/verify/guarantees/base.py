@@ -23,6 +23,9 @@ DUE = """
 """
 """Records that every reader must receive."""
 
+DERIVED = "The query selects rows of a table that plain Python derives from the small evidence."
+"""Why most guarantees of availability and of the controller's tasks have no reference check."""
+
 RECORDS = ("sends", "reads", "replicas", "logs", "passes", "states", "clients")
 """What most guarantees rest on: slots and values are made of these."""
 
@@ -118,6 +121,8 @@ class Guarantee:
 
     reference: Reference | None = None
     """The meaning of `violations` in plain Python over small histories (reference.py)."""
+    no_reference: str = ""
+    """Why a reference check makes no sense."""
     reference_covers: tuple[str, ...] = ()
     """The sub-kinds that the reference check finds; empty for all."""
     reference_leaves_out: str = ""

@@ -159,6 +159,9 @@ OF_GROUPS = [
     Topic(kind, seed, tuple(done))
     for kind, seed, *done in (
         ("compacted", 73, "bring_back_a_key", "record unread"),
+        ("compacted", 2, "clean_active"),
+        ("compacted", 26, "record on no disk"),
+        ("transactional", 12, "replicas.producer_epoch 0 on all"),
         ("plain", 68, "commit_beyond"),
         ("plain", 229, "commit_reads.intact"),
         ("plain", 308, "lead_group"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import Guarantee
+from urteil.harness.verify.guarantees.base import DERIVED, Guarantee
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -52,4 +52,5 @@ FROM recoveries r WHERE r.judged = 1 AND COALESCE(r.recovery_s, 1000000.0) > r.d
     reads=("recoveries",),
     subjects=("recoveries",),
     rests_on=("faults", "states"),
+    no_reference=DERIVED,
 )

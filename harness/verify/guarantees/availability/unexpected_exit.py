@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import Guarantee
+from urteil.harness.verify.guarantees.base import DERIVED, Guarantee
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -49,4 +49,5 @@ FROM broker_exits e WHERE e.exit_code IS NOT NULL""",
     needs=("samples",),
     reads=("broker_exits",),
     rests_on=("samples", "faults"),
+    no_reference=DERIVED,
 )

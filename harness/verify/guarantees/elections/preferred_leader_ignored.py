@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import Guarantee
+from urteil.harness.verify.guarantees.base import DERIVED, Guarantee
 from urteil.harness.verify.guarantees.tasks import TASK_TABLES, count_tasks, overdue_tasks
 
 
@@ -57,4 +57,5 @@ GUARANTEE = Guarantee(
     reads=("cluster_tasks",),
     subjects=("cluster_tasks.not elected", "cluster_tasks.not given back"),
     rests_on=TASK_TABLES,
+    no_reference=DERIVED,
 )

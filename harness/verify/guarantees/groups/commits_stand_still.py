@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import Guarantee
+from urteil.harness.verify.guarantees.base import DERIVED, Guarantee
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -53,4 +53,5 @@ GROUP BY c.who""",
     reads=("undisturbed_intervals",),
     rests_on=("polls", "clients", "faults", "states", "commits", "assignments"),
     subjects=("undisturbed_intervals",),
+    no_reference=DERIVED,
 )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import Guarantee
+from urteil.harness.verify.guarantees.base import DERIVED, Guarantee
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -64,4 +64,5 @@ FROM member_departures d WHERE d.taken_ns IS NULL OR d.taken_ns > d.limit_ns""",
     reads=("member_departures",),
     rests_on=("polls", "clients", "faults", "states", "commits", "assignments"),
     subjects=("member_departures",),
+    no_reference=DERIVED,
 )

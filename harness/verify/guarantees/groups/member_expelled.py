@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import Guarantee
+from urteil.harness.verify.guarantees.base import DERIVED, Guarantee
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -66,4 +66,5 @@ FROM evictions e""",
     reads=("undisturbed_intervals", "evictions"),
     rests_on=("polls", "clients", "faults", "states", "commits", "assignments"),
     subjects=("undisturbed_intervals", "evictions"),
+    no_reference=DERIVED,
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import Guarantee
+from urteil.harness.verify.guarantees.base import DERIVED, Guarantee
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -47,4 +47,5 @@ FROM static_rejoins r WHERE r.after > r.before""",
     reads=("static_rejoins",),
     rests_on=("polls", "clients", "faults", "states", "commits", "assignments"),
     subjects=("static_rejoins",),
+    no_reference=DERIVED,
 )

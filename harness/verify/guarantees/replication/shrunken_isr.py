@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import Guarantee
+from urteil.harness.verify.guarantees.base import DERIVED, Guarantee
 from urteil.harness.verify.guarantees.tasks import TASK_TABLES, count_tasks, overdue_tasks
 
 
@@ -42,4 +42,5 @@ GUARANTEE = Guarantee(
     reads=("cluster_tasks",),
     subjects=("cluster_tasks.fell out",),
     rests_on=TASK_TABLES,
+    no_reference=DERIVED,
 )

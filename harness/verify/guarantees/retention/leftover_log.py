@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import Guarantee
+from urteil.harness.verify.guarantees.base import DERIVED, Guarantee
 
 _SENTENCES = {
     "deleted": "Broker {broker} has a log of {topic}-{partition}, a topic that was deleted "
@@ -54,4 +54,5 @@ FROM leftover_logs l WHERE l.late = 1""",
     needs=("logs",),
     reads=("leftover_logs", "logs"),
     rests_on=("logs", "states"),
+    no_reference=DERIVED,
 )

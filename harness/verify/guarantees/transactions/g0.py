@@ -4,7 +4,7 @@ Kafka does not isolate writes, so this is counted and never a failure."""
 
 from __future__ import annotations
 
-from urteil.harness.verify.guarantees.base import Excuse, Guarantee, place
+from urteil.harness.verify.guarantees.base import DERIVED, Excuse, Guarantee, place
 
 NOT_ISOLATED = Excuse(when="1 = 1", reason="Kafka does not isolate the writes of transactions")
 
@@ -47,4 +47,5 @@ GUARANTEE = Guarantee(
     needs=("txns", "sends"),
     reads=("cycles", "graph"),
     rests_on=("txns", "sends"),
+    no_reference=DERIVED,
 )

@@ -7,7 +7,7 @@ writes."""
 
 from __future__ import annotations
 
-from urteil.harness.verify.guarantees.base import Excuse, Guarantee, place
+from urteil.harness.verify.guarantees.base import DERIVED, Excuse, Guarantee, place
 from urteil.harness.verify.guarantees.transactions.g0 import NOT_ISOLATED, cycles, edges
 
 GUARANTEE = Guarantee(
@@ -46,4 +46,5 @@ GUARANTEE = Guarantee(
     needs=("txns", "sends", "reads"),
     reads=("cycles", "graph"),
     rests_on=("txns", "sends", "reads", "clients"),
+    no_reference=DERIVED,
 )

@@ -5,7 +5,7 @@ counted and never a failure."""
 
 from __future__ import annotations
 
-from urteil.harness.verify.guarantees.base import Excuse, Guarantee, place
+from urteil.harness.verify.guarantees.base import DERIVED, Excuse, Guarantee, place
 from urteil.harness.verify.guarantees.transactions.g0 import cycles, edges
 
 GUARANTEE = Guarantee(
@@ -31,4 +31,5 @@ GUARANTEE = Guarantee(
     needs=("txns", "sends", "reads"),
     reads=("cycles", "graph"),
     rests_on=("txns", "sends", "reads"),
+    no_reference=DERIVED,
 )

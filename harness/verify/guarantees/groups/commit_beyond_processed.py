@@ -4,8 +4,9 @@ A record counts as processed once the member journaled it. A member killed befor
 commit the record either.
 
 Not counted: records that the group never requested (it may begin at the end with
-auto.offset.reset=latest, and a member may seek) and deleted records, since DeleteRecords leaves
-records on disk below the log start.
+auto.offset.reset=latest, and a member may seek), deleted records, since DeleteRecords leaves
+records on disk below the log start, and commits in a mirror, where the group begins at translated
+offsets (`translated_too_far`).
 
 `beyond the end`: a member of a group that reads committed an offset that the partition never
 had."""
@@ -26,7 +27,8 @@ FROM (SELECT q.p, c.`group` AS grp, MAX(c.offset) AS top, MIN(c.complete_ns) AS 
         MAX(q.unclean_floor) AS unclean_floor, MAX(q.lost_floor) AS lost_floor,
         MAX(q.spoilt_ns) AS spoilt_ns
       FROM commits c JOIN parts q ON q.topic_id = c.topic_id AND q.partition = c.partition
-      WHERE c.outcome = 'ok' AND q.compacted = 0 GROUP BY q.p, c.`group`) k
+      WHERE c.outcome = 'ok' AND q.compacted = 0 AND q.p NOT IN (SELECT m.p FROM mirrors m)
+      GROUP BY q.p, c.`group`) k
 JOIN {DUE} s ON s.p = k.p JOIN grps b ON b.grp = k.grp
 """
 _BELOW = """
@@ -48,12 +50,10 @@ FROM (SELECT e.p, e.grp, MIN(e.position_before) AS low FROM ({_STOOD}) e GROUP B
 LEFT JOIN (SELECT q.p, r.`group` AS grp, MIN(r.offset) AS low
            FROM commit_reads r JOIN parts q
              ON q.topic_id = r.topic_id AND q.partition = r.partition
-           WHERE r.outcome = 'ok' AND r.offset >= 0 AND q.p NOT IN (SELECT m.p FROM mirrors m)
-           GROUP BY q.p, r.`group`) a
+           WHERE r.outcome = 'ok' AND r.offset >= 0 GROUP BY q.p, r.`group`) a
   ON a.p = g.p AND a.grp = g.grp
 """
-"""Where a group began: the lowest offset that its members or its coordinator ever reported. In a
-mirror, offsets were translated before a member came: what members report counts."""
+"""Where a group began: the lowest offset that its members or its coordinator ever reported."""
 
 _SOUGHT = f"""
 SELECT l.p, l.grp, l.low, l.high

@@ -26,6 +26,7 @@ from urteil.harness.scenarios import (
     quotas,
     retention,
     security,
+    streams,
     transactions,
     zookeeper,
 )
@@ -44,6 +45,7 @@ SCENARIOS: dict[str, Scenario] = {
         applications,
         case_studies,
         connect,
+        streams,
         transactions,
         loads,
         mirrors,

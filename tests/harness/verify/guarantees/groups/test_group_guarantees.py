@@ -52,7 +52,7 @@ def judge(
     engine = SharedDuck(run_dir / "work")
     try:
         open_views(engine, run_dir, derived)
-        shared_tables.build(engine)
+        shared_tables.build(engine, expected=derived.expected)
         present = {name for name in SCHEMAS if tables.get(name)}
         return {name: check(engine, GUARANTEES[name], Places(derived), present) for name in names}
     finally:

@@ -3,24 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import reduce
 from pathlib import Path
 
 import pytest
 import sqlglot
 from sqlglot import ErrorLevel, exp
 
+from urteil.harness.clients.applications import application_of
+from urteil.harness.scenarios import SCENARIOS
 from urteil.harness.verify import shared_tables
 from urteil.harness.verify.derived.tables import Derived
 from urteil.harness.verify.engines.dialect import to_duckdb
 from urteil.harness.verify.engines.engine import Duck, open_views
+from urteil.harness.verify.expected_outputs import MADE_UP_EXPECTED
 from urteil.harness.verify.guarantees import GUARANTEES
+
+
+def _expected(stage: str) -> list[str]:
+    """The queries of the results of all applications, for the stage that they are part of."""
+    if stage != "expected_outputs":
+        return [""]
+    queries = {MADE_UP_EXPECTED}
+    for scenario in SCENARIOS.values():
+        application = application_of(scenario.workload)
+        if application is not None and application.expected is not None:
+            queries.add(application.expected(scenario))
+    return sorted(queries)
 
 
 def _queries() -> Iterator[str]:
     for name, shared in shared_tables.STAGES.items():
         only = "AND 1 = 0" if name == "keyed" else ""
         query = shared.query.replace("{in_transactions}", "").replace("{only}", only)
-        yield query.replace("{scatter}", "").replace("{gather}", "")
+        query = query.replace("{scatter}", "").replace("{gather}", "")
+        yield from (query.replace("{expected}", expected) for expected in _expected(name))
     for one in GUARANTEES.values():
         yield one.tally()
         yield one.first(100)
@@ -51,12 +68,16 @@ def _narrow(node: exp.Expression) -> exp.Expression:
 
 
 def _plain(tree: exp.Expression) -> str:
-    """Without the order of NULLs, which is a setting, and the guard of a quotient."""
+    """Without the order of NULLs, which is a setting, and the guard of a quotient; a concatenation,
+    of which applications pass no NULL, with operators."""
     for ordered in tree.find_all(exp.Ordered):
         ordered.set("nulls_first", None)
     for quotient in list(tree.find_all(exp.Div)):
         if isinstance(quotient.expression, exp.Nullif):
             quotient.set("expression", quotient.expression.this)
+    for call in list(tree.find_all(exp.Concat)):
+        first, *others = call.expressions
+        call.replace(reduce(lambda a, b: exp.DPipe(this=a, expression=b), others, first))
     return str(tree.sql("duckdb"))
 
 

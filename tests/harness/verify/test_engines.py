@@ -18,6 +18,7 @@ from tests.harness.verify import made_up_runs
 from tests.harness.verify.histories import runs
 from tests.harness.verify.made_up_runs import ONE, copy_of, healthy, judged
 from tests.harness.verify.test_guarantees import COUNTED
+from urteil.harness.scenarios import SCENARIOS
 from urteil.harness.verify import judge, synthetic
 from urteil.harness.verify.damage import DAMAGES
 from urteil.harness.verify.engines import cuts, spark
@@ -112,6 +113,27 @@ def test_both_engines_say_the_same_of_generated_histories_damaged_or_not(
     assert [str(one) for one in done if not runs.findings(results["spark"], one)] == []
     for left, right in zip(results["spark"].guarantees, results["duckdb"].guarantees, strict=True):
         assert left == right
+    assert _comparable(results["spark"]) == _comparable(results["duckdb"])
+
+
+@pytest.mark.spark_long
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("application", ["streams-count", "streams-join", "streams-windows"])
+def test_both_engines_compute_the_same_results_of_an_application(
+    application: str, session: Any, tmp_path: Path
+) -> None:
+    """An output that no input gives makes every computed result a finding or an opportunity."""
+    tables = healthy()
+    tables["outputs"] = [
+        {"run": "r", "application": application, "sink": "results", "position": 0, "key": "ghost"}
+        | {"value": "1", "partition": 0, "value_id": None, "timestamp_ms": None}
+    ]
+    scenario = synthetic.scenario(ONE)
+    scenario = msgspec.structs.replace(scenario, workload=SCENARIOS[application].workload)
+    results = {
+        engine: judged(tmp_path / engine, tables, scenario=scenario, engine=engine, session=session)
+        for engine in ("spark", "duckdb")
+    }
     assert _comparable(results["spark"]) == _comparable(results["duckdb"])
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from urteil.harness.verify.guarantees.base import RECORDS, SLOT, Excuse, Guarantee, place
 
 _COPIED = f"""
--- copies of an application that promises order
 SELECT v.value_id, v.client, v.sent_p AS p, v.sent_key, v.first_slot, v.invoke_ns, v.complete_ns,
   w.first_slot AS copy_slot
 FROM vals v JOIN parts q ON q.p = v.sent_p JOIN vals w ON w.value_id = 'copy/' || v.value_id
@@ -18,7 +17,6 @@ WHERE v.sent = 1 AND v.n_slots = 1 AND v.log_slots = 1 AND v.sent_key IS NOT NUL
   AND q.ours = 1 AND q.copies = 0 AND w.first_slot IS NOT NULL
   AND (SELECT MAX(z.ordered) FROM settings z) = 1
 UNION ALL
--- committed copies of copiers
 SELECT v.value_id, v.client, v.sent_p, v.sent_key, v.first_slot, v.invoke_ns, v.complete_ns,
   MIN(w.first_slot)
 FROM vals w JOIN vals v ON v.value_id = w.source
@@ -28,6 +26,7 @@ WHERE t.fate = 'committed' AND t.late = 0 AND w.log_slots = 1 AND v.sent = 1 AND
 GROUP BY v.value_id, v.client, v.sent_p, v.sent_key, v.first_slot, v.invoke_ns, v.complete_ns,
   w.first_slot DIV {SLOT}
 """
+"""Copies of an application that promises order, and committed copies of the lab's copiers."""
 
 _NEIGHBOURS = f"""
 SELECT c.*,

@@ -8,12 +8,14 @@ hit is reported by the proxy: the proof that the rule acted.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from urteil.chaos.protocol_names import APIS, ERRORS, find_name
 
 REQUEST, ANSWER = "request", "answer"
+LINK_EVENTS = "link_events.jsonl"
+"""The file of a run with the frames on which its faults acted."""
 Value = str | float | bool
 
 
@@ -90,6 +92,12 @@ class RuleHit:
     occurrence: int
     detail: str = ""
     message: Any = None
+
+    def row(self, fault: str) -> dict[str, Any]:
+        """The row of the table `link_events`."""
+        row = {field.name: getattr(self, field.name) for field in fields(self)}
+        row.pop("message")
+        return {"fault": fault} | row
 
     def __str__(self) -> str:
         text = f"{self.act} {self.api} {self.version} {self.direction} {self.occurrence}"

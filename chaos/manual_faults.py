@@ -12,7 +12,7 @@ from urteil.chaos.controls import Controls
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.fault_options import Option
 from urteil.chaos.faults import FAULTS, Proof
-from urteil.chaos.nemesis import Injection
+from urteil.chaos.nemesis import Injection, append_link_events
 from urteil.chaos.observations import LabFailure
 
 RECOVERY_DEADLINE_S = 60.0
@@ -77,6 +77,7 @@ class ManualFaults:
             self.controls.release(hold)
             injection.healed_ns = time.monotonic_ns()
             final = fault.final_proof(proof)
+            append_link_events(self._record.parent, fault)
             injection.proof, injection.acted = final.text, final.acted
             self._write()
         _require_acted(name, target, final)

@@ -14,6 +14,7 @@ from urteil.chaos.anchor_events import EventWatch
 from urteil.chaos.controls import Controls
 from urteil.chaos.effects import Effect
 from urteil.chaos.faults import FAULTS, Fault, Proof
+from urteil.chaos.link_rules import LINK_EVENTS
 from urteil.chaos.node_selectors import NoTarget
 from urteil.chaos.observations import LabFailure, Link, NodeState, NotHealthy
 from urteil.chaos.schedule import PlannedFault
@@ -347,6 +348,7 @@ class Nemesis:
             injection.healed_ns = time.monotonic_ns()
             proof = active.fault.final_proof(active.proof)
             injection.proof, injection.acted = f"{proof.text}; healed: {healed}", proof.acted
+            append_link_events(self.record.parent, active.fault)
             active.controls.release(active.hold)
         except Exception as failure:
             self._problem(f"healing {injection.fault}: {type(failure).__name__}: {failure}")
@@ -385,6 +387,13 @@ class Nemesis:
         part = self.record.with_name(self.record.name + ".part")
         part.write_text("".join(json.dumps(i.row()) + "\n" for i in self.injections))
         part.replace(self.record)
+
+
+def append_link_events(run_dir: Path, fault: Fault) -> None:
+    """Append the requests and answers on which the fault acted to the run's file."""
+    if rows := [hit.row(fault.name) for hit in fault.link_events()]:
+        with (run_dir / LINK_EVENTS).open("a") as file:
+            file.writelines(json.dumps(row) + "\n" for row in rows)
 
 
 def _nodes_in(controls: Controls, nodes: Collection[str], *states: NodeState) -> list[str]:

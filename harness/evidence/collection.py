@@ -13,6 +13,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from urteil.chaos.link_rules import LINK_EVENTS
 from urteil.chaos.topology import EAST, WEST
 from urteil.harness.evidence import outputs
 from urteil.harness.evidence.acts import KILL
@@ -112,6 +113,7 @@ def collect(run_dir: Path) -> Collected:
     killed = _client_acts(run_dir, run, collected)
     offset_ns = _journals(run_dir, run, collected, killed)
     _faults(run_dir, run, collected)
+    _link_events(run_dir, run, collected)
     _acts(run_dir, run, collected, ADMIN_ACTS, "admin_ops")
     _outputs(run_dir, run, collected)
     at_ns = max((phase.end_ns for phase in facts.phases), default=0)
@@ -191,6 +193,25 @@ def _faults(run_dir: Path, run: str, collected: Collected) -> None:
                 damage.append("an entry is damaged")
     collected.count_rows(evidence)
     collected.note("faults.jsonl", "journal", evidence.counts().get("faults", 0), damage=damage)
+
+
+def _link_events(run_dir: Path, run: str, collected: Collected) -> None:
+    path = run_dir / LINK_EVENTS
+    if not path.exists():
+        return
+    damage: list[str] = []
+    with Evidence(run_dir, "link_events", run) as evidence:
+        for line in path.read_bytes().splitlines():
+            try:
+                event = msgspec.json.decode(line, type=dict)
+            except msgspec.MsgspecError:
+                damage.append("an entry is damaged")
+                continue
+            row = {name: event.get(name) for name in SCHEMAS["link_events"].names}
+            evidence.add("link_events", row)
+    collected.count_rows(evidence)
+    count = evidence.counts().get("link_events", 0)
+    collected.note(LINK_EVENTS, "journal", count, damage=damage)
 
 
 def _acts(run_dir: Path, run: str, collected: Collected, file: str, part: str) -> list[Row]:

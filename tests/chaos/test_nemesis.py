@@ -11,6 +11,7 @@ import pytest
 from tests.chaos.paper import PaperCluster
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.faults import FAULTS
+from urteil.chaos.link_rules import LINK_EVENTS
 from urteil.chaos.nemesis import Nemesis
 from urteil.chaos.node_selectors import NoTarget
 from urteil.chaos.observations import LabFailure, Link, NodeState, NodeStatus, NotHealthy
@@ -261,3 +262,25 @@ def test_fault_without_hold_does_not_begin_and_others_heal(tmp_path: Path) -> No
     assert cluster.states["b2"] is NodeState.RUNNING
     assert "pause b3" not in cluster.acts
     assert "the guard died" in player.problems[0]
+
+
+def test_requests_on_which_a_fault_acted_are_recorded(tmp_path: Path) -> None:
+    lost = FaultSpec(
+        fault="lose_request", target="client->leader", at_s=0, duration_s=0,
+        options={"api": "EndTxn"},
+    )  # fmt: skip
+    player = nemesis(PaperCluster(), tmp_path, schedule(lost))
+    player.play(duration_s=0)
+    assert rows(tmp_path)[0]["acted"]
+    (event,) = map(json.loads, (tmp_path / LINK_EVENTS).read_text().splitlines())
+    assert (event["fault"], event["api"], event["act"]) == ("lose_request", "EndTxn", "drop")
+
+
+def test_rule_that_no_request_matched_did_not_act(tmp_path: Path) -> None:
+    """The row says what passed instead."""
+    lost = FaultSpec(fault="lose_answer", target="client->leader", at_s=0, duration_s=0)
+    player = nemesis(PaperCluster(without_effect=True), tmp_path, schedule(lost))
+    player.play(duration_s=0)
+    assert not rows(tmp_path)[0]["acted"]
+    assert "7 Fetch" in str(rows(tmp_path)[0]["proof"])
+    assert not (tmp_path / LINK_EVENTS).exists()

@@ -13,6 +13,7 @@ from urteil.chaos.controls import Controls
 from urteil.chaos.effects import Effect
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.fault_options import COORDINATOR_OPTIONS, FaultOption, Option
+from urteil.chaos.link_rules import RuleHit
 from urteil.chaos.observations import Link, NodeState, NodeStatus, Probe
 
 T = TypeVar("T")
@@ -154,6 +155,10 @@ class Fault:
         """The proof after healing, from that of `begin`: another one where the fault acts on what
         happens while it is active. Called after `heal`."""
         return proof
+
+    def link_events(self) -> Sequence[RuleHit]:
+        """The requests and answers on which the fault acted. Called after `heal`."""
+        return ()
 
     def find_residual_effects(self, controls: Controls) -> str:
         """The effects of the fault that are still visible after healing; empty if none is.

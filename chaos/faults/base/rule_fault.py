@@ -99,6 +99,9 @@ class RuleFault(Fault):
         passed = f"{self._passed or 'nothing'} (before it: {self._before or 'nothing'})"
         return Proof(acted=False, text=f"no frame matched; these links carried {passed}")
 
+    def link_events(self) -> Sequence[RuleHit]:
+        return self._hits
+
     def find_residual_effects(self, controls: Controls) -> str:
         return describe_broken_links(controls, self.links)
 

@@ -9,6 +9,7 @@ import pytest
 from tests.broker.log.old_folders import Row, old_messages
 from tests.harness.evidence.test_replica_logs import TOPIC_ID, batch, values
 from urteil.chaos.admin_controls import ActFailed
+from urteil.chaos.link_rules import LINK_EVENTS, RuleHit
 from urteil.harness.cluster.act_log import ActLog
 from urteil.harness.evidence.collection import collect
 from urteil.harness.evidence.journal import (
@@ -107,6 +108,21 @@ def test_every_table_is_there_with_its_columns(run_dir):
         assert pq.read_table(run_dir / "evidence" / table).schema.equals(schema)
         assert len(rows(run_dir, table)) == collected.rows.get(table, 0)
     assert not list((run_dir / "evidence").rglob("*.part"))
+
+
+def test_requests_on_which_faults_acted_are_evidence(run_dir):
+    hit = RuleHit(
+        at_ns=5, link="client->b1", direction="answer", api="EndTxn", version=3, correlation_id=7,
+        client_id="t1", act="drop", occurrence=2,
+    )  # fmt: skip
+    lines = [json.dumps(hit.row("lose_answer")), "{cut"]
+    (run_dir / LINK_EVENTS).write_text("\n".join(lines))
+    collected = collect(run_dir)
+    (row,) = rows(run_dir, "link_events")
+    assert {name: row[name] for name in ("fault", "api", "occurrence", "detail")} == {
+        "fault": "lose_answer", "api": "EndTxn", "occurrence": 2, "detail": ""
+    }  # fmt: skip
+    assert f"{LINK_EVENTS}: an entry is damaged" in "\n".join(collected.problems)
 
 
 def test_old_messages_are_evidence_and_no_problem(run_dir):

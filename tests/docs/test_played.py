@@ -36,7 +36,7 @@ SHORTER = {
     "p2/1869": "p2/18",
 }
 """Shorter nights, and a record that runs of any length have."""
-CLUSTERS = ("default", "play", "mix-a")
+CLUSTERS = ("default", "play", "mix-a", "course", "racks", "locked")
 ELSEWHERE = ("spark1.example", "/mnt/bucket")
 """tests/harness/verify/test_spark_cluster.py plays these on a cluster of its own."""
 ELSEWHERE_TYPED = "urteil tool "

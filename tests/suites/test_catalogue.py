@@ -9,8 +9,8 @@ from pathlib import Path
 from urteil.harness.scenarios import SCENARIOS, SUITES
 
 ROOM = Path(__file__).parents[2] / "suites"
-APART = {"mutants", "containers"}
-"""Suites that play scenarios of the others, with mutants or in containers."""
+APART = {"mutants", "containers", "courses"}
+"""Suites that play scenarios of the others, with mutants or in containers, and labs of courses."""
 
 
 def test_scenario_belongs_to_the_suites_that_it_declares() -> None:

@@ -93,7 +93,14 @@ def test_tools_run_on_a_cluster_with_users(secured: str) -> None:
 def test_interrupt_ends_the_tool(secured: str) -> None:
     argv = [*URTEIL, "kafka-console-consumer", "--cluster", secured, "--topic", "alice-tool"]
     argv += ["--from-beginning"]
-    consumer = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    consumer = subprocess.Popen(
+        argv,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A shell starts background jobs with SIGINT ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
     try:
         until(lambda: "java" in Path(f"/proc/{consumer.pid}/exe").resolve().name, "java")
         assert consumer.stdout is not None

@@ -1,0 +1,13 @@
+"""The labs, in the order of a course. Each file declares `LABS`, its labs in order."""
+
+from __future__ import annotations
+
+from urteil.suites.courses.lab import Lab
+from urteil.suites.courses.labs import basics, console, customers, groups
+
+ALL: tuple[Lab, ...] = (
+    *basics.LABS,
+    *console.LABS,
+    *customers.LABS,
+    *groups.LABS,
+)

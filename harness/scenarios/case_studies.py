@@ -1,6 +1,7 @@
 """Case studies: a company's topics, its stream processing, and what its business requires.
 
-Topics, keys and retention follow the design that docs/guide/case-studies.md explains.
+Topics, keys and retention follow the design that docs/guide/case-studies.md explains. The last
+three scenarios are in no suite until they have been played.
 """
 
 from __future__ import annotations
@@ -54,7 +55,6 @@ MYSOCIALMEDIA = Scenario(
     name="mysocialmedia",
     about="case study: the likes and comments of each post are counted once; Spark is killed, a "
     "broker crashes, another is cut off",
-    suites=SUITES,
     cluster=cluster(),
     workload=load(
         "mysocialmedia",
@@ -70,7 +70,6 @@ GETTAXI = Scenario(
     name="gettaxi",
     about="case study: surge prices equal those recomputed from all positions; Spark is killed, a "
     "broker crashes, another is cut off",
-    suites=SUITES,
     cluster=cluster(),
     workload=load(
         "gettaxi",
@@ -86,7 +85,6 @@ INGESTION = Scenario(
     name="ingestion",
     about="case study: the lake has every record of all sources once; Spark is killed, a broker "
     "crashes, another is cut off",
-    suites=SUITES,
     cluster=cluster(),
     workload=load(
         "ingestion",

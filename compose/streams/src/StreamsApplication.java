@@ -11,6 +11,7 @@ import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.KeyValue;
 import org.apache.kafka.streams.StreamsBuilder;
+import org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler.StreamThreadExceptionResponse;
 import org.apache.kafka.streams.kstream.Consumed;
 import org.apache.kafka.streams.kstream.Grouped;
 import org.apache.kafka.streams.kstream.JoinWindows;
@@ -27,7 +28,8 @@ import org.apache.kafka.streams.state.Stores;
  * One instance of a Streams application over the lab's records.
  *
  * <p>Arguments: the topology, the properties of Streams, the seeded bug or `none`, the result topic,
- * and the input topics. It prints RUNNING when it runs, and ends at SIGTERM.
+ * and the input topics. It prints RUNNING when it runs, replaces a thread that fails, and ends at
+ * SIGTERM.
  */
 public final class StreamsApplication {
     private static final Serde<String> TEXT = Serdes.String();
@@ -58,6 +60,11 @@ public final class StreamsApplication {
                     } else if (now == KafkaStreams.State.ERROR) {
                         Runtime.getRuntime().halt(3);
                     }
+                });
+        streams.setUncaughtExceptionHandler(
+                failure -> {
+                    System.out.println("urteil: a thread is replaced after " + failure);
+                    return StreamThreadExceptionResponse.REPLACE_THREAD;
                 });
         Runtime.getRuntime()
                 .addShutdownHook(new Thread(() -> streams.close(Duration.ofSeconds(10))));

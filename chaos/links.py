@@ -261,7 +261,7 @@ class Links:
                 for proxy in (one for link in its_links for one in self._plan.proxies(link)):
                     act(self._servers[node], proxy.name)
             except ToxiproxyStuck:
-                self._restart(node)
+                self.restart(node)
 
         _run_in_parallel(on_source, _by_source(links).items())
 
@@ -278,9 +278,9 @@ class Links:
                 if not state.enabled and proxy.link not in self._closed:
                     server.set_enabled(proxy.name, True)
         except ToxiproxyStuck:
-            self._restart(node)
+            self.restart(node)
 
-    def _restart(self, node: str) -> None:
+    def restart(self, node: str) -> None:
         """Start another server with the same proxies and faults. Its connections break."""
         self._processes.kill_toxiproxy(node)
         self.restarts += 1
@@ -317,7 +317,7 @@ class Links:
                 raise LabFailure(f"a healed link stays broken: {through.detail}")
             if not restarted and waited_s > VERIFY_S:
                 restarted = True
-                self._restart(link.src)
+                self.restart(link.src)
 
     def _probe_directly(self, link: Link) -> Probe:
         return self._probe_at(link, self._plan.direct_address(link.dst), VERIFY_S)

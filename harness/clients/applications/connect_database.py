@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from urteil.harness.clients.applications.connect import database, workers
+from urteil.harness.clients.applications.connect import database, internal_topics, workers
 from urteil.harness.clients.applications.connect.lines import read_line
 from urteil.harness.clients.applications.declaration import EXACTLY_ONCE, Application, Context
 from urteil.harness.clients.applications.progress import uncommitted
@@ -79,6 +79,7 @@ def _outputs(context: Context) -> Iterator[Output]:
             value=line.value_id if line else text[:200],
             value_id=line.value_id if line else None,
         )
+    yield from internal_topics.configurations(context, context.topic("config"))
 
 
 APPLICATION = Application(
@@ -92,7 +93,7 @@ APPLICATION = Application(
     submit=_submit,
     remaining=_remaining,
     outputs=_outputs,
-    expected=lambda _scenario: EXPECTED,
+    expected=lambda _scenario: f"{EXPECTED} UNION ALL {internal_topics.CONFIGURATIONS}",
     leader=workers.leader,
     acts={
         "reconfigure-sink": workers.reconfigure(SINK, {"tasks.max": "3"}),

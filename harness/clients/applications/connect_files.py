@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from urteil.harness.clients.applications.connect import workers
+from urteil.harness.clients.applications.connect import internal_topics, workers
 from urteil.harness.clients.applications.connect.lines import read_line
 from urteil.harness.clients.applications.connect.rest import Refused, request
 from urteil.harness.clients.applications.declaration import AT_LEAST_ONCE, Application, Context
@@ -41,6 +41,7 @@ SELECT 'copies', o.value_id || ' line ' || ROW_NUMBER() OVER (
 FROM outputs o WHERE o.sink = 'file' AND o.value_id IS NOT NULL
 """
 """Each record of the input is a line of the file, and each line is a copy in the output."""
+INTERNAL = f"{internal_topics.CONFIGURATIONS} UNION ALL {internal_topics.POSITIONS}"
 
 
 def _connectors(context: Context) -> dict[str, dict[str, str]]:
@@ -130,6 +131,10 @@ def _outputs(context: Context) -> Iterator[Output]:
             value_id=value_id,
         )
 
+    offsets = context.topic("offset")
+    yield from internal_topics.positions(context, offsets, SOURCE, context.folder / FILE)
+    yield from internal_topics.configurations(context, context.topic("config"))
+
 
 def _records(context: Context, topic: str) -> Iterator[tuple[bytes | None, bytes | None, Output]]:
     for output in read_topic(context, topic, "copies", key=bytes.hex, value=bytes.hex):
@@ -149,7 +154,7 @@ APPLICATION = Application(
     submit=_submit,
     remaining=_remaining,
     outputs=_outputs,
-    expected=lambda _scenario: EXPECTED,
+    expected=lambda _scenario: f"{EXPECTED} UNION ALL {INTERNAL}",
     leader=workers.leader,
     acts={
         "reconfigure-source": workers.reconfigure(SOURCE, {"batch.size": "37"}),

@@ -20,6 +20,7 @@ from msgspec import Meta
 
 from urteil.chaos.observations import LabFailure
 from urteil.chaos.waiting import until
+from urteil.harness.clients.applications.connect.internal_topics import configure
 from urteil.harness.clients.applications.connect.rest import Refused, persist, request, states
 from urteil.harness.clients.applications.declaration import AppProcess, Context, own_topic
 from urteil.harness.clients.options import ApplicationOptions, WorkloadOptions
@@ -155,7 +156,7 @@ def create_connectors(context: Context, connectors: Mapping[str, dict[str, str]]
     """Create the connectors and wait until they run. LabFailure, with the trace of a task that
     failed, if they do not."""
     for name, settings in connectors.items():
-        persist(addresses(context), "PUT", f"/connectors/{name}/config", settings)
+        configure(context, addresses(context), name, settings)
     for name in connectors:
         idle = until(partial(_not_running, context, name), not_, deadline_s=READY_S, poll_s=0.5)
         if idle:
@@ -209,7 +210,7 @@ def reconfigure(connector: str, settings: Mapping[str, str]) -> Callable[[Contex
     def act(context: Context) -> str:
         path = f"/connectors/{connector}/config"
         old = persist(addresses(context), "GET", path)
-        persist(addresses(context), "PUT", path, {**old, **settings})
+        configure(context, addresses(context), connector, {**old, **settings})
         new = persist(addresses(context), "GET", path)
         changed = [f"{key}={new[key]} (was {old.get(key)})" for key in settings
                    if new.get(key) != old.get(key)]  # fmt: skip

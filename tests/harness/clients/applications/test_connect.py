@@ -169,6 +169,31 @@ def test_table_has_each_record_once(rows: str, findings: set[tuple[str, str]]) -
     assert judge(TABLE, "exactly-once", INPUTS, rows) == findings
 
 
+SETTINGS = "('acknowledged configuration', 0, 'sink', 'new', NULL)"
+STORED = "('configuration', 4, 'sink', 'old', NULL), ('configuration', 7, 'sink', 'new', NULL)"
+END = "('end of the file', 0, 'source', '90', NULL), ('position', 3, 'source', '30', NULL)"
+
+
+@pytest.mark.parametrize(
+    ("rows", "findings"),
+    [
+        (f"{SETTINGS}, {STORED}, {END}, ('position', 8, 'source', '90', NULL)", set()),
+        (f"{SETTINGS}, {END}", {("missing", "sink"), ("wrong", "source")}),
+        (
+            f"{SETTINGS}, {STORED.partition('), ')[0]}), {END}",
+            {("wrong", "sink"), ("wrong", "source")},
+        ),
+    ],
+)
+def test_internal_topics_have_the_last_configuration_and_position(
+    rows: str, findings: set[tuple[str, str]]
+) -> None:
+    expected = applications()["connect-files"].expected
+    assert expected is not None
+    read = judge(expected(SCENARIOS["connect-files"]), "exactly-once", INPUTS, rows)
+    assert {finding for finding in read if finding[1] in ("sink", "source")} == findings
+
+
 def test_acts_of_the_scenarios_are_declared() -> None:
     for name in ("connect-files", "connect-database"):
         acts = {f.options["act"] for f in SCENARIOS[name].faults if f.fault == "operate_app"}

@@ -17,6 +17,8 @@ A reference check is added in the file of its guarantee:
    covered sub-kind among its histories. Where there is none, add a change to
    `tests/harness/verify/histories/changes.py`, or a damage.
 
+A guarantee for which it makes no sense gives the reason in `no_reference`.
+
 Rows are those of the evidence (docs/reference/evidence.md). Every partition has the log of its
 final leader, and no topic was recreated.
 """

@@ -282,6 +282,17 @@ def test_decreasing_generation_is_a_violation(tmp_path: Path) -> None:
     assert (finding.records[0]["generation"], finding.records[0]["before"]) == (1, 3)
 
 
+def test_generations_of_two_groups_or_of_one_moment_are_not_compared(tmp_path: Path) -> None:
+    """Where rows have one time, an engine may sort them either way."""
+    tables = healthy()
+    add_assignment(tables, "g2", 7, END_NS + 60 * S)
+    add_assignment(tables, "g2", 4, END_NS + 61 * S)
+    tables["assignments"][-1]["group"] = "another"
+    for generation in (9, 8):
+        add_assignment(tables, "g2", generation, END_NS + 62 * S)
+    assert judge_groups(tmp_path, tables)["generation_went_back"].status is Status.HOLDS
+
+
 def test_partitions_forgotten_by_their_coordinator_are_found(tmp_path: Path) -> None:
     tables = healthy()
     add_assignment(tables, "g1", 3, END_NS + 60 * S)

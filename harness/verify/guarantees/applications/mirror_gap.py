@@ -31,7 +31,7 @@ GUARANTEE = Guarantee(
     opportunities=f"SELECT COUNT(*) AS n FROM ({_REACHED}) c WHERE c.off <= c.reached",
     violations=f"""
 SELECT 'skipped' AS sub_kind, c.p, c.off, c.invoke_ns AS at_ns, c.complete_ns AS until_ns,
-  c.value_id, c.client, c.reached
+  c.value_id, c.client, c.reached, c.spoilt
 FROM ({_REACHED}) c WHERE c.copy_p IS NULL AND c.off < c.reached""",
     excuses=(SPOILT,),
     explain=lambda row: (

@@ -45,7 +45,7 @@ GUARANTEE = Guarantee(
     violations=f"""
 SELECT CASE WHEN c.copy_p <> c.mirror_p THEN 'partition' ELSE 'order' END AS sub_kind, c.p, c.off,
   c.invoke_ns AS at_ns, c.complete_ns AS until_ns, c.value_id, c.client, c.copy_off,
-  c.prev_copy_off
+  c.prev_copy_off, c.spoilt
 FROM ({_NEIGHBOURS}) c WHERE c.copy_p <> c.mirror_p OR c.copy_off < c.prev_copy_off""",
     excuses=(SPOILT,),
     explain=_explain,

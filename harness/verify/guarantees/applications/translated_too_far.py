@@ -16,13 +16,15 @@ _SKIPPED = f"""
 WITH events AS (
   SELECT c.mirror_p, c.last_copy_off AS position, 1 AS is_copy, c.off AS source_off,
     CAST(NULL AS STRING) AS grp, CAST(NULL AS BIGINT) AS processed,
-    CAST(NULL AS BIGINT) AS at_ns, CAST(NULL AS BIGINT) AS until_ns
+    CAST(NULL AS BIGINT) AS at_ns, CAST(NULL AS BIGINT) AS until_ns, c.spoilt
   FROM ({PAIRS}) c WHERE c.copy_p = c.mirror_p
   UNION ALL
-  SELECT t.p, t.position, 0, CAST(NULL AS BIGINT), t.grp, t.processed, t.at_ns, t.until_ns
+  SELECT t.p, t.position, 0, CAST(NULL AS BIGINT), t.grp, t.processed, t.at_ns, t.until_ns, 0
   FROM translations t)
-SELECT e.*, MAX(e.source_off) OVER (PARTITION BY e.mirror_p ORDER BY e.position, e.is_copy
-  ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS skipped
+SELECT e.mirror_p, e.position, e.is_copy, e.grp, e.processed, e.at_ns, e.until_ns,
+  MAX(e.source_off) OVER (PARTITION BY e.mirror_p ORDER BY e.position, e.is_copy
+    ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS skipped,
+  MAX(e.spoilt) OVER (PARTITION BY e.mirror_p) AS spoilt
 FROM events e
 """
 
@@ -42,7 +44,7 @@ GUARANTEE = Guarantee(
     opportunities="SELECT COUNT(*) AS n FROM translations t WHERE t.position > 0",
     violations=f"""
 SELECT 'too far' AS sub_kind, s.mirror_p AS p, s.position AS off, s.at_ns, s.until_ns, s.grp,
-  s.processed, s.skipped
+  s.processed, s.skipped, s.spoilt
 FROM ({_SKIPPED}) s WHERE s.is_copy = 0 AND s.skipped >= s.processed""",
     excuses=(SPOILT,),
     explain=lambda row: (

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from docs.reference_pages.markdown import bullets, code, page, sentence, table
 from urteil.harness.verify.guarantees import SUBJECTS, Guarantee
+from urteil.harness.verify.reference import Reference
 
 PICTURES = Path(__file__).parents[1] / "pictures" / "guarantees"
 ABOUT = """\
@@ -18,7 +19,9 @@ SUBJECT_ABOUT = """\
 In the pictures, time runs from left to right, with a lane for a client or broker; a row of cells is
 a log, a cell an offset. Green is as promised, orange a fault, red the violation. *Not counted* is
 what a healthy cluster does; *permitted* are differences that settings or faults of the run allow
-([verdicts](../../guide/verdicts.md#permitted-differences))."""
+([verdicts](../../guide/verdicts.md#permitted-differences)). A *reference check* states the meaning
+in plain Python for small histories, and tests compare the query with it; what it leaves out, the
+query finds alone."""
 
 
 def render() -> dict[str, str]:
@@ -40,6 +43,12 @@ def _index(subject: str, guarantees: tuple[Guarantee, ...]) -> str:
     return f"{heading}\n\n{table(('guarantee', 'violated when'), rows)}"
 
 
+def _reference_check(check: Reference) -> str:
+    """What the reference check of a guarantee says, from its docstring."""
+    file = f"{check.__module__.removeprefix('urteil.').replace('.', '/')}.py"
+    return f"Its [reference check](../../../{file}): {' '.join((check.__doc__ or '').split())}"
+
+
 def _section(one: Guarantee) -> str:
     kinds = bullets(f"{code(kind)}: {sentence(line)}" for kind, line in one.sub_kinds.items())
     parts = [f"## {one.name}", sentence(one.about)]
@@ -47,6 +56,8 @@ def _section(one: Guarantee) -> str:
         parts.append(f"![{one.about}](../../pictures/guarantees/{one.name}.svg)")
     parts.append(f"> {' '.join(one.promise.split())}\n>\n> {' '.join(one.source.split())}")
     parts.append(f"Kinds of violations:\n\n{kinds}")
+    if one.reference is not None:
+        parts.append(_reference_check(one.reference))
     if one.details:
         parts.append(f"How it is judged:\n\n{bullets(one.details)}")
     if one.not_counted:

@@ -319,6 +319,14 @@ class Partition:
         return found
 
     @cached_property
+    def copies_at(self) -> Mapping[int, list[Row]]:
+        """Offset to the records and markers there on all disks."""
+        found: dict[int, list[Row]] = {}
+        for row in self.replicas:
+            found.setdefault(row.offset, []).append(row)
+        return found
+
+    @cached_property
     def final_passes(self) -> list[FinalPass]:
         """The final passes that reached their end."""
         return [
@@ -329,7 +337,8 @@ class Partition:
 
     def is_transactional(self, offset: int, value_id: str | None) -> bool:
         """Whether the record is in a transaction, by the final leader's copy, else by any."""
-        copies = [row for row in self.replicas if (row.offset, row.value_id) == (offset, value_id)]
+        there = self.copies_at.get(offset, [])
+        copies = [row for row in there if row.value_id == value_id]
         led = [row for row in copies if row.broker == self.final_leader]
         return any(row.transactional or row.control for row in led or copies)
 
@@ -360,7 +369,12 @@ class FinalPass:
         return bool(self.row.from_offset <= offset < self.row.to_offset)
 
     def delivered(self, offset: int, value_id: str | None) -> bool:
-        return any((read.offset, read.value_id) == (offset, value_id) for read in self.reads)
+        return (offset, value_id) in self.slots
+
+    @cached_property
+    def slots(self) -> set[tuple[int, str | None]]:
+        """Offset and value of each record that it delivered."""
+        return {(read.offset, read.value_id) for read in self.reads}
 
 
 Reference = Callable[[SmallHistory], Iterator[Violation]]

@@ -10,7 +10,7 @@ import pytest
 
 from tests.simulation import checks
 from tests.simulation.checks import Evidence, Glimpse, Replica, judge
-from tests.simulation.client import History, Read, Send, records_of
+from tests.simulation.client import History, Read, Send
 from tests.simulation.zookeeper import Change
 from urteil.broker.wire.batches import build_batch
 
@@ -38,8 +38,7 @@ def replica(broker: int, *records: tuple[int, str, int, int]) -> Replica:
                              base_sequence=sequence))
         for offset, value, epoch, sequence in records
     ]  # fmt: skip
-    data = b"".join(batch for _, batch in batches)
-    return Replica(broker, tuple(records_of(data)), tuple(batches), len(records))
+    return Replica(broker, tuple(batches), len(records))
 
 
 def state(zxid: int, leader: int, isr: list[int], epoch: int, controller: int = 1) -> Change:
@@ -67,7 +66,7 @@ def lose(evidence: Evidence) -> None:
 def take_back(evidence: Evidence) -> None:
     """A send of unknown outcome was read, and is not there in the end."""
     evidence.history.sends.append(send(4, outcome="info", sequence=-1, producer_id=-1))
-    evidence.history.reads.append(read(4))
+    evidence.history.reads.append(read(2, "v4"))
 
 
 def invent(evidence: Evidence) -> None:
@@ -87,12 +86,37 @@ def reread(evidence: Evidence) -> None:
     evidence.history.reads.append(read(2, "v3"))
 
 
+def store(evidence: Evidence, *records: tuple[int, str, int, int]) -> None:
+    """Both replicas have these records."""
+    evidence.replicas[PLACE] = [replica(1, *records), replica(2, *records)]
+
+
 def skip(evidence: Evidence) -> None:
-    evidence.final[PLACE][3] = read(9, "v3")
+    store(evidence, (0, "v0", 0, 0), (1, "v1", 0, 1), (9, "v3", 0, 3))
 
 
 def swap(evidence: Evidence) -> None:
-    evidence.history.sends[1].offset, evidence.history.sends[2].offset = 2, 1
+    store(evidence, (0, "v0", 0, 0), (1, "v2", 0, 2), (2, "v1", 0, 1), (3, "v3", 0, 3))
+
+
+def misplace(evidence: Evidence) -> None:
+    evidence.history.sends[1].offset = 2
+
+
+def acknowledge_beyond_the_end(evidence: Evidence) -> None:
+    evidence.history.sends.append(send(9))
+
+
+def lose_one_of_two(evidence: Evidence) -> None:
+    store(evidence, (0, "v0", 0, 0), (2, "v2", 0, 2), (3, "v3", 0, 3))
+
+
+def read_before_the_send(evidence: Evidence) -> None:
+    evidence.history.reads[3] = replace(read(3), at_s=1.0)
+
+
+def begin_at_five(evidence: Evidence) -> None:
+    evidence.replicas[PLACE][1] = replica(2, (0, "v0", 0, 5))
 
 
 def jump(evidence: Evidence) -> None:
@@ -122,7 +146,7 @@ def go_back(evidence: Evidence) -> None:
 
 
 def elect_a_stranger(evidence: Evidence) -> None:
-    evidence.changes += [state(1, 1, [1], 1), state(2, 3, [3], 2)]
+    evidence.changes += [state(1, 1, [1], 1), state(2, 2, [2], 2)]
 
 
 def be_alone(evidence: Evidence) -> None:
@@ -142,6 +166,11 @@ DAMAGE: dict[Callable[[Evidence], None], str] = {
     reread: "inconsistent_offset",
     skip: "hole",
     swap: "reordered_send",
+    misplace: "misplaced_ack",
+    acknowledge_beyond_the_end: "unseen",
+    lose_one_of_two: "causal_loss",
+    read_before_the_send: "future_read",
+    begin_at_five: "sequence_gap",
     jump: "sequence_gap",
     append_late: "stale_append",
     diverge: "replica_divergence",
@@ -159,7 +188,7 @@ def test_correct_history_passes() -> None:
 
 
 def test_every_check_is_tried() -> None:
-    assert set(DAMAGE.values()) == {check.__name__ for check in checks.CHECKS}
+    assert set(DAMAGE.values()) == {*checks.REFERENCES, *(name for name, _ in checks.LOCAL)}
 
 
 @pytest.mark.parametrize("damage", DAMAGE, ids=lambda damage: damage.__name__)

@@ -50,7 +50,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
         last: dict[tuple[object, ...], int] = {}
         for send in sorted(partition.sends, key=lambda send: int(send.op)):
             records = history.records_of[send.value_id]
-            if send.outcome != "ok" or not records or records[0] not in partition.log:
+            if send.outcome != "ok" or not records or records[0].partition != partition.partition:
                 continue
             offset, acked = records[0].offset, acknowledged_offset(send)
             if acked is not None and (partition.is_compacted or acked < partition.start):

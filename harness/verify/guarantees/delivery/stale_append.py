@@ -20,13 +20,13 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
     """No record lies below the offset of one that was acknowledged before its send began."""
     for partition in history.partitions:
         acked = [
-            (send, offset)
+            (send.invoke_ns, send.complete_ns, offset, send.value_id)
             for send in partition.sends
             if send.acks == -1 and (offset := acknowledged_offset(send)) is not None
         ]
-        for send, offset in acked:
-            if any(at > offset and other.complete_ns < send.invoke_ns for other, at in acked):
-                yield partition.violation("real-time order", offset, send.value_id)
+        for invoke_ns, _, offset, value in acked:
+            if any(done_ns < invoke_ns and at > offset for _, done_ns, at, _ in acked):
+                yield partition.violation("real-time order", offset, value)
 
 
 GUARANTEE = Guarantee(

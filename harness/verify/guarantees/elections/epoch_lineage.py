@@ -144,7 +144,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
 
     Left out: answers about former epochs.
     """
-    for one in history.partitions:
+    for one in (one for one in history.partitions if one.logs):
         if not one.is_compacted:
             yield from _two_starts(one)
             yield from _forgotten(one)

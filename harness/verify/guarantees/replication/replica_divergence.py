@@ -125,10 +125,9 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
     Left out: the presence of markers in compacted logs, and old checkpoints.
     """
     for one in history.partitions:
-        for offset in {row.offset for row in one.replicas}:
+        for offset, copies in one.copies_at.items():
             covering = [log for log in one.logs if (log.log_start or 0) <= offset < log.log_end]
             if len(covering) > 1 and one.start <= offset < one.committed_end:
-                copies = [row for row in one.replicas if row.offset == offset]
                 value = min((row.value_id for row in copies if row.value_id), default=None)
                 kind = _difference(copies, len(covering), is_compacted=one.is_compacted)
                 if kind is not None:

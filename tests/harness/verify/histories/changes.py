@@ -84,7 +84,8 @@ def double_read(piece: Piece) -> None:
     """A record is delivered once more, at its place or at another."""
     row = piece.pick(piece.rows("reads"))
     offset = piece.random.choice((row["offset"], row["offset"] + 1))
-    piece.rows("reads").append(row | {"offset": offset, "poll": row["poll"] + 1})
+    again = {"offset": offset, "position_in_poll": row["position_in_poll"] + 1_000}
+    piece.rows("reads").append(row | again)
 
 
 def append_again(piece: Piece) -> None:

@@ -8,8 +8,10 @@ stored under a digest of both, for all judgements of one process:
   kept table that of its query and of the tables that this query names;
 - every word of a query that is a table's name counts, so a column of that name only makes the
   answer less shared;
-- a table that was made before from the same content is shown, or made, again when a new question
-  needs it; any other is made at once, so that what cannot be read fails where it fails in DuckDB.
+- a table that was made before from the same content is used again, or made, when a new question
+  needs it; any other is made at once, so that what cannot be read fails where it fails in DuckDB;
+- each table has a schema of its own, and a query's search path are those of the tables that it
+  names. Views of them would take DuckDB as long to plan again as the query takes.
 """
 
 from __future__ import annotations
@@ -50,33 +52,30 @@ MOST_TABLES = 300
 
 @dataclass(slots=True)
 class Store:
-    """One database for all engines of this process, each with a schema of its own."""
+    """One database for all engines of this process, with a schema for each table."""
 
     database: duckdb.DuckDBPyConnection
     lock: threading.RLock = field(default_factory=threading.RLock)
-    tables: OrderedDict[bytes, tuple[int, str]] = field(default_factory=OrderedDict)
-    """Schema and name of each table in the database, by the digest of its content."""
-    opened: set[int] = field(default_factory=set)
+    tables: OrderedDict[bytes, str] = field(default_factory=OrderedDict)
+    """The schema of each shared table, by the digest of the table's content."""
+    engines: int = 0
+    """The number of open engines."""
     numbers: Iterator[int] = field(default_factory=count)
 
-    def open(self) -> int:
-        """The number of a new schema."""
-        number = next(self.numbers)
-        self.opened.add(number)
-        self.database.execute(f"CREATE SCHEMA s{number}")
-        return number
+    def new_schema(self) -> str:
+        """The name of an empty schema."""
+        name = f"s{next(self.numbers)}"
+        self.database.execute(f"CREATE SCHEMA {name}")
+        return name
 
-    def close(self, number: int) -> None:
-        """Drop the tables unused for longest, and the schemas without any."""
-        with self.lock:
-            self.opened.discard(number)
-            dropped = {number}
-            while len(self.tables) > MOST_TABLES and not self.opened:
-                _, (schema, name) = self.tables.popitem(last=False)
-                self.database.execute(f"DROP TABLE s{schema}.{name}")
-                dropped.add(schema)
-            for schema in dropped - {schema for schema, _ in self.tables.values()} - self.opened:
-                self.database.execute(f"DROP SCHEMA s{schema} CASCADE")
+    def drop(self, schema: str) -> None:
+        """Drop a schema with its table."""
+        self.database.execute(f"DROP SCHEMA {schema} CASCADE")
+
+    def evict(self) -> None:
+        """Drop the tables unused for longest, while no engine uses any."""
+        while len(self.tables) > MOST_TABLES and not self.engines:
+            self.drop(self.tables.popitem(last=False)[1])
 
 
 @functools.cache
@@ -90,17 +89,31 @@ class SharedDuck(Duck):
     def __init__(self, work: Path) -> None:
         self._store = store()
         super().__init__(work, threads=1, database=self._store.database)
-        self._schema = self._store.open()
+        self._store.engines += 1
         self._digests: dict[str, bytes] = {}
         self._unmade: dict[str, tuple[Callable[[], None], frozenset[str], bool]] = {}
-        self._here: dict[str, str] = {}
-        """The names in this engine's schema, each a TABLE or a VIEW."""
+        self._schemas: dict[str, str] = {}
+        """The schema of each table that was made or found."""
+        self._own: dict[str, str] = {}
+        """Of those, the schemas of tables that are not shared."""
+        self._path: list[str] = []
 
     @contextmanager
     def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
         with super()._cursor() as cursor:
-            cursor.execute(f"USE memory.s{self._schema}")
+            if self._path:
+                path = ",".join(f"memory.{schema}" for schema in self._path)
+                cursor.execute(f"SET search_path = '{path}'")
             yield cursor
+
+    @contextmanager
+    def _found_in(self, *first: str, named: frozenset[str]) -> Iterator[None]:
+        """Queries find the named tables; new tables are made in the schema `first`."""
+        before, self._path = self._path, [*first, *(self._schemas[name] for name in sorted(named))]
+        try:
+            yield
+        finally:
+            self._path = before
 
     def view(self, name: str, folder: Path, schema: pa.Schema | None = None) -> None:
         files = sorted(folder.glob("*.parquet"))
@@ -122,20 +135,26 @@ class SharedDuck(Duck):
         self._plan(name, parts, lambda: make(name, query, cut), named - {name})
 
     def store(self, query: str, folder: Path, cut: Cut | None = None) -> None:
-        self._make(self._named(query))
-        super().store(query, folder, cut)
+        self._make(named := self._named(query))
+        with self._found_in(named=named):
+            super().store(query, folder, cut)
 
     def query(self, query: str) -> list[Row]:
         named = self._named(query)
         digest = self._digest(query, named)
         if digest not in ANSWERS:
             self._make(named)
-            ANSWERS[digest] = super().query(query)
+            with self._found_in(named=named):
+                ANSWERS[digest] = super().query(query)
         return [dict(row) for row in ANSWERS[digest]]
 
     def close(self) -> None:
         super().close()
-        self._store.close(self._schema)
+        with self._store.lock:
+            for schema in self._own.values():
+                self._store.drop(schema)
+            self._store.engines -= 1
+            self._store.evict()
 
     def _named(self, query: str) -> frozenset[str]:
         return _words(query) & self._digests.keys()
@@ -158,18 +177,17 @@ class SharedDuck(Duck):
         """Make the table, now or when a question needs it."""
         with self._store.lock:
             self._forget(name)
-            self._digests[name] = digest = _hash(content)
+            self._digests[name] = digest = _hash([name.encode(), *content])
             self._unmade[name] = (make, named, shared)
             if digest not in MADE:
                 self._make(frozenset({name}))
                 MADE.add(digest)
 
     def _forget(self, name: str) -> None:
-        """Drop what this engine has under a name, as it gets other content."""
-        if (kind := self._here.pop(name, None)) is not None:
-            if self._store.tables.get(self._digests[name]) == (self._schema, name):
-                del self._store.tables[self._digests[name]]
-            self._store.database.execute(f"DROP {kind} s{self._schema}.{name}")
+        """Drop what this engine alone has under a name, as it gets other content."""
+        self._schemas.pop(name, None)
+        if (schema := self._own.pop(name, None)) is not None:
+            self._store.drop(schema)
 
     def _make(self, names: frozenset[str]) -> None:
         with self._store.lock:
@@ -180,25 +198,26 @@ class SharedDuck(Duck):
                         self._fill(name, make, named, shared=shared)
 
     def _find(self, name: str) -> bool:
-        """Show the table of the same content that another engine made; whether there is one."""
-        found = self._store.tables.get(self._digests[name])
-        if found is None:
+        """Use the table of the same content that was made before; whether there is one."""
+        schema = self._store.tables.get(self._digests[name])
+        if schema is None:
             return False
         self._store.tables.move_to_end(self._digests[name])
-        schema, original = found
-        query = f"CREATE VIEW s{self._schema}.{name} AS SELECT * FROM s{schema}.{original}"
-        self._store.database.execute(query)
-        self._here[name] = "VIEW"
+        self._schemas[name] = schema
         return True
 
     def _fill(
         self, name: str, make: Callable[[], None], named: frozenset[str], *, shared: bool
     ) -> None:
         self._make(named)
-        make()
-        self._here[name] = "TABLE" if shared else "VIEW"
+        schema = self._store.new_schema()
+        with self._found_in(schema, named=named):
+            make()
+        self._schemas[name] = schema
         if shared:
-            self._store.tables[self._digests[name]] = (self._schema, name)
+            self._store.tables[self._digests[name]] = schema
+        else:
+            self._own[name] = schema
 
 
 @functools.lru_cache(maxsize=1_024)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import os
 import tempfile
+import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from tests.harness.verify import made_up_runs
 from tests.harness.verify.histories import runs
 from tests.harness.verify.made_up_runs import ONE, copy_of, healthy, judged
 from tests.harness.verify.test_guarantees import COUNTED
+from tests.waiting import until
 from urteil.harness.scenarios import SCENARIOS
 from urteil.harness.verify import judge, synthetic
 from urteil.harness.verify.damage import DAMAGES
@@ -28,24 +30,6 @@ from urteil.harness.verify.guarantees import GUARANTEES
 from urteil.harness.verify.result import Result
 from urteil.harness.verify.synthetic import END_NS, S
 
-WAITED_FOR = """
-import os, threading, time
-from urteil.harness.verify.engines import spark
-
-warming = spark.warm()
-while not spark.dump_sources():
-    time.sleep(0.01)
-pid = spark.dump_sources()[0].pid
-assert os.getpriority(os.PRIO_PROCESS, pid) == 10
-waiting = threading.Thread(target=warming.session)
-waiting.start()
-while os.getpriority(os.PRIO_PROCESS, pid) == 10:
-    assert warming._session is None, "its priority changed after it had started"
-    time.sleep(0.01)
-waiting.join()
-warming.stop()
-"""
-
 
 @pytest.fixture(autouse=True)
 def _shared_answers() -> None:
@@ -53,8 +37,23 @@ def _shared_answers() -> None:
 
 
 @pytest.fixture(scope="module")
-def session() -> Iterator[Any]:
+def priorities() -> list[int]:
+    """Of Spark's process while it starts: before a thread waits for it, and then."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def session(priorities: list[int]) -> Iterator[Any]:
+    """Spark that starts in the background, and that a thread soon waits for."""
     warming = spark.warm()
+    (source,) = until(spark.dump_sources, "Spark starts", poll_s=0.01)
+    priority = partial(os.getpriority, os.PRIO_PROCESS, source.pid)
+    priorities.append(priority())
+    waiting = threading.Thread(target=warming.session)
+    waiting.start()
+    until(lambda: priority() == 0 or warming._session, "Spark's priority is ordinary", poll_s=0.01)
+    priorities.append(spark.NICE if warming._session else priority())
+    waiting.join()
     yield warming.session()
     warming.stop()
 
@@ -146,9 +145,9 @@ def test_sums_stay_integers_on_duckdb() -> None:
         engine.close()
 
 
-def test_awaited_spark_starts_at_ordinary_priority() -> None:
+def test_awaited_spark_starts_at_ordinary_priority(session: Any, priorities: list[int]) -> None:
     """Behind a machine's other work it did not start in two minutes."""
-    subprocess.run([sys.executable, "-c", WAITED_FOR], check=True)
+    assert priorities == [spark.NICE, 0]
 
 
 def test_spark_has_room_for_the_code_of_all_guarantees(session: Any) -> None:

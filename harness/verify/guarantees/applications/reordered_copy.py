@@ -74,6 +74,7 @@ FROM ({_NEIGHBOURS}) c WHERE c.copy_slot < c.prev_copy_slot""",
         f"the copy of {row['value_id']} at {place(row)} is at offset {row['copy_off']} of the "
         f"output, before that of the earlier {row['prev_value_id']} at {row['prev_copy_off']}."
     ),
+    excused_by_times=True,
     copies_lost_elsewhere=True,
     reads=("vals", "parts", "settings", "txn_p"),
     rests_on=(*RECORDS, "txns"),

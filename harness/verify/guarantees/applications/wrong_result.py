@@ -107,6 +107,6 @@ GUARANTEE = Guarantee(
     explain=_explain,
     tie="j.sink, j.key",
     needs=("sends", "outputs"),
-    reads=("outputs", "expected_outputs", "parts", "settings", "vals", "txn_p"),
+    reads=("outputs", "expected_outputs", "parts", "settings"),
     rests_on=(*RECORDS, "txns", "outputs"),
 )

@@ -1,6 +1,6 @@
 """Applications of Kafka Streams, killed with the brokers that coordinate them.
 
-They belong to no suite until each has passed over both targets.
+A scenario belongs to the suite `applications` once it has passed over both targets.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ FAULTS = (
 )
 
 
-def _scenario(name: str, about: str, topics: int = 1, rate: float = 100) -> Scenario:
+def _scenario(name: str, about: str, *suites: str, topics: int = 1, rate: float = 100) -> Scenario:
     names = ("urteil", "urteil-right")[:topics]
     return Scenario(
         name=name,
         about=f"{about}; an instance, all instances, coordinators and a store are lost",
+        suites=suites,
         cluster=cluster(),
         workload=WorkloadSpec(
             kind="application",
@@ -41,7 +42,9 @@ def _scenario(name: str, about: str, topics: int = 1, rate: float = 100) -> Scen
 
 
 FAMILY = (
-    _scenario("streams-count", "Kafka Streams counts words over a repartition topic"),
+    _scenario(
+        "streams-count", "Kafka Streams counts words over a repartition topic", "applications"
+    ),
     _scenario("streams-join", "Kafka Streams joins two topics in a window", topics=2, rate=80),
     _scenario("streams-windows", "Kafka Streams writes final counts of windows"),
 )

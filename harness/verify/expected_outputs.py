@@ -31,12 +31,18 @@ SHIFT = 1 << 48
 
 INPUTS = f"""
 SELECT v.value_id, v.client, v.op, q.topic, q.partition, v.first_slot % {SHIFT} AS off,
-  v.sent_key AS key, v.timestamp_ms
+  v.sent_key AS key, COALESCE(l.timestamp_ms, v.timestamp_ms) AS timestamp_ms
 FROM vals v JOIN parts q ON q.p = v.sent_p
+LEFT JOIN (SELECT r.topic_id, r.partition, r.offset, r.broker, MAX(r.timestamp_ms) AS timestamp_ms
+  FROM replicas r GROUP BY r.topic_id, r.partition, r.offset, r.broker) l
+  ON l.topic_id = q.topic_id AND l.partition = q.partition AND l.broker = q.final_leader
+    AND l.offset = v.first_slot % {SHIFT}
 LEFT JOIN txn_p t ON t.client = v.client AND t.session = v.session AND t.txn = v.txn
 WHERE v.sent = 1 AND v.log_slots > 0 AND q.ours = 1 AND q.copies = 0
   AND (v.txn IS NULL OR COALESCE(t.fate, '') = 'committed')
 """
+"""The timestamp is the stored one, which the application reads: a client may report another one for
+a batch that it sent twice."""
 
 EXPECTED_OUTPUTS = f"""
 WITH inputs AS ({INPUTS}),

@@ -20,8 +20,10 @@ ONE = Shape(records=400, partitions=1)
 Results = list[tuple[str, str | None]]
 
 
-def judged(run_dir: Path, application: str, results: Results, **options: str) -> GuaranteeResult:
-    tables = stretched()
+def judged(
+    run_dir: Path, application: str, results: Results, tables: Tables | None = None, **options: str
+) -> GuaranteeResult:
+    tables = tables or stretched()
     tables["outputs"] = [
         {"run": "r", "application": application, "sink": "results", "position": position}
         | {"partition": 0, "key": key, "value": value, "value_id": None, "timestamp_ms": None}
@@ -39,9 +41,16 @@ def judged(run_dir: Path, application: str, results: Results, **options: str) ->
 def stretched() -> Tables:
     """Healthy evidence whose records are 200 ms apart."""
     tables = healthy()
-    for send in tables["sends"]:
-        send["timestamp_ms"] = 1_000_000 + 200 * send["offset"]
+    for row in (*tables["sends"], *tables["replicas"]):
+        row["timestamp_ms"] = 1_000_000 + 200 * row["offset"]
     return tables
+
+
+def test_stored_timestamp_counts_where_a_client_reported_another_one(tmp_path: Path) -> None:
+    due = closed(windows())
+    tables = stretched()
+    tables["sends"][7]["timestamp_ms"] += 60_000
+    assert judged(tmp_path, "streams-windows", due, tables=tables).status is Status.HOLDS
 
 
 def counts() -> dict[str, int]:

@@ -30,7 +30,7 @@ FILES = Scenario(
         fault("pause_client", "app_leader", 49, 10),
     ),
     guarantees=(*REPLICATION, "unprocessed", "reordered_copy", "wrong_result"),
-    duration_s=60.0,
+    duration_s=64.0,
 )
 """The pause outlasts the worker's session: its tasks move, and it continues as a zombie."""
 

@@ -11,7 +11,7 @@ import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.common.TopicPartition;
 
-/** A seeded bug: a task that resumes a partition begins one record too late. */
+/** A seeded bug: a task that resumes a partition loses the last record of its first poll. */
 public class SkipsAfterRestart implements ConsumerInterceptor<byte[], byte[]> {
     private final Set<TopicPartition> begun = new HashSet<>();
 
@@ -21,7 +21,7 @@ public class SkipsAfterRestart implements ConsumerInterceptor<byte[], byte[]> {
         for (TopicPartition place : polled.partitions()) {
             List<ConsumerRecord<byte[], byte[]>> records = polled.records(place);
             boolean resumes = begun.add(place) && records.get(0).offset() > 0;
-            kept.put(place, resumes ? records.subList(1, records.size()) : records);
+            kept.put(place, resumes ? records.subList(0, records.size() - 1) : records);
         }
         return new ConsumerRecords<>(kept);
     }

@@ -46,5 +46,5 @@ FAMILY = (
         "streams-count", "Kafka Streams counts words over a repartition topic", "applications"
     ),
     _scenario("streams-join", "Kafka Streams joins two topics in a window", topics=2, rate=80),
-    _scenario("streams-windows", "Kafka Streams writes final counts of windows"),
+    _scenario("streams-windows", "Kafka Streams writes final counts of windows", "applications"),
 )

@@ -67,7 +67,7 @@ def commands(page: Path) -> list[str]:
 def desk(tmp_path: Path) -> Path:
     """A folder to type in, with what the pages name in the checkout, and a program to judge."""
     (tmp_path / "compose").symlink_to(ROOT / "compose")
-    shutil.copy(ROOT / "harness" / "workload" / "copy_app.py", tmp_path / "my_app.py")
+    shutil.copy(ROOT / "harness" / "clients" / "copy_app.py", tmp_path / "my_app.py")
     (tmp_path / "store" / "latest").mkdir(parents=True)
     return tmp_path
 

@@ -15,6 +15,7 @@ from urteil.harness.clients.applications.progress import PATIENCE_S
 from urteil.harness.clients.processes import Clients
 from urteil.harness.evidence.outputs import write_outputs
 
+ENDED = "it ended by itself"
 READY_POLL_S = 0.2
 PROGRESS_POLL_S = 0.5
 LOG_LINES = 12
@@ -52,13 +53,12 @@ class RunningApplication:
 
     def _await_process(self, process: AppProcess, name: str) -> None:
         def read() -> str:
-            if self._clients.running_clients([name]):
-                return process.missing(self.context, name)
-            return "it ended by itself"
+            missing = process.missing(self.context, name)
+            return missing if self._clients.running_clients([name]) else ENDED
 
         missing = until(
             read,
-            lambda text: not text or not self._clients.running_clients([name]),
+            lambda text: text in ("", ENDED),
             deadline_s=process.ready_s,
             poll_s=READY_POLL_S,
         )

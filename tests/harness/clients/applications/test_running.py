@@ -28,15 +28,19 @@ def open_app(tmp_path: Path) -> Iterator[Open]:
     clients = Clients(tmp_path, spawn_process)
 
     def make(
-        script: str, missing: Callable[[Context, str], str] | None = None, **fields: object
+        script: str,
+        missing: Callable[[Context, str], str] | None = None,
+        *,
+        ready_s: float = 20.0,
+        **fields: object,
     ) -> RunningApplication:
         process = AppProcess(
             command=lambda _context, _name: ["/bin/sh", "-c", script],
-            ready_s=20.0,
+            ready_s=ready_s,
             stores=("state",),
         )
         if missing is not None:
-            process = dataclasses.replace(process, missing=missing, ready_s=0.5)
+            process = dataclasses.replace(process, missing=missing)
         application = Application(
             name="shell", about="", processes=(process,), remaining=lambda _context: 0
         )
@@ -73,7 +77,8 @@ def test_process_that_ends_while_it_starts_is_reported_with_its_log(open_app: Op
 
 
 def test_process_that_never_becomes_ready_is_reported_with_its_log(open_app: Open) -> None:
-    running = open_app("echo waiting for a database; sleep 60", missing=logged("up"))
+    script = "echo waiting for a database; sleep 60"
+    running = open_app(script, missing=logged("up"), ready_s=2.0)
     with pytest.raises(LabFailure, match=r"(?s)it did not log up; .*waiting for a database"):
         running.await_ready()
 

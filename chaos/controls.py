@@ -83,7 +83,8 @@ class LinkControls(Protocol):
         ...
 
     def rule_hits(self, links: Sequence[Link], *, owner: str) -> Sequence[RuleHit]:
-        """The frames on which the owner's rule has acted on these links, in order."""
+        """The frames on which the owner's rule has acted on these links, in order; also after
+        healing."""
         ...
 
     def passed_frames(self, links: Sequence[Link]) -> str:

@@ -42,6 +42,7 @@ class PaperNet:
         self.delays: dict[Link, int] = {}
         self.degraded: dict[Link, dict[str, str | int]] = {}
         self.rules: dict[str, tuple[LinkRule, tuple[Link, ...]]] = {}
+        self.hit: dict[str, tuple[LinkRule, tuple[Link, ...]]] = {}
 
     def links(self) -> Sequence[Link]:
         brokers, keepers = self.cluster.brokers, self.cluster.zookeepers
@@ -113,13 +114,13 @@ class PaperNet:
 
     def add_rule(self, links: Sequence[Link], rule: LinkRule, *, owner: str) -> None:
         if not self.cluster.without_effect:
-            self.rules[owner] = (rule, tuple(links))
+            self.rules[owner] = self.hit[owner] = (rule, tuple(links))
 
     def rule_hits(self, links: Sequence[Link], *, owner: str) -> Sequence[RuleHit]:
-        """One hit on the first link of a rule."""
-        if owner not in self.rules:
+        """One hit on the first link of a rule, also after its healing."""
+        if owner not in self.hit:
             return []
-        rule, ruled = self.rules[owner]
+        rule, ruled = self.hit[owner]
         return [
             RuleHit(
                 at_ns=1, link=str(ruled[0]), direction=rule.direction, api=rule.api, version=1,

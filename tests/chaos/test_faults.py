@@ -404,3 +404,17 @@ def test_effects_depend_on_options() -> None:
     assert effects("rolling_restart", kill=True) == {Effect.KILLS_NODES, Effect.RESTARTS_NODES}
     assert effects("limit", memory_mb=64) == {Effect.LIMITS_MEMORY}
     assert effects("segment_damaged", up=True, repair=False) == {Effect.DAMAGES_FILES}
+
+
+def test_rule_is_removed_even_if_its_hits_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = PaperCluster()
+    fault = FAULTS["lose_answer"](arguments("client->leader", api="Fetch"))
+    fault.begin(cluster)
+
+    def fail(*_links: object, owner: str) -> list[object]:
+        raise LabFailure(f"no hits of {owner}")
+
+    monkeypatch.setattr(cluster.net, "rule_hits", fail)
+    with pytest.raises(LabFailure):
+        fault.heal(cluster)
+    assert not cluster.net.rules

@@ -88,9 +88,10 @@ class RuleFault(Fault):
         return Proof(acted=True, text="the rule waits for matching frames")
 
     def heal(self, controls: Controls) -> str:
+        """The proxies keep the hits of a removed rule, so that none is missed."""
+        controls.net.heal(self.links, owner=self.owner)
         self._hits = tuple(controls.net.rule_hits(self.links, owner=self.owner))
         self._passed = controls.net.passed_frames(self.links)
-        controls.net.heal(self.links, owner=self.owner)
         return describe_hits(self._hits)
 
     def final_proof(self, proof: Proof) -> Proof:

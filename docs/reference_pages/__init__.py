@@ -14,6 +14,7 @@ from docs.reference_pages import (
     evidence,
     faults,
     guarantees,
+    known_bugs,
     metrics,
     mutants,
     scenarios,
@@ -28,7 +29,7 @@ def render_all() -> dict[str, str]:
     """Return the text of every generated page by its path below docs/reference."""
     pages: dict[str, str] = {}
     modules = (
-        *(guarantees, faults, scenarios, clients, mutants),
+        *(guarantees, faults, scenarios, clients, mutants, known_bugs),
         *(evidence, command_line, settings, metrics),
     )
     for module in modules:

@@ -1,0 +1,30 @@
+"""The page of bugs that others published."""
+
+from __future__ import annotations
+
+from docs.reference_pages.markdown import code, codes, page, table
+from urteil.harness.known_bugs.published_histories import PUBLISHED_HISTORIES
+
+ABOUT = """\
+Bugs that others published, and the guarantee that sees each ([guide](../guide/known-bugs.md)). This
+page is generated from `harness/known_bugs/` by `make docs`."""
+
+HISTORIES = """\
+## Reports as histories
+
+What clients saw, written by hand as a history of few operations and judged by `urteil import`. The
+name is the folder below `harness/known_bugs/histories/`."""
+
+
+def render() -> dict[str, str]:
+    return {"known-bugs.md": page("Published bugs", ABOUT, _histories())}
+
+
+def _histories() -> str:
+    head = ("history", "report", "what happened", "guarantee", "sub-kind", "shows too")
+    rows = [
+        (code(one.name), f"[{one.report}]({one.link})", one.about, code(one.guarantee),
+         one.sub_kind, codes(one.also))
+        for one in PUBLISHED_HISTORIES
+    ]  # fmt: skip
+    return f"{HISTORIES}\n\n{table(head, rows)}"

@@ -1,0 +1,1 @@
+"""Bugs that others published: what clients saw of them, and the releases that have them."""

@@ -1,0 +1,92 @@
+"""Each published report, written as a history, is found by the guarantee that it violates."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from urteil.harness.imports.jepsen.importer import load
+from urteil.harness.known_bugs.published_histories import (
+    FOLDER,
+    PUBLISHED_HISTORIES,
+    PublishedHistory,
+)
+from urteil.harness.verify.judgement import judge_run
+from urteil.harness.verify.result import Result, Verdict
+
+
+def judged(path: Path, run: Path) -> Result:
+    load(path, run, isolation="read_committed")
+    return judge_run(run, engine="duckdb", master=None, session=None, canary=False)
+
+
+def violations(result: Result) -> set[tuple[str, str, str]]:
+    """Topic, guarantee and sub-kind of each finding."""
+    return {
+        (finding.topic or "", finding.guarantee, finding.sub_kind)
+        for one in result.guarantees
+        for finding in one.findings
+        if finding.permitted is None
+    }
+
+
+def together(paths: Iterable[Path]) -> str:
+    """One history of all operations: those of the N-th file have N before each key and process."""
+    lines = []
+    for number, path in enumerate(paths, start=100):
+        for line in path.read_text().splitlines():
+            text = re.sub(r":index \d+", f":index {len(lines)}", line)
+            text = re.sub(r":process (\d+)", rf":process {number}0\1", text)
+            text = re.sub(r":send (\d+)", rf":send {number}00\1", text)
+            text = re.sub(r"([{,] ?)(\d+) (?=\[\[|{:end)", rf"\g<1>{number}00\2 ", text)
+            if found := re.search(
+                r":f :(assign|debug-topic-partitions), :value \[([\d ]+)\]", text
+            ):
+                keys = " ".join(f"{number}00{key}" for key in found[2].split())
+                text = text.replace(f":value [{found[2]}]", f":value [{keys}]")
+            lines.append(text)
+    return "\n".join(lines)
+
+
+def judged_together(paths: Iterable[Path], folder: Path) -> Result:
+    path = folder / "history.edn"
+    path.write_text(together(paths))
+    return judged(path, folder / "run")
+
+
+def expected(one: PublishedHistory) -> set[str]:
+    return {one.guarantee, *one.also}
+
+
+def test_each_published_finding_is_found(tmp_path: Path) -> None:
+    result = judged_together((one.broken for one in PUBLISHED_HISTORIES), tmp_path)
+    found = violations(result)
+    assert result.verdict is Verdict.FAIL
+    for number, one in enumerate(PUBLISHED_HISTORIES, start=100):
+        own = {(name, kind) for topic, name, kind in found if topic.startswith(f"k{number}00")}
+        assert (one.guarantee, one.sub_kind) in own, one.name
+        assert {name for name, _ in own} == expected(one), one.name
+
+
+def test_histories_without_the_bugs_pass(tmp_path: Path) -> None:
+    result = judged_together((one.fixed for one in PUBLISHED_HISTORIES), tmp_path)
+    assert (violations(result), result.verdict) == (set(), Verdict.PASS)
+
+
+def test_each_history_of_the_folder_is_declared() -> None:
+    files = set(FOLDER.rglob("history.edn"))
+    assert files == {path for one in PUBLISHED_HISTORIES for path in (one.broken, one.fixed)}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("one", PUBLISHED_HISTORIES, ids=lambda one: one.name)
+def test_a_published_history_alone_is_found_and_its_twin_passes(
+    one: PublishedHistory, tmp_path: Path
+) -> None:
+    broken = judged(one.broken, tmp_path / "broken")
+    assert {name for _, name, _ in violations(broken)} == expected(one)
+    assert (one.guarantee, one.sub_kind) in {found[1:] for found in violations(broken)}
+    assert judged(one.fixed, tmp_path / "fixed").verdict is Verdict.PASS

@@ -18,12 +18,16 @@ from urteil.harness.runtimes.slow_disk import SlowDisk, find_written_files
 LogDirs = Callable[[str], Sequence[Path]]
 COMMAND_S = 10.0
 FREEZE = """
-for one; do
-    mount --bind "$one" "$one"
-    mount -o remount,bind,ro "$one"
+aside=$(mktemp -d)
+for folder; do
+    mount --bind "$folder" "$aside"
+    mount -o remount,bind,ro "$aside"
+    mount --move "$aside" "$folder"
 done
+rmdir "$aside"
 """
-"""Remounts the folders in its arguments read-only."""
+"""Mounts the folders in its arguments read-only. Each mount is made aside: a mount through which a
+broker has opened a file for writing cannot become read-only."""
 
 
 @cache

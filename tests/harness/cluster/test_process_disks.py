@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,19 @@ from urteil.chaos.observations import LabFailure
 from urteil.harness.runtimes.disks import ProcessDisks, can_mount, has_own_mounts
 
 WRITER = 'until ! touch "$0/file"; do :; done 2>/dev/null'
+OPENER = """
+import os, sys
+folder, files, number = sys.argv[1], [], 0
+print(flush=True)
+try:
+    while True:
+        files.append(open(os.path.join(folder, str(number)), "w"))
+        number += 1
+        if number % 500 == 0:
+            files.clear()
+except OSError:
+    pass
+"""
 FOLDERS = 20
 
 
@@ -42,6 +56,23 @@ def test_disk_turns_read_only_although_its_broker_exits(folders: list[Path], wri
     else:
         with pytest.raises(LabFailure, match="need root"):
             disks.make_read_only("b1")
+
+
+def test_disk_turns_read_only_although_its_broker_opens_files(folders: list[Path]) -> None:
+    if not can_mount():
+        return
+    for folder in folders[:5]:
+        argv = ["unshare", "--mount", sys.executable, "-c", OPENER, str(folder)]
+        with subprocess.Popen(argv, stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            pid = process.pid
+            disks = ProcessDisks(lambda _, one=folder: [one], lambda _, pid=pid: pid)
+            try:
+                assert disks.make_read_only("b1") == [f"{folder} is mounted ro"]
+                process.wait(timeout=10)
+            finally:
+                process.kill()
 
 
 def test_shared_mounts_are_not_changed(folders: list[Path]) -> None:

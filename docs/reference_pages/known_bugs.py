@@ -13,7 +13,7 @@ HISTORIES = """\
 ## Reports as histories
 
 What clients saw, written by hand as a history of few operations and judged by `urteil import`. The
-name is the folder below `harness/known_bugs/histories/`."""
+name is the folder below `harness/known_bugs/histories/broken/`."""
 
 
 def render() -> dict[str, str]:

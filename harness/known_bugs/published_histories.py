@@ -1,8 +1,8 @@
 """Published reports as histories: what clients saw, written by hand in the form of Jepsen.
 
-The reports are about releases that the lab cannot run. `histories/NAME/history.edn` has the
-operations of the report's finding, as few as show it, and `histories/NAME/fixed/history.edn` the
-same operations without the bug. `urteil import` judges both: the first is FAIL by `guarantee`, the
+The reports are about releases that the lab cannot run. `histories/broken/NAME/history.edn`
+has the operations of the report's finding, as few as show it, and `histories/fixed/NAME/` the same
+operations without the bug. `urteil import` judges both: the first is FAIL by `guarantee`, the
 second PASS. The numbers are those of the report where it has some.
 """
 
@@ -30,12 +30,12 @@ class PublishedHistory:
     @property
     def broken(self) -> Path:
         """The history with the bug."""
-        return FOLDER / self.name / "history.edn"
+        return FOLDER / "broken" / self.name / "history.edn"
 
     @property
     def fixed(self) -> Path:
         """The history without it."""
-        return FOLDER / self.name / "fixed" / "history.edn"
+        return FOLDER / "fixed" / self.name / "history.edn"
 
 
 _REDPANDA = "Jepsen: Redpanda 21.10.1"

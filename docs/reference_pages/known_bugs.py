@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from docs.reference_pages.markdown import code, codes, page, table
+from docs.reference_pages.markdown import code, codes, page, sentence, table
+from urteil.harness.known_bugs import KNOWN_BUGS
 from urteil.harness.known_bugs.published_histories import PUBLISHED_HISTORIES
 
 ABOUT = """\
 Bugs that others published, and the guarantee that sees each ([guide](../guide/known-bugs.md)). This
 page is generated from `harness/known_bugs/` by `make docs`."""
+
+BUGS = """\
+## Bugs in releases
+
+`urteil bugs [NAME ...]` plays each bug on the release that has it and on the one that fixed it."""
 
 HISTORIES = """\
 ## Reports as histories
@@ -17,7 +23,19 @@ name is the folder below `harness/known_bugs/histories/broken/`."""
 
 
 def render() -> dict[str, str]:
-    return {"known-bugs.md": page("Published bugs", ABOUT, _histories())}
+    return {"known-bugs.md": page("Published bugs", ABOUT, _bugs(), _histories())}
+
+
+def _bugs() -> str:
+    head = ("bug", "issue", "what goes wrong", "releases", "fixed in", "played on", "scenario",
+            "guarantee", "sub-kinds", "shows too")  # fmt: skip
+    rows = [
+        (code(bug.name), bug.issue, sentence(bug.about), bug.releases, bug.fixed_in,
+         f"{bug.broken}, {bug.fixed}", code(bug.scenario), code(bug.guarantee),
+         ", ".join(bug.sub_kinds), codes(bug.also))
+        for bug in KNOWN_BUGS.values()
+    ]  # fmt: skip
+    return f"{BUGS}\n\n{table(head, rows)}"
 
 
 def _histories() -> str:

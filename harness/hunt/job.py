@@ -15,12 +15,19 @@ _SECOND_NS = 1_000_000_000
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """A run to play. `mutant` None is the unchanged broker."""
+    """A run to play. `mutant` None is the unchanged broker. `bug` is the published bug that the run
+    is to show, or whose absence it is to show."""
 
     scenario: str
     seed: int
     target: str = "urteil"
     mutant: str | None = None
+    bug: str | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the run has neither a mutant nor a published bug."""
+        return self.mutant is None and self.bug is None
 
     def words(self) -> list[str]:
         """The command line after `urteil`."""

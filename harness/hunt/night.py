@@ -23,6 +23,7 @@ from urteil.harness.hunt.matrix import ExpectedCatch
 from urteil.harness.hunt.night_report import night_text
 from urteil.harness.hunt.run_choice import Candidate, candidates_of, next_of, unsupported_reason
 from urteil.harness.hunt.run_process import prune
+from urteil.harness.known_bugs import KnownBug
 from urteil.harness.scenario import Scenario
 
 GUESS_S = 60.0
@@ -35,8 +36,8 @@ class Night:
     """One night in a folder.
 
     `ledger.jsonl` and `table.md` are true at any moment. `runs/` holds every run that is not PASS,
-    and every run of a mutant without its expected result. A folder that already has rows is
-    continued. `play` plays a job into a folder. `weights` are as in run_choice.py. With a `history`
+    and every run of a mutant or published bug without its expected result. A folder that already
+    has rows is continued. `play` plays a job into a folder. `weights` are as in run_choice.py. With a `history`
     and an `inspector`, failures with signatures that were not investigated before are investigated,
     also those of the mutants in `mixed_in`.
     """
@@ -50,6 +51,7 @@ class Night:
     report: Callable[[Row], None] = lambda _row: None
     weights: Mapping[str, float] = field(default_factory=dict)
     mixed_in: frozenset[str] = frozenset()
+    bugs: Sequence[KnownBug] = ()
     history: Archive | None = None
     inspector: Investigator | None = None
     on_known_signature: Callable[[KnownSignature], None] = lambda _signature: None
@@ -68,6 +70,7 @@ class Night:
             self.weights,
             seed=self.first_seed,
             mixed_in=self.mixed_in,
+            bugs=self.bugs,
         )
 
     def hunt(self, deadline: float) -> None:
@@ -100,14 +103,14 @@ class Night:
         prune_to(self.ledger.rows, room, frozenset(self.known))
 
     def next_job(self) -> Job | None:
-        """The next job: the twin of a mutant with findings, without which it does not count as
-        caught.
+        """The next job: the twin of a mutant or bug with findings, without which it does not count
+        as caught.
 
         Otherwise the candidate that is due most, under the first seed that was not played here.
         """
         played = {row.job for row in self.ledger.rows}
         for row in filter(self._is_caught, self.ledger.rows):
-            if (twin := msgspec.structs.replace(row.job, mutant=None)) not in played:
+            if (twin := self._twin_of(row.job)) not in played:
                 return twin
         candidate = next_of(self.candidates, self._last_played, self._plays, time.time())
         if candidate is None:
@@ -115,6 +118,11 @@ class Night:
         return next(
             job for seed in count(self.first_seed) if (job := candidate.job(seed)) not in played
         )
+
+    def _twin_of(self, job: Job) -> Job:
+        """The same run without the bug: the unchanged broker, or the release that fixed it."""
+        target = next((bug.fixed_target for bug in self.bugs if bug.name == job.bug), job.target)
+        return msgspec.structs.replace(job, mutant=None, target=target)
 
     def _plays(self, candidate: Candidate) -> int:
         return sum(row.job == candidate.job(row.job.seed) for row in self.ledger.rows)
@@ -154,7 +162,7 @@ class Night:
             self.write()
 
     def _needs_investigation(self, row: Row) -> bool:
-        is_relevant = row.job.mutant is None or row.job.mutant in self.mixed_in
+        is_relevant = row.job.is_plain or row.job.mutant in self.mixed_in
         return is_relevant and row.verdict == "FAIL" and bool(row.run) and Path(row.run).is_dir()
 
     def failures(self) -> list[tuple[Failure, int]]:
@@ -193,7 +201,7 @@ class Night:
         UNKNOWN when a run could not be judged, none was played, or a mixed-in mutant was never
         caught.
         """
-        verdicts = {row.verdict for row in self.ledger.rows if row.job.mutant is None}
+        verdicts = {row.verdict for row in self.ledger.rows if row.job.is_plain}
         verdicts |= {"UNKNOWN"} if self.uncaught_mutants() or not verdicts else set()
         return next((one for one in ("FAIL", "UNKNOWN") if one in verdicts), "PASS")
 
@@ -207,17 +215,31 @@ class Night:
         """Write table.md, completely or not at all."""
         part = self.folder / "table.md.part"
         part.write_text(
-            night_text(self.ledger.rows, self.mutants, self.unplayed_scenarios(), self.failures())
+            night_text(
+                self.ledger.rows,
+                self.mutants,
+                self.unplayed_scenarios(),
+                self.failures(),
+                self.bugs,
+            )
         )
         part.replace(self.folder / "table.md")
 
     def _is_expected(self, row: Row) -> bool:
         """Whether the run needs no investigation."""
+        if row.job.bug is not None:
+            return self._is_caught(row) or row.verdict == "PASS"
         if row.job.mutant is None:
             return row.verdict == "PASS"
         return row.job.mutant not in self.mixed_in and self._is_caught(row)
 
     def _is_caught(self, row: Row) -> bool:
+        if row.job.bug is not None:
+            return any(
+                bug.is_shown_by(row.shows)
+                for bug in self.bugs
+                if (bug.name, bug.broken_target) == (row.job.bug, row.job.target)
+            )
         guarantees = [mutant.guarantee for mutant in self.mutants if mutant.name == row.job.mutant]
         return any(name in row.violated for name in guarantees) and bool(row.mutant_ran)
 

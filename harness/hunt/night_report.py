@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from urteil.harness.confidence import upper_bound
+from urteil.harness.hunt.bug_table import bug_table, bug_table_text
 from urteil.harness.hunt.investigated_failure import Failure
 from urteil.harness.hunt.job import Row
 from urteil.harness.hunt.markdown_table import markdown
 from urteil.harness.hunt.matrix import ExpectedCatch, matrix_of, text_of
+from urteil.harness.known_bugs import KnownBug
 from urteil.harness.verify.plurals import count_text
 
 
@@ -17,9 +19,10 @@ def night_text(
     mutants: Sequence[ExpectedCatch],
     left_out: Sequence[str],
     failures: Sequence[tuple[Failure, int]] = (),
+    bugs: Sequence[KnownBug] = (),
 ) -> str:
     """table.md: the summary first, every run last."""
-    plain = [row for row in rows if row.job.mutant is None]
+    plain = [row for row in rows if row.job.is_plain]
     parts = ["# The night", _count_line(rows), summary(plain)]
     if left_out:
         parts.append("Not played: " + "; ".join(left_out) + ".\n")
@@ -27,6 +30,10 @@ def night_text(
         tried = {row.job.mutant for row in rows}
         met = [one for one in mutants if one.name in tried]
         parts += ["## Mutants", text_of(matrix_of(met, rows))]
+    if any(row.job.bug for row in rows):
+        tried = {row.job.bug for row in rows}
+        table = bug_table([bug for bug in bugs if bug.name in tried], rows)
+        parts += ["## Published bugs", bug_table_text(table)]
     if failures:
         parts += ["## Failures", _failures(failures)]
     parts += ["## What is not PASS", _findings_table(plain), "## All runs", _run_table(rows)]
@@ -109,7 +116,8 @@ def _run_table(rows: Sequence[Row]) -> str:
     return markdown(
         heads,
         (
-            [row.at, row.job.scenario, row.job.target, row.job.mutant or "", str(row.job.seed),
+            [row.at, row.job.scenario, row.job.target, row.job.mutant or row.job.bug or "",
+             str(row.job.seed),
              row.verdict, f"{row.seconds:.0f}",
              ", ".join(f"{name} {count}" for name, count in row.violated.items())]
             for row in rows

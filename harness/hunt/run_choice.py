@@ -12,6 +12,7 @@ from random import Random
 from urteil.chaos.faults import FAULTS
 from urteil.harness.hunt.job import Job
 from urteil.harness.hunt.matrix import ExpectedCatch
+from urteil.harness.known_bugs import KnownBug
 from urteil.harness.scenario import Scenario
 from urteil.harness.targets.external import PREFIX, ExternalFile, fit_scenario, load_external
 
@@ -20,6 +21,7 @@ DRAWN = 4.0
 MIXED_IN = 5.0
 """A mutant that shall prove a night is played before the hours are over, however few they are."""
 MUTANTS = "mutants"
+BUGS = "bugs"
 AT = "%Y-%m-%d %H:%M:%S"
 
 
@@ -30,10 +32,17 @@ class Candidate:
     scenario: str
     target: str = "urteil"
     mutant: str | None = None
+    bug: str | None = None
     weight: float = 1.0
 
     def job(self, seed: int) -> Job:
-        return Job(scenario=self.scenario, seed=seed, target=self.target, mutant=self.mutant)
+        return Job(
+            scenario=self.scenario,
+            seed=seed,
+            target=self.target,
+            mutant=self.mutant,
+            bug=self.bug,
+        )
 
 
 def candidates_of(
@@ -44,10 +53,12 @@ def candidates_of(
     *,
     seed: int,
     mixed_in: Container[str] = (),
+    bugs: Iterable[KnownBug] = (),
 ) -> list[Candidate]:
     """All playable runs with a positive weight, in an order drawn by the seed.
 
-    `weights` multiply: by the name of a scenario, of a target, of a mutant, or of all `mutants`.
+    `weights` multiply: by the name of a scenario, of a target, of a mutant or bug, or of all
+    `mutants` or `bugs`.
     """
     candidates = [
         Candidate(
@@ -69,8 +80,17 @@ def candidates_of(
         for mutant in mutants
         if "urteil" in targets
     ]
+    candidates += [
+        Candidate(
+            scenario=bug.scenario,
+            target=bug.broken_target,
+            bug=bug.name,
+            weight=_product(weights, bug.scenario, bug.name, BUGS),
+        )
+        for bug in bugs
+    ]
     Random(seed).shuffle(candidates)
-    return [mutant for mutant in candidates if mutant.weight > 0]
+    return [candidate for candidate in candidates if candidate.weight > 0]
 
 
 def next_of(

@@ -43,6 +43,7 @@ URTEIL = (sys.executable, "-m", "urteil")
         ("heal --target urteil", "only external:"),
         ("shrink nothing-here", "no run 'nothing-here'"),
         ("mutants no_crc", "did you mean no_crc_check?"),
+        ("bugs kafka-636", "did you mean kafka-6361?"),
         ("mutants --target kafka", "change our own broker, not --target kafka"),
         ("mutants --suite deliver", "no suite 'deliver'; known: "),
         ("night --targets urteil,kafak", "unknown target 'kafak'"),
@@ -179,7 +180,9 @@ def test_run_without_evidence_is_reported(
         assert message in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("kind", ["scenarios", "faults", "guarantees", "mutants", "targets"])
+@pytest.mark.parametrize(
+    "kind", ["scenarios", "faults", "guarantees", "mutants", "bugs", "targets"]
+)
 def test_lists_are_objects_with_name_and_about(
     kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

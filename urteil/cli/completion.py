@@ -42,6 +42,17 @@ def mutants(_ctx: click.Context, _param: click.Parameter, typed: str) -> list[Co
     return [CompletionItem(name) for name in MUTANTS if name.startswith(typed)]
 
 
+def bugs(_ctx: click.Context, _param: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Published bugs with the typed prefix."""
+    from urteil.harness.known_bugs import KNOWN_BUGS
+
+    return [
+        CompletionItem(name, help=bug.about)
+        for name, bug in KNOWN_BUGS.items()
+        if name.startswith(typed)
+    ]
+
+
 def runs(ctx: click.Context, _param: click.Parameter, typed: str) -> list[CompletionItem]:
     """Runs below --out with the typed prefix, and `latest`."""
     from pathlib import Path

@@ -13,7 +13,7 @@ Row = dict[str, str]
 DETAILS = (
     "promise", "family", "effects", "selectors", "clients", "judged by", "libraries", "options",
     "values", "default", "proof", "expiry", "runtimes", "targets", "processes", "promises",
-    "variants", "acts",
+    "variants", "acts", "issue", "releases", "fixed in", "played on",
 )  # fmt: skip
 
 
@@ -69,6 +69,24 @@ def _mutants() -> list[Row]:
     return [
         {"name": m.name, "about": m.about, "scenario": m.scenario, "guarantee": m.guarantee}
         for m in MUTANTS.values()
+    ]
+
+
+def _bugs() -> list[Row]:
+    from urteil.harness.known_bugs import KNOWN_BUGS
+
+    return [
+        {
+            "name": bug.name,
+            "about": bug.about,
+            "scenario": bug.scenario,
+            "guarantee": bug.guarantee,
+            "issue": bug.issue,
+            "releases": bug.releases,
+            "fixed in": bug.fixed_in,
+            "played on": f"kafka:{bug.broken}, kafka:{bug.fixed}",
+        }
+        for bug in KNOWN_BUGS.values()
     ]
 
 
@@ -149,6 +167,7 @@ KINDS: dict[str, Callable[[], list[Row]]] = {
     "roles": _roles,
     "guarantees": _guarantees,
     "mutants": _mutants,
+    "bugs": _bugs,
     "targets": _targets,
     "clients": _clients,
     "applications": _applications,
@@ -161,8 +180,8 @@ KINDS: dict[str, Callable[[], list[Row]]] = {
 @click.argument("kind", type=click.Choice(sorted(KINDS)))
 @json_option("Print a JSON array of objects with name and about.")
 def list_command(kind: str, as_json: bool) -> None:
-    """List scenarios, faults, roles (targets of faults), guarantees, mutants, targets, kinds of
-    workloads, kinds of clients, applications or options of workloads."""
+    """List scenarios, faults, roles (targets of faults), guarantees, mutants, published bugs,
+    targets, kinds of workloads, kinds of clients, applications or options of workloads."""
     rows = KINDS[kind]()
     if as_json:
         click.echo(json.dumps(rows, indent=2))

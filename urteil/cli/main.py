@@ -8,6 +8,7 @@ import traceback
 
 import click
 
+from urteil.cli.bugs import bugs
 from urteil.cli.campaign import mutants
 from urteil.cli.cluster import cluster
 from urteil.cli.completion import completion
@@ -56,6 +57,7 @@ for command in (
     serve,
     shrink,
     mutants,
+    bugs,
     night,
     cluster,
     tool,

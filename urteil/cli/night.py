@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from urteil.cli.bugs import chosen_bugs
 from urteil.cli.campaign import (
     campaign_folder,
     campaign_into_option,
@@ -54,11 +55,18 @@ TARGETS = "urteil,kafka"
     "weights",
     multiple=True,
     metavar="NAME=W",
-    help="Relative frequency of a scenario, suite, target, mutant or `mutants`; 0 is never. "
+    help="Relative frequency of a scenario, suite, target, mutant or bug, of `mutants` or "
+    "`bugs`; 0 is never. "
     "[default: 1, 4 for drawn schedules, 5 for --mutant]",
 )
 @click.option(
     "--mutants/--no-mutants", "with_mutants", default=False, help="Also play every mutant."
+)
+@click.option(
+    "--bugs/--no-bugs",
+    "with_bugs",
+    default=False,
+    help="Also play every published bug on the release that has it.",
 )
 @click.option(
     "--mutant",
@@ -131,6 +139,7 @@ def _night(
     scenarios: Sequence[str],
     weights: Sequence[str],
     with_mutants: bool,
+    with_bugs: bool,
     mixed_in: Sequence[str],
     history: Path | None,
     into: Path | None,
@@ -148,7 +157,9 @@ def _night(
             f"mutants change our own broker, not --targets {','.join(target_names)}"
         )
     mutants = _mutants(names, suites, mixed_in, all_of_suites=with_mutants)
-    weights_by_name = _weights(weights, target_names, [one.name for one in mutants])
+    bugs = chosen_bugs(()) if with_bugs else []
+    rest = [*(one.name for one in mutants), *(bug.name for bug in bugs)]
+    weights_by_name = _weights(weights, target_names, rest)
     folder = campaign_folder(into, out, "night")
     seed, budget_gb = options["first_seed"], options["budget_gb"]
     return Night(
@@ -156,6 +167,7 @@ def _night(
         scenarios=[SCENARIOS[name] for name in names],
         targets=target_names,
         mutants=mutants,
+        bugs=bugs,
         first_seed=secrets.randbelow(1_000_000) if seed is None else seed,
         play=partial(play_run, engine=options["engine"]),
         report=print_row,
@@ -207,10 +219,8 @@ def _mutants(
     return list({one.name: one for one in [*suite_mutants, *mixed]}.values())
 
 
-def _weights(
-    texts: Sequence[str], targets: Sequence[str], mutants: Sequence[str]
-) -> dict[str, float]:
-    from urteil.harness.hunt.run_choice import MUTANTS
+def _weights(texts: Sequence[str], targets: Sequence[str], rest: Sequence[str]) -> dict[str, float]:
+    from urteil.harness.hunt.run_choice import BUGS, MUTANTS
     from urteil.harness.scenarios import SCENARIOS, SUITES
 
     weights: dict[str, float] = {}
@@ -220,7 +230,7 @@ def _weights(
         if name in SUITES and name not in SCENARIOS:
             weighted_names = [*SUITES[name]]
         else:
-            names = [*SCENARIOS, *targets, *mutants, MUTANTS, *SUITES]
+            names = [*SCENARIOS, *targets, *rest, MUTANTS, BUGS, *SUITES]
             weighted_names = [require_known("scenario", name, names)]
         for one in weighted_names:
             weights[one] = weights.get(one, 1.0) * weight

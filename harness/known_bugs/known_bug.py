@@ -1,0 +1,41 @@
+"""The declaration of a published bug of Apache Kafka that the lab finds again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownBug:
+    """A published bug, the releases that have it, and the guarantee that must see it.
+
+    `issue` is its JIRA or KIP and `about` what goes wrong. `releases` and `fixed_in` are in words;
+    `broken` and `fixed` are the two releases that are played, the second one the nearest that has
+    the fix. `scenario` has the schedule and the settings that bring the bug about. The bug is found
+    when `guarantee` is violated in one of `sub_kinds`; `also` are guarantees that the same bug may
+    violate.
+    """
+
+    name: str
+    issue: str
+    about: str
+    releases: str
+    fixed_in: str
+    broken: str
+    fixed: str
+    scenario: str
+    guarantee: str
+    sub_kinds: tuple[str, ...]
+    also: tuple[str, ...] = ()
+
+    @property
+    def broken_target(self) -> str:
+        return f"kafka:{self.broken}"
+
+    @property
+    def fixed_target(self) -> str:
+        return f"kafka:{self.fixed}"
+
+    def is_shown_by(self, shows: list[str]) -> bool:
+        """Whether a run with these violations (`guarantee/sub-kind`) shows the bug."""
+        return any(f"{self.guarantee}/{kind}" in shows for kind in self.sub_kinds)

@@ -37,9 +37,9 @@ class Night:
 
     `ledger.jsonl` and `table.md` are true at any moment. `runs/` holds every run that is not PASS,
     and every run of a mutant or published bug without its expected result. A folder that already
-    has rows is continued. `play` plays a job into a folder. `weights` are as in run_choice.py. With a `history`
-    and an `inspector`, failures with signatures that were not investigated before are investigated,
-    also those of the mutants in `mixed_in`.
+    has rows is continued. `play` plays a job into a folder. `weights` are as in run_choice.py. With
+    a `history` and an `inspector`, failures with signatures that were not investigated before are
+    investigated, also those of the mutants in `mixed_in`.
     """
 
     folder: Path

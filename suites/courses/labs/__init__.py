@@ -3,11 +3,30 @@
 from __future__ import annotations
 
 from urteil.suites.courses.lab import Lab
-from urteil.suites.courses.labs import basics, console, customers, groups
+from urteil.suites.courses.labs import (
+    basics,
+    compaction,
+    configs,
+    console,
+    customers,
+    groups,
+    moves,
+    python,
+    racks,
+    security,
+    zookeeper,
+)
 
 ALL: tuple[Lab, ...] = (
     *basics.LABS,
     *console.LABS,
     *customers.LABS,
     *groups.LABS,
+    *compaction.LABS,
+    *configs.LABS,
+    *moves.LABS,
+    *python.LABS,
+    *zookeeper.LABS,
+    *racks.LABS,
+    *security.LABS,
 )

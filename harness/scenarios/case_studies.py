@@ -1,15 +1,17 @@
 """Case studies: a company's topics, its stream processing, and what its business requires.
 
-Topics, keys and retention follow the design that docs/guide/case-studies.md explains. The last
-three scenarios are in no suite until they have been played.
+Topics, keys and retention follow the design that docs/guide/case-studies.md explains.
 """
 
 from __future__ import annotations
 
 from urteil.harness.clients.applications.gettaxi import TAXIS, USERS
+from urteil.harness.clients.applications.logs import LOGS, METRICS
 from urteil.harness.clients.applications.movieflix import POSITIONS
 from urteil.harness.clients.applications.mybank import THRESHOLDS, TRANSACTIONS
-from urteil.harness.clients.applications.mysocialmedia import COMMENTS, LIKES
+from urteil.harness.clients.applications.mysocialmedia import COMMENTS, LIKES, POSTS
+from urteil.harness.clients.applications.truckgps import LIMITS
+from urteil.harness.clients.applications.truckgps import POSITIONS as TRUCKS
 from urteil.harness.scenario import Scenario, TopicSpec
 from urteil.harness.scenarios.applications import KILLED_AND_CUT, SAFE, SUITES, load
 from urteil.harness.scenarios.common import REPLICATION, cluster
@@ -58,6 +60,7 @@ MYSOCIALMEDIA = Scenario(
     cluster=cluster(),
     workload=load(
         "mysocialmedia",
+        TopicSpec(name=POSTS, config=SAFE | LONG),
         TopicSpec(name=LIKES, config=SAFE | LONG),
         TopicSpec(name=COMMENTS, config=SAFE | LONG),
     ),
@@ -96,4 +99,36 @@ INGESTION = Scenario(
     duration_s=42.0,
 )
 
-FAMILY = (MYBANK, MOVIEFLIX, MYSOCIALMEDIA, GETTAXI, INGESTION)
+LOG_AGGREGATION = Scenario(
+    name="logs",
+    about="case study: the index has every line of logs and metrics once, and the rate of errors "
+    "is that of the lines; Spark is killed, a broker crashes, another is cut off",
+    cluster=cluster(),
+    workload=load(
+        "logs",
+        TopicSpec(name=LOGS, partitions=6, config=SAFE | SHORTLY),
+        TopicSpec(name=METRICS, config=SAFE | SHORTLY),
+    ),
+    faults=KILLED_AND_CUT,
+    guarantees=(*REPLICATION, "wrong_result"),
+    duration_s=42.0,
+)
+
+TRUCKGPS = Scenario(
+    name="truck-gps",
+    about="case study: the last position of each truck, and a notification of each speed above "
+    "the limit valid at its time; Flink is killed, a broker crashes, another is cut off",
+    cluster=cluster(),
+    workload=load(
+        "truckgps",
+        TopicSpec(name=TRUCKS, partitions=10, config=SAFE | SHORTLY),
+        TopicSpec(name=LIMITS, config=SAFE | LONG),
+        producers=1,
+    ),
+    faults=KILLED_AND_CUT,
+    guarantees=(*REPLICATION, "wrong_result"),
+    duration_s=42.0,
+)
+"""One producer, as for MyBank."""
+
+FAMILY = (MYBANK, MOVIEFLIX, MYSOCIALMEDIA, GETTAXI, INGESTION, LOG_AGGREGATION, TRUCKGPS)

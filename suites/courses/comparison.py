@@ -18,6 +18,7 @@ RULES = [
         (r"localhost\.localdomain|localhost", "<host>"),
         (r"/?\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}\b", "<host>"),
         (r"(?<=<host>):\d+", ":<port>"),
+        (r"(?<=://b)(\d+):\d+", r"\1:<port>"),
         (r'"port":\d+', '"port":<port>'),
         (r"(<host>:<port>,)+<host>:<port>", "<host>:<port>"),
         # Generated ids.

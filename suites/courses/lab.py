@@ -1,8 +1,9 @@
 """A lab as data: the cluster that it needs, and its steps.
 
 A step's line is what a learner types after `urteil tool`. In lines, standard input, files and
-snippets `$bootstrap`, `$zookeeper`, `$folder` (a scratch folder) and `$log1` (the log directory of
-broker 1) have the values of the cluster at hand.
+snippets `$bootstrap`, `$zookeeper`, `$folder` (a scratch folder), `$log1` (the log directory of
+broker 1) and `$listener1` (the address to which broker 1 binds its listener for clients) have the
+values of the cluster at hand.
 """
 
 from __future__ import annotations
@@ -99,7 +100,14 @@ class StartBrokers(msgspec.Struct, frozen=True, kw_only=True):
     """Start of every stopped broker; it returns when the cluster is healthy."""
 
 
-Step = Tool | Begin | End | Python | File | StopBroker | StartBrokers
+class Advertise(msgspec.Struct, frozen=True, kw_only=True):
+    """Another address of a broker for its clients, in its file, which it reads at its start."""
+
+    broker: int
+    address: str
+
+
+Step = Tool | Begin | End | Python | File | StopBroker | StartBrokers | Advertise
 
 
 class Lab(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,3 +136,5 @@ def text_of(step: Step) -> str:
             return f"stop of broker {broker}"
         case StartBrokers():
             return "start of all brokers"
+        case Advertise(broker=broker, address=address):
+            return f"advertised.listeners of broker {broker}: {address}"

@@ -27,6 +27,7 @@ from urteil.harness.fault_server import FaultSession
 from urteil.harness.kafka_tools import TOOLS, Address, tool_arguments
 from urteil.suites.courses.comparison import comparable_lines, difference
 from urteil.suites.courses.lab import (
+    Advertise,
     Begin,
     End,
     File,
@@ -85,11 +86,17 @@ class Desk:
                 self._stopped.enter_context(fault)
             case StartBrokers():
                 self._stopped.close()
+            case Advertise(broker=broker, address=address):
+                properties = self._properties(broker)
+                properties.write_text(with_address(properties.read_text(), self._filled(address)))
         return Output(exit_code=0, lines=[])
 
     @property
     def _path(self) -> Path:
         return Path(self._folder.name)
+
+    def _properties(self, broker: int) -> Path:
+        return self._files / "nodes" / f"b{broker}" / "server.properties"
 
     def _filled(self, text: str) -> str:
         address = next(iter(self._addresses.values()))
@@ -99,6 +106,8 @@ class Desk:
             "folder": str(self._path),
             "log1": str(self._files / "nodes" / "b1" / "data"),
         }
+        if "$listener1" in text:
+            names["listener1"] = listener_address(self._properties(1).read_text())
         return string.Template(text).safe_substitute(names)
 
     def _argv(self, line: str, step: Tool) -> list[str]:
@@ -235,6 +244,21 @@ def problems(step: Tool | End | Python, output: Output) -> Iterator[str]:
         yield from one_rack_alone(output.printed)
     if isinstance(step, Tool) and step.count is not None and len(output.lines) != step.count:
         yield f"{len(output.lines)} lines in place of {step.count}: {text}"
+
+
+def listener_address(properties: str) -> str:
+    """HOST:PORT that a broker binds for clients, of its property file."""
+    match = re.search(r"^listeners=.*?CLIENT://([^,\n]+)", properties, re.MULTILINE)
+    assert match, f"no listener CLIENT in: {properties}"
+    return match[1]
+
+
+def with_address(properties: str, address: str) -> str:
+    """A broker's property file with another address for clients."""
+    pattern = re.compile(r"^(advertised\.listeners=.*?CLIENT://)[^,\n]+", re.MULTILINE)
+    changed, count = pattern.subn(rf"\g<1>{address}", properties)
+    assert count == 1, f"no advertised listener CLIENT in: {properties}"
+    return changed
 
 
 def one_rack_alone(described: str) -> Iterator[str]:

@@ -67,7 +67,7 @@ CREATE TABLE {name} ({columns}) WITH (
 SINK = """
 CREATE TABLE {name} (key {type}, `value` {type}) WITH (
   'connector' = 'kafka', 'topic' = '{topic}', 'properties.bootstrap.servers' = '{servers}',
-  'sink.delivery-guarantee' = 'exactly-once', 'sink.transactional-id-prefix' = '{group}',
+  'sink.delivery-guarantee' = 'exactly-once', 'sink.transactional-id-prefix' = '{group}-{name}',
   'properties.transaction.timeout.ms' = '60000', 'key.format' = 'raw', 'key.fields' = 'key',
   'value.format' = 'raw', 'value.fields-include' = 'EXCEPT_KEY');
 """
@@ -117,10 +117,9 @@ def newest_checkpoint(folder: Path) -> Path | None:
     return newest.parent if newest else None
 
 
-def remaining_with_transactions(context: Context, output: str) -> dict[str, int] | str:
-    """What the job has not read by a checkpoint, or has written to the topic `output` and not
-    committed."""
-    return uncommitted(context) or open_transactions(context, [output])
+def remaining_with_transactions(context: Context, *outputs: str) -> dict[str, int] | str:
+    """What the job has not read by a checkpoint, or has written to its topics and not committed."""
+    return uncommitted(context) or open_transactions(context, outputs)
 
 
 def _command(folder: Path, script: str, checkpoint: Path | None) -> list[str]:

@@ -12,28 +12,37 @@ from urteil.harness.scenario import TopicSpec
 
 TAXIS, USERS, PRICES = "taxi-position", "user-position", "surge-pricing"
 ZONES, WINDOW_MS = 4, 5_000
+READ_TIME = "by-time-of-reading"
+"""The variant whose windows go by the time at which Spark reads a position."""
 PRICED = f"""
 SELECT CONCAT(z.zone, '@', z.began) AS key,
   CONCAT(SUM(z.is_user) * 100 DIV CASE WHEN SUM(z.is_taxi) = 0 THEN 1 ELSE SUM(z.is_taxi) END, '%')
     AS value
 FROM (
   SELECT CAST(SUBSTRING(i.key, 2) AS INT) % {ZONES} AS zone,
-    i.timestamp_ms DIV {WINDOW_MS} AS began,
+    {{time}} DIV {WINDOW_MS} AS began,
     CASE WHEN i.topic = '{USERS}' THEN 1 ELSE 0 END AS is_user,
     CASE WHEN i.topic = '{TAXIS}' THEN 1 ELSE 0 END AS is_taxi
   FROM {{table}} i) z
 GROUP BY z.zone, z.began"""
-QUERIES = (Query(name=PRICES, sink="topic", topic=PRICES, sql=PRICED.format(table="records")),)
+
+
+def price_query(time: str) -> Query:
+    """The query whose windows go by this time in milliseconds."""
+    sql = PRICED.format(table="records", time=time)
+    return Query(name=PRICES, sink="topic", topic=PRICES, sql=sql)
+
 
 EXPECTED = f"""
 SELECT '{PRICES}' AS sink, p.key, p.value, 'latest' AS mode, 1 AS due
-FROM ({PRICED.format(table="inputs")}) p
+FROM ({PRICED.format(table="inputs", time="i.timestamp_ms")}) p
 """
 
 APPLICATION = spark_application(
     name="gettaxi",
     about="GetTaxi: Spark computes the surge price of each zone and window",
-    queries=QUERIES,
+    queries=(price_query("i.timestamp_ms"),),
     topics=(TopicSpec(name=PRICES, config=SAFE),),
     expected=EXPECTED,
+    variants={READ_TIME: (price_query("unix_millis(current_timestamp())"),)},
 )

@@ -2,12 +2,15 @@
 
 Several sources produce to topics of their own. Spark writes all records to files, which the batch
 layer reads by the file sink's log.
+
+The sink skips a batch whose number its log already has. So a session that begins without its
+checkpoint counts its batches from 0 again, and loses them: the variant `forgetful`.
 """
 
 from __future__ import annotations
 
 from urteil.harness.clients.applications.programs.spark_queries import Query
-from urteil.harness.clients.applications.spark_application import spark_application
+from urteil.harness.clients.applications.spark_application import FORGETFUL, spark_application
 
 LAKE = "lake"
 QUERIES = (
@@ -30,4 +33,5 @@ APPLICATION = spark_application(
     queries=QUERIES,
     topics=(),
     expected=EXPECTED,
+    variants={FORGETFUL: QUERIES},
 )

@@ -8,6 +8,7 @@ counts.
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -42,6 +43,8 @@ PROCESS = "a1"
 READY_S = 120.0
 VERSION = "v1"
 """The first line of Spark's logs: the version of their format."""
+FORGETFUL = "forgetful"
+"""The variant whose sessions begin without the checkpoints of the last one."""
 
 
 def fetch_parts(_scenario: Scenario) -> None:
@@ -91,6 +94,9 @@ def spark_process(queries: Sequence[Query], variants: Mapping[str, Sequence[Quer
                 for query in variants.get(variant, queries)
             ],
         )
+        if variant == FORGETFUL:
+            for query in queries:
+                shutil.rmtree(folder / query.name / CHECKPOINT, ignore_errors=True)
         path = folder / "job.json"
         path.write_bytes(msgspec.json.encode(job))
         program = [sys.executable, "-m", spark_queries.__name__, str(path)]

@@ -10,6 +10,7 @@ from urteil.suites.courses.labs import (
     console,
     customers,
     groups,
+    listeners,
     moves,
     python,
     racks,
@@ -27,6 +28,7 @@ ALL: tuple[Lab, ...] = (
     *moves.LABS,
     *python.LABS,
     *zookeeper.LABS,
+    *listeners.LABS,
     *racks.LABS,
     *security.LABS,
 )

@@ -7,7 +7,7 @@ import pytest
 from urteil.harness.kafka_tools import TOOLS
 from urteil.suites.courses.lab import Begin, End, Tool, text_of
 from urteil.suites.courses.labs import ALL
-from urteil.suites.courses.player import Output, problems
+from urteil.suites.courses.player import Output, listener_address, problems, with_address
 
 LIST = Tool(line="kafka-topics --list", shows=("a",), count=1)
 
@@ -51,3 +51,14 @@ def test_labs_have_unique_names_and_lines_of_known_tools() -> None:
     lines = [step for lab in ALL for step in lab.steps if isinstance(step, Tool | Begin)]
     unknown = [text_of(step) for step in lines if step.line.split()[0] not in TOOLS]
     assert unknown == []
+
+
+PROPERTIES = """broker.id=1
+listeners=CLIENT://127.0.1.1:9,INTERNAL://127.0.1.1:8
+advertised.listeners=CLIENT://127.0.2.1:9,INTERNAL://b1:8
+"""
+
+
+def test_address_of_clients_alone_is_replaced() -> None:
+    changed = with_address(PROPERTIES, listener_address(PROPERTIES))
+    assert changed == PROPERTIES.replace("127.0.2.1", "127.0.1.1")

@@ -7,10 +7,12 @@ import duckdb
 from urteil.harness.clients.applications import (
     gettaxi,
     ingestion,
+    logs,
     movieflix,
     mybank,
     mysocialmedia,
     spark_streaming,
+    truckgps,
 )
 from urteil.harness.verify.engines.dialect import to_duckdb
 
@@ -19,16 +21,17 @@ Event = tuple[str, int, int, str, int]
 
 PAY, LIMIT = mybank.TRANSACTIONS, mybank.THRESHOLDS
 COLUMNS = (
-    "topic STRING, partition BIGINT, off BIGINT, key STRING, timestamp_ms BIGINT, value_id STRING"
+    "topic STRING, partition BIGINT, off BIGINT, key STRING, timestamp_ms BIGINT, value_id STRING, "
+    "op BIGINT"
 )
 
 
 def expected(query: str, *events: Event) -> list[tuple[object, ...]]:
     """The rows of the query over these events, in order."""
-    rows = [(*event, f"run/p1/{number}") for number, event in enumerate(events)]
+    rows = [(*event, f"run/p1/{number}", number) for number, event in enumerate(events)]
     with duckdb.connect() as database:
         database.execute(f"CREATE TABLE inputs ({COLUMNS})")
-        database.executemany("INSERT INTO inputs VALUES (?, ?, ?, ?, ?, ?)", rows)
+        database.executemany("INSERT INTO inputs VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
         return sorted(database.execute(to_duckdb(query)).fetchall())
 
 
@@ -38,7 +41,7 @@ END: tuple[Event, ...] = ((PAY, 0, 90, "end", 9_000), (LIMIT, 0, 90, "end", 9_00
 
 def test_transaction_above_the_threshold_of_its_time_has_an_alert() -> None:
     rows = expected(
-        mybank.EXPECTED,
+        mybank.ALERTED.expected,
         (LIMIT, 0, 0, "k0", 1_500),
         (PAY, 0, 0, "k0", 1_700),
         (LIMIT, 0, 1, "k0", 1_800),
@@ -54,7 +57,7 @@ def test_transaction_above_the_threshold_of_its_time_has_an_alert() -> None:
 
 def test_transaction_before_the_first_threshold_and_of_another_customer_has_no_alert() -> None:
     rows = expected(
-        mybank.EXPECTED,
+        mybank.ALERTED.expected,
         (PAY, 0, 0, "k0", 1_400),
         (LIMIT, 0, 0, "k0", 1_500),
         (PAY, 0, 1, "k1", 1_900),
@@ -65,7 +68,7 @@ def test_transaction_before_the_first_threshold_and_of_another_customer_has_no_a
 
 def test_alert_is_not_due_before_every_partition_has_newer_events() -> None:
     rows = expected(
-        mybank.EXPECTED,
+        mybank.ALERTED.expected,
         (LIMIT, 0, 0, "k0", 1_500),
         (PAY, 0, 0, "k0", 1_700),
         (PAY, 1, 0, "k1", 2_000),
@@ -97,17 +100,18 @@ def test_every_record_is_in_the_lake_and_in_the_count_of_its_key() -> None:
 
 
 def test_likes_and_comments_of_a_post_are_counted() -> None:
-    likes, comments = mysocialmedia.LIKES, mysocialmedia.COMMENTS
+    posts, likes, comments = mysocialmedia.POSTS, mysocialmedia.LIKES, mysocialmedia.COMMENTS
     rows = expected(
         mysocialmedia.EXPECTED,
+        (posts, 0, 0, "k0", 0),
         (likes, 0, 0, "k0", 1),
         (likes, 0, 1, "k0", 2),
         (comments, 0, 0, "k0", 3),
         (comments, 1, 0, "k1", 4),
     )
     assert rows == [
-        ("post-counts", "k0", "2 likes, 1 comments", "latest", 1),
-        ("post-counts", "k1", "0 likes, 1 comments", "latest", 1),
+        ("posts-with-counts", "k0", "edition 1, 2 likes, 1 comments", "latest", 1),
+        ("posts-with-counts", "k1", "edition 0, 0 likes, 1 comments", "latest", 1),
     ]
 
 
@@ -133,4 +137,42 @@ def test_lake_has_the_records_of_all_sources() -> None:
     assert rows == [
         ("lake", "run/p1/0", "orders k0", "each", 1),
         ("lake", "run/p1/1", "visits k0", "each", 1),
+    ]
+
+
+def test_index_has_every_line_and_errors_are_counted_by_application_and_window() -> None:
+    rows = expected(
+        logs.EXPECTED,
+        (logs.LOGS, 0, 0, "k0", 5_000),
+        (logs.LOGS, 0, 1, "k0", 9_999),
+        (logs.LOGS, 0, 2, "k0", 10_000),
+        (logs.METRICS, 0, 0, "k0", 5_000),
+    )
+    assert rows == [
+        ("error-rates", "k0@1", "1 errors in 2", "latest", 1),
+        ("error-rates", "k0@2", "0 errors in 1", "latest", 1),
+        ("index", "application-logs-0-0", "k0 run/p1/0", "each", 1),
+        ("index", "application-logs-0-1", "k0 run/p1/1", "each", 1),
+        ("index", "application-logs-0-2", "k0 run/p1/2", "each", 1),
+        ("index", "application-metrics-0-0", "k0 run/p1/3", "each", 1),
+    ]
+
+
+def test_speed_is_compared_with_the_limit_of_its_time_and_the_last_position_is_shown() -> None:
+    trucks, limits = truckgps.POSITIONS, truckgps.LIMITS
+    rows = expected(
+        truckgps.EXPECTED,
+        (limits, 0, 0, "k0", 1_060),  # 50
+        (trucks, 0, 0, "k0", 1_070),  # 70
+        (limits, 0, 1, "k0", 1_090),  # 80
+        (trucks, 0, 1, "k0", 1_200),  # 70
+        (trucks, 0, 2, "k1", 1_120),  # no limit
+        (trucks, 0, 9, "end", 9_000),
+        (limits, 0, 9, "end", 9_000),
+    )
+    assert rows == [
+        ("dashboard", "end", "0-9", "latest", 1),
+        ("dashboard", "k0", "0-1", "latest", 1),
+        ("dashboard", "k1", "0-2", "latest", 1),
+        ("notifications", "0-0", "70 above 50", "each", 1),
     ]

@@ -37,7 +37,9 @@ RULES = [
         (r"<host>:<port> \((id: )?\d+", r"<host>:<port> (\1<broker>"),
         (r"/\S+(?=/[\w.-]+-\d+/\d{20}\.)", "<folder>"),
         (r'"logDir":"[^"]*"', '"logDir":"<folder>"'),
-        # Sizes in bytes and widths of columns.
+        # Sizes in bytes, since times in a batch have few bytes or many, and widths of columns.
+        (r"\b(position): \d+", r"\1: <bytes>"),
+        (r"\b(size): \d+(?= magic)", r"\1: <bytes>"),
         (r"[ \t]+", " "),
     )
 ]

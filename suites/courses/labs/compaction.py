@@ -12,6 +12,10 @@ READ = (
     "kafka-console-consumer --topic employee-salary --from-beginning "
     "--property print.key=true --property key.separator=,"
 )
+SEND = (
+    "kafka-console-producer --topic segments --sync --property parse.key=true "
+    "--property key.separator=:"
+)
 SEGMENT = "$log1/employee-salary-0/00000000000000000000.log"
 LABS = (
     Lab(
@@ -44,18 +48,18 @@ LABS = (
         name="dump-log",
         about="records, batches and indexes of a segment",
         steps=(
-            Tool(line="kafka-topics --create --topic segments --partitions 1 "
-                      "--replication-factor 3 --config index.interval.bytes=1"),
-            Tool(line="kafka-console-producer --topic segments --property parse.key=true "
-                      "--property key.separator=: --producer-property batch.size=1",
-                 given="a:one\nb:two\nc:three\n"),
+            Tool(line="kafka-topics --create --topic segments --replica-assignment 1 "
+                      "--config index.interval.bytes=1 --config segment.ms=2000"),
+            Tool(line=SEND, given="a:one\nb:two\nc:three\n"),
+            Tool(line="kafka-get-offsets --topic segments", shows=("segments:0:3",)),
+            Tool(line=SEND, given="d:four, and the first segment is closed\n"),
             Tool(line="kafka-dump-log --files $log1/segments-0/00000000000000000000.log "
                       "--print-data-log", until=True,
                  shows=("baseOffset: 2", "key: c payload: three")),
             Tool(line="kafka-dump-log --files $log1/segments-0/00000000000000000000.log "
                       "--deep-iteration", shows=("baseOffset: 0", "isvalid: true")),
             Tool(line="kafka-dump-log --files $log1/segments-0/00000000000000000000.index",
-                 shows=("Dumping <folder>/segments-0/00000000000000000000.index",)),
+                 shows=("Dumping <folder>/segments-0/00000000000000000000.index", "offset: 2")),
             Tool(line="kafka-dump-log --files $log1/segments-0/00000000000000000000.log "
                       "--print-data-log", release="2.8.0", shows=("payload: three",)),
         ),

@@ -32,6 +32,9 @@ from urteil.suites.courses.comparison import comparable_lines, difference
         ),
         ("baseOffset: 0 crc: 17 CreateTime: 1795799522882", "baseOffset: 0 crc: 18 CreateTime: "
          "1795799522999"),
+        ("baseOffset: 4 position: 83 size: 110 magic: 2", "baseOffset: 4 position: 84 size: 109 "
+         "magic: 2"),
+        ("INTERNAL://b6:21827", "INTERNAL://b6:30044"),
         ("hi\n2026-11-27 17:10:55,828 WARN NetworkClient lost", "hi\n\n"),
         ("hi\n[2026-11-27 17:10:55,828] WARN lost\n\tat a.b(C.java)", "hi"),
     ],
@@ -49,6 +52,7 @@ def test_times_ids_and_placement_are_not_compared(left: str, right: str) -> None
         ("[1, 2, 3]", "[1, 2]"),
         ("Created topic a.", "Created topic b."),
         ("producerId: 7", "producerId: -1"),
+        ("INTERNAL://b6:21827", "INTERNAL://b5:21827"),
         ("app a 0 1 1 0 - - -", "app a 0 1 2 1 - - -"),
     ],
 )

@@ -14,7 +14,7 @@ from urteil.harness.evidence.journal import JournalReader, Ok, Poll
 if TYPE_CHECKING:
     from kafka import TopicPartition
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 """Without progress for this time, what remains counts as never processed."""
 
 TIMEOUT_MS = 10_000

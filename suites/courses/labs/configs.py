@@ -35,10 +35,10 @@ LABS = (
             Tool(line="kafka-configs --entity-type topics --entity-name nowhere --alter "
                       "--add-config retention.ms=1", exit_code=1, shows=("nowhere",)),
             Tool(line="kafka-configs --entity-type brokers --entity-name 1 --alter "
-                      "--add-config log.cleaner.threads=2",
+                      "--add-config background.threads=8",
                  shows=("Completed updating config for broker 1.",)),
             Tool(line="kafka-configs --entity-type brokers --entity-name 1 --describe",
-                 shows=("log.cleaner.threads=2",)),
+                 shows=("background.threads=8",)),
             Tool(line="kafka-configs --entity-type brokers --entity-default --alter "
                       "--add-config log.retention.ms=86400000",
                  shows=("Completed updating default config for brokers in the cluster.",)),
@@ -47,7 +47,7 @@ LABS = (
             Tool(line="kafka-configs --entity-type brokers --entity-default --alter "
                       "--delete-config log.retention.ms"),
             Tool(line="kafka-configs --entity-type brokers --entity-name 1 --alter "
-                      "--delete-config log.cleaner.threads"),
+                      "--delete-config background.threads"),
             Tool(line="kafka-configs --entity-type brokers --entity-name 1 --describe", count=1),
         ),
     ),

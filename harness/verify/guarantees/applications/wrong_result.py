@@ -75,7 +75,7 @@ GUARANTEE = Guarantee(
     },
     details=(
         "Judged is what committed readers and sinks have after the application processed its "
-        "input, or had no progress for 30 s.",
+        "input, or had no progress for 60 s.",
         "Of a table the last row of each key counts, of a stream every row.",
     ),
     not_counted=(

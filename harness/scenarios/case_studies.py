@@ -1,6 +1,7 @@
 """Case studies: a company's topics, its stream processing, and what its business requires.
 
-Topics, keys and retention follow the design that docs/guide/case-studies.md explains.
+Topics, keys and retention follow the design that docs/guide/case-studies.md explains. The last five
+scenarios are in no suite until they have passed on both targets.
 """
 
 from __future__ import annotations

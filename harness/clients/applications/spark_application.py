@@ -95,8 +95,7 @@ def spark_process(queries: Sequence[Query], variants: Mapping[str, Sequence[Quer
             ],
         )
         if variant == FORGETFUL:
-            for query in queries:
-                shutil.rmtree(folder / query.name / CHECKPOINT, ignore_errors=True)
+            remove_checkpoints(folder, queries)
         path = folder / "job.json"
         path.write_bytes(msgspec.json.encode(job))
         program = [sys.executable, "-m", spark_queries.__name__, str(path)]
@@ -108,6 +107,12 @@ def spark_process(queries: Sequence[Query], variants: Mapping[str, Sequence[Quer
         return "" if is_ready else "its queries have not started"
 
     return AppProcess(command=command, missing=missing, ready_s=READY_S)
+
+
+def remove_checkpoints(folder: Path, queries: Sequence[Query]) -> None:
+    """Remove what the queries have read; what they wrote is kept."""
+    for query in queries:
+        shutil.rmtree(folder / query.name / CHECKPOINT, ignore_errors=True)
 
 
 def unread_records(context: Context, queries: Sequence[Query]) -> dict[str, int] | str:

@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from urteil.harness.clients.applications.ingestion import LAKE, QUERIES
+from urteil.harness.clients.applications.programs.spark_queries import CHECKPOINT, FILES
 from urteil.harness.clients.applications.spark_application import (
     committed_positions,
     listed_files,
     read_files,
+    remove_checkpoints,
 )
 
 
@@ -55,3 +58,10 @@ def test_position_is_that_of_the_last_committed_batch(tmp_path: Path) -> None:
 
 def test_query_without_a_committed_batch_has_no_position(tmp_path: Path) -> None:
     assert committed_positions(tmp_path) == {}
+
+
+def test_forgetful_session_keeps_the_files_alone(tmp_path: Path) -> None:
+    write(tmp_path / LAKE / CHECKPOINT / "commits" / "0", "v1", "{}")
+    write(tmp_path / LAKE / FILES / "_spark_metadata" / "0", "v1")
+    remove_checkpoints(tmp_path, QUERIES)
+    assert [path.name for path in (tmp_path / LAKE).iterdir()] == [FILES]

@@ -8,14 +8,17 @@ import shutil
 from pathlib import Path
 
 from urteil.harness.dependencies.installation import (
+    Dependency,
     MissingDependency,
     cache_dir,
+    describe_folders,
     install_once,
     run,
 )
 from urteil.harness.dependencies.java import java
 from urteil.harness.dependencies.maven import compose_pom, copy_dependencies
 
+NAME = "kafka-connect"
 VERSION = "3.9.1"
 HOW = (
     "it comes from Maven Central by compose/connect/pom.xml: install Maven, for example with "
@@ -53,13 +56,23 @@ def connect_folder(version: str = VERSION) -> Path:
 
     Fetched and compiled on first use. MissingDependency names a version that Maven Central lacks.
     """
-    pom = compose_pom("connect")
-    source = pom.with_name("src")
-    digest = hashlib.sha256(pom.read_bytes() + repr(LOGGING).encode())
-    for path in sorted(path for path in source.rglob("*") if path.is_file()):
+    return install_once(_target(version), lambda folder: _install(version, folder))
+
+
+def describe_connect() -> Dependency:
+    """One line of `urteil doctor`."""
+    return describe_folders(NAME, VERSION, _target(VERSION), how=HOW)
+
+
+def _source() -> Path:
+    return compose_pom("connect").with_name("src")
+
+
+def _target(version: str) -> Path:
+    digest = hashlib.sha256(compose_pom("connect").read_bytes() + repr(LOGGING).encode())
+    for path in sorted(path for path in _source().rglob("*") if path.is_file()):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
-    target = cache_dir() / f"connect-{version}-{digest.hexdigest()[:12]}"
-    return install_once(target, lambda folder: _install(version, source, folder))
+    return cache_dir() / f"connect-{version}-{digest.hexdigest()[:12]}"
 
 
 def jdbc_folder() -> Path:
@@ -71,17 +84,18 @@ def jdbc_folder() -> Path:
     )
 
 
-def _install(version: str, source: Path, folder: Path) -> None:
+def _install(version: str, folder: Path) -> None:
+    source = _source()
     jars, plugins = folder / "jars", folder / "plugins" / "lab"
-    options = [f"-Dconnect.version={version}", *(["-Dlog4j2"] if _has_log4j2(version) else [])]
-    copy_dependencies("kafka-connect", compose_pom("connect"), jars, how=HOW, options=options)
+    options = [f"-Dconnect.version={version}", *logger_options(version)]
+    copy_dependencies(NAME, compose_pom("connect"), jars, how=HOW, options=options)
     (compiler,) = jars.glob("ecj-*.jar")
     if not (jars / f"connect-runtime-{version}.jar").exists():
-        raise MissingDependency("kafka-connect", f"{HOW}; Maven fetched no version {version}")
+        raise MissingDependency(NAME, f"{HOW}; Maven fetched no version {version}")
     path = os.pathsep.join(str(jar) for jar in sorted(jars.glob("*.jar")))
     shutil.copytree(source / "META-INF", plugins / "META-INF")
     argv = [java(), "-jar", str(compiler), "-17", "-nowarn", "-cp", path, "-d", str(plugins)]
-    run("kafka-connect", [*argv, str(source)], how=HOW, timeout_s=300)
+    run(NAME, [*argv, str(source)], how=HOW, timeout_s=300)
     compiler.unlink()
     for name, text in LOGGING.items():
         (folder / name).write_text(text)
@@ -94,5 +108,6 @@ def logging_option(folder: Path) -> str:
     return f"-Dlog4j.configuration=file:{folder / 'log4j.properties'}"
 
 
-def _has_log4j2(version: str) -> bool:
-    return int(version.partition(".")[0]) >= 4
+def logger_options(version: str) -> list[str]:
+    """Maven's option for the logger of a release: log4j 2 from 4.0 on."""
+    return ["-Dlog4j2"] if int(version.partition(".")[0]) >= 4 else []

@@ -9,7 +9,13 @@ import sys
 import zipfile
 from pathlib import Path
 
-from urteil.harness.dependencies.installation import Dependency, cache_dir, install_once, run
+from urteil.harness.dependencies.installation import (
+    Dependency,
+    cache_dir,
+    describe_folders,
+    install_once,
+    run,
+)
 from urteil.harness.dependencies.maven import copy_artifact
 
 NAME = "flink"
@@ -30,15 +36,7 @@ def flink_classpath() -> str:
 
 def describe_flink() -> Dependency:
     """One line of `urteil doctor`."""
-    is_installed = _target().exists()
-    return Dependency(
-        name=NAME,
-        found=is_installed,
-        version=f"{VERSION}, connector {CONNECTOR}" if is_installed else "",
-        where=str(_target()) if is_installed else "",
-        how=HOW,
-        required=False,
-    )
+    return describe_folders(NAME, f"{VERSION}, connector {CONNECTOR}", _target(), how=HOW)
 
 
 def _target() -> Path:

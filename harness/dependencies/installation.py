@@ -40,6 +40,19 @@ class Dependency:
     required: bool = True
 
 
+def describe_folders(name: str, version: str, *folders: Path, how: str) -> Dependency:
+    """The line of a dependency that consists of folders of the cache, none of which is required."""
+    is_installed = all(folder.exists() for folder in folders)
+    return Dependency(
+        name=name,
+        found=is_installed,
+        version=version if is_installed else "",
+        where=str(folders[0]) if is_installed else "",
+        how=how,
+        required=False,
+    )
+
+
 def cache_dir() -> Path:
     """The folder of all dependencies, once a machine and user."""
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from urteil.harness.dependencies.chromium import describe_chromium
 from urteil.harness.dependencies.comet import describe_comet
+from urteil.harness.dependencies.connect import describe_connect
 from urteil.harness.dependencies.docker_compose import describe_compose, docker_compose
 from urteil.harness.dependencies.faketime import describe_faketime
 from urteil.harness.dependencies.flink import describe_flink
 from urteil.harness.dependencies.installation import Dependency
 from urteil.harness.dependencies.java import describe_java, java
 from urteil.harness.dependencies.kafka import describe_kafka, kafka_classes
+from urteil.harness.dependencies.mirror import describe_mirror
 from urteil.harness.dependencies.postgresql import describe_postgresql
 from urteil.harness.dependencies.pyspark import describe_pyspark
 from urteil.harness.dependencies.schema_registry import describe_schema_registry
@@ -43,6 +45,8 @@ def list_dependencies() -> list[Dependency]:
         describe_spark_kafka(),
         describe_flink(),
         describe_schema_registry(),
+        describe_connect(),
+        describe_mirror(),
         describe_chromium(),
     ]
 

@@ -8,7 +8,13 @@ import sys
 import tarfile
 from pathlib import Path
 
-from urteil.harness.dependencies.installation import Dependency, cache_dir, install_once, run
+from urteil.harness.dependencies.installation import (
+    Dependency,
+    cache_dir,
+    describe_folders,
+    install_once,
+    run,
+)
 from urteil.harness.dependencies.maven import copy_artifact
 
 NAME = "schema-registry"
@@ -33,15 +39,8 @@ def serializer_packages() -> Path:
 
 def describe_schema_registry() -> Dependency:
     """One line of `urteil doctor`."""
-    is_installed = _registry().exists() and _packages().exists()
-    return Dependency(
-        name=NAME,
-        found=is_installed,
-        version=f"{VERSION}, serializers {CLIENT}" if is_installed else "",
-        where=str(_registry()) if is_installed else "",
-        how=HOW,
-        required=False,
-    )
+    version = f"{VERSION}, serializers {CLIENT}"
+    return describe_folders(NAME, version, _registry(), _packages(), how=HOW)
 
 
 def _registry() -> Path:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import closing
+from pathlib import Path
 from typing import Annotated, Any
 
 from kafka.admin import (
@@ -32,8 +33,9 @@ from urteil.chaos.topology import EAST, WEST
 from urteil.harness.clients.applications.declaration import Application, AppProcess, Context
 from urteil.harness.clients.applications.progress import uncopied
 from urteil.harness.clients.options import ApplicationOptions, WorkloadOptions
+from urteil.harness.dependencies.connect import logging_option
 from urteil.harness.dependencies.java import QUICK_START, java
-from urteil.harness.dependencies.mirror import mirror_folder
+from urteil.harness.dependencies.mirror import VERSION, mirror_folder
 from urteil.harness.evidence.outputs import Output
 from urteil.harness.scenario import Scenario, TopicSpec
 
@@ -52,6 +54,7 @@ WORKER = {
     "scheduled.rebalance.max.delay.ms": "1000",
     "session.timeout.ms": "6000",
     "heartbeat.interval.ms": "1500",
+    "plugin.discovery": "service_load",
 }
 """Settings of Connect's workers, one of which each direction has."""
 MAIN = "org.apache.kafka.connect.mirror.MirrorMaker"
@@ -75,6 +78,9 @@ class MirrorOptions(WorkloadOptions, frozen=True):
     exactly_once: Annotated[
         bool, Meta(description="MirrorMaker has `exactly.once.source.support` (KIP-618).")
     ] = False
+    mirror: Annotated[
+        str, Meta(pattern=r"^\d+(\.\d+)+$", description="The release of MirrorMaker.")
+    ] = VERSION
 
 
 def properties(context: Context, name: str) -> dict[str, str]:
@@ -125,13 +131,16 @@ def command(context: Context, name: str) -> list[str]:
     file = context.process_folder(name) / "mirror.properties"
     lines = (f"{key} = {value}\n" for key, value in properties(context, name).items())
     file.write_text("".join(lines))
-    folder = mirror_folder()
-    logging = f"-Dlog4j.configuration=file:{folder / 'log4j.properties'}"
+    folder = _folder(context.scenario)
     targets = [] if MirrorOptions.of(context.load).both_ways else ["--clusters", WEST]
     return [
-        *(java(), "-Xmx256m", *QUICK_START, logging, "-cp", f"{folder}/jars/*:{folder}/bugs", MAIN),
-        *(str(file), *targets),
-    ]  # fmt: skip
+        *(java(), "-Xmx256m", *QUICK_START, logging_option(folder)),
+        *("-cp", f"{folder}/jars/*:{folder}/bugs", MAIN, str(file), *targets),
+    ]
+
+
+def _folder(scenario: Scenario) -> Path:
+    return mirror_folder(MirrorOptions.of(scenario.workload).mirror)
 
 
 def mirrored(topic: str) -> str:
@@ -228,7 +237,7 @@ APPLICATION = Application(
         ),
     ),
     options=(MirrorOptions,),
-    prepare=lambda _scenario: mirror_folder(),
+    prepare=_folder,
     submit=change_followed,
     remaining=remaining,
     outputs=outputs,

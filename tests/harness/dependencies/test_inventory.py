@@ -99,7 +99,7 @@ def test_inventory_lists_missing_dependencies_with_remedy(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     found = {part.name: part for part in list_dependencies()}
     wanted = {"java", "zookeeper", "toxiproxy", "kafka", "docker-compose", "Python 3.12+"}
-    applications = {"spark-kafka", "flink", "schema-registry"}
+    applications = {"spark-kafka", "flink", "schema-registry", "kafka-connect", "mirror-maker"}
     engines = {"pyspark", "comet"}
     assert set(found) == {
         *wanted,

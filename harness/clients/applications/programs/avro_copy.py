@@ -15,7 +15,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.error import HTTPError
@@ -23,6 +22,7 @@ from urllib.request import Request, urlopen
 
 import msgspec
 
+from urteil.chaos.waiting import until
 from urteil.harness.clients.payload import decode
 
 if TYPE_CHECKING:
@@ -30,10 +30,12 @@ if TYPE_CHECKING:
     from confluent_kafka.schema_registry import SchemaRegistryClient
 
 READY = "subscribed"
-BATCH, POLL_S, RETRY_S = 100, 0.5, 0.5
+BATCH, POLL_S = 100, 0.5
 EVOLVES_EVERY = 150
 CONFLICT, UNKNOWN = 409, 404
 REQUEST_S = 5.0
+ANSWER_S = 60.0
+"""Seconds within which a killed registry answers again; after them a request is repeated anyway."""
 JSON = {"Content-Type": "application/json"}
 OBSERVATIONS = "observations.jsonl"
 ID_BYTES = slice(1, 5)
@@ -140,7 +142,7 @@ class Writer:
                 value = serialize({"value": record.value()}, context)
                 break
             except Exception as error:
-                await_registry(error)
+                await_registry(self._job, error)
         assert isinstance(value, bytes)
         if fields not in self._serializers:
             self._serializers[fields] = serialize
@@ -167,9 +169,9 @@ class Writer:
             except HTTPError as error:
                 if error.code == CONFLICT:
                     return observe(self._job, Observation(kind="refused"))
-                await_registry(error)
+                await_registry(self._job, error)
             except OSError as error:
-                await_registry(error)
+                await_registry(self._job, error)
 
 
 class Reader:
@@ -199,9 +201,9 @@ class Reader:
                     schema_id = int.from_bytes(value[ID_BYTES], "big")
                     observe(self._job, Observation(kind="unknown", schema_id=schema_id))
                     return None
-                await_registry(error)
+                await_registry(self._job, error)
             except Exception as error:
-                await_registry(error)
+                await_registry(self._job, error)
 
 
 def open_registry(job: Job) -> SchemaRegistryClient:
@@ -211,10 +213,19 @@ def open_registry(job: Job) -> SchemaRegistryClient:
     return SchemaRegistryClient({"url": job.registry, "timeout": REQUEST_S, "max.retries": 0})
 
 
-def await_registry(error: Exception) -> None:
-    """Log why a request failed, and wait before the next one."""
+def await_registry(job: Job, error: Exception) -> None:
+    """Log why a request failed, and wait until the registry answers."""
     print(f"{type(error).__name__}: {error}", flush=True)
-    time.sleep(RETRY_S)
+    until(lambda: answers(job.registry), deadline_s=ANSWER_S, poll_s=POLL_S)
+
+
+def answers(registry: str) -> bool:
+    """Whether the registry lists its subjects."""
+    try:
+        with urlopen(f"{registry}/subjects", timeout=REQUEST_S):
+            return True
+    except OSError:
+        return False
 
 
 def schema_text(fields: int) -> str:

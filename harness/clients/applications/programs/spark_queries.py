@@ -12,10 +12,10 @@ checkpoint, as by a supervisor: Spark 4.1 ends a query after it has replayed an 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
 
 READY = "queries are active"
-RESTART_S = 0.5
 FILES, CHECKPOINT = "files", "checkpoint"
 """Folders of a query in its own folder."""
 
@@ -68,6 +67,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
 def main(path: str) -> None:
     """Run until SIGTERM."""
+    from pyspark.errors import StreamingQueryException
+
     job = msgspec.json.decode(Path(path).read_bytes(), type=Job)
     signal.signal(signal.SIGTERM, lambda *_: os._exit(128 + signal.SIGTERM))
     spark = open_session(job)
@@ -75,11 +76,13 @@ def main(path: str) -> None:
     active = {query.name: start(spark, job, query) for query in job.queries}
     print(READY, flush=True)
     while True:
+        with contextlib.suppress(StreamingQueryException):
+            spark.streams.awaitAnyTermination()
+        spark.streams.resetTerminated()
         for query in job.queries:
             if not active[query.name].isActive:
                 print(f"{query.name} failed: {active[query.name].exception()}", flush=True)
                 active[query.name] = start(spark, job, query)
-        time.sleep(RESTART_S)
 
 
 def open_session(job: Job) -> SparkSession:

@@ -79,6 +79,7 @@ class Clients:
         self._processes: dict[str, Process] = {}
         self._stopped: set[str] = set()
         self._killed: set[str] = set()
+        self._finite: set[str] = set()
 
     def prepare(self, name: str, kind: ClientKind) -> None:
         """Start a client that waits for its SPEC.json, so that `start` is quick later."""
@@ -90,8 +91,11 @@ class Clients:
         with _blocked_signals() if kind.handles_signals else contextlib.nullcontext():
             self.run(name, argv)
 
-    def run(self, name: str, argv: Sequence[str]) -> None:
-        """Start a program as a client, with a log of its own."""
+    def run(self, name: str, argv: Sequence[str], *, is_finite: bool = False) -> None:
+        """Start a program as a client, with a log of its own. A finite one may end by itself with
+        exit code 0."""
+        if is_finite:
+            self._finite.add(name)
         (self._run_dir / "logs").mkdir(parents=True, exist_ok=True)
         log = self._run_dir / "logs" / f"client-{name}.log"
         self._processes[name] = self._spawn(argv, log)
@@ -201,7 +205,7 @@ class Clients:
         handles it, and a JVM always reports the signal in its exit code."""
         if name in self._stopped:
             return code in (0, -signal.SIGTERM, 128 + signal.SIGTERM)
-        return code == 0 and name.startswith("final")
+        return code == 0 and (name.startswith("final") or name in self._finite)
 
     def failures(self, tails: Mapping[str, str] | None = None) -> list[str]:
         """A sentence for each client that ended with an error or before it was stopped, with the

@@ -266,14 +266,15 @@ class Workload:
 
     def finish_apps(self, deadline_s: float = APP_DEADLINE_S) -> None:
         """Let the application process the remaining records, unless faults ended it for good; end
-        it, and read its outputs."""
+        it, and read its outputs. Outputs that cannot be read are a problem of the run."""
         if self._application is None:
             return
         if self._clients.running_clients(self._names(Stage.APPLICATION)):
             self._application.await_processed(deadline_s)
         for name in self._clients.terminate(self._names(Stage.APPLICATION), APP_END_S):
             self._problems.append(f"application {name} did not end in {APP_END_S:g} s")
-        self._application.save_outputs()
+        if problem := self._application.save_outputs():
+            self._problems.append(problem)
 
     def finish_access_attempts(self, deadline_s: float = ACCESS_DEADLINE_S) -> None:
         """Continue the access attempts for a while after the last change of permissions:

@@ -41,10 +41,18 @@ def _scenario(name: str, about: str, *suites: str, topics: int = 1, rate: float 
     )
 
 
+SMOKE = _scenario(
+    "streams-smoke",
+    "StreamsSmokeTest of Apache Kafka verifies what Kafka Streams computes",
+    rate=20,
+)
+"""The lab's own producers write beside it, so that its brokers are judged as all others are."""
+
 FAMILY = (
     _scenario(
         "streams-count", "Kafka Streams counts words over a repartition topic", "applications"
     ),
     _scenario("streams-join", "Kafka Streams joins two topics in a window", topics=2, rate=80),
     _scenario("streams-windows", "Kafka Streams writes final counts of windows", "applications"),
+    SMOKE,
 )

@@ -22,12 +22,15 @@ from pathlib import Path
 from urteil.harness.clients.options import WorkloadOptions
 from urteil.harness.clients.spec import base_name
 from urteil.harness.dependencies.class_data_sharing import free_port
+from urteil.harness.dependencies.java import QUICK_START, java
 from urteil.harness.evidence.outputs import Output
 from urteil.harness.scenario import Scenario, TopicFact, TopicSpec, WorkloadSpec
 
 AT_MOST_ONCE, AT_LEAST_ONCE, EXACTLY_ONCE = "at-most-once", "at-least-once", "exactly-once"
 READY_DEADLINE_S = 90.0
 HOST = "127.0.0.1"
+TEMPORARY = "tmp"
+"""The folder of a process for temporary files, which is removed at the end of the run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +87,15 @@ class Context:
         """The folder of one process. All its sessions share it."""
         return made(self.folder / base_name(process))
 
+    def temporary(self, process: str) -> Path:
+        """The folder for temporary files of a process: a killed JVM leaves libraries there."""
+        return made(self.process_folder(process) / TEMPORARY)
+
+    def jvm(self, process: str, heap: str) -> list[str]:
+        """The beginning of the command of a JVM, with a heap such as `256m`."""
+        temporary = f"-Djava.io.tmpdir={self.temporary(process)}"
+        return [java(), f"-Xmx{heap}", *QUICK_START, "-XX:-UsePerfData", temporary]
+
     def log(self, process: str) -> Path:
         """The output of one session of a process."""
         return self.run_dir / "logs" / f"client-{process}.log"
@@ -111,6 +123,8 @@ class AppProcess:
     missing: Callable[[Context, str], str] = lambda _context, _name: ""
     """What a started process still lacks to be ready; empty when it is ready."""
     ready_s: float = READY_DEADLINE_S
+    is_finite: bool = False
+    """Whether it may end by itself, with exit code 0, when its work is done."""
     stores: tuple[str, ...] = ()
     """Folders of state, relative to the process's folder, that faults may empty while it is dead:
     the application can restore them."""

@@ -15,7 +15,7 @@ from urteil.harness.clients.applications.declaration import AppProcess, Context
 from urteil.harness.clients.applications.progress import open_transactions, uncommitted
 from urteil.harness.clients.options import ApplicationOptions
 from urteil.harness.dependencies.flink import flink_classpath
-from urteil.harness.dependencies.java import QUICK_START, java
+from urteil.harness.dependencies.java import java
 from urteil.harness.scenario import Scenario
 
 READY_S = 120.0
@@ -101,7 +101,7 @@ def flink_process(script: Callable[[Context], str]) -> AppProcess:
         folder = context.process_folder(name)
         is_forgetful = ApplicationOptions.of(context.load).variant == FORGETFUL
         checkpoint = None if is_forgetful else newest_checkpoint(folder)
-        return _command(folder, script(context), checkpoint)
+        return _command(context, name, script(context), checkpoint)
 
     def missing(context: Context, name: str) -> str:
         has_checkpoint = newest_checkpoint(context.process_folder(name)) is not None
@@ -122,9 +122,8 @@ def remaining_with_transactions(context: Context, *outputs: str) -> dict[str, in
     return uncommitted(context) or open_transactions(context, outputs)
 
 
-def _command(folder: Path, script: str, checkpoint: Path | None) -> list[str]:
-    temporary = folder / "tmp"
-    temporary.mkdir(exist_ok=True)
+def _command(context: Context, name: str, script: str, checkpoint: Path | None) -> list[str]:
+    folder, temporary = context.process_folder(name), context.temporary(name)
     settings = CONFIG.format(checkpoints=(folder / "checkpoints").as_uri(), temporary=temporary)
     (folder / "config.yaml").write_text(settings)
     logging = folder / "log4j2.properties"
@@ -136,11 +135,8 @@ def _command(folder: Path, script: str, checkpoint: Path | None) -> list[str]:
     return [
         "env",
         f"FLINK_CONF_DIR={folder}",
-        java(),
-        "-Xmx700m",
-        *QUICK_START,
+        *context.jvm(name, "700m"),
         *(f"--add-opens=java.base/java.{package}=ALL-UNNAMED" for package in OPENED),
-        f"-Djava.io.tmpdir={temporary}",
         f"-Dlog4j.configurationFile={logging}",
         "-cp",
         flink_classpath(),

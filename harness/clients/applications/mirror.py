@@ -34,7 +34,6 @@ from urteil.harness.clients.applications.declaration import Application, AppProc
 from urteil.harness.clients.applications.progress import uncopied
 from urteil.harness.clients.options import ApplicationOptions, WorkloadOptions
 from urteil.harness.dependencies.connect import logging_option
-from urteil.harness.dependencies.java import QUICK_START, java
 from urteil.harness.dependencies.mirror import VERSION, mirror_folder
 from urteil.harness.evidence.outputs import Output
 from urteil.harness.scenario import Scenario, TopicSpec
@@ -134,7 +133,7 @@ def command(context: Context, name: str) -> list[str]:
     folder = _folder(context.scenario)
     targets = [] if MirrorOptions.of(context.load).both_ways else ["--clusters", WEST]
     return [
-        *(java(), "-Xmx256m", *QUICK_START, logging_option(folder)),
+        *(*context.jvm(name, "256m"), logging_option(folder)),
         *("-cp", f"{folder}/jars/*:{folder}/bugs", MAIN, str(file), *targets),
     ]
 

@@ -38,8 +38,9 @@ class RunningApplication:
 
     def start_process(self, name: str) -> None:
         """Start a session of a process. `name` is the session's, such as `a1.2`."""
-        command = self.application.process(name).command(self.context, name)
-        self._clients.run(name, command)
+        process = self.application.process(name)
+        command = process.command(self.context, name)
+        self._clients.run(name, command, is_finite=process.is_finite)
 
     def await_ready(self) -> None:
         """Wait until every process is ready, then take the application's last step of its start.
@@ -82,12 +83,26 @@ class RunningApplication:
             return f"{len(remaining)} records" if remaining else ""
         return str(remaining) if remaining else ""
 
-    def save_outputs(self) -> None:
-        """Read what the ended application wrote, and write it into the run's folder."""
+    def save_outputs(self) -> str:
+        """Read what the ended application wrote, and write it into the run's folder. Outputs that
+        cannot be read are written nowhere: returns the sentence that says why, with the end of each
+        log, otherwise an empty text."""
         application = self.application
-        application.finish(self.context)
-        if application.outputs is not None:
-            write_outputs(self.context.run_dir, application.name, application.outputs(self.context))
+        try:
+            application.finish(self.context)
+            if application.outputs is not None:
+                rows = application.outputs(self.context)
+                write_outputs(self.context.run_dir, application.name, rows)
+        except Exception as failure:
+            return (
+                f"the outputs of application {application.name} cannot be read: "
+                f"{type(failure).__name__}: {failure}{self._log_tails()}"
+            )
+        return ""
+
+    def _log_tails(self) -> str:
+        names = self.application.names(self.context.scenario)
+        return "".join(log_tail(self.context.log(name)) for name in names)
 
     def operate(self, act: str) -> str:
         """Do an act of the application's operator. Returns what confirms it; LabFailure for an
@@ -114,8 +129,10 @@ class RunningApplication:
         return removed
 
     def close(self) -> None:
-        """End what stands beside the processes."""
+        """End what stands beside the processes, and remove the temporary files of all."""
         self._surroundings.close()
+        for name in self.application.names(self.context.scenario):
+            shutil.rmtree(self.context.temporary(name), ignore_errors=True)
 
 
 def log_tail(log: Path) -> str:

@@ -42,7 +42,7 @@ from urteil.harness.clients.applications.programs.avro_copy import (
 from urteil.harness.clients.applications.progress import uncopied
 from urteil.harness.clients.applications.result_topics import read_topic
 from urteil.harness.clients.options import ApplicationOptions
-from urteil.harness.dependencies.java import QUICK_START, java
+from urteil.harness.dependencies.java import java
 from urteil.harness.dependencies.schema_registry import registry_jar, serializer_packages
 from urteil.harness.evidence.outputs import Output
 from urteil.harness.scenario import Scenario, TopicSpec
@@ -78,7 +78,7 @@ def registry_command(context: Context, name: str) -> list[str]:
         "QUARKUS_HTTP_HOST": HOST,
         "HTTP_PORT": str(context.port(name)),
     }
-    argv = [java(), "-Xmx400m", *QUICK_START, "-jar", str(registry_jar())]
+    argv = [*context.jvm(name, "400m"), "-jar", str(registry_jar())]
     return ["env", *(f"{key}={value}" for key, value in settings.items()), *argv]
 
 

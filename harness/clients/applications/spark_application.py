@@ -88,6 +88,7 @@ def spark_process(queries: Sequence[Query], variants: Mapping[str, Sequence[Quer
             servers=context.servers,
             inputs=context.inputs,
             folder=str(folder),
+            temporary=str(context.temporary(name)),
             jars=[str(jar) for jar in spark_kafka_jars()],
             queries=[
                 msgspec.structs.replace(query, topic=query.topic and context.topic(query.topic))

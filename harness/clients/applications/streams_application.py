@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Annotated
 
 from msgspec import Meta
@@ -23,7 +24,6 @@ from urteil.harness.clients.applications.progress import last_logged, uncommitte
 from urteil.harness.clients.applications.result_topics import Decode, read_topic
 from urteil.harness.clients.options import ApplicationOptions, WorkloadOptions
 from urteil.harness.clients.spec import client_number
-from urteil.harness.dependencies.java import QUICK_START, java
 from urteil.harness.dependencies.java_program import java_classpath, java_program
 from urteil.harness.evidence.outputs import Output
 from urteil.harness.scenario import Scenario, TopicSpec
@@ -33,6 +33,9 @@ HOW = (
     "with `apt-get install maven`; only scenarios with Kafka Streams need it"
 )
 RUNNING = "urteil: RUNNING"
+leader = last_logged("Finished assignment for group at generation")
+"""The instance that leads the application's group."""
+
 STATE = "state"
 RESULTS = "results"
 WITHOUT_TRANSACTIONS = "forgets_transactions"
@@ -92,7 +95,7 @@ def streams_application(
         remaining=uncommitted,
         outputs=outputs,
         expected=expected,
-        leader=last_logged("Finished assignment for group at generation"),
+        leader=leader,
         variants=variants,
     )
 
@@ -105,16 +108,26 @@ def _program(scenario: Scenario) -> str:
 
 def _command(context: Context, process: str, topology: str) -> list[str]:
     variant = ApplicationOptions.of(context.load).variant
-    folder = context.process_folder(process)
-    properties = folder / "streams.properties"
+    properties = write_settings(context, process, variant)
+    argv = [*java_command(context, process, _program(context.scenario)), "StreamsApplication"]
+    argv += [topology, str(properties), variant or "none"]
+    return [*argv, context.topic(RESULTS), *context.inputs]
+
+
+def java_command(context: Context, process: str, classpath: str) -> list[str]:
+    """The JVM of an instance, whose log has times."""
+    logging = ("showDateTime=true", "dateTimeFormat=yyyy-MM-dd'T'HH:mm:ss.SSS")
+    options = [f"-Dorg.slf4j.simpleLogger.{setting}" for setting in logging]
+    return [*context.jvm(process, "192m"), *options, "-cp", classpath]
+
+
+def write_settings(context: Context, process: str, variant: str = "") -> Path:
+    """The file with the properties of an instance, whose process id is fixed beside it."""
+    properties = context.process_folder(process) / "streams.properties"
     lines = (f"{key}={value}" for key, value in _settings(context, process, variant).items())
     properties.write_text("\n".join(lines) + "\n")
     _fix_process_id(context, process)
-    logging = ("showDateTime=true", "dateTimeFormat=yyyy-MM-dd'T'HH:mm:ss.SSS")
-    options = [f"-Dorg.slf4j.simpleLogger.{setting}" for setting in logging]
-    argv = [java(), "-Xmx192m", *QUICK_START, *options, "-cp", _program(context.scenario)]
-    argv += ["StreamsApplication", topology, str(properties), variant or "none"]
-    return [*argv, context.topic(RESULTS), *context.inputs]
+    return properties
 
 
 def _settings(context: Context, process: str, variant: str) -> dict[str, str | int]:

@@ -12,6 +12,8 @@ from kazoo.client import KazooClient
 
 from urteil.cli.run import run
 from urteil.harness.dependencies import pyspark, zookeeper
+from urteil.harness.dependencies.flink import CONNECTOR, describe_flink, flink_classpath
+from urteil.harness.dependencies.flink import VERSION as FLINK
 from urteil.harness.dependencies.go import build
 from urteil.harness.dependencies.installation import MissingDependency
 from urteil.harness.dependencies.inventory import describe_required, list_dependencies
@@ -48,6 +50,18 @@ def test_zookeeper_without_pyspark_has_the_versions_of_pysparks_jars() -> None:
     assert folder is not None
     assert pinned <= {jar.name for jar in (folder / "jars").iterdir()}
     assert f"zookeeper-{VERSION}.jar" in pinned
+
+
+@pytest.mark.thorough
+def test_flink_is_fetched_into_an_empty_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert not describe_flink().found
+    folders = [Path(one).parent for one in flink_classpath().split(":")]
+    names = {jar.name for folder in folders for jar in folder.glob("*.jar")}
+    assert {f"flink-dist-{FLINK}.jar", f"flink-sql-connector-kafka-{CONNECTOR}.jar"} <= names
+    assert describe_flink().found
 
 
 @pytest.mark.thorough

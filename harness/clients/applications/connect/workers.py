@@ -25,7 +25,6 @@ from urteil.harness.clients.applications.connect.rest import Refused, persist, r
 from urteil.harness.clients.applications.declaration import AppProcess, Context, own_topic
 from urteil.harness.clients.options import ApplicationOptions, WorkloadOptions
 from urteil.harness.dependencies.connect import VERSION, connect_folder, logging_option
-from urteil.harness.dependencies.java import QUICK_START, java
 from urteil.harness.scenario import Scenario, TopicSpec
 
 PREFIX = "w"
@@ -89,9 +88,7 @@ def _command(context: Context, name: str, plugins: Sequence[str]) -> list[str]:
     lines = [f"{key}={value}" for key, value in settings(context, name, plugins).items()]
     file.write_text("\n".join(lines) + "\n")
     return [
-        java(),
-        "-Xmx256m",
-        *QUICK_START,
+        *context.jvm(name, "256m"),
         logging_option(folder),
         "-cp",
         str(folder / "jars" / "*"),

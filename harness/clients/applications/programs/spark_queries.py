@@ -61,6 +61,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     servers: str
     inputs: list[str]
     folder: str
+    temporary: str
     jars: list[str]
     queries: list[Query]
 
@@ -96,10 +97,11 @@ def open_session(job: Job) -> SparkSession:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": "700m",
-        "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+        "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 "
+        f"-XX:-UsePerfData -Djava.io.tmpdir={job.temporary}",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.session.timeZone": "UTC",
-        "spark.local.dir": job.folder,
+        "spark.local.dir": job.temporary,
     }
     builder = SparkSession.builder.master("local[2]")
     for name, value in settings.items():

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.waiting import until
@@ -32,11 +33,15 @@ def open_app(tmp_path: Path) -> Iterator[Open]:
         missing: Callable[[Context, str], str] | None = None,
         *,
         ready_s: float = 20.0,
+        is_finite: bool = False,
         **fields: object,
     ) -> RunningApplication:
         process = AppProcess(
-            command=lambda _context, _name: ["/bin/sh", "-c", script],
+            command=lambda context, name: [
+                *("env", f"TMP={context.run_dir}/application/{name}/tmp", "/bin/sh", "-c", script),
+            ],
             ready_s=ready_s,
+            is_finite=is_finite,
             stores=("state",),
         )
         if missing is not None:
@@ -128,10 +133,36 @@ def test_outputs_appear_only_if_all_of_them_can_be_read(open_app: Open, tmp_path
         yield Output(sink="s", position=0)
         raise OSError("the database is gone")
 
-    running = open_app("sleep 60", outputs=broken)
-    with pytest.raises(OSError, match="database is gone"):
-        running.save_outputs()
+    running = open_app("echo closing; sleep 60", outputs=broken)
+    until(running.context.log("a1").read_text)
+    assert running.save_outputs() == (
+        "the outputs of application shell cannot be read: OSError: the database is gone; "
+        "its log ends:\nclosing"
+    )
     assert not (tmp_path / FILE).exists()
+
+
+def test_finite_process_may_end_with_exit_code_0_only(open_app: Open) -> None:
+    failures = []
+    for code in (0, 3):
+        running = open_app(f"exit {code}", is_finite=True)
+        until(lambda running=running: not running._clients.running_clients(["a1"]))
+        failures += running._clients.failures()
+    assert failures == ["client a1 ended with exit code 3 (logs/client-a1.log)"]
+
+
+def test_processes_and_temporary_files_of_a_run_do_not_outlive_it(open_app: Open) -> None:
+    running = open_app(
+        "mkdir -p $TMP; sleep 61 & echo $! >$TMP/pid; mv $TMP/pid $TMP/library; wait"
+    )
+    context = running.context
+    until((context.temporary("a1") / "library").exists)
+    child = int((context.temporary("a1") / "library").read_text())
+    assert psutil.pid_exists(child)
+    running._clients.kill_all()
+    running.close()
+    until(lambda: not psutil.pid_exists(child))
+    assert list(context.process_folder("a1").iterdir()) == []
 
 
 def test_wait_for_progress_ends_with_what_remains(open_app: Open) -> None:

@@ -14,10 +14,12 @@ from urteil.harness.clients.applications.declaration import Context
 from urteil.harness.clients.applications.programs.avro_copy import (
     Job,
     Observation,
+    answers,
     observe,
     schema_text,
 )
 from urteil.harness.clients.applications.schema_registry import (
+    API,
     REGISTRY,
     observations,
     other_schemas,
@@ -32,6 +34,10 @@ def registry(context: Context, schemas: dict[int, str]) -> Iterator[None]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
+            if self.path.endswith("/subjects"):
+                self.send_response(200)
+                self.end_headers()
+                return
             schema = schemas.get(int(self.path.rpartition("/")[2]))
             self.send_response(404 if schema is None else 200)
             self.end_headers()
@@ -95,3 +101,11 @@ def test_observations_of_all_sessions_are_kept(tmp_path: Path) -> None:
     observe(job, Observation(kind="assigned", schema_id=1))
     observe(job, Observation(kind="refused"))
     assert [one.kind for one in observations(context.folder)] == ["assigned", "refused"]
+
+
+def test_registry_answers_while_it_stands(tmp_path: Path) -> None:
+    context = context_in(tmp_path)
+    url = f"http://{context.address(REGISTRY)}{API}"
+    assert not answers(url)
+    with registry(context, {}):
+        assert answers(url)

@@ -1,0 +1,25 @@
+import java.time.Duration;
+import java.util.Map;
+import java.util.Set;
+import org.apache.kafka.streams.tests.SmokeTestDriver;
+
+/**
+ * The driver of Kafka's StreamsSmokeTest with a shorter load: `StreamsSmokeTest run` generates for 90
+ * seconds.
+ *
+ * <p>Arguments: the bootstrap servers, the number of keys, the records of each key, and the seconds of
+ * the load. The generator and the verification are Kafka's own; the verification prints its result.
+ */
+public final class SmokeDriver {
+    private SmokeDriver() {}
+
+    public static void main(String[] args) throws Exception {
+        int keys = Integer.parseInt(args[1]);
+        int records = Integer.parseInt(args[2]);
+        Duration load = Duration.ofSeconds(Long.parseLong(args[3]));
+        System.out.println("urteil: generates");
+        Map<String, Set<Integer>> inputs = SmokeTestDriver.generate(args[0], keys, records, load);
+        SmokeTestDriver.verify(args[0], inputs, records);
+        System.out.println("urteil: verified");
+    }
+}

@@ -22,6 +22,9 @@ READY_S = 120.0
 FINISHED = "_metadata"
 """The file that a checkpoint has when it is complete."""
 
+SCRIPT = "script.sql"
+"""The statements of a session, written when it starts."""
+
 FORGETFUL = "forgetful"
 """The variant whose sessions begin anew, without the checkpoint of the last one."""
 
@@ -104,8 +107,7 @@ def flink_process(script: Callable[[Context], str]) -> AppProcess:
         return _command(context, name, script(context), checkpoint)
 
     def missing(context: Context, name: str) -> str:
-        has_checkpoint = newest_checkpoint(context.process_folder(name)) is not None
-        return "" if has_checkpoint else "it has completed no checkpoint"
+        return lacking_checkpoint(context.process_folder(name))
 
     return AppProcess(command=command, missing=missing, ready_s=READY_S)
 
@@ -115,6 +117,14 @@ def newest_checkpoint(folder: Path) -> Path | None:
     complete = list((folder / "checkpoints").glob(f"*/chk-*/{FINISHED}"))
     newest = max(complete, key=lambda path: path.stat().st_mtime_ns, default=None)
     return newest.parent if newest else None
+
+
+def lacking_checkpoint(folder: Path) -> str:
+    """What a session lacks to be ready: a checkpoint of its own."""
+    newest = newest_checkpoint(folder)
+    began_ns = (folder / SCRIPT).stat().st_mtime_ns
+    is_own = newest is not None and (newest / FINISHED).stat().st_mtime_ns > began_ns
+    return "" if is_own else "it has completed no checkpoint"
 
 
 def remaining_with_transactions(context: Context, *outputs: str) -> dict[str, int] | str:
@@ -131,7 +141,7 @@ def _command(context: Context, name: str, script: str, checkpoint: Path | None) 
     statements = ["SET 'table.dml-sync' = 'true';"]
     if checkpoint:
         statements.append(f"SET 'execution.state-recovery.path' = '{checkpoint.as_uri()}';")
-    (folder / "script.sql").write_text("\n".join([*statements, script]))
+    (folder / SCRIPT).write_text("\n".join([*statements, script]))
     return [
         "env",
         f"FLINK_CONF_DIR={folder}",
@@ -145,5 +155,5 @@ def _command(context: Context, name: str, script: str, checkpoint: Path | None) 
         "--history",
         str(folder / "history"),
         "-f",
-        str(folder / "script.sql"),
+        str(folder / SCRIPT),
     ]

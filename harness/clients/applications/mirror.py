@@ -8,6 +8,7 @@ MirrorMaker creates its mirror, and must carry a change of its settings and an A
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
@@ -147,8 +148,15 @@ def mirrored(topic: str) -> str:
     return f"{EAST}.{topic}"
 
 
-def missing(context: Context, _name: str) -> str:
-    """The mirror of the followed topic, as long as MirrorMaker has not created it."""
+def missing(context: Context, name: str) -> str:
+    """What a session lacks to be ready: tasks that replicate, and at first the mirror of the
+    followed topic."""
+    log = context.log(name)
+    text = log.read_text(errors="replace") if log.exists() else ""
+    both_ways = MirrorOptions.of(context.load).both_ways
+    for way in (f"{EAST}->{WEST}", *([f"{WEST}->{EAST}"] if both_ways else [])):
+        if not re.search(rf"replicating \d+ topic-partitions {way}", text):
+            return f"no task replicates {way}"
     topic = mirrored(context.topic(FOLLOWED))
     try:
         with closing(_admin(context.second_bootstrap)) as admin:

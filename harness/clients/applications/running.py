@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import partial
 from operator import not_
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from urteil.chaos.waiting import until
 from urteil.harness.clients.applications.declaration import Application, AppProcess, Context
 from urteil.harness.clients.applications.progress import PATIENCE_S
 from urteil.harness.clients.processes import Clients
+from urteil.harness.clients.spec import base_name
 from urteil.harness.evidence.outputs import write_outputs
 
 ENDED = "it ended by itself"
@@ -30,6 +32,7 @@ class RunningApplication:
         self.context = context
         self._clients = clients
         self._surroundings = ExitStack()
+        self._sessions: dict[str, str] = {}
 
     def enter_surroundings(self) -> None:
         """Start what must stand before the processes."""
@@ -39,6 +42,7 @@ class RunningApplication:
     def start_process(self, name: str) -> None:
         """Start a session of a process. `name` is the session's, such as `a1.2`."""
         process = self.application.process(name)
+        self._sessions[base_name(name)] = name
         command = process.command(self.context, name)
         self._clients.run(name, command, is_finite=process.is_finite)
 
@@ -71,7 +75,19 @@ class RunningApplication:
 
     def await_processed(self, deadline_s: float) -> str:
         """Wait until the input is processed, or for `PATIENCE_S` without progress. Returns what
-        remains as a phrase, empty if nothing does; the verdict judges it."""
+        remains as a phrase, empty if nothing does; the verdict judges it.
+
+        The patience begins when the last sessions are ready: a process makes no progress while it
+        starts again.
+        """
+        for name in self._clients.running_clients(list(self._sessions.values())):
+            process = self.application.process(name)
+            until(
+                partial(process.missing, self.context, name),
+                not_,
+                deadline_s=process.ready_s,
+                poll_s=READY_POLL_S,
+            )
         remaining = until(
             lambda: self.application.remaining(self.context),
             not_,

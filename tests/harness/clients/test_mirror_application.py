@@ -9,7 +9,13 @@ import pytest
 
 from urteil.harness.clients.applications import application_of
 from urteil.harness.clients.applications.declaration import Context
-from urteil.harness.clients.applications.mirror import BUGS, expected, missing, properties
+from urteil.harness.clients.applications.mirror import (
+    BUGS,
+    MirrorOptions,
+    expected,
+    missing,
+    properties,
+)
 from urteil.harness.scenarios import SCENARIOS
 
 
@@ -56,8 +62,20 @@ def test_unknown_bug_is_rejected(tmp_path: Path) -> None:
         application_of(load)
 
 
-def test_mirror_is_not_ready_without_an_answer(tmp_path: Path) -> None:
+def test_mirror_is_ready_when_each_way_has_a_task_and_the_second_cluster_answers(
+    tmp_path: Path,
+) -> None:
+    both = context(tmp_path, "mirror-active")
+    assert missing(both, "a1") == "no task replicates east->west"
+    both.log("a1").parent.mkdir()
+    both.log("a1").write_text("task-0 replicating 3 topic-partitions east->west: [urteil-0]\n")
+    assert missing(both, "a1") == "no task replicates west->east"
     assert "west does not answer" in missing(context(tmp_path), "a1")
+
+
+def test_release_of_mirrormaker_is_an_option(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="mirror"):
+        MirrorOptions.of(context(tmp_path, mirror="newest").load)
 
 
 def test_grant_of_everything_is_expected_as_a_grant_to_read(tmp_path: Path) -> None:

@@ -152,9 +152,7 @@ def test_finite_process_may_end_with_exit_code_0_only(open_app: Open) -> None:
 
 
 def test_processes_and_temporary_files_of_a_run_do_not_outlive_it(open_app: Open) -> None:
-    running = open_app(
-        "mkdir -p $TMP; sleep 61 & echo $! >$TMP/pid; mv $TMP/pid $TMP/library; wait"
-    )
+    running = open_app("mkdir -p $TMP; sleep 61 & echo $! >$TMP/x; mv $TMP/x $TMP/library; wait")
     context = running.context
     until((context.temporary("a1") / "library").exists)
     child = int((context.temporary("a1") / "library").read_text())
@@ -163,6 +161,17 @@ def test_processes_and_temporary_files_of_a_run_do_not_outlive_it(open_app: Open
     running.close()
     until(lambda: not psutil.pid_exists(child))
     assert list(context.process_folder("a1").iterdir()) == []
+
+
+def test_progress_counts_from_when_the_last_session_is_ready(open_app: Open) -> None:
+    logs: list[str] = []
+
+    def remaining(context: Context) -> None:
+        logs.append(context.log("a1").read_text())
+
+    running = open_app("sleep 1; echo up; sleep 60", missing=logged("up"), remaining=remaining)
+    assert running.await_processed(5) == ""
+    assert logs == ["up\n"]
 
 
 def test_wait_for_progress_ends_with_what_remains(open_app: Open) -> None:

@@ -178,7 +178,9 @@ class RunFacts(msgspec.Struct, kw_only=True):
 
     `healed`: every fault was undone and every part of the lab lived, so an unhealthy cluster is at
     fault itself. `withheld` names tables of evidence that the target does not provide; guarantees
-    that need them are not judged. `spent` has the seconds and the processor time of each phase.
+    that need them are not judged. `lacks` names capabilities that the brokers do not have
+    (chaos/capabilities.py); guarantees that require them are not judged. `spent` has the seconds
+    and the processor time of each phase.
     """
 
     run: str
@@ -197,6 +199,7 @@ class RunFacts(msgspec.Struct, kw_only=True):
     problems: list[str] = []
     healed: bool = True
     withheld: list[str] = []
+    lacks: list[str] = []
     mutant: str | None = None
     mutant_ran: bool | None = None
 

@@ -11,19 +11,20 @@ from __future__ import annotations
 import enum
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
 import msgspec
 
+from urteil.chaos.capabilities import IDEMPOTENCE, TRANSACTIONS, Capability
 from urteil.harness.clients.applications import applications
 from urteil.harness.clients.libraries import KAFKA_PYTHON
 from urteil.harness.clients.options import WorkloadOptions
 from urteil.harness.clients.spec import ClientSpec
 from urteil.harness.clients.stop import Stop
 from urteil.harness.evidence.journal import JournalWriter
-from urteil.harness.scenario import Scenario
+from urteil.harness.scenario import Scenario, WorkloadSpec
 
 Work = Callable[[ClientSpec, JournalWriter, Stop], None]
 """What a client process does from its start until the stop."""
@@ -87,6 +88,8 @@ class ClientKind:
     """The names of its clients, where they are not the prefix and a number."""
     work: Work | None = None
     """The work of a process of the lab; None for the processes of an application."""
+    needs: Callable[[WorkloadSpec], Iterable[Capability]] = lambda _: ()
+    """What brokers must be able to do in a workload; a cluster without it refuses the scenario."""
     judged_by: tuple[str, ...] = ()
     """Guarantees that would have less to judge without these clients."""
     options: tuple[type[WorkloadOptions], ...] = ()
@@ -121,6 +124,11 @@ class ClientKind:
     def is_producer(self) -> bool:
         """Whether its clients write outside of transactions, and read nothing."""
         return self.writes not in (Writes.NOTHING, Writes.IN_TRANSACTIONS)
+
+    def required_capabilities(self, load: WorkloadSpec) -> list[Capability]:
+        """Its needs, and those of the way it writes."""
+        by_writes = {Writes.IN_TRANSACTIONS: [TRANSACTIONS], Writes.IDEMPOTENTLY: [IDEMPOTENCE]}
+        return [*self.needs(load), *by_writes.get(self.writes, [])]
 
     def client_names(self, scenario: Scenario) -> list[str]:
         """The names of the clients that the scenario starts."""

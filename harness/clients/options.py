@@ -150,6 +150,10 @@ class LibraryOptions(WorkloadOptions, frozen=True):
             "no record batches; no record has headers then."
         ),
     ] = False
+    headers: Annotated[
+        bool,
+        Meta(description="Whether records have headers, which brokers before 0.11 do not store."),
+    ] = True
 
 
 class SendOptions(WorkloadOptions, frozen=True):

@@ -13,6 +13,7 @@ from types import TracebackType
 
 from kazoo.client import KazooClient
 
+from urteil.chaos.capabilities import TOPIC_IDS, missing_capabilities
 from urteil.chaos.link_probes import zookeeper_serves
 from urteil.chaos.links import Links
 from urteil.chaos.observations import NodeState, NotHealthy
@@ -28,6 +29,7 @@ from urteil.harness.cluster.releases import ClusterReleases
 from urteil.harness.cluster.toxiproxy_nodes import Toxiproxies
 from urteil.harness.dependencies.faketime import faketime_library
 from urteil.harness.dependencies.inventory import describe_required
+from urteil.harness.protocol.served_versions import common_versions
 from urteil.harness.runtimes import open_runtime
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.stack_dumps import DumpSource
@@ -185,6 +187,13 @@ class Cluster:
         """Evidence tables that the cluster cannot provide: none."""
         return []
 
+    def missing_capabilities(self) -> list[str]:
+        """What the running brokers cannot do (chaos/capabilities.py)."""
+        direct = ["{}:{}".format(*self.plan.direct_address(node)) for node in self.plan.brokers]
+        lacks = missing_capabilities(common_versions(direct))
+        self.state.has_topic_ids = TOPIC_IDS.name not in lacks
+        return lacks
+
     def versions(self) -> dict[str, str]:
         """Versions of the brokers and of the dependencies that the cluster runs on."""
         kinds = sorted({(kind.name, kind.version) for kind in self.kinds.values()})
@@ -294,7 +303,7 @@ class Cluster:
         """The settings of a broker's property file."""
         directory, kind = self.node_dir(node.name), self.kinds[node.name]
         homes = [node.home / one.relative_to(directory) for one in self.log_dirs(node.name)]
-        return {
+        given = {
             **common_properties(node),
             "log.dirs": ",".join(map(str, homes)),
             **replication_properties(len(self.nodes)),
@@ -305,6 +314,7 @@ class Cluster:
             **self.spec.config,
             **self.releases.properties(node.name),
         }
+        return {name: value for name, value in given.items() if kind.knows_setting(name)}
 
     def _write_broker(self, node: BrokerNode) -> None:
         directory, kind = self.node_dir(node.name), self.kinds[node.name]

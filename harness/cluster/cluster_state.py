@@ -13,6 +13,7 @@ from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.retry import KazooRetry
 
 from urteil.chaos.observations import LabFailure, PartitionView
+from urteil.harness.evidence.readers.zookeeper_log import made_topic_id
 
 ANSWER_S = 5.0
 PAUSES = {"delay": 0.1, "backoff": 1, "max_jitter": 0.0}
@@ -24,6 +25,7 @@ class ClusterState:
     answer."""
 
     def __init__(self, hosts: str) -> None:
+        self.has_topic_ids = True
         retry = KazooRetry(max_tries=-1, **PAUSES)
         self.client = KazooClient(
             hosts=hosts, timeout=10.0, connection_retry=retry, logger=_silent_logger()
@@ -67,9 +69,15 @@ class ClusterState:
         return sorted(self._children("/brokers/topics"))
 
     def topic_id(self, topic: str) -> str | None:
-        """Kafka's base64 form; None without such a topic."""
+        """Kafka's base64 form; None without such a topic. Of brokers without topic ids, one that
+        the lab makes of the znode's creation."""
         znode = self._read_paths([f"/brokers/topics/{topic}"])[0]
-        return None if znode is None else json.loads(znode[0]).get("topic_id")
+        if znode is None:
+            return None
+        if not self.has_topic_ids:
+            return made_topic_id(topic, znode[1].czxid)
+        topic_id: str | None = json.loads(znode[0]).get("topic_id")
+        return topic_id
 
     def partitions(self, topic: str) -> list[PartitionView]:
         """All partitions of a topic in order; empty when there is no such topic."""

@@ -14,6 +14,7 @@ from functools import partial
 from operator import not_
 from pathlib import Path
 
+from urteil.chaos.capabilities import TOPIC_IDS, missing_capabilities
 from urteil.chaos.controls import ContainerControls, DiskControls
 from urteil.chaos.links import Links
 from urteil.chaos.observations import (
@@ -32,6 +33,7 @@ from urteil.harness.cluster.admin_acts import AdminActs, Releases
 from urteil.harness.cluster.cluster_state import ClusterState
 from urteil.harness.cluster.controls import ClusterControls
 from urteil.harness.cluster.guard import Guard
+from urteil.harness.protocol.served_versions import common_versions
 from urteil.harness.reaper import VARIABLE, start_reaper
 from urteil.harness.stack_dumps import DumpSource
 from urteil.harness.targets.external import ExternalFile, load_external
@@ -331,6 +333,12 @@ class ExternalCluster:
         """Evidence tables that the file has no command `copy` for."""
         replicas = [] if self._nodes_with_copies("b") else ["replicas", "logs"]
         return replicas if self._nodes_with_copies("z") else [*replicas, "states"]
+
+    def missing_capabilities(self) -> list[str]:
+        """What the running brokers cannot do (chaos/capabilities.py)."""
+        lacks = missing_capabilities(common_versions(self.bootstrap))
+        self.state.has_topic_ids = TOPIC_IDS.name not in lacks
+        return lacks
 
     def versions(self) -> dict[str, str]:
         return {"external": "whatever answers"}

@@ -18,10 +18,11 @@ from urteil.harness.dependencies.installation import (
     install_once,
 )
 from urteil.harness.dependencies.java import QUICK_START, java
+from urteil.harness.dependencies.kafka_releases import NEWEST, release_line, releases
 from urteil.harness.dependencies.maven import compose_pom, copy_dependencies
 from urteil.harness.dependencies.zookeeper import short_zookeeper
 
-VERSION = "3.9.1"
+VERSION = NEWEST
 HOW = (
     "it comes from Maven Central by compose/kafka/pom.xml: install Maven, for example with "
     "`apt-get install maven` or `brew install maven`; only `--target kafka` needs it"
@@ -77,14 +78,15 @@ def kafka_tool(main_class: str, args: Sequence[str], version: str = VERSION) -> 
 
 
 def describe_kafka(version: str = VERSION) -> Dependency:
+    """The release `version`, and the older ones that this machine has."""
     is_installed = _target(version).exists()
-    where = str(_target(version)) if is_installed else ""
-    shown_version = version if is_installed else ""
+    others = [one for one in releases() if one != version and _target(one).exists()]
+    installed = [version] * is_installed + others
     return Dependency(
         name="kafka",
         found=is_installed,
-        version=shown_version,
-        where=where,
+        version=", ".join(installed),
+        where=str(_target(installed[0])) if installed else "",
         how=HOW,
         required=False,
     )
@@ -95,8 +97,10 @@ def _target(version: str) -> Path:
 
 
 def _fetch(version: str, folder: Path) -> None:
-    options = [f"-Dkafka.version={version}"]
+    line = release_line(version)
+    options = [f"-Dkafka.version={version}", *line.maven_options]
     copy_dependencies("kafka", compose_pom("kafka"), folder, how=HOW, options=options)
-    if not (folder / f"kafka_2.13-{version}.jar").exists():
-        raise MissingDependency("kafka", f"{HOW}; Maven fetched no kafka_2.13-{version}.jar")
+    jar = f"kafka_{line.scala}-{version}.jar"
+    if not (folder / jar).exists():
+        raise MissingDependency("kafka", f"{HOW}; Maven fetched no {jar}")
     (folder / "tool-log4j.properties").write_text(TOOL_LOGGING)

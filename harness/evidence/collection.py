@@ -13,6 +13,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from urteil.chaos.capabilities import TOPIC_IDS
 from urteil.chaos.link_rules import LINK_EVENTS
 from urteil.chaos.topology import EAST, WEST
 from urteil.harness.evidence import outputs
@@ -30,7 +31,7 @@ from urteil.harness.evidence.readers.zookeeper_log import (
 )
 from urteil.harness.evidence.schema import SCHEMAS, TABLES
 from urteil.harness.evidence.table_writer import Evidence, remove_parts, write_empty_parts
-from urteil.harness.scenario import TopicFact, load_facts
+from urteil.harness.scenario import RunFacts, TopicFact, load_facts
 
 KEPT = frozenset(table.name for table in TABLES.values() if table.is_written_live)
 """Tables with parts that the lab wrote during the run."""
@@ -119,7 +120,7 @@ def collect(run_dir: Path) -> Collected:
     at_ns = max((phase.end_ns for phase in facts.phases), default=0)
     for place in (EAST, WEST) if (run_dir / WEST).is_dir() else (EAST,):
         topics = [topic for topic in facts.topics if topic.cluster == place]
-        states = _states(run_dir, place, topics, run, offset_ns, collected)
+        states = _states(run_dir, place, facts, offset_ns, collected)
         _replicas(run_dir, place, topics, run, states, collected, at_ns)
     collected.count_kept_parts(run_dir)
     _manifest(run_dir, run, collected)
@@ -273,10 +274,11 @@ def _replicas(
     """Rows of the replica logs of a cluster. Logs that are no longer replicas are left out, and in
     the second cluster those of topics that are not the run's."""
     topic_ids = {topic.name: topic.topic_id for topic in topics}
+    made_ids = states.made_ids if states else {}
     copies = {topic.name for topic in topics if topic.copies}
     for broker, data in _broker_data(_folder(run_dir, place)):
         with Evidence(run_dir, _part(broker, data), run) as evidence:
-            for log in find_logs(broker, data, topic_ids, copies):
+            for log in find_logs(broker, data, topic_ids, copies, made_ids):
                 if place == WEST and not log.ours:
                     continue
                 name = str(log.folder.relative_to(run_dir))
@@ -319,8 +321,7 @@ def _broker_data(cluster: Path) -> Iterator[tuple[int, Path]]:
 def _states(
     run_dir: Path,
     place: str,
-    topics: Sequence[TopicFact],
-    run: str,
+    facts: RunFacts,
     offset_ns: int,
     collected: Collected,
 ) -> StateRows | None:
@@ -331,9 +332,10 @@ def _states(
         if data_dirs:
             collected.problems.append("no ZooKeeper left a transaction log")
         return None
-    files, states = LogFiles(), StateRows(offset_ns)
-    names = {topic.name for topic in topics}
-    with Evidence(run_dir, data.parent.name, run) as evidence:
+    has_topic_ids = TOPIC_IDS.name not in facts.lacks
+    files, states = LogFiles(), StateRows(offset_ns, has_topic_ids=has_topic_ids)
+    names = {topic.name for topic in facts.topics if topic.cluster == place}
+    with Evidence(run_dir, data.parent.name, facts.run) as evidence:
         for change in read_changes(data, files):
             for row in states.rows(change):
                 if place == EAST:

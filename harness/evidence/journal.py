@@ -285,7 +285,8 @@ class View(msgspec.Struct, tag="view", array_like=True, frozen=True):
     topic: str
     partition: int
     leader: int
-    leader_epoch: int
+    leader_epoch: int | None
+    """None where the response has none: before Metadata 7."""
     in_sync: int = -1
     """The number of in-sync replicas; -1 where the response has none."""
 

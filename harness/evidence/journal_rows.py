@@ -220,7 +220,9 @@ class JournalRows:
             "source": f"b{view.node}",
             "labels": json.dumps(labels | {"partition": view.partition}),
         }
-        metrics = {"metadata_leader": view.leader, "metadata_leader_epoch": view.leader_epoch}
+        metrics = {"metadata_leader": view.leader}
+        if view.leader_epoch is not None:
+            metrics["metadata_leader_epoch"] = view.leader_epoch
         if view.in_sync >= 0:
             metrics["metadata_in_sync"] = view.in_sync
         for metric, value in metrics.items():

@@ -110,7 +110,7 @@ def _row(job: Job, output: list[str], seconds: float, at: str) -> Row:
             at=at,
             run="" if run is None else str(run),
             reasons=reasons,
-            refused=run is None,
+            refused=run is None or not run.exists(),
         )
     return row_of(job, result, facts, seconds=seconds, at=at, run=run)
 

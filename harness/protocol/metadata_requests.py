@@ -1,7 +1,8 @@
 """Requests that read the state of partitions from a chosen broker.
 
-Metadata 8; ListOffsets 5, the first version with an error for a leader that does not know its high
-watermark yet (KIP-207); ListOffsets 7, the first that finds the largest timestamp (KIP-734);
+Metadata 1 to 8, from 7 on with leader epochs; ListOffsets 1 to 5, the first version with an error
+for a leader that does not know its high watermark yet (KIP-207), from 2 on with an isolation, from
+4 on with leader epochs; ListOffsets 7, the first that finds the largest timestamp (KIP-734);
 OffsetForLeaderEpoch 2 and Fetch 9, which carry the leader epoch that the client knows;
 InitProducerId 0.
 """
@@ -34,20 +35,29 @@ ERRORS = {
 Slot = tuple[str, int]
 
 
-def metadata_request(correlation: int, topics: Sequence[str]) -> bytes:
-    """The frame of Metadata 8. It creates no topic."""
-    names = b"".join(encode_string(topic) for topic in topics)
-    return encode_request(METADATA, correlation, struct.pack(">i", len(topics)) + names + b"\0\0\0")
+def metadata_request(correlation: int, topics: Sequence[str], version: int = METADATA[1]) -> bytes:
+    """The frame of Metadata. From version 4 on it creates no topic."""
+    body = struct.pack(">i", len(topics)) + b"".join(encode_string(topic) for topic in topics)
+    body += b"\0" * (3 if version >= 8 else 1 if version >= 4 else 0)
+    return encode_request((METADATA[0], version), correlation, body)
 
 
 def list_offsets_request(
-    correlation: int, slots: Sequence[Slot], timestamp_ms: int, *, committed: bool = False
+    correlation: int,
+    slots: Sequence[Slot],
+    timestamp_ms: int,
+    *,
+    committed: bool = False,
+    version: int = LIST_OFFSETS[1],
 ) -> bytes:
-    """The frame of ListOffsets 5, with isolation read_uncommitted or read_committed."""
-    body = struct.pack(">ibi", -1, int(committed), len(slots))
+    """The frame of ListOffsets, with isolation read_uncommitted or read_committed."""
+    body = struct.pack(">i", -1) + (struct.pack(">b", int(committed)) if version >= 2 else b"")
+    body += struct.pack(">i", len(slots))
     for topic, partition in slots:
-        body += encode_string(topic) + struct.pack(">iiiq", 1, partition, -1, timestamp_ms)
-    return encode_request(LIST_OFFSETS, correlation, body)
+        body += encode_string(topic) + struct.pack(">ii", 1, partition)
+        body += struct.pack(">i", -1) if version >= 4 else b""
+        body += struct.pack(">q", timestamp_ms)
+    return encode_request((LIST_OFFSETS[0], version), correlation, body)
 
 
 def largest_timestamp_request(correlation: int, slots: Sequence[Slot]) -> bytes:
@@ -74,16 +84,21 @@ def largest_timestamp_request(correlation: int, slots: Sequence[Slot]) -> bytes:
     return struct.pack(">i", len(content)) + content
 
 
-def read_metadata(frame: bytes) -> tuple[dict[str, int], list[tuple[str, int, int, int, int]]]:
-    """Broker ids by address, and (topic, partition, leader, leader epoch, size of the ISR)."""
+def read_metadata(
+    frame: bytes, version: int = METADATA[1]
+) -> tuple[dict[str, int], list[tuple[str, int, int, int | None, int]]]:
+    """Broker ids by address, and (topic, partition, leader, leader epoch, size of the ISR). Before
+    version 7 there are no epochs."""
     answer = ResponseReader(frame)
-    answer.read(">i")
+    if version >= 3:
+        answer.read(">i")
     brokers: dict[str, int] = {}
     for _ in range(answer.read(">i")):
         node, host = answer.read(">i"), answer.read_string()
         brokers[f"{host}:{answer.read('>i')}"] = node
         answer.read_string()
-    answer.read_string()
+    if version >= 2:
+        answer.read_string()
     answer.read(">i")
     results = []
     for _ in range(answer.read(">i")):
@@ -92,28 +107,32 @@ def read_metadata(frame: bytes) -> tuple[dict[str, int], list[tuple[str, int, in
         answer.read(">b")
         for _ in range(answer.read(">i")):
             answer.read(">h")
-            partition, leader, epoch = (answer.read(">i") for _ in range(3))
-            _, in_sync, _ = (
-                answer.read_int_array(),
-                answer.read_int_array(),
-                answer.read_int_array(),
-            )
+            partition, leader = answer.read(">i"), answer.read(">i")
+            epoch = answer.read(">i") if version >= 7 else None
+            _, in_sync = answer.read_int_array(), answer.read_int_array()
+            if version >= 5:
+                answer.read_int_array()
             results.append((topic, partition, leader, epoch, len(in_sync)))
-        answer.read(">i")
+        if version >= 8:
+            answer.read(">i")
     return brokers, results
 
 
-def read_list_offsets(frame: bytes) -> list[tuple[str, int, int, int, int, int]]:
+def read_list_offsets(
+    frame: bytes, version: int = LIST_OFFSETS[1]
+) -> list[tuple[str, int, int, int, int, int]]:
     """(topic, partition, error, timestamp, offset, leader epoch)."""
     answer = ResponseReader(frame)
-    answer.read(">i")
+    if version >= 2:
+        answer.read(">i")
     results = []
     for _ in range(answer.read(">i")):
         topic = answer.read_string()
         for _ in range(answer.read(">i")):
             partition, error = answer.read(">i"), answer.read(">h")
             timestamp_ms, offset = answer.read(">q"), answer.read(">q")
-            results.append((topic, partition, error, timestamp_ms, offset, answer.read(">i")))
+            epoch = answer.read(">i") if version >= 4 else -1
+            results.append((topic, partition, error, timestamp_ms, offset, epoch))
     return results
 
 

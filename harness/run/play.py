@@ -17,9 +17,10 @@ from urteil.harness.clients.workload import Workload, application_topics, prepar
 from urteil.harness.cluster import Cluster, ExternalCluster, open_cluster, open_second
 from urteil.harness.evidence.broker_lives import write_lives
 from urteil.harness.run.heal_request import HealRequests
+from urteil.harness.run.playable import NotPlayable, fit_to_brokers
 from urteil.harness.run.steps import Steps
 from urteil.harness.run.topics import create_topics, fit_topic, fit_topics
-from urteil.harness.scenario import RunFacts, Scenario, TopicFact, TopicSpec, clusters
+from urteil.harness.scenario import RunFacts, Scenario, TopicFact, TopicSpec, clusters, save
 from urteil.harness.schedule import save_schedule, schedule_of
 from urteil.harness.stack_dumps import Stacks, limit_duration
 
@@ -40,7 +41,7 @@ class Play:
 
     `on_load` is called once the load runs: a cluster with short sessions needs the machine for
     itself while it starts. Failures of the lab become `facts.problems`; only an interrupt leaves
-    `run` as an exception.
+    `run` as an exception, and NotPlayable if the brokers cannot play the scenario.
     """
 
     scenario: Scenario
@@ -66,6 +67,8 @@ class Play:
                 limit_duration(self._limit_s(), lambda: self._dump_stacks("the run hung")),
             ):
                 self._run_cluster()
+        except NotPlayable:
+            raise
         except Exception as failure:
             self._note_problem(f"{type(failure).__name__}: {failure}")
 
@@ -96,6 +99,7 @@ class Play:
             with steps.measure("setup"):
                 for cluster in opened:
                     self._start_cluster(cluster)
+                self._fit_to_brokers()
                 with steps.measure("setup/topics"):
                     self._create_topics(opened)
             steps.save_facts()
@@ -104,6 +108,8 @@ class Play:
             with steps.measure("stop"):
                 for cluster in opened:
                     cluster.stop()
+        except NotPlayable:
+            raise
         except Exception as failure:
             self._dump_stacks(f"{type(failure).__name__}: {failure}")
             raise
@@ -117,6 +123,14 @@ class Play:
         with self._steps.measure("setup/cluster"):
             ready_s = self._steps.start_cluster(cluster)
         self.log(f"{len(cluster.bootstrap)} brokers ready after {ready_s:.1f} s")
+
+    def _fit_to_brokers(self) -> None:
+        """Continue with the scenario as the brokers can play it. Raises NotPlayable otherwise."""
+        fitted = fit_to_brokers(self.scenario, self.facts.lacks)
+        if fitted != self.scenario:
+            self.log("producers have neither idempotence nor headers, as the brokers")
+            self.scenario = self._steps.scenario = fitted
+            save(self.run_dir / "scenario.json", fitted)
 
     def _create_topics(self, opened: Sequence[AnyCluster]) -> None:
         """Create the topics of each cluster, and describe the run's own in the facts. Topics of the

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import shlex
+import shutil
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +19,7 @@ from urteil.harness.preload import Preload
 from urteil.harness.run.folder import new_run_dir
 from urteil.harness.run.judging import Log, discard_data, discard_line, judge_collected
 from urteil.harness.run.play import Play
+from urteil.harness.run.playable import NotPlayable, check_settings
 from urteil.harness.run.steps import new_facts
 from urteil.harness.scenario import RunFacts, Scenario, save
 from urteil.harness.schedule import settle_schedule
@@ -49,13 +51,15 @@ def run_scenario(
 
     Returns the run's folder and its result, which is also on disk as result.json. Failures of the
     lab make the result UNKNOWN with the reason. The schedule is drawn first; an impossible one
-    raises ValueError, and so does a `master` beside DuckDB. KeyboardInterrupt (also by SIGTERM, in
+    raises ValueError, and so does a `master` beside DuckDB. NotPlayable is raised for a scenario
+    that the target cannot play; its run leaves no folder. KeyboardInterrupt (also by SIGTERM, in
     the main thread) ends cluster and clients and is raised again; `judge_again` can judge what was
     recorded. Modules to `preload` are imported during the load, as the judgement's own are.
     """
     check_master(engine, master)
     run = secrets.token_hex(4)
     scenario = settle_schedule(_isolate_names(scenario, run))
+    check_settings(scenario)
     run_dir = new_run_dir(out, scenario)
     log(f"run {run_dir}")
     facts = new_facts(scenario, command or _command(scenario), run=run)
@@ -81,6 +85,9 @@ def run_scenario(
             )
             discard_data(run_dir, result)
             return run_dir, result
+    except NotPlayable:
+        shutil.rmtree(run_dir, ignore_errors=True)
+        raise
     finally:
         # A thread within an import of C++ code aborts a process that ends meanwhile.
         for preloading in preloads:

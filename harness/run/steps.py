@@ -57,6 +57,8 @@ class Steps:
         self.facts.versions |= cluster.versions()
         self.facts.brokers = sorted({*self.facts.brokers, *cluster.data_dirs()})
         self.facts.withheld = cluster.missing_tables()
+        lacks = cluster.missing_capabilities()
+        self.facts.lacks = [*dict.fromkeys([*self.facts.lacks, *lacks])]
         return ready_s
 
     def open_workload(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from urteil.harness.dependencies.kafka_releases import LINES, NEWEST
 from urteil.harness.targets.kafka import KafkaTarget
 from urteil.harness.targets.mix import PREFIX, Mix
 from urteil.harness.targets.target import BrokerNode, Target
@@ -12,7 +13,9 @@ __all__ = ["TARGETS", "BrokerNode", "KafkaTarget", "Mix", "Target", "UrteilTarge
 TARGETS = {
     "urteil": "the broker of this project",
     "external:FILE.toml": "a cluster that the lab does not start (docs/guide/external.md)",
-    "kafka": "Apache Kafka with ZooKeeper from Maven Central; kafka:VERSION for another than 3.9.1",
+    "kafka": f"Apache Kafka {NEWEST} with ZooKeeper, from Maven Central",
+    "kafka:VERSION": f"another release: {', '.join(v for line in LINES for v in line.versions)} "
+    "(docs/guide/releases.md)",
     "mix:KIND,KIND,...": "a target a broker: mix:kafka,urteil,urteil (docs/guide/mix.md)",
 }
 
@@ -21,7 +24,7 @@ def parse_target(name: str) -> Target | Mix:
     """The target `urteil`, `kafka`, `kafka:VERSION` or `mix:` with a list, which the lab starts
     itself.
 
-    Raises ValueError with the known ones otherwise.
+    Raises ValueError with the known ones otherwise, also for an unknown release.
     """
     if name.startswith(PREFIX):
         return Mix(tuple(_kind(one) for one in name.removeprefix(PREFIX).split(",")))

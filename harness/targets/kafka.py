@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from urteil.harness.dependencies.java import QUICK_START
 from urteil.harness.dependencies.kafka import VERSION
+from urteil.harness.dependencies.kafka_releases import knows_setting, release_line
 from urteil.harness.runtimes.runtime import Programs
 from urteil.harness.targets.target import BrokerNode, Check
 
@@ -42,6 +43,12 @@ class KafkaTarget:
     def image(self) -> str:
         return f"kafka:{self.version}"
 
+    def __post_init__(self) -> None:
+        release_line(self.version)
+
+    def knows_setting(self, setting: str) -> bool:
+        return knows_setting(self.version, setting)
+
     def previous_release(self) -> KafkaTarget:
         return replace(self, version=BEFORE)
 
@@ -67,7 +74,8 @@ class KafkaTarget:
         return {}
 
     def properties(self, node: BrokerNode) -> dict[str, str]:
-        return {"num.recovery.threads.per.data.dir": "1", "log.cleaner.threads": "1"}
+        own = {"num.recovery.threads.per.data.dir": "1", "log.cleaner.threads": "1"}
+        return {**own, **(release_line(self.version).settings or {})}
 
     def check(self, node: BrokerNode, programs: Programs) -> Check:
         """By two of Kafka's own programs: the broker reads the file first of all, a tool lists

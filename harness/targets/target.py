@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from urteil.harness.runtimes.runtime import Programs
-from urteil.harness.scenario import RACK
+from urteil.harness.scenario import RACK, ClusterSpec
 
 RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
 USERS_PORT = 9095
 TEMPORARY = "tmp"
 _PROTOCOLS = "listener.security.protocol.map"
@@ -124,6 +125,10 @@ class Target(Protocol):
     @property
     def shows_metrics(self) -> bool: ...
 
+    def knows_setting(self, setting: str) -> bool:
+        """Whether it knows a setting of brokers or topics. Others are left out of its file."""
+        ...
+
     def previous_release(self) -> Target:
         """The previous release, from which a rolling upgrade begins."""
         ...
@@ -189,6 +194,16 @@ def rack_properties(node: BrokerNode) -> dict[str, str]:
     return {"broker.rack": f"{RACK}{node.broker_id}", "replica.selector.class": RACK_AWARE}
 
 
+def required_settings(spec: ClusterSpec) -> Iterator[str]:
+    """The settings, and the classes in them, without which a cluster lacks what `spec` requests."""
+    yield from spec.config
+    yield from spec.config.values()
+    if spec.racks:
+        yield "replica.selector.class"
+    if spec.users:
+        yield AUTHORIZER
+
+
 def user_properties(node: BrokerNode) -> dict[str, str]:
     """ACLs, with the lab's clients and the brokers as super users, and a listener for others."""
     common = common_properties(node)
@@ -200,7 +215,7 @@ def user_properties(node: BrokerNode) -> dict[str, str]:
         "listener.security.protocol.map": f"{common[_PROTOCOLS]},USERS:SASL_PLAINTEXT",
         "sasl.enabled.mechanisms": "SCRAM-SHA-256",
         "listener.name.users.scram-sha-256.sasl.jaas.config": scram,
-        "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
+        "authorizer.class.name": AUTHORIZER,
         "super.users": "User:ANONYMOUS;User:root",
     }
 

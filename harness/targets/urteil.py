@@ -24,6 +24,9 @@ class UrteilTarget:
     lost_session: str = ""
     shows_metrics: bool = True
 
+    def knows_setting(self, setting: str) -> bool:
+        return True
+
     def previous_release(self) -> UrteilTarget:
         """This target: an upgrade of our broker changes only the protocol between brokers."""
         return self

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from urteil.chaos.capabilities import describe_missing
 from urteil.harness.verify.derived.impact import Stretch, acting_stretch
 from urteil.harness.verify.derived.tables import Derived
 from urteil.harness.verify.engines.engine import Engine
@@ -65,6 +66,8 @@ def check(
     `present` names the tables of evidence that have rows; `limit` bounds the findings kept (beyond
     FINDINGS they come without supporting rows); `tally` are its counts, where they are known.
     """
+    if lack := describe_missing(guarantee.requires, places.derived.lacks):
+        return _result(guarantee, Status.NOT_JUDGED, reason=lack)
     absent = [table for table in guarantee.needs if table not in present]
     if absent:
         return _result(guarantee, Status.NOT_JUDGED, reason=f"no {', '.join(absent)}")

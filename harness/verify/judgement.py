@@ -17,6 +17,7 @@ from typing import Any
 
 import msgspec
 
+from urteil.chaos.capabilities import describe_missing
 from urteil.harness.evidence.schema import SCHEMAS
 from urteil.harness.scenario import RunFacts, Scenario, load_facts, load_scenario, save
 from urteil.harness.stopwatch import Stopwatch
@@ -313,7 +314,7 @@ def _result(
     engine: Engine,
 ) -> Result:
     by_name = {result.name: result for result in judged}
-    doubts = doubts + _unknown_guarantees(scenario, by_name, doubts)
+    doubts = doubts + _unknown_guarantees(scenario, facts, by_name, doubts)
     broken = [
         f"{result.name}: {_count_violations(result)}: {result.findings[0].sentence}"
         for result in judged
@@ -339,14 +340,20 @@ def _count_violations(result: GuaranteeResult) -> str:
 
 
 def _unknown_guarantees(
-    scenario: Scenario, by_name: dict[str, GuaranteeResult], known: Sequence[str]
+    scenario: Scenario,
+    facts: RunFacts,
+    by_name: dict[str, GuaranteeResult],
+    known: Sequence[str],
 ) -> list[str]:
-    """Guarantees of unknown status, and the scenario's own guarantees that were not judged."""
+    """Guarantees of unknown status, and the scenario's own guarantees that were not judged, though
+    the brokers have what they require."""
     unknown = [result for result in by_name.values() if result.status is Status.UNKNOWN]
     doubts = [f"{result.name}: {result.reason}" for result in unknown if result.reason not in known]
     for name in scenario.guarantees:
         if name not in by_name:
             doubts.append(f"no guarantee is named {name}")
+        elif describe_missing(GUARANTEES[name].requires, facts.lacks):
+            continue
         elif not _is_judged(name, by_name):
             reason = by_name[name].reason
             doubts.append(f"the scenario's own guarantee {name} was not judged: {reason}")

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from urteil.chaos.capabilities import describe_missing
 from urteil.harness.evidence.schema import SCHEMAS
 from urteil.harness.scenario import Phase, RunFacts, Scenario
 from urteil.harness.verify import evidence
@@ -77,9 +78,14 @@ def _apply_damages(
     traces: dict[str, Trace] = {}
     for damage in DAMAGES:
         try:
-            traces[damage.name] = damage(copy)
+            trace = damage(copy)
         except Untried as reason:
             outcomes[damage.name] = f"not tried: {reason}"
+            continue
+        if lack := describe_missing(GUARANTEES[trace.guarantee].requires, facts.lacks):
+            outcomes[damage.name] = f"not tried: {lack}"
+        else:
+            traces[damage.name] = trace
     asked_of = frozenset(trace.guarantee for trace in traces.values())
     results = judge_copy(work / "run", copy, asked, changed_facts, only=asked_of, counted=False)
     for name, trace in traces.items():

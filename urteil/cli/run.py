@@ -129,6 +129,7 @@ def run(
 ) -> int:
     """Play SCENARIO (`urteil list scenarios`), judge it and write its report."""
     from urteil.cli.progress import progress
+    from urteil.harness.run.playable import NotPlayable
     from urteil.harness.run.runner import run_scenario
     from urteil.report_drawing import DRAWING, keep_logs
 
@@ -136,16 +137,19 @@ def run(
     requested = requested_scenario(scenario, arguments)
     if requested.runtime == "docker":
         _must_have_engine()
-    with progress(requested.duration_s, quiet=as_json) as print_line:
-        run_dir, result = run_scenario(
-            requested,
-            out=out,
-            engine=engine,
-            master=master,
-            command=_command(requested, arguments, engine, master),
-            log=print_line,
-            preload=DRAWING,
-        )
+    try:
+        with progress(requested.duration_s, quiet=as_json) as print_line:
+            run_dir, result = run_scenario(
+                requested,
+                out=out,
+                engine=engine,
+                master=master,
+                command=_command(requested, arguments, engine, master),
+                log=print_line,
+                preload=DRAWING,
+            )
+    except NotPlayable as reason:
+        raise click.UsageError(f"--target {requested.target}: {reason}") from None
     keep_logs(run_dir, "none" if logs == "none" else "all", failed=True)
     draw_report(run_dir)
     if summary is not None:

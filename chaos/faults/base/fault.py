@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import ClassVar, TypeVar
 
+from urteil.chaos.capabilities import Capability
 from urteil.chaos.controls import Controls
 from urteil.chaos.effects import Effect
 from urteil.chaos.fault_arguments import FaultArguments
@@ -61,6 +62,7 @@ class Fault:
       after. A fault without effect returns `Proof(acted=False)`. The text of the proof holds the
       measured values.
     - `on_runtimes`, `on_targets`: where the fault can act.
+    - `needs`: what brokers must be able to do; a cluster without it refuses the scenario.
     - `sample`, `sample_options`: the target and the options with which `urteil faults check` plays
       the fault on an idle cluster of three brokers and a topic with three replicas; `sample_s`: how
       long. A fault that needs more than an idle cluster (running clients) has an empty sample.
@@ -88,6 +90,7 @@ class Fault:
     expiry_s: ClassVar[float] = EXPIRY_S
     on_runtimes: ClassVar[tuple[str, ...]] = (PROCESS, DOCKER)
     on_targets: ClassVar[tuple[str, ...]] = (URTEIL, KAFKA, MIX, EXTERNAL)
+    needs: ClassVar[tuple[Capability, ...]] = ()
     sample: ClassVar[str] = "leader"
     sample_options: ClassVar[Mapping[str, Option]] = {}
     sample_s: ClassVar[float] = 0.0

@@ -35,6 +35,7 @@ from kafka.errors import (
 )
 from kafka.structs import OffsetAndMetadata
 
+from urteil.chaos.capabilities import STATIC_MEMBERS
 from urteil.harness.clients.client_main import run_client
 from urteil.harness.clients.consumers.journaling_consumer import (
     POLL_TIMEOUT_MS,
@@ -403,6 +404,7 @@ def consume_in_group(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> No
 KIND = ClientKind(
     name="group",
     about="A member of a consumer group: polls, processes and commits.",
+    needs=lambda load: (STATIC_MEMBERS,) if GroupOptions.of(load).static else (),
     stage=Stage.READS,
     judged_by=("two_owners", "commit_beyond_processed", "zombie_commit"),
     prefix="g",

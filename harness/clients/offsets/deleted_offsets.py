@@ -19,6 +19,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from urteil.chaos.capabilities import OFFSET_DELETION
 from urteil.harness.clients.client_main import run_client
 from urteil.harness.clients.kind import ClientKind, Stage
 from urteil.harness.clients.options import WorkloadOptions
@@ -180,6 +181,7 @@ def delete_offsets(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None
 KIND = ClientKind(
     name="forgetter",
     about="Deletes committed offsets and groups of its own, and checks that they stay deleted.",
+    needs=lambda _: (OFFSET_DELETION,),
     stage=Stage.LOAD,
     judged_by=("commit_register",),
     prefix="forgetter",

@@ -58,7 +58,9 @@ class Records:
     def __init__(self, spec: ClientSpec) -> None:
         self._partitions = spec.partitions()
         load = spec.workload
-        self._bare = load.kind in WITH_APPLICATION or LibraryOptions.of(load).old_clients
+        options = LibraryOptions.of(load)
+        is_bare = load.kind in WITH_APPLICATION or options.old_clients
+        self._bare = is_bare or not options.headers
         self._tombstones = TombstoneChooser(spec)
         self._key_slots = [
             partition if load.kind == APPLICATION else slot

@@ -19,6 +19,7 @@ from typing import Any, Protocol
 from kafka import KafkaProducer
 from kafka.errors import KafkaConfigurationError, KafkaError
 
+from urteil.chaos.capabilities import RECORD_BATCHES
 from urteil.harness.clients.client_main import run_client
 from urteil.harness.clients.kafka_python_fixes import (
     back_off,
@@ -32,6 +33,7 @@ from urteil.harness.clients.producers.delivery_attempts import AttemptRecorder
 from urteil.harness.clients.producers.produced_records import Records
 from urteil.harness.clients.spec import ClientSpec, producer_config
 from urteil.harness.clients.stop import Stop
+from urteil.harness.clients.workload_kinds import has_tombstones
 from urteil.harness.evidence.journal import Fail, Info, JournalWriter, Ok, Send
 from urteil.harness.scenario import Scenario
 
@@ -214,6 +216,7 @@ KIND = ClientKind(
     name="producer",
     about="Sends records at its rate, whatever the cluster does, and journals each outcome.",
     belongs=Belongs.IN_TURN,
+    needs=lambda load: (RECORD_BATCHES,) if has_tombstones(load.kind) else (),
     stage=Stage.LOAD,
     judged_by=("lost_write", "duplicate", "sequence_gap"),
     prefix="p",

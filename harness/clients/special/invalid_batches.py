@@ -15,6 +15,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from urteil.chaos.capabilities import RECORD_BATCHES
 from urteil.harness.clients.client_main import run_client
 from urteil.harness.clients.kind import ClientKind, Stage, Writes
 from urteil.harness.clients.options import WorkloadOptions
@@ -155,6 +156,7 @@ def send_invalid_batches(spec: ClientSpec, journal: JournalWriter, stop: Stop) -
 KIND = ClientKind(
     name="raw",
     about="Sends invalid batches, which a broker must reject.",
+    needs=lambda _: (RECORD_BATCHES,),
     stage=Stage.LOAD,
     judged_by=("corrupt", "aborted_read"),
     prefix="raw",

@@ -18,6 +18,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from urteil.chaos.capabilities import LARGEST_TIMESTAMP, TRANSACTION_LISTS
 from urteil.harness.clients.client_main import run_client
 from urteil.harness.clients.kind import ClientKind, Stage
 from urteil.harness.clients.options import WorkloadOptions
@@ -132,6 +133,7 @@ def ask_questions(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
 KIND = ClientKind(
     name="examiner",
     about="Sends questions with known answers to brokers, and journals the answers.",
+    needs=lambda _: (LARGEST_TIMESTAMP, TRANSACTION_LISTS),
     stage=Stage.LOAD,
     judged_by=("wrong_answer",),
     prefix="examiner",

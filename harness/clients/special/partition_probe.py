@@ -4,7 +4,8 @@
 
 For the partitions that a broker leads it also reads the log start offset, the record with the
 largest timestamp, the end of an older leader epoch, the error of a fetch before the log start, and
-a new producer id. Each broker has a thread; a broker that does not respond gets the requests again.
+a new producer id, as far as the broker serves these requests. Each broker has a thread; a broker
+that does not respond gets the requests again.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from urteil.chaos.capabilities import FETCH_EPOCHS, IDEMPOTENCE, LARGEST_TIMESTAMP, Versions
 from urteil.harness.clients.client_main import run_client
 from urteil.harness.clients.kind import ClientKind, Stage
 from urteil.harness.clients.options import WorkloadOptions
@@ -34,6 +36,7 @@ from urteil.harness.protocol.metadata_requests import (
     LATEST,
     LIST_NEWEST,
     LIST_OFFSETS,
+    METADATA,
     Slot,
     epoch_end_request,
     fetch_request,
@@ -48,8 +51,11 @@ from urteil.harness.protocol.metadata_requests import (
     read_metadata,
     read_producer_id,
 )
+from urteil.harness.protocol.served_versions import highest_version, read_served_versions
 
 EVERY_S = 0.5
+COMMITTED_SINCE = 2
+"""The first version of ListOffsets with an isolation."""
 
 
 class ProbeOptions(WorkloadOptions, frozen=True):
@@ -73,26 +79,32 @@ class BrokerProbe:
         self._random = random.Random(f"{spec.seed}/{address}")
         self._since_ms = time.time_ns() // 1_000_000
         self._connection: Connection | None = None
+        self._versions: Versions = {}
         self._number = 0
         self._led: dict[Slot, int] = {}
 
     def run_round(self) -> None:
         """One round. A failed connection is opened again in the next round."""
         try:
-            self._connection = self._connection or Connection(self._address, self._timeout_s)
+            if self._connection is None:
+                self._connection = Connection(self._address, self._timeout_s)
+                self._versions = read_served_versions(self._connection)
             node = self._metadata(self._connection)
             if node is not None:
                 self._end_offsets(self._connection, node, LATEST)
-                if self._stable:
+                if self._stable and self._version(LIST_OFFSETS) >= COMMITTED_SINCE:
                     self._end_offsets(self._connection, node, LATEST, committed=True)
                 now_ms = time.time_ns() // 1_000_000
                 self._end_offsets(
                     self._connection, node, self._random.randint(self._since_ms, now_ms)
                 )
-                self._largest_timestamp(self._connection, node)
-                self._old_epochs(self._connection, node)
-                self._log_starts(self._connection, node)
-                self._producer_id(self._connection, node)
+                if LARGEST_TIMESTAMP.is_served(self._versions):
+                    self._largest_timestamp(self._connection, node)
+                if FETCH_EPOCHS.is_served(self._versions):
+                    self._old_epochs(self._connection, node)
+                    self._log_starts(self._connection, node)
+                if IDEMPOTENCE.is_served(self._versions):
+                    self._producer_id(self._connection, node)
         except (OSError, struct.error, UnicodeDecodeError):
             self.close()
 
@@ -101,14 +113,23 @@ class BrokerProbe:
             self._connection.close()
             self._connection = None
 
+    def _version(self, api: tuple[int, int]) -> int:
+        return highest_version(api, self._versions)[1]
+
     def _metadata(self, connection: Connection) -> int | None:
         self._number += 1
         topics = sorted({topic for topic, _ in self._slots})
-        brokers, result = read_metadata(connection.call(metadata_request(self._number, topics)))
+        version = self._version(METADATA)
+        frame = connection.call(metadata_request(self._number, topics, version))
+        brokers, result = read_metadata(frame, version)
         node = brokers.get(self._address)
         if node is not None:
             at_ns = time.monotonic_ns()
-            self._led = {(one[0], one[1]): one[3] for one in result if one[2] == node}
+            self._led = {
+                (topic, partition): -1 if epoch is None else epoch
+                for topic, partition, leader, epoch, _ in result
+                if leader == node
+            }
             known = {(one[0], one[1]) for one in result}
             unknown = [(*slot, -1, -1, -1) for slot in self._slots if slot not in known]
             for view in [*result, *unknown]:
@@ -134,13 +155,14 @@ class BrokerProbe:
     ) -> list[tuple[str, int, int, int, int, int]]:
         """Send ListOffsets and journal the response as the answer to `query`."""
         self._number += 1
-        invoke_ns = time.monotonic_ns()
-        frame = connection.call(
-            list_offsets_request(self._number, slots, timestamp_ms, committed=committed)
+        version, invoke_ns = self._version(LIST_OFFSETS), time.monotonic_ns()
+        request = list_offsets_request(
+            self._number, slots, timestamp_ms, committed=committed, version=version
         )
+        frame = connection.call(request)
         complete_ns = time.monotonic_ns()
-        result = read_list_offsets(frame)
-        self._note_offsets(invoke_ns, complete_ns, query, node, LIST_OFFSETS[1], result)
+        result = read_list_offsets(frame, version)
+        self._note_offsets(invoke_ns, complete_ns, query, node, version, result)
         return result
 
     def _largest_timestamp(self, connection: Connection, node: int) -> None:

@@ -28,6 +28,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from urteil.chaos.capabilities import IDEMPOTENCE
 from urteil.chaos.waiting import until
 from urteil.harness.clients.client_main import run_client
 from urteil.harness.clients.kind import ClientKind, Stage, Writes
@@ -287,6 +288,7 @@ def resend_batches(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None
 KIND = ClientKind(
     name="repeater",
     about="Sends written batches again, and one too early; each must be in the log once.",
+    needs=lambda _: (IDEMPOTENCE,),
     stage=Stage.LOAD,
     judged_by=("duplicate",),
     prefix="repeater",

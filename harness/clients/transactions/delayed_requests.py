@@ -24,6 +24,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from urteil.chaos.capabilities import TRANSACTIONS
 from urteil.chaos.waiting import until
 from urteil.harness.clients.client_main import run_client
 from urteil.harness.clients.kind import ClientKind, Stage, Writes
@@ -430,6 +431,7 @@ def _count(scenario: Scenario) -> int:
 KIND = ClientKind(
     name="late",
     about="Sends EndTxn and Produce requests that arrive in the next transaction.",
+    needs=lambda _: (TRANSACTIONS,),
     stage=Stage.LOAD,
     judged_by=("zombie_write", "hanging_txn", "torn_txn"),
     prefix="late",

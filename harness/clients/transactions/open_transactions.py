@@ -10,10 +10,12 @@ from urteil.chaos.waiting import until
 from urteil.harness.protocol.connection import Connection
 from urteil.harness.protocol.metadata_requests import (
     LATEST,
+    LIST_OFFSETS,
     Slot,
     list_offsets_request,
     read_list_offsets,
 )
+from urteil.harness.protocol.served_versions import highest_version, read_served_versions
 
 REQUEST_S = 2.0
 POLL_S = 0.2
@@ -52,13 +54,15 @@ def _request_ends(address: str, slots: Sequence[Slot], *, committed: bool) -> di
     except OSError:
         return {}
     try:
-        frame = connection.call(list_offsets_request(1, slots, LATEST, committed=committed))
+        _, version = highest_version(LIST_OFFSETS, read_served_versions(connection))
+        request = list_offsets_request(1, slots, LATEST, committed=committed, version=version)
+        frame = connection.call(request)
     except (OSError, struct.error):
         return {}
     finally:
         connection.close()
     return {
         (topic, p): offset
-        for topic, p, error, _, offset, _ in read_list_offsets(frame)
+        for topic, p, error, _, offset, _ in read_list_offsets(frame, version)
         if not error
     }

@@ -22,6 +22,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from urteil.chaos.capabilities import GROUP_TRANSACTIONS, TRANSACTIONS
 from urteil.harness.clients.client_main import run_client
 from urteil.harness.clients.kind import ClientKind, Stage, Writes
 from urteil.harness.clients.options import TransactionOptions, WorkloadOptions
@@ -236,6 +237,7 @@ KIND = ClientKind(
     name="zombie",
     about="A removed group member that commits offsets in a transaction; the coordinator "
     "must reject it.",
+    needs=lambda _: (TRANSACTIONS, GROUP_TRANSACTIONS),
     stage=Stage.LOAD,
     judged_by=("zombie_commit",),
     prefix="zombie",

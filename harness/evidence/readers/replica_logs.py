@@ -6,7 +6,7 @@ Sources beside `stored_batches`: `CheckpointFile`, `PartitionMetadataFile`.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -55,12 +55,17 @@ class ReplicaLog:
 
 
 def find_logs(
-    broker: int, data: Path, topic_ids: dict[str, str], copies: Collection[str] = ()
+    broker: int,
+    data: Path,
+    topic_ids: Mapping[str, str],
+    copies: Collection[str] = (),
+    made_ids: Mapping[str, str] | None = None,
 ) -> list[ReplicaLog]:
     """The logs in one broker's log directory, without those marked for deletion.
 
     `topic_ids` are the run's own topics: only their values are decoded. Applications write to
-    `copies` of them.
+    `copies` of them. `made_ids` are those of a cluster without topic ids, whose logs are the last
+    topics of their names.
     """
     found = []
     for folder in sorted(path for path in data.iterdir() if path.is_dir()):
@@ -68,7 +73,7 @@ def find_logs(
         if match is None or folder.name.endswith(("-delete", "-future", "-stray")):
             continue
         topic = match["topic"]
-        topic_id = _topic_id(folder) or topic_ids.get(topic)
+        topic_id = _topic_id(folder) or (made_ids or topic_ids).get(topic)
         partition = int(match["partition"])
         ours = topic in topic_ids
         log = ReplicaLog(broker, topic, partition, folder, topic_id, ours, topic in copies)

@@ -11,7 +11,7 @@ import json
 import re
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -172,12 +172,19 @@ def _record(
             yield Change(zxid=zxid, wall_ms=wall_ms, path=path, data=None, version=-1)
 
 
+def made_topic_id(topic: str, czxid: int) -> str:
+    """The id of a topic in a cluster without topic ids. A topic that is created again has another
+    one."""
+    return f"{topic}@{czxid:x}"
+
+
 class StateRows:
     """Rows of `states` from changes: partitions, topics and marks for deletion, brokers, controller
-    and epoch."""
+    and epoch. Without `has_topic_ids`, ids are made of the creation of the topic's znode."""
 
-    def __init__(self, wall_minus_monotonic_ns: int) -> None:
+    def __init__(self, wall_minus_monotonic_ns: int, *, has_topic_ids: bool = True) -> None:
         self._offset_ns = wall_minus_monotonic_ns
+        self._has_topic_ids = has_topic_ids
         self._topic_ids: dict[str, str | None] = {}
         self._replicas: dict[str, dict[str, list[int]]] = {}
 
@@ -195,7 +202,7 @@ class StateRows:
         if match := _STATE.fullmatch(path):
             yield row | self._state(match[1], int(match[2]), value)
         elif match := _TOPIC.fullmatch(path):
-            yield row | self._topic(match[1], value)
+            yield row | self._topic(match[1], value, change)
         elif match := _WISH.fullmatch(path):
             yield row | {"topic": match[1], "topic_id": self._topic_ids.get(match[1])}
         elif match := _BROKER.fullmatch(path):
@@ -215,9 +222,19 @@ class StateRows:
         same = self._topic_ids.get(topic) == topic_id
         return replicas is not None and same and broker not in replicas
 
-    def _topic(self, topic: str, value: dict[str, Any]) -> Row:
-        if value:
+    @property
+    def made_ids(self) -> Mapping[str, str]:
+        """The last id of each topic of a cluster without topic ids."""
+        if self._has_topic_ids:
+            return {}
+        return {name: made for name, made in self._topic_ids.items() if made is not None}
+
+    def _topic(self, topic: str, value: dict[str, Any], change: Change) -> Row:
+        if value and self._has_topic_ids:
             self._topic_ids[topic] = value.get("topic_id")
+        elif value and change.version == 0:
+            self._topic_ids[topic] = made_topic_id(topic, change.zxid)
+        if value:
             self._replicas[topic] = value.get("partitions", {})
         replicas = json.dumps(self._replicas.get(topic)) if value else None
         return {"topic": topic, "topic_id": self._topic_ids.get(topic), "replicas": replicas}

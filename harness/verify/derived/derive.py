@@ -82,6 +82,7 @@ def derive(
         expected=expected_sql(run_dir, scenario),
         damaged=damaged,
         faults=small.faults,
+        lacks=frozenset(facts.lacks),
         libraries={
             str(row["client"]): " ".join(filter(None, (row["library"], row["version"])))
             or "client unknown"

@@ -245,7 +245,8 @@ class Derived:
 
     `damaged` are clients whose journal is missing or cut, though nobody killed them on purpose.
     `short` names the final passes that stopped before their end, `unasked` the replicas that led
-    none of them. `expected` is the query that computes an application's results, if there is one.
+    none of them. `lacks` are the capabilities that the brokers do not have.
+    `expected` is the query that computes an application's results, if there is one.
     """
 
     tables: dict[str, list[Row]]
@@ -254,6 +255,7 @@ class Derived:
     unasked: list[str] = field(default_factory=list)
     faults: list[Row] = field(default_factory=list)
     libraries: dict[str, str] = field(default_factory=dict)
+    lacks: frozenset[str] = frozenset()
     expected: str = ""
 
     @property

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from urteil.chaos.capabilities import Capability
 from urteil.harness.verify.reference import Reference
 
 Explain = Callable[[Mapping[str, Any]], str]
@@ -104,6 +105,8 @@ class Guarantee:
     failed_lab_excuses: bool = False
     """Whether a lab that failed may cause a violation, and a slow host cannot."""
 
+    requires: tuple[Capability, ...] = ()
+    """What brokers must be able to do. Where they are not, the guarantee is not judged."""
     needs: tuple[str, ...] = ("sends",)
     """Evidence tables without which nothing can be judged."""
     reads: tuple[str, ...]

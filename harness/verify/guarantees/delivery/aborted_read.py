@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from urteil.chaos.capabilities import TRANSACTIONS
 from urteil.harness.verify.guarantees.base import SLOT, Guarantee, place
 from urteil.harness.verify.guarantees.transactions.torn_txn import SPOILED
 from urteil.harness.verify.limits import ENDED
@@ -102,6 +103,7 @@ GUARANTEE = Guarantee(
         "lost records, or at an unknown time (permitted): their markers may be lost, and their "
         "producer's next marker ends them.",
     ),
+    requires=(TRANSACTIONS,),
     opportunities=f"""
 SELECT COUNT(*) + (SELECT COUNT(*) FROM slots s WHERE s.on_leader = 1 AND s.marks = 1) AS n
 {_JUDGED}""",

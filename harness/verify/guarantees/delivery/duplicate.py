@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from urteil.chaos.capabilities import IDEMPOTENCE
 from urteil.harness.verify.guarantees.base import SLOT, Guarantee, numbered, place
 from urteil.harness.verify.guarantees.losses import RETRIED
 from urteil.harness.verify.plurals import count_text, times
@@ -65,6 +66,7 @@ GUARANTEE = Guarantee(
         "The value of an idempotent producer is twice in the final leader's log, or twice in one "
         "final pass. The finding names the client library (KAFKA-14034).",
     ),
+    requires=(IDEMPOTENCE,),
     opportunities=numbered(
         "FROM vals v WHERE v.sent = 1 AND v.idempotent = 1 "
         "AND (v.log_slots > 0 OR v.seen_slots > 0)"

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from urteil.chaos.capabilities import IDEMPOTENCE
 from urteil.harness.verify.guarantees.base import EPOCH, Excuse, Guarantee, place
 from urteil.harness.verify.limits import FOREVER_NS
 from urteil.harness.verify.reference import Row, SmallHistory, Violation
@@ -144,6 +145,7 @@ GUARANTEE = Guarantee(
         "`refused` where an unclean election or a disk destroyed some of the records, and by a "
         "leader that was deposed meanwhile and may not know it (permitted).",
     ),
+    requires=(IDEMPOTENCE,),
     opportunities=f"SELECT SUM(u.n) AS n FROM (SELECT COUNT(*) AS n {_JUDGED} "
     f"UNION ALL SELECT COUNT(*) AS n {_GIVEN}) u",
     violations=f"""

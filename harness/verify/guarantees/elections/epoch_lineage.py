@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from urteil.chaos.capabilities import LEADER_EPOCHS
 from urteil.harness.verify.guarantees.base import Guarantee, place, union
 from urteil.harness.verify.reference import Partition, SmallHistory, Violation
 
@@ -235,6 +236,7 @@ GUARANTEE = Guarantee(
         "records notes a later start.",
         "Reads where an unclean election or a disk destroyed committed records.",
     ),
+    requires=(LEADER_EPOCHS,),
     opportunities=f"""
 SELECT SUM(o.n) AS n FROM (
   SELECT COUNT(*) AS n FROM (SELECT e.p, e.epoch {_JUDGED}

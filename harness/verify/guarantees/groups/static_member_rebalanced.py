@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from urteil.chaos.capabilities import STATIC_MEMBERS
 from urteil.harness.verify.guarantees.base import DERIVED, Guarantee
 
 
@@ -33,6 +34,7 @@ GUARANTEE = Guarantee(
         ),
     },
     not_counted=("Rejoins where another member came or went meanwhile.",),
+    requires=(STATIC_MEMBERS,),
     opportunities="SELECT COUNT(*) AS n FROM static_rejoins r",
     violations="""
 SELECT 'rebalanced' AS sub_kind, r.p, CAST(NULL AS BIGINT) AS off, r.died_ns AS at_ns,

@@ -51,8 +51,8 @@ def _explain(row: Mapping[str, Any]) -> str:
     if row["told"] == row["leader"] and row["sub_kind"] == "metadata":
         epochs = f"broker {row['node']} reports epoch {row['told_epoch']}"
         return f"{known} in epoch {row['leader_epoch']}, but {epochs}."
-    epochs = f", in epoch {row['told_epoch']}"
-    if row["told_epoch"] != row["leader_epoch"]:
+    epochs = f", in epoch {row['told_epoch']}" if row["told_epoch"] is not None else ""
+    if epochs and row["told_epoch"] != row["leader_epoch"]:
         epochs += f" instead of {row['leader_epoch']}"
     statements = {
         "metadata": f"broker {row['node']} reports broker {row['told']} as leader{epochs}",
@@ -100,7 +100,8 @@ GROUP BY w.p, w.broker, w.leader, w.leader_epoch, s.leader, s.leader_epoch, s.ve
 UNION ALL
 SELECT 'in sync', w.p, NULL, MIN(w.at_ns), MAX(w.at_ns), w.broker, w.isr_size, NULL,
   s.leader, s.leader_epoch, s.version, s.isr_size
-{_VIEWS} AND w.leader = s.leader AND w.leader_epoch = s.leader_epoch AND w.isr_size <> s.isr_size
+{_VIEWS} AND w.leader = s.leader AND COALESCE(w.leader_epoch, s.leader_epoch) = s.leader_epoch
+  AND w.isr_size <> s.isr_size
 GROUP BY w.p, w.broker, w.isr_size, s.leader, s.leader_epoch, s.version, s.isr_size
 UNION ALL
 SELECT 'another leads', a.p, NULL, MIN(a.invoke_ns), MAX(a.complete_ns), a.node, a.node, NULL,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from urteil.chaos.capabilities import END_AFTER_WATERMARK
 from urteil.harness.verify.guarantees.base import Guarantee
 from urteil.harness.verify.guarantees.losses import LOSSES_SHOWN
 from urteil.harness.verify.guarantees.metadata.latest_went_back import TOLD
@@ -69,6 +70,7 @@ GUARANTEE = Guarantee(
         "Acknowledgements in a newer epoch than the answer's: a deposed leader may not know it "
         "yet.",
     ),
+    requires=(END_AFTER_WATERMARK,),
     opportunities=f"SELECT COUNT(*) AS n {TOLD}",
     violations=f"""
 SELECT 'behind' AS sub_kind, t.p, t.off, t.at_ns, MAX(t.until_ns) AS until_ns, t.node,

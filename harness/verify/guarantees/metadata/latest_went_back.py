@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from urteil.chaos.capabilities import END_AFTER_WATERMARK
 from urteil.harness.verify.guarantees.base import Guarantee
 from urteil.harness.verify.guarantees.losses import LOSSES_SHOWN
 from urteil.harness.verify.reference import SmallHistory, Violation
@@ -53,6 +54,7 @@ GUARANTEE = Guarantee(
     },
     details=("Two answers to ListOffsets (version 5 and later) that did not overlap.",),
     not_counted=("Errors, OFFSET_NOT_AVAILABLE among them, and later answers in an older epoch.",),
+    requires=(END_AFTER_WATERMARK,),
     opportunities=f"SELECT COUNT(*) AS n {_ENDS}",
     violations=f"""
 SELECT CASE WHEN t.asked = 'stable' THEN 'stable fell' ELSE 'fell' END AS sub_kind, t.p, t.off,

@@ -4,6 +4,7 @@ Kafka does not isolate writes, so this is counted and never a failure."""
 
 from __future__ import annotations
 
+from urteil.chaos.capabilities import TRANSACTIONS
 from urteil.harness.verify.guarantees.base import DERIVED, Excuse, Guarantee, place
 
 NOT_ISOLATED = Excuse(when="1 = 1", reason="Kafka does not isolate the writes of transactions")
@@ -36,6 +37,7 @@ GUARANTEE = Guarantee(
         "Records of transactions stand in opposite orders in two partitions. Counted, never a "
         "failure.",
     ),
+    requires=(TRANSACTIONS,),
     opportunities=edges("ww"),
     violations=cycles("c.kind = 'g0'"),
     excuses=(NOT_ISOLATED,),

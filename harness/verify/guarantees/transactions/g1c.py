@@ -7,6 +7,7 @@ writes."""
 
 from __future__ import annotations
 
+from urteil.chaos.capabilities import TRANSACTIONS
 from urteil.harness.verify.guarantees.base import DERIVED, Excuse, Guarantee, place
 from urteil.harness.verify.guarantees.transactions.g0 import NOT_ISOLATED, cycles, edges
 
@@ -27,6 +28,7 @@ GUARANTEE = Guarantee(
         "Circles that need the order of writes, too (permitted: Kafka does not isolate writes).",
         "Circles through a reader of uncommitted records (permitted).",
     ),
+    requires=(TRANSACTIONS,),
     opportunities=edges("wr", "early"),
     violations=cycles("c.kind IN ('g1c', 'g1c uncommitted', 'g1c with writes')"),
     excuses=(

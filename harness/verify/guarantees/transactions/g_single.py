@@ -5,6 +5,7 @@ counted and never a failure."""
 
 from __future__ import annotations
 
+from urteil.chaos.capabilities import TRANSACTIONS
 from urteil.harness.verify.guarantees.base import DERIVED, Excuse, Guarantee, place
 from urteil.harness.verify.guarantees.transactions.g0 import cycles, edges
 
@@ -20,6 +21,7 @@ GUARANTEE = Guarantee(
     details=(
         "A transaction missed a write of another one that it depends on. Counted, never a failure.",
     ),
+    requires=(TRANSACTIONS,),
     opportunities=edges("rw"),
     violations=cycles("c.kind = 'g_single'"),
     excuses=(Excuse(when="1 = 1", reason="polls are slices of a log, not snapshots"),),

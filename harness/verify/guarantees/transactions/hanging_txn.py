@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from urteil.chaos.capabilities import TRANSACTIONS
 from urteil.harness.evidence.acts import INITIALISE
 from urteil.harness.verify.guarantees.base import Guarantee, place
 from urteil.harness.verify.guarantees.transactions.torn_txn import COORDINATOR, OF_TXN, SPOILED
@@ -139,6 +140,7 @@ GUARANTEE = Guarantee(
         "`__transaction_state` too; losses of other topics are no excuse.",
         "Coordinators that do not answer.",
     ),
+    requires=(TRANSACTIONS,),
     opportunities=f"""
 SELECT SUM(y.n) AS n FROM (
   SELECT COUNT(*) AS n FROM ({_ENDS}) e WHERE e.stable >= e.latest OR e.over = 1

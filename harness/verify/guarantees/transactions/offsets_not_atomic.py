@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from urteil.chaos.capabilities import TRANSACTIONS
 from urteil.harness.verify.guarantees.base import RECORDS, SLOT, Guarantee, place
 from urteil.harness.verify.guarantees.transactions.torn_txn import EXCUSES
 
@@ -74,6 +75,7 @@ GUARANTEE = Guarantee(
         "Inputs that were sent before all brokers knew of an unclean election, or of a disk that "
         "lost records, where it may have destroyed outputs, offsets or decisions (permitted).",
     ),
+    requires=(TRANSACTIONS,),
     opportunities=f"SELECT COUNT(*) AS n {INPUTS}",
     violations=f"""
 SELECT CASE WHEN w.source IS NULL THEN 'consumed' ELSE 'not consumed' END AS sub_kind, k.p,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from urteil.chaos.capabilities import TRANSACTIONS
 from urteil.harness.verify.guarantees.base import Guarantee, place
 from urteil.harness.verify.guarantees.transactions.torn_txn import EXCUSES, OF_TXN, SPOILS
 from urteil.harness.verify.reference import (
@@ -104,6 +105,7 @@ GUARANTEE = Guarantee(
             "commit was requested later"
         ),
     },
+    requires=(TRANSACTIONS,),
     opportunities=f"SELECT COUNT(*) AS n {_READ}",
     violations=f"""
 SELECT 'record' AS sub_kind, v.sent_p AS p, r.offset AS off, MIN(v.invoke_ns) AS at_ns,

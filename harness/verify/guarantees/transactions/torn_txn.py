@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from urteil.chaos.capabilities import TRANSACTIONS
 from urteil.harness.verify.guarantees.base import SLOT, Excuse, Guarantee, place
 from urteil.harness.verify.reference import (
     FinalPass,
@@ -248,6 +249,7 @@ GUARANTEE = Guarantee(
         "Without logs, transactions that are missing as a whole (`lost_write`), and records that "
         "some passes deliver and others do not (`vanished_read`).",
     ),
+    requires=(TRANSACTIONS,),
     opportunities=f"SELECT COUNT(*) AS n FROM ({_SUMMED}) t",
     violations=f"""
 SELECT t.sub_kind, t.slot DIV {SLOT} AS p, t.slot % {SLOT} AS off, t.begin_ns AS at_ns,

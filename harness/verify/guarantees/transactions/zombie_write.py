@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Any
 
+from urteil.chaos.capabilities import TRANSACTIONS
 from urteil.harness.verify.guarantees.base import EPOCH, Guarantee, place
 from urteil.harness.verify.guarantees.transactions.torn_txn import COORDINATOR, OF_TXN, SPOILED
 from urteil.harness.verify.reference import (
@@ -135,6 +136,7 @@ GUARANTEE = Guarantee(
         "transactional id had been initialised.",
     ),
     not_counted=("Initialisations that overlap, and producers that were initialised again.",),
+    requires=(TRANSACTIONS,),
     opportunities=f"""
 SELECT COUNT(*) + (SELECT COUNT(*) {_ASKED}) + (SELECT COUNT(*) {_REFUSED})
   + (SELECT COUNT(*) FROM {_GIVEN} i WHERE i.prev_ns < i.init_invoke_ns) AS n {_SENT}""",

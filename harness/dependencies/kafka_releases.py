@@ -1,0 +1,121 @@
+"""The releases of Apache Kafka with ZooKeeper that are targets, and what each takes to start.
+
+A line of releases (2.3) declares its Scala version and its profiles of `compose/kafka/pom.xml`.
+Releases before 0.10.2 have one listener, and from 4.0 on there is no ZooKeeper: neither is a
+target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+NEWEST = "3.9.1"
+Version = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseLine:
+    """A line of releases with the same needs."""
+
+    name: str
+    patches: tuple[int, ...]
+    scala: str = "2.13"
+    profiles: tuple[str, ...] = ()
+    settings: Mapping[str, str] | None = None
+    """Broker settings whose defaults differ from later releases' in what the lab depends on."""
+
+    @property
+    def versions(self) -> tuple[str, ...]:
+        return tuple(f"{self.name}.{patch}" for patch in self.patches)
+
+    @property
+    def maven_options(self) -> list[str]:
+        """The options with which Maven resolves the pom for this line."""
+        profiles = [f"-P{','.join(self.profiles)}"] if self.profiles else []
+        return [f"-Dscala.version={self.scala}", *profiles]
+
+
+JAXB, ZOOKEEPER_CLIENT = ("jaxb",), ("zookeeper-client",)
+DELETES_TOPICS = {"delete.topic.enable": "true"}
+
+LINES = (
+    ReleaseLine(name="0.10.2", patches=(2,), scala="2.12", profiles=JAXB, settings=DELETES_TOPICS),
+    ReleaseLine(
+        name="0.11.0", patches=(0, 1, 2, 3), scala="2.12", profiles=JAXB, settings=DELETES_TOPICS
+    ),
+    ReleaseLine(name="1.0", patches=(0, 1, 2), scala="2.12"),
+    ReleaseLine(name="1.1", patches=(0, 1), scala="2.12"),
+    ReleaseLine(name="2.0", patches=(0, 1), scala="2.12", profiles=ZOOKEEPER_CLIENT),
+    ReleaseLine(name="2.1", patches=(0, 1), scala="2.12", profiles=ZOOKEEPER_CLIENT),
+    ReleaseLine(name="2.2", patches=(0, 1, 2), scala="2.12", profiles=ZOOKEEPER_CLIENT),
+    ReleaseLine(name="2.3", patches=(0, 1), scala="2.12", profiles=ZOOKEEPER_CLIENT),
+    ReleaseLine(name="2.4", patches=(0, 1), profiles=ZOOKEEPER_CLIENT),
+    ReleaseLine(name="2.5", patches=(0, 1)),
+    ReleaseLine(name="2.6", patches=(0, 1, 2, 3)),
+    ReleaseLine(name="2.7", patches=(0, 1, 2)),
+    ReleaseLine(name="2.8", patches=(0, 1, 2)),
+    ReleaseLine(name="3.0", patches=(0, 1, 2)),
+    ReleaseLine(name="3.1", patches=(0, 1, 2)),
+    ReleaseLine(name="3.2", patches=(0, 1, 2, 3)),
+    ReleaseLine(name="3.3", patches=(1, 2)),
+    ReleaseLine(name="3.4", patches=(0, 1)),
+    ReleaseLine(name="3.5", patches=(0, 1, 2)),
+    ReleaseLine(name="3.6", patches=(0, 1, 2)),
+    ReleaseLine(name="3.7", patches=(0, 1, 2)),
+    ReleaseLine(name="3.8", patches=(0, 1)),
+    ReleaseLine(name="3.9", patches=(0, 1)),
+)
+
+SETTINGS_SINCE: Mapping[str, Version] = {
+    "group.initial.rebalance.delay.ms": (0, 11),
+    "transaction.state.log.num.partitions": (0, 11),
+    "transaction.state.log.replication.factor": (0, 11),
+    "transaction.state.log.min.isr": (0, 11),
+    "transaction.max.timeout.ms": (0, 11),
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": (0, 11),
+    "transaction.remove.expired.transaction.cleanup.interval.ms": (0, 11),
+    "group.max.size": (2, 2),
+    "kafka.security.authorizer.AclAuthorizer": (2, 4),
+    "replica.selector.class": (2, 4),
+    "producer.id.expiration.check.interval.ms": (2, 8),
+    "log.initial.task.delay.ms": (3, 5),
+    "max.compaction.lag.ms": (2, 3),
+    "message.timestamp.before.max.ms": (3, 6),
+    "message.timestamp.after.max.ms": (3, 6),
+}
+"""The first release that knows a setting of a broker or a topic, or a class that is a setting's
+value. All releases know the others that the lab sets."""
+
+
+def release_line(version: str) -> ReleaseLine:
+    """The line of a release. Raises ValueError with the releases that there are."""
+    for line in LINES:
+        if version in line.versions:
+            return line
+    if version.split(".")[0].isdigit() and int(version.split(".")[0]) >= 4:
+        reason = f"Apache Kafka {version} has no ZooKeeper mode, and the lab starts no other"
+    else:
+        reason = f"there is no release {version} of Apache Kafka, or the lab cannot start it"
+    raise ValueError(f"{reason}: releases are {', '.join(map(_abbreviate, LINES))}")
+
+
+def releases() -> Iterator[str]:
+    """All releases, the oldest first."""
+    for line in LINES:
+        yield from line.versions
+
+
+def knows_setting(version: str, setting: str) -> bool:
+    """Whether a release knows a setting, or a class, of the lab."""
+    return parse_version(version) >= SETTINGS_SINCE.get(setting, ())
+
+
+def parse_version(version: str) -> Version:
+    """A release as a tuple that compares."""
+    return tuple(int(part) for part in version.split(".") if part.isdigit())
+
+
+def _abbreviate(line: ReleaseLine) -> str:
+    first, last = line.versions[0], line.versions[-1]
+    return first if first == last else f"{first} to {last}"

@@ -1,0 +1,80 @@
+"""What of a scenario can be played on the brokers of a cluster.
+
+Before the start, the releases of the target decide which settings exist. After the start, the
+brokers' API versions decide which faults and clients can act (chaos/capabilities.py). What cannot
+be played is refused with the reason. Plain producers go without idempotence and without headers
+where brokers do not have them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+import msgspec
+
+from urteil.chaos.capabilities import IDEMPOTENCE, RECORD_BATCHES, describe_missing
+from urteil.chaos.faults import FAULTS
+from urteil.harness.clients.kind import client_kinds
+from urteil.harness.scenario import Scenario, clusters
+from urteil.harness.targets import Mix, parse_target
+from urteil.harness.targets.external import PREFIX
+from urteil.harness.targets.target import Target, required_settings
+from urteil.harness.verify.guarantees import GUARANTEES
+
+
+class NotPlayable(ValueError):
+    """The target cannot play the scenario. The text is the reason."""
+
+
+def check_settings(scenario: Scenario) -> None:
+    """Raise NotPlayable for a setting that a release of the target does not know."""
+    if scenario.target.startswith(PREFIX):
+        return
+    target = parse_target(scenario.target)
+    for kind in target.kinds if isinstance(target, Mix) else (target,):
+        unknown = sorted({one for one in _settings(scenario) if not kind.knows_setting(one)})
+        if unknown:
+            raise NotPlayable(f"{scenario.name} needs the setting {', '.join(unknown)}, which "
+                              f"{_name(kind)} does not have")  # fmt: skip
+
+
+def _settings(scenario: Scenario) -> Iterator[str]:
+    """The settings that the scenario depends on."""
+    for cluster in clusters(scenario).values():
+        yield from required_settings(cluster)
+    for topic in scenario.workload.topics:
+        yield from topic.config
+
+
+def _name(kind: Target) -> str:
+    return f"Apache Kafka {kind.version}" if kind.name == "kafka" else kind.name
+
+
+def fit_to_brokers(scenario: Scenario, lacks: Collection[str]) -> Scenario:
+    """The scenario as brokers that lack these capabilities can play it.
+
+    Raises NotPlayable if they cannot, and if none of its own guarantees could be judged.
+    """
+    for fault in scenario.faults:
+        if lack := describe_missing(FAULTS[fault.fault].needs, lacks):
+            raise NotPlayable(f"{scenario.name}: the fault {fault.fault} cannot act: {lack}")
+    for kind in client_kinds().values():
+        lack = describe_missing(kind.required_capabilities(scenario.workload), lacks)
+        if lack and kind.client_names(scenario):
+            raise NotPlayable(f"{scenario.name}: the client {kind.name} cannot run: {lack}")
+    judged = [one for one in scenario.guarantees if not _lack(one, lacks)]
+    if scenario.guarantees and not judged:
+        first = scenario.guarantees[0]
+        raise NotPlayable(f"{scenario.name}: {first} cannot be judged: {_lack(first, lacks)}")
+    load = scenario.workload
+    if IDEMPOTENCE.name in lacks:
+        load = msgspec.structs.replace(load, idempotent=False)
+    if RECORD_BATCHES.name in lacks:
+        load = msgspec.structs.replace(load, options=load.options | {"headers": "false"})
+    return msgspec.structs.replace(scenario, workload=load)
+
+
+def _lack(guarantee: str, lacks: Collection[str]) -> str:
+    """Why a guarantee cannot be judged. Empty when it can."""
+    declared = GUARANTEES.get(guarantee)
+    return describe_missing(declared.requires, lacks) if declared else ""

@@ -1,0 +1,78 @@
+"""What scenarios can be played on brokers that lack capabilities."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from urteil.chaos.capabilities import (
+    CAPABILITIES,
+    IDEMPOTENCE,
+    RECORD_BATCHES,
+    STATIC_MEMBERS,
+    TOPIC_IDS,
+    TRANSACTIONS,
+    Capability,
+)
+from urteil.harness.run.playable import NotPlayable, check_settings, fit_to_brokers
+from urteil.harness.scenario import ClusterSpec, Scenario, TopicSpec, WorkloadSpec
+from urteil.harness.scenarios import SCENARIOS
+
+PLAIN = Scenario(name="plain", guarantees=("lost_write", "duplicate"))
+
+
+def test_every_scenario_is_played_unchanged_where_nothing_is_lacking() -> None:
+    for scenario in SCENARIOS.values():
+        assert fit_to_brokers(scenario, []) == scenario
+
+
+def test_producers_go_without_what_brokers_do_not_store() -> None:
+    load = fit_to_brokers(PLAIN, [IDEMPOTENCE.name, RECORD_BATCHES.name]).workload
+    assert not load.idempotent
+    assert load.options == {"headers": "false"}
+    assert fit_to_brokers(PLAIN, [TOPIC_IDS.name]) == PLAIN
+
+
+def test_demo_is_played_on_the_oldest_release() -> None:
+    demo = msgspec.structs.replace(SCENARIOS["demo"], target="kafka:0.10.2.2")
+    check_settings(demo)
+    assert fit_to_brokers(demo, list(CAPABILITIES)).faults == demo.faults
+
+
+@pytest.mark.parametrize(
+    ("scenario", "lack", "client"),
+    [
+        ("transactional-paused", TRANSACTIONS, "late"),
+        ("static-members", STATIC_MEMBERS, "group"),
+        ("compaction", RECORD_BATCHES, "producer"),
+    ],
+)
+def test_scenario_whose_clients_need_what_is_lacking_is_refused(
+    scenario: str, lack: Capability, client: str
+) -> None:
+    with pytest.raises(NotPlayable, match=f"the client {client} cannot run: .*{lack.name}"):
+        fit_to_brokers(SCENARIOS[scenario], [lack.name])
+
+
+def test_scenario_without_a_guarantee_that_can_be_judged_is_refused() -> None:
+    alone = Scenario(name="alone", guarantees=("static_member_rebalanced",))
+    with pytest.raises(NotPlayable, match="static_member_rebalanced cannot be judged"):
+        fit_to_brokers(alone, [STATIC_MEMBERS.name])
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"cluster": ClusterSpec(racks=True)},
+        {"cluster": ClusterSpec(users=True)},
+        {"workload": WorkloadSpec(topics=(TopicSpec(config={"max.compaction.lag.ms": "1"}),))},
+    ],
+)
+def test_setting_that_a_release_does_not_know_is_refused(changed: dict[str, object]) -> None:
+    scenario = msgspec.structs.replace(PLAIN, **changed)
+    check_settings(msgspec.structs.replace(scenario, target="kafka:2.4.0"))
+    check_settings(msgspec.structs.replace(scenario, target="urteil"))
+    with pytest.raises(NotPlayable, match=r"which Apache Kafka 2\.2\.0 does not have"):
+        check_settings(msgspec.structs.replace(scenario, target="kafka:2.2.0"))
+    with pytest.raises(NotPlayable, match=r"2\.2\.0"):
+        check_settings(msgspec.structs.replace(scenario, target="mix:urteil,kafka:2.2.0"))

@@ -262,7 +262,8 @@ class Workload:
             if readers:
                 brokers = self._specs.addresses(cluster)
                 partitions = self._specs.partitions(cluster)
-                await_read(brokers, partitions, readers, deadline_s=deadline_s)
+                isolation = self._scenario.workload.isolation
+                await_read(brokers, partitions, readers, deadline_s=deadline_s, isolation=isolation)
 
     def finish_apps(self, deadline_s: float = APP_DEADLINE_S) -> None:
         """Let the application process the remaining records, unless faults ended it for good; end

@@ -88,6 +88,7 @@ MIRROR_ACTIVE = Scenario(
     name="mirror-active",
     about="MirrorMaker copies both ways between two active clusters, exactly once; the links "
     "between them are cut, MirrorMaker is killed, each cluster loses a leader",
+    suites=("applications",),
     cluster=ClusterSpec(config=TRANSACTIONAL),
     second=ClusterSpec(brokers=2, config=TRANSACTIONAL),
     workload=msgspec.structs.replace(
@@ -110,9 +111,6 @@ MIRROR_ACTIVE = Scenario(
     guarantees=(*REPLICATION, "unprocessed", "processed_twice", "mirror_order", "mirror_gap"),
     duration_s=36.0,
 )
-"""In no suite until it has passed: MirrorMaker's next session waited for the transactions that the
-killed one had left open, longer than the run waits for progress."""
-
 MIRROR_FAILOVER = Scenario(
     name="mirror-failover",
     about="the active cluster dies for good while the links to it are cut: a consumer goes on at "

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from urteil.chaos.waiting import until
+from urteil.harness.clients.consumers.visible_ends import visible_ends
 from urteil.harness.clients.transactions.open_transactions import read_end_offsets
 from urteil.harness.evidence.line_file import read_lines
 from urteil.harness.protocol.metadata_requests import Slot
@@ -78,10 +79,13 @@ def await_read(
     *,
     deadline_s: float,
     patience_s: float = PATIENCE_S,
+    isolation: str = "read_uncommitted",
 ) -> bool:
     """Wait until each reader has reached the end of every partition whose leader reports one. False
     on the deadline, or if some readers got nothing more for `patience_s`."""
     ends = read_end_offsets(bootstrap, slots)
+    if isolation == "read_committed":
+        ends = visible_ends(bootstrap, ends)
 
     def read() -> list[dict[Slot, int]]:
         for reader in readers:

@@ -58,9 +58,16 @@ class LinkControls(Protocol):
         ...
 
     def latency(
-        self, links: Sequence[Link], *, latency_ms: int, jitter_ms: int = 0, owner: str = ""
+        self,
+        links: Sequence[Link],
+        *,
+        latency_ms: int,
+        jitter_ms: int = 0,
+        answers_only: bool = False,
+        owner: str = "",
     ) -> None:
-        """Delay what `src` sends to `dst` over each link by `latency_ms` +- `jitter_ms`."""
+        """Delay what `src` sends to `dst` over each link by `latency_ms` +- `jitter_ms`, or with
+        `answers_only` what `dst` answers."""
         ...
 
     def add_toxic(

@@ -99,11 +99,18 @@ class Links:
             self._add(links, stall)
 
     def latency(
-        self, links: Sequence[Link], *, latency_ms: int, jitter_ms: int = 0, owner: str = ""
+        self,
+        links: Sequence[Link],
+        *,
+        latency_ms: int,
+        jitter_ms: int = 0,
+        answers_only: bool = False,
+        owner: str = "",
     ) -> None:
         delays = {"latency": latency_ms, "jitter": jitter_ms}
-        name = _toxic_name("latency_upstream", owner)
-        self._add(links, Toxic(name=name, type="latency", stream="upstream", attributes=delays))
+        stream = DOWNSTREAM if answers_only else UPSTREAM
+        name = _toxic_name(f"latency_{stream}", owner)
+        self._add(links, Toxic(name=name, type="latency", stream=stream, attributes=delays))
 
     def add_toxic(
         self,

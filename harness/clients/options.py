@@ -185,6 +185,14 @@ class LoadOptions(WorkloadOptions, frozen=True):
         int,
         Meta(ge=0, le=10**10, description="The number of records of a bulk load, in all."),
     ] = 100_000
+    timestamp_jitter_ms: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=HOUR_MS,
+            description="How far the timestamps of records lie in the past at most, out of order.",
+        ),
+    ] = 0
 
 
 class FetchOptions(WorkloadOptions, frozen=True):

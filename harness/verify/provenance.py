@@ -8,8 +8,7 @@ from urteil.harness.verify.shared_tables import STAGES
 
 
 def sources(name: str) -> tuple[str, ...]:
-    """The evidence tables behind a table,
-    or behind a derived table's column (`partitions.trimmed`)."""
+    """The evidence tables behind a table, or behind a derived table's column (`parts.trimmed`)."""
     table, _, column = name.partition(".")
     if column:
         return DERIVED[table].columns_made_of[column]

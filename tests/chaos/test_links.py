@@ -115,10 +115,11 @@ def test_fault_still_acts_after_healing_of_an_earlier_one(lab: Lab) -> None:
     until(lambda: 0 < (lab.links.probe(link).rtt_ms or 0) < 150)  # none was, with that latency
 
 
-def test_latency_lengthens_the_round_trip(lab: Lab) -> None:
+@pytest.mark.parametrize("answers_only", [False, True])
+def test_latency_lengthens_the_round_trip(lab: Lab, *, answers_only: bool) -> None:
     link = Link("b2", "zk2")
-    lab.links.latency([link], latency_ms=150)
-    lab.links.latency([link], latency_ms=100)
+    lab.links.latency([link], latency_ms=150, answers_only=answers_only)
+    lab.links.latency([link], latency_ms=100, answers_only=answers_only)
     assert (lab.links.probe(link, timeout_s=10).rtt_ms or 0) >= 100
     lab.links.heal_all()
     until(lambda: 0 < (lab.links.probe(link).rtt_ms or 0) < 100)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from urteil.chaos.controls import Controls
 from urteil.chaos.effects import Effect
 from urteil.chaos.fault_arguments import FaultArguments
-from urteil.chaos.fault_options import whole_number
+from urteil.chaos.fault_options import flag, whole_number
 from urteil.chaos.faults.base.degraded_links import CLIENTS, SHOWN_S, select_fault_links
 from urteil.chaos.faults.base.fault import HEALED_S, Fault, Proof, describe_broken_links, probe_all
 from urteil.chaos.node_selectors import NoTarget
@@ -30,6 +30,7 @@ class Latency(Fault):
     selectors = "all, a role, a node, or a pair left->right"
     latency_ms: int = whole_number(200, "delay of a request", unit="ms", least=1, most=60_000)
     jitter_ms: int = whole_number(0, "plus or minus, latency_ms at most", unit="ms", least=0)
+    answers_only: bool = flag("delay responses instead of requests")
     clients: bool = CLIENTS
     links: tuple[Link, ...] = ()
 
@@ -50,7 +51,11 @@ class Latency(Fault):
             again = _round_trips(controls, tuple(before), timeout_s=timeout_s)
             before = {link: min(ms, again.get(link, ms)) for link, ms in before.items()}
         controls.net.latency(
-            self.links, latency_ms=latency_ms, jitter_ms=jitter_ms, owner=self.owner
+            self.links,
+            latency_ms=latency_ms,
+            jitter_ms=jitter_ms,
+            answers_only=self.answers_only,
+            owner=self.owner,
         )
         after: dict[Link, float] = {}
 

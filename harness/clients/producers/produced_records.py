@@ -11,6 +11,9 @@ from urteil.harness.clients.payload import Encoder
 from urteil.harness.clients.spec import ClientSpec
 from urteil.harness.clients.workload_kinds import APPLICATION, WITH_APPLICATION
 
+STRIDE = 7919
+"""A prime: its multiples modulo the jitter rise and fall."""
+
 
 @dataclass(frozen=True, slots=True)
 class Record:
@@ -62,6 +65,7 @@ class Records:
         is_bare = load.kind in WITH_APPLICATION or options.old_clients
         self._bare = is_bare or not options.headers
         self._tombstones = TombstoneChooser(spec)
+        self._jitter_ms = LoadOptions.of(load).timestamp_jitter_ms
         self._key_slots = [
             partition if load.kind == APPLICATION else slot
             for slot, (_, partition) in enumerate(self._partitions)
@@ -71,7 +75,7 @@ class Records:
 
     def record(self, op: int) -> Record:
         """Record `op`, to be sent now."""
-        now_ms = time.time_ns() // 1_000_000
+        now_ms = time.time_ns() // 1_000_000 - op * STRIDE % (self._jitter_ms + 1)
         slot = op % len(self._partitions)
         topic, partition = self._partitions[slot]
         key = self._keys.key(self._key_slots[slot])

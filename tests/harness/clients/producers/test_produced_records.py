@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from itertools import pairwise
+
 import msgspec
 import pytest
 
@@ -27,3 +30,13 @@ def test_inputs_of_an_application_share_their_keys(kind: str, shares: bool) -> N
     }
     assert (keys["left"] == keys["right"]) is shares
     assert len({key for key, _ in keys["left"]}) == len(keys["left"])
+
+
+def test_timestamps_with_jitter_fall_and_lie_within_it() -> None:
+    load = WorkloadSpec(options={"timestamp_jitter_ms": "400"})
+    records = Records(msgspec.structs.replace(spec_of("p1", "producer"), workload=load))
+    begin_ms = time.time_ns() // 1_000_000
+    times = [records.record(op).timestamp_ms for op in range(200)]
+    end_ms = time.time_ns() // 1_000_000
+    assert any(later < earlier for earlier, later in pairwise(times))
+    assert begin_ms - 400 <= min(times) <= max(times) <= end_ms
